@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { takemark } from '../../test/cluster/members.js';
 import { type Servers, startServers } from '../../test/cluster/servers.js';
 import { ServiceProcess, START_FLAGS } from '../service/service-process.js';
+import { BucketCounter, type BucketUse } from './bucket-counter.js';
 
 const CLI = new URL('../../src/cli/main.js', import.meta.url).pathname;
 const KEYSPACE = 'takemark_capacity';
@@ -20,19 +21,34 @@ export type Part = (typeof PARTS)[number];
 /** CPU seconds since each process began, user and system, of all its threads. */
 export type CpuSeconds = Readonly<Record<Part, number>>;
 
+type Settings = Readonly<Record<string, string>>;
+
 /**
- * A service and one consumer process over one Cassandra node, one Kafka broker and one S3 server. Linux: it
- * reads `/proc`.
+ * A service and one consumer process over one Cassandra node, one Kafka broker and one S3 server, whose requests
+ * are counted. The auditor makes no pass: its steps are asked for. Linux: it reads `/proc`.
  */
 export class Deployment {
   readonly service: ServiceProcess;
   readonly #servers: Servers;
   readonly #consumers: ChildProcess;
+  readonly #bucket: BucketCounter;
+  readonly #settings: Settings;
+  readonly #dataDir: string;
 
-  private constructor(service: ServiceProcess, servers: Servers, consumers: ChildProcess) {
+  private constructor(
+    service: ServiceProcess,
+    servers: Servers,
+    consumers: ChildProcess,
+    bucket: BucketCounter,
+    settings: Settings,
+    dataDir: string,
+  ) {
     this.service = service;
     this.#servers = servers;
     this.#consumers = consumers;
+    this.#bucket = bucket;
+    this.#settings = settings;
+    this.#dataDir = dataDir;
   }
 
   static async start({
@@ -45,18 +61,21 @@ export class Deployment {
     readonly say: (line: string) => void;
   }): Promise<Deployment> {
     const servers = await startServers({ nodes: 1, measured: true, say });
+    let bucket: BucketCounter | undefined;
     try {
+      bucket = await BucketCounter.start(new URL(servers.settings['TAKEMARK_S3_ENDPOINT']!));
       const settings = {
         ...servers.settings,
+        TAKEMARK_S3_ENDPOINT: bucket.endpoint,
         TAKEMARK_STORE: 'cassandra',
         TAKEMARK_BUS: 'kafka',
         TAKEMARK_ASSETS: 's3',
         TAKEMARK_CASSANDRA_KEYSPACE: KEYSPACE,
         TAKEMARK_KAFKA_PREFIX: PREFIX,
-        TAKEMARK_KAFKA_REPLICATION: '1',
         TAKEMARK_SECRETS_FILE: join(dataDir, 'bundle.json'),
         TAKEMARK_OPERATOR_TOKEN: OPERATOR_TOKEN,
         TAKEMARK_LOG_LEVEL: 'warn',
+        TAKEMARK_AUDIT_RATE: '0',
       };
       await takemark(settings, 'operator', 'secrets', 'init', '--out', settings.TAKEMARK_SECRETS_FILE);
       await takemark(settings, 'operator', 'migrate');
@@ -75,8 +94,9 @@ export class Deployment {
         operatorToken: OPERATOR_TOKEN,
         profileDir,
       });
-      return new Deployment(service, servers, consumers);
+      return new Deployment(service, servers, consumers, bucket, settings, dataDir);
     } catch (error) {
+      bucket?.stop();
       await servers.remove();
       throw error;
     }
@@ -89,10 +109,30 @@ export class Deployment {
     return { contactPoints: addresses.split(','), localDataCenter, keyspace: KEYSPACE };
   }
 
+  /** Work of another service over the same servers, of which the measured one has nothing in memory. */
+  async elsewhere<Result>(work: (service: ServiceProcess) => Promise<Result>): Promise<Result> {
+    const other = await ServiceProcess.start({
+      dataDir: join(this.#dataDir, 'elsewhere'),
+      settings: this.#settings,
+      operatorToken: OPERATOR_TOKEN,
+    });
+    try {
+      return await work(other);
+    } finally {
+      await other.stop();
+    }
+  }
+
+  /** Requests to the bucket since the start. */
+  get bucket(): BucketUse {
+    return this.#bucket.use;
+  }
+
+  /** With the processes that read credentials, which are children of the service. */
   async cpu(): Promise<CpuSeconds> {
     return {
-      service: (await this.service.probe.call('use')).cpuSeconds,
-      consumers: cpuOf(this.#consumers.pid!),
+      service: cpuOfTree(this.service.probe.process.pid!),
+      consumers: cpuOfTree(this.#consumers.pid!),
       cassandra: cpuOf(await this.#pidOf('cassandra-1')),
       kafka: cpuOf(await this.#pidOf('kafka-1')),
     };
@@ -129,6 +169,7 @@ export class Deployment {
   async stop(): Promise<void> {
     this.#consumers.kill('SIGTERM');
     await this.service.stop();
+    this.#bucket.stop();
     await this.#servers.remove();
   }
 
@@ -137,10 +178,38 @@ export class Deployment {
   }
 }
 
+/** Processor time of a process and of its children, those that have ended included. */
+function cpuOfTree(root: number): number {
+  const stats = new Map(
+    readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .flatMap((pid) => {
+        try {
+          return [[Number(pid), statOf(Number(pid))] as const];
+        } catch {
+          // The process has ended meanwhile.
+          return [];
+        }
+      }),
+  );
+  const ofTree = (pid: number): number =>
+    [...stats]
+      .filter(([, [, parent]]) => Number(parent) === pid)
+      .reduce((sum, [child]) => sum + ofTree(child), secondsOf(stats.get(pid)!.slice(11, 15)));
+  return ofTree(root);
+}
+
 function cpuOf(pid: number): number {
-  // The program's name is in brackets and may have blanks in it.
-  const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1)!.split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+  return secondsOf(statOf(pid).slice(11, 13));
+}
+
+function secondsOf(ticks: readonly string[]): number {
+  return ticks.reduce((sum, each) => sum + Number(each), 0) / TICKS_PER_SECOND;
+}
+
+/** Fields behind the program's name, which is in brackets and may have blanks in it. */
+function statOf(pid: number): readonly string[] {
+  return readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1)!.split(' ');
 }
 
 function bytesIn(directory: string, names: RegExp): number {

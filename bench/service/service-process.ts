@@ -110,23 +110,42 @@ export class ServiceProcess {
     audio: Uint8Array,
     carrier: 'embedded' | 'sidecar',
   ): Promise<{ readonly proofId: string; readonly deliverable: Buffer }> {
+    const proofId = await this.issueAlone(partnerId, song, audio, carrier);
+    const asset = await this.#fetch(
+      `proofs/${proofId}/asset?part=${carrier === 'embedded' ? 'audio' : 'sidecar'}`,
+    );
+    return { proofId, deliverable: Buffer.from(await asset.arrayBuffer()) };
+  }
+
+  /**
+   * Issues, and leaves what was made where it is.
+   * @param audio or a form that has it, as its content type says
+   */
+  async issueAlone(
+    partnerId: string,
+    song: string,
+    audio: Uint8Array,
+    carrier: 'embedded' | 'sidecar',
+    contentType = 'application/octet-stream',
+  ): Promise<string> {
     const query = new URLSearchParams({
       partnerId,
       song: song.replaceAll(' ', '_'),
       fileName: 'take.wav',
       carrier,
     });
-    const { proofId } = (await (
-      await this.#fetch(`proofs?${query}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/octet-stream' },
-        body: Buffer.from(audio),
-      })
-    ).json()) as { proofId: string };
-    const asset = await this.#fetch(
-      `proofs/${proofId}/asset?part=${carrier === 'embedded' ? 'audio' : 'sidecar'}`,
-    );
-    return { proofId, deliverable: Buffer.from(await asset.arrayBuffer()) };
+    const response = await this.#fetch(`proofs?${query}`, {
+      method: 'POST',
+      headers: { 'content-type': contentType },
+      body: Buffer.from(audio),
+    });
+    return ((await response.json()) as { proofId: string }).proofId;
+  }
+
+  /** Has the auditor take a step of a pass. */
+  async auditStep(from: string): Promise<{ readonly looked: number; readonly next?: string }> {
+    const step = await this.#fetch(`audit/stores?${new URLSearchParams({ from, limit: '500' })}`);
+    return (await step.json()) as { looked: number; next?: string };
   }
 
   async engineCounts(): Promise<EngineCounts> {

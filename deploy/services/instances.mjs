@@ -14,6 +14,7 @@ import { password, securityFiles, USER } from './security.mjs';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));
 const MOST_NODES = 3;
+const MOST_BROKERS = 3;
 /** Any 16 bytes in base64url: what a cluster calls itself. */
 const KAFKA_CLUSTER = 'takemark-services-0000';
 /** Compiling no further than the first stage: half the processor time of a start. */
@@ -34,11 +35,37 @@ const NAMESPACES = process.env.TAKEMARK_SERVICES_NAMESPACES || '';
 if (!(NAMESPACES === '' ? /^127\.\d{1,3}\.\d{1,3}$/ : /^10\.\d{1,3}\.\d{1,3}$/).test(NETWORK))
   throw new Error('TAKEMARK_SERVICES_NETWORK must be like 127.0.1, or with namespaces like 10.77.1');
 const HOST = `${NETWORK}.1`;
+/** Brokers of Kafka that there are. */
+export const BROKERS = Number(process.env.TAKEMARK_SERVICES_BROKERS || '1');
+if (BROKERS !== 1 && BROKERS !== MOST_BROKERS)
+  throw new Error(`TAKEMARK_SERVICES_BROKERS must be 1 or ${MOST_BROKERS}`);
 /** With namespaces an address is of one server alone. */
-const KAFKA_HOST = NAMESPACES === '' ? HOST : `${NETWORK}.11`;
-const S3_HOST = NAMESPACES === '' ? HOST : `${NETWORK}.12`;
+const brokerHost = (number) => `${NETWORK}.${NAMESPACES === '' ? number : 10 + number}`;
+const S3_HOST = NAMESPACES === '' ? HOST : `${NETWORK}.14`;
 const within = (name, command) =>
   NAMESPACES === '' ? command : ['ip', 'netns', 'exec', `${NAMESPACES}${name}`, ...command];
+/** Library of faketime, where clocks of servers can be set; by default none. */
+const FAKETIME = process.env.TAKEMARK_SERVICES_FAKETIME || '';
+/** File in a server's directory that says by how many seconds its clock is ahead of the machine's, as `+0`. */
+const CLOCK = 'clock';
+/** A server's program under a clock of its own. Monotonic clocks and times of files stay the machine's. */
+const clocked = (directory, command) =>
+  FAKETIME === ''
+    ? command
+    : [
+        'env',
+        `LD_PRELOAD=${FAKETIME}`,
+        `FAKETIME_TIMESTAMP_FILE=${join(directory, CLOCK)}`,
+        'FAKETIME_CACHE_DURATION=1',
+        'FAKETIME_DONT_RESET=1',
+        'DONT_FAKE_MONOTONIC=1',
+        'NO_FAKE_STAT=1',
+        // With it a Java program's threads wake all the time that they wait.
+        'FAKETIME_FORCE_MONOTONIC_FIX=0',
+        ...command,
+      ];
+/** A server that is started has the machine's time. */
+const clockFile = () => (FAKETIME === '' ? {} : { [CLOCK]: '+0\n' });
 const PAXOS = process.env.TAKEMARK_SERVICES_PAXOS || 'v2';
 if (!/^v[12]$/.test(PAXOS)) throw new Error('TAKEMARK_SERVICES_PAXOS must be v1 or v2');
 /** JMX listens on 127.0.0.1 whatever the network. */
@@ -68,6 +95,8 @@ export const S3 = {
  * @property {(() => void) | undefined} prepare runs after the files are written
  * @property {string[]} command
  * @property {() => Promise<unknown>} probe rejects until the instance does its work
+ * @property {Instance | undefined} replacement the same node of a ring that has lost its data, which copies it from the
+ * others
  */
 
 /** Everything that could be running, in the order in which it is started. @returns {Instance[]} */
@@ -78,10 +107,10 @@ export function allInstances(scratch) {
   return [
     ...nodes,
     ...[1, 2].map((number) => centreNode({ scratch, number })),
-    kafkaBroker({ scratch, secure: false }),
+    ...Array.from({ length: MOST_BROKERS }, (_, index) => plainBroker({ scratch, number: index + 1 })),
     s3Server({ scratch }),
     secureCassandra({ scratch }),
-    kafkaBroker({ scratch, secure: true }),
+    secureBroker({ scratch }),
   ];
 }
 
@@ -110,21 +139,37 @@ function template(path, values = {}) {
 
 function cassandraNode({ scratch, number }) {
   const name = `cassandra-${number}`;
-  const node = { address: `${NETWORK}.${number}`, seed: HOST, port: 9042 };
-  return cassandra({
+  const address = `${NETWORK}.${number}`;
+  const node = { address, seeds: [HOST], port: 9042 };
+  const shared = {
     scratch,
     name,
     node,
     ring: { cluster: 'takemark', storagePort: 7000, jmxPort: JMX_PORT + number },
-    // Nodes join a ring one at a time; later each needs no more than the seed.
-    after: number === 1 ? undefined : { first: `cassandra-${number - 1}`, again: 'cassandra-1' },
     secure: false,
     // A node that answers but has not found the others yet would fail the first statement that needs them.
     probe: async () => {
       const peers = await countPeers(node);
       if (peers < number - 1) throw new Error(`it knows ${peers} other nodes`);
     },
-  });
+  };
+  return {
+    ...cassandra({
+      ...shared,
+      // Nodes join a ring one at a time; later each needs no more than the seed.
+      after: number === 1 ? undefined : { first: `cassandra-${number - 1}`, again: 'cassandra-1' },
+    }),
+    // A node that is its own seed copies nothing.
+    replacement: cassandra({
+      ...shared,
+      node: {
+        ...node,
+        seeds: [1, 2, 3].filter((other) => other !== number).map((other) => `${NETWORK}.${other}`),
+      },
+      after: undefined,
+      replaces: address,
+    }),
+  };
 }
 
 /** Node of a cluster with two data centres, dc1 and dc2. */
@@ -132,7 +177,7 @@ function centreNode({ scratch, number }) {
   const name = `cassandra-dc${number}`;
   const node = {
     address: `${NETWORK}.${MOST_NODES + number}`,
-    seed: `${NETWORK}.${MOST_NODES + 1}`,
+    seeds: [`${NETWORK}.${MOST_NODES + 1}`],
     port: 9042,
   };
   return cassandra({
@@ -159,7 +204,7 @@ function secureCassandra({ scratch }) {
   return cassandra({
     scratch,
     name: 'cassandra-secure',
-    node: { address: '127.0.0.1', seed: '127.0.0.1', port: 9142 },
+    node: { address: '127.0.0.1', seeds: ['127.0.0.1'], port: 9142 },
     ring: { cluster: 'takemark-secure', storagePort: 7010, jmxPort: 17_198 },
     after: undefined,
     secure: true,
@@ -179,7 +224,7 @@ function secureCassandra({ scratch }) {
   });
 }
 
-function cassandra({ scratch, name, node, ring, centre, after, secure, probe }) {
+function cassandra({ scratch, name, node, ring, centre, after, secure, probe, replaces }) {
   const directory = join(scratch, name);
   const jars = classPath(scratch, 'cassandra');
   return {
@@ -201,6 +246,7 @@ function cassandra({ scratch, name, node, ring, centre, after, secure, probe }) 
         'cassandra.yaml': template('cassandra/cassandra.yaml', {
           ...ring,
           ...node,
+          seeds: node.seeds.map((seed) => `${seed}:${ring.storagePort}`).join(','),
           directory,
           security,
           paxos: PAXOS,
@@ -209,21 +255,29 @@ function cassandra({ scratch, name, node, ring, centre, after, secure, probe }) 
         ...(centre !== undefined && { 'cassandra-rackdc.properties': `dc=${centre}\nrack=rack1\n` }),
         'jvm.options': template('cassandra/jvm.options'),
         'logback.xml': template('cassandra/logback.xml'),
+        ...clockFile(),
       };
     },
     prepare: undefined,
-    command: within(name, [
-      'java',
-      `@${join(directory, 'jvm.options')}`,
-      `-javaagent:${join(jars, 'jamm-0.4.0.jar')}`,
-      `-Dcassandra.config=file://${join(directory, 'cassandra.yaml')}`,
-      `-Dcassandra.storagedir=${directory}`,
-      `-Dlogback.configurationFile=file://${join(directory, 'logback.xml')}`,
-      `-Dcassandra.jmx.local.port=${ring.jmxPort}`,
-      '-cp',
-      `${directory}:${join(jars, '*')}`,
-      'org.apache.cassandra.service.CassandraDaemon',
-    ]),
+    command: within(
+      name,
+      clocked(directory, [
+        'java',
+        `@${join(directory, 'jvm.options')}`,
+        `-javaagent:${join(jars, 'jamm-0.4.0.jar')}`,
+        `-Dcassandra.config=file://${join(directory, 'cassandra.yaml')}`,
+        `-Dcassandra.storagedir=${directory}`,
+        `-Dlogback.configurationFile=file://${join(directory, 'logback.xml')}`,
+        `-Dcassandra.jmx.local.port=${ring.jmxPort}`,
+        // Time to hear of the others, also on a busy machine: who has not copies nothing.
+        ...(replaces === undefined
+          ? []
+          : [`-Dcassandra.replace_address_first_boot=${replaces}`, '-Dcassandra.ring_delay_ms=15000']),
+        '-cp',
+        `${directory}:${join(jars, '*')}`,
+        'org.apache.cassandra.service.CassandraDaemon',
+      ]),
+    ),
     nodetool: secure
       ? undefined
       : within(name, [
@@ -243,12 +297,35 @@ function cassandra({ scratch, name, node, ring, centre, after, secure, probe }) 
   };
 }
 
-function kafkaBroker({ scratch, secure }) {
-  const name = secure ? 'kafka-secure' : 'kafka-1';
+/** One of the brokers of a cluster, each of which is a controller, too. */
+function plainBroker({ scratch, number }) {
+  const port = 19_092;
+  return kafkaBroker({
+    scratch,
+    name: `kafka-${number}`,
+    number,
+    // Kafka's own ones where a broker can be lost. Alone, one that stands still for some seconds is not gone.
+    cluster: { count: BROKERS, hostOf: brokerHost, sessionMs: BROKERS === 1 ? 60_000 : 9000 },
+    port,
+  });
+}
+
+function secureBroker({ scratch }) {
+  return kafkaBroker({
+    scratch,
+    name: 'kafka-secure',
+    number: 1,
+    // The certificate is for this address.
+    cluster: { count: 1, hostOf: () => '127.0.0.1', sessionMs: 60_000 },
+    port: 19_192,
+    secure: true,
+  });
+}
+
+function kafkaBroker({ scratch, name, number, cluster: { count, hostOf, sessionMs }, port, secure = false }) {
   const directory = join(scratch, name);
-  // The certificate of the secure ones is for 127.0.0.1.
-  const host = secure ? '127.0.0.1' : KAFKA_HOST;
-  const port = secure ? 19_192 : 19_092;
+  const host = hostOf(number);
+  const controllerPort = port + 1;
   const java = [
     'java',
     '-cp',
@@ -273,13 +350,22 @@ function kafkaBroker({ scratch, secure }) {
       return {
         'server.properties': template('kafka/server.properties', {
           protocol: secure ? 'SASL_SSL' : 'PLAINTEXT',
+          number,
+          voters: Array.from(
+            { length: count },
+            (_, index) => `${index + 1}@${hostOf(index + 1)}:${controllerPort}`,
+          ).join(','),
           host,
           port,
-          controllerPort: port + 1,
+          controllerPort,
+          replicas: count,
+          inSync: Math.max(1, count - 1),
+          sessionMs,
           directory,
           security,
         }),
         'log4j2.properties': template('kafka/log4j2.properties'),
+        ...clockFile(),
       };
     },
     prepare: () => {
@@ -305,9 +391,10 @@ function kafkaBroker({ scratch, secure }) {
         { stdio: ['ignore', 'ignore', 2] },
       );
     },
-    command: within(name, [...java, '-Xms128M', '-Xmx256M', 'kafka.Kafka', properties]),
+    command: within(name, clocked(directory, [...java, '-Xms128M', '-Xmx256M', 'kafka.Kafka', properties])),
     probe: () =>
       produce({
+        number,
         address: host,
         port,
         ...(secure && {

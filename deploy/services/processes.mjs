@@ -10,6 +10,9 @@ const LOG = 'server.log';
 const START_MS = 600_000;
 /** Time that a server may take to close its files before it is killed. */
 const STOP_MS = 20_000;
+/** Looks at a command line that is empty, and the pause between two. */
+const MOST_LOOKS = 10;
+const LOOK_MS = 10;
 
 /**
  * The pid of the process of a directory, undefined where there is none. A pid that the system gave to another
@@ -25,9 +28,14 @@ export function runningPid(directory) {
 /** Every process started here names its own directory in its arguments. */
 function commandOf(pid) {
   try {
-    return existsSync('/proc/self/cmdline')
-      ? readFileSync(`/proc/${pid}/cmdline`, 'utf8')
-      : execFileSync('ps', ['-o', 'command=', '-p', String(pid)], { encoding: 'utf8' });
+    if (!existsSync('/proc/self/cmdline'))
+      return execFileSync('ps', ['-o', 'command=', '-p', String(pid)], { encoding: 'utf8' });
+    for (let looks = 1; ; looks += 1) {
+      const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+      // It is empty for a moment while a process replaces its program, as `ip netns exec` does, and for good behind its end.
+      if (command !== '' || looks === MOST_LOOKS) return command;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_MS);
+    }
   } catch {
     return '';
   }

@@ -2,24 +2,37 @@
  * Real servers on loopback for tests and trials, without containers: `up`, `down`, `status`. Needs Java 17
  * and Maven. Everything they make is in one scratch directory: `TAKEMARK_SERVICES_DIR`, by default below the
  * system's temporary one. A second set beside it needs a directory and a network of its own,
- * `TAKEMARK_SERVICES_NETWORK=127.0.1`, and may take its jars from the first one's, `TAKEMARK_SERVICES_JARS`.
+ * `TAKEMARK_SERVICES_NETWORK=127.0.1`, and may take its jars from the first one's, `TAKEMARK_SERVICES_JARS`. With
+ * `TAKEMARK_SERVICES_BROKERS=3` Kafka has three brokers, and topics have three copies unless they are made with fewer.
+ * With `TAKEMARK_SERVICES_FAKETIME`, a library, file `clock` in the directory of a node or broker sets its clock.
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { allInstances, classPath, DATACENTER, pomOf, S3 } from './instances.mjs';
+import { allInstances, BROKERS, classPath, DATACENTER, pomOf, S3 } from './instances.mjs';
 import { freeze, kill, ready, runningPid, start, stop } from './processes.mjs';
 import { makeSecurity, password, securityFiles, USER } from './security.mjs';
 
 const USAGE = `usage: services.mjs up [--nodes 1..3] [--only cassandra|kafka|s3]... [--name <instance>]... [--secure] [--print-env]
        services.mjs down [--only cassandra|kafka|s3]... [--name <instance>]... [--erase]
        services.mjs kill|freeze|thaw --name <instance>...
+       services.mjs replace --name cassandra-<number>...
        services.mjs status [--print-env]
        services.mjs nodetool <instance> <argument>...
 --name <instance>, as \`status\` lists them, instead of --only; what is stopped or killed without --erase keeps its data.
+replace erases a node of a ring and starts it as a new one, which copies what the others have.
 cassandra-dc1 and cassandra-dc2, two data centres of one cluster, start only where they are named.
 --secure starts a Cassandra and a Kafka of their own that demand a user name, a password and TLS.`;
 const KINDS = ['cassandra', 'kafka', 's3'];
@@ -51,8 +64,11 @@ function environment() {
       ? DATACENTER
       : '',
     TAKEMARK_KAFKA: addresses('kafka', false),
-    // A single broker, and a single node unless there are three: a process with production's settings would not start.
-    TAKEMARK_ACCEPT_SERVERS: 'cassandra.replication,kafka.replication,kafka.min_insync_replicas',
+    // A single broker or node: a process with production's settings would not start.
+    TAKEMARK_ACCEPT_SERVERS: [
+      'cassandra.replication',
+      ...(BROKERS === 1 ? ['kafka.replication', 'kafka.min_insync_replicas'] : []),
+    ].join(','),
     ...(addresses('s3', false) !== '' && {
       TAKEMARK_S3_ENDPOINT: S3.endpoint,
       TAKEMARK_S3_REGION: S3.region,
@@ -83,13 +99,16 @@ function environmentText() {
 
 /** Also when the command fails: what did start is to be found. */
 function writeEnvironment() {
-  writeFileSync(join(scratch, 'env'), environmentText(), { mode: 0o600 });
+  return locked('env', () => writeFileSync(join(scratch, 'env'), environmentText(), { mode: 0o600 }));
 }
 
-/** A command at a time: two that both see a server missing would both start it. */
-async function locked(work) {
+/**
+ * A command at a time for each server: two that both see it missing would both start it. Another server's may come in
+ * between, or a broker that waits for the others to come would keep them away.
+ */
+async function locked(what, work) {
   mkdirSync(scratch, { recursive: true, mode: 0o700 });
-  const path = join(scratch, 'lock');
+  const path = join(scratch, `${what}.lock`);
   // Linked when it is whole: who finds the lock finds whose it is.
   const mine = `${path}.${process.pid}`;
   writeFileSync(mine, String(process.pid));
@@ -174,7 +193,11 @@ function hasJoined({ directory }) {
   return existsSync(join(directory, 'joined'));
 }
 
-async function bring(instance, started) {
+function bring(instance, started) {
+  return locked(instance.name, () => bringAlone(instance, started));
+}
+
+async function bringAlone(instance, started) {
   const { name, directory, after } = instance;
   // A server that is not among the chosen is the caller's to have started.
   if (after !== undefined) await started.get(hasJoined(instance) ? after.again : after.first);
@@ -212,30 +235,51 @@ async function bring(instance, started) {
 }
 
 async function up(chosen) {
-  for (const kind of new Set(chosen.map(({ kind }) => kind))) fetchJars(kind);
-  if (chosen.some(({ secure }) => secure)) makeSecurity(scratch);
+  await locked('jars', () => new Set(chosen.map(({ kind }) => kind)).forEach(fetchJars));
+  if (chosen.some(({ secure }) => secure)) await locked('security', () => makeSecurity(scratch));
   const started = new Map();
   for (const instance of chosen) started.set(instance.name, bring(instance, started));
   const results = await Promise.allSettled(started.values());
-  writeEnvironment();
+  await writeEnvironment();
   const failures = results.filter(({ status }) => status === 'rejected').map(({ reason }) => reason.message);
   if (failures.length > 0) throw new Error([...new Set(failures)].join('\n'));
 }
 
 /** Ends what runs; `erase` also removes its data, so that the next start is a first one. */
 async function down(chosen, erase) {
-  const stopped = await Promise.all(chosen.map((instance) => stop(instance.directory)));
-  chosen.forEach(({ name }, index) => stopped[index] && console.error(`${name}: stopped`));
-  if (erase) for (const { directory } of chosen) rmSync(directory, { recursive: true, force: true });
-  writeEnvironment();
+  await Promise.all(
+    chosen.map(({ name, directory }) =>
+      locked(name, async () => {
+        if (await stop(directory)) console.error(`${name}: stopped`);
+        if (erase) rmSync(directory, { recursive: true, force: true });
+      }),
+    ),
+  );
+  await writeEnvironment();
 }
 
 /** Faults of a single server, for whoever tests what they do. */
 async function disturb(command, chosen) {
   for (const { name, directory } of chosen) {
-    const done = command === 'kill' ? await kill(directory) : freeze(directory, command === 'freeze');
+    const done = await locked(name, () =>
+      command === 'kill' ? kill(directory) : freeze(directory, command === 'freeze'),
+    );
     if (!done) throw new Error(`${name} is not running`);
   }
+}
+
+/** Nodes without data in the places of others, one at a time. */
+async function replace(chosen) {
+  for (const { name, directory, replacement } of chosen) {
+    if (replacement === undefined) throw new Error(`${name} is no node of a ring`);
+    await locked(name, async () => {
+      await kill(directory);
+      // The directory itself may be a disk of its own.
+      for (const entry of readdirSync(directory)) rmSync(join(directory, entry), { recursive: true });
+      await bringAlone(replacement, new Map());
+    });
+  }
+  await writeEnvironment();
 }
 
 /** Cassandra's own tool, for a node without a password. */
@@ -280,7 +324,7 @@ async function main() {
   const only = values.only ?? KINDS;
   const names = allInstances(scratch).map(({ name }) => name);
   const named = values.name ?? [];
-  const needsName = ['kill', 'freeze', 'thaw'].includes(command);
+  const needsName = ['kill', 'freeze', 'thaw', 'replace'].includes(command);
   const isKnown = ['up', 'down', 'status'].includes(command) || (needsName && named.length > 0);
   if (
     positionals.length !== 1 ||
@@ -294,15 +338,18 @@ async function main() {
     named.length > 0 ? named.includes(name) : only.includes(kind),
   );
   if (command === 'up') {
-    const beyond = (name) => /^cassandra-[123]$/.test(name) && Number(name.at(-1)) > Number(values.nodes);
+    const counts = { cassandra: Number(values.nodes), kafka: BROKERS };
+    const beyond = (name) =>
+      /-\d$/.test(name) && Number(name.at(-1)) > (counts[name.slice(0, -2)] ?? Infinity);
     const chosen =
       named.length > 0
         ? ofKind
         : ofKind.filter(({ named, secure, name }) => !named && secure === values.secure && !beyond(name));
-    await locked(() => up(chosen));
+    await up(chosen);
   }
-  if (command === 'down') await locked(() => down(ofKind, values.erase));
-  if (needsName) await locked(() => disturb(command, ofKind));
+  if (command === 'down') await down(ofKind, values.erase);
+  if (command === 'replace') await replace(ofKind);
+  else if (needsName) await disturb(command, ofKind);
   if (command === 'status') status();
   // Standard output is these lines and nothing else, so that a shell can take them over.
   if (values['print-env']) process.stdout.write(environmentText());

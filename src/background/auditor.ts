@@ -1,3 +1,4 @@
+import { defined } from '../domain/defined.js';
 import type { Finding, FindingKind } from '../domain/finding.js';
 import { type AuditStoresDeps, auditStores } from '../operations/system/audit-stores.js';
 
@@ -19,6 +20,8 @@ export interface AuditReport {
   readonly findings: ReadonlyMap<FindingKind, number>;
   /** Unix seconds at which the last whole pass ended; absent before. */
   readonly endedAt?: number;
+  /** Unix seconds at which the last step ended, however long a pass takes; absent before. */
+  readonly steppedAt?: number;
 }
 
 /**
@@ -33,6 +36,7 @@ export class Auditor {
   #found = new Map<FindingKind, number>();
   #last = new Map<FindingKind, number>();
   #endedAt: number | undefined;
+  #steppedAt: number | undefined;
   #hasLease = false;
 
   constructor(parts: AuditorParts) {
@@ -44,7 +48,7 @@ export class Auditor {
     if (!this.#hasLease) return undefined;
     const findings = new Map(this.#last);
     for (const [kind, count] of this.#found) findings.set(kind, Math.max(count, findings.get(kind) ?? 0));
-    return this.#endedAt === undefined ? { findings } : { findings, endedAt: this.#endedAt };
+    return { findings, ...defined({ endedAt: this.#endedAt, steppedAt: this.#steppedAt }) };
   }
 
   /** Goes on, with what may be looked at in so many seconds. */
@@ -66,6 +70,7 @@ export class Auditor {
         limit: Math.min(STEP, left),
       });
       this.#count(findings);
+      this.#steppedAt = Math.floor(this.#parts.clock.now() / 1000);
       this.#place = next;
       if (next === undefined) return this.#end();
       // A page may be empty, and is not for nothing.
@@ -94,5 +99,6 @@ export class Auditor {
     this.#found = new Map();
     this.#last = new Map();
     this.#endedAt = undefined;
+    this.#steppedAt = undefined;
   }
 }

@@ -12,17 +12,17 @@ const ROWS = 1000;
  */
 export async function collectReservations({
   stores,
-  assets,
+  unissued,
   clock,
   graceSeconds,
 }: {
   readonly stores: Pick<ProofStore, 'collectReservations'>;
-  readonly assets: Pick<AssetStore, 'delete'>;
+  readonly unissued: Pick<AssetStore, 'delete'>;
   readonly clock: Clock;
   readonly graceSeconds: number;
 }): Promise<void> {
   const before = Math.floor(clock.now() / 1000) + 1 - graceSeconds;
-  for (const proofId of await stores.collectReservations(before)) await assets.delete(proofId);
+  for (const proofId of await stores.collectReservations(before)) await unissued.delete(proofId);
 }
 
 /** Removes everything whose time has passed. */

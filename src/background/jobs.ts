@@ -18,7 +18,8 @@ export const RESERVATION_SECONDS = 3600;
 
 export interface JobDeps {
   readonly stores: Stores;
-  readonly assets: AssetStore;
+  /** Files of ids under which nothing was issued. */
+  readonly unissued: Pick<AssetStore, 'delete'>;
   readonly clock: Clock;
   /** False while a clock is wrong: what is older than something is found by it. Always true without servers. */
   readonly maySweep: () => boolean;
@@ -30,7 +31,7 @@ export interface JobDeps {
  * collected at its start
  */
 export function collectionJobs(
-  { stores, assets, clock, maySweep }: JobDeps,
+  { stores, unissued, clock, maySweep }: JobDeps,
   isStoreShared: boolean,
 ): readonly PeriodicJob[] {
   const sweeping = (run: () => Promise<unknown>) => async () => (maySweep() ? run() : undefined);
@@ -41,7 +42,9 @@ export function collectionJobs(
     jobs.push({
       where: 'collect',
       everyMs: RESERVATIONS_MS,
-      run: sweeping(() => collectReservations({ stores, assets, clock, graceSeconds: RESERVATION_SECONDS })),
+      run: sweeping(() =>
+        collectReservations({ stores, unissued, clock, graceSeconds: RESERVATION_SECONDS }),
+      ),
     });
   return jobs;
 }

@@ -18,9 +18,9 @@ const BATCH = 64;
 
 /**
  * Holds every line of the journal against the store, at start, before anyone is served: a backup of any age
- * may have come back, and an erasure whose tombstone was never written is finished. Only tombstones are
- * written, and the assets removed; what else a proof had is removed later, while others are served. A proof
- * whose row is damaged is passed over and reported: nobody is served it, and the others need not wait.
+ * may have come back. Only tombstones are written, and the assets removed; what else a proof had is removed
+ * later, while others are served. A proof whose row is damaged is passed over and reported: nobody is served
+ * it, and the others need not wait.
  * @returns how many proofs were erased
  */
 export async function replayErasures({ stores, assets, journal, observer }: ReplayDeps): Promise<number> {

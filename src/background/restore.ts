@@ -71,6 +71,7 @@ export async function restore({
       },
     },
     assets,
+    journal,
     clock,
   };
   await eachOf(journal.read(), ERASURES_AT_ONCE, async (erasure) => {

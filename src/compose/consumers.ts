@@ -45,11 +45,21 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
       { config, clock, secrets, ...defined({ logDestination }) },
       disposer,
     );
-    const { telemetry, stores, assets, bus, auditor, clocks, gate } = infrastructure;
+    const {
+      telemetry,
+      encrypted: stores,
+      assets,
+      unissued,
+      journal,
+      bus,
+      auditor,
+      clocks,
+      gate,
+    } = infrastructure;
     const maySweep = (): boolean => clocks?.maySweep() ?? true;
     const { observer, requestLog } = telemetry;
     await gate.look();
-    listen(bus, { stores, assets, clock, observer });
+    listen(bus, { stores, assets, journal, clock, observer });
     await startEvents(infrastructure, disposer);
     const probes = openProbes(infrastructure, config);
     const listener = createProbeListener({
@@ -65,7 +75,7 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
     const jobs = [
       ...clockJobs(infrastructure),
       ...gatedJobs(gate, [
-        ...collectionJobs({ stores, assets, clock, maySweep }, true),
+        ...collectionJobs({ stores, unissued, clock, maySweep }, true),
         reminderJob({ stores, clock, maySweep }),
         auditJob(auditor, { maySweep }),
       ]),

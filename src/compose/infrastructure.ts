@@ -1,10 +1,15 @@
 import { join } from 'node:path';
+import { openBucketKeys } from '../adapters/assets/bucket-keys.js';
 import { type BucketNotes, openBucketNotes } from '../adapters/assets/bucket-notes.js';
 import { openAssetDirectory } from '../adapters/assets/directory.js';
 import { openAssetBucket } from '../adapters/assets/s3.js';
 import type { ClockWatch } from '../adapters/cassandra/driver/clock-watch.js';
 import { openCassandraStore } from '../adapters/cassandra/store.js';
 import { openEmbeddedStore } from '../adapters/embedded/store.js';
+import { encryptedAssets, unissuedAssets } from '../adapters/encryption/encrypted-assets.js';
+import { encryptedStores } from '../adapters/encryption/encrypted-stores.js';
+import { keptKeys } from '../adapters/encryption/kept-keys.js';
+import { openKeyDirectory } from '../adapters/encryption/key-directory.js';
 import { createAuditHeads } from '../adapters/journals/audit-heads.js';
 import { openErasureJournal } from '../adapters/journals/erasure-journal.js';
 import { openKafkaBus } from '../adapters/kafka/bus.js';
@@ -19,6 +24,7 @@ import { defined } from '../domain/defined.js';
 import type { AssetStore } from '../ports/assets.js';
 import type { AuditedStore } from '../ports/audited-store.js';
 import type { DeadLetterReport, EventBus } from '../ports/bus.js';
+import type { ContentKeys } from '../ports/content-keys.js';
 import type { AuditHeads, ErasureJournal, InstallationMarks, InstallationRow } from '../ports/journals.js';
 import type { Observer } from '../ports/observer.js';
 import type { Secrets } from '../ports/secrets.js';
@@ -36,7 +42,15 @@ const CLOCKS_MS = 30_000;
 export interface Infrastructure {
   readonly telemetry: Telemetry;
   readonly stores: Stores;
+  /**
+   * The same stores with the content of proofs encrypted, for work that needs none of it: an erasure takes place also
+   * where the key is gone.
+   */
+  readonly encrypted: Stores;
   readonly assets: AssetStore;
+  /** Files of ids under which nothing was issued. */
+  readonly unissued: Pick<AssetStore, 'delete'>;
+  readonly keys: ContentKeys;
   readonly journal: ErasureJournal;
   readonly heads: AuditHeads;
   readonly bus: EventBus;
@@ -109,7 +123,8 @@ export async function openInfrastructure(
     { secrets, adoptFormerRows: complete !== undefined, telemetry, clock },
     disposer,
   );
-  stores = opened.stores;
+  const { stores: encrypted, ...openedParts } = opened;
+  stores = encrypted;
   clocks = opened.clocks;
   // The store is this process's own from here on, and has no rows without codes.
   await complete?.();
@@ -117,23 +132,40 @@ export async function openInfrastructure(
   const journal =
     notes?.journal ?? (await openErasureJournal({ directory: config.journalDirectory, secrets }));
   disposer.add(() => journal.close());
-  const assets = await openAssets(config, disposer);
+  const keys = await openContentKeys(config, disposer);
+  const files = await openAssets(config, disposer);
+  const assets = encryptedAssets(files, keys);
   const openedBus = await openBus(config, secrets, clock, telemetry.observer);
   bus = openedBus;
   disposer.add(() => openedBus.close());
   const marks = notes?.marks;
   const row = opened.installation;
   const gate = new RestoreGate(row && marks && { row, marks });
+  const readable = encryptedStores(encrypted, keys);
   const openedAuditor = new Auditor({
-    stores,
+    stores: readable,
     assets,
+    keys,
     audited: opened.audited,
     clock,
     rate: config.auditRate,
     onFindings: (kind, count) => telemetry.warn('audit_finding', { kind, count }),
   });
   auditor = openedAuditor;
-  return { telemetry, ...opened, assets, journal, marks, gate, bus: openedBus, auditor: openedAuditor };
+  return {
+    telemetry,
+    ...openedParts,
+    stores: readable,
+    encrypted,
+    assets,
+    unissued: unissuedAssets(files, keys),
+    keys,
+    journal,
+    marks,
+    gate,
+    bus: openedBus,
+    auditor: openedAuditor,
+  };
 }
 
 /** The bus delivers from now on, and what waits in the outbox goes out. */
@@ -242,6 +274,17 @@ async function openAssets({ dataDirectory, assetBucket }: Config, disposer: Disp
   });
   disposer.add(async () => assets.close());
   return assets;
+}
+
+/** Keys lie where the assets do: neither is in a backup of the store. */
+async function openContentKeys(
+  { contentKeysDirectory: directory, assetBucket }: Config,
+  disposer: Disposer,
+): Promise<ContentKeys> {
+  if (assetBucket === undefined) return keptKeys(await openKeyDirectory({ directory }));
+  const keys = openBucketKeys(assetBucket);
+  disposer.add(async () => keys.close());
+  return keptKeys(keys);
 }
 
 interface StoreParts {

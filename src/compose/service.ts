@@ -112,7 +112,8 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       },
       disposer,
     );
-    const { telemetry, stores, assets, journal, heads, bus, audited, auditor, clocks, gate } = infrastructure;
+    const { telemetry, stores, encrypted, assets, unissued, keys, journal, heads, bus } = infrastructure;
+    const { audited, auditor, clocks, gate } = infrastructure;
     const maySweep = (): boolean => clocks?.maySweep() ?? true;
     const { observer } = telemetry;
     const { kind, maxUploads, workers } = config.engine;
@@ -130,7 +131,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     await readerStarted;
     await engine.start();
     disposer.add(() => engine.stop());
-    if (config.consumers) listen(bus, { stores, assets, clock, observer });
+    if (config.consumers) listen(bus, { stores: encrypted, assets, journal, clock, observer });
     await startEvents(infrastructure, disposer);
 
     // Known once the partner listener is bound: with port 0 the address of the slots follows it.
@@ -144,7 +145,9 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       publicUrl: () => publicUrl,
       secrets: secrets.secrets,
       stores,
+      encrypted,
       assets,
+      keys,
       journal,
       heads,
       audited,
@@ -197,7 +200,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       },
       ...clockJobs(infrastructure),
       ...gatedJobs(gate, [
-        ...collectionJobs({ stores, assets, clock, maySweep }, isStoreShared(config)),
+        ...collectionJobs({ stores, unissued, clock, maySweep }, isStoreShared(config)),
         ...(config.consumers ? [reminderJob({ stores, clock, maySweep })] : []),
         auditJob(auditor, { maySweep }),
       ]),
@@ -285,13 +288,14 @@ export function serviceBanner(
 async function recover(
   config: Config,
   clock: Clock,
-  { stores, assets, journal, marks, gate, clocks, telemetry: { observer } }: Infrastructure,
+  { encrypted: stores, assets, unissued, journal, marks, gate, clocks, telemetry }: Infrastructure,
 ): Promise<number> {
+  const { observer } = telemetry;
   // A cluster's journal grows with the cluster: `takemark operator restore` replays it.
   const erasedAgain = marks === undefined ? await replayErasures({ stores, assets, journal, observer }) : 0;
   if (gate.isClosed) return erasedAgain;
   const graceSeconds = isStoreShared(config) ? RESERVATION_SECONDS : 0;
-  if (clocks?.maySweep() ?? true) await collectReservations({ stores, assets, clock, graceSeconds });
+  if (clocks?.maySweep() ?? true) await collectReservations({ stores, unissued, clock, graceSeconds });
   return erasedAgain;
 }
 

@@ -71,9 +71,9 @@ export async function restoreCluster(
     );
     // Events of what is erased again go out from here.
     await startEvents(infrastructure, disposer);
-    const { installation: row, marks, ...parts } = infrastructure;
+    const { installation: row, marks, encrypted: stores, ...parts } = infrastructure;
     if (row === undefined || marks === undefined) throw new Error('the processes share no bucket');
-    return await restore({ ...parts, row, marks, clock });
+    return await restore({ ...parts, stores, row, marks, clock });
   } finally {
     await disposer.dispose();
   }

@@ -53,6 +53,7 @@ function configOf(values: Values, environment: Environment, unknown: readonly st
     }),
     dataDirectory: values.TAKEMARK_DATA_DIR,
     journalDirectory: values.TAKEMARK_JOURNAL_DIR ?? join(values.TAKEMARK_DATA_DIR, 'journals'),
+    contentKeysDirectory: values.TAKEMARK_CONTENT_KEYS_DIR ?? join(values.TAKEMARK_DATA_DIR, 'content-keys'),
     environment: values.TAKEMARK_ENVIRONMENT,
     /** Without a trailing slash. Absent: this machine, at the port that was bound. */
     publicUrl: publicUrlOf(values, tls !== undefined),

@@ -96,6 +96,11 @@ const PROCESS = {
     'journal of erasures and heads of the audit logs: put it on another volume than the store ([operating](operating.md))',
     '`journals` in the data directory',
   ),
+  TAKEMARK_CONTENT_KEYS_DIR: setting(
+    text.optional(),
+    'keys with which the content of proofs is encrypted, where assets lie in a directory: mirrored, and in no backup ([operating](operating.md#content-keys))',
+    '`content-keys` in the data directory',
+  ),
   TAKEMARK_ACCEPT_PUT_BACK: setting(
     z
       .string()

@@ -4,12 +4,14 @@ import { DomainError } from '../domain/errors.js';
 import type { ErasureEvent, ServiceEvent } from '../domain/events.js';
 import type { AssetStore } from '../ports/assets.js';
 import type { EventHandler } from '../ports/bus.js';
+import type { ErasureJournal } from '../ports/journals.js';
 import type { ProofStore } from '../ports/stores.js';
 import type { Clock } from '../ports/system.js';
 
 export interface ErasureConsumerDeps {
   readonly stores: Pick<ProofStore, 'getProof' | 'eraseProof' | 'confirmErasure'>;
   readonly assets: Pick<AssetStore, 'delete' | 'size'>;
+  readonly journal: Pick<ErasureJournal, 'record'>;
   readonly clock: Clock;
 }
 
@@ -17,7 +19,7 @@ export interface ErasureConsumerDeps {
 const PROOFS_AT_ONCE = 16;
 
 /**
- * Removes everything derived from an erased proof and confirms it (rule 11.12). Proofs are independent of each
+ * Notes an erasure in the journal, removes everything derived from the proof and confirms it (rule 11.12). Proofs are independent of each
  * other; the events of one keep their order.
  */
 export function erasureConsumer(deps: ErasureConsumerDeps, atOnce = PROOFS_AT_ONCE): EventHandler {
@@ -47,10 +49,10 @@ export function erasureConsumer(deps: ErasureConsumerDeps, atOnce = PROOFS_AT_ON
 
 /** Brings one erasure to its end, however far it came. */
 export async function finishErasure(
-  { stores, assets, clock }: ErasureConsumerDeps,
+  { stores, assets, journal, clock }: ErasureConsumerDeps,
   { proofId, partnerId, erasedAt }: ErasureEvent['data'],
 ): Promise<void> {
-  const proof = await stores.getProof(proofId);
+  let proof = await stores.getProof(proofId);
   if (proof?.state === 'issued') {
     // A restored backup brought the proof back. Event and journal name no key, so the operator is the actor
     // of the erasure.
@@ -63,10 +65,13 @@ export async function finishErasure(
     });
     if (erasure === 'not_found')
       throw new PoisonError('the proof is not of the partner that the event names');
+    proof = erasure.proof;
   } else if (proof?.state !== 'erased') {
     // A store that was restored from before the proof came to be holds nothing of the proof.
     return;
   } else if (proof.confirmedAt !== undefined && (await assets.size(proofId)) === undefined) return;
+  // The call that erased may not have come as far as the journal.
+  await journal.record({ proofId, partnerId: proof.partnerId, erasedAt: proof.erasedAt });
   await assets.delete(proofId);
   if ((await assets.size(proofId)) !== undefined)
     throw new DomainError('unavailable', 'The asset of an erased proof is still there.', {

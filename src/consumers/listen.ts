@@ -3,6 +3,7 @@ import { DomainError, isRecordDamaged } from '../domain/errors.js';
 import { TOPICS, type Topic } from '../domain/events.js';
 import type { AssetStore } from '../ports/assets.js';
 import type { EventBus, EventHandler } from '../ports/bus.js';
+import type { ErasureJournal } from '../ports/journals.js';
 import type { Observer } from '../ports/observer.js';
 import type { Stores } from '../ports/stores.js';
 import type { Clock } from '../ports/system.js';
@@ -13,6 +14,7 @@ import { usageConsumer } from './usage.js';
 export interface ConsumersDeps {
   readonly stores: Stores;
   readonly assets: AssetStore;
+  readonly journal: Pick<ErasureJournal, 'record'>;
   readonly clock: Clock;
   readonly observer: Pick<Observer, 'events'>;
 }

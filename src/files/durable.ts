@@ -42,17 +42,23 @@ export async function replaceFile(path: string, content: Content, mode = 0o600):
  * directory: the caller turns to the new file first, because writes to the former one are lost from now on.
  */
 export async function openReplacement(path: string, content: Content, mode = 0o600): Promise<FileHandle> {
-  return writeBeside(path, content, mode, (unfinished) => rename(unfinished, path));
+  return writeIn(directoryOf(path), content, mode, (unfinished) => rename(unfinished, path));
 }
 
 /**
  * Makes a file that is not there yet, whole and durable, and never replaces what another process has made
  * meanwhile.
+ * @param workshop where it is written, on the same file system; the file's own directory where none is given
  * @returns false where there is such a file already, which stays as it is
  */
-export async function createFile(path: string, content: Content, mode = 0o600): Promise<boolean> {
+export async function createFile(
+  path: string,
+  content: Content,
+  mode = 0o600,
+  workshop = directoryOf(path),
+): Promise<boolean> {
   let made = true;
-  const handle = await writeBeside(path, content, mode, async (unfinished) => {
+  const handle = await writeIn(workshop, content, mode, async (unfinished) => {
     try {
       // Unlike rename, link replaces nothing.
       await link(unfinished, path);
@@ -71,14 +77,14 @@ export async function createFile(path: string, content: Content, mode = 0o600): 
   return made;
 }
 
-/** Writes a new file in the directory of `path`, syncs it and gives it its place. @returns the file, open */
-async function writeBeside(
-  path: string,
+/** Writes a new file in a directory, syncs it and gives it its place. @returns the file, open */
+async function writeIn(
+  directory: string,
   content: Content,
   mode: number,
   place: (unfinished: string) => Promise<void>,
 ): Promise<FileHandle> {
-  const unfinished = join(directoryOf(path), `${UNFINISHED}${randomBytes(8).toString('hex')}`);
+  const unfinished = join(directory, `${UNFINISHED}${randomBytes(8).toString('hex')}`);
   try {
     const handle = await open(unfinished, 'wx+', mode);
     try {

@@ -3,6 +3,7 @@ import type { AssetStore } from '../ports/assets.js';
 import type { AudioEngine } from '../ports/audio-engine.js';
 import type { AuditedStore } from '../ports/audited-store.js';
 import type { EventBus } from '../ports/bus.js';
+import type { ContentKeys } from '../ports/content-keys.js';
 import type { CredentialReader } from '../ports/credential-reader.js';
 import type { AuditHeads, ErasureJournal } from '../ports/journals.js';
 import type { Observer } from '../ports/observer.js';
@@ -57,7 +58,10 @@ export interface OperationsDeps {
   readonly publicUrl: () => string;
   readonly secrets: Secrets;
   readonly stores: Stores;
+  /** The same stores with the content of proofs encrypted. */
+  readonly encrypted: Stores;
   readonly assets: AssetStore;
+  readonly keys: Pick<ContentKeys, 'read'>;
   readonly journal: ErasureJournal;
   readonly heads: AuditHeads;
   readonly audited: AuditedStore;
@@ -84,7 +88,7 @@ export interface OperationsDeps {
  * throws a DomainError where it refuses. Beside them stand the two gatherers that their caller has to flush.
  */
 export function createOperations(given: OperationsDeps) {
-  const { environment, secrets, stores, clock, wallClock, processes } = given;
+  const { environment, secrets, stores, encrypted, clock, wallClock, processes } = given;
   const deps = {
     ...given,
     plans: new Map(SHIPPED_PLANS.map((plan) => [plan.name, plan])),
@@ -97,65 +101,71 @@ export function createOperations(given: OperationsDeps) {
     meter: createUsageMeter(stores, clock),
     uses: createKeyUses(stores),
   };
+  // Work that needs no content takes place also where the key of a proof is gone.
+  const withoutContent = { ...deps, stores: encrypted };
   const operations = {
-    partner: bind(deps, {
-      authenticate,
-      checkSignature,
-      admit,
-      quota: readQuota,
-      meter: meterCall,
-      createUpload,
-      receiveUpload,
-      verifyUpload,
-      identify: identifyUpload,
-      listProofs,
-      readProof,
-      readRecord,
-      readAsset: readOwnAsset,
-      eraseProof,
-      listKeys,
-      rotateKey,
-      revokeOwnKey,
-      readUsage,
-      createReview,
-      readReview,
-      resolveReview,
-      openEvidence,
-      closeEvidence,
-      download: findDownload,
-      telemetry: takeTelemetry,
-    }),
-    operator: bind(deps, {
-      listPartners,
-      listPlans,
-      createPartner,
-      createKey,
-      listPartnerKeys,
-      revokeKey,
-      supplyEvidence,
-      issueProof,
-      importLegacy,
-      recordDeclaration,
-      listDeclarations,
-      readAsset,
-      erasureStatus,
-      listDeadLetters,
-      replayDeadLetters,
-      readAudit,
-      verifyAudit,
-      listSigners,
-      revokeSigner,
-      reinstateSigner,
-      approveSourceDetail,
-      withdrawSourceDetail,
-      grantConsent,
-      revokeConsent,
-      listDevices,
-      enrolDevice,
-      revokeDevice,
-      readAuthority,
-      auditStores,
-    }),
+    partner: {
+      ...bind(withoutContent, { eraseProof }),
+      ...bind(deps, {
+        authenticate,
+        checkSignature,
+        admit,
+        quota: readQuota,
+        meter: meterCall,
+        createUpload,
+        receiveUpload,
+        verifyUpload,
+        identify: identifyUpload,
+        listProofs,
+        readProof,
+        readRecord,
+        readAsset: readOwnAsset,
+        listKeys,
+        rotateKey,
+        revokeOwnKey,
+        readUsage,
+        createReview,
+        readReview,
+        resolveReview,
+        openEvidence,
+        closeEvidence,
+        download: findDownload,
+        telemetry: takeTelemetry,
+      }),
+    },
+    operator: {
+      ...bind(withoutContent, { erasureStatus }),
+      ...bind(deps, {
+        auditStores,
+        listPartners,
+        listPlans,
+        createPartner,
+        createKey,
+        listPartnerKeys,
+        revokeKey,
+        supplyEvidence,
+        issueProof,
+        importLegacy,
+        recordDeclaration,
+        listDeclarations,
+        readAsset,
+        listDeadLetters,
+        replayDeadLetters,
+        readAudit,
+        verifyAudit,
+        listSigners,
+        revokeSigner,
+        reinstateSigner,
+        approveSourceDetail,
+        withdrawSourceDetail,
+        grantConsent,
+        revokeConsent,
+        listDevices,
+        enrolDevice,
+        revokeDevice,
+        readAuthority,
+      }),
+    },
   };
   return { operations, meter: deps.meter, uses: deps.uses };
 }

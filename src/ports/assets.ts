@@ -11,6 +11,12 @@ export interface AssetEntry {
   readonly writtenAt: number;
 }
 
+/** Byte offsets, both inclusive. */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
 /**
  * Files that were issued. Names are proof ids: the asset, and beside it the parts of the proof's evidence that the
  * registry does not hold. Without a part the asset is meant.
@@ -21,12 +27,8 @@ export interface AssetStore {
    * registry before: that leads to what a kill leaves, and nobody has to search the store for it.
    */
   stage(proofId: string, part?: EvidencePart): Promise<StagedAsset>;
-  /** @returns undefined where there is no such asset. `range` is inclusive byte offsets. */
-  read(
-    proofId: string,
-    range?: { readonly start: number; readonly end: number },
-    part?: EvidencePart,
-  ): Promise<Readable | undefined>;
+  /** @returns undefined where there is no such asset */
+  read(proofId: string, range?: ByteRange, part?: EvidencePart): Promise<Readable | undefined>;
   size(proofId: string, part?: EvidencePart): Promise<number | undefined>;
   /**
    * Files in the order of their names, at most `limit`: files of proofs alone.
@@ -41,7 +43,8 @@ export interface StagedAsset {
   append(chunk: Uint8Array): Promise<void>;
   /** Overwrites bytes that were appended. */
   patch(offset: number, bytes: Uint8Array): Promise<void>;
-  read(): Readable;
+  /** Content as far as it was appended, any number of times. */
+  read(range?: ByteRange): Readable;
   /** Durable and visible when it resolves. */
   publish(): Promise<void>;
   discard(): Promise<void>;

@@ -6,7 +6,7 @@ import type { AuditHead } from '../domain/audit.js';
  */
 export interface ErasureJournal {
   /**
-   * Durable when it resolves; called before the store's tombstone is acknowledged. Repeating it is harmless.
+   * Durable when it resolves; called before an erasure is acknowledged or confirmed. Repeating it is harmless.
    */
   record(erasure: {
     readonly proofId: string;

@@ -136,7 +136,7 @@ export interface IssuingReplay {
 /** Part of a proof's evidence that is small enough for the store. */
 export interface EvidenceBody {
   readonly part: EvidencePart;
-  /** At most `MAX_INLINE_EVIDENCE` bytes. */
+  /** At most 64 KiB. */
   readonly body: Uint8Array;
 }
 

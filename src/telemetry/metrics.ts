@@ -33,6 +33,8 @@ export interface AuditCounts {
   readonly findings: ReadonlyMap<FindingKind, number>;
   /** Unix seconds at which the last whole pass ended. */
   readonly endedAt?: number;
+  /** Unix seconds at which the last step of a pass ended. */
+  readonly steppedAt?: number;
 }
 
 /** Counters of the process. Every label comes from a closed list. */
@@ -167,6 +169,17 @@ export function createMetrics(
       this.reset();
       const endedAt = audit()?.endedAt;
       if (endedAt !== undefined) this.set({ pass: 'whole' }, endedAt);
+    },
+  });
+  new Gauge({
+    name: 'takemark_audit_step_ended_seconds',
+    help: 'Unix seconds at which the auditor last looked at something',
+    labelNames: ['pass'],
+    registers,
+    collect() {
+      this.reset();
+      const steppedAt = audit()?.steppedAt;
+      if (steppedAt !== undefined) this.set({ pass: 'any' }, steppedAt);
     },
   });
   // Without a certificate there is no such series: nought would look like one that has ended.

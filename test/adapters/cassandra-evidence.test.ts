@@ -111,7 +111,7 @@ if (ADDRESSES === undefined) {
         }
       }
       t.ok((await naming()) < before, `${finish}: what pointed at the proof is gone`);
-      for (const table of ['proof_by_partner', 'proof_by_bound', 'proof_by_original', 'issuing_replay'])
+      for (const table of ['proof_by_partner', 'proof_by_bound', 'proof_by_original'])
         t.notOk(
           (await tableContent(table)).split('\n').includes(JSON.stringify(proof.proofId)),
           `${finish}: ${table}`,

@@ -85,8 +85,8 @@ void t.test('on a real node', real, async (t) => {
       await writeFile(new URL(`${next}-expand.cql`, directory), expand);
       t.strictSame(await migrate({ ...connection, keyspace, directory }), [`${next}-expand.cql`]);
       const stores = await openStore({ keyspace });
+      t.teardown(() => stores.close());
       await t.resolves(stores.ping(), 'the version before goes on, and starts anew');
-      await stores.close();
 
       const last = String(SCHEMA_VERSION + 2).padStart(3, '0');
       await writeFile(new URL(`${last}-contract.cql`, directory), 'ALTER TABLE ping DROP more;\n');
@@ -95,6 +95,7 @@ void t.test('on a real node', real, async (t) => {
         name: 'CassandraOpenError',
         message: new RegExp(`version ${SCHEMA_VERSION + 2}, for versions from ${SCHEMA_VERSION + 2} on`),
       });
+      await t.rejects(stores.ping(), { code: 'unavailable' }, 'and one that runs is not ready any more');
     },
   );
 

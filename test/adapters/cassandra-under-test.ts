@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Client, type policies, types } from 'cassandra-driver';
+import { Client, type policies, type QueryOptions, types } from 'cassandra-driver';
 import type { MigrationOptions } from '../../src/adapters/cassandra/driver/migrations.js';
 import {
   type CassandraStore,
@@ -7,6 +7,7 @@ import {
   openCassandraStore,
 } from '../../src/adapters/cassandra/store.js';
 import type { AuditHead } from '../../src/domain/audit.js';
+import { defined } from '../../src/domain/defined.js';
 import type { AuditHeads } from '../../src/ports/journals.js';
 import { again } from '../fixtures/again.js';
 import { authenticator } from '../fixtures/authentication.js';
@@ -53,9 +54,18 @@ export function patient<Opened extends object>(stores: Opened): Opened {
   });
 }
 
+const realNow = Date.now;
+
+/** A store whose watch over the clocks does not see that a test puts the clock forward. */
 export function openStore(over: Partial<CassandraStoreOptions> = {}): Promise<CassandraStore> {
   return again(() =>
-    openCassandraStore({ ...connection, authenticator, audit: { key: KEY, heads: memoryHeads() }, ...over }),
+    openCassandraStore({
+      ...connection,
+      authenticator,
+      audit: { key: KEY, heads: memoryHeads() },
+      clock: { now: () => realNow() },
+      ...over,
+    }),
   );
 }
 
@@ -95,25 +105,38 @@ export async function dropKeyspace(keyspace: string): Promise<void> {
 export interface Sent {
   readonly query: string;
   readonly params: unknown[];
+  /** Consistency of a statement alone, where it is not the client's. */
+  readonly consistency?: types.consistencies;
 }
 
-/** Runs the work while `look` sees, changes and holds up the statements of every request to the driver. */
+/**
+ * Runs the work while `look` sees, changes and holds up the statements of every request to the driver.
+ * @param isAnswered tells whether the caller gets the answer to a request
+ */
 export async function intercepted<Value>(
   look: (sent: readonly Sent[]) => void | Promise<void>,
   work: () => Promise<Value>,
+  isAnswered: (sent: readonly Sent[]) => boolean = () => true,
 ): Promise<Value> {
   const { execute, batch } = Client.prototype as unknown as Record<
     'execute' | 'batch',
     (...args: unknown[]) => Promise<unknown>
   >;
   const patched = Client.prototype as unknown as Record<string, unknown>;
-  patched['execute'] = async function (this: unknown, query: string, params: unknown[], ...rest: unknown[]) {
-    await look([{ query, params }]);
-    return execute.call(this, query, params, ...rest);
+  const pass = async (sent: readonly Sent[], send: () => Promise<unknown>): Promise<unknown> => {
+    await look(sent);
+    const mayKnow = isAnswered(sent);
+    const answer = await send();
+    // An error like a defect of the program, so that nobody waits for the world to recover.
+    if (!mayKnow) throw new TypeError('no answer');
+    return answer;
   };
-  patched['batch'] = async function (this: unknown, statements: Sent[], ...rest: unknown[]) {
-    await look(statements);
-    return batch.call(this, statements, ...rest);
+  patched['execute'] = function (this: unknown, query: string, params: unknown[], options?: QueryOptions) {
+    const sent = defined({ query, params, consistency: options?.consistency });
+    return pass([sent], () => execute.call(this, query, params, options));
+  };
+  patched['batch'] = function (this: unknown, statements: Sent[], ...rest: unknown[]) {
+    return pass(statements, () => batch.call(this, statements, ...rest));
   };
   try {
     return await work();
@@ -135,7 +158,6 @@ export async function killedAt<Value>(
   let wasKilled = false;
   const answer = await intercepted(
     (sent) => {
-      // An error like a defect of the program, so that nobody waits for the world to recover.
       if (wasKilled) throw new TypeError('killed');
       wasKilled = sent.some(({ query }) => query.startsWith(at));
       if (wasKilled && !taken) throw new TypeError('killed');
@@ -146,6 +168,7 @@ export async function killedAt<Value>(
       for (const limit = Date.now() + 3000; !wasKilled && Date.now() < limit; ) await delay(20);
       return value;
     },
+    () => !wasKilled,
   );
   return { wasKilled, answer };
 }
@@ -191,4 +214,17 @@ export async function partsOf(proofId: string, keyspace = connection.keyspace): 
     keyspace,
   );
   return rows.map((row) => row['part'] as string);
+}
+
+/**
+ * What is left in the end, asked until it is nothing, for at most 30 s: acts and pointers are removed behind the
+ * answers of the calls that left them.
+ */
+export async function leftInTheEnd<Left>(question: () => Promise<readonly Left[]>): Promise<readonly Left[]> {
+  const limit = realNow() + 30_000;
+  for (;;) {
+    const left = await question();
+    if (left.length === 0 || realNow() > limit) return left;
+    await delay(10);
+  }
 }

@@ -32,6 +32,7 @@ const SETTINGS = new Map([
   ['paxos_variant', 'v2'],
   ['paxos_state_purging', 'legacy'],
   ['commitlog_sync', 'batch'],
+  ['internode_timeout', 'false'],
   ['tombstone_failure_threshold', '100000'],
 ]);
 const NODES = ['a', 'b', 'c'].map((address) => ({
@@ -73,6 +74,7 @@ void t.test('each wrong setting of Cassandra is found, and nothing else', async 
     [{ settings: oneWith('paxos_state_purging', 'repaired') }, 'cassandra.paxos_state_purging', 'warn'],
     [{ settings: oneWith('commitlog_sync', 'periodic') }, 'cassandra.commitlog_sync', 'refuse'],
     [{ settings: oneWith('commitlog_sync', 'group') }, 'cassandra.commitlog_sync', 'refuse'],
+    [{ settings: oneWith('internode_timeout', 'true') }, 'cassandra.internode_timeout', 'warn'],
     [
       { settings: oneWith('tombstone_failure_threshold', '5000') },
       'cassandra.tombstone_failure_threshold',

@@ -13,6 +13,7 @@ import {
 import { allNames } from '../../src/adapters/kafka/topic-names.js';
 import { createTopics, type TopicOptions } from '../../src/adapters/kafka/topics.js';
 import { again } from '../fixtures/again.js';
+import { askBroker, int16, int32, int64, text } from '../fixtures/kafka-frames.js';
 
 const quiet = () => undefined;
 
@@ -167,4 +168,29 @@ function listening(server: Server, port: number): Promise<Server> {
   return new Promise((resolve, reject) =>
     server.once('error', reject).listen(port, '127.0.0.1', () => resolve(server)),
   );
+}
+
+/**
+ * Removes every record that a topic has, as a retention does that has passed: a position that was kept before lies
+ * outside of the topic then. The client has no such call, so it is asked for in bytes, of the one broker that leads all.
+ */
+export async function removeRecords({ brokers }: KafkaConnection, topic: string): Promise<void> {
+  const partitions = await partitionsOf({ brokers }, topic);
+  // DeleteRecords, version 1, request 1 of a client; one topic with its partitions, each to its end; ten seconds for it.
+  const answer = await askBroker(brokers[0]!, [
+    int16(21),
+    int16(1),
+    int32(1),
+    text('test'),
+    int32(1),
+    text(topic),
+    int32(partitions),
+    ...Array.from({ length: partitions }, (_, partition) => [int32(partition), int64(-1n)]).flat(),
+    int32(10_000),
+  ]);
+  // Each partition's number, first position and error, behind correlation id, throttle time and the topic.
+  const results = answer.subarray(4 + 4 + 4 + 2 + topic.length + 4);
+  if (results.length !== partitions * 14) throw new Error('the broker did not answer');
+  for (let at = 12; at < results.length; at += 14)
+    if (results.readInt16BE(at) !== 0) throw new Error(`not removed: error ${results.readInt16BE(at)}`);
 }

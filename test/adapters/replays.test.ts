@@ -2,7 +2,8 @@
 import t from 'tap';
 import { Replays } from '../../src/adapters/replaying/replays.js';
 import { seededDeviceKey, simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
-import { MemorySink, opened } from '../capture/write-trace.js';
+import { TRACE_LIMITS } from '../../src/domain/trace.js';
+import { MemorySink, opened, writeClips } from '../capture/write-trace.js';
 
 const GONE = new Error('nobody waits any more');
 
@@ -27,6 +28,21 @@ async function simulated(): Promise<Buffer> {
   await simulateTrace({ minutes: 5, seed: 1, to, key: seededDeviceKey(1) });
   return to.bytes();
 }
+
+t.test(
+  'a trace that needs more memory than a thread has is refused, and the next one replayed',
+  async (t) => {
+    const replays = new Replays({ threads: 1, heapMib: 12 });
+    t.teardown(() => replays.stop());
+    const { bytes } = await writeClips(TRACE_LIMITS.live.clips);
+    await t.rejects(replays.replay(opened(bytes, 65_536)), {
+      code: 'unprocessable',
+      reason: 'trace_too_large',
+    });
+    const small = await writeClips(1);
+    t.ok(await replays.replay(opened(small.bytes)));
+  },
+);
 
 t.test('a replay that is given up leaves its thread to whoever waits', async (t) => {
   const replays = new Replays({ threads: 1, waiting: 2 });

@@ -78,7 +78,7 @@ export const attack: Attack = {
       `others waited ${busy.worst.toFixed(0)} ms`,
     );
 
-    // The process dies when the journal has the erasure and the store does not.
+    // The journal has an erasure that the store does not know, as one that was put back.
     await service.stop('SIGKILL');
     await record(service.dataDirectory, second, owner.partnerId);
     const began = performance.now();

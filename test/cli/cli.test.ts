@@ -20,6 +20,9 @@ const COMMANDS = [
   'usage',
   'seal',
   'demo',
+  'capture ardour',
+  'capture ardour-hook',
+  'capture audacity',
   'serve',
   'consumers',
   'completion bash',
@@ -77,7 +80,7 @@ t.test('the help of every command fits 80 columns', async (t) => {
       [],
       `${words}: no line is longer`,
     );
-    if (!/authority|secrets|serve|consumers|completion/.test(words)) t.match(out, /--json/);
+    if (!/authority|secrets|serve|consumers|completion|capture/.test(words)) t.match(out, /--json/);
   }
 });
 
@@ -906,7 +909,7 @@ t.test('the demo shows all six verdicts on the real service', async (t) => {
     out,
   );
   t.match(productions, [
-    { name: 'clean', conflicts: 0, asExpected: true },
+    { name: 'clean', status: 'verified_binding', conflicts: 0, asExpected: true },
     { name: 'adverse', status: 'needs_review', asExpected: true },
   ]);
   t.strictSame([...new Set(rows.map((row) => row.got))].sort(), [

@@ -15,6 +15,7 @@ const LONG = /^\/(uploads|operator)\//;
 /** Until a repeated call must have been answered: longer than any outage of a run. */
 export const SETTLE_LIMIT_MS = 900_000;
 const PAUSE_MS = 100;
+const STOOD_STILL_MS = 9000;
 
 export interface Call {
   readonly method: string;
@@ -33,6 +34,8 @@ export interface Answer {
   /** Undefined where the body is no JSON. */
   readonly json: unknown;
   readonly service: string;
+  /** The process by whose work alone it is; absent where an earlier attempt may have been another one's. */
+  readonly process?: string;
 }
 
 export interface ErrorBody {
@@ -91,6 +94,7 @@ export class Calls {
   ): Promise<Answer | undefined> {
     const { method, path, listener = 'partner', apiKey, headers, json, body } = call;
     const began = performance.now();
+    const process = this.#cluster.processOf(service.name);
     const name = `${method} ${nameOf(path)}`;
     const underWay = (by: number) =>
       this.#underWay.set(service.name, (this.#underWay.get(service.name) ?? 0) + by);
@@ -119,11 +123,20 @@ export class Calls {
         bytes,
         json: jsonOf(bytes),
         service: service.name,
+        ...(process === this.#cluster.processOf(service.name) && { process }),
       };
       this.#ledger.count(`answered ${response.status}`);
       const { took, limit } = this.#time(call, service, began);
+      if (answer.status === 503)
+        this.#ledger.refusal({
+          answered: true,
+          what: `${name} on ${service.name}: ${describe(answer)} after ${Math.round(took)} ms`,
+        });
       if (took > limit)
         this.#ledger.violation(`${name} took ${Math.round(took)} ms on ${service.name} (${response.status})`);
+      // A client that stands still for ten seconds is told so, and on a busy machine one does.
+      if (answer.status === 408 && performance.now() - began < STOOD_STILL_MS)
+        this.#ledger.violation(`${name} was not waited for by ${service.name}`);
       const wrong = faultOf(answer);
       if (wrong !== undefined) this.#ledger.violation(`${name} on ${service.name}: ${wrong}`);
       return answer;
@@ -138,6 +151,10 @@ export class Calls {
           `${name} was not answered by ${service.name} in ${Math.round(took)} ms (${String(error)})`,
         );
       this.#ledger.count('unanswered');
+      this.#ledger.refusal({
+        answered: false,
+        what: `${name} on ${service.name}: unanswered after ${Math.round(took)} ms (${String(error)})`,
+      });
       return undefined;
     } finally {
       underWay(-1);
@@ -179,7 +196,8 @@ export class Calls {
     for (let attempt = 0; ; attempt += 1) {
       const answer = await this.send(call, service);
       if (answer !== undefined && !later(answer)) {
-        if (expected.includes(answer.status)) return answer;
+        const { process: _, ...ofSeveral } = answer;
+        if (expected.includes(answer.status)) return attempt === 0 ? answer : ofSeveral;
         throw this.fail(
           `${call.method} ${nameOf(call.path)} on ${answer.service}: ${answer.status} ${describe(answer)}, expected ${expected.join(' or ')}`,
         );
@@ -200,7 +218,11 @@ export class Calls {
 
 /** Refused for now. A month that is used up is not. */
 export function isLater(answer: Answer): boolean {
-  return answer.status === 503 || (answer.status === 429 && reasonOf(answer) !== 'quota_exceeded');
+  return (
+    answer.status === 503 ||
+    answer.status === 408 ||
+    (answer.status === 429 && reasonOf(answer) !== 'quota_exceeded')
+  );
 }
 
 export function reasonOf(answer: Answer): string | undefined {

@@ -129,7 +129,7 @@ async function alterKeyspace(address: string, name: string): Promise<void> {
     `ALTER KEYSPACE ${name} WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': 1, 'dc2': 1}`,
   );
   await client.shutdown();
-  await servers.nodetool('cassandra-dc2', '--', 'rebuild', '-ks', name, '--', 'dc1');
+  await servers.nodetool('cassandra-dc2', 'rebuild', '-ks', name, '--', 'dc1');
 }
 
 /** Calls again where the outcome is not known: all of them may be repeated. */

@@ -5,10 +5,13 @@ import { faultOf } from './calls.js';
 import { REVIEW, type ReviewCall, type ReviewOperation, type ReviewState } from './history.js';
 import {
   judge,
+  judgeCounts,
   type Observed,
   type ObservedCase,
   type ObservedPartner,
   type ObservedProof,
+  PLAYED,
+  textOfEntry,
 } from './judge.js';
 import { Ledger } from './ledger.js';
 import { isLinearizable } from './linearizable.js';
@@ -328,7 +331,13 @@ t.test('every kind of damage to a run is found', async (t) => {
     'a proof in a list that was never issued': (ledger) =>
       ledger.strangers.push({ partnerId: 'ptr_1', name: 'prf_phantom', where: 'a list' }),
     'a log that was read otherwise': (ledger) =>
-      ledger.logRead('ptr_1', { sentAt: 0, at: 1, from: 1, entries: ['key_created key_1'], whole: true }),
+      ledger.logRead('ptr_1', { sentAt: 0, from: 1, entries: ['key_created key_1'], whole: true }),
+    'a log without what its process had answered': (ledger) => {
+      ledger.log('ptr_1', 'review_created rev_1', 'service-1/1');
+      const sentAt = ledger.now() + 1;
+      const entries = LOG.slice(0, 4).map(textOfEntry);
+      ledger.logRead('ptr_1', { sentAt, from: 0, entries, whole: true, process: 'service-1/1' });
+    },
     'a history that no order explains': (ledger) =>
       ledger.history({
         of: 'issuing',
@@ -363,4 +372,34 @@ t.test('a response that the contract does not have is a violation', async (t) =>
   t.match(faultOf({ status: 503, headers: later, json: undefined }), /error body/);
   t.match(faultOf({ status: 500, headers, json: { error: 'Words.', code: 'internal' } }), /internal/);
   t.match(faultOf({ status: 200, headers: new Headers(), json: {} }), /X-Request-Id/);
+});
+
+t.test('a run that has not played what it demands is no pass', async (t) => {
+  const demanded = [...PLAYED, 'faults: kill'];
+  const counts = Object.fromEntries(demanded.map((what) => [what, 1]));
+  t.strictSame(judgeCounts(counts, demanded), []);
+  for (const what of demanded) {
+    t.strictSame(judgeCounts({ ...counts, [what]: 0 }, demanded), [`the run has no ${what}`]);
+    const { [what]: _, ...others } = counts;
+    t.strictSame(judgeCounts(others, demanded), [`the run has no ${what}`]);
+  }
+});
+
+t.test('a ledger knows since when no server and nobody had a fault', async (t) => {
+  const ledger = new Ledger();
+  const read = () => {
+    ledger.logRead('ptr_1', { sentAt: ledger.now(), from: 0, entries: [], whole: true });
+    const { serversQuietSince, quietSince } = ledger.logReads.get('ptr_1')!.at(-1)!;
+    return [serversQuietSince, quietSince].map((since) => (Number.isFinite(since) ? 'since' : since));
+  };
+  t.strictSame(read(), [-Infinity, -Infinity]);
+  const [one, other] = [ledger.disturb('servers'), ledger.disturb('servers')];
+  one();
+  t.strictSame(read(), [Infinity, Infinity], 'the other one is under way');
+  other();
+  t.strictSame(read(), ['since', 'since']);
+  const killed = ledger.disturb('members');
+  t.strictSame(read(), ['since', Infinity]);
+  killed();
+  t.strictSame(read(), ['since', 'since']);
 });

@@ -3,12 +3,11 @@
  * and frozen; servers lost, and frozen; one of three brokers that hangs.
  */
 import { randomUUID } from 'node:crypto';
-import { startBrokers } from './brokers.js';
 import { runCommand } from './command.js';
 import { cassandraOutage, freezeNode, kafkaOutage, loseNode } from './faults.js';
 import { identity } from './identity.js';
 import { atWork, check, withRun } from './run.js';
-import { stuckPartitions } from './stuck-partitions.js';
+import { clusterStore, embeddedStore, stuckPartitions } from './stuck-partitions.js';
 
 const WARM_SECONDS = 5;
 const FROZEN_SECONDS = 25;
@@ -17,11 +16,13 @@ const FROZEN_SECONDS = 25;
  * carries out late what others have done.
  */
 const HUNG_SECONDS = 8;
+/** Time that its faults take about. */
+const LASTS_MS = 240_000;
 
 await runCommand(
   { name: 'test:cluster', kills: () => 0, prepare: async () => ({ servers: { nodes: 3 } }) },
   async ({ seed, servers, ledger, say, keep }) => {
-    await withRun({ servers, seed, ledger, say, width: 1, keep }, async (run) => {
+    await withRun({ servers, seed, ledger, say, width: 1, lasts: LASTS_MS, keep }, async (run) => {
       await identity(run, randomUUID());
       await atWork(run, async () => {
         await loseNode(run, 'cassandra-3', WARM_SECONDS);
@@ -36,13 +37,13 @@ await runCommand(
       });
       await check(run);
     });
-    const brokers = await startBrokers();
-    try {
-      const figures = await stuckPartitions(brokers, (what) => ledger.violation(what));
-      say(`one of three brokers hung: ${JSON.stringify(figures)}`);
-      return { figures };
-    } finally {
-      await brokers.remove();
-    }
+    const stuck = async (name: string, open: Parameters<typeof stuckPartitions>[1]) => {
+      const figures = await stuckPartitions(servers, open, (what) => ledger.violation(`${name}: ${what}`));
+      say(`one of three brokers hung, ${name}: ${JSON.stringify(figures)}`);
+      return figures;
+    };
+    const embedded = await stuck('embedded', embeddedStore);
+    const cassandra = await stuck('Cassandra', clusterStore(servers.settings));
+    return { figures: { embedded, cassandra } };
   },
 );

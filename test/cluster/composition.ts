@@ -7,9 +7,12 @@ export const FAULTS = {
   stop: 'a process or server ends orderly and comes back when the fault is over',
   suspend: 'a process or server stands still, its connections open',
   bucket: 'the bucket is away, slow, or answers when the fault is over',
-  clock: 'the clock of a process is off by seconds to an hour',
+  clock:
+    'the clock of a process is off by seconds to an hour, or that of a node or broker by up to 20 seconds',
   links: 'nothing goes from one party to another, or back',
+  delay: 'what one party sends another arrives late, or what comes back',
   disk: "the disk of one of Cassandra's nodes, a broker or the bucket is full; the server starts anew afterwards",
+  replace: "one of Cassandra's nodes is lost with its disk, and another one takes its place",
   version: 'a process is rolled to a version with one more migration, and back when the fault is over',
 } as const;
 export type Fault = keyof typeof FAULTS;
@@ -21,10 +24,20 @@ const SHORTEST = 1;
 const LONGEST = 300;
 /** Seconds between the beginnings of two faults, at most. */
 const WIDEST_GAP = 8;
+/** Seconds between two nodes that are replaced: the ring forgets a former one slowly. */
+const REPLACED_APART = 300;
 /** Faults at the same time. */
 const AT_ONCE = 3;
+/** Milliseconds by which a packet is late. */
+const LEAST_DELAY = 5;
+const MOST_DELAY = 2000;
 const CLOCK_LONGEST = 3600;
 const CLOCK_SHORTEST = 2;
+/**
+ * The most that a node's clock may differ while everything goes on, sweeps too (decision 0042). What a node writes that is
+ * ahead by more cannot be removed within a run's time of recovery: the removal gets an earlier time.
+ */
+const SERVER_CLOCK_LONGEST = 20;
 const BUCKET_WAYS = ['away', 'slow', 'late'] as const;
 const LINK_WAYS = ['to', 'from', 'both'] as const;
 
@@ -37,7 +50,7 @@ export interface Parties {
 
 export interface Planned {
   readonly fault: Fault;
-  /** Two of them for a link. */
+  /** Two of them for a link; for a node that is replaced, all others behind it: they give it its data. */
   readonly targets: readonly string[];
   /** Seconds from the beginning. */
   readonly at: number;
@@ -46,6 +59,8 @@ export interface Planned {
   readonly way?: (typeof BUCKET_WAYS)[number] | (typeof LINK_WAYS)[number];
   /** Seconds by which the clock is ahead. */
   readonly ahead?: number;
+  /** By which packets are late. */
+  readonly milliseconds?: number;
 }
 
 /** @throws Error that lists what there is */
@@ -80,6 +95,18 @@ export function compose({
   const oneOf = <Value>(values: readonly Value[]): Value => values[Math.floor(random() * values.length)]!;
   /** Small values as often as large ones of the same ratio. */
   const spread = (least: number, most: number): number => least * (most / least) ** random();
+  const nodes = parties.servers.filter(isCassandra);
+  const link = (): Pick<Planned, 'targets' | 'way'> => {
+    // A lone server has nobody to be cut off from; the way to the bucket is a fault of its own.
+    const rings = [nodes, parties.servers.filter(isBroker)].filter((ring) => ring.length > 1);
+    const from = oneOf([...parties.members, ...rings.flat()]);
+    const ring = rings.find((one) => one.includes(from));
+    const reached = ring?.filter((server) => server !== from) ?? [
+      ...nodes,
+      ...parties.servers.filter(isBroker),
+    ];
+    return { targets: [from, oneOf(reached)], way: oneOf(LINK_WAYS) };
+  };
   const planned: Planned[] = [];
   for (let at = 0; ; at += spread(0.5, WIDEST_GAP)) {
     const left = seconds - at;
@@ -92,21 +119,25 @@ export function compose({
         case 'bucket':
           return { ...begun, targets: ['bucket'], way: oneOf(BUCKET_WAYS) };
         case 'clock': {
-          const off = Math.round(spread(CLOCK_SHORTEST, CLOCK_LONGEST));
-          return { ...begun, targets: [oneOf(parties.members)], ahead: random() < 0.5 ? off : -off };
+          const target = oneOf([
+            ...parties.members,
+            ...parties.servers.filter((server) => isCassandra(server) || isBroker(server)),
+          ]);
+          const most = parties.members.includes(target) ? CLOCK_LONGEST : SERVER_CLOCK_LONGEST;
+          const off = Math.round(spread(CLOCK_SHORTEST, most));
+          return { ...begun, targets: [target], ahead: random() < 0.5 ? off : -off };
         }
         case 'disk':
           return { ...begun, targets: [oneOf(parties.servers)] };
         case 'version':
           return { ...begun, targets: [oneOf(parties.members)] };
-        case 'links': {
-          const nodes = parties.servers.filter(isCassandra);
-          // A lone node has nobody to be cut off from; the way to the bucket is a fault of its own.
-          const from = oneOf([...parties.members, ...(nodes.length > 1 ? nodes : [])]);
-          const reached = parties.servers.filter(
-            (server) => server !== from && (isCassandra(server) || (isBroker(server) && !isCassandra(from))),
-          );
-          return { ...begun, targets: [from, oneOf(reached)], way: oneOf(LINK_WAYS) };
+        case 'links':
+          return { ...begun, ...link() };
+        case 'delay':
+          return { ...begun, ...link(), milliseconds: Math.round(spread(LEAST_DELAY, MOST_DELAY)) };
+        case 'replace': {
+          const lost = oneOf(nodes);
+          return { ...begun, targets: [lost, ...nodes.filter((node) => node !== lost)] };
         }
         default:
           return { ...begun, targets: [oneOf([...parties.members, ...parties.servers])] };
@@ -114,20 +145,26 @@ export function compose({
     })();
     const beside = planned.filter((other) => other.at + other.seconds > one.at - 1);
     if (beside.length >= AT_ONCE) continue;
+    if (
+      fault === 'replace' &&
+      planned.some((other) => other.fault === fault && other.at + REPLACED_APART > at)
+    )
+      continue;
     if (beside.some(({ targets }) => targets.some((target) => one.targets.includes(target)))) continue;
     planned.push(one);
   }
 }
 
-export function describePlanned({ fault, targets, at, seconds, way, ahead }: Planned): string {
+export function describePlanned({ fault, targets, at, seconds, way, ahead, milliseconds }: Planned): string {
   return [
-    `${fault} ${targets.join(' and ')}`,
+    `${fault} ${(fault === 'replace' ? targets.slice(0, 1) : targets).join(' and ')}`,
     ...(way === undefined ? [] : [way]),
+    ...(milliseconds === undefined ? [] : [`${milliseconds} ms`]),
     ...(ahead === undefined ? [] : [`${ahead > 0 ? '+' : ''}${ahead} s`]),
     `at ${at} s for ${seconds} s`,
   ].join(', ');
 }
 
-const isBroker = (name: string): boolean => name.startsWith('kafka');
-const isCassandra = (name: string): boolean => name.startsWith('cassandra');
+export const isBroker = (name: string): boolean => name.startsWith('kafka');
+export const isCassandra = (name: string): boolean => name.startsWith('cassandra');
 const rounded = (seconds: number): number => Math.round(seconds * 10) / 10;

@@ -12,10 +12,14 @@ import type {
   KeyCall,
   KeyOperation,
   KeyResult,
+  PlaceCall,
+  PlaceOperation,
+  PlaceResult,
   ProofOperation,
   ProofResult,
   QuotaOperation,
   QuotaResult,
+  ReviewOperation,
 } from './history.js';
 import { textOfEntry } from './judge.js';
 import type { KnownPartner, Ledger } from './ledger.js';
@@ -37,13 +41,22 @@ const AUDIT_PAGE = 200;
 /** Entries that are read again. */
 const AUDIT_OVERLAP = 20;
 
+/** When months come near their end in a run. */
+export interface Months {
+  /** The months that are left, and taken from here. */
+  readonly months: Month[];
+  /** How many are left for a later part of the run. */
+  readonly kept: number;
+  readonly firstMs: number;
+  readonly everyMs: number;
+}
+
 export class Contention {
   readonly #calls: Calls;
   readonly #ledger: Ledger;
   readonly #workload: Workload;
   readonly #random: () => number;
   #audio = 0;
-  #quotaDone = false;
 
   constructor(calls: Calls, ledger: Ledger, workload: Workload, random: () => number) {
     this.#calls = calls;
@@ -53,7 +66,7 @@ export class Contention {
   }
 
   /** Runs one history after another, of each kind in turn, until `isOver`. */
-  async run(partner: KnownPartner, month: Month, isOver: () => boolean): Promise<void> {
+  async run(partner: KnownPartner, months: Months, isOver: () => boolean): Promise<void> {
     const lanes = [
       async () => {
         await this.#proof(partner);
@@ -63,12 +76,29 @@ export class Contention {
         await this.#key();
         await this.#identify(partner);
       },
+      () => this.#place(partner),
     ];
     await Promise.all([
       ...lanes.map((lane) => this.#repeat(lane, isOver)),
       this.#repeat(() => this.#readLog(), isOver),
-      this.#attempted('quota', () => this.#quota(partner, month, isOver)),
+      this.#months(partner, months, isOver),
     ]);
+  }
+
+  /** Plays one month after another, spread over the run: each ends once. */
+  async #months(
+    issuer: KnownPartner,
+    { months, kept, firstMs, everyMs }: Months,
+    isOver: () => boolean,
+  ): Promise<void> {
+    const began = performance.now();
+    for (let played = 0; months.length > kept; played += 1) {
+      while (!isOver() && performance.now() - began < firstMs + played * everyMs) await delay(100);
+      // However short the run is, it has one.
+      if (isOver() && played > 0) return;
+      const month = months.shift()!;
+      await this.#attempted('quota', () => this.#quota(issuer, month));
+    }
   }
 
   async #repeat(work: () => Promise<void>, isOver: () => boolean): Promise<void> {
@@ -243,18 +273,29 @@ export class Contention {
     this.#ledger.history({ of: 'issuing', name: idempotencyKey, operations });
   }
 
+  /** @returns a new partner's key that is contended for, and one that looks on */
+  async #contendedKey(): Promise<{ readonly onlooker: string; readonly apiKey: string }> {
+    for (;;) {
+      const { partnerId, apiKey: onlooker } = await this.#workload.partner();
+      const made = await this.#calls.send({
+        method: 'POST',
+        listener: 'operator',
+        path: `/operator/v1/partners/${partnerId}/keys`,
+        json: { name: 'contended' },
+      });
+      if (made?.status === 201)
+        return { onlooker, apiKey: (made.json as { readonly apiKey: string }).apiKey };
+      if (made !== undefined && !isLater(made))
+        throw this.#calls.fail(`a key was answered ${made.status} ${describe(made)}`);
+      // A key that was made unheard would come into the list later: the next attempt has another partner.
+      await delay(300);
+    }
+  }
+
   /** A key is rotated, revoked and used at once; another key of the partner looks on. */
   async #key(): Promise<void> {
     // The key that the run goes on knowing looks on, since the other one may end.
-    const { partnerId, apiKey: onlooker } = await this.#workload.partner();
-    const made = await this.#calls.send({
-      method: 'POST',
-      listener: 'operator',
-      path: `/operator/v1/partners/${partnerId}/keys`,
-      json: { name: 'contended' },
-    });
-    if (made?.status !== 201) return;
-    const { apiKey } = made.json as { readonly apiKey: string };
+    const { onlooker, apiKey } = await this.#contendedKey();
     const list = async () =>
       (await this.#calls.settle({ method: 'GET', path: '/v1/partner/keys', apiKey: onlooker }, [200]))
         .json as { readonly keys: readonly { readonly keyId: string }[] };
@@ -318,16 +359,100 @@ export class Contention {
     this.#ledger.history({ of: 'key', name: keyId, operations });
   }
 
+  /** Reviews of one proof with the same bindings, created, resolved and read at once, amid an erasure. */
+  async #place(partner: KnownPartner): Promise<void> {
+    const { apiKey, partnerId } = partner;
+    const { proofId } = await this.#workload.issue(partner);
+    const bindings = {
+      creatorId: `creator-${randomUUID()}`,
+      accountId: 'account',
+      submissionId: 'submission',
+      trackId: 'track',
+    };
+    const known: string[] = [];
+    const request = (call: PlaceCall): Call => {
+      switch (call.does) {
+        case 'create':
+          return { method: 'POST', path: '/v1/partner/reviews', apiKey, json: { proofId, bindings } };
+        case 'erase':
+          return { method: 'DELETE', path: `/v1/proofs/${proofId}`, apiKey };
+        case 'resolve':
+          return {
+            method: 'POST',
+            path: `/v1/partner/reviews/${call.reviewId}/resolve`,
+            apiKey,
+            json: { outcome: 'accepted' },
+          };
+        default:
+          return { method: 'GET', path: `/v1/partner/reviews/${call.reviewId}`, apiKey };
+      }
+    };
+    const read = (call: PlaceCall, answer: Answer): PlaceResult | undefined => {
+      if (call.does === 'erase') {
+        if (answer.status !== 200) return this.#unexpected('a proof is erased', answer);
+        const { erasedAt } = answer.json as { readonly erasedAt: number };
+        if (!this.#ledger.erased.some((entry) => entry.proofId === proofId))
+          this.#ledger.erase({ proofId, partnerId, erasedAt });
+        return { erased: true };
+      }
+      if (answer.status === 404) return { refused: 'not_found' };
+      if (answer.status === 409) return { refused: reasonOf(answer) ?? 'no reason' };
+      if (answer.status !== (call.does === 'create' ? 201 : 200))
+        return this.#unexpected(`${call.does} of a review`, answer);
+      const { reviewId, outcome = 'open' } = answer.json as {
+        readonly reviewId: string;
+        readonly outcome?: 'accepted';
+      };
+      if (call.does !== 'create') return { outcome };
+      known.push(reviewId);
+      this.#ledger.log(partnerId, `review_created ${reviewId}`, answer.process);
+      return { reviewId };
+    };
+    const operations: PlaceOperation[] = [];
+    const attempt = async (call: PlaceCall, patient = false): Promise<boolean> => {
+      const operation = await this.#try(call, request(call), (answer) => read(call, answer), { patient });
+      operations.push(operation);
+      return operation.answer !== undefined;
+    };
+    /** Each attempt is an operation of its own: a creation that is repeated is another one. */
+    const settle = async (call: PlaceCall): Promise<void> => {
+      while (!(await attempt(call, true))) await delay(300);
+    };
+    await this.#clients(async () => {
+      const dice = this.#random();
+      const reviewId = known[Math.floor(this.#random() * known.length)];
+      if (dice > 0.95) this.#ledger.eraseAsked(proofId);
+      await attempt(
+        dice > 0.95
+          ? { does: 'erase' }
+          : dice < 0.45 || reviewId === undefined
+            ? { does: 'create' }
+            : { does: dice < 0.7 ? 'resolve' : 'read', reviewId },
+      );
+    });
+    if (this.#ledger.erasing.has(proofId)) await settle({ does: 'erase' });
+    await settle({ does: 'create' });
+    for (const reviewId of [...known]) await settle({ does: 'read', reviewId });
+    this.#ledger.unknownReviews += operations.filter(
+      ({ call, answer }) => call.does === 'create' && answer === undefined,
+    ).length;
+    for (const reviewId of known)
+      this.#ledger.review({
+        reviewId,
+        proofId,
+        partnerId,
+        operations: operations.flatMap((operation) => ofReview(operation, reviewId)),
+      });
+    this.#ledger.history({ of: 'place', name: proofId, operations });
+  }
+
   /** Verifies of more uploads than there are units left, some of them asked for twice. */
-  async #quota(issuer: KnownPartner, { partner, used, limit }: Month, isOver: () => boolean): Promise<void> {
-    // A month ends once.
-    if (this.#quotaDone) return;
-    this.#quotaDone = true;
+  async #quota(issuer: KnownPartner, { partner, used, limit }: Month): Promise<void> {
     const { apiKey, partnerId } = partner;
     // Any key verifies any file; what the issuer's proofs are verified with at the end is another month.
     const { file } = await this.#workload.issue(issuer);
     const uploads: string[] = [];
-    while (uploads.length < UPLOADS && !isOver()) uploads.push(await this.#workload.upload(partner, file));
+    while (uploads.length < UPLOADS) uploads.push(await this.#workload.upload(partner, file));
     const operations: QuotaOperation[] = [];
     const verify = (uploadId: string): readonly [QuotaOperation['call'], Call] => [
       { does: 'verify', uploadId },
@@ -397,26 +522,31 @@ export class Contention {
 
   /** The end of somebody's audit log, with some entries that were read before. */
   async #readLog(): Promise<void> {
-    const { partners, logReads } = this.#ledger;
-    const { partnerId } = partners[Math.floor(this.#random() * partners.length)]!;
+    const { partners, logReads, lastLogged } = this.#ledger;
+    // As often as any log the one that has just grown, from the process that has it first.
+    const grown = this.#random() < 0.5 ? lastLogged : undefined;
+    const { partnerId } = grown ?? partners[Math.floor(this.#random() * partners.length)]!;
+    const service = this.#calls.services.find(({ name }) => grown?.process.startsWith(`${name}/`));
     const last = logReads.get(partnerId)?.at(-1);
     const from = last === undefined ? 0 : Math.max(0, last.from + last.entries.length - AUDIT_OVERLAP);
     const sentAt = this.#ledger.now();
-    const { entries } = (
-      await this.#calls.settle(
-        {
-          method: 'GET',
-          listener: 'operator',
-          path: `/operator/v1/partners/${partnerId}/audit?from=${from + 1}&limit=${AUDIT_PAGE}`,
-        },
-        [200],
-      )
-    ).json as {
+    const answer = await this.#calls.send(
+      {
+        method: 'GET',
+        listener: 'operator',
+        path: `/operator/v1/partners/${partnerId}/audit?from=${from + 1}&limit=${AUDIT_PAGE}`,
+      },
+      service,
+    );
+    if (answer === undefined || isLater(answer)) return void (await delay(500));
+    if (answer.status !== 200)
+      throw this.#calls.fail(`a log was answered ${answer.status} ${describe(answer)}`);
+    const { entries } = answer.json as {
       readonly entries: readonly { readonly action: string; readonly subjects: readonly string[] }[];
     };
     this.#ledger.logRead(partnerId, {
       sentAt,
-      at: this.#ledger.now(),
+      process: answer.process,
       from,
       entries: entries.map(textOfEntry),
       whole: entries.length < AUDIT_PAGE,
@@ -424,6 +554,25 @@ export class Contention {
     this.#ledger.count('reads of audit logs');
     await delay(500);
   }
+}
+
+/** The same operation as the model of one review has it; none where it is on another one. */
+function ofReview({ call, sentAt, answer }: PlaceOperation, reviewId: string): readonly ReviewOperation[] {
+  if (call.does === 'create' || ('reviewId' in call && call.reviewId !== reviewId)) return [];
+  const same: ReviewOperation['call'] =
+    call.does === 'resolve'
+      ? { does: 'resolve', outcome: 'accepted' }
+      : { does: call.does === 'erase' ? 'erase' : 'read' };
+  if (answer === undefined) return [{ call: same, sentAt }];
+  const { at, result } = answer;
+  if ('reviewId' in result) return [];
+  return [
+    {
+      call: same,
+      sentAt,
+      answer: { at, result: 'outcome' in result ? { state: { ...result, evidence: {} } } : result },
+    },
+  ];
 }
 
 function trimmed({ call, sentAt, answer }: ProofOperation): ProofOperation {

@@ -4,8 +4,9 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Calls, describe } from './calls.js';
-import type { Ledger } from './ledger.js';
-import type { Cluster, Service } from './members.js';
+import { isBroker } from './composition.js';
+import type { Refusal } from './ledger.js';
+import type { Service } from './members.js';
 import { waitingOfAll } from './observe.js';
 import type { Run } from './run.js';
 import type { Servers } from './servers.js';
@@ -23,6 +24,8 @@ const DRAIN_MS = 240_000;
  * nodes hang for seconds too.
  */
 const ROUNDS = 3;
+/** Refusals of a round that a line tells of, at most. */
+const REFUSALS_TOLD = 5;
 
 /**
  * How servers go and come back: stopped and started, or hung and running on, which no closed connection
@@ -36,11 +39,17 @@ const comeBack = (servers: Servers, away: Away, names: readonly string[]): Promi
   away === 'frozen' ? servers.thaw(...names) : servers.up(...names);
 
 /** Kills processes, chosen and timed by `random`. */
-export async function killProcesses(cluster: Cluster, count: number, random: () => number): Promise<void> {
+export async function killProcesses(
+  { cluster, ledger }: Pick<Run, 'cluster' | 'ledger'>,
+  count: number,
+  random: () => number,
+): Promise<void> {
   for (let killed = 0; killed < count; ) {
     await delay(SHORTEST_PAUSE_MS + random() * (LONGEST_PAUSE_MS - SHORTEST_PAUSE_MS));
     const name = cluster.names[Math.floor(random() * cluster.names.length)]!;
-    if (cluster.kill(name)) killed += 1;
+    if (!cluster.kill(name)) continue;
+    killed += 1;
+    ledger.disturb('members')();
   }
 }
 
@@ -58,6 +67,7 @@ export async function cassandraOutage(
   // A process that is still starting gives up: the question here is what running ones do.
   await cluster.ready();
   run.outage = true;
+  const isOver = ledger.disturb('servers');
   await leave(servers, away, names);
   say(`${away}: ${names.join(', ')}`);
   const until = Date.now() + seconds * 1000;
@@ -78,6 +88,7 @@ export async function cassandraOutage(
   if (refusals === 0) ledger.violation('no process answered while Cassandra was down');
   say(`${names.join(', ')} come back; ${refusals} lists were refused meanwhile`);
   await comeBack(servers, away, names);
+  isOver();
   const began = Date.now();
   await cluster.ready();
   run.outage = false;
@@ -85,8 +96,17 @@ export async function cassandraOutage(
   say(`all processes were ready ${Date.now() - began} ms after it`);
 }
 
-const refusalsOf = (ledger: Ledger): number =>
-  (ledger.counts['answered 503'] ?? 0) + (ledger.counts['unanswered'] ?? 0);
+/** How many refusals there are, and the first few as they were. @param began when the fault did */
+function told(refusals: readonly Refusal[], began: number): readonly string[] {
+  return refusals.length === 0
+    ? []
+    : [
+        `${refusals.length} calls were refused or not answered`,
+        ...refusals
+          .slice(0, REFUSALS_TOLD)
+          .map(({ what, at }) => `${what}, ${((at - began) / 1000).toFixed(1)} s after the beginning`),
+      ];
+}
 
 /**
  * Does a fault that callers must not notice: what needed the server that is gone is noticed in every round.
@@ -112,16 +132,18 @@ export function loseNode(run: Run, name: string, seconds: number): Promise<void>
   const { servers, ledger, say } = run;
   return unnoticed(run, 'one node of three was gone', async () => {
     await delay(seconds * 1000);
-    const before = refusalsOf(ledger);
+    const before = ledger.refusals.length;
+    const began = ledger.now();
     say(`killing ${name}`);
+    const isOver = ledger.disturb('servers');
     await servers.kill(name);
     await delay(seconds * 2000);
     say(`starting ${name}`);
     await servers.up(name);
+    isOver();
     await delay(seconds * 1000);
     ledger.count('nodes lost');
-    const refused = refusalsOf(ledger) - before;
-    return refused === 0 ? [] : [`${refused} calls were refused or not answered`];
+    return told(ledger.refusals.slice(before), began);
   });
 }
 
@@ -134,18 +156,20 @@ export async function freezeNode(
   name: string,
   seconds: number,
 ): Promise<void> {
-  const before = refusalsOf(ledger);
+  const before = ledger.refusals.length;
+  const isOver = ledger.disturb('servers');
   await servers.freeze(name);
   say(`frozen: ${name}`);
   await delay(seconds * 1000);
   await servers.thaw(name);
-  say(`${name} comes back; ${refusalsOf(ledger) - before} calls were refused or not answered meanwhile`);
+  isOver();
+  say(`${name} comes back; ${ledger.refusals.length - before} calls were refused or not answered meanwhile`);
   ledger.count('nodes frozen');
 }
 
 /**
- * Kafka goes and comes back. Nothing that partners call notices, readiness holds; the outbox fills and
- * empties again, as its metric says.
+ * Kafka goes and comes back. Nothing that partners call notices, the readiness of services holds, and that of
+ * consumers does not; the outbox fills and empties again, as its metric says.
  */
 export function kafkaOutage(run: Run, seconds: number, away: Away = 'stopped'): Promise<void> {
   return unnoticed(run, `Kafka was ${away}`, () => withoutKafka(run, seconds, away));
@@ -157,29 +181,39 @@ async function withoutKafka(
   seconds: number,
   away: Away,
 ): Promise<readonly string[]> {
-  const refusals = () => ledger.counts['answered 503'] ?? 0;
   const waiting = () => waitingOfAll(calls.services, METRIC_MS);
   await cluster.ready();
   await delay(SETTLED_MS);
-  const refusedBefore = refusals();
+  const refusedBefore = ledger.refusals.length;
   const usual = await waiting();
-  await leave(servers, away, ['kafka-1']);
+  const isOver = ledger.disturb('servers');
+  const left = ledger.now();
+  const brokers = servers.names.filter(isBroker);
+  await leave(servers, away, brokers);
   const before = await waiting();
-  say(`${away}: kafka-1; ${before} events waited`);
+  say(`${away}: ${brokers.join(', ')}; ${before} events waited`);
   const began = Date.now();
   const noticed = new Set<string>();
+  const idle = new Set<string>();
   let most = 0;
   do {
     for (const service of calls.services)
       for (const fault of await probe(calls, service, 200)) noticed.add(fault);
+    for (const name of cluster.consumers)
+      if ((await cluster.unreadyBy(name)) === 'bus_unavailable') idle.add(name);
     most = Math.max(most, await waiting());
     await delay(300);
   } while (Date.now() < began + seconds * 1000 || (most <= before && Date.now() < began + FILL_MS));
-  if (refusals() > refusedBefore) noticed.add(`${refusals() - refusedBefore} calls were refused`);
+  // Whoever is killed meanwhile leaves calls without an answer.
+  const refused = ledger.refusals.slice(refusedBefore).filter(({ answered }) => answered);
+  for (const fault of told(refused, left)) noticed.add(fault);
   if (most <= before)
     ledger.violation(`the outbox did not fill while Kafka was down: ${before}, then ${most}`);
-  say(`kafka-1 comes back; ${most} events wait`);
-  await comeBack(servers, away, ['kafka-1']);
+  for (const name of cluster.consumers)
+    if (!idle.has(name)) ledger.violation(`${name} never said that it was not ready while Kafka was ${away}`);
+  say(`${brokers.join(', ')} come back; ${most} events wait`);
+  await comeBack(servers, away, brokers);
+  isOver();
   const back = Date.now();
   const drained = Math.max(usual, most / 4);
   let least = most;

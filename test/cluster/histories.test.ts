@@ -5,6 +5,7 @@ import {
   type History,
   type IssuingOperation,
   type KeyOperation,
+  type PlaceOperation,
   PROOF,
   type ProofOperation,
   type QuotaOperation,
@@ -41,6 +42,11 @@ const issuing = (...rows: Rows<IssuingOperation>): History => ({
   name: 'idempotency',
   operations: rows.map(operation),
 });
+const place = (...rows: Rows<PlaceOperation>): History => ({
+  of: 'place',
+  name: 'prf_1',
+  operations: rows.map(operation),
+});
 
 const look = { does: 'look' } as const;
 const erase = { does: 'erase' } as const;
@@ -64,6 +70,15 @@ const exceeded = { refused: 'quota_exceeded' };
 const A = { song: 'A' };
 const B = { song: 'B' };
 const reused = { refused: 'idempotency_key_reused' };
+
+const create = { does: 'create' } as const;
+const resolve = (reviewId: string) => ({ does: 'resolve', reviewId }) as const;
+const readReview = (reviewId: string) => ({ does: 'read', reviewId }) as const;
+const created = (reviewId: string) => ({ reviewId });
+const exists = { refused: 'review_exists' };
+const notFound = { refused: 'not_found' };
+const outcomeIs = (outcome: 'open' | 'accepted') => ({ outcome });
+const erased = { erased: true } as const;
 
 const SOUND: Readonly<Record<string, History>> = {
   'a proof is read, erased and not read': proof(
@@ -132,6 +147,27 @@ const SOUND: Readonly<Record<string, History>> = {
     [B, 0, 9, reused],
     [A, 10, 11, { proofId: 'prf_1' }],
   ),
+  'of two creations one is refused, until its review is resolved': place(
+    [create, 0, 9, exists],
+    [create, 0, 9, created('rev_1')],
+    [readReview('rev_1'), 10, 11, outcomeIs('open')],
+    [resolve('rev_1'), 12, 13, outcomeIs('accepted')],
+    [create, 14, 15, created('rev_2')],
+    [readReview('rev_1'), 16, 17, outcomeIs('accepted')],
+  ),
+  'a creation at once with a resolution': place(
+    [create, 0, 1, created('rev_1')],
+    [resolve('rev_1'), 2, 9, outcomeIs('accepted')],
+    [create, 2, 8, exists],
+    [create, 3, 7, created('rev_2')],
+  ),
+  'a creation that nobody heard of takes the place': place([create, 0], [create, 1, 2, exists]),
+  'a creation beside an erasure': place(
+    [create, 0, 9, created('rev_1')],
+    [erase, 0, 9, erased],
+    [create, 10, 11, notFound],
+    [resolve('rev_1'), 10, 11, notFound],
+  ),
   'the song of which nobody heard': issuing([B, 0], [A, 1, 2, reused], [B, 3, 4, { proofId: 'prf_1' }]),
 };
 
@@ -194,6 +230,32 @@ const UNSOUND: Readonly<Record<string, History>> = {
     [B, 0, 9, { proofId: 'prf_2' }],
   ),
   'a song is issued twice': issuing([A, 0, 1, { proofId: 'prf_1' }], [A, 2, 3, { proofId: 'prf_2' }]),
+  'two unresolved reviews have the same bindings': place(
+    [create, 0, 9, created('rev_1')],
+    [create, 0, 9, created('rev_2')],
+  ),
+  'a place is free that a resolution came too late for': place(
+    [create, 0, 1, created('rev_1')],
+    [create, 2, 3, created('rev_2')],
+    [resolve('rev_1'), 4, 5, outcomeIs('accepted')],
+  ),
+  'a place stays taken by a resolved review': place(
+    [create, 0, 1, created('rev_1')],
+    [resolve('rev_1'), 2, 3, outcomeIs('accepted')],
+    [create, 4, 5, exists],
+  ),
+  'a place is taken by nobody': place([create, 0, 1, exists]),
+  'a review is created after the erasure': place([erase, 0, 1, erased], [create, 2, 3, created('rev_1')]),
+  'a review outlives the erasure': place(
+    [create, 0, 1, created('rev_1')],
+    [erase, 2, 3, erased],
+    [readReview('rev_1'), 4, 5, outcomeIs('open')],
+  ),
+  'a resolution is lost': place(
+    [create, 0, 1, created('rev_1')],
+    [resolve('rev_1'), 2, 3, outcomeIs('accepted')],
+    [readReview('rev_1'), 4, 5, outcomeIs('open')],
+  ),
   'a key is reused by nobody': issuing([A, 0, 1, reused]),
 };
 
@@ -256,6 +318,28 @@ t.test('many calls at once are judged, right and wrong', async (t) => {
   t.match(faultOfHistory(calls(19)), /not linearizable/);
 });
 
+t.test('an outage in which nobody was heard is judged, right and wrong', async (t) => {
+  // Six of twenty verifies that nobody heard took effect; then all are asked for again.
+  const calls = (alsoDone: number): History => ({
+    of: 'quota',
+    name: 'ptr_1',
+    used: 990,
+    limit: 1000,
+    operations: Array.from({ length: 20 }, (_, index) => index).flatMap((index) => [
+      operation([verify(String(index)), index % 3]),
+      operation([
+        verify(String(index)),
+        100 + 2 * index,
+        101 + 2 * index,
+        index < alsoDone || index >= 14 ? done : exceeded,
+      ]),
+    ]),
+  });
+  t.strictSame(faultOfHistory(calls(4)), undefined);
+  t.match(faultOfHistory(calls(5)), /^not linearizable/);
+  t.match(faultOfHistory(calls(3)), /^not linearizable/);
+});
+
 t.test('a set that a client was given lacks nothing, repeats nothing and keeps nothing', async (t) => {
   const members = [
     { name: 'old', addedAt: 0 },
@@ -281,6 +365,8 @@ t.test('reads of a log are of one log that only grows', async (t) => {
     from,
     entries,
     whole: true,
+    serversQuietSince: -Infinity,
+    quietSince: -Infinity,
   });
   const faults = (...reads: readonly LogRead[]) => [...faultsOfLog(reads, log)];
   t.strictSame(faults(), []);
@@ -295,4 +381,48 @@ t.test('reads of a log are of one log that only grows', async (t) => {
     'a shorter log afterwards',
   );
   t.strictSame(faults(given(0, 0, 'a'), given(10, 0)), ['it had 1 entries and then 0'], 'an empty one');
+});
+
+t.test('a log has what was answered: at once by the same process, in a minute by any', async (t) => {
+  const log = ['proof_issued prf_1', 'review_created rev_1 prf_1', 'proof_erased prf_1'];
+  const issued = { entry: 'proof_issued prf_1', at: 100_000, process: 'service-1/1' };
+  const created = { entry: 'review_created rev_1', at: 100_010, process: 'service-1/1' };
+  const lacking = (entries: number, over: Partial<LogRead>) =>
+    [
+      ...faultsOfLog(
+        [
+          {
+            sentAt: 100_020,
+            at: 100_030,
+            from: 0,
+            entries: log.slice(0, entries),
+            whole: true,
+            process: 'service-1/1',
+            serversQuietSince: -Infinity,
+            quietSince: -Infinity,
+            ...over,
+          },
+        ],
+        log,
+        [issued, created],
+      ),
+    ].map((fault) => fault.split(' was answered')[0]);
+  t.strictSame(lacking(2, {}), []);
+  t.strictSame(lacking(1, {}), ['review_created rev_1'], 'the process that answered');
+  t.strictSame(lacking(0, {}), ['proof_issued prf_1', 'review_created rev_1']);
+  t.strictSame(lacking(0, { sentAt: 100_005 }), ['proof_issued prf_1'], 'a read before an answer');
+  t.strictSame(lacking(1, { entries: log.slice(0, 1), whole: false }), [], 'a page of it');
+  for (const process of ['service-2/1', 'service-1/2', undefined]) {
+    t.strictSame(lacking(0, { process }), [], `${process} has a minute`);
+    t.strictSame(lacking(1, { process, sentAt: 160_020 }), ['review_created rev_1'], `${process}, later`);
+    t.strictSame(
+      lacking(0, { process, sentAt: 160_020, quietSince: 100_100 }),
+      [],
+      'a minute without faults',
+    );
+    t.strictSame(lacking(0, { process, sentAt: 260_020, quietSince: Infinity }), [], 'a fault under way');
+  }
+  t.strictSame(lacking(1, { quietSince: Infinity }), ['review_created rev_1'], 'somebody else was killed');
+  t.strictSame(lacking(0, { serversQuietSince: Infinity }), [], 'a server was away');
+  t.strictSame(lacking(0, { serversQuietSince: 99_000 }), [], 'a server is back just now');
 });

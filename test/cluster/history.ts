@@ -179,11 +179,18 @@ export function quotaModel(
   for (const { call } of operations)
     if (call.does === 'verify') calls.set(call.uploadId, (calls.get(call.uploadId) ?? 0) + 1);
   const isSingle = (uploadId: string) => calls.get(uploadId) === 1;
+  /** Never billed, not even unheard: before the refusal it would have been done, and afterwards no unit is left. */
+  const refused = new Set(
+    operations.flatMap(({ call, answer }) =>
+      call.does === 'verify' && answer !== undefined && 'refused' in answer.result ? call.uploadId : [],
+    ),
+  );
   return {
     initial: { used, billed: new Set() },
     next(state, call, result) {
       if (call.does === 'read')
         return result === undefined || ('used' in result && result.used === state.used) ? state : undefined;
+      if (result === undefined && refused.has(call.uploadId)) return state;
       if (state.billed.has(call.uploadId))
         return result === undefined || 'done' in result ? state : undefined;
       if (state.used >= limit)
@@ -230,6 +237,55 @@ export const ISSUING: Model<IssuingState, IssuingCall, IssuingResult> = {
   textOf: ({ song, proofId }) => `${song ?? ''} ${proofId ?? ''}`,
 };
 
+/** The place that equal bindings have on a proof: one unresolved review at most, and none after the erasure. */
+export type PlaceCall =
+  | { readonly does: 'create' }
+  | { readonly does: 'erase' }
+  /** A final outcome stands as `accepted`, whichever it is. */
+  | { readonly does: 'resolve' | 'read'; readonly reviewId: string };
+export type PlaceResult =
+  | { readonly reviewId: string }
+  | { readonly outcome: 'open' | 'accepted' }
+  | { readonly erased: true }
+  | Refused;
+export type PlaceOperation = Operation<PlaceCall, PlaceResult>;
+
+interface PlaceState {
+  readonly erased: boolean;
+  /** The unresolved review; empty where nobody was told its id, so nobody can resolve it. */
+  readonly open?: string;
+  readonly resolved: ReadonlySet<string>;
+}
+
+export const PLACE: Model<PlaceState, PlaceCall, PlaceResult> = {
+  initial: { erased: false, resolved: new Set() },
+  next(state, call, result) {
+    const refusedFor = (reason: string) =>
+      result === undefined || ('refused' in result && result.refused === reason) ? state : undefined;
+    if (call.does === 'erase')
+      return result === undefined || 'erased' in result
+        ? { erased: true, resolved: state.resolved }
+        : undefined;
+    if (state.erased) return refusedFor('not_found');
+    if (call.does === 'create') {
+      if (state.open !== undefined) return refusedFor('review_exists');
+      if (result === undefined) return { ...state, open: '' };
+      return 'reviewId' in result && !state.resolved.has(result.reviewId)
+        ? { ...state, open: result.reviewId }
+        : undefined;
+    }
+    const { reviewId } = call;
+    const isOpen = state.open === reviewId;
+    if (!isOpen && !state.resolved.has(reviewId)) return undefined;
+    const outcome = isOpen && call.does === 'read' ? 'open' : 'accepted';
+    if (result !== undefined && !('outcome' in result && result.outcome === outcome)) return undefined;
+    return isOpen && call.does === 'resolve'
+      ? { erased: false, resolved: new Set(state.resolved).add(reviewId) }
+      : state;
+  },
+  textOf: ({ erased, open, resolved }) => `${erased} ${open ?? 'none'} ${[...resolved].toSorted().join(' ')}`,
+};
+
 export interface ReviewHistory {
   readonly reviewId: string;
   readonly proofId: string;
@@ -248,7 +304,9 @@ export type History =
       readonly limit: number;
       readonly operations: readonly QuotaOperation[];
     }
-  | { readonly of: 'issuing'; readonly name: string; readonly operations: readonly IssuingOperation[] };
+  | { readonly of: 'issuing'; readonly name: string; readonly operations: readonly IssuingOperation[] }
+  | { readonly of: 'review'; readonly name: string; readonly operations: readonly ReviewOperation[] }
+  | { readonly of: 'place'; readonly name: string; readonly operations: readonly PlaceOperation[] };
 
 /** @returns what is wrong with a history, undefined where one order explains it */
 export function faultOfHistory(history: History): string | undefined {
@@ -261,6 +319,10 @@ export function faultOfHistory(history: History): string | undefined {
       return faultOf(quotaModel(history, history.operations), history.operations);
     case 'issuing':
       return faultOf(ISSUING, history.operations);
+    case 'review':
+      return faultOf(REVIEW, history.operations);
+    case 'place':
+      return faultOf(PLACE, history.operations);
   }
 }
 

@@ -122,7 +122,8 @@ async function exactQuota(
   expect: (what: string, ok: boolean, detail?: unknown) => void,
 ): Promise<void> {
   const { calls, workload, ledger } = run;
-  const { partner, waiting } = await nearEndOfMonth(run, UNITS_LEFT);
+  const [month] = await nearEndOfMonth(run, { months: 1, unitsLeft: UNITS_LEFT });
+  const { partner, waiting } = month!;
   expect('all of it is published', waiting === 0, waiting);
   const uploads: string[] = [];
   await inParallel(

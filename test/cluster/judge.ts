@@ -69,6 +69,7 @@ export type Acknowledged = Pick<
   | 'reviews'
   | 'histories'
   | 'logReads'
+  | 'logged'
   | 'strangers'
   | 'unknownReviews'
 >;
@@ -81,6 +82,22 @@ const UNIQUE: ReadonlySet<string> = new Set([
   'review_created',
 ]);
 const ANNOUNCED = 'review_expired review_expiring';
+
+/** Counts of a ledger without which a run has shown nothing of what contends. */
+export const PLAYED: readonly string[] = [
+  'histories of proof',
+  'histories of issuing',
+  'histories of key',
+  'histories of quota',
+  'histories of place',
+  'identified',
+  'reads of audit logs',
+];
+
+/** @returns one line for each of the demanded counts that a run has none of */
+export function judgeCounts(counts: Ledger['counts'], demanded: Iterable<string>): readonly string[] {
+  return [...demanded].filter((what) => (counts[what] ?? 0) === 0).map((what) => `the run has no ${what}`);
+}
 
 /** @returns one line for each violation */
 export function judge(acknowledged: Acknowledged, observed: Observed): readonly string[] {
@@ -176,7 +193,7 @@ function* judgeLists(
 
 /** Audit entries: one of each change that was acknowledged, and none of its kind beside it (rule 15.8). */
 function* judgeAudit(
-  { partners, issued, erased, rotated, reviews, logReads }: Acknowledged,
+  { partners, issued, erased, rotated, reviews, logReads, logged }: Acknowledged,
   { partners: seen }: Observed,
 ): Generator<string> {
   const expected = new Map<string, Set<string>>();
@@ -197,7 +214,7 @@ function* judgeAudit(
       if (count > 1 && expected.get(partnerId)?.has(entry) !== true && UNIQUE.has(entry.split(' ')[0]!))
         yield `the log of ${partnerId} has ${count} entries of ${entry}`;
     const log = seen.get(partnerId)?.audit.map(textOfEntry) ?? [];
-    for (const fault of faultsOfLog(logReads.get(partnerId) ?? [], log))
+    for (const fault of faultsOfLog(logReads.get(partnerId) ?? [], log, logged.get(partnerId)))
       yield `the log of ${partnerId}: ${fault}`;
   }
 }

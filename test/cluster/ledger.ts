@@ -4,7 +4,7 @@
  */
 import { appendFileSync, writeFileSync } from 'node:fs';
 import type { History, ReviewHistory } from './history.js';
-import type { LogRead, Member } from './sets.js';
+import type { Logged, LogRead, Member } from './sets.js';
 
 export interface IssuedEntry {
   readonly proofId: string;
@@ -49,6 +49,13 @@ export interface Stranger {
   readonly where: string;
 }
 
+export interface Refusal {
+  readonly answered: boolean;
+  /** The call, who was asked, why and after how long. */
+  readonly what: string;
+  readonly at: number;
+}
+
 export class Ledger {
   readonly partners: KnownPartner[] = [];
   readonly issued: IssuedEntry[] = [];
@@ -63,12 +70,22 @@ export class Ledger {
   readonly asked = new Map<string, number>();
   /** Reads of audit logs, by partner. */
   readonly logReads = new Map<string, LogRead[]>();
+  /** Entries of audit logs that answers promise, by partner. */
+  readonly logged = new Map<string, Logged[]>();
+  /** The latest of them. */
+  lastLogged: { readonly partnerId: string; readonly process: string } | undefined;
   /** Names in lists that nobody had been told of at the time. */
   readonly strangers: Stranger[] = [];
   /** Reviews whose creation was not answered: each may be there or not. */
   unknownReviews = 0;
   readonly violations: string[] = [];
+  /** Calls that were answered "later", or not at all, in their order. */
+  readonly refusals: Refusal[] = [];
   readonly #counts = new Map<string, number>();
+  readonly #disturbances = {
+    servers: { underWay: 0, over: -Infinity },
+    members: { underWay: 0, over: -Infinity },
+  };
   readonly #file: string | undefined;
 
   /** @param file takes one line of JSON for each entry */
@@ -139,7 +156,34 @@ export class Ledger {
       }));
   }
 
-  logRead(partnerId: string, read: LogRead): void {
+  /** To be called with the answer to what the entry tells of. */
+  log(partnerId: string, entry: string, process: string | undefined): void {
+    const logged = this.logged.get(partnerId) ?? [];
+    logged.push({ entry, at: this.now(), process });
+    this.logged.set(partnerId, logged);
+    if (process !== undefined) this.lastLogged = { partnerId, process };
+  }
+
+  /** A fault begins. @returns what is called when it is over */
+  disturb(what: 'servers' | 'members'): () => void {
+    const disturbance = this.#disturbances[what];
+    disturbance.underWay += 1;
+    return () => {
+      disturbance.underWay -= 1;
+      disturbance.over = this.now();
+    };
+  }
+
+  logRead(partnerId: string, given: Omit<LogRead, 'at' | 'serversQuietSince' | 'quietSince'>): void {
+    const since = ({ underWay, over }: { readonly underWay: number; readonly over: number }): number =>
+      underWay > 0 ? Infinity : over;
+    const { servers, members } = this.#disturbances;
+    const read = {
+      ...given,
+      at: this.now(),
+      serversQuietSince: since(servers),
+      quietSince: Math.max(since(servers), since(members)),
+    };
     const reads = this.logReads.get(partnerId) ?? [];
     reads.push(read);
     this.logReads.set(partnerId, reads);
@@ -148,6 +192,11 @@ export class Ledger {
   violation(what: string): void {
     this.violations.push(what);
     this.#write('violation', { what });
+  }
+
+  refusal(refusal: Omit<Refusal, 'at'>): void {
+    this.refusals.push({ ...refusal, at: this.now() });
+    this.#write('refusal', refusal);
   }
 
   count(what: string, by = 1): void {

@@ -27,6 +27,7 @@ const RESTART_PAUSE_MS = 100;
 /** Time for all processes, on a machine that is busy with something else. */
 const READY_MS = 300_000;
 const WATCH_MS = 250;
+const PROBE_MS = 5000;
 /** Time to end orderly. */
 const ORDERLY_MS = 15_000;
 
@@ -45,6 +46,8 @@ interface Member {
   child: ChildProcess | undefined;
   readonly readyUrl: string;
   kills: number;
+  /** Counts its starts and standstills: who stood still may have given up what was still to write. */
+  life: number;
   /** Tells whether this run killed the process that is there, or was. */
   killed: boolean;
   /** Stays away until it is let go. */
@@ -148,6 +151,7 @@ export class Cluster {
           FAKETIME_CACHE_DURATION: String(FAKETIME_READ_MS / 1000),
           FAKETIME_DONT_RESET: '1',
           DONT_FAKE_MONOTONIC: '1',
+          FAKETIME_FORCE_MONOTONIC_FIX: '0',
         }),
         TAKEMARK_DATA_DIR: join(directory, name),
         TAKEMARK_PORT: String(base + 2 * slot),
@@ -158,6 +162,7 @@ export class Cluster {
       child: undefined,
       readyUrl: `http://${hostOf(name)}:${base + 2 * slot + 1}/readyz`,
       kills: 0,
+      life: 0,
       killed: false,
       held: false,
       root: ROOT,
@@ -195,6 +200,10 @@ export class Cluster {
     return this.#members.map(({ name }) => name);
   }
 
+  get consumers(): readonly string[] {
+    return this.#members.filter(({ program }) => program === 'consumers').map(({ name }) => name);
+  }
+
   get kills(): Readonly<Record<string, number>> {
     return Object.fromEntries(this.#members.map(({ name, kills }) => [name, kills]));
   }
@@ -227,6 +236,7 @@ export class Cluster {
     const member = this.#find(name);
     if (member.child === undefined || hasEnded(member.child)) return false;
     member.suspended = true;
+    member.life += 1;
     return member.child.kill('SIGSTOP');
   }
 
@@ -240,11 +250,7 @@ export class Cluster {
   /** Sets its clock ahead of the machine's; resolves when it has read it. */
   async setClock(name: string, seconds: number): Promise<void> {
     const member = this.#find(name);
-    const file = clockFileOf(this.directory, name);
-    // Never half a file.
-    writeFileSync(`${file}.new`, `${seconds < 0 ? '' : '+'}${seconds}\n`);
-    renameSync(`${file}.new`, file);
-    await delay(FAKETIME_READ_MS * 1.5);
+    await setFakeClock(clockFileOf(this.directory, name), seconds);
     member.disturbedAt = performance.now();
   }
 
@@ -270,6 +276,20 @@ export class Cluster {
   wasDisturbed(name: string, since: number): boolean {
     const { suspended, disturbedAt } = this.#find(name);
     return suspended || disturbedAt >= since;
+  }
+
+  /** Reason for which a process says that it is not ready; undefined where it is, or answers nothing. */
+  async unreadyBy(name: string): Promise<string | undefined> {
+    const answer = await fetch(this.#find(name).readyUrl, { signal: AbortSignal.timeout(PROBE_MS) }).catch(
+      () => undefined,
+    );
+    if (answer?.status !== 503) return undefined;
+    return ((await answer.json()) as { readonly reason?: string }).reason;
+  }
+
+  /** Name of the process that a member is at present: another one after its next start or standstill. */
+  processOf(name: string): string {
+    return `${name}/${this.#find(name).life}`;
   }
 
   async whenReady(name: string): Promise<void> {
@@ -384,6 +404,7 @@ export class Cluster {
     });
     closeSync(log);
     member.child = child;
+    member.life += 1;
     member.killed = false;
     member.served = false;
     void this.#watch(member, child);
@@ -402,6 +423,14 @@ export class Cluster {
   }
 }
 
+/** Resolves when the process whose file it is has read it. */
+export async function setFakeClock(file: string, seconds: number): Promise<void> {
+  // Never half a file.
+  writeFileSync(`${file}.new`, `${seconds < 0 ? '' : '+'}${seconds}\n`);
+  renameSync(`${file}.new`, file);
+  await delay(FAKETIME_READ_MS * 1.5);
+}
+
 function clockFileOf(directory: string, name: string): string {
   return join(directory, `${name}.clock`);
 }
@@ -417,7 +446,7 @@ const SHOWN_CHARACTERS = 500;
 
 /** @returns 0 where nobody answers */
 function statusOf(url: string): Promise<number> {
-  return fetch(url, { signal: AbortSignal.timeout(5000) }).then(
+  return fetch(url, { signal: AbortSignal.timeout(PROBE_MS) }).then(
     (answer) => answer.status,
     () => 0,
   );

@@ -1,4 +1,4 @@
-/** A partner whose month is used up but for a few units, without a call for each of those before. */
+/** Partners whose month is used up but for a few units, without a call for each of those before. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { openCassandraStore } from '../../src/adapters/cassandra/store.js';
 import { openKafkaBus } from '../../src/adapters/kafka/bus.js';
@@ -25,13 +25,14 @@ export interface Month {
   readonly waiting: number;
 }
 
-/** Charges by a store of its own, before anything disturbs it. */
+/** Charges by a store of its own, before anything disturbs it. @returns so many months, of a partner each */
 export async function nearEndOfMonth(
   { cluster, workload, ledger }: Pick<Run, 'cluster' | 'workload' | 'ledger'>,
-  unitsLeft: number,
-): Promise<Month> {
+  { months, unitsLeft }: { readonly months: number; readonly unitsLeft: number },
+): Promise<Month[]> {
   const plan = SHIPPED_PLANS.find(({ name }) => name === 'trial')!;
-  const partner = await workload.partner(plan.name);
+  const partners: KnownPartner[] = [];
+  while (partners.length < months) partners.push(await workload.partner(plan.name));
   const used = plan.monthlyQuota - unitsLeft;
   const { cassandra, kafka, environment } = readConfig(cluster.settings);
   const { secrets } = await readClusterBundle(cluster.settings['TAKEMARK_SECRETS_FILE']!, environment);
@@ -56,28 +57,30 @@ export async function nearEndOfMonth(
   relay.start();
   const at = Math.floor(Date.now() / 1000);
   try {
-    await inParallel(
-      Array.from({ length: used }, (_, index) => `before-${index}`),
-      CHARGED_AT_ONCE,
-      async (dedupeKey) => {
-        await again(
-          () =>
-            store.charge({
-              partnerId: partner.partnerId,
-              operation: 'verify',
-              dedupeKey,
-              at,
-              monthlyQuota: plan.monthlyQuota,
-              dedupeUntil: at + 3600,
-            }),
-          (error) => error instanceof DomainError && error.code === 'unavailable',
-        );
-        ledger.bill({ partnerId: partner.partnerId, uploadId: dedupeKey });
-      },
-    );
+    for (const { partnerId } of partners)
+      await inParallel(
+        Array.from({ length: used }, (_, index) => `before-${index}`),
+        CHARGED_AT_ONCE,
+        async (dedupeKey) => {
+          await again(
+            () =>
+              store.charge({
+                partnerId,
+                operation: 'verify',
+                dedupeKey,
+                at,
+                monthlyQuota: plan.monthlyQuota,
+                dedupeUntil: at + 3600,
+              }),
+            (error) => error instanceof DomainError && error.code === 'unavailable',
+          );
+          ledger.bill({ partnerId, uploadId: dedupeKey });
+        },
+      );
     const deadline = Date.now() + PUBLISHED_MS;
     while (store.countWaiting() > 0 && Date.now() < deadline) await delay(100);
-    return { partner, used, limit: plan.monthlyQuota, waiting: store.countWaiting() };
+    const waiting = store.countWaiting();
+    return partners.map((partner) => ({ partner, used, limit: plan.monthlyQuota, waiting }));
   } finally {
     await relay.stop();
     await bus.close();

@@ -1,13 +1,19 @@
 /**
  * A network of namespaces, one for each process and server, joined by a bridge: a link between two of them is
- * cut one way by a blackhole route. Linux, as root.
+ * cut one way by a blackhole route, and made slow by a device that sends on late. Linux, as root.
  */
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 /** Below it all addresses of a network lie; its first one is the bridge's, from which the run itself calls. */
 const PREFIX = '10.77';
 const BRIDGE_HOST = 254;
+
+/** Device of a namespace that sends on late, and the table of routes for what comes out of it. */
+const LATE = { device: 'late', table: '100' };
+const DELAY = new URL('../../../test/cluster/delay.py', import.meta.url).pathname;
 
 const run = (...args: readonly string[]) => promisify(execFile)('ip', args);
 
@@ -25,6 +31,11 @@ export interface Network {
   /** From now on nothing that the first sends reaches the second. */
   cut(from: string, to: string): Promise<void>;
   mend(from: string, to: string): Promise<void>;
+  /**
+   * From now on what the first sends the second arrives late. One at a time for each sender.
+   * @returns what ends it
+   */
+  delay(from: string, to: string, milliseconds: number): Promise<() => Promise<void>>;
   remove(): Promise<void>;
 }
 
@@ -56,6 +67,13 @@ export async function openNetwork(number: number, hosts: Readonly<Record<string,
       await run('link', 'set', `${bridge}v${host}`, 'master', bridge, 'up');
       await run('-n', space, 'addr', 'add', `${addressOf(name)}/24`, 'dev', 'eth0');
       for (const device of ['lo', 'eth0']) await run('-n', space, 'link', 'set', device, 'up');
+      // What comes out of the late device goes on by the other one, though its sender is this host.
+      const forwards =
+        'echo 1 >ip_forward; echo 1 >conf/default/accept_local; echo 0 >conf/default/rp_filter';
+      await run('netns', 'exec', space, 'sh', '-c', `cd /proc/sys/net/ipv4 && { ${forwards}; }`);
+      const { device, table } = LATE;
+      await run('-n', space, 'route', 'add', `${PREFIX}.${number}.0/24`, 'dev', 'eth0', 'table', table);
+      await run('-n', space, 'rule', 'add', 'iif', device, 'lookup', table);
     }
   } catch (error) {
     await remove();
@@ -63,6 +81,27 @@ export async function openNetwork(number: number, hosts: Readonly<Record<string,
   }
   const change = async (verb: 'add' | 'del', from: string, to: string): Promise<void> => {
     await run('-n', spaceOf(from), 'route', verb, 'blackhole', `${addressOf(to)}/32`);
+  };
+  const late = async (from: string, to: string, milliseconds: number): Promise<() => Promise<void>> => {
+    const { device } = LATE;
+    const space = spaceOf(from);
+    const child = spawn('ip', ['netns', 'exec', space, 'python3', DELAY, device, String(milliseconds)], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    const ended = once(child, 'exit');
+    await Promise.race([
+      once(child.stdout, 'data'),
+      ended.then(() => Promise.reject(new Error(`${DELAY} has ended`))),
+    ]);
+    await run('-n', space, 'link', 'set', device, 'up');
+    await run('-n', space, 'route', 'add', `${addressOf(to)}/32`, 'dev', device, 'src', addressOf(from));
+    return async () => {
+      await run('-n', space, 'route', 'del', `${addressOf(to)}/32`, 'dev', device);
+      // The last of it still arrives.
+      await sleep(milliseconds * 1.5);
+      child.stdin.end();
+      await ended;
+    };
   };
   return {
     prefix: `${PREFIX}.${number}`,
@@ -72,6 +111,7 @@ export async function openNetwork(number: number, hosts: Readonly<Record<string,
     within: (name) => ['ip', 'netns', 'exec', spaceOf(name)],
     cut: (from, to) => change('add', from, to),
     mend: (from, to) => change('del', from, to),
+    delay: late,
     remove,
   };
 }

@@ -16,6 +16,8 @@ import { type Issued, reviewStateOf, type Workload } from './workload.js';
 /** Calls at once. */
 const WIDTH = 12;
 const VERIFIED_AGAIN = 40;
+/** Difference from which a process tells of a clock. */
+const WRONG_SECONDS = 5;
 /** Between two lines on what is waited for. */
 const SAID_MS = 20_000;
 
@@ -123,11 +125,27 @@ export async function waitingOfAll(services: readonly Service[], patienceMs: num
 }
 
 /** Events in the outbox as far as a process knows; undefined where it does not say. */
-async function waitingOf(service: Service): Promise<number | undefined> {
+function waitingOf(service: Service): Promise<number | undefined> {
+  return metricOf(service, 'takemark_outbox_waiting');
+}
+
+/** Tells whether some process says that a node's clock differs from the others', or from its own. */
+export async function areClocksTold(services: readonly Service[]): Promise<boolean> {
+  const differences = await Promise.all(
+    services.flatMap((service) =>
+      ['takemark_store_clock_ahead_seconds', 'takemark_clock_ahead_seconds'].map((name) =>
+        metricOf(service, name),
+      ),
+    ),
+  );
+  return differences.some((seconds) => Math.abs(seconds ?? 0) > WRONG_SECONDS);
+}
+
+async function metricOf(service: Service, name: string): Promise<number | undefined> {
   const text = await fetch(`${service.operator}/metrics`, { signal: AbortSignal.timeout(5000) })
     .then((answer) => answer.text())
     .catch(() => '');
-  const value = /^takemark_outbox_waiting (\d+)$/m.exec(text)?.[1];
+  const value = new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1];
   return value === undefined ? undefined : Number(value);
 }
 

@@ -6,8 +6,8 @@ import { randomUUID } from 'node:crypto';
 import { defined } from '../../src/domain/defined.js';
 import { seeded } from '../fixtures/service.js';
 import { Calls } from './calls.js';
-import { Contention } from './contention.js';
-import { judge } from './judge.js';
+import { Contention, type Months } from './contention.js';
+import { judge, judgeCounts, PLAYED } from './judge.js';
 import type { KnownPartner, Ledger } from './ledger.js';
 import { Cluster } from './members.js';
 import { type Month, nearEndOfMonth } from './month.js';
@@ -19,7 +19,7 @@ import { Tables } from './tables.js';
 import { Topics } from './topics.js';
 import { Workload } from './workload.js';
 
-/** Much longer than what a crash leaves is left alone for, three to four minutes. */
+/** Much longer than what a crash leaves is left alone for. */
 const CATCH_UP_MS = 600_000;
 
 /**
@@ -30,6 +30,10 @@ const STARTS_GIVEN_UP = 4;
 
 /** Units that are left of a month that clients contend for. */
 const UNITS_LEFT = 10;
+/** Months that come near their end in a run: one in this time. */
+const MONTH_MS = 120_000;
+const FEWEST_MONTHS = 2;
+const MOST_MONTHS = 10;
 
 export interface Run {
   readonly cluster: Cluster;
@@ -39,8 +43,10 @@ export interface Run {
   readonly workload: Workload;
   readonly partners: readonly KnownPartner[];
   readonly contention: Contention;
-  /** A partner's, in which few units are left. */
-  readonly month: Month;
+  /** Months in which few units are left, of a partner each, and which have not been played yet. */
+  readonly months: Month[];
+  /** Counts of the ledger of which the run must have some: else it has shown nothing. */
+  readonly demanded: Set<string>;
   readonly say: (line: string) => void;
   /** While it is set, a process may give up starting as often as it likes. */
   outage: boolean;
@@ -50,6 +56,8 @@ export interface RunOptions extends Pick<Run, 'servers' | 'ledger' | 'say'> {
   readonly seed: number;
   /** Partners at work at the same time, with three lanes each. */
   readonly width: number;
+  /** Milliseconds that the run may last. */
+  readonly lasts: number;
   /** Tells whether logs and data directories of the processes stay. */
   readonly keep: boolean;
   /** Tells whether clocks of processes can be set. */
@@ -62,7 +70,7 @@ export interface RunOptions extends Pick<Run, 'servers' | 'ledger' | 'say'> {
 
 /** Starts a cluster, and ends it whatever `work` comes to. */
 export async function withRun<Result>(
-  { servers, seed, ledger, say, width, keep, clocks = false, network, over = {} }: RunOptions,
+  { servers, seed, ledger, say, width, lasts, keep, clocks = false, network, over = {} }: RunOptions,
   work: (run: Run) => Promise<Result>,
 ): Promise<Result> {
   const name = randomUUID().slice(0, 8);
@@ -74,7 +82,6 @@ export async function withRun<Result>(
       TAKEMARK_S3_PREFIX: `run-${name}/`,
       TAKEMARK_BUS: 'kafka',
       TAKEMARK_KAFKA_PREFIX: `run-${name}`,
-      TAKEMARK_KAFKA_REPLICATION: '1',
       TAKEMARK_KAFKA_PARTITIONS: '4',
       ...over,
     },
@@ -103,8 +110,27 @@ export async function withRun<Result>(
       const partners: KnownPartner[] = [];
       for (let index = 0; index < width; index += 1) partners.push(await workload.partner());
       const contention = new Contention(calls, ledger, workload, seeded(seed + 2));
-      const month = await nearEndOfMonth({ cluster, workload, ledger }, UNITS_LEFT);
-      run = { cluster, servers, calls, ledger, workload, partners, contention, month, say, outage: false };
+      const months = await nearEndOfMonth(
+        { cluster, workload, ledger },
+        {
+          months: Math.min(MOST_MONTHS, Math.max(FEWEST_MONTHS, Math.ceil(lasts / MONTH_MS))),
+          unitsLeft: UNITS_LEFT,
+        },
+      );
+      const demanded = new Set(PLAYED);
+      run = {
+        cluster,
+        servers,
+        calls,
+        ledger,
+        workload,
+        partners,
+        contention,
+        months,
+        demanded,
+        say,
+        outage: false,
+      };
       return await work(run);
     } finally {
       pulse.stop();
@@ -114,12 +140,18 @@ export async function withRun<Result>(
   }
 }
 
-/** Partners work while `disturb` runs; all that they began is finished when this resolves. */
-export async function atWork(
-  { workload, contention, month, partners, cluster, say }: Run,
-  disturb: () => Promise<void>,
-): Promise<void> {
-  const working = workload.run(partners, (isOver) => contention.run(partners[0]!, month, isOver));
+/** Has the partners work, and contend for what one of them has. Resolves after `stop`. */
+function work({ workload, contention, partners, months }: Run, when: Omit<Months, 'months'>): Promise<void> {
+  return workload.run(partners, (isOver) => contention.run(partners[0]!, { months, ...when }, isOver));
+}
+
+/**
+ * Partners work while `disturb` runs; all that they began is finished when this resolves.
+ * @param kept how many of the months are left for what follows
+ */
+export async function atWork(run: Run, disturb: () => Promise<void>, kept = 0): Promise<void> {
+  const { workload, cluster, say } = run;
+  const working = work(run, { kept, firstMs: 0, everyMs: MONTH_MS });
   try {
     await disturb();
   } finally {
@@ -132,17 +164,20 @@ export async function atWork(
 
 /**
  * Within this time after the last fault all is served and caught up. Milliseconds; finding what a dead process
- * left takes 20 s and a time bucket of 15 s.
+ * left takes 20 s, a time bucket of 15 s and the 10 s between two sweeps.
  */
 const RECOVERED_MS = 60_000;
 
 /**
  * Partners work while `disturb` runs, and stop when it is over. From then on everything is there again within a
  * minute: every process is ready and answers, and nothing waits.
+ * @param lasts milliseconds that `disturb` takes
  */
-export async function recovered(run: Run, disturb: () => Promise<void>): Promise<number> {
-  const { workload, contention, month, partners, cluster, calls, ledger, say } = run;
-  const working = workload.run(partners, (isOver) => contention.run(partners[0]!, month, isOver));
+export async function recovered(run: Run, lasts: number, disturb: () => Promise<void>): Promise<number> {
+  const { workload, partners, cluster, calls, ledger, say } = run;
+  const everyMs = lasts / run.months.length;
+  // Each in the first half of its share, so that it meets the faults.
+  const working = work(run, { kept: 0, firstMs: everyMs / 4, everyMs });
   let healed = 0;
   try {
     await disturb();
@@ -184,7 +219,7 @@ export async function recovered(run: Run, disturb: () => Promise<void>): Promise
 /**
  * Waits for outboxes and consumers, looks at everything and adds what is wrong to the ledger's violations.
  */
-export async function check({ cluster, calls, ledger, workload, say }: Run): Promise<void> {
+export async function check({ cluster, calls, ledger, workload, demanded, say }: Run): Promise<void> {
   const tables = await Tables.open(cluster.settings);
   const topics = await Topics.open(cluster.settings);
   try {
@@ -195,7 +230,8 @@ export async function check({ cluster, calls, ledger, workload, say }: Run): Pro
     if (behind !== undefined) ledger.violation(`not caught up: ${behind}`);
     say('looking at everything');
     const observed = await observe(ledger, observers, verdicts);
-    for (const violation of judge(ledger, observed)) ledger.violation(violation);
+    for (const violation of [...judge(ledger, observed), ...judgeCounts(ledger.counts, demanded)])
+      ledger.violation(violation);
     ledger.count('events in the topics', observed.events.length);
     ledger.count('events in the topics, distinct', new Set(observed.events.map(({ id }) => id)).size);
   } finally {

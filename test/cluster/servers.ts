@@ -7,6 +7,7 @@ import { mkdir, mkdtemp, open, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { FAKETIME, setFakeClock } from './members.js';
 import type { Network } from './network.js';
 
 /** Values of Cassandra's `paxos_variant`. */
@@ -20,7 +21,14 @@ const DISK_BYTES = 1 << 30;
 /** Left to be written, since the server writes meanwhile. */
 const SPARE_BLOCKS = 4096;
 
+/** Names of the servers where Cassandra and Kafka have so many. */
+export function namesOf(nodes: 1 | 3): readonly string[] {
+  const several = (kind: string) => Array.from({ length: nodes }, (_, index) => `${kind}-${index + 1}`);
+  return [...several('cassandra'), ...several('kafka'), 's3-1'];
+}
+
 export interface Servers {
+  readonly names: readonly string[];
   /** Settings of the service that name these servers. */
   readonly settings: Readonly<Record<string, string>>;
   up(...names: readonly string[]): Promise<void>;
@@ -30,8 +38,14 @@ export interface Servers {
   /** Lets the servers keep their connections and answer nothing, until `thaw`. */
   freeze(...names: readonly string[]): Promise<void>;
   thaw(...names: readonly string[]): Promise<void>;
+  /** Sets the clock of a node or broker ahead of the machine's; resolves when it has read it. */
+  setClock(name: string, seconds: number): Promise<void>;
   /** Leaves no room on a server's disk. @returns what makes room again and starts the server anew */
   fillDisk(name: string): Promise<() => Promise<void>>;
+  /** Makes what these nodes of Cassandra have of a keyspace the same, whatever another one has. */
+  repair(keyspace: string, names: readonly string[]): Promise<void>;
+  /** Puts a node of Cassandra without data in the place of one; it copies what the others have. */
+  replace(name: string): Promise<void>;
   /** A command of Cassandra's nodetool. */
   nodetool(name: string, ...args: readonly string[]): Promise<string>;
   /** Each server's files are below it, under its name. */
@@ -41,13 +55,15 @@ export interface Servers {
 }
 
 export interface ServersOptions {
-  /** Nodes of Cassandra. */
+  /** Nodes of Cassandra, and brokers of Kafka. */
   readonly nodes: 1 | 3;
   /** These alone, in place of all. */
   readonly names?: readonly string[];
   /** With the compiler that makes fast code, which takes longer to start. */
   readonly measured?: boolean;
   readonly paxos?: PaxosVariant;
+  /** Tells whether clocks of nodes and brokers can be set. */
+  readonly clocks?: boolean;
   /** In which each server has a namespace of its own. */
   readonly network?: Network | undefined;
   /** Servers whose disk can be filled: each has a small one of its own, in memory. Linux, as root. */
@@ -57,9 +73,10 @@ export interface ServersOptions {
 
 export async function startServers({
   nodes,
-  names = [],
+  names = namesOf(nodes),
   measured = false,
   paxos = 'v2',
+  clocks = false,
   network,
   disks = [],
   say,
@@ -68,13 +85,16 @@ export async function startServers({
   const jars = join(shared, 'jars');
   await mkdir(jars, { recursive: true, mode: 0o700 });
   const directory = await mkdtemp(join(tmpdir(), 'takemark-servers-'));
+  const prefix = network?.prefix ?? process.env['TAKEMARK_CLUSTER_NETWORK'] ?? NETWORK;
   const environment = {
     PATH: process.env['PATH'],
     HOME: process.env['HOME'],
     TAKEMARK_SERVICES_DIR: directory,
-    TAKEMARK_SERVICES_NETWORK: network?.prefix ?? process.env['TAKEMARK_CLUSTER_NETWORK'] ?? NETWORK,
+    TAKEMARK_SERVICES_NETWORK: prefix,
     ...(network !== undefined && { TAKEMARK_SERVICES_NAMESPACES: network.namespaces }),
     TAKEMARK_SERVICES_PAXOS: paxos,
+    TAKEMARK_SERVICES_BROKERS: String(nodes),
+    ...(clocks && { TAKEMARK_SERVICES_FAKETIME: FAKETIME }),
     TAKEMARK_SERVICES_JARS: jars,
     ...(measured && { _JAVA_OPTIONS: '-XX:TieredStopAtLevel=4' }),
   };
@@ -109,25 +129,32 @@ export async function startServers({
       ]);
       mounted.push(path);
     }
-    const lines = (await launcher('up', '--nodes', String(nodes), ...named(names), '--print-env'))
+    const lines = (await launcher('up', ...named(names), '--print-env'))
       .split('\n')
       .filter((line) => line.includes('='));
+    // Production refuses these, and the run has them by its options.
+    const accepted = [
+      ...(nodes === 1 ? ['cassandra.replication', 'kafka.replication', 'kafka.min_insync_replicas'] : []),
+      ...(paxos === 'v1' ? ['cassandra.paxos_variant'] : []),
+    ];
     return {
+      names,
       settings: {
         ...Object.fromEntries(
-          lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+          lines
+            .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)])
+            .filter(([name]) => name !== 'TAKEMARK_ACCEPT_SERVERS'),
         ),
         TAKEMARK_CASSANDRA_REPLICATION: String(nodes),
-        // The launcher does not tell which variant it has given, and production refuses this one.
-        ...(paxos === 'v1' && {
-          TAKEMARK_ACCEPT_SERVERS: [accepted(lines), 'cassandra.paxos_variant'].join(','),
-        }),
+        TAKEMARK_KAFKA_REPLICATION: String(nodes),
+        ...(accepted.length > 0 && { TAKEMARK_ACCEPT_SERVERS: accepted.join(',') }),
       },
-      up: async (...names) => void (await launcher('up', '--nodes', String(nodes), ...named(names))),
+      up: async (...names) => void (await launcher('up', ...named(names))),
       down: async (...names) => void (await launcher('down', ...named(names))),
       kill: async (...names) => void (await launcher('kill', ...named(names))),
       freeze: async (...names) => void (await launcher('freeze', ...named(names))),
       thaw: async (...names) => void (await launcher('thaw', ...named(names))),
+      setClock: (name, seconds) => setFakeClock(join(directory, name, 'clock'), seconds),
       fillDisk: async (name) => {
         const path = join(directory, name, 'filler');
         await fill(path);
@@ -135,10 +162,15 @@ export async function startServers({
           await rm(path);
           // A server that met a full disk has given up, or stands there and refuses: it is started anew.
           await launcher('kill', '--name', name).catch(() => undefined);
-          await launcher('up', '--nodes', String(nodes), '--name', name);
+          await launcher('up', '--name', name);
         };
       },
-      nodetool: (name, ...args) => launcher('nodetool', name, ...args),
+      repair: async (keyspace, names) => {
+        const hosts = names.flatMap((name) => ['-hosts', `${prefix}.${name.slice('cassandra-'.length)}`]);
+        await launcher('nodetool', '--', names[0]!, 'repair', '--full', ...hosts, keyspace);
+      },
+      replace: async (name) => void (await launcher('replace', '--name', name)),
+      nodetool: (name, ...args) => launcher('nodetool', '--', name, ...args),
       directory,
       remove,
     };
@@ -146,12 +178,6 @@ export async function startServers({
     await remove();
     throw error;
   }
-}
-
-/** Checks that the launcher's variables accept. */
-function accepted(lines: readonly string[]): string {
-  const name = 'TAKEMARK_ACCEPT_SERVERS=';
-  return lines.find((line) => line.startsWith(name))!.slice(name.length);
 }
 
 /** Leaves no room. */

@@ -42,10 +42,37 @@ export interface LogRead {
   readonly entries: readonly string[];
   /** No more followed. */
   readonly whole: boolean;
+  /** The process that answered. */
+  readonly process?: string | undefined;
+  /** When the last fault of a server was over by the time of the answer; Infinity while there is one. */
+  readonly serversQuietSince: number;
+  /** When the last fault of any kind was over, likewise. */
+  readonly quietSince: number;
 }
 
-/** @param log as it is at the end: every read was of the same log when it was shorter */
-export function* faultsOfLog(reads: readonly LogRead[], log: readonly string[]): Generator<string> {
+/** Entry of which a client was told, by the answer to what it tells of. */
+export interface Logged {
+  /** Action and first subject. */
+  readonly entry: string;
+  readonly at: number;
+  /** The process that decided and answered, where it was one. */
+  readonly process?: string | undefined;
+}
+
+/** Within this time whatever process reads a log has what others have answered, whoever of them died. */
+const LOGGED_MS = 60_000;
+/** A store that has just come back may refuse what an answer left to be written. */
+const SETTLED_MS = 20_000;
+
+/**
+ * @param log as it is at the end: every read was of the same log when it was shorter
+ * @param logged in the order of their answers
+ */
+export function* faultsOfLog(
+  reads: readonly LogRead[],
+  log: readonly string[],
+  logged: readonly Logged[] = [],
+): Generator<string> {
   for (const { from, entries } of reads)
     for (const [index, entry] of entries.entries())
       if (log[from + index] !== entry) {
@@ -63,4 +90,23 @@ export function* faultsOfLog(reads: readonly LogRead[], log: readonly string[]):
     const length = from + entries.length;
     if (length < longest) yield `it had ${longest} entries and then ${length}`;
   }
+  const places = new Map(log.map((entry, index) => [entry.split(' ', 2).join(' '), index]));
+  for (const read of bySending) {
+    const length = read.from + read.entries.length;
+    for (const { entry, at, process } of logged) {
+      if (at >= read.sentAt) break;
+      // An entry that is not there at the end is another fault.
+      if ((places.get(entry) ?? 0) < length || !isDue(read, at, process)) continue;
+      yield `${entry} was answered at ${Math.round(at)} ms and is missing in a read of ${Math.round(read.sentAt)} ms`;
+    }
+  }
+}
+
+/**
+ * Tells whether a read must have an entry (decision 0044): at once where the process that answered reads, and in a
+ * minute without faults where any other one does.
+ */
+function isDue(read: LogRead, at: number, process: string | undefined): boolean {
+  if (process !== undefined && process === read.process) return read.serversQuietSince + SETTLED_MS < at;
+  return Math.max(at, read.quietSince) + LOGGED_MS < read.sentAt;
 }

@@ -8,6 +8,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { migrate } from '../../src/adapters/cassandra/driver/migrations.js';
+import { openCassandraStore } from '../../src/adapters/cassandra/store.js';
 import { openEmbeddedStore } from '../../src/adapters/embedded/store.js';
 import { openKafkaBus } from '../../src/adapters/kafka/bus.js';
 import { KafkaError } from '../../src/adapters/kafka/client.js';
@@ -20,8 +22,10 @@ import { fileHeads } from '../adapters/embedded-process.js';
 import { again } from '../fixtures/again.js';
 import { authenticated } from '../fixtures/authentication.js';
 import { audit, issuedProof, NOW, reviewCase, usageCharge } from '../store-contract/samples.js';
-import type { Brokers } from './brokers.js';
+import { makePlacedTopic } from './placed-topic.js';
+import type { Servers } from './servers.js';
 
+const HUNG = 'kafka-3';
 /** Six partitions, of which each broker leads two. */
 const SPREAD = [
   [1, 2, 3],
@@ -49,20 +53,69 @@ export interface Figures {
   readonly caughtUpMs: number;
 }
 
-/** @param violation called with each thing that must not be */
-export async function stuckPartitions(brokers: Brokers, violation: (what: string) => void): Promise<Figures> {
-  const prefix = `stuck-${randomUUID().slice(0, 8)}`;
-  await brokers.makeTopic(`${prefix}.usage`, SPREAD, { 'min.insync.replicas': '2' });
-  await brokers.makeTopic(`${prefix}.retention`, SPREAD, { 'min.insync.replicas': '3' });
-  await brokers.makeTopic(`${prefix}.erasure`, [[3], [3], [3]]);
+/** A store of its own for one run. */
+interface OwnStore {
+  readonly stores: Stores;
+  close(): Promise<void>;
+}
+type OpenStore = () => Promise<OwnStore>;
+
+/** A store of one machine. */
+export async function embeddedStore(): Promise<OwnStore> {
   const directory = await mkdtemp(join(tmpdir(), 'takemark-stuck-'));
   const stores = await openEmbeddedStore({
     directory,
     audit: { key: Buffer.alloc(32, 1), heads: fileHeads(directory) },
     authenticator: authenticated.authenticator,
   });
+  return {
+    stores,
+    async close() {
+      await stores.close();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A store of a cluster, in a keyspace of its own. @param settings that name the nodes */
+export function clusterStore(settings: Readonly<Record<string, string>>): OpenStore {
+  return async () => {
+    const connection = {
+      contactPoints: settings['TAKEMARK_CASSANDRA']!.split(','),
+      localDataCenter: settings['TAKEMARK_CASSANDRA_DC'] ?? 'datacenter1',
+      keyspace: `takemark_stuck_${randomUUID().slice(0, 8)}`,
+    };
+    await again(() =>
+      migrate({ ...connection, replication: Number(settings['TAKEMARK_CASSANDRA_REPLICATION'] ?? 1) }),
+    );
+    const stores = await openCassandraStore({
+      ...connection,
+      audit: { key: Buffer.alloc(32, 1) },
+      authenticator: authenticated.authenticator,
+    });
+    return { stores, close: () => stores.close() };
+  };
+}
+
+/**
+ * @param servers among them three brokers
+ * @param violation called with each thing that must not be
+ */
+export async function stuckPartitions(
+  servers: Servers,
+  open: OpenStore,
+  violation: (what: string) => void,
+): Promise<Figures> {
+  const prefix = `stuck-${randomUUID().slice(0, 8)}`;
+  const brokers = servers.settings['TAKEMARK_KAFKA']!.split(',');
+  const topic = (name: Topic, replicas: readonly (readonly number[])[], inSync: number) =>
+    makePlacedTopic(brokers[0]!, `${prefix}.${name}`, replicas, { 'min.insync.replicas': String(inSync) });
+  await topic('usage', SPREAD, 2);
+  await topic('retention', SPREAD, 3);
+  await topic('erasure', [[3], [3], [3]], 1);
+  const { stores, close } = await open();
   const bus = await openKafkaBus({
-    brokers: brokers.addresses,
+    brokers,
     prefix,
     group: prefix,
     onFault: (_, error) => {
@@ -83,7 +136,7 @@ export async function stuckPartitions(brokers: Brokers, violation: (what: string
     for (const end = Date.now() + CAUGHT_UP_MS; Date.now() < end; await delay(PAUSE_MS))
       if (TOPICS.every((topic) => published[topic] > 0)) break;
     await delay(WARM_MS);
-    brokers.freeze(3);
+    await servers.freeze(HUNG);
     const before = published.usage;
     await delay(HUNG_MS);
     const acknowledgedMeanwhile = published.usage - before;
@@ -100,19 +153,18 @@ export async function stuckPartitions(brokers: Brokers, violation: (what: string
     if (waitedAtTheEnd.erasure === 0 || waitedAtTheEnd.retention === 0)
       violation('the other topics were acknowledged: nothing was tested');
     const healed = performance.now();
-    brokers.thaw(3);
+    await servers.thaw(HUNG);
     while (stores.countWaiting() > 0 && performance.now() - healed < CAUGHT_UP_MS) await delay(PAUSE_MS);
     const caughtUpMs = Math.round(performance.now() - healed);
     if (stores.countWaiting() > 0) violation(`${stores.countWaiting()} events wait after ${caughtUpMs} ms`);
     await check(bus, counts, violation);
     return { ...counts, waitedAtTheEnd, acknowledgedMeanwhile, caughtUpMs };
   } finally {
-    brokers.thaw(3);
+    await servers.thaw(HUNG);
     await work.end();
     await relay.stop();
     await bus.close();
-    await stores.close();
-    await rm(directory, { recursive: true, force: true });
+    await close();
   }
 }
 

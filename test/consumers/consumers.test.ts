@@ -20,6 +20,7 @@ import {
 } from '../../src/domain/events.js';
 import type { Proof } from '../../src/domain/proof.js';
 import type { EventHandler } from '../../src/ports/bus.js';
+import type { ErasureJournal } from '../../src/ports/journals.js';
 import type { Stores } from '../../src/ports/stores.js';
 import { stillClock } from '../operations/doubles.js';
 
@@ -71,20 +72,31 @@ class MemoryProofs {
     delete: async (proofId: string) => (this.stuck ? false : this.assets.delete(proofId)),
     size: async (proofId: string) => (this.assets.has(proofId) ? 1 : undefined),
   };
+  readonly journal = {
+    record: async ({ proofId, partnerId, erasedAt }: Parameters<ErasureJournal['record']>[0]) =>
+      void this.steps.push(`noted ${proofId} of ${partnerId}, ${NOW - erasedAt}`),
+  };
   consume = (event: ServiceEvent = erased) =>
-    erasureConsumer({ stores: this.stores, assets: this.deliverables, clock })([event]);
+    erasureConsumer({ stores: this.stores, assets: this.deliverables, journal: this.journal, clock })([
+      event,
+    ]);
 }
 
 t.test('an erasure is confirmed once the deliverable is proved gone', async (t) => {
   const proofs = new MemoryProofs({ state: 'erased', partnerId: 'ptr_1', erasedAt: NOW - 60 });
   await proofs.consume();
   await proofs.consume();
-  t.strictSame(proofs.steps, ['confirmed, deliverable gone', 'confirmed, deliverable gone']);
+  t.strictSame(proofs.steps, [
+    'noted prf_1 of ptr_1, 60',
+    'confirmed, deliverable gone',
+    'noted prf_1 of ptr_1, 60',
+    'confirmed, deliverable gone',
+  ]);
 
   const stuck = new MemoryProofs({ state: 'erased', partnerId: 'ptr_1', erasedAt: NOW - 60 });
   stuck.stuck = true;
   await t.rejects(stuck.consume(), /still there/);
-  t.strictSame(stuck.steps, [], 'never confirmed over a deliverable');
+  t.strictSame(stuck.steps, ['noted prf_1 of ptr_1, 60'], 'never confirmed over a deliverable');
   t.notOk(await stuck.consume().catch((error: unknown) => error instanceof PoisonError), 'it comes again');
 });
 
@@ -92,7 +104,7 @@ t.test('a proof that a backup brought back is erased again, at the time of the f
   const proofs = new MemoryProofs({ state: 'issued', proofId: 'prf_1', partnerId: 'ptr_1' });
   await proofs.consume();
   t.match(proofs.proof, { state: 'erased', erasedAt: NOW - 60 });
-  t.strictSame(proofs.steps, ['erased', 'confirmed, deliverable gone']);
+  t.strictSame(proofs.steps, ['erased', 'noted prf_1 of ptr_1, 60', 'confirmed, deliverable gone']);
   const foreign = new MemoryProofs({ state: 'issued', proofId: 'prf_1', partnerId: 'ptr_2' });
   await t.rejects(foreign.consume(), { name: 'PoisonError' });
   t.ok(foreign.assets.has('prf_1'), "another partner's deliverable is not touched");
@@ -118,7 +130,8 @@ t.test("16 proofs are erased at once, and each one's events one after another", 
     },
   };
   const assets = { delete: async () => true, size: async () => undefined };
-  const consume = erasureConsumer({ stores, assets, clock });
+  const journal = { record: async () => undefined };
+  const consume = erasureConsumer({ stores, assets, journal, clock });
   const event = (n: number) => proofErased({ proofId: `prf_${n}`, partnerId: 'ptr_1', erasedAt: NOW });
   const events = Array.from({ length: proofs }, (_, n) => event(n));
   await consume([...events, ...events]);
@@ -135,7 +148,7 @@ t.test("16 proofs are erased at once, and each one's events one after another", 
   t.equal(confirmed.get('prf_39'), 3, 'poison holds up no other proof');
   const away = { ...stores, confirmErasure: async () => Promise.reject(new Error('away')) };
   await t.rejects(
-    erasureConsumer({ stores: away, assets, clock })([poison, ...events]),
+    erasureConsumer({ stores: away, assets, journal, clock })([poison, ...events]),
     { message: 'away' },
     'a failure of the world is told of before poison',
   );
@@ -235,6 +248,7 @@ t.test('what a process took is counted', async (t) => {
     {
       stores,
       assets: undefined as never,
+      journal: undefined as never,
       clock,
       observer: { events: (...count) => void counts.push(count.join(' ')) },
     },

@@ -10,8 +10,8 @@ const CLI = new URL('../../src/cli/main.js', import.meta.url).pathname;
 
 /** Names of `takemark` commands in a page's code: the words in lower case before the first argument. */
 function takemarkCommands(page: string): readonly string[] {
-  return [...page.matchAll(/(?<=^|`|= |npx |["'\])] )takemark((?: [a-z]+(?=\s|`|$))+)/gm)].map(([, words]) =>
-    words!.trim(),
+  return [...page.matchAll(/(?<=^|`|= |npx |["'\])] )takemark((?: [a-z]+(?:-[a-z]+)*(?=\s|`|$))+)/gm)].map(
+    ([, words]) => words!.trim(),
   );
 }
 
@@ -48,8 +48,8 @@ t.test('every npm script on a page is a script', async (t) => {
 t.test('words of a command end at its first argument', async (t) => {
   t.strictSame(
     takemarkCommands(
-      '`takemark keys revoke KEY_ID`, takemark tells\nnpx takemark verify a.wav\n`takemark <command>`',
+      '`takemark keys revoke KEY_ID`, takemark tells\nnpx takemark verify a.wav\n`takemark <command>`\n`takemark capture ardour-hook --remove`',
     ),
-    ['keys revoke', 'verify'],
+    ['keys revoke', 'verify', 'capture ardour-hook'],
   );
 });

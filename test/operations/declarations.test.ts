@@ -1,6 +1,8 @@
 /** Creator declarations on a whole service: what they say, and that they change nothing else. */
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { openKeyDirectory } from '../../src/adapters/encryption/key-directory.js';
+import { decryptValue, encryptValue } from '../../src/codec/encrypt.js';
 import { RecordCodec } from '../../src/codec/record.js';
 import {
   type Declaration,
@@ -13,8 +15,8 @@ import {
   type SurveyAnswers,
   sealDeclaration,
 } from '../../src/domain/declaration.js';
+import type { EvidenceOverlay } from '../../src/domain/evidence.js';
 import { asksForReview, countEvidence } from '../../src/domain/evidence-report.js';
-import type { IssuedProof } from '../../src/domain/proof.js';
 import type { VerificationResult } from '../../src/domain/verification.js';
 import { composeReport } from '../../src/evidence/compose-report.js';
 import type { Caller } from '../../src/operations/caller.js';
@@ -419,14 +421,10 @@ t.test('a record that was edited in the store is noticed, and fails no verificat
   for (const id of ['sub_1', 'sub_2']) await house.operator.recordDeclaration(proofId, submission(id));
   await house.operator.recordDeclaration(other.proofId, submission('sub_moved'));
   const before = await house.service.verify(caller, file);
-  await edit(
-    proofId,
-    ({
-      overlay: {
-        declarations: [first, ...rest],
-      },
-    }) => [{ ...first!, answers: { ...first!.answers, aiShareBand: 'over_three_quarters' } }, ...rest],
-  );
+  await edit(proofId, ([first, ...rest]) => [
+    { ...first!, answers: { ...first!.answers, aiShareBand: 'over_three_quarters' } },
+    ...rest,
+  ]);
   const verified = await house.service.verify(caller, file);
   t.strictSame(credentialOf(verified), credentialOf(before));
   t.match(verified.decision, {
@@ -445,8 +443,8 @@ t.test('a record that was edited in the store is noticed, and fails no verificat
   ]);
 
   // Another proof's record, with its mac.
-  const moved = await rowOf(other.proofId);
-  await edit(proofId, () => moved.overlay!.declarations);
+  const moved = await overlayOf(other.proofId, await rowOf(other.proofId));
+  await edit(proofId, () => moved.declarations);
   const left = (await house.partner.readProof(caller, { proofId })).evidenceReport;
   t.strictSame([left?.facts, left?.declarations], [[], []], 'an altered record is no "none recorded"');
   t.match(left?.unverifiable, [...GAPS, { code: 'creator_declaration_altered' }]);
@@ -506,32 +504,48 @@ t.test('erasing a proof takes its declarations along', async (t) => {
   t.match(await house.operator.verifyAudit({ partnerId }), { ok: true });
 });
 
+interface Row {
+  /** Encrypted. */
+  readonly overlay?: Uint8Array;
+}
+
+async function keyOf(proofId: string): Promise<Uint8Array> {
+  const keys = await openKeyDirectory({ directory: join(house.directory, 'content-keys') });
+  return (await keys.read(proofId))!;
+}
+
+async function overlayOf(proofId: string, row: Row): Promise<EvidenceOverlay> {
+  return decryptValue(await keyOf(proofId), 'overlay', row.overlay!) as EvidenceOverlay;
+}
+
 async function records(): Promise<RecordCodec> {
   return new RecordCodec(await authenticatorOf(house.directory, 'row'));
 }
 
-/** The proof's row as it lies on the disk. */
-async function rowOf(proofId: string): Promise<IssuedProof> {
+/** The proof's row on the disk. */
+async function rowOf(proofId: string): Promise<Row> {
   let row: unknown;
   await withRows(async (level) => {
     row = (await records()).decode(`proof/${proofId}`, (await level.get(`proof/${proofId}`))!);
   });
-  return row as IssuedProof;
+  return row as Row;
 }
 
 /** Rewrites the row, as somebody who has the secrets can, while the service is stopped. */
 async function edit(
   proofId: string,
-  change: (proof: Required<IssuedProof>) => readonly StoredDeclaration[],
+  change: (declarations: readonly StoredDeclaration[]) => readonly StoredDeclaration[],
 ): Promise<void> {
   await withRows(async (level) => {
     const key = `proof/${proofId}`;
     const codec = await records();
-    const proof = codec.decode(key, (await level.get(key))!) as Required<IssuedProof>;
-    await level.put(
-      key,
-      codec.encode(key, { ...proof, overlay: { ...proof.overlay, declarations: change(proof) } }),
-    );
+    const row = codec.decode(key, (await level.get(key))!) as Row;
+    const overlay = await overlayOf(proofId, row);
+    const changed = encryptValue(await keyOf(proofId), 'overlay', {
+      ...overlay,
+      declarations: change(overlay.declarations),
+    });
+    await level.put(key, codec.encode(key, { ...row, overlay: changed }));
   });
 }
 

@@ -9,12 +9,17 @@ import { DomainError, recordDamaged } from '../../src/domain/errors.js';
 import type { EvidenceFacts, EvidencePart } from '../../src/domain/evidence.js';
 import { EVIDENCE_CODES } from '../../src/domain/evidence-codes.js';
 import { asksForReview, type EvidenceReport, summariseEvidence } from '../../src/domain/evidence-report.js';
-import type { IssuedProof } from '../../src/domain/proof.js';
+import type { IssuedProof, Proof } from '../../src/domain/proof.js';
 import { encodeEvidence } from '../../src/evidence/evidence-body.js';
 import type { Caller } from '../../src/operations/caller.js';
 import { createCursors } from '../../src/operations/page.js';
 import { type ReadReportDeps, readReport } from '../../src/operations/proofs/evidence.js';
-import { listProofs } from '../../src/operations/proofs/read-proofs.js';
+import {
+  listProofs,
+  type ReadProofsDeps,
+  readProof,
+  readRecord,
+} from '../../src/operations/proofs/read-proofs.js';
 import type { AssetStore } from '../../src/ports/assets.js';
 import type { ProofStore } from '../../src/ports/stores.js';
 import {
@@ -75,6 +80,7 @@ const TRACED = proofWith({
 function depsWith(
   body: () => Promise<Uint8Array | undefined>,
   revokedFrom = Infinity,
+  proof: Proof = TRACED,
 ): ReadReportDeps & { readonly reads: string[]; readonly assets: Pick<AssetStore, 'read'> } {
   const reads: string[] = [];
   return {
@@ -83,6 +89,7 @@ function depsWith(
     assets: { read: async () => undefined },
     stores: {
       getPartner: async () => undefined,
+      getProof: async () => proof,
       readEvidence: async (proofId, part) => {
         reads.push(`${proofId} ${part}`);
         return body();
@@ -95,14 +102,21 @@ function depsWith(
   };
 }
 
+/** Report of a proof that nobody erases. */
+async function reportOf(...read: Parameters<typeof readReport>): Promise<EvidenceReport | undefined> {
+  const report = await readReport(...read);
+  if (report === 'erased') throw new Error('the proof is erased');
+  return report;
+}
+
 t.test('a proof costs a read of its evidence only where it has some', async (t) => {
   const deps = depsWith(async () => BODY);
-  const bare = await readReport(deps, READER, proofWith());
+  const bare = await reportOf(deps, READER, proofWith());
   t.strictSame(deps.reads, [], 'verify is no slower for a proof without a trace');
   t.notOk('session' in bare!, 'nothing was witnessed, and nothing reads as zero');
   t.match(summariseEvidence(bare!), { status: 'none_recorded' });
 
-  const report = (await readReport(deps, READER, TRACED))!;
+  const report = (await reportOf(deps, READER, TRACED))!;
   t.strictSame(deps.reads, ['prf_1 facts']);
   t.strictSame(report.session, { evidence: FACTS.session });
   t.strictSame(report.importedSources, FACTS.importedSources);
@@ -131,7 +145,7 @@ t.test('evidence that was altered or lost is told of, and fails no call', async 
       throw recordDamaged(new Error('mac'));
     },
   })) {
-    const report = (await readReport(depsWith(body), READER, TRACED))!;
+    const report = (await reportOf(depsWith(body), READER, TRACED))!;
     t.match(report.unverifiable.at(-1), { code: 'evidence_facts_altered', status: 'needs_review' }, name);
     t.ok(asksForReview(report), `${name}: a person decides`);
     t.match(
@@ -142,7 +156,7 @@ t.test('evidence that was altered or lost is told of, and fails no call', async 
     t.notOk('session' in report || 'importedSources' in report, `${name}: nothing of it is told`);
   }
   await t.rejects(
-    readReport(
+    reportOf(
       depsWith(async () => {
         throw new DomainError('unavailable', 'away', { reason: 'store_unavailable' });
       }),
@@ -154,9 +168,39 @@ t.test('evidence that was altered or lost is told of, and fails no call', async 
   );
 });
 
+t.test('evidence that an erasure takes away while it is read is no finding', async (t) => {
+  const tombstone = {
+    state: 'erased',
+    proofId: 'prf_1',
+    partnerId: 'ptr_1',
+    erasedAt: 1_775_000_001,
+  } as const;
+  const deps = depsWith(async () => undefined, Infinity, tombstone);
+  t.equal(await readReport(deps, READER, TRACED), 'erased');
+  const found = { ...deps.stores, getProof: async () => (reads++ === 0 ? TRACED : tombstone) };
+  let reads = 0;
+  const caller = { partnerId: 'ptr_1' } as Caller;
+  for (const read of [readProof, readRecord]) {
+    reads = 0;
+    const all = { ...deps, stores: found } as unknown as ReadProofsDeps;
+    const answer: Promise<unknown> = read(all, caller, { proofId: 'prf_1' });
+    await t.rejects(answer, { code: 'not_found' });
+  }
+  const listed = await listProofs(
+    {
+      ...deps,
+      stores: { ...deps.stores, listProofs: async () => [proofWith(), TRACED] },
+      cursors: createCursors(deps.secrets, 'beta'),
+    },
+    caller,
+    { include: 'evidenceReport' },
+  );
+  t.equal(listed.proofs.length, 1, 'the other proof is listed');
+});
+
 t.test('a device that was revoked since is a finding of every later read', async (t) => {
   const from = TRACED.createdAt;
-  const revoked = (await readReport(
+  const revoked = (await reportOf(
     depsWith(async () => BODY, from),
     READER,
     TRACED,
@@ -167,7 +211,7 @@ t.test('a device that was revoked since is a finding of every later read', async
     values: { revokedFrom: from },
   });
   t.equal(revoked.session?.evidence.device.standing, 'enrolled', 'as it stood at issuing');
-  const later = (await readReport(
+  const later = (await reportOf(
     depsWith(async () => BODY, from + 1),
     READER,
     TRACED,

@@ -1,11 +1,17 @@
 /** Proofs of an earlier registry and of the former name, on a whole service. */
-import { createHash, X509Certificate } from 'node:crypto';
+import { createHash, randomUUID, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
+import { openBucketKeys } from '../../src/adapters/assets/bucket-keys.js';
+import { pendingKey, proofKey } from '../../src/adapters/embedded/keys.js';
+import { RecordCodec } from '../../src/codec/record.js';
+import { readConfig } from '../../src/config/config.js';
 import type { LegacyProof } from '../../src/operations/proofs/import-legacy.js';
+import { withLevel } from '../adapters/embedded-process.js';
 import { setUp } from '../cli/bench.js';
+import { authenticatorOf } from '../fixtures/authentication.js';
 import { ContractCheck } from '../fixtures/contract-check.js';
 import { wav } from '../fixtures/wav.js';
 import { bindings, notFound, RestartedService } from './restarted-service.js';
@@ -334,3 +340,39 @@ t.test('the command imports the lines of a file, and may be run again', async (t
     'cli_2',
   ]);
 });
+
+t.test(
+  'an import that a kill cut short is finished by its repetition, after the start collected what it left',
+  { skip: process.env['TAKEMARK_S3_ENDPOINT'] === undefined && 'needs TAKEMARK_S3_ENDPOINT' },
+  async (t) => {
+    const given = Object.entries(process.env).filter(([name]) => name.startsWith('TAKEMARK_S3_'));
+    const settings = {
+      ...(Object.fromEntries(given) as Record<string, string>),
+      TAKEMARK_ASSETS: 's3',
+      TAKEMARK_S3_PREFIX: `legacy-${randomUUID()}/`,
+    };
+    const cut = await RestartedService.start(settings);
+    t.teardown(() => cut.stop());
+    const { partnerId } = await cut.service.partner();
+    const { assetBucket } = readConfig(settings);
+    const keys = openBucketKeys(assetBucket!);
+    t.teardown(() => keys.close());
+    const legacy = legacyOf('embedded-v1-former-name.wav', FILE, partnerId);
+    const { proofId } = legacy;
+    const reservedAt = cut.seconds();
+    await cut.restart(() =>
+      withLevel(join(cut.directory, 'store'), async (level) => {
+        const codec = new RecordCodec(await authenticatorOf(cut.directory, 'row'));
+        for (const [key, row] of [
+          [proofKey(proofId), { state: 'pending', proofId, partnerId, reservedAt }],
+          [pendingKey(reservedAt, proofId), null],
+        ] as const)
+          await level.put(key, codec.encode(key, row));
+        await keys.obtain(proofId);
+      }),
+    );
+    t.equal(await keys.read(proofId), undefined, 'its key was collected');
+    t.strictSame(await cut.operator.importLegacy(legacy), { proofId, outcome: 'imported' });
+    t.ok(await keys.read(proofId));
+  },
+);

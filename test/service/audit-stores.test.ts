@@ -4,26 +4,33 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { PutObjectCommand } from '@aws-sdk/client-s3';
 import type { Client } from 'cassandra-driver';
 import t, { type Test } from 'tap';
+import { connectBucket } from '../../src/adapters/assets/bucket-connection.js';
+import { openBucketKeys } from '../../src/adapters/assets/bucket-keys.js';
 import { openAssetDirectory } from '../../src/adapters/assets/directory.js';
 import { openAssetBucket } from '../../src/adapters/assets/s3.js';
 import { migrate } from '../../src/adapters/cassandra/driver/migrations.js';
 import { RowCodes } from '../../src/adapters/cassandra/driver/row-codes.js';
 import { monthKey, proofKey, reminderKey, type SourceRow } from '../../src/adapters/embedded/keys.js';
 import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/embedded/store.js';
+import { encryptedAssets } from '../../src/adapters/encryption/encrypted-assets.js';
+import { encryptedStores } from '../../src/adapters/encryption/encrypted-stores.js';
+import { openKeyDirectory } from '../../src/adapters/encryption/key-directory.js';
 import { Auditor } from '../../src/background/auditor.js';
 import { RecordCodec } from '../../src/codec/record.js';
 import { listen } from '../../src/consumers/listen.js';
 import { defined } from '../../src/domain/defined.js';
 import { type ReviewReminder, remindersOf, reviewCreated, type Topic } from '../../src/domain/events.js';
 import type { Finding } from '../../src/domain/finding.js';
-import type { ErasedProof } from '../../src/domain/proof.js';
+import type { ErasedProof, IssuedProof } from '../../src/domain/proof.js';
 import { monthOf } from '../../src/domain/usage-window.js';
 import { auditStores } from '../../src/operations/system/audit-stores.js';
 import type { AssetStore } from '../../src/ports/assets.js';
 import type { AuditedStore } from '../../src/ports/audited-store.js';
 import type { EventHandler } from '../../src/ports/bus.js';
+import type { ContentKeys } from '../../src/ports/content-keys.js';
 import type { Stores } from '../../src/ports/stores.js';
 import type { Clock } from '../../src/ports/system.js';
 import {
@@ -37,6 +44,9 @@ import {
 } from '../adapters/cassandra-under-test.js';
 import { withLevel } from '../adapters/embedded-process.js';
 import { authenticator } from '../fixtures/authentication.js';
+import { TestClock, TestService } from '../fixtures/service.js';
+import { wav } from '../fixtures/wav.js';
+import { call } from '../fixtures/wire.js';
 import { publish } from '../store-contract/asset-contract.js';
 import { audit, issuedProof, partner, reviewCase, usageCharge } from '../store-contract/samples.js';
 
@@ -47,12 +57,27 @@ const BYTES = Buffer.from('a credentialed file');
 
 /** A store under audit, with what somebody may do to it behind its back. */
 interface House {
+  /** Stores as the auditor has them, which open what lies encrypted. */
   readonly stores: () => Stores & { readonly audited: AuditedStore };
   readonly assets: AssetStore;
+  readonly keys: ContentKeys;
+  /** The files as they lie: what is removed here keeps its key. */
+  readonly files: AssetStore;
+  /** Changes a bit of a proof's record. */
+  readonly damage: (proofId: string) => Promise<void>;
+  /** Writes a key of a proof, whatever was there. */
+  readonly plantKey: (proofId: string) => Promise<unknown>;
   /** Removes the confirmation of an erasure. */
   readonly unconfirm: (erased: ErasedProof) => Promise<void>;
   readonly addUnits: (partnerId: string, month: string, units: number) => Promise<void>;
   readonly removeReminder: (reminder: ReviewReminder) => Promise<void>;
+}
+
+/** The bytes with a bit of their end changed. */
+function flipped(bytes: Uint8Array): Uint8Array {
+  const changed = Uint8Array.from(bytes);
+  changed[changed.length - 1]! ^= 1;
+  return changed;
 }
 
 /** Has the consumers take what waits. */
@@ -64,7 +89,13 @@ async function deliver(
   const handlers = new Map<Topic, EventHandler>();
   listen(
     { handle: (topic, handler) => void handlers.set(topic, handler) },
-    { stores: stores(), assets, clock, observer: { events: () => undefined } },
+    {
+      stores: stores(),
+      assets,
+      journal: { record: async () => undefined },
+      clock,
+      observer: { events: () => undefined },
+    },
   );
   for (;;) {
     const waiting = await stores().waitingEvents(100, ({ topic }) => isHeldBack(topic));
@@ -78,9 +109,9 @@ async function deliver(
 async function pass(house: House, clock: Clock, limit = 500): Promise<readonly string[]> {
   const findings: Finding[] = [];
   for (let from: string | undefined, isFirst = true; isFirst || from !== undefined; isFirst = false) {
-    const { stores, assets } = house;
+    const { stores, assets, keys } = house;
     const step = await auditStores(
-      { stores: stores(), assets, audited: stores().audited, clock },
+      { stores: stores(), assets, keys, audited: stores().audited, clock },
       { from, limit },
     );
     findings.push(...step.findings);
@@ -92,7 +123,7 @@ async function pass(house: House, clock: Clock, limit = 500): Promise<readonly s
 function auditorContract(t: Test, name: string, options: object, open: (t: Test) => Promise<House>): void {
   void t.test(name, options, async (t) => {
     const house = await open(t);
-    const { assets, stores } = house;
+    const { assets, files, keys, stores } = house;
     const run = randomUUID().slice(0, 8);
     const at = Math.floor(Date.now() / 1000);
     const month = monthOf(at);
@@ -102,12 +133,12 @@ function auditorContract(t: Test, name: string, options: object, open: (t: Test)
     const id = (which: string) => `prf_${run}.${which}`;
     await stores().createPartner(partner(partnerId), audit(partnerId, 'partner_created'));
 
-    const issue = async (proofId: string): Promise<void> => {
+    const issue = async (proofId: string, over: Partial<IssuedProof> = {}): Promise<void> => {
       await stores().reserveProof(proofId, partnerId, at);
       await publish(assets, proofId, BYTES);
       const asset = { bytes: BYTES.length, sha256: 'ab', fileName: 'song.wav', mediaType: 'audio/wav' };
       await stores().issueProof(
-        issuedProof(proofId, partnerId, { createdAt: at, asset }),
+        issuedProof(proofId, partnerId, { createdAt: at, asset, ...over }),
         audit(partnerId, 'proof_issued', proofId),
       );
     };
@@ -116,7 +147,12 @@ function auditorContract(t: Test, name: string, options: object, open: (t: Test)
     const charge = (key: string) =>
       stores().charge(usageCharge(partnerId, key, { at, dedupeUntil: at + 3600 }));
 
-    for (const which of ['1', '2', '3', '4']) await issue(id(which));
+    for (const which of ['1', '2', '3', '4', '6', '7']) await issue(id(which));
+    const parts = [
+      { part: 'trace', bytes: BYTES.length, sha256: 'ab'.repeat(32), place: 'objects' },
+    ] as const;
+    await publish(assets, id('8'), BYTES, 'trace');
+    await issue(id('8'), { evidence: { engineVersion: 1, traceSha256: 'fe'.repeat(32), parts } });
     await stores().eraseProof(id('4'), partnerId, at, audit(partnerId, 'proof_erased', id('4')));
     const announced = review(`rvw_${run}.1`, id('1'));
     await stores().createReview(announced, audit(partnerId, 'review_created', announced.reviewId));
@@ -150,19 +186,34 @@ function auditorContract(t: Test, name: string, options: object, open: (t: Test)
         told.push(finding);
         t.strictSame(await pass(house, later), told.toSorted(), what);
       };
-      await assets.delete(id('1'));
+      await files.delete(id('1'));
       await finds(`object_missing ${id('1')}`, 'a deliverable that was deleted');
 
-      await assets.delete(id('2'));
+      await files.delete(id('2'));
       await publish(assets, id('2'), BYTES.subarray(1));
       await finds(`object_missing ${id('2')}`, 'one that was cut off');
+
+      await files.delete(id('8'));
+      await publish(assets, id('8'), BYTES);
+      await finds(`object_missing ${id('8')}`, 'a trace that was deleted beside its deliverable');
+
+      await house.damage(id('6'));
+      await finds(`record_damaged ${id('6')}`, 'a record of which a bit was changed');
+
+      await keys.destroy(id('7'));
+      await finds(`record_damaged ${id('7')}`, 'a record without its key');
 
       await publish(assets, id('9'), BYTES);
       await finds(`object_left ${id('9')}`, 'a file of no proof');
       t.notOk((await pass(house, present)).includes(`object_left ${id('9')}`), 'which may be of an issuing');
 
-      await publish(assets, id('4'), BYTES);
+      await publish(files, id('4'), BYTES);
       await finds(`object_left ${id('4')}`, 'a file of an erased proof');
+      await assets.delete(id('4'));
+      told.pop();
+
+      await house.plantKey(id('4'));
+      await finds(`key_left ${id('4')}`, 'a key of an erased proof');
       await assets.delete(id('4'));
       told.pop();
 
@@ -188,16 +239,26 @@ function auditorContract(t: Test, name: string, options: object, open: (t: Test)
       const auditor = new Auditor({
         stores: stores(),
         assets,
+        keys,
         audited: stores().audited,
         clock: later,
         rate: 100,
         onFindings: (kind, count) => counted.push(`${count} ${kind}`),
       });
       t.equal(auditor.report, undefined);
+      await auditor.run(0.01);
+      t.equal(auditor.report?.endedAt, undefined, 'a look is a step, and no pass');
+      t.ok(auditor.report?.steppedAt);
       for (let i = 0; i < 50 && auditor.report?.endedAt === undefined; i += 1) await auditor.run(1);
       t.strictSame(
         Object.fromEntries(auditor.report?.findings ?? []),
-        { object_missing: 2, object_left: 1, erasure_unfinished: 1, review_unannounced: 1 },
+        {
+          object_missing: 3,
+          object_left: 1,
+          erasure_unfinished: 1,
+          review_unannounced: 1,
+          record_damaged: 2,
+        },
         counted.join(', '),
       );
       const calls = counted.length;
@@ -206,6 +267,7 @@ function auditorContract(t: Test, name: string, options: object, open: (t: Test)
       const none = new Auditor({
         stores: stores(),
         assets,
+        keys,
         audited: { ...stores().audited, lease: async () => false },
         clock: later,
         rate: 100,
@@ -273,19 +335,33 @@ auditorContract(t, 'embedded store and directory', {}, async (t) => {
   const codec = new RecordCodec(authenticator);
   const openIt = () =>
     openEmbeddedStore({ directory: join(directory, 'store'), audit: { key: KEY, heads }, authenticator });
-  let stores: EmbeddedStore = await openIt();
-  t.teardown(() => stores.close());
-  const edit = async (key: string, change: (row: unknown) => unknown): Promise<void> => {
-    await stores.close();
+  let inner: EmbeddedStore = await openIt();
+  t.teardown(() => inner.close());
+  const rewrite = async (
+    key: string,
+    change: (bytes: Uint8Array) => Uint8Array | undefined,
+  ): Promise<void> => {
+    await inner.close();
     await withLevel(join(directory, 'store'), async (level) => {
-      const row = change(codec.decode(key, (await level.get(key))!));
-      await (row === undefined ? level.del(key) : level.put(key, codec.encode(key, row)));
+      const bytes = change((await level.get(key))!);
+      await (bytes === undefined ? level.del(key) : level.put(key, bytes));
     });
-    stores = await openIt();
+    inner = await openIt();
   };
+  const edit = (key: string, change: (row: unknown) => unknown): Promise<void> =>
+    rewrite(key, (bytes) => {
+      const row = change(codec.decode(key, bytes));
+      return row === undefined ? undefined : codec.encode(key, row);
+    });
+  const keys = await openKeyDirectory({ directory: join(directory, 'keys') });
+  const files = await openAssetDirectory({ directory: join(directory, 'assets') });
   return {
-    stores: () => stores,
-    assets: await openAssetDirectory({ directory: join(directory, 'assets') }),
+    stores: () => ({ ...encryptedStores(inner, keys), audited: inner.audited }),
+    assets: encryptedAssets(files, keys),
+    keys,
+    files,
+    damage: (proofId) => rewrite(proofKey(proofId), flipped),
+    plantKey: (proofId) => keys.obtain(proofId),
     unconfirm: ({ proofId }) =>
       edit(proofKey(proofId), (row) => ({ ...(row as ErasedProof), confirmedAt: undefined })),
     addUnits: (partnerId, month, units) =>
@@ -311,30 +387,63 @@ auditorContract(
     const keyspace = `${connection.keyspace}_${randomUUID().slice(0, 4)}`;
     await migrate({ ...connection, keyspace });
     t.teardown(() => dropKeyspace(keyspace));
-    const stores = await openStore({ keyspace });
-    t.teardown(() => stores.close());
-    const assets = await openAssetBucket({
+    const inner = await openStore({ keyspace });
+    t.teardown(() => inner.close());
+    const connected = {
       ...defined({ endpoint }),
       region,
       bucket,
       prefix: `audit-${randomUUID()}/`,
       credentials: { accessKey, secretKey },
-      spoolDirectory: join(t.testdir(), 'spool'),
-    });
-    t.teardown(() => assets.close());
+    };
+    const files = await openAssetBucket({ ...connected, spoolDirectory: join(t.testdir(), 'spool') });
+    t.teardown(() => files.close());
+    const keys = openBucketKeys(connected);
+    t.teardown(() => keys.close());
+    const raw = connectBucket(connected);
+    t.teardown(() => raw.destroy());
+    const stores = { ...encryptedStores(inner, keys), audited: inner.audited };
     const inKeyspace = <Value>(work: (client: Client) => Promise<Value>) => withClient(work, keyspace);
     const prepared = { prepare: true };
     return {
       stores: () => stores,
-      assets,
+      assets: encryptedAssets(files, keys),
+      keys,
+      files,
+      plantKey: (proofId) =>
+        raw.send(
+          new PutObjectCommand({
+            Bucket: bucket,
+            Key: `${connected.prefix}keys/${proofId}`,
+            Body: Buffer.alloc(32, 1),
+          }),
+        ),
+      damage: (proofId) =>
+        inKeyspace(async (client) => {
+          const { rows } = await client.execute(
+            "SELECT body FROM record WHERE proof_id = ? AND part = ''",
+            [proofId],
+            prepared,
+          );
+          await client.execute(
+            "UPDATE record SET body = ? WHERE proof_id = ? AND part = ''",
+            [Buffer.from(flipped(rows[0]!['body'] as Buffer)), proofId],
+            prepared,
+          );
+        }),
       unconfirm: ({ proofId, partnerId, erasedAt }) =>
         inKeyspace(async (client) => {
+          const { rows } = await client.execute(
+            "SELECT erase_op FROM record WHERE proof_id = ? AND part = ''",
+            [proofId],
+            prepared,
+          );
           const mac = new RowCodes(authenticator).make('record', proofId, [
             partnerId,
             'erased',
             undefined,
-            undefined,
             erasedAt,
+            rows[0]!['erase_op'] as string,
             undefined,
             undefined,
           ]);
@@ -374,3 +483,44 @@ auditorContract(
     };
   },
 );
+
+t.test('a service tells of findings in its metrics and its log', async (t) => {
+  const directory = t.testdir();
+  const settings = { TAKEMARK_DATA_DIR: directory, TAKEMARK_AUDIT_RATE: '1000' };
+  const clock = new TestClock();
+  const before = await TestService.start(settings, clock);
+  const { partnerId } = await before.partner();
+  const [whole, lost] = [await before.issue(partnerId, wav(1000)), await before.issue(partnerId, wav(1000))];
+  await before.stop({ keep: true });
+  await (await openAssetDirectory({ directory: join(directory, 'assets') })).delete(lost.proofId);
+  clock.advance(LATER_MS / 1000);
+
+  const service = await TestService.start(settings, clock);
+  t.teardown(() => service.stop({ keep: true }));
+  const { operator } = service.service.operations;
+  const found: string[] = [];
+  for (let from: string | undefined, isFirst = true; isFirst || from !== undefined; isFirst = false) {
+    const step = await operator.auditStores({ from, limit: 100 });
+    found.push(...step.findings.map(({ kind, subject }) => `${kind} ${subject}`));
+    from = step.next;
+  }
+  t.strictSame(found, [`object_missing ${lost.proofId}`], `not of ${whole.proofId}`);
+  let metrics = '';
+  while (!metrics.includes('takemark_audit_pass_ended_seconds{')) {
+    await delay(500);
+    metrics = (await call(service.operatorUrl, 'GET', '/metrics')).body.toString();
+  }
+  t.match(metrics, /^takemark_audit_step_ended_seconds\{pass="any"\} \d/m);
+  t.strictSame(
+    [...metrics.matchAll(/^takemark_audit_findings\{kind="(\w+)"\} (\d+)$/gm)]
+      .filter(([, , count]) => count !== '0')
+      .map(([, kind, count]) => [kind, count]),
+    [['object_missing', '1']],
+  );
+  const lines = service.log.filter((line) => line.includes('"audit_finding"'));
+  t.match(
+    lines.map((line) => JSON.parse(line) as object),
+    [{ level: 40, event: 'audit_finding', kind: 'object_missing', count: 1 }],
+  );
+  t.notOk(lines.join('').includes(lost.proofId), 'no id in the log');
+});

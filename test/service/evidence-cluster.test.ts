@@ -1,16 +1,24 @@
+import { spawn } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'tap';
+import { setTimeout as delay } from 'node:timers/promises';
+import tap, { type Test, test } from 'tap';
 import { openAssetBucket } from '../../src/adapters/assets/s3.js';
 import { seededDeviceKey, simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
 import { EVIDENCE_PARTS } from '../../src/domain/evidence.js';
 import { ADDRESSES, connection, dropKeyspace } from '../adapters/cassandra-under-test.js';
 import { MemorySink } from '../capture/write-trace.js';
 import { takemark } from '../cluster/members.js';
-import { TestService } from '../fixtures/service.js';
+import { readReports, sharedDetail } from '../fixtures/report-reads.js';
+import { collect, TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
+import { closeWire, upload } from '../fixtures/wire.js';
+
+const MAIN = new URL('../../src/main.js', import.meta.url).pathname;
+tap.teardown(closeWire);
 
 const { TAKEMARK_KAFKA, TAKEMARK_S3_ENDPOINT, TAKEMARK_S3_REGION, TAKEMARK_S3_BUCKET } = process.env;
 const { TAKEMARK_S3_ACCESS_KEY = '', TAKEMARK_S3_SECRET_KEY = '' } = process.env;
@@ -62,7 +70,8 @@ test('on Cassandra and a bucket evidence is issued, read and erased whole', serv
   const { operator, partner } = service.service.operations;
   const key = seededDeviceKey(1);
   await operator.enrolDevice({ deviceId: key.deviceId });
-  const { partnerId, caller } = await service.partner();
+  const { partnerId, apiKey, caller } = await service.partner();
+  const other = await startProcess(t, { ...settings, TAKEMARK_DATA_DIR: join(directory, 'other') });
   const audio = wav(96_000);
   const exportSha256 = createHash('sha256').update(audio).digest('hex');
   const places = new Set<string>();
@@ -82,13 +91,11 @@ test('on Cassandra and a bucket evidence is issued, read and erased whole', serv
       audio: once(audio),
       evidence: { trace: once(trace) },
     });
-    t.equal(await bucket.size(proofId, 'trace'), trace.length, 'the trace is in the bucket');
+    t.ok((await bucket.size(proofId, 'trace'))! > trace.length, 'the trace is in the bucket, encrypted');
     for (const part of ['facts', 'detail'] as const)
       places.add((await bucket.size(proofId, part)) === undefined ? 'registry' : 'objects');
-    const chunks: Uint8Array[] = [];
-    for await (const chunk of await (await operator.readAsset(proofId, 'audio')).read())
-      chunks.push(chunk as Buffer);
-    const { verdict, evidenceReport } = await service.verify(caller, Buffer.concat(chunks));
+    const file = await collect(await (await operator.readAsset(proofId, 'audio')).read());
+    const { verdict, evidenceReport } = await service.verify(caller, file);
     t.equal(verdict, 'valid');
     t.equal(evidenceReport?.session?.evidence.traceSha256, createHash('sha256').update(trace).digest('hex'));
     t.equal(evidenceReport?.session?.evidence.device.standing, 'enrolled');
@@ -103,12 +110,31 @@ test('on Cassandra and a bucket evidence is issued, read and erased whole', serv
     t.ok(declared?.conflicts.some(({ code }) => code === 'observed_import_vs_creator_origin_declaration'));
     t.strictSame(declared?.session, evidenceReport?.session, 'what was settled stays');
 
+    const subject = { apiKey, proofId, uploadId: await upload(service.partnerUrl, apiKey, file) };
+    const detailAt = async (base: string) => sharedDetail(await readReports(base, subject));
+    await operator.approveSourceDetail({ partnerId, consentVersion: '2026-01' });
+    for (const grantedAt of [1_767_229_200, 1_767_229_201]) {
+      await operator.grantConsent({ proofId, consentVersion: '2026-01', grantedAt });
+      for (const base of [service.partnerUrl, other]) {
+        const ids = (await detailAt(base)) ?? [];
+        t.ok(ids.includes('trk1') && ids.includes('plc1'), 'delivered by either process');
+        t.strictSame(
+          ids.filter((id) => file.includes(id)),
+          [],
+          'and by no carrier',
+        );
+      }
+      await operator.revokeConsent({ proofId });
+      for (const base of [other, service.partnerUrl])
+        t.equal(await detailAt(base), undefined, 'revoked at one process, gone at both');
+    }
+
     t.equal((await partner.eraseProof(caller, { proofId })).outcome, 'erased');
     t.equal(await bucket.size(proofId), undefined);
     for (const part of EVIDENCE_PARTS)
       t.equal(await bucket.size(proofId, part), undefined, `${part} is gone`);
     await t.rejects(partner.readRecord(caller, { proofId }), { code: 'not_found' });
-    t.equal((await service.verify(caller, Buffer.concat(chunks))).verdict, 'unregistered');
+    t.equal((await service.verify(caller, file)).verdict, 'unregistered');
   }
   t.strictSame([...places].sort(), ['objects', 'registry']);
 
@@ -139,3 +165,30 @@ test('on Cassandra and a bucket evidence is issued, read and erased whole', serv
   t.equal((await partner.eraseProof(caller, { proofId })).outcome, 'erased');
   await t.rejects(operator.importLegacy(old), { code: 'conflict' }, 'what was erased stays erased');
 });
+
+/** A second process of the cluster. @returns the address of its partner listener */
+async function startProcess(t: Test, settings: Readonly<Record<string, string>>): Promise<string> {
+  const child = spawn(process.execPath, [MAIN], {
+    stdio: 'ignore',
+    env: {
+      PATH: process.env['PATH'],
+      TAKEMARK_PORT: '0',
+      TAKEMARK_OPERATOR_PORT: '0',
+      TAKEMARK_HOST: '127.0.0.1',
+      TAKEMARK_STOP_GRACE_SECONDS: '1',
+      ...settings,
+    },
+  });
+  t.teardown(async () => {
+    if (child.exitCode !== null) return;
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  });
+  const endpoints = join(settings['TAKEMARK_DATA_DIR'] ?? '', 'endpoints.json');
+  for (;;) {
+    const text = await readFile(endpoints, 'utf8').catch(() => undefined);
+    if (text !== undefined) return `http://127.0.0.1:${(JSON.parse(text) as { partner: number }).partner}`;
+    if (child.exitCode !== null) throw new Error(`the process ended with ${child.exitCode}`);
+    await delay(20);
+  }
+}

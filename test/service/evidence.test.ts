@@ -1,19 +1,25 @@
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { open, readdir, readFile, readlink, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
-import { test } from 'tap';
+import tap, { test } from 'tap';
 import type { DeviceKey } from '../../src/capture/index.js';
 import { seededDeviceKey, simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
 import type { AdverseScenario } from '../../src/capture/simulate/simulated-session.js';
 import type { EvidenceReport } from '../../src/domain/evidence-report.js';
-import { MemorySink, writeTrace } from '../capture/write-trace.js';
-import { body as eventBody, lazily } from '../evidence/forge-trace.js';
+import { type Channel, type ChannelSupport, TRACE_LIMITS } from '../../src/domain/trace.js';
+import { MemorySink, writeClips, writeTrace } from '../capture/write-trace.js';
+import { body as eventBody, forged, lazily } from '../evidence/forge-trace.js';
+import { readReports, sharedDetail } from '../fixtures/report-reads.js';
 import { collect, TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
+import { call, closeWire, upload } from '../fixtures/wire.js';
 
+tap.teardown(closeWire);
 const KEY = seededDeviceKey(7);
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
@@ -23,11 +29,12 @@ async function traceOf(
     readonly minutes?: number;
     readonly adverse?: readonly AdverseScenario[];
     readonly key?: DeviceKey;
+    readonly channels?: Partial<Record<Channel, ChannelSupport>>;
   } = {},
 ): Promise<Buffer> {
   const to = new MemorySink();
-  const { minutes = 40, adverse = [], key = KEY } = options;
-  await simulateTrace({ minutes, seed: 3, adverse, exportSha256: sha256(audio), to, key });
+  const { minutes = 40, adverse = [], key = KEY, channels = {} } = options;
+  await simulateTrace({ minutes, seed: 3, adverse, exportSha256: sha256(audio), to, key, channels });
   return to.bytes();
 }
 
@@ -77,9 +84,12 @@ function codesOf(report: EvidenceReport | undefined): readonly string[] {
   return [...report.facts, ...report.conflicts, ...report.unverifiable].map(({ code }) => code);
 }
 
-/** Names of the files below a service's assets, of those too that are being built. */
-async function filesOf(directory: string): Promise<readonly string[]> {
-  const entries = await readdir(join(directory, 'assets'), { recursive: true, withFileTypes: true });
+/** Names of the files below a service's assets or keys, of those too that are being built. */
+async function filesOf(
+  directory: string,
+  below: 'assets' | 'content-keys' = 'assets',
+): Promise<readonly string[]> {
+  const entries = await readdir(join(directory, below), { recursive: true, withFileTypes: true });
   return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
 }
 
@@ -134,7 +144,7 @@ test('a proof is issued with its trace, and every reader gets the same report', 
     const verified = await service.verify(caller, await read('audio'), sidecar);
     t.equal(verified.verdict, 'valid');
     t.strictSame(JSON.parse(JSON.stringify(verified.evidenceReport)), report);
-    t.equal(verified.decision.status, 'needs_review', 'a simulated trace asks for a person');
+    t.equal(verified.decision.status, 'verified_binding', 'that it is simulated is said, and asks nobody');
 
     const files = await filesOf(service.directory);
     t.ok(files.includes(`${proofId}.trace`), 'the trace is kept');
@@ -166,6 +176,79 @@ test('a proof is issued with its trace, and every reader gets the same report', 
       headers: { 'x-api-key': apiKey },
     });
     t.equal(again.status, 404);
+  }
+});
+
+test('source detail is in all four reads or in none, and never in a carrier', async (t) => {
+  const service = await TestService.start({ TAKEMARK_ENVIRONMENT: 'beta' });
+  t.teardown(() => service.stop());
+  const { operator } = service.service.operations;
+  await operator.enrolDevice({ deviceId: KEY.deviceId });
+  const administer = async (method: string, path: string, body?: object): Promise<void> => {
+    const headers = { authorization: `Bearer ${service.service.operatorToken}` };
+    const target = `/operator/v1/${path}`;
+    const { status } = await call(service.operatorUrl, method, target, {
+      headers,
+      checked: false,
+      ...(body === undefined ? {} : { body }),
+    });
+    t.equal(status, 200, `${method} ${path}`);
+  };
+  for (const [carrier, form, coverage] of [
+    ['embedded', {}, 'full'],
+    ['sidecar', { channels: { mixer: 'unsupported' } }, 'partial'],
+    ['embedded', { adverse: ['unwatched'] }, 'partial'],
+  ] as const) {
+    const { partnerId, apiKey } = await service.partner();
+    const audio = wav(96_000);
+    const trace = await traceOf(audio, { minutes: 20, ...form });
+    const { body } = await issue(service, partnerId, { audio, trace }, { carrier });
+    const { proofId } = body;
+    const part = async (name: 'audio' | 'sidecar'): Promise<Buffer> =>
+      collect(await (await operator.readAsset(proofId, name)).read());
+    const file = await part('audio');
+    const credential = carrier === 'sidecar' ? await part('sidecar') : file;
+    const subject = { apiKey, proofId, uploadId: await upload(service.partnerUrl, apiKey, file) };
+    const reads = () =>
+      readReports(
+        service.partnerUrl,
+        carrier === 'sidecar' ? { ...subject, sidecar: credential.toString('base64') } : subject,
+      );
+    const nowhere = async (why: string): Promise<void> => {
+      const before = await reads();
+      t.equal(sharedDetail(before), undefined, why);
+      t.equal(before.coverage, 'none', why);
+    };
+
+    const approval = `partners/${partnerId}/source-detail`;
+    const consent = `proofs/${proofId}/source-detail-consent`;
+    await nowhere('neither approval nor consent');
+    await administer('PUT', approval, { consentVersion: '2026-02' });
+    await nowhere('approved without consent');
+    await administer('PUT', consent, { consentVersion: '2026-01', grantedAt: 1_767_229_200 });
+    await nowhere('consent to another version');
+    await administer('PUT', consent, { consentVersion: '2026-02', grantedAt: 1_767_229_200 });
+    const delivered = await reads();
+    const ids = sharedDetail(delivered) ?? [];
+    t.ok(ids.includes('trk1') && ids.includes('plc1'), 'tracks and placements are delivered');
+    t.match(delivered.record.sourceDetail, { version: 2, consentVersion: '2026-02' });
+    t.equal(delivered.coverage, coverage);
+    const digest = sha256(trace);
+    t.ok(
+      [digest, Buffer.from(digest, 'hex')].some((spelling) => credential.includes(spelling)),
+      'the carrier names the trace',
+    );
+    t.strictSame(
+      ids.filter((id) => file.includes(id) || credential.includes(id)),
+      [],
+      'and nothing that consent is needed for',
+    );
+    await administer('DELETE', consent);
+    await nowhere('consent is taken back');
+    await administer('PUT', consent, { consentVersion: '2026-02', grantedAt: 1_767_229_201 });
+    t.strictSame(sharedDetail(await reads()), ids, 'given again');
+    await administer('DELETE', approval);
+    await nowhere('the approval is taken back');
   }
 });
 
@@ -234,6 +317,10 @@ test('what a trace does not prove is said, and nothing of it changes the verdict
       code,
     );
 
+  const forgedTrace = Buffer.from(trace);
+  forgedTrace[forgedTrace.length - 1]! ^= 1;
+  t.ok(codesOf(await reportOf({ audio, trace: forgedTrace })).includes('trace_signature_invalid'));
+
   const summarised = await reportOf({ audio, trace, summary: { counters: { takesRecorded: 99_999 } } });
   const reconciled = summarised?.facts.find(({ code }) => code === 'session_summary_reconciled');
   t.match(reconciled, { status: 'needs_review' });
@@ -254,6 +341,90 @@ test('what a trace does not prove is said, and nothing of it changes the verdict
   t.ok(codesOf(detected).includes('AiLikelySource'));
 });
 
+/** A proof whose detail is too large for the registry, and is delivered to its partner. */
+async function issueWithDetail(service: TestService) {
+  const { operator } = service.service.operations;
+  const { partnerId, apiKey } = await service.partner();
+  const audio = wav(96_000);
+  const { bytes: trace } = await writeClips(1000);
+  const { proofId } = (await issue(service, partnerId, { audio, trace })).body;
+  await operator.approveSourceDetail({ partnerId, consentVersion: '2026-01' });
+  await operator.grantConsent({ proofId, consentVersion: '2026-01', grantedAt: 1_767_229_200 });
+  const file = await collect(await (await operator.readAsset(proofId, 'audio')).read());
+  const uploadId = await upload(service.partnerUrl, apiKey, file);
+  return { apiKey, proofId, uploadId, body: join(service.directory, 'assets', `${proofId}.detail`) };
+}
+
+test('evidence that was altered in the object store fails no read', async (t) => {
+  const service = await TestService.start();
+  t.teardown(() => service.stop());
+  const subject = await issueWithDetail(service);
+  const stored = await readFile(subject.body);
+  t.equal(sharedDetail(await readReports(service.partnerUrl, subject))?.length, 1001);
+  const flipped = Buffer.from(stored);
+  flipped[100]! ^= 1;
+  for (const bytes of [flipped, stored.subarray(0, -1), Buffer.alloc(0), undefined]) {
+    await rm(subject.body, { force: true });
+    if (bytes !== undefined) await writeFile(subject.body, bytes);
+    const reports = await readReports(service.partnerUrl, subject);
+    t.equal(sharedDetail(reports), undefined);
+    t.match(reports.verify.unverifiable.at(-1), { code: 'evidence_facts_altered', status: 'needs_review' });
+    t.strictSame(reports.list, reports.verify);
+    t.equal(reports.coverage, 'none');
+  }
+});
+
+test('a read that an erasure overtakes answers as of an erased proof', async (t) => {
+  const service = await TestService.start();
+  t.teardown(() => service.stop());
+  const read = async (method: string, target: string, key: string, body?: object) => {
+    const options = body === undefined ? { key } : { key, body };
+    const { status, json } = await call(service.partnerUrl, method, target, options);
+    const { verdict, proofs } = { ...json } as { verdict?: string; proofs?: readonly unknown[] };
+    return { status, ...(verdict && { verdict }), ...(proofs && { proofs }) };
+  };
+  for (const [name, answer, ask] of [
+    [
+      'verify',
+      { status: 200, verdict: 'unregistered' },
+      ({ apiKey, uploadId }) => read('POST', '/v1/verify', apiKey, { uploadId }),
+    ],
+    ['proof', { status: 404 }, ({ apiKey, proofId }) => read('GET', `/v1/proofs/${proofId}`, apiKey)],
+    [
+      'list',
+      { status: 200, proofs: [] },
+      ({ apiKey }) => read('GET', '/v1/proofs?include=evidenceReport', apiKey),
+    ],
+    ['record', { status: 404 }, ({ apiKey, proofId }) => read('GET', `/v1/records/${proofId}`, apiKey)],
+  ] as const satisfies readonly (readonly [
+    string,
+    object,
+    (subject: { readonly apiKey: string; readonly proofId: string; readonly uploadId: string }) => unknown,
+  ])[]) {
+    const subject = await issueWithDetail(service);
+    // A body that comes when the test lets it: a reader of a pipe waits for its end.
+    await rm(subject.body);
+    execFileSync('mkfifo', [subject.body]);
+    const pipe = await open(subject.body, constants.O_RDWR);
+    const reading = ask(subject);
+    while ((await openedTimes(subject.body)) < 2) await delay(5);
+    const { partner } = service.service.operations;
+    const caller = await partner.authenticate(subject.apiKey);
+    t.equal((await partner.eraseProof(caller, subject)).outcome, 'erased');
+    await pipe.close();
+    t.strictSame(await reading, answer, name);
+  }
+});
+
+/** File descriptors of this process that are open on a path. */
+async function openedTimes(path: string): Promise<number> {
+  const descriptors = await readdir('/proc/self/fd');
+  const targets = await Promise.all(
+    descriptors.map((name) => readlink(`/proc/self/fd/${name}`).catch(() => '')),
+  );
+  return targets.filter((target) => target === path).length;
+}
+
 test('a hostile trace, summary or form is refused before anything is registered', async (t) => {
   const service = await TestService.start({ TAKEMARK_ENVIRONMENT: 'beta' });
   t.teardown(() => service.stop());
@@ -261,6 +432,11 @@ test('a hostile trace, summary or form is refused before anything is registered'
   const audio = wav(96_000);
   const trace = await traceOf(audio, { minutes: 3 });
   const versioned = Buffer.from(trace);
+  const crowded = await collect(
+    lazily(TRACE_LIMITS.live.clips + 1, (index) => eventBody([40, 1, null, index, 1, null, 0, 0, 1]), [
+      [30, 0, null, 1, 0],
+    ])(),
+  );
   const refusals: readonly (readonly [string, Form, number, string | undefined])[] = [
     ['no trace at all', { audio, trace: Buffer.from('hello') }, 422, 'trace_malformed'],
     ['an empty one', { audio, trace: Buffer.alloc(0) }, 422, 'trace_malformed'],
@@ -270,6 +446,14 @@ test('a hostile trace, summary or form is refused before anything is registered'
       422,
       'trace_malformed',
     ],
+    ['a tempo of 0', { audio, trace: forged([21, 0, null, 0, 0, null]) }, 422, 'trace_malformed'],
+    [
+      'a time beyond 2^53',
+      { audio, trace: forged([2, Number.MAX_SAFE_INTEGER + 1, null]) },
+      422,
+      'trace_malformed',
+    ],
+    ['more placements than may live', { audio, trace: crowded }, 422, 'trace_malformed'],
     ['a summary without a trace', { audio, summary: {} }, 400, 'trace_missing'],
     ['a summary that is no JSON', { audio, trace: versioned, summary: '{' }, 400, 'malformed_json'],
     ['a summary with a stranger', { audio, trace, summary: { name: 'x' } }, 400, 'invalid_member'],
@@ -290,6 +474,15 @@ test('a hostile trace, summary or form is refused before anything is registered'
       proofs: [],
     });
   }
+  await service.stop({ keep: true });
+  const again = await TestService.start({
+    TAKEMARK_ENVIRONMENT: 'beta',
+    TAKEMARK_DATA_DIR: service.directory,
+  });
+  t.teardown(() => again.stop());
+  // The start collects in the background what was reserved and came to nothing.
+  while ((await filesOf(again.directory, 'content-keys')).length > 0) await delay(20);
+  t.strictSame((await again.service.operations.operator.listPartners()).length, 2);
 });
 
 test('a form is whole, in order, or refused', async (t) => {
@@ -464,7 +657,7 @@ test('a caller who hangs up while a trace is replayed frees its place and leaves
     socket.destroy();
     await ends[caller];
   }
-  t.strictSame(replayed, [], 'both threads ended before they came to a result');
+  t.strictSame(replayed, [], 'both replays ended before they came to a result');
   while ((await filesOf(service.directory)).length > 0) await delay(20);
   const audio = wav(9600);
   const { status } = await issue(service, partnerId, { audio, trace: await traceOf(audio, { minutes: 3 }) });

@@ -7,7 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
+import { seededDeviceKey, simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
 import { createClient } from '../../src/client/index.js';
+import { MemorySink, writeClips } from '../capture/write-trace.js';
 import { seeded } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
 
@@ -30,6 +32,8 @@ async function start(directory: string): Promise<Running> {
     env: {
       PATH: process.env['PATH'],
       TAKEMARK_DATA_DIR: directory,
+      // Production takes no simulated trace.
+      TAKEMARK_ENVIRONMENT: 'beta',
       TAKEMARK_PORT: '0',
       TAKEMARK_OPERATOR_PORT: '0',
       TAKEMARK_HOST: '127.0.0.1',
@@ -72,50 +76,86 @@ t.test(`${KILLS} kills while issuing`, async (t) => {
     ).json() as Promise<Record<string, string>>;
   const { partnerId } = await post('/partners', { name: 'Killed', plan: 'volume' });
   const { apiKey } = await post(`/partners/${partnerId}/keys`, { name: 'key' });
+  const device = seededDeviceKey(SEED);
+  await post('/devices', { deviceId: device.deviceId });
 
   interface Acked {
     readonly proofId: string;
     readonly asset: { readonly sha256: string };
     readonly key: string;
+    readonly given: Given;
+  }
+  interface Given {
     readonly audio: Buffer;
+    readonly trace?: Buffer;
   }
   const acked: Acked[] = [];
-  const unanswered: { readonly key: string; readonly audio: Buffer }[] = [];
-  const issue = async (key: string, audio: Buffer): Promise<Acked> => {
+  const unanswered: { readonly key: string; readonly given: Given }[] = [];
+  const issue = async (key: string, given: Given): Promise<Acked> => {
+    const { audio, trace } = given;
+    const form = new FormData();
+    if (trace !== undefined) form.set('trace', new Blob([new Uint8Array(trace)]), 'take.trace');
+    form.set('file', new Blob([new Uint8Array(audio)]), 'take.wav');
     const response = await fetch(
       `${running.operator}/proofs?partnerId=${partnerId}&song=Song&fileName=take.wav&carrier=embedded`,
       {
         method: 'POST',
-        headers: { ...headers, 'content-type': 'application/octet-stream', 'idempotency-key': key },
-        body: new Uint8Array(audio),
+        headers: {
+          ...headers,
+          'idempotency-key': key,
+          ...(trace === undefined && { 'content-type': 'application/octet-stream' }),
+        },
+        body: trace === undefined ? new Uint8Array(audio) : form,
       },
     );
     if (response.status !== 201) throw new Error(`issuing answered ${response.status}`);
-    return { ...((await response.json()) as Acked), key, audio };
+    return { ...((await response.json()) as Acked), key, given };
   };
+  const traceOf = async (audio: Buffer, seed: number): Promise<Buffer> => {
+    const to = new MemorySink();
+    const exportSha256 = createHash('sha256').update(audio).digest('hex');
+    await simulateTrace({ minutes: 2, seed, exportSha256, to, key: device });
+    return to.bytes();
+  };
+
+  // The detail of so many placements has no room in the registry, and is an object beside the trace.
+  const { bytes: large } = await writeClips(1000, { key: device });
+
+  /** The first lane has no trace, the second one that is small, the third one with large bodies. */
+  const giveTo = async (lane: number, seed: number): Promise<Given> => {
+    const audio = wav(20_000 + Math.floor(random() * 200_000) * 4, { channels: 2 }, seed);
+    if (lane === 0) return { audio };
+    return { audio, trace: lane === 1 ? await traceOf(audio, seed) : large };
+  };
+  const LANES = [0, 1, 2] as const;
+
+  // How long it takes here and now decides when the kills come: before, amid and after acknowledgements.
+  const began = performance.now();
+  acked.push(
+    ...(await Promise.all(
+      LANES.map(async (lane) => issue(`first-lane-${lane}-call`, await giveTo(lane, lane + 1))),
+    )),
+  );
+  const pace = performance.now() - began;
 
   let slowest = 0;
   for (let kill = 0; kill < KILLS; kill += 1) {
     let killed = false;
-    const work = Array.from({ length: 3 }, async (_, lane) => {
+    const work = LANES.map(async (lane) => {
       for (let i = 0; !killed; i += 1) {
         const key = `kill-${kill}-lane-${lane}-call-${i}`;
-        const audio = wav(
-          20_000 + Math.floor(random() * 200_000) * 4,
-          { channels: 2 },
-          kill * 1000 + lane * 100 + i + 1,
-        );
+        const given = await giveTo(lane, (kill + 1) * 1000 + lane * 100 + i + 1);
         try {
-          acked.push(await issue(key, audio));
+          acked.push(await issue(key, given));
         } catch (error) {
           // A refusal is no lost answer: it would hide that nothing was issued.
           if (String(error).includes('answered')) throw error;
-          unanswered.push({ key, audio });
+          unanswered.push({ key, given });
           return;
         }
       }
     });
-    await delay(20 + random() * 250);
+    await delay(random() * pace);
     running.child.kill('SIGKILL');
     await once(running.child, 'exit');
     killed = true;
@@ -127,21 +167,24 @@ t.test(`${KILLS} kills while issuing`, async (t) => {
   const client = createClient({ baseUrl: running.partner, apiKey: apiKey! });
   t.teardown(() => client.close());
   const wrong: unknown[] = [];
-  for (const { proofId, asset, key, audio } of acked) {
+  for (const { proofId, asset, key, given } of acked) {
     const file = Buffer.from(
       await (await fetch(`${running.operator}/proofs/${proofId}/asset`, { headers })).arrayBuffer(),
     );
     if (createHash('sha256').update(file).digest('hex') !== asset.sha256)
       wrong.push({ proofId, what: 'deliverable' });
-    const { verdict, proofId: verified } = await client.verifyFile(file);
+    const { verdict, proofId: verified, evidenceReport } = await client.verifyFile(file);
     if (verdict !== 'valid' || verified !== proofId) wrong.push({ proofId, verdict });
-    if ((await issue(key, audio)).proofId !== proofId) wrong.push({ proofId, what: 'issued twice' });
+    const { trace } = given;
+    const sha256 = trace && createHash('sha256').update(trace).digest('hex');
+    if (evidenceReport?.session?.evidence.traceSha256 !== sha256) wrong.push({ proofId, what: 'evidence' });
+    if ((await issue(key, given)).proofId !== proofId) wrong.push({ proofId, what: 'issued twice' });
   }
   t.strictSame(wrong, [], `${acked.length} acknowledged proofs are there, whole, once and valid`);
 
   // A call that was not answered may have taken effect or not; said again it is one proof either way.
   const settled: Acked[] = [];
-  for (const { key, audio } of unanswered) settled.push(await issue(key, audio));
+  for (const { key, given } of unanswered) settled.push(await issue(key, given));
   const known = new Set([...acked, ...settled].map(({ proofId }) => proofId));
   t.equal(
     known.size,
@@ -154,13 +197,22 @@ t.test(`${KILLS} kills while issuing`, async (t) => {
   running = await start(directory);
   running.child.kill('SIGTERM');
   await once(running.child, 'exit');
-  const entries = await readdir(join(directory, 'assets'), { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile()).map(({ name }) => name);
+  const filesIn = async (place: string): Promise<readonly string[]> =>
+    (await readdir(join(directory, place), { recursive: true, withFileTypes: true }))
+      .filter((entry) => entry.isFile())
+      .map(({ name }) => name)
+      .sort();
+  const names = (proofs: readonly Acked[], ending: string): readonly string[] =>
+    [...new Set(proofs.map(({ proofId }) => `${proofId}${ending}`))].sort();
+  const all = [...acked, ...settled];
+  const traced = all.filter(({ given }) => given.trace !== undefined);
+  const withDetail = all.filter(({ given }) => given.trace === large);
+  t.ok(withDetail.length > 0 && withDetail.length < traced.length && traced.length < all.length);
   t.strictSame(
-    files.filter((name) => ![...known].some((proofId) => name.includes(proofId))),
-    [],
-    'no file of a killed issuing is left',
+    await filesIn('assets'),
+    [...names(all, '.asset'), ...names(traced, '.trace'), ...names(withDetail, '.detail')].sort(),
+    'files of what was issued are there, and none of a killed issuing',
   );
-  t.equal(files.length, known.size, 'and no deliverable is missing');
+  t.strictSame(await filesIn('content-keys'), names(all, '.key'), 'and so are the keys');
   t.comment(`slowest start after a kill: ${Math.round(slowest)} ms`);
 });

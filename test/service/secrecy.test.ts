@@ -86,7 +86,12 @@ t.test('the search finds every spelling', async (t) => {
 
 t.test('the whole service, at its most talkative, logs no secret', async (t) => {
   const token = canaries.text('operator-token');
-  const service = await TestService.start({ TAKEMARK_OPERATOR_TOKEN: token, TAKEMARK_LOG_LEVEL: 'trace' });
+  const service = await TestService.start({
+    TAKEMARK_OPERATOR_TOKEN: token,
+    TAKEMARK_LOG_LEVEL: 'trace',
+    // Production takes no simulated trace.
+    TAKEMARK_ENVIRONMENT: 'beta',
+  });
   t.teardown(() => service.stop());
   const { partnerUrl: base, operatorUrl } = service;
   const seen = new Map<number, number>();
@@ -186,22 +191,15 @@ t.test('the whole service, at its most talkative, logs no secret', async (t) => 
       interpretation: canaries.text('interpretation'),
     },
   });
-  for (const evidence of [
-    randomBytes(600),
-    Buffer.concat([await simulatedTrace(), randomBytes(64)]),
-    await simulatedTrace(),
-  ])
-    await operator(
+  const issueWith = (evidence: Buffer, summary: object, detection: object) =>
+    operator(
       'POST',
       `/operator/v1/proofs?${new URLSearchParams({ partnerId, song: title, fileName: `${fileName}.wav`, carrier: 'embedded' })}`,
       {
         headers: FORM_TYPE,
         body: form([
-          { name: 'summary', body: JSON.stringify({ counters: { [canaries.text('summary')]: 3 } }) },
-          {
-            name: 'detections',
-            body: JSON.stringify({ detections: [{ detector: canaries.text('detector') }] }),
-          },
+          { name: 'summary', body: JSON.stringify(summary) },
+          { name: 'detections', body: JSON.stringify({ detections: [detection] }) },
           {
             name: 'trace',
             filename: canaries.text('trace-name'),
@@ -212,6 +210,30 @@ t.test('the whole service, at its most talkative, logs no secret', async (t) => 
         ]),
       },
     );
+  const sound = await simulatedTrace();
+  const damaged = Buffer.concat([sound, randomBytes(64)]);
+  const summary = { counters: { takesRecorded: 99_999 } };
+  const detection = {
+    sha256: canaries.plant('imported digest', randomBytes(32).toString('hex')),
+    detector: canaries.text('detector'),
+    detectorVersion: '1',
+    likelihood: 0.5,
+  };
+  for (const evidence of [randomBytes(600), damaged, sound]) {
+    const refused = { counters: { [canaries.text('summary')]: 3 } };
+    await issueWith(evidence, refused, { detector: canaries.text('detector') });
+  }
+  t.strictSame((await issueWith(randomBytes(600), summary, detection)).status, 422, 'no trace');
+  canaries.pieces('trace', sound);
+  canaries.plant('device', seededDeviceKey(4).deviceId);
+  const traced: string[] = [];
+  for (const evidence of [damaged, sound]) {
+    const { status, json } = await issueWith(evidence, summary, detection);
+    t.equal(status, 201, 'replayed and issued');
+    traced.push(canaries.plant('proof id', json!['proofId'] as string));
+  }
+  for (const id of traced) await partner('GET', `/v1/records/${id}`);
+  await partner('GET', '/v1/proofs?include=evidenceReport');
   await operator('GET', '/operator/v1/partners', {
     headers: { authorization: `Bearer ${canaries.text('wrong-token')}` },
   });
@@ -464,7 +486,7 @@ t.test('the whole service, at its most talkative, logs no secret', async (t) => 
   await partner('GET', '/v1/proofs', { checked: false });
   mutable.quota = quota;
   const before = await filesBelow(service.directory);
-  const asset = [...before.keys()].find((name) => name.includes(proofId))!;
+  const asset = [...before.keys()].find((name) => name.endsWith(`${proofId}.asset`))!;
   await rm(join(service.directory, asset));
   await mkdir(join(service.directory, asset));
   t.match(
@@ -570,18 +592,17 @@ t.test('the whole service, at its most talkative, logs no secret', async (t) => 
       `${when}: content is in rows alone, in no journal`,
     );
   }
-  const rows = inFiles(before, ['title', 'binding', 'reference'], (path) => path.startsWith('store'));
-  for (const name of ['title', 'binding', 'reference'])
+  const rows = inFiles(before, ['binding', 'reference'], (path) => path.startsWith('store'));
+  for (const name of ['binding', 'reference'])
     t.ok(
       rows.some((found) => found.startsWith(name)),
       `the search sees rows: the ${name} is in one`,
     );
-  t.ok(
-    inFiles(before, ['issued audio']).length > 0 &&
-      inFiles(before, ['issued audio']).every((found) => found.includes(' in assets')),
-    'issued audio is a deliverable and nothing else',
+  t.strictSame(
+    inFiles(before, ['title', 'file-name', 'issued audio', 'trace', 'detector']),
+    [],
+    'the content of a proof lies sealed, its deliverable too',
   );
-  t.strictSame(inFiles(after, ['issued audio']), [], 'and gone with the erasure');
   const audit = (await operator('GET', `/operator/v1/partners/${partnerId}/audit?limit=100`)).body;
   t.match(audit.toString(), /"action":"proof_erased"/);
   t.strictSame(

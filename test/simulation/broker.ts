@@ -3,6 +3,7 @@ import type {
   Done,
   Message,
   MessageHeader,
+  MetadataRequest,
   TopicPartition,
   TopicPartitionOffset,
 } from 'node-rdkafka';
@@ -41,6 +42,15 @@ export class Broker {
         topic,
         Array.from({ length: PARTITIONS }, () => ({ log: [], isStuck: false })),
       );
+  }
+
+  /** True where every group has taken all that its topics hold. */
+  get isRead(): boolean {
+    for (const group of this.#groups.values())
+      for (const topic of group.topics)
+        for (const [number, { log }] of this.#topics.get(topic)!.entries())
+          if ((group.committed.get(`${topic}/${number}`) ?? 0) < log.length) return false;
+    return true;
   }
 
   get topics(): readonly string[] {
@@ -82,6 +92,14 @@ export class Broker {
     return group;
   }
 
+  /** Names the topics; while the brokers are down, fails when the time of the question is over. */
+  askMetadata({ timeout }: MetadataRequest, process: Process | undefined, done: Done): void {
+    const fails = this.isDown;
+    this.world.at(fails ? timeout : this.world.random.between(1, 5), process, () =>
+      fails ? done(transportError()) : done(null, { topics: this.topics.map((name) => ({ name })) }),
+    );
+  }
+
   /** A member of each group is taken for dead, alive or not. */
   losesMembers(): void {
     for (const group of this.#groups.values()) group.losesMember();
@@ -114,6 +132,10 @@ class Group {
 
   constructor(broker: Broker) {
     this.#broker = broker;
+  }
+
+  get topics(): ReadonlySet<string> {
+    return new Set(this.#members.flatMap(({ topics }) => topics));
   }
 
   has(member: SimulatedConsumer): boolean {
@@ -181,8 +203,7 @@ class Group {
 
   #shares(): ReadonlyMap<SimulatedConsumer, readonly TopicPartition[]> {
     const shares = new Map<SimulatedConsumer, TopicPartition[]>(this.#members.map((member) => [member, []]));
-    const topics = new Set(this.#members.flatMap(({ topics }) => topics));
-    for (const topic of topics)
+    for (const topic of this.topics)
       for (let partition = 0; partition < PARTITIONS; partition += 1)
         shares.get(this.#members[partition % this.#members.length]!)!.push({ topic, partition });
     return shares;
@@ -228,6 +249,10 @@ class SimulatedProducer {
 
   isConnected(): boolean {
     return this.#isConnected;
+  }
+
+  getMetadata(request: MetadataRequest, done: Done): void {
+    this.#broker.askMetadata(request, this.#process, done);
   }
 
   produce(
@@ -335,6 +360,10 @@ class SimulatedConsumer {
 
   isConnected(): boolean {
     return this.#isConnected;
+  }
+
+  getMetadata(request: MetadataRequest, done: Done): void {
+    this.#broker.askMetadata(request, this.process, done);
   }
 
   disconnect(done: () => void): void {

@@ -106,6 +106,8 @@ class Partition {
   removedAt = Number.NEGATIVE_INFINITY;
   removals: Removal[] = [];
   ballot = 0;
+  /** Kept once it was asked for. */
+  token: number | undefined;
 
   constructor(key: readonly unknown[]) {
     this.key = key;
@@ -157,11 +159,13 @@ export interface Moment {
 export class Database {
   readonly #tables: Map<string, Table>;
   readonly #statements: Map<string, Statement>;
+  readonly #keys: WeakMap<Select, readonly Term[]>;
   #servedMicroseconds = 0;
 
   constructor(from?: Database) {
     this.#tables = new Map();
     this.#statements = from === undefined ? new Map() : from.#statements;
+    this.#keys = from === undefined ? new WeakMap() : from.#keys;
     for (const [name, { schema, partitions }] of from === undefined ? [] : from.#tables) {
       const table = new Table(schema);
       for (const [key, partition] of partitions) table.partitions.set(key, partition.clone());
@@ -213,6 +217,12 @@ export class Database {
   /** Every live row of a table, for whoever judges. */
   all(table: string, nodeMs: number): readonly ResultRow[] {
     return this.execute({ query: `SELECT * FROM ${table}`, params: [] }, { nodeMs });
+  }
+
+  /** Tells whether a partition has anything. */
+  has(table: string, key: readonly unknown[]): boolean {
+    const partition = this.#table(table).partitions.get(keyText(key));
+    return partition?.rows.some((row) => !row.isBare) === true;
   }
 
   #statementOf(query: string): Statement {
@@ -313,12 +323,18 @@ export class Database {
     const table = this.#table(select.table);
     const { schema } = table;
     const now = Math.floor(nodeMs / 1000);
-    const relations = select.where.map((relation) => ({ relation, values: valuesOf(relation, params) }));
-    for (const { relation } of relations)
+    for (const relation of select.where)
       for (const column of relation.columns)
         if (!schema.columns.has(column)) throw unknownColumn(schema, column);
-    const partitions = partitionsOf(table, relations);
-    if (partitions.length === 0 && select.selectors?.some(({ kind }) => kind === 'count') !== true) return [];
+    const key = this.#keyOf(select, schema)?.map((term) => plain(termValue(term, params)));
+    const named = key && table.partitions.get(keyText(key));
+    const hasCount = select.selectors?.some(({ kind }) => kind === 'count') === true;
+    // Most reads name one partition, and most of these find nothing.
+    if (key !== undefined && named === undefined && !hasCount) return [];
+    const relations = select.where.map((relation) => ({ relation, values: valuesOf(relation, params) }));
+    const partitions =
+      key === undefined ? partitionsOf(table, relations) : named === undefined ? [] : [named];
+    if (partitions.length === 0 && !hasCount) return [];
     const inRows = relations.filter(
       ({ relation }) => !relation.isToken && !schema.partitionKey.includes(relation.columns[0]!),
     );
@@ -362,6 +378,22 @@ export class Database {
             ]),
           ),
       );
+  }
+
+  /** Terms of the partition key where a read names one partition. */
+  #keyOf(select: Select, { name, partitionKey }: Schema): readonly Term[] | undefined {
+    if (name.startsWith('system_schema.')) return undefined;
+    let terms = this.#keys.get(select);
+    if (terms === undefined) {
+      terms = partitionKey.flatMap(
+        (column) =>
+          select.where.find(
+            ({ operator, columns, isToken }) => operator === '=' && columns[0] === column && !isToken,
+          )?.terms[0] ?? [],
+      );
+      this.#keys.set(select, terms);
+    }
+    return terms.length === partitionKey.length ? terms : undefined;
   }
 
   // ------------------------------------------------------------------------------------------------- writing
@@ -716,14 +748,6 @@ interface Restricted {
 function partitionsOf(table: Table, relations: readonly Restricted[]): readonly Partition[] {
   const { schema, partitions } = table;
   if (schema.name.startsWith('system_schema.')) return [...partitions.values()];
-  const [first] = schema.partitionKey;
-  if (schema.partitionKey.length === 1) {
-    const only = relations.find(
-      ({ relation }) => relation.columns[0] === first && relation.operator === '=' && !relation.isToken,
-    );
-    const found = only && partitions.get(keyText([plain(only.values[0])]));
-    if (only !== undefined) return found === undefined ? [] : [found];
-  }
   const choices = schema.partitionKey.map((column) => {
     const found = relations.find(
       ({ relation }) =>
@@ -738,10 +762,6 @@ function partitionsOf(table: Table, relations: readonly Restricted[]): readonly 
     let keys: readonly unknown[][] = [[]];
     for (const choice of choices)
       keys = keys.flatMap((key) => choice!.map((value) => [...key, plain(value)]));
-    if (keys.length === 1) {
-      const only = partitions.get(keyText(keys[0]!));
-      return only === undefined ? [] : [only];
-    }
     const found = [...new Set(keys.map(keyText))].flatMap((key) => partitions.get(key) ?? []);
     return found.length > 1 ? found.sort((a, b) => tokenOf(a) - tokenOf(b)) : found;
   }
@@ -766,8 +786,9 @@ function partitionsOf(table: Table, relations: readonly Restricted[]): readonly 
 }
 
 /** A place on a ring of its own: its order is nobody's business. */
-function tokenOf({ key }: Partition): number {
-  return createHash('md5').update(keyText(key)).digest().readIntBE(0, 6);
+function tokenOf(partition: Partition): number {
+  partition.token ??= createHash('md5').update(keyText(partition.key)).digest().readIntBE(0, 6);
+  return partition.token;
 }
 
 function holds(

@@ -1,20 +1,23 @@
-import { isDeepStrictEqual } from 'node:util';
 import { migrate } from '../../src/adapters/cassandra/driver/migrations.js';
+import { ISSUING } from '../../src/adapters/cassandra/proofs/reservations.js';
 import { allNames, topicName } from '../../src/adapters/kafka/topic-names.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { SCOPES, SHIPPED_PLANS } from '../../src/domain/partner.js';
 import { EVIDENCE_KINDS, REVIEW_OUTCOMES } from '../../src/domain/review.js';
 import type { Caller } from '../../src/operations/caller.js';
+import type { ReviewView } from '../../src/operations/reviews/reviews.js';
 import type { Signer, TrustList } from '../../src/ports/signing.js';
+import type { ReviewCall, ReviewResult } from '../cluster/history.js';
 import { Broker } from './broker.js';
 import { Bucket } from './bucket.js';
 import { immediateClient } from './client.js';
 import { Database } from './database.js';
 import { judge } from './judge.js';
-import { Ledger, type ProofFacts } from './ledger.js';
+import { Ledger, type ProofFacts, type ReviewFacts } from './ledger.js';
 import type { Machine } from './machine.js';
-import { KEYSPACE, type Member, PREFIX, type Surroundings, startMember } from './member.js';
+import { KEYSPACE, type Member, PARTS, PREFIX, type Surroundings, startMember } from './member.js';
 import { FAULTS, type Fault, Weather } from './weather.js';
+import { operationOf, Refusal, reviewStateOf, type Seen } from './witness.js';
 import { cancel, Process, type World } from './world.js';
 
 /** Things that all histories share: nothing of it changes. */
@@ -28,6 +31,10 @@ export interface Stage {
 export interface HistoryOptions {
   /** Kinds of faults from which each history takes some; all by default. */
   readonly faults?: readonly Fault[];
+  /** Takes all of them. */
+  readonly takesAll?: boolean;
+  /** Begins with a crowd, as a few histories do. */
+  readonly isCrowded?: boolean;
   /** Changes what the history runs over: for tests, which plant defects. */
   readonly spoil?: (around: Surroundings) => Surroundings;
 }
@@ -57,10 +64,20 @@ export async function migrated(): Promise<Database> {
 const PARTNERS = ['ptr_a', 'ptr_b'] as const;
 /** Seconds in which clients call and faults happen. */
 const BAD_SECONDS = 240;
-/** Longest time for which a request may be under way, and what the product needs to find what was left. */
-const LATE_SECONDS = 400;
+/** Time that the product needs to find what was left, and for which it must have nothing left to be at rest. */
 const RECOVERY_SECONDS = 420;
+const REST_SECONDS = 60;
+/** Time until charges of a dead process are taken over, and between two runs of the job that does it. */
+const TAKEOVER_SECONDS = 180;
+const COLLECTION_SECONDS = 40;
 const CALL_MS = 30_000;
+/** Share of the histories that begin with a proof of which another partner makes cases while it is erased. */
+const CROWDED = 0.01;
+const CROWD_CLIENTS = 6;
+/** Cases that a crowd makes before the erasure begins, and in all; time in which the erasure has to be done. */
+const CROWD_FIRST = 60;
+const CROWD_MOST = 400;
+const CROWD_MS = 2000;
 /** Time in which an event is on the bus when nothing hinders it. */
 const PUBLISHING_MS = 30_000;
 
@@ -93,6 +110,7 @@ class History {
   readonly #seed: number;
   readonly #faults: ReadonlySet<Fault>;
   readonly #weather: Weather;
+  readonly #isCrowded: boolean;
   readonly #around: Surroundings;
   readonly #ledger = new Ledger();
   readonly #members: (Member | undefined)[] = [];
@@ -108,14 +126,15 @@ class History {
     { database, signing }: Stage,
     world: World,
     seed: number,
-    { faults = FAULTS, spoil }: HistoryOptions,
+    { faults = FAULTS, takesAll = false, isCrowded = false, spoil }: HistoryOptions,
   ) {
     const { random } = world;
     this.#world = world;
     this.#seed = seed;
+    this.#isCrowded = random.chance(CROWDED) || isCrowded;
     // A history with one kind of fault says more than one with all of them.
     const share = random.pick([0.15, 0.3, 0.6]);
-    const chosen = faults.filter(() => random.chance(share));
+    const chosen = faults.filter(() => random.chance(share) || takesAll);
     this.#faults = new Set(chosen.length > 0 ? chosen : [random.pick(faults)]);
     this.#weather = new Weather(world, this.#faults);
     const around: Surroundings = {
@@ -126,7 +145,9 @@ class History {
       bucket: new Bucket(world, this.#weather),
       signing,
       // Now and then so few that calls meet the bound.
-      outboxLimit: random.chance(0.5) ? 1 + random.below(2) : 1000,
+      outboxLimit: random.chance(0.5) && !this.#isCrowded ? 1 + random.below(2) : 1000,
+      parts: PARTS,
+      readings: new Map(),
     };
     this.#around = spoil?.(around) ?? around;
     const [plan] = SHIPPED_PLANS;
@@ -153,6 +174,7 @@ class History {
       () => this.#members.filter((member) => member !== undefined).length === count,
     );
     await this.#setUp();
+    if (this.#isCrowded) await this.#crowd();
     this.#weather.begin();
     const end = world.now + BAD_SECONDS * 1000;
     this.#planFaults(end);
@@ -160,13 +182,54 @@ class History {
     await world.run(end);
     this.#heal();
     await world.run(world.now + 120_000, () => this.#clientsAtWork === 0);
-    await world.run(end + (this.#faults.has('late') || this.#faults.has('double') ? LATE_SECONDS * 1000 : 0));
-    await world.run(world.now + RECOVERY_SECONDS * 1000);
+    // Requests that are still under way may arrive behind every repair.
+    await world.run(Math.max(world.now, this.#weather.lastArrivalAt));
+    await this.#recover();
+    for (const member of this.#members)
+      if (member?.gate.isClosed === true)
+        this.#ledger.violations.push(
+          `${member.process.name} waits for the end of a restore that nobody began`,
+        );
     for (const process of this.#processes) world.kill(process);
     const violations = await judge(this.#around, this.#ledger);
     for (const violation of violations) world.note('VIOLATION', violation);
     const answered = this.#answered;
     return { seed: this.#seed, faults: [...this.#faults], violations, answered, lines: world.history };
+  }
+
+  /**
+   * Lets the processes repair what the faults left. In nine of ten histories only until nothing is left to do: in the
+   * other ones jobs go on that wait for minutes to be long over.
+   */
+  async #recover(): Promise<void> {
+    const world = this.#world;
+    const end = world.now + this.#recoverySeconds * 1000;
+    const endsAtRest = world.random.chance(0.9);
+    let restingSince: number | undefined;
+    while (world.now < end) {
+      await world.run(Math.min(end, world.now + 5000));
+      if (!endsAtRest) continue;
+      restingSince = this.#isAtRest() ? (restingSince ?? world.now) : undefined;
+      if (restingSince !== undefined && world.now - restingSince >= REST_SECONDS * 1000) return;
+    }
+  }
+
+  /** True where all events were taken, and pointers lead to nothing but ids under which nothing was issued. */
+  #isAtRest(): boolean {
+    const { broker, database, world } = this.#around;
+    return (
+      broker.isRead &&
+      database
+        .all('pointer', world.now)
+        .every(({ kind, key }) => kind === ISSUING && !database.has('record', [key]))
+    );
+  }
+
+  /** Each run of a job takes over as many charges as the outbox has room for. */
+  get #recoverySeconds(): number {
+    const charges = [...this.#ledger.units.values()].reduce((sum, { asked }) => sum + asked, 0);
+    const runs = Math.floor(charges / this.#around.outboxLimit);
+    return Math.max(RECOVERY_SECONDS, TAKEOVER_SECONDS + runs * COLLECTION_SECONDS);
   }
 
   // ----------------------------------------------------------------------------------------------- processes
@@ -321,11 +384,7 @@ class History {
           );
           if (made.outcome === 'done') {
             this.#apiKeys.set(made.value.keyId, made.value.apiKey);
-            this.#ledger.keys.set(made.value.keyId, {
-              partnerId,
-              successors: new Set(),
-              rotationAsked: false,
-            });
+            this.#ledger.keys.set(made.value.keyId, { partnerId });
           }
         }
       }
@@ -334,6 +393,39 @@ class History {
     void work();
     await this.#world.run(this.#world.now + 60_000, () => isDone);
     if (!isDone) throw new Error('the partners could not be made, without any fault');
+  }
+
+  /**
+   * Clients of one partner make cases of a proof of another one as fast as they are answered, and it is erased all
+   * the same. Nothing else is wrong.
+   */
+  async #crowd(): Promise<void> {
+    const world = this.#world;
+    const [owner, other] = this.#callers as [Caller, Caller];
+    const name = 'crowd';
+    let isDone = false;
+    const work = async (): Promise<void> => {
+      await this.#issue(name, owner);
+      const [facts] = this.#ledger.ownProofs(owner.partnerId);
+      if (facts === undefined) throw new Error('a proof could not be issued, without any fault');
+      let count = 0;
+      const isOver = (): boolean => facts.erasedAt !== undefined || count >= CROWD_MOST;
+      const make = async (): Promise<void> => {
+        while (!isOver()) await this.#createReview(name, other, facts, `crowd-${count++}`);
+      };
+      const crowd = Array.from({ length: CROWD_CLIENTS }, make);
+      while (count < CROWD_FIRST) await world.sleep(5);
+      const eraseAskedAt = world.now;
+      await this.#erase(name, owner, facts);
+      if (facts.erasedAt === undefined || world.now - eraseAskedAt > CROWD_MS)
+        this.#ledger.violations.push(
+          `the erasure of ${facts.proofId} was held up by cases of another partner`,
+        );
+      await Promise.all(crowd);
+      isDone = true;
+    };
+    void work();
+    await world.run(world.now + 120_000, () => isDone);
   }
 
   /** A call of a process over HTTP: what it answers, if anything does within the client's patience. */
@@ -375,11 +467,15 @@ class History {
     });
   }
 
-  /** The same call until it is answered, or the client gives up. */
+  /**
+   * The same call until it is answered, or the client gives up.
+   * @param saw told of each time that it reached a process
+   */
   async #insist<Value>(
     who: string,
     what: string,
     work: (member: Member) => Promise<Value>,
+    saw: (seen: Seen<Value>) => void = () => undefined,
   ): Promise<Answer<Value>> {
     const world = this.#world;
     const { random } = world;
@@ -395,14 +491,23 @@ class History {
             ? `refused: ${answer.code} ${answer.reason ?? ''}`
             : 'no answer';
       world.note(who, `${what} at ${this.#processes[slot]!.name}: ${words}`);
+      if (!isUnsent(answer)) saw(this.#seen(answer));
       if (answer.outcome === 'done') {
         this.#answered += 1;
         return { ...answer, sentAt };
       }
-      if (answer.outcome === 'refused' && answer.code !== 'no_connection') return { ...answer, sentAt };
+      if (answer.outcome === 'refused' && !isUnsent(answer)) return { ...answer, sentAt };
       if (attempt >= patience) return { outcome: 'unknown', sentAt };
       await world.sleep(random.between(500, 20_000));
     }
+  }
+
+  /** Call as its client saw it, which has just been answered. */
+  #seen<Value>(answer: Answer<Value>): Seen<Value> {
+    const { outcome, sentAt } = answer;
+    if (outcome === 'unknown') return { sentAt };
+    const result = outcome === 'done' ? answer.value : new Refusal(answer.code, answer.reason);
+    return { sentAt, answer: { at: this.#world.now, result } };
   }
 
   async #client(name: string, end: number): Promise<void> {
@@ -429,7 +534,9 @@ class History {
     if (dice < 0.65) return this.#createReview(name, caller, random.pick(all));
     if (dice < 0.8) return this.#changeReview(name, caller);
     if (dice < 0.88) return this.#read(name, caller, random.pick(own));
-    if (dice < 0.94) return this.#rotate(name, caller);
+    if (dice < 0.92) return this.#rotate(name, caller);
+    if (dice < 0.94) return this.#useKey(name, caller);
+    if (dice < 0.96) return this.#readUsage(name, caller);
     return this.#revoke(name, caller);
   }
 
@@ -443,50 +550,86 @@ class History {
       reused?.partnerId === partnerId
         ? reused
         : random.chance(0.5)
-          ? { key: `idempotency-${number}`, partnerId, song: `song ${number}`, proofs: new Set<string>() }
+          ? { key: `idempotency-${number}`, partnerId, song: `song ${number}` }
           : undefined;
     if (key !== undefined && key !== reused) used.push(key);
-    const song = key?.song ?? `song ${number}`;
+    // Now and then another song under a key that was used.
+    const song = key === undefined || random.chance(0.1) ? `song ${number}` : key.song;
     const answer = await this.#insist(
       name,
       `issue ${song}${key === undefined ? '' : ` under ${key.key}`}`,
-      async (member) => {
-        const issued = await member.operations.operator.issueProof({
+      (member) =>
+        member.operations.operator.issueProof({
           partnerId,
           songTitle: song,
           fileName: 'song.bin',
           carrier: 'sidecar',
           audio: audioOf(song),
           ...(key && { idempotencyKey: key.key }),
+        }),
+      (seen) => {
+        if (key === undefined) return;
+        const operation = operationOf({ song }, seen, (result) => {
+          if (!(result instanceof Refusal)) return { proofId: result.proofId };
+          return result.reason === undefined || result.reason === 'idempotency_in_progress'
+            ? undefined
+            : { refused: result.reason };
         });
-        return issued;
+        ledger.witness.issuing(key.key, operation);
       },
     );
     if (answer.outcome !== 'done') return;
     const { proofId } = answer.value;
-    key?.proofs.add(proofId);
     const facts = ledger.proof(proofId, partnerId);
     facts.issuedAt ??= this.#world.now;
-    const read = await this.#insist(name, `keep the sidecar of ${proofId}`, ({ stores }) =>
-      stores.getProof(proofId),
+    const read = await this.#insist(
+      name,
+      `keep the sidecar of ${proofId}`,
+      ({ stores }) => stores.getProof(proofId),
+      (seen) => this.#sawProof(proofId, seen, (proof) => proof?.state === 'issued'),
     );
-    if (read.outcome !== 'done' || read.value?.state !== 'issued') {
-      if (read.outcome === 'done' && facts.eraseAskedAt === undefined)
-        ledger.violations.push(`issued ${proofId} was acknowledged and could not be read right after`);
-      return;
-    }
+    if (read.outcome !== 'done' || read.value?.state !== 'issued') return;
     facts.sidecar = read.value.sidecar;
     facts.sha256 = read.value.boundAudioSha256;
     facts.bytes = read.value.asset.bytes;
   }
 
+  /** Notes whether a call saw the proof. @param isThere undefined where the answer does not tell */
+  #sawProof<Value>(
+    proofId: string,
+    seen: Seen<Value>,
+    isThere: (result: Value) => boolean | undefined,
+    whereRefused: (refusal: Refusal) => boolean | undefined = ({ code }) =>
+      code === 'not_found' ? false : undefined,
+  ): void {
+    const operation = operationOf({ does: 'look' } as const, seen, (result) => {
+      const isSeen = result instanceof Refusal ? whereRefused(result) : isThere(result);
+      return isSeen === undefined ? undefined : { seen: isSeen };
+    });
+    this.#ledger.witness.proof(proofId, operation);
+  }
+
   async #erase(name: string, caller: Caller, facts: ProofFacts): Promise<void> {
     const { proofId } = facts;
     facts.eraseAskedAt ??= this.#world.now;
-    const answer = await this.#insist(name, `erase ${proofId}`, ({ operations }) =>
-      operations.partner.eraseProof(caller, { proofId }),
+    const answer = await this.#insist(
+      name,
+      `erase ${proofId}`,
+      ({ operations }) => operations.partner.eraseProof(caller, { proofId }),
+      (seen) => {
+        const operation = operationOf({ does: 'erase' } as const, seen, (result) =>
+          result instanceof Refusal
+            ? // Nobody may be told so of a proof of his own.
+              { seen: false }
+            : { outcome: result.outcome, erasedAt: result.erasedAt },
+        );
+        this.#ledger.witness.proof(proofId, operation);
+      },
     );
-    if (answer.outcome === 'done') facts.erasedAt ??= this.#world.now;
+    if (answer.outcome !== 'done') return;
+    facts.erasedAt ??= this.#world.now;
+    if (!this.#around.bucket.hasJournalled(proofId))
+      this.#ledger.violations.push(`the erasure of ${proofId} was acknowledged before the journal had it`);
   }
 
   async #verify(name: string, caller: Caller, facts: ProofFacts): Promise<void> {
@@ -518,40 +661,69 @@ class History {
     if (uploaded.outcome !== 'done') return;
     const unit = ledger.unit(partnerId, caller.plan.monthlyQuota);
     unit.asked += 1;
-    const answer = await this.#insist(name, `verify ${uploadId} against ${proofId}`, ({ operations }) =>
-      operations.partner.verifyUpload({ ...caller }, { uploadId, sidecar }),
+    const answer = await this.#insist(
+      name,
+      `verify ${uploadId} against ${proofId}`,
+      ({ operations }) => operations.partner.verifyUpload({ ...caller }, { uploadId, sidecar }),
+      (seen) => this.#sawProof(proofId, seen, ({ verdict }) => verdict === 'valid'),
     );
-    if (answer.outcome !== 'done') return;
-    unit.acknowledged += 1;
-    const isValid = answer.value.verdict === 'valid';
-    if (isValid && facts.erasedAt !== undefined && facts.erasedAt < answer.sentAt)
-      ledger.violations.push(
-        `${proofId} was verified as valid by a call that began after its erasure was acknowledged`,
-      );
-    if (!isValid && facts.eraseAskedAt === undefined)
-      ledger.violations.push(`${proofId} was verified as ${answer.value.verdict}, and nobody has erased it`);
+    // However often it is asked, it is billed once.
+    const billed = operationOf({ does: 'verify', uploadId } as const, this.#seen(answer), (result) => {
+      if (!(result instanceof Refusal)) return { done: true } as const;
+      return result.reason === 'quota_exceeded' ? { refused: result.reason } : undefined;
+    });
+    ledger.witness.quota(partnerId, caller.plan.monthlyQuota, billed);
+    if (answer.outcome === 'done') unit.acknowledged += 1;
   }
 
-  async #createReview(name: string, caller: Caller, { proofId, erasedAt }: ProofFacts): Promise<void> {
-    const ledger = this.#ledger;
-    const submissionId = `submission-${this.#world.random.below(2)}`;
+  async #readUsage(name: string, caller: Caller): Promise<void> {
+    const { partnerId, plan } = caller;
+    await this.#insist(
+      name,
+      'read the usage',
+      ({ operations }) => operations.partner.readUsage({ ...caller }, { days: 1 }),
+      (seen) => {
+        const operation = operationOf({ does: 'read' } as const, seen, (result) =>
+          result instanceof Refusal ? undefined : { used: result.used },
+        );
+        this.#ledger.witness.quota(partnerId, plan.monthlyQuota, operation);
+      },
+    );
+  }
+
+  async #createReview(
+    name: string,
+    caller: Caller,
+    { proofId }: ProofFacts,
+    submissionId = `submission-${this.#world.random.below(2)}`,
+  ): Promise<void> {
+    const { witness, reviews } = this.#ledger;
+    const { partnerId } = caller;
     const bindings = { creatorId: 'creator', accountId: 'account', submissionId, trackId: 'track' };
+    const place = `${partnerId} ${proofId} ${submissionId}`;
     const answer = await this.#insist(
       name,
       `create a case of ${proofId} for ${submissionId}`,
       ({ operations }) => operations.partner.createReview(caller, { proofId, bindings }),
+      (seen) => {
+        const operation = operationOf({ does: 'create' } as const, seen, (result) =>
+          result instanceof Refusal
+            ? { refused: result.reason ?? result.code }
+            : { reviewId: result.reviewId },
+        );
+        witness.place(place, proofId, operation);
+        this.#sawProof(
+          proofId,
+          seen,
+          () => true,
+          ({ code, reason }) =>
+            reason === 'review_exists' ? true : code === 'not_found' ? false : undefined,
+        );
+      },
     );
     if (answer.outcome !== 'done') return;
     const { reviewId } = answer.value;
-    ledger.reviews.set(reviewId, {
-      reviewId,
-      proofId,
-      partnerId: caller.partnerId,
-      submissionId,
-      requests: new Set(),
-    });
-    if (erasedAt !== undefined && erasedAt < answer.sentAt)
-      ledger.violations.push(`case ${reviewId} was created after the erasure of ${proofId} was acknowledged`);
+    reviews.set(reviewId, { reviewId, proofId, partnerId, place, requests: new Map() });
   }
 
   async #changeReview(name: string, caller: Caller): Promise<void> {
@@ -561,82 +733,165 @@ class History {
     );
     if (reviews.length === 0) return;
     const review = random.pick(reviews);
-    const { reviewId } = review;
-    const requestId = review.requests.size > 0 ? random.pick([...review.requests]) : undefined;
+    const { reviewId, proofId, place } = review;
+    const [requestId, kind] =
+      review.requests.size > 0 ? random.pick([...review.requests]) : [undefined, undefined];
     const dice = random.unit();
-    if (dice < 0.4 || requestId === undefined) {
-      const kind = random.pick(EVIDENCE_KINDS);
-      const answer = await this.#insist(name, `open ${kind} in ${reviewId}`, ({ operations }) =>
-        operations.partner.openEvidence(caller, { reviewId, kind }),
+    if (dice < 0.1) {
+      await this.#callReview(name, `read ${reviewId}`, review, { does: 'read' }, ({ operations }) =>
+        operations.partner.readReview(caller, { reviewId }),
       );
-      if (answer.outcome === 'done')
-        for (const request of answer.value.evidenceRequests) review.requests.add(request.requestId);
+    } else if (dice < 0.4 || requestId === undefined) {
+      const wanted = random.pick(EVIDENCE_KINDS);
+      await this.#callReview(
+        name,
+        `open ${wanted} in ${reviewId}`,
+        review,
+        { does: 'open', kind: wanted },
+        ({ operations }) => operations.partner.openEvidence(caller, { reviewId, kind: wanted }),
+      );
     } else if (dice < 0.6) {
-      await this.#insist(name, `supply ${requestId}`, ({ operations }) =>
-        operations.operator.supplyEvidence({ reviewId, requestId }),
+      await this.#callReview(
+        name,
+        `supply ${requestId}`,
+        review,
+        { does: 'supply', kind },
+        ({ operations }) => operations.operator.supplyEvidence({ reviewId, requestId }),
       );
     } else if (dice < 0.75) {
       const status = random.pick(['accepted', 'declined'] as const);
-      const answer = await this.#insist(name, `close ${requestId} as ${status}`, ({ operations }) =>
-        operations.partner.closeEvidence(caller, { reviewId, requestId, status }),
+      await this.#callReview(
+        name,
+        `close ${requestId} as ${status}`,
+        review,
+        { does: status === 'accepted' ? 'accept' : 'decline', kind },
+        ({ operations }) => operations.partner.closeEvidence(caller, { reviewId, requestId, status }),
       );
-      if (answer.outcome === 'done') this.#ledger.finals.set(requestId, { reviewId, status });
     } else {
       const outcome = random.pick(REVIEW_OUTCOMES);
-      const answer = await this.#insist(name, `resolve ${reviewId} as ${outcome}`, ({ operations }) =>
-        operations.partner.resolveReview(caller, { reviewId, outcome }),
-      );
-      if (answer.outcome === 'done' && outcome !== 'held') {
-        if (review.outcome !== undefined && !isDeepStrictEqual(review.outcome, outcome))
-          this.#ledger.violations.push(
-            `case ${reviewId} was resolved as ${review.outcome} and as ${outcome}`,
+      await this.#callReview(
+        name,
+        `resolve ${reviewId} as ${outcome}`,
+        review,
+        { does: 'resolve', outcome },
+        ({ operations }) => operations.partner.resolveReview(caller, { reviewId, outcome }),
+        (seen) => {
+          if (outcome === 'held' || seen.answer?.result instanceof Refusal) return;
+          const operation = operationOf(
+            { does: 'resolve', reviewId } as const,
+            seen,
+            () => ({ outcome: 'accepted' }) as const,
           );
-        review.outcome = outcome;
-      }
+          this.#ledger.witness.place(place, proofId, operation);
+        },
+      );
     }
   }
 
-  async #read(name: string, caller: Caller, facts: ProofFacts): Promise<void> {
-    const { proofId } = facts;
-    const answer = await this.#insist(name, `read ${proofId}`, ({ operations }) =>
-      operations.partner.readProof(caller, { proofId }),
-    );
-    const isThere = answer.outcome === 'done';
-    if (isThere && facts.erasedAt !== undefined && facts.erasedAt < answer.sentAt)
-      this.#ledger.violations.push(
-        `${proofId} was read by a call that began after its erasure was acknowledged`,
+  /** A call of a review. @param saw told of what else each attempt says */
+  async #callReview(
+    name: string,
+    what: string,
+    review: ReviewFacts,
+    call: ReviewCall,
+    work: (member: Member) => Promise<ReviewView>,
+    saw: (seen: Seen<ReviewView>) => void = () => undefined,
+  ): Promise<void> {
+    const answer = await this.#insist(name, what, work, (seen) => {
+      const operation = operationOf(
+        call,
+        seen,
+        (result): ReviewResult =>
+          result instanceof Refusal
+            ? { refused: result.reason ?? result.code }
+            : { state: reviewStateOf(result) },
       );
-    if (answer.outcome === 'refused' && facts.eraseAskedAt === undefined)
-      this.#ledger.violations.push(`${proofId} could not be read (${answer.code}), and nobody has erased it`);
+      this.#ledger.witness.review(review, operation);
+      saw(seen);
+    });
+    if (answer.outcome !== 'done') return;
+    for (const { requestId, kind } of answer.value.evidenceRequests) review.requests.set(requestId, kind);
+  }
+
+  async #read(name: string, caller: Caller, { proofId }: ProofFacts): Promise<void> {
+    await this.#insist(
+      name,
+      `read ${proofId}`,
+      ({ operations }) => operations.partner.readProof(caller, { proofId }),
+      (seen) => this.#sawProof(proofId, seen, () => true),
+    );
+  }
+
+  /** A key of the caller's partner that clients know, with its secret. */
+  #knownKey({ partnerId }: Caller): { readonly keyId: string; readonly apiKey: string } | undefined {
+    const known = [...this.#apiKeys].filter(
+      ([keyId]) => this.#ledger.keys.get(keyId)?.partnerId === partnerId,
+    );
+    if (known.length === 0) return undefined;
+    const [keyId, apiKey] = this.#world.random.pick(known);
+    return { keyId, apiKey };
   }
 
   async #rotate(name: string, caller: Caller): Promise<void> {
-    const { random } = this.#world;
-    const keys = [...this.#ledger.keys].filter(
-      ([keyId, { partnerId }]) => partnerId === caller.partnerId && this.#apiKeys.has(keyId),
+    const key = this.#knownKey(caller);
+    if (key === undefined) return;
+    const { keyId, apiKey } = key;
+    const idempotencyKey = `rotation-of-the-key-${this.#world.random.below(2)}`;
+    await this.#insist(
+      name,
+      `rotate ${keyId}`,
+      async ({ operations: { partner } }) =>
+        partner.rotateKey(await partner.authenticate(apiKey), apiKey, idempotencyKey),
+      (seen) => {
+        const operation = operationOf({ does: 'rotate', idempotencyKey } as const, seen, (result) => {
+          if (!(result instanceof Refusal)) return { successor: result.keyId };
+          if (result.code === 'forbidden') return { refused: 'forbidden' };
+          return result.reason === 'already_rotated' ? { refused: result.reason } : undefined;
+        });
+        this.#ledger.witness.key(keyId, operation);
+      },
     );
-    if (keys.length === 0) return;
-    const [keyId, facts] = random.pick(keys);
-    facts.rotationAsked = true;
-    const idempotencyKey = `rotation-of-the-key-${random.below(2)}`;
-    const answer = await this.#insist(name, `rotate ${keyId}`, ({ operations }) =>
-      operations.partner.rotateKey({ ...caller, keyId }, this.#apiKeys.get(keyId)!, idempotencyKey),
+  }
+
+  async #useKey(name: string, caller: Caller): Promise<void> {
+    const key = this.#knownKey(caller);
+    if (key === undefined) return;
+    const { keyId, apiKey } = key;
+    await this.#insist(
+      name,
+      `use ${keyId}`,
+      ({ operations }) => operations.partner.authenticate(apiKey),
+      (seen) => {
+        const operation = operationOf({ does: 'use' } as const, seen, (result) =>
+          result instanceof Refusal ? { refused: result.code } : ({ done: true } as const),
+        );
+        this.#ledger.witness.key(keyId, operation);
+      },
     );
-    if (answer.outcome !== 'done') return;
-    facts.successors.add(answer.value.keyId);
-    if (facts.successors.size > 1) this.#ledger.violations.push(`${keyId} has two successors`);
   }
 
   async #revoke(name: string, caller: Caller): Promise<void> {
-    const { random } = this.#world;
-    const keys = [...this.#ledger.keys].filter(([, { partnerId }]) => partnerId === caller.partnerId);
-    if (keys.length < 1) return;
-    const [keyId, facts] = random.pick(keys);
-    const answer = await this.#insist(name, `revoke ${keyId}`, ({ operations }) =>
-      operations.operator.revokeKey({ partnerId: caller.partnerId, keyId }),
+    const key = this.#knownKey(caller);
+    if (key === undefined) return;
+    const { keyId } = key;
+    const answer = await this.#insist(
+      name,
+      `revoke ${keyId}`,
+      ({ operations }) => operations.operator.revokeKey({ partnerId: caller.partnerId, keyId }),
+      (seen) => {
+        const operation = operationOf({ does: 'revoke' } as const, seen, (result) =>
+          result instanceof Refusal ? undefined : ({ done: true } as const),
+        );
+        this.#ledger.witness.key(keyId, operation);
+      },
     );
-    if (answer.outcome === 'done') facts.revoked = true;
+    if (answer.outcome === 'done') this.#ledger.keys.get(keyId)!.revoked = true;
   }
+}
+
+/** Tells whether the call reached no process. */
+function isUnsent(answer: Answer<unknown>): boolean {
+  return answer.outcome === 'refused' && answer.code === 'no_connection';
 }
 
 async function* audioOf(song: string): AsyncGenerator<Uint8Array> {

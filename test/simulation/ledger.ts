@@ -1,3 +1,6 @@
+import type { EvidenceKind } from '../../src/domain/review.js';
+import { Witness } from './witness.js';
+
 /** Knowledge of clients about a proof; times in milliseconds of the right clock. */
 export interface ProofFacts {
   readonly proofId: string;
@@ -17,25 +20,22 @@ export interface ReviewFacts {
   readonly reviewId: string;
   readonly proofId: string;
   readonly partnerId: string;
-  readonly submissionId: string;
-  readonly requests: Set<string>;
-  /** Final outcome that was acknowledged. */
-  outcome?: string;
+  /** Name of the place that it has until it is resolved. */
+  readonly place: string;
+  /** Kinds of evidence that was asked for, by the ids of the requests. */
+  readonly requests: Map<string, EvidenceKind>;
 }
 
 export interface KeyFacts {
   readonly partnerId: string;
-  readonly successors: Set<string>;
-  rotationAsked: boolean;
   revoked?: boolean;
 }
 
 export interface IdempotencyFacts {
   readonly key: string;
   readonly partnerId: string;
+  /** The song that is issued under it, but for mistakes. */
   readonly song: string;
-  /** Proofs that were acknowledged under it. */
-  readonly proofs: Set<string>;
 }
 
 /** Answers that the clients of a history were given. */
@@ -43,9 +43,9 @@ export class Ledger {
   readonly proofs = new Map<string, ProofFacts>();
   readonly reviews = new Map<string, ReviewFacts>();
   readonly keys = new Map<string, KeyFacts>();
-  readonly finals = new Map<string, { readonly reviewId: string; readonly status: string }>();
   readonly idempotencyKeys: IdempotencyFacts[] = [];
   readonly units = new Map<string, { asked: number; acknowledged: number; readonly quota: number }>();
+  readonly witness = new Witness();
   /** Wrongs that were seen while they happened. */
   readonly violations: string[] = [];
   #count = 0;

@@ -7,6 +7,8 @@ import { FAULTS, type Fault } from './weather.js';
 
 /** Seeds that a player gets at once. */
 const SEEDS_AT_ONCE = 4;
+/** Calls that a history has answered on an average, or the histories have shown nothing. */
+const ANSWERED = 20;
 /** Failing seeds that the last line names. */
 const NAMED = 50;
 
@@ -15,12 +17,15 @@ const { values } = parseArgs({
   options: {
     histories: { type: 'string', default: '1000' },
     seed: { type: 'string', default: '1' },
+    minutes: { type: 'string' },
     faults: { type: 'string', default: FAULTS.join(',') },
     players: { type: 'string', default: String(availableParallelism()) },
     verbose: { type: 'boolean', default: false },
   },
 });
-const count = Number(values.histories);
+/** Where minutes are given, as many as begin within them. */
+const most = values.minutes === undefined ? Number(values.histories) : Infinity;
+const lasts = values.minutes === undefined ? Infinity : Number(values.minutes) * 60_000;
 const first = Number(values.seed);
 const faults = values.faults.split(',').map((name): Fault => {
   const fault = FAULTS.find((one) => one === name);
@@ -35,6 +40,10 @@ let told = 0;
 let answered = 0;
 let violations = 0;
 
+function seedsToGive(): number {
+  return performance.now() - began < lasts ? Math.min(SEEDS_AT_ONCE, first + most - next) : 0;
+}
+
 /** Gives a process seeds until there are no more. */
 function play(): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -45,7 +54,7 @@ function play(): Promise<void> {
     });
     let waiting = 0;
     const give = (): void => {
-      const seeds = Array.from({ length: Math.min(SEEDS_AT_ONCE, first + count - next) }, (_, i) => next + i);
+      const seeds = Array.from({ length: seedsToGive() }, (_, i) => next + i);
       next += seeds.length;
       waiting = seeds.length;
       if (waiting === 0) player.disconnect();
@@ -67,13 +76,17 @@ function play(): Promise<void> {
   });
 }
 
-await Promise.all(Array.from({ length: Math.min(Number(values.players), count) }, play));
+await Promise.all(Array.from({ length: Math.min(Number(values.players), most) }, play));
+const count = next - first;
 const seconds = (performance.now() - began) / 1000;
 failing.sort((a, b) => a - b);
 const named = failing.slice(0, NAMED).join(' ');
 const more = failing.length > NAMED ? ` and ${failing.length - NAMED} more` : '';
-stdout.write(`${answered} calls answered, ${(told / seconds).toFixed(1)} histories a second\n`);
+const hasPlayed = count > 0 && told === count && answered >= ANSWERED * count;
+stdout.write(
+  `${answered} calls answered${hasPlayed ? '' : `, where ${ANSWERED} in each of ${count} histories are right`}, ${(told / seconds).toFixed(1)} histories a second\n`,
+);
 stdout.write(
   `${told} histories, ${violations} violations${failing.length === 0 ? '' : `, seeds ${named}${more}`}\n`,
 );
-exit(violations === 0 && told === count && answered > 0 ? 0 : 1);
+exit(violations === 0 && hasPlayed ? 0 : 1);

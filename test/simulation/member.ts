@@ -1,9 +1,14 @@
 import { createHash } from 'node:crypto';
+import type { ClockWatch } from '../../src/adapters/cassandra/driver/clock-watch.js';
 import { openCassandraStore } from '../../src/adapters/cassandra/store.js';
+import { encryptedAssets, unissuedAssets } from '../../src/adapters/encryption/encrypted-assets.js';
+import { encryptedStores } from '../../src/adapters/encryption/encrypted-stores.js';
+import { keptKeys } from '../../src/adapters/encryption/kept-keys.js';
 import { openKafkaBus } from '../../src/adapters/kafka/bus.js';
 import { createIds, systemClock } from '../../src/adapters/system/system.js';
-import { collectionJobs, reminderJob } from '../../src/background/jobs.js';
+import { collectionJobs, gatedJobs, reminderJob } from '../../src/background/jobs.js';
 import { createEventRelay } from '../../src/background/relay.js';
+import { RestoreGate } from '../../src/background/restore-gate.js';
 import { startJobs } from '../../src/background/scheduler.js';
 import { listen } from '../../src/consumers/listen.js';
 import { readSidecar } from '../../src/credential/sidecar.js';
@@ -46,7 +51,23 @@ export interface Surroundings extends Link {
   readonly signing: { readonly signer: Signer; readonly trust: TrustList };
   /** Events of each topic that may wait in a process. */
   readonly outboxLimit: number;
+  readonly parts: Parts;
+  /** Readings of sidecars, by their bytes. */
+  readonly readings: Map<string, ReturnType<typeof readSidecar>>;
 }
+
+/** Parts of the product that a test may replace by ones with a defect. */
+export interface Parts {
+  readonly createRelay: typeof createEventRelay;
+  readonly maySweep: (clocks: ClockWatch) => boolean;
+  readonly wrapStores: (stores: Stores, process: Process) => Stores;
+}
+
+export const PARTS: Parts = {
+  createRelay: createEventRelay,
+  maySweep: (clocks) => clocks.maySweep(),
+  wrapStores: (stores) => stores,
+};
 
 /** A running process of the service, with its consumers. */
 export interface Member {
@@ -56,13 +77,20 @@ export interface Member {
   readonly operations: Operations;
   /** Tells the load balancer: a process whose clock is wrong gets no calls. */
   isReady(): boolean;
+  readonly gate: RestoreGate;
 }
 
 /** Starts the real service but for its listeners, engine and readers, within the current process. */
 export async function startMember(process: Process, around: Surroundings): Promise<Member> {
-  const { signing, world } = around;
-  const stores = await openStores(around);
-  const assets = around.bucket.open();
+  const { signing, world, parts } = around;
+  const opened = await openStores(around);
+  const encrypted = { ...opened, ...parts.wrapStores(opened, process) };
+  const keys = keptKeys(around.bucket.openKeys());
+  const stores = encryptedStores(encrypted, keys);
+  const { journal, marks } = around.bucket.openNotes();
+  const gate = new RestoreGate({ row: encrypted.installation, marks });
+  const files = around.bucket.open();
+  const assets = encryptedAssets(files, keys);
   const observer = observerOf((where, error) =>
     world.note(process.name, `fault of ${where}: ${error instanceof Error ? error.message : String(error)}`),
   );
@@ -75,15 +103,26 @@ export async function startMember(process: Process, around: Surroundings): Promi
     onFault: observer.fault,
     library: around.broker.library(),
   });
-  listen(bus, { stores, assets, clock: systemClock, observer });
+  listen(bus, {
+    stores: encrypted,
+    assets,
+    journal,
+    clock: systemClock,
+    observer,
+  });
   await bus.start();
-  createEventRelay({ stores, bus, observer }).start();
-  const { clocks } = stores;
-  const maySweep = (): boolean => clocks.maySweep();
+  parts.createRelay({ stores, bus, observer }).start();
+  const { clocks } = encrypted;
+  const maySweep = (): boolean => parts.maySweep(clocks);
   const jobs = [
     { where: 'clocks', everyMs: CLOCKS_MS, run: () => clocks.look() },
-    ...collectionJobs({ stores, assets, clock: systemClock, maySweep }, true),
-    reminderJob({ stores, clock: systemClock, maySweep }),
+    ...gatedJobs(gate, [
+      ...collectionJobs(
+        { stores, unissued: unissuedAssets(files, keys), clock: systemClock, maySweep },
+        true,
+      ),
+      reminderJob({ stores, clock: systemClock, maySweep }),
+    ]),
   ];
   startJobs(
     jobs.map((job) => ({ ...job, everyMs: job.everyMs * JOBS_STRETCHED })),
@@ -97,15 +136,23 @@ export async function startMember(process: Process, around: Surroundings): Promi
     publicUrl: () => 'https://simulated.invalid',
     secrets,
     stores,
+    encrypted,
     assets,
-    journal: { record: async () => undefined, read: async function* () {}, close: async () => undefined },
-    heads: stores.heads,
-    audited: stores.audited,
+    keys,
+    journal,
+    heads: encrypted.heads,
+    audited: encrypted.audited,
     bus,
     engine: digestingEngine,
     reader: {
       readEmbedded: () => Promise.reject(new Error('nothing here is embedded')),
-      readSidecar: async (sidecar) => readSidecar(sidecar, signing.trust),
+      // A reading follows from the bytes alone, and is made once.
+      async readSidecar(sidecar) {
+        const bytes = Buffer.from(sidecar).toString('latin1');
+        const reading = around.readings.get(bytes) ?? readSidecar(sidecar, signing.trust);
+        around.readings.set(bytes, reading);
+        return reading;
+      },
     },
     signer: signing.signer,
     trust: signing.trust,
@@ -120,7 +167,7 @@ export async function startMember(process: Process, around: Surroundings): Promi
     observer,
     processes: 1,
   });
-  return { process, stores, assets, operations, isReady: () => clocks.isRight };
+  return { process, stores, assets, operations, isReady: () => clocks.isRight && !gate.isClosed, gate };
 }
 
 /** The store alone, as whoever judges opens it. */

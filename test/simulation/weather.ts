@@ -39,6 +39,8 @@ export interface Passage {
 export class Weather {
   readonly #world: World;
   readonly #faults: ReadonlySet<Fault>;
+  /** Time at which the last request arrives that is under way. */
+  lastArrivalAt = 0;
   #isBad = false;
   /** Ways of processes on which decisions are held up for now, and by how much. */
   readonly #hangs = new Map<Process, { readonly untilMs: number; readonly delayMs: number }>();
@@ -69,6 +71,17 @@ export class Weather {
 
   /** @param isDecision a conditional write, which late and double hit more often: all else can be repeated */
   passage(isDecision: boolean): Passage {
+    const passage = this.#passage(isDecision);
+    for (const delay of passage.arrivals) this.arrives(delay);
+    return passage;
+  }
+
+  /** Takes note of a request that arrives after some milliseconds. */
+  arrives(delayMs: number): void {
+    this.lastArrivalAt = Math.max(this.lastArrivalAt, this.#world.now + delayMs);
+  }
+
+  #passage(isDecision: boolean): Passage {
     const { random } = this.#world;
     const hop = (): number =>
       this.happens('reorder', 0.05) ? random.between(5, 1000) : random.between(0.2, 2);
@@ -85,8 +98,7 @@ export class Weather {
       this.#hangs.set(current, { untilMs: this.#world.now + random.between(5000, 20_000), delayMs });
       return { arrivals: [delayMs], back: hop() };
     }
-    if (this.happens('late', 0.03 * often))
-      return { arrivals: [random.between(5_000, 400_000)], back: hop() };
+    if (this.happens('late', 0.03 * often)) return { arrivals: [random.between(5000, 400_000)], back: hop() };
     const arrivals = [hop()];
     if (this.happens('double', 0.02 * often))
       arrivals.push(random.chance(0.5) ? hop() : random.between(1000, 400_000));

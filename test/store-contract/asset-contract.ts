@@ -8,8 +8,13 @@ export async function bytesOf(stream: Readable | undefined): Promise<Buffer | un
   return stream && Buffer.concat(await stream.toArray());
 }
 
-export async function publish(assets: AssetStore, proofId: string, bytes: Uint8Array): Promise<void> {
-  const staged = await assets.stage(proofId);
+export async function publish(
+  assets: AssetStore,
+  proofId: string,
+  bytes: Uint8Array,
+  part?: EvidencePart,
+): Promise<void> {
+  const staged = await assets.stage(proofId, part);
   await staged.append(bytes);
   await staged.publish();
 }

@@ -1,5 +1,5 @@
 import type { Test } from 'tap';
-import { type EvidencePart, MAX_INLINE_EVIDENCE } from '../../src/domain/evidence.js';
+import { type EvidencePart, MAX_EVIDENCE_ROW, MAX_INLINE_EVIDENCE } from '../../src/domain/evidence.js';
 import type { IssuedProof } from '../../src/domain/proof.js';
 import { audit, issuedProof, issuingReplay, NOW } from './samples.js';
 import type { Contract } from './suite.js';
@@ -61,7 +61,7 @@ export async function evidenceContract(t: Test, { opened, id }: Contract): Promi
     const proof = await reserved('evidence-large');
     await t.rejects(
       opened().stores.issueProof(proof, audit(proof.partnerId, 'proof_issued', proof.proofId), undefined, [
-        { part: 'facts', body: new Uint8Array(MAX_INLINE_EVIDENCE + 1) },
+        { part: 'facts', body: new Uint8Array(MAX_EVIDENCE_ROW + 1) },
       ]),
       RangeError,
     );

@@ -44,7 +44,9 @@ export async function overlayContract(t: Test, { opened, id }: Contract): Promis
         reason: 'submission_id_reused',
       });
     }
-    const second = storedDeclaration('sub_2', { answers: { disputedAssessment: 'disputed' } });
+    const second = storedDeclaration('sub_2', {
+      answers: { disputedAssessment: 'disputed', aiRoles: ['vocals', 'lyrics'] },
+    });
     t.equal((await recorded(stores, proof, second)).outcome, 'recorded');
     const declared = { ...proof, overlay: overlayOf([first, second]) };
     t.strictSame(await stores.getProof(proofId), declared, 'and nothing else of the proof has changed');

@@ -20,7 +20,7 @@ export interface LifeSize {
   readonly erased: number;
   /** Units of one partner, whose dedupe rows have ended at the restart. */
   readonly units: number;
-  /** Processes that charged for the partner, and the minutes of each that were removed: whole hours. */
+  /** Processes that charged for the partner, and the minutes of each that were removed: whole quarters of an hour. */
   readonly writers: number;
   readonly minutes: number;
   /** Reminders of one hour, all given out. */
@@ -75,8 +75,10 @@ const SPARE_SECONDS = 3600;
 const AHEAD_MS = 1_800_000;
 const MINUTE_MS = 60_000;
 /** Minutes between two folds of what no consumer has taken, and minutes for which events are kept. */
-const FOLD_MINUTES = 60;
+const FOLD_MINUTES = 15;
 const KEPT_MINUTES = 10;
+/** Length of the time buckets of charges. */
+const TIME_BUCKET_MS = 15_000;
 const LOOK_EVERY_MS = 5000;
 
 export async function liveAndRestart({ connection, size, planted, say }: LifeOptions): Promise<LifeResult> {
@@ -86,7 +88,14 @@ export async function liveAndRestart({ connection, size, planted, say }: LifeOpt
   const openClient = (options: ClientOptions): Client =>
     planted === undefined ? new Client(options) : shaped(new Client(options), FORMER_SHAPES[planted]);
   const open = (): Promise<CassandraStore> =>
-    openCassandraStore({ ...connection, openClient, authenticator, audit: { key: Buffer.alloc(32, 7) } });
+    openCassandraStore({
+      ...connection,
+      openClient,
+      authenticator,
+      audit: { key: Buffer.alloc(32, 7) },
+      // The watch over the clocks does not see how fast the life goes on.
+      clock: { now: () => systemNow() },
+    });
   await migrate(connection);
   const counters = await Counters.of(connection);
   Date.now = () => started + Math.floor(elapsedMs);
@@ -162,7 +171,7 @@ async function eraseAll(stores: CassandraStore, erased: number): Promise<void> {
   await takeWaiting(stores);
 }
 
-/** A partner's units, after which it is quiet, and removals of minutes as other processes make them. */
+/** A partner's units, after which it is quiet, and removals of time buckets as other processes make them. */
 async function chargeAll(
   stores: CassandraStore,
   { units, writers, minutes }: LifeSize,
@@ -184,13 +193,13 @@ async function chargeAll(
   try {
     for (let done = 0; done < minutes; done += FOLD_MINUTES) {
       goOn(FOLD_MINUTES);
-      const last = Math.floor(Date.now() / MINUTE_MS) - KEPT_MINUTES;
+      const last = Math.floor((Date.now() - KEPT_MINUTES * MINUTE_MS) / TIME_BUCKET_MS);
       await eachOf(
-        Array.from({ length: writers * FOLD_MINUTES }, (_, i) => i),
+        Array.from({ length: (writers * FOLD_MINUTES * MINUTE_MS) / TIME_BUCKET_MS }, (_, i) => i),
         LANES,
         async (i) => {
-          const minute = String(last - Math.floor(i / writers)).padStart(9, '0');
-          const range = `event/${minute}/writer-${i % writers}`;
+          const timeBucket = String(last - Math.floor(i / writers)).padStart(9, '0');
+          const range = `event/${timeBucket}/writer-${i % writers}`;
           await client.execute(
             'DELETE FROM charge WHERE partner_id = ? AND item >= ? AND item < ?',
             [QUIET, `${range}/`, `${range}0`],

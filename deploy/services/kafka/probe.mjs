@@ -1,23 +1,24 @@
 /**
- * Produces one message to a Kafka broker, with nothing but sockets. Topic `takemark.probe` is there for this
- * alone.
+ * Produces one message to a Kafka broker, with nothing but sockets. Topics whose names begin with `takemark.probe` are
+ * there for this alone.
  */
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 
-const TOPIC = 'takemark.probe';
+/** Name of the topic that lies on one broker alone. */
+const topicOf = (number) => `takemark.probe-${number}`;
 const API = { produce: 0, saslHandshake: 17, createTopics: 19, saslAuthenticate: 36 };
 const TOPIC_ALREADY_EXISTS = 36;
 const MECHANISM = 'SCRAM-SHA-256';
 
 /**
  * Resolves when the broker has acknowledged a message.
- * @param {{ address: string, port: number, security?: { ca: Buffer, user: string, password: string } }}
+ * @param {{ number: number, address: string, port: number, security?: { ca: Buffer, user: string, password: string } }}
  * broker
  */
-export async function produce({ address, port, security }) {
+export async function produce({ number, address, port, security }) {
   const socket = security
     ? connectTls({ host: address, port, ca: security.ca, timeout: 5000 })
     : connect({ host: address, port, timeout: 5000 });
@@ -25,16 +26,19 @@ export async function produce({ address, port, security }) {
   try {
     await once(socket, security ? 'secureConnect' : 'connect');
     if (security) await authenticate(socket, security);
-    const name = string(TOPIC);
+    const name = string(topicOf(number));
+    // One partition, which lies on this broker; one copy is enough, however many a topic has by default.
+    const partition = [int(1), int(0), int(1), int(number)];
+    const settings = [int(1), string('min.insync.replicas'), string('1')];
     // Throttle time, one topic: its name, the error code.
     const created = (
       await ask(socket, API.createTopics, 4, [
         int(1),
         name,
-        int(1),
-        short(1),
-        int(0),
-        int(0),
+        int(-1),
+        short(-1),
+        ...partition,
+        ...settings,
         int(5000),
         Buffer.of(0),
       ])

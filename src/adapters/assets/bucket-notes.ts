@@ -9,6 +9,8 @@ import { checkProofId, guarded } from './failure.js';
 export interface BucketNotesOptions extends BucketConnection {
   /** Makes and checks the codes of notes. */
   readonly authenticator: Authenticator;
+  /** Absent: a client of its own over the connection. */
+  readonly client?: S3Client;
 }
 
 /** Notes of an installation in its bucket, apart from the keyspace, which may be put back. */
@@ -36,7 +38,7 @@ const TOLD = 20;
  * `unavailable` / `store_unavailable`.
  */
 export function openBucketNotes(options: BucketNotesOptions): BucketNotes {
-  const client = connectBucket(options);
+  const client = options.client ?? connectBucket(options);
   const notes = new Notes(client, options);
   return {
     journal: {

@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { type FileHandle, mkdir, open, opendir, rename, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { defined } from '../../domain/defined.js';
 import { EVIDENCE_PARTS, type EvidencePart } from '../../domain/evidence.js';
 import { syncDirectory, writeAll } from '../../files/durable.js';
-import type { AssetEntry, AssetStore, StagedAsset } from '../../ports/assets.js';
+import type { AssetEntry, AssetStore, ByteRange, StagedAsset } from '../../ports/assets.js';
 import { checkProofId, guarded } from './failure.js';
+import { readFrom } from './spool-file.js';
 
 /** Endings of published files. A name has exactly one of them behind the id, which may hold dots itself. */
 const ENDINGS = {
@@ -113,9 +114,8 @@ class StagedFile implements StagedAsset {
     await guarded(() => writeAll(this.#handle, bytes, offset));
   }
 
-  read(): Readable {
-    if (this.#length === 0) return Readable.from([]);
-    return this.#handle.createReadStream({ start: 0, end: this.#length - 1, autoClose: false });
+  read(range?: ByteRange): Readable {
+    return readFrom(this.#handle, this.#length, range);
   }
 
   publish(): Promise<void> {

@@ -14,7 +14,7 @@ import {
 import { defined } from '../../domain/defined.js';
 import { EVIDENCE_PARTS, type EvidencePart } from '../../domain/evidence.js';
 import { IDENTIFIER_PATTERN } from '../../domain/identifiers.js';
-import type { AssetEntry, AssetStore, StagedAsset } from '../../ports/assets.js';
+import type { AssetEntry, AssetStore, ByteRange, StagedAsset } from '../../ports/assets.js';
 import { type BucketConnection, connectBucket, ifPresent, statusOf } from './bucket-connection.js';
 import { checkProofId, guarded } from './failure.js';
 import { SpoolFile } from './spool-file.js';
@@ -37,7 +37,6 @@ const PART_MARK = '!';
 /** Milliseconds until a whole asset is taken. */
 const PUT_MS = 120_000;
 const PUT_ATTEMPTS = 3;
-/** Failures that one collection bears: a store that does not answer fails at every object. */
 
 /**
  * Assets in a bucket of an S3-compatible store, `<prefix><proof id>` each and parts of evidence as
@@ -186,8 +185,8 @@ class StagedObject implements StagedAsset {
     await guarded(() => this.#spool.patch(offset, bytes));
   }
 
-  read(): Readable {
-    return this.#spool.read();
+  read(range?: ByteRange): Readable {
+    return this.#spool.read(range);
   }
 
   publish(): Promise<void> {

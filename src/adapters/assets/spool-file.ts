@@ -3,6 +3,7 @@ import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { writeAll } from '../../files/durable.js';
+import type { ByteRange } from '../../ports/assets.js';
 
 const CHUNK = 256 * 1024;
 
@@ -41,12 +42,9 @@ export class SpoolFile {
     await writeAll(this.#handle, bytes, offset);
   }
 
-  /**
-   * Content from the beginning, any number of times. The platform's own stream of a file would close the file
-   * when it is destroyed.
-   */
-  read(): Readable {
-    return Readable.from(this.#chunks(), { objectMode: false });
+  /** Content, any number of times. */
+  read(range?: ByteRange): Readable {
+    return readFrom(this.#handle, this.#length, range);
   }
 
   /** Gives the space back. Safe any number of times. */
@@ -55,13 +53,22 @@ export class SpoolFile {
     this.#closed = true;
     await this.#handle.close();
   }
+}
 
-  async *#chunks(): AsyncGenerator<Buffer> {
-    for (let position = 0; position < this.#length; ) {
-      const { bytesRead, buffer } = await this.#handle.read(Buffer.allocUnsafe(CHUNK), 0, CHUNK, position);
+/**
+ * The first `length` bytes of a file that stays open, or a range of them. The platform's own stream of a file would
+ * close the file when it is destroyed, or leave a listener on it.
+ */
+export function readFrom(handle: FileHandle, length: number, range?: ByteRange): Readable {
+  async function* chunks(): AsyncGenerator<Buffer> {
+    const end = Math.min(length, (range?.end ?? length) + 1);
+    for (let position = range?.start ?? 0; position < end; ) {
+      const size = Math.min(CHUNK, end - position);
+      const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(size), 0, size, position);
       if (bytesRead === 0) throw new Error('the file is shorter than what was written');
       yield buffer.subarray(0, bytesRead);
       position += bytesRead;
     }
   }
+  return Readable.from(chunks(), { objectMode: false });
 }

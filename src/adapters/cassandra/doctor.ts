@@ -55,6 +55,7 @@ const LOOKED_AT: ReadonlySet<string> = new Set([
   'paxos_variant',
   'paxos_state_purging',
   'commitlog_sync',
+  'internode_timeout',
   'tombstone_failure_threshold',
 ]);
 
@@ -222,6 +223,11 @@ function settingChecks({ settings }: CassandraFacts): readonly ServerCheck[] {
       value === 'batch' || value === 'group'
         ? undefined
         : 'a node acknowledges before it has written: a power cut takes up to 10 s of erasures, charges and promises of Paxos',
+    ),
+    check('internode_timeout', 'false', 'warn', (value) =>
+      value === 'false'
+        ? undefined
+        : 'statements that come to a node whose clock is some seconds behind time out, every one of them',
     ),
     check('tombstone_failure_threshold', `${LEAST_TOMBSTONES} or more`, 'warn', (value) =>
       Number(value) >= LEAST_TOMBSTONES ? undefined : 'reads over much that was removed fail earlier',

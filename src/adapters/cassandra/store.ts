@@ -19,7 +19,14 @@ import { ClockWatch, nodeClocks } from './driver/clock-watch.js';
 import { SCHEMA_VERSION, schemaState } from './driver/migrations.js';
 import { CassandraOpenError } from './driver/open-error.js';
 import { RowCodes } from './driver/row-codes.js';
-import { CALL_DEADLINE_MS, type ConnectionOptions, connect, type Session, within } from './driver/session.js';
+import {
+  CALL_DEADLINE_MS,
+  type ConnectionOptions,
+  connect,
+  type Session,
+  storeUnavailable,
+  within,
+} from './driver/session.js';
 import { checkTopology, topologyOf } from './driver/topology.js';
 import { ProofRows } from './proofs/proof-rows.js';
 import { proofStore } from './proofs/proofs.js';
@@ -74,7 +81,7 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
   const blobs = new Blobs(options.authenticator);
   const heads = options.audit.heads ?? auditHeads(session);
   const log = new AuditLog(session, { key: options.audit.key, heads });
-  const pointers = new Pointers(session);
+  const pointers = new Pointers(session, clocks);
   const outbox = new Outbox(pointers, blobs, options.outboxLimit ?? OUTBOX_LIMIT);
   const decisions = new Decisions({ session, blobs, log, pointers, outbox });
   const consumption = new Consumption(session);
@@ -122,8 +129,13 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
         log.readAudit(partnerId, fromSequence, limit),
       appendAudit: (draft: AuditDraft) => log.appendAudit(draft),
       async ping() {
-        await session.write(SET_PING, [Math.floor(Date.now() / 1000)]);
-        await session.first(GET_PING);
+        const schema = schemaState(session, options.keyspace);
+        const answered = session
+          .write(SET_PING, [Math.floor(Date.now() / 1000)])
+          .then(() => session.first(GET_PING));
+        const [{ minCompatible }] = await Promise.all([schema, answered]);
+        // A later version has migrated the keyspace, and this one no longer knows what it reads and writes.
+        if (minCompatible > SCHEMA_VERSION) throw storeUnavailable();
       },
     }),
     // Calls that work through lists have no deadline: each of their steps has one, and the first failure ends
@@ -160,8 +172,9 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
     },
 
     async close() {
-      // Answered operations are chained, as long as the servers answer.
-      await within(CALL_DEADLINE_MS, log.settle()).catch(() => undefined);
+      // Answered operations are chained, and nothing is left of what was published, as long as the servers answer.
+      const settled = Promise.all([log.settle(), decisions.settle()]);
+      await within(CALL_DEADLINE_MS, settled).catch(() => undefined);
       await session.close();
     },
   };

@@ -5,8 +5,12 @@ import type { OpenTrace } from '../../evidence/trace/read-trace.js';
 import type { FromReplay, ToReplay } from './replay-messages.js';
 
 const ENTRY = new URL('./replay-entry.js', import.meta.url);
-/** MiB of a thread's heap: what the caps on live objects need, several times over. */
-const HEAP_MIB = 512;
+/** Threads at once: with its buffers one takes up to 200 MiB, and a container of 512 has room for no second one. */
+const THREADS = 1;
+/** MiB of a thread's heap. A trace that has everything which may live at once needs 64. */
+const HEAP_MIB = 96;
+/** MiB of it for what is new: by itself a thread takes several times as much, for a few percent of its time. */
+const YOUNG_HEAP_MIB = 8;
 /** Seconds after which another call may find capacity: a large trace takes a few. */
 const RETRY_SECONDS = 5;
 /** Longest replay. The greatest trace takes some ten seconds; one that is not done then never will be. */
@@ -17,6 +21,8 @@ export interface ReplayOptions {
   readonly threads?: number;
   /** Replays that may wait for a thread; beyond it they are refused. */
   readonly waiting?: number;
+  /** MiB of a thread's heap. */
+  readonly heapMib?: number;
 }
 
 /**
@@ -26,21 +32,23 @@ export interface ReplayOptions {
 export class Replays {
   readonly #threads: number;
   readonly #maxWaiting: number;
+  readonly #heapMib: number;
   readonly #waiting: (() => void)[] = [];
   readonly #running = new Set<Worker>();
   #busy = 0;
   #stopped = false;
 
-  constructor({ threads = 2, waiting = 16 }: ReplayOptions = {}) {
+  constructor({ threads = THREADS, waiting = 16, heapMib = HEAP_MIB }: ReplayOptions = {}) {
     this.#threads = threads;
     this.#maxWaiting = waiting;
+    this.#heapMib = heapMib;
   }
 
   /**
    * Replays a trace, in two passes over its bytes.
    * @param signal gives the replay up: its thread ends, and its place is free at once
-   * @throws DomainError `unprocessable` for what is no trace; `unavailable` / `replay_full` where too many wait, or
-   * the service stops; whatever reading the bytes throws; the reason of the signal
+   * @throws DomainError `unprocessable` for what is no trace, or is too much for a thread; `unavailable` / `replay_full`
+   * where too many wait, or the service stops; whatever reading the bytes throws; the reason of the signal
    */
   async replay(open: OpenTrace, signal?: AbortSignal): Promise<Replayed> {
     await this.#acquire(signal);
@@ -86,8 +94,10 @@ export class Replays {
 
   async #run(open: OpenTrace, signal: AbortSignal | undefined): Promise<Replayed> {
     const worker = new Worker(ENTRY, {
-      resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB },
+      resourceLimits: { maxOldGenerationSizeMb: this.#heapMib, maxYoungGenerationSizeMb: YOUNG_HEAP_MIB },
       env: {},
+      // Loaders and hooks of the process would live in a heap that is measured for replays alone.
+      execArgv: [],
       stdin: false,
     });
     this.#running.add(worker);
@@ -100,7 +110,9 @@ export class Replays {
         giveUp = () => reject(signal!.reason);
         if (signal?.aborted) giveUp();
         signal?.addEventListener('abort', giveUp, { once: true });
-        worker.on('error', (error) => reject(new Error('a replay broke down', { cause: error })));
+        worker.on('error', (error) =>
+          reject(isOutOfMemory(error) ? tooGreat() : new Error('a replay broke down', { cause: error })),
+        );
         worker.on('exit', () => reject(new Error('a replay ended without a result')));
         worker.on('message', (message: FromReplay) => {
           switch (message.kind) {
@@ -149,6 +161,16 @@ async function next(
 function send(worker: Worker, chunk: Uint8Array | undefined): void {
   const owned = chunk === undefined ? undefined : Uint8Array.from(chunk);
   worker.postMessage({ chunk: owned } satisfies ToReplay, owned === undefined ? [] : [owned.buffer]);
+}
+
+function isOutOfMemory(error: Error): boolean {
+  return 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
+}
+
+function tooGreat(): DomainError {
+  return new DomainError('unprocessable', 'Replaying the trace takes more memory than it may.', {
+    reason: 'trace_too_large',
+  });
 }
 
 function tooSlow(): DomainError {

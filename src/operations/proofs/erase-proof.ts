@@ -4,7 +4,7 @@ import type { ErasureJournal } from '../../ports/journals.js';
 import type { ProofStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
-import { findOwn, noSuchProof } from './find-proof.js';
+import { noSuchProof } from './find-proof.js';
 
 export interface EraseProofDeps {
   readonly stores: ProofStore;
@@ -14,38 +14,34 @@ export interface EraseProofDeps {
 }
 
 /**
- * Erases a proof: journal, tombstone, asset, in this order, so no backup of the store brings back what was
- * acknowledged. What a crash or a refusal of the store cut short behind the journal's entry is finished by the
- * next start of a single service, and in a cluster by a repeat of the call. A repeated call removes an asset that
- * the first call could not.
+ * Erases a proof: tombstone, journal, asset with its key, in this order. The tombstone holds whatever comes of
+ * the rest, and the caller hears of success once all of it is done: no backup of the store brings back what was
+ * acknowledged. A repeat completes what an earlier call left, and the consumer does where nobody repeats it.
  */
 export async function eraseProof(
-  deps: EraseProofDeps,
-  caller: Caller,
+  { stores, assets, journal, clock }: EraseProofDeps,
+  { partnerId, keyId }: Caller,
   { proofId }: { readonly proofId: string },
 ): Promise<{
   readonly proofId: string;
   readonly outcome: 'erased' | 'already_erased';
   readonly erasedAt: number;
 }> {
-  const proof = await findOwn(deps.stores, caller, proofId);
-  if (proof.state === 'erased') {
-    await deps.assets.delete(proofId);
-    return { proofId, outcome: 'already_erased', erasedAt: proof.erasedAt };
-  }
-  const at = Math.floor(deps.clock.now() / 1000);
-  const { partnerId } = caller;
-  await deps.journal.record({ proofId, partnerId, erasedAt: at });
-  const erasure = await deps.stores.eraseProof(proofId, partnerId, at, {
+  const at = Math.floor(clock.now() / 1000);
+  const erasure = await stores.eraseProof(proofId, partnerId, at, {
     partnerId,
     action: 'proof_erased',
     at,
-    actor: caller.keyId,
+    actor: keyId,
     subjects: [proofId],
   });
   if (erasure === 'not_found') throw noSuchProof();
-  await deps.assets.delete(proofId);
-  return { proofId, outcome: erasure.outcome, erasedAt: erasure.proof.erasedAt };
+  const { outcome, proof } = erasure;
+  const { erasedAt, confirmedAt } = proof;
+  // A confirmed one is in the journal, which grows by no repeat for ever.
+  if (confirmedAt === undefined) await journal.record({ proofId, partnerId, erasedAt });
+  await assets.delete(proofId);
+  return { proofId, outcome, erasedAt };
 }
 
 /**

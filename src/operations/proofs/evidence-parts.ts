@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { DecryptionError } from '../../codec/encrypt.js';
 import { isRecordDamaged } from '../../domain/errors.js';
 import type { EvidenceFacts } from '../../domain/evidence.js';
 import type { IssuedProof } from '../../domain/proof.js';
@@ -35,7 +36,10 @@ export async function readPart<Part extends keyof EvidenceBodies>(
     : 'altered';
 }
 
-/** A stream as one array; undefined where it is longer than what was settled, of which no more is read. */
+/**
+ * A stream as one array; undefined where it is longer than what was settled, of which no more is read, or is none that
+ * the key of the proof opens.
+ */
 async function wholeOf(
   stream: AsyncIterable<Uint8Array> | undefined,
   bytes: number,
@@ -43,10 +47,15 @@ async function wholeOf(
   if (stream === undefined) return undefined;
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of stream) {
-    length += chunk.length;
-    if (length > bytes) return undefined;
-    chunks.push(chunk);
+  try {
+    for await (const chunk of stream) {
+      length += chunk.length;
+      if (length > bytes) return undefined;
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    if (error instanceof DecryptionError) return undefined;
+    throw error;
   }
   return Buffer.concat(chunks);
 }

@@ -4,12 +4,14 @@ import type { EvidenceFact, EvidenceReport } from '../../domain/evidence-report.
 import type { IssuedProof } from '../../domain/proof.js';
 import type { SourceDetail } from '../../domain/session-evidence.js';
 import { composeReport } from '../../evidence/compose-report.js';
+import type { ProofStore } from '../../ports/stores.js';
 import type { Devices } from '../system/devices.js';
 import { readPart } from './evidence-parts.js';
 import { checkOverlay } from './overlay.js';
 import { type DeliverDetailDeps, deliverableDetail } from './source-detail.js';
 
 export interface ReadReportDeps extends DeliverDetailDeps {
+  readonly stores: DeliverDetailDeps['stores'] & Pick<ProofStore, 'getProof'>;
   readonly devices: Pick<Devices, 'standing'>;
 }
 
@@ -23,12 +25,13 @@ export interface ReportReader {
  * A proof without a trace costs no further read, one with a trace costs one. Absent on an imported proof of which
  * nothing was declared (rule 9.28). Evidence never changes the validity of a credential: what was altered of it is
  * told of in the report and fails no call (rule 9.29).
+ * @returns `erased` where an erasure took the evidence away meanwhile: the proof is none any more
  */
 export async function readReport(
   deps: ReadReportDeps,
   reader: ReportReader,
   proof: IssuedProof,
-): Promise<EvidenceReport | undefined> {
+): Promise<EvidenceReport | 'erased' | undefined> {
   const overlay = checkOverlay(deps.secrets, proof);
   if (overlay === undefined && proof.legacy !== undefined) return undefined;
   const { declarations = [], altered = 0 } = overlay ?? {};
@@ -40,6 +43,7 @@ export async function readReport(
     deliverableDetail(deps, reader, proof),
   ]);
   const isAltered = facts === 'altered' || detail === 'altered';
+  if (isAltered && (await deps.stores.getProof(proof.proofId))?.state !== 'issued') return 'erased';
   const sound = facts === 'altered' ? undefined : facts;
   const report = composeReport(defined({ ...content, facts: sound, ...deliver(sound && detail) }));
   const found = [...(isAltered ? [FACTS_ALTERED] : []), ...(await findRevocation(deps, proof, sound))];

@@ -12,7 +12,7 @@ import type { PartnerStore, ProofStore } from '../../ports/stores.js';
 import type { Caller } from '../caller.js';
 import { type Cursors, cutPage } from '../page.js';
 import { type ReadReportDeps, readReport } from './evidence.js';
-import { findIssued, findOwnIssued } from './find-proof.js';
+import { findIssued, findOwnIssued, noSuchProof } from './find-proof.js';
 
 export interface ProofEntry {
   readonly proofId: string;
@@ -96,12 +96,12 @@ export async function listProofs(
   );
   const { entries, last } = cutPage(found, whole ? Math.min(wanted, countFitting(found)) : wanted);
   const proofs: ListedProof[] = [];
-  for (let at = 0; at < entries.length; at += READS_AT_ONCE)
-    proofs.push(
-      ...(await Promise.all(
-        entries.slice(at, at + READS_AT_ONCE).map((proof) => listedProof(deps, caller, proof, whole)),
-      )),
+  for (let at = 0; at < entries.length; at += READS_AT_ONCE) {
+    const listed = await Promise.all(
+      entries.slice(at, at + READS_AT_ONCE).map((proof) => listedProof(deps, caller, proof, whole)),
     );
+    proofs.push(...listed.filter((entry) => entry !== undefined));
+  }
   return defined({
     proofs,
     nextCursor: last && deps.cursors.write(scope, { createdAt: last.createdAt, id: last.proofId }),
@@ -116,6 +116,7 @@ export async function readProof(
 ): Promise<ProofDetail> {
   const proof = await findOwnIssued(deps.stores, caller, proofId);
   const evidenceReport = await readReport(deps, caller, proof);
+  if (evidenceReport === 'erased') throw noSuchProof();
   return defined({
     ...proofEntry(proof),
     createdAt: proof.createdAt,
@@ -135,6 +136,7 @@ export async function readRecord(
   const proof = await findIssued(deps.stores, proofId);
   const { song, createdAt, boundAudioSha256, carrier, asset } = proof;
   const evidenceReport = await readReport(deps, caller, proof);
+  if (evidenceReport === 'erased') throw noSuchProof();
   const { bytes, sha256, mediaType, fileName } = asset;
   return defined({
     proofId,
@@ -157,13 +159,15 @@ function countFitting(found: readonly IssuedProof[]): number {
   return fitting === -1 ? found.length : fitting;
 }
 
+/** @returns undefined for a proof that was erased since it was found */
 async function listedProof(
   deps: ReadReportDeps,
   caller: Caller,
   proof: IssuedProof,
   whole: boolean,
-): Promise<ListedProof> {
+): Promise<ListedProof | undefined> {
   const report = await readReport(deps, caller, proof);
+  if (report === 'erased') return undefined;
   return defined({
     ...proofEntry(proof),
     evidenceSummary: report && summariseEvidence(report),

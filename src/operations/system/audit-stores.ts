@@ -5,12 +5,14 @@ import { remindersOf, reviewCreated } from '../../domain/events.js';
 import { AUDITED_PARTS, type AuditedPart, type AuditStep, type Finding } from '../../domain/finding.js';
 import type { AssetEntry, AssetStore } from '../../ports/assets.js';
 import type { AuditedMonth, AuditedStore, AuditPage } from '../../ports/audited-store.js';
+import type { ContentKeys } from '../../ports/content-keys.js';
 import type { ProofStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 
 export interface AuditStoresDeps {
   readonly stores: Pick<ProofStore, 'getProof'>;
   readonly assets: Pick<AssetStore, 'list' | 'size'>;
+  readonly keys: Pick<ContentKeys, 'read'>;
   readonly audited: AuditedStore;
   readonly clock: Clock;
 }
@@ -91,8 +93,8 @@ async function stepOf<Item>(
   });
 }
 
-/** Every proof has its files, and every erasure its event and confirmation. */
-function proofsOf({ stores, assets, audited }: AuditStoresDeps, now: number): Part<string> {
+/** Every proof has its files, and every erasure its event and confirmation, and no key. */
+function proofsOf({ stores, assets, keys, audited }: AuditStoresDeps, now: number): Part<string> {
   const look = async (proofId: string): Promise<Finding | undefined> => {
     const proof = await stores.getProof(proofId);
     if (proof?.state === 'erased') {
@@ -103,7 +105,10 @@ function proofsOf({ stores, assets, audited }: AuditStoresDeps, now: number): Pa
         detail,
       });
       if (await audited.isErasureWaiting(proofId)) return unfinished('its event was not published');
-      return proof.confirmedAt === undefined ? unfinished('it was not confirmed') : undefined;
+      if (proof.confirmedAt === undefined) return unfinished('it was not confirmed');
+      return (await keys.read(proofId)) === undefined
+        ? undefined
+        : { kind: 'key_left', subject: proofId, detail: 'the proof was erased' };
     }
     // A proof that was imported has no files.
     if (proof?.state !== 'issued' || proof.legacy !== undefined) return undefined;

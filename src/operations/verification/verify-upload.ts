@@ -1,8 +1,12 @@
 import { createHash } from 'node:crypto';
 import { decide, summariseAudio } from '../../domain/decision.js';
 import { defined } from '../../domain/defined.js';
+import type { EvidenceReport } from '../../domain/evidence-report.js';
 import { legacyValues } from '../../domain/legacy-proof.js';
-import { judge, namedProof } from '../../domain/verdict.js';
+import type { SidecarParseResult } from '../../domain/parsed-credential.js';
+import type { IssuedProof } from '../../domain/proof.js';
+import type { UploadFacts } from '../../domain/upload.js';
+import { type Judgement, judge, namedProof } from '../../domain/verdict.js';
 import type { VerificationResult } from '../../domain/verification.js';
 import type { CredentialReader } from '../../ports/credential-reader.js';
 import type { Observer } from '../../ports/observer.js';
@@ -32,15 +36,7 @@ export async function verifyUpload(
   const facts = await findUpload(deps.stores, caller, request.uploadId, 'verify', now);
 
   const sidecar = request.sidecar === undefined ? undefined : await deps.reader.readSidecar(request.sidecar);
-  const proofId = namedProof(facts.embedded, sidecar);
-  const proof = proofId === undefined ? undefined : await deps.stores.getProof(proofId);
-  const revocation = proof?.state === 'issued' ? await deps.revocations.find(proof.kid) : undefined;
-  const { measurement, embedded } = facts;
-  const judgement = judge(defined({ measurement, embedded, sidecar, proof, revocation }));
-
-  // The report comes with `valid` alone (rule 8.16).
-  const registered = judgement.verdict === 'valid' && proof?.state === 'issued' ? proof : undefined;
-  const evidenceReport = registered && (await readReport(deps, caller, registered));
+  const { judgement, registered, evidenceReport } = await assess(deps, caller, facts, sidecar);
 
   await charge(deps.stores, caller, {
     operation: 'verify',
@@ -57,11 +53,38 @@ export async function verifyUpload(
     issuedAt: judgement.issuedAt,
     proofId: judgement.proofId,
     verifiedAt: now,
-    audio: summariseAudio(measurement),
+    audio: summariseAudio(facts.measurement),
     evidenceReport,
     ...legacyValues(registered?.legacy),
     embeddedCredential: judgement.report,
   });
+}
+
+interface Assessment {
+  readonly judgement: Judgement;
+  /** The proof of a `valid` file. */
+  readonly registered?: IssuedProof;
+  readonly evidenceReport?: EvidenceReport;
+}
+
+async function assess(
+  deps: VerifyUploadDeps,
+  caller: Caller,
+  facts: UploadFacts,
+  sidecar: SidecarParseResult | undefined,
+): Promise<Assessment> {
+  const { measurement, embedded } = facts;
+  const proofId = namedProof(embedded, sidecar);
+  const proof = proofId === undefined ? undefined : await deps.stores.getProof(proofId);
+  const revocation = proof?.state === 'issued' ? await deps.revocations.find(proof.kid) : undefined;
+  const judgement = judge(defined({ measurement, embedded, sidecar, proof, revocation }));
+
+  // The report comes with `valid` alone (rule 8.16).
+  const registered = judgement.verdict === 'valid' && proof?.state === 'issued' ? proof : undefined;
+  const evidenceReport = registered && (await readReport(deps, caller, registered));
+  // An erased proof has nothing to read: the second judgement is the last.
+  if (evidenceReport === 'erased') return assess(deps, caller, facts, sidecar);
+  return defined({ judgement, registered, evidenceReport });
 }
 
 /** The billing key: the same upload with the same sidecar is billed once. */

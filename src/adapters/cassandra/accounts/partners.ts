@@ -14,9 +14,10 @@ const GET = `SELECT ${COLUMNS} FROM partner WHERE shard = ? AND partner_id = ? A
 const LIST = `SELECT ${COLUMNS} FROM partner WHERE shard = ?`;
 const INSERT =
   "INSERT INTO partner (shard, partner_id, part, gen, name, plan, created_at, mac) VALUES (?, ?, '', 1, ?, ?, ?, ?) IF NOT EXISTS";
-// The code in the condition stands for all columns that it covers.
+// The code in the condition stands for all columns that it covers. It comes again when an approval is
+// withdrawn, so the change raises `gen` as well: an earlier sending that comes late is refused.
 const SET_SOURCE_DETAIL =
-  "UPDATE partner SET source_detail = ?, source_detail_at = ?, mac = ? WHERE shard = ? AND partner_id = ? AND part = '' IF gen = ? AND mac = ?";
+  "UPDATE partner SET source_detail = ?, source_detail_at = ?, mac = ?, gen = ? WHERE shard = ? AND partner_id = ? AND part = '' IF gen = ? AND mac = ?";
 const VOID =
   "INSERT INTO partner (shard, partner_id, part, gen) VALUES (?, ?, '', 1) IF NOT EXISTS USING TTL 2592000";
 const FENCE = "UPDATE partner SET gen = ? WHERE shard = ? AND partner_id = ? AND part = '' IF gen = ?";
@@ -94,6 +95,7 @@ export function partnerStore(session: Session, decisions: Decisions, codes: RowC
                 approval?.consentVersion ?? null,
                 approval?.approvedAt ?? null,
                 code,
+                row['gen'] + 1,
                 ...keyValues(partnerId),
                 row['gen'],
                 textIn(row, 'mac') ?? null,

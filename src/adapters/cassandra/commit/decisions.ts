@@ -7,6 +7,9 @@ import type { AuditLog } from './audit-log.js';
 import type { Outbox } from './outbox.js';
 import { type Pointer, type Pointers, ROW_TTL_SECONDS, type Visited } from './pointers.js';
 
+/** Operations of which is remembered that their event was published. */
+const TOLD = 10_000;
+
 /** Parts of a partition under which acts lie. */
 export const ACT = 'act/';
 
@@ -49,7 +52,8 @@ export interface DecisionKind<Data> {
     readonly of: (key: string, act: Act<Data>) => ServiceEvent;
   };
   /**
-   * Gives an operation up that is not decided; by default its partition is fenced and it is dropped.
+   * Gives an operation up of which no act was seen; by default its partition is fenced. Its act is looked for
+   * once more behind that.
    * @returns `removed` where it can not be decided any more
    */
   readonly abandon?: (pointer: Pointer) => Promise<Visited>;
@@ -88,11 +92,12 @@ export interface Operations<Data> {
  * database together, so the order makes every crash point safe:
  *   1. a pointer to the partition
  *   2. the decision: one conditional batch of the partition, with the operation's act
- *   3. what follows, the caller's answer, the audit entry, the event
+ *   3. audit entry and event, on their way at once; what follows, and then the caller's answer
  *   4. the act is removed, then the pointer
  * The sweep of any process finds pointers that stay. It goes on where there is an act. Where there is none it
  * raises the partition's `gen` first and looks again, by a serial read: whatever was built before and comes
- * late is refused from then on. So no clock takes part in this, and a sweep that comes too early costs a call
+ * late is refused from then on. A call whose decision is refused, and was sent before without an answer, does
+ * the same before it removes its pointer. So no clock takes part in this, and a sweep that comes too early costs a call
  * that is at work one refusal. `gen` must be read before the pointer is written; a caller that was refused
  * reads anew and commits another operation.
  */
@@ -103,8 +108,15 @@ export class Decisions {
   readonly #log: AuditLog;
   readonly #pointers: Pointers;
   readonly #outbox: Outbox;
-  /** Operations that are decided and not done, which this process sees to. */
-  readonly #underWay = new Set<string>();
+  /** Operations that are decided and not done, which this process sees to: each ends when it is or cannot be. */
+  readonly #underWay = new Map<string, Promise<void>>();
+  /** Operations whose event waits in this process: each ends when it was published. */
+  readonly #telling = new Map<string, Promise<void>>();
+  /**
+   * The latest operations whose event this process has published: not again, while something else is stuck, nor
+   * for a reader that saw the act just before it was removed.
+   */
+  readonly #told = new Set<string>();
 
   constructor({
     session,
@@ -133,11 +145,17 @@ export class Decisions {
     return {
       commit: (decision) => this.#commit(kind, decision),
       complete: async (key, op) => {
-        const act = await this.#read<Data>(this.#session, kind.table, key, op);
+        // Serial: a decision that a quorum has shown may still lack its act in another one.
+        const act = await this.#read<Data>(kind.table, key, op);
         // Without a pointer: the one that the operation was begun with is found by the sweep.
         if (act !== undefined) await this.#finish(kind, key, act, undefined);
       },
     };
+  }
+
+  /** Resolves when nothing of the operations is under way but events that nobody takes. */
+  async settle(): Promise<void> {
+    await Promise.all([...this.#underWay].filter(([op]) => !this.#telling.has(op)).map(([, ended]) => ended));
   }
 
   async #commit<Data>(
@@ -153,20 +171,37 @@ export class Decisions {
       this.#insertion(kind.table, key, act),
     );
     if (outcome.applied) await this.#finish(kind, key, act, pointer);
-    // Not waited for: the sweep finds a pointer that stays. A pointer that was there before covers more.
-    else if (known === undefined) this.#pointers.remove(pointer).catch(() => undefined);
+    // A pointer that was there before stays: it covers more.
+    else if (known === undefined) {
+      if (outcome.isUncertain && (await this.#isDecidedLate(kind.table, pointer))) {
+        await this.#finish(kind, key, act, pointer);
+        return { ...outcome, applied: true };
+      }
+      // Not waited for: the sweep finds a pointer that stays.
+      this.#pointers.remove(pointer).catch(() => undefined);
+    }
     return outcome;
+  }
+
+  /**
+   * Tells whether an operation was decided whose last sending was refused, and makes sure that it is not decided
+   * from then on: what stood in its way may go, and an earlier sending come behind that.
+   */
+  async #isDecidedLate(table: DecidedTable, { key, op }: Pointer): Promise<boolean> {
+    await table.fence(key);
+    return (await this.#read(table, key, op)) !== undefined;
   }
 
   async #recover<Data>(kind: DecisionKind<Data>, pointer: Pointer): Promise<Visited> {
     const { key, op } = pointer;
     if (this.#underWay.has(op)) return 'stays';
     if (kind.event !== undefined && !this.#outbox.hasCapacityForOthers(kind.event.topic)) return 'stays';
-    let act = await this.#read<Data>(this.#serialReads, kind.table, key, op);
+    let act = await this.#read<Data>(kind.table, key, op);
     if (act === undefined) {
-      if (kind.abandon !== undefined) return kind.abandon(pointer);
-      await kind.table.fence(key);
-      act = await this.#read<Data>(this.#serialReads, kind.table, key, op);
+      if (kind.abandon === undefined) await kind.table.fence(key);
+      else if ((await kind.abandon(pointer)) === 'stays') return 'stays';
+      // A decision may have come between the look and the fence.
+      act = await this.#read<Data>(kind.table, key, op);
       if (act === undefined) return 'removed';
     }
     await this.#finish(kind, key, act, pointer);
@@ -181,34 +216,47 @@ export class Decisions {
     pointer: Pointer | undefined,
   ): Promise<void> {
     const { op, audit, floor } = act;
-    await kind.follow?.(key, act);
-    this.#underWay.add(op);
     const chained = this.#log.append(audit, op, floor);
-    const event = kind.event?.of(key, act);
-    let onPublished = (): void => undefined;
-    const published =
-      event &&
-      new Promise<void>((resolve) => {
-        onPublished = resolve;
-      });
-    const done = Promise.all([chained, published])
+    const told = kind.event && this.#tell(op, kind.event.of(key, act));
+    // The answer waits for it, and nothing else: where it fails, the operation is audited and told of.
+    const followed = kind.follow?.(key, act);
+    const ended = Promise.all([chained, told, followed])
       .then(async () => {
         await this.#clear(kind.table, key, op);
         if (pointer !== undefined) await this.#pointers.remove(pointer);
       })
       // The sweep goes on with what stays.
       .catch(() => undefined)
-      .finally(() => this.#underWay.delete(op));
-    if (event === undefined) return;
-    const isHeld = this.#outbox.hold({
-      event,
-      onPublished() {
-        onPublished();
-        return done;
-      },
-    });
-    // An event that waits already has its act removed by whoever holds it.
-    if (!isHeld) this.#underWay.delete(op);
+      .finally(() => {
+        if (this.#underWay.get(op) === ended) this.#underWay.delete(op);
+      });
+    this.#underWay.set(op, ended);
+    await followed;
+  }
+
+  /**
+   * Has an event be published, once by this process. Whoever publishes waits for nothing behind that: a log that
+   * is stuck would hold up the events of everybody else.
+   */
+  async #tell(op: string, event: ServiceEvent): Promise<void> {
+    if (this.#told.has(op)) return;
+    let telling = this.#telling.get(op);
+    if (telling === undefined) {
+      telling = new Promise((resolve, reject) => {
+        const onPublished = async (): Promise<void> => {
+          this.#telling.delete(op);
+          this.#told.add(op);
+          if (this.#told.size > TOLD) this.#told.delete(this.#told.values().next().value!);
+          resolve();
+        };
+        // An event that waits already is of an operation before, under the same id.
+        if (!this.#outbox.hold({ event, onPublished }))
+          reject(new Error('the event of an operation before waits'));
+      });
+      this.#telling.set(op, telling);
+      telling.catch(() => this.#telling.delete(op));
+    }
+    await telling;
   }
 
   #insertion({ name, keyColumns, keyValues }: DecidedTable, key: string, act: Act<unknown>): Statement {
@@ -221,12 +269,11 @@ export class Decisions {
   }
 
   async #read<Data>(
-    session: Session,
     { name, keyColumns, keyValues }: DecidedTable,
     key: string,
     op: string,
   ): Promise<Act<Data> | undefined> {
-    const row = await session.first(
+    const row = await this.#serialReads.first(
       `SELECT act FROM ${name} WHERE ${keyColumns.map((column) => `${column} = ?`).join(' AND ')} AND part = ?`,
       [...keyValues(key), ACT + op],
     );

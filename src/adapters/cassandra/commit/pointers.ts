@@ -1,5 +1,6 @@
 import { isRecordDamaged } from '../../../domain/errors.js';
-import type { Session } from '../driver/session.js';
+import type { ClockWatch } from '../driver/clock-watch.js';
+import { type Session, storeUnavailable } from '../driver/session.js';
 import { openFrom, planPass, pointerBucketOf, SHARDS, shardOf } from './time-bucket.js';
 import { Watermark } from './watermark.js';
 
@@ -56,6 +57,7 @@ interface Pass {
  */
 export class Pointers {
   readonly #session: Session;
+  readonly #clocks: Pick<ClockWatch, 'isRight'>;
   readonly #watermark: Watermark;
   readonly #visits = new Map<string, Visit>();
   /** The first time bucket that this process has not visited. */
@@ -63,8 +65,9 @@ export class Pointers {
   /** Visited time buckets in which pointers stayed, the one that was visited longest ago first. */
   readonly #unfinished = new Set<number>();
 
-  constructor(session: Session) {
+  constructor(session: Session, clocks: Pick<ClockWatch, 'isRight'>) {
     this.#session = session;
+    this.#clocks = clocks;
     this.#watermark = new Watermark(session, 'pointers');
   }
 
@@ -73,14 +76,21 @@ export class Pointers {
     this.#visits.set(kind, visit);
   }
 
-  /** Writes a pointer into the present time bucket. */
+  /**
+   * Writes a pointer into the present time bucket.
+   * @throws DomainError `unavailable` / `store_unavailable` where nobody would visit what a wrong clock calls present
+   */
   async put(op: string, kind: string, key: string, data?: Buffer): Promise<Pointer> {
     for (;;) {
+      if (!this.#clocks.isRight) throw storeUnavailable();
       const begun = performance.now();
-      const pointer: Pointer = { bucket: pointerBucketOf(Date.now()), op, kind, key };
+      const wallBegun = Date.now();
+      const pointer: Pointer = { bucket: pointerBucketOf(wallBegun), op, kind, key };
       await this.putInto(pointer, data);
-      // A process that was stopped in between may have written behind the watermark.
-      if (performance.now() - begun <= PUT_WITHIN_MS) return pointer;
+      // A process that was stopped in between may have written behind the watermark. Where its whole machine
+      // was, the monotonic clock may have stood still with it.
+      const took = Math.max(performance.now() - begun, Date.now() - wallBegun);
+      if (took <= PUT_WITHIN_MS) return pointer;
     }
   }
 

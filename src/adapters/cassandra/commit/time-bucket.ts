@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 
-/** Length of the time buckets of pointers. */
+/** Length of the time buckets of pointers, and of the charges that a pointer registers. */
 const TIME_BUCKET_MS = 15_000;
-/** Length of the time buckets of charges. */
 const MINUTE_MS = 60_000;
 /** Partitions of one time bucket of pointers. */
 export const SHARDS = 8;
@@ -64,7 +63,17 @@ export function startOf(pointerBucket: number): number {
   return pointerBucket * TIME_BUCKET_MS;
 }
 
-/** Number of the minute, which is the time bucket of charges. @param now milliseconds since the epoch */
+/** Number of the time bucket of charges. @param now milliseconds since the epoch */
+export function chargeBucketOf(now: number): number {
+  return timeBucketOf(now, TIME_BUCKET_MS);
+}
+
+/** Count of the time buckets of charges in some minutes. */
+export function chargeBucketsIn(minutes: number): number {
+  return (minutes * MINUTE_MS) / TIME_BUCKET_MS;
+}
+
+/** Number of the minute. @param now milliseconds since the epoch */
 export function minuteOf(now: number): number {
   return timeBucketOf(now, MINUTE_MS);
 }

@@ -53,11 +53,16 @@ export interface LwtOutcome {
   readonly applied: boolean;
   /** The first row that a condition names, in the columns that conditions name; undefined without a row. */
   readonly current: Row | undefined;
+  /**
+   * True where an earlier sending of the same statements had no known outcome. A refusal is not final then: the
+   * earlier one may be on its way still, and take effect where its conditions hold again.
+   */
+  readonly isUncertain: boolean;
 }
 
 const CONNECT_MS = 3000;
 const REQUEST_MS = 6000;
-/** Time during which a lightweight transaction is sent again because its outcome is not known. */
+/** Time during which a lightweight transaction, or a serial read, is sent again because its outcome is not known. */
 const LWT_RETRY_MS = 8000;
 /** Deadline of one statement, however long driver and servers go on with it. */
 const STATEMENT_DEADLINE_MS = 9000;
@@ -108,20 +113,13 @@ export class Session {
     return new Session(this.#client, this.#serial, { consistency: this.#serial });
   }
 
-  /** All rows of the result, from as many pages as there are. */
-  rows(query: string, params: readonly unknown[] = []): Promise<readonly Row[]> {
-    return this.#run(async () => {
-      const result = await this.#client.execute(query, [...params], {
-        prepare: true,
-        isIdempotent: true,
-        fetchSize: 5000,
-        ...this.#reads,
-      });
-      if (!result.pageState) return result.rows ?? [];
-      const rows: Row[] = [];
-      for await (const row of result) rows.push(row);
-      return rows;
-    });
+  /**
+   * All rows of the result, from as many pages as there are. A serial read that meets a conditional write of others
+   * may be answered by a timeout within milliseconds, while a node is away above all: it is sent again like that.
+   */
+  async rows(query: string, params: readonly unknown[] = []): Promise<readonly Row[]> {
+    if (this.#reads.consistency === undefined) return this.#run(() => this.#read(query, params));
+    return (await this.#repeated(() => this.#read(query, params))).value;
   }
 
   async first(query: string, params: readonly unknown[] = []): Promise<Row | undefined> {
@@ -141,25 +139,8 @@ export class Session {
    * @throws DomainError `unavailable` when the outcome stays unknown or nothing could be sent
    */
   async lightweightTransaction(...statements: readonly Statement[]): Promise<LwtOutcome> {
-    const begun = performance.now();
-    const elapsed = (): number => performance.now() - begun;
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        const { rows } = await within(STATEMENT_DEADLINE_MS - elapsed(), this.#send(statements));
-        return outcomeOf(rows, statements);
-      } catch (error) {
-        if (isDefect(error)) throw error;
-        if (
-          isRejection(error) ||
-          (attempt === 0 && error instanceof errors.NoHostAvailableError) ||
-          elapsed() > LWT_RETRY_MS
-        )
-          throw storeUnavailable(error);
-        await delay(jittered(pauseAfter(attempt + 1, LWT_PAUSES)));
-        // A process that was stopped meanwhile must not decide what others have given up.
-        if (elapsed() > LWT_RETRY_MS) throw storeUnavailable(error);
-      }
-    }
+    const { value, attempt } = await this.#repeated(() => this.#send(statements));
+    return { ...outcomeOf(value.rows, statements), isUncertain: attempt > 0 };
   }
 
   /** Runs a definition of the schema, which cannot be prepared. */
@@ -197,6 +178,46 @@ export class Session {
     await this.#client.shutdown();
   }
 
+  /**
+   * The answer of what goes through Paxos, sent until it is known.
+   * @returns with it how many attempts came before
+   */
+  async #repeated<Value>(
+    send: () => Promise<Value>,
+  ): Promise<{ readonly value: Value; readonly attempt: number }> {
+    const begun = performance.now();
+    const elapsed = (): number => performance.now() - begun;
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return { value: await within(STATEMENT_DEADLINE_MS - elapsed(), send()), attempt };
+      } catch (error) {
+        if (isDefect(error)) throw error;
+        if (
+          isRejection(error) ||
+          (attempt === 0 && error instanceof errors.NoHostAvailableError) ||
+          elapsed() > LWT_RETRY_MS
+        )
+          throw storeUnavailable(error);
+        await delay(jittered(pauseAfter(attempt + 1, LWT_PAUSES)));
+        // A process that was stopped meanwhile must not decide what others have given up.
+        if (elapsed() > LWT_RETRY_MS) throw storeUnavailable(error);
+      }
+    }
+  }
+
+  async #read(query: string, params: readonly unknown[]): Promise<readonly Row[]> {
+    const result = await this.#client.execute(query, [...params], {
+      prepare: true,
+      isIdempotent: true,
+      fetchSize: 5000,
+      ...this.#reads,
+    });
+    if (!result.pageState) return result.rows ?? [];
+    const rows: Row[] = [];
+    for await (const row of result) rows.push(row);
+    return rows;
+  }
+
   #send(statements: readonly Statement[]): Promise<types.ResultSet> {
     const [only] = statements;
     if (statements.length === 1 && only !== undefined)
@@ -216,7 +237,7 @@ export class Session {
   }
 }
 
-function outcomeOf(rows: readonly Row[], statements: readonly Statement[]): LwtOutcome {
+function outcomeOf(rows: readonly Row[], statements: readonly Statement[]): Omit<LwtOutcome, 'isUncertain'> {
   const [row] = rows;
   if (row?.['[applied]'] === true) return { applied: true, current: undefined };
   // Where there is no row the server sends the verdict alone. A batch brings each row that a condition names.
@@ -304,7 +325,7 @@ export function isRefusedUser(error: unknown): boolean {
 
 /** A read that replicas gave up, as they do when it passes over too much that was removed. */
 export function isReadFailure(error: unknown): boolean {
-  const cause = error instanceof DomainError ? error.cause : undefined;
+  const cause = error instanceof DomainError ? error.cause : error;
   return cause instanceof errors.ResponseError && cause.code === types.responseErrorCodes.readFailure;
 }
 

@@ -3,8 +3,8 @@ import { DomainError } from '../../../domain/errors.js';
 import type { AuditPage } from '../../../ports/audited-store.js';
 import { isReadFailure, type Session, textIn } from './session.js';
 
-const FIRST_TOKEN = -(2n ** 63n);
-const LAST_TOKEN = 2n ** 63n - 1n;
+export const FIRST_TOKEN = -(2n ** 63n);
+export const LAST_TOKEN = 2n ** 63n - 1n;
 
 /**
  * Keys of a table's partitions in the order of their tokens, at most `limit`. A range in which too much was

@@ -6,12 +6,11 @@ import type { ProofStore } from '../../../ports/stores.js';
 import type { Decisions } from '../commit/decisions.js';
 import type { Outbox } from '../commit/outbox.js';
 import type { Session } from '../driver/session.js';
-import type { IdempotencyRecords } from './idempotency-records.js';
 import type { Indexed, ProofIndex } from './proof-index.js';
 import type { Head, ProofRows } from './proof-rows.js';
 
 const ERASE =
-  "UPDATE record SET state = 'erased', erased_at = ?, erase_op = ?, body = null, replay_key = null, mac = ? WHERE proof_id = ? AND part = '' IF state = 'issued' AND gen = ? AND erase_op = null";
+  "UPDATE record SET state = 'erased', erased_at = ?, erase_op = ?, body = null, mac = ? WHERE proof_id = ? AND part = '' IF state = 'issued' AND gen = ? AND erase_op = null";
 // All but the head and the acts. A range, because a list would miss what is created meanwhile.
 const REMOVE_PARTS = "DELETE FROM record WHERE proof_id = ? AND part >= 'b'";
 const CONFIRM =
@@ -20,13 +19,11 @@ const CONFIRM =
 /** Where the proof is pointed at from; nothing of it is in the record any more. */
 interface Erasure extends Indexed {
   readonly erasedAt: number;
-  readonly replayKey?: string;
 }
 
 export interface ErasingParts {
   readonly rows: ProofRows;
   readonly index: ProofIndex;
-  readonly records: IdempotencyRecords;
   readonly outbox: Outbox;
   /** Removes what counts a partner's reviews on a proof. */
   readonly forgetReviews: (partnerId: string, proofId: string) => Promise<void>;
@@ -34,19 +31,19 @@ export interface ErasingParts {
 
 /**
  * Erasing: one batch that writes the tombstone and removes reviews and evidence beside it, however many. What
- * pointed at the proof is removed afterwards; from the tombstone on no reader follows it.
+ * pointed at the proof is removed afterwards; from the tombstone on no reader follows it. An idempotency record ends
+ * by itself.
  */
 export function proofErasing(
   session: Session,
   decisions: Decisions,
-  { rows, index, records, outbox, forgetReviews }: ErasingParts,
+  { rows, index, outbox, forgetReviews }: ErasingParts,
 ): Pick<ProofStore, 'eraseProof' | 'confirmErasure'> {
   const erasing = decisions.operations<Erasure>({
     kind: 'proof_erased',
     table: rows.table,
     async follow(proofId, { data }) {
       await index.remove(data, data.erasedAt);
-      if (data.replayKey !== undefined) await records.removeOfProof(data.replayKey, proofId);
       const reviewers = (await rows.head(proofId))?.reviewers ?? [];
       await Promise.all(reviewers.map((partnerId) => forgetReviews(partnerId, proofId)));
     },
@@ -56,17 +53,29 @@ export function proofErasing(
     },
   });
 
-  const alreadyErased = async (head: Head): ReturnType<ProofStore['eraseProof']> => {
+  const alreadyErased = async (
+    head: Head,
+    sent: ReadonlySet<string>,
+  ): ReturnType<ProofStore['eraseProof']> => {
+    const { proofId, eraseOp, confirmedAt } = head;
     // The erasure's own call may have been interrupted.
-    if (head.eraseOp !== undefined && head.confirmedAt === undefined)
-      await erasing.complete(head.proofId, head.eraseOp);
-    return { outcome: 'already_erased', proof: rows.erasedOf(head) };
+    if (eraseOp !== undefined && confirmedAt === undefined) await erasing.complete(proofId, eraseOp);
+    // A sending of this call that had no answer may be the one, and another call have completed it.
+    const outcome = eraseOp !== undefined && sent.has(eraseOp) ? 'erased' : 'already_erased';
+    return { outcome, proof: rows.erasedOf(head) };
   };
 
-  const erase = async (head: Head, at: number, audit: AuditDraft): ReturnType<ProofStore['eraseProof']> => {
-    const { proofId, gen, replayKey } = head;
+  /** @param sent ids of the operations that are sent */
+  const erase = async (
+    head: Head,
+    at: number,
+    audit: AuditDraft,
+    sent: Set<string>,
+  ): ReturnType<ProofStore['eraseProof']> => {
+    const { proofId, gen } = head;
     const { partnerId, createdAt, boundAudioSha256, originalSha256 } = rows.issuedOf(head);
-    const code = rows.codeOf({ proofId, partnerId, state: 'erased', erasedAt: at });
+    const codeOf = (eraseOp: string) =>
+      rows.codeOf({ proofId, partnerId, state: 'erased', erasedAt: at, eraseOp });
     const { applied } = await erasing.commit({
       key: proofId,
       audit,
@@ -77,12 +86,14 @@ export function proofErasing(
         boundAudioSha256,
         originalSha256,
         erasedAt: at,
-        replayKey,
       }),
-      statements: (op) => [
-        { query: ERASE, params: [at, op, code, proofId, gen] },
-        { query: REMOVE_PARTS, params: [proofId] },
-      ],
+      statements: (op) => {
+        sent.add(op);
+        return [
+          { query: ERASE, params: [at, op, codeOf(op), proofId, gen] },
+          { query: REMOVE_PARTS, params: [proofId] },
+        ];
+      },
     });
     return applied
       ? { outcome: 'erased', proof: { state: 'erased', proofId, partnerId, erasedAt: at } }
@@ -91,14 +102,15 @@ export function proofErasing(
 
   return {
     async eraseProof(proofId, partnerId, at, audit, capacity) {
+      const sent = new Set<string>();
       for (;;) {
         const head = await rows.head(proofId);
         if (head === undefined || head.state === 'void' || head.partnerId !== partnerId) return 'not_found';
-        if (head.state === 'erased') return alreadyErased(head);
+        if (head.state === 'erased') return alreadyErased(head, sent);
         const outcome =
           capacity === 'bypass'
-            ? await erase(head, at, audit)
-            : await outbox.withCapacity('erasure', () => erase(head, at, audit));
+            ? await erase(head, at, audit, sent)
+            : await outbox.withCapacity('erasure', () => erase(head, at, audit, sent));
         if (outcome !== 'not_found') return outcome;
         // The proof was changed, erased or fenced meanwhile.
       }

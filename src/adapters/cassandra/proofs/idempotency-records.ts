@@ -9,14 +9,16 @@ const TAKE_OVER =
   'UPDATE issuing_replay USING TTL ? SET request_sha256 = ?, proof_id = ?, expires_at = ?, op = ? WHERE replay_key = ? IF op = ?';
 // All columns but the operation id, which stays until the row would have expired: a node that hung may still
 // carry out the statement that took the key, after others have done so and released it.
-const EMPTY = 'DELETE request_sha256, proof_id, expires_at FROM issuing_replay WHERE replay_key = ?';
-const RELEASE = `${EMPTY} IF op = ?`;
-const REMOVE_OF_PROOF = `${EMPTY} IF proof_id = ?`;
+const RELEASE =
+  'DELETE request_sha256, proof_id, expires_at FROM issuing_replay WHERE replay_key = ? IF op = ?';
 
 /** Seconds by which a record outlives its time. The caller's clock decides, and clocks differ. */
 const SPARE_SECONDS = 3600;
 
-/** Idempotency records, of table `issuing_replay`: the proof that an Idempotency-Key stands for. */
+/**
+ * Idempotency records, of table `issuing_replay`: the proof that an Idempotency-Key stands for. A record has no
+ * content but a digest, and counts only while its proof is issued: that of an erased one is left to expire.
+ */
 export class IdempotencyRecords {
   readonly #session: Session;
 
@@ -53,10 +55,5 @@ export class IdempotencyRecords {
   /** @param op id of the issuing that took the record */
   async release(key: string, op: string): Promise<void> {
     await this.#session.lightweightTransaction({ query: RELEASE, params: [key, op] });
-  }
-
-  /** Removes the record of a proof. A key that expired may belong to another proof by now. */
-  async removeOfProof(key: string, proofId: string): Promise<void> {
-    await this.#session.lightweightTransaction({ query: REMOVE_OF_PROOF, params: [key, proofId] });
   }
 }

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { defined } from '../../../domain/defined.js';
 import { DomainError } from '../../../domain/errors.js';
 import { assertInline, type EvidencePart } from '../../../domain/evidence.js';
 import type { IssuedProof } from '../../../domain/proof.js';
@@ -21,7 +20,7 @@ import type { ProofRows } from './proof-rows.js';
 import { ISSUING, type Reservations } from './reservations.js';
 
 const ISSUE =
-  "INSERT INTO record (proof_id, part, state, gen, partner_id, body, replay_key, mac) VALUES (?, '', 'issued', 1, ?, ?, ?, ?) IF NOT EXISTS";
+  "INSERT INTO record (proof_id, part, state, gen, partner_id, body, mac) VALUES (?, '', 'issued', 1, ?, ?, ?) IF NOT EXISTS";
 const SET_EVIDENCE = 'INSERT INTO record (proof_id, part, data) VALUES (?, ?, ?)';
 
 /** Time for which an issuing of another process under the same key is waited for, before its id is taken back. */
@@ -66,14 +65,13 @@ export function proofIssuing(
 
   const statementsOf = (
     proof: IssuedProof,
-    replayKey: string | undefined,
     bodies: NonNullable<Parameters<ProofStore['issueProof']>[3]>,
   ): readonly Statement[] => {
     const { proofId, partnerId } = proof;
     const body = rows.encode(proof);
-    const code = rows.codeOf(defined({ proofId, partnerId, state: 'issued' as const, body, replayKey }));
+    const code = rows.codeOf({ proofId, partnerId, state: 'issued', body });
     return [
-      { query: ISSUE, params: [proofId, partnerId, body, replayKey, code] },
+      { query: ISSUE, params: [proofId, partnerId, body, code] },
       ...bodies.map((evidence) => ({
         query: SET_EVIDENCE,
         params: [
@@ -144,7 +142,7 @@ export function proofIssuing(
         key: proofId,
         audit,
         data: undefined,
-        statements: () => statementsOf(proof, replay?.key, bodies),
+        statements: () => statementsOf(proof, bodies),
         pointer: await reserved.pointer,
       });
       // The same call, in another process, may have been the quicker one.

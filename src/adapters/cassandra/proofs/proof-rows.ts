@@ -5,8 +5,7 @@ import type { Blobs } from '../driver/blobs.js';
 import type { RowCodes } from '../driver/row-codes.js';
 import { numberIn, type Row, type Session, type Statement, textIn } from '../driver/session.js';
 
-const HEAD =
-  'part, state, gen, partner_id, body, replay_key, erased_at, erase_op, confirmed_at, void_at, reviewers, mac';
+const HEAD = 'part, state, gen, partner_id, body, erased_at, erase_op, confirmed_at, void_at, reviewers, mac';
 const GET = `SELECT ${HEAD} FROM record WHERE proof_id = ? AND part = ''`;
 const GET_PARTS = `SELECT ${HEAD}, version, op, data, TTL(data) AS lives FROM record WHERE proof_id = ? AND part IN ?`;
 const VOID =
@@ -22,8 +21,8 @@ export interface HeadColumns {
   readonly partnerId: string;
   readonly state: HeadState;
   readonly body?: Uint8Array;
-  readonly replayKey?: string;
   readonly erasedAt?: number;
+  readonly eraseOp?: string;
   readonly confirmedAt?: number;
   readonly voidAt?: number;
 }
@@ -32,7 +31,6 @@ export interface HeadColumns {
 export interface Head extends HeadColumns {
   /** Generation: statements that demand an earlier one are refused. */
   readonly gen: number;
-  readonly eraseOp?: string;
   /** Partners that have or had reviews on the proof. */
   readonly reviewers: readonly string[];
 }
@@ -138,7 +136,6 @@ export class ProofRows {
       state: state as HeadState,
       gen: row['gen'] as number,
       body: (row['body'] as Buffer | null) ?? undefined,
-      replayKey: textIn(row, 'replay_key'),
       erasedAt: numberIn(row, 'erased_at'),
       eraseOp: textIn(row, 'erase_op'),
       confirmedAt: numberIn(row, 'confirmed_at'),
@@ -168,10 +165,10 @@ function valuesOf({
   partnerId,
   state,
   body,
-  replayKey,
   erasedAt,
+  eraseOp,
   confirmedAt,
   voidAt,
 }: HeadColumns): readonly (string | number | Uint8Array | undefined)[] {
-  return [partnerId, state, body, replayKey, erasedAt, confirmedAt, voidAt];
+  return [partnerId, state, body, erasedAt, eraseOp, confirmedAt, voidAt];
 }

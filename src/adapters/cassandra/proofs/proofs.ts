@@ -51,7 +51,7 @@ export function proofStore({
     reservations,
     records,
   });
-  const erasing = proofErasing(session, decisions, { rows, index, records, outbox, forgetReviews });
+  const erasing = proofErasing(session, decisions, { rows, index, outbox, forgetReviews });
   const changeOverlay = proofOverlaying(decisions, rows);
 
   return {

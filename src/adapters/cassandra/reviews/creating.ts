@@ -59,8 +59,11 @@ export function reviewCreating(
         await creating.complete(proofId, stored.createOp);
         return { outcome: 'created' };
       }
-      if (place !== undefined && !visibility.isOver(place, createdAt))
+      if (place !== undefined && !visibility.isOver(place, createdAt)) {
+        // Its own call may have been interrupted.
+        await creating.complete(proofId, place.op);
         return without({ outcome: 'exists', reviewId: place.reviewId });
+      }
       if (!isCounted) {
         if (await isTakenElsewhere(review)) throw idTaken();
         const until = await counts.fullUntil(review, bounds);

@@ -103,12 +103,7 @@ export class ReviewRows {
     return {
       ...(head && { head }),
       ...(row && { stored: this.#storedOf(proofId, reviewId, row) }),
-      ...(placed && {
-        place: {
-          ...this.#blobs.decode<Omit<Place, 'op'>>(`${proofId}/${place}`, placed['data']),
-          op: textIn(placed, 'op')!,
-        },
-      }),
+      ...(placed && { place: this.#placeOf(proofId, place, placed) }),
     };
   }
 
@@ -120,7 +115,7 @@ export class ReviewRows {
     const { proofId, reviewId, partnerId, createdAt, expiresAt } = review;
     const ttl = ttlOf(review, createdAt);
     const place = placeOf(review);
-    const taken = this.#blobs.encode(`${proofId}/${place}`, { reviewId, expiresAt });
+    const taken = this.#blobs.encode(placeLabelOf(proofId, place, op), { reviewId, expiresAt });
     const stored: StoredCase = { review, createOp: op };
     return [
       head.reviewers.includes(partnerId) ? standing(head) : standing(head, partnerId),
@@ -175,6 +170,14 @@ export class ReviewRows {
     ];
   }
 
+  #placeOf(proofId: string, place: string, row: Row): Place {
+    const op = textIn(row, 'op')!;
+    return {
+      ...this.#blobs.decode<Omit<Place, 'op'>>(placeLabelOf(proofId, place, op), row['data']),
+      op,
+    };
+  }
+
   #storedOf(proofId: string, reviewId: string, row: Row): StoredReview {
     const version = row['version'] as number;
     const { review, createOp } = this.#blobs.decode<StoredCase>(
@@ -196,6 +199,11 @@ function caseOf(reviewId: string): string {
 
 function placeOf({ partnerId, bindings }: ReviewScope): string {
   return `place/${partnerId}/${createHash('sha256').update(textOf(bindings)).digest('base64url')}`;
+}
+
+/** The operation is part of the label, so that no earlier holder passes for the present one. */
+function placeLabelOf(proofId: string, place: string, op: string): string {
+  return `${proofId}/${place}/${op}`;
 }
 
 /** The version is part of the label, so that no earlier row passes for the present one. */

@@ -7,7 +7,7 @@ import {
 } from '../../../domain/events.js';
 import type { Outbox } from '../commit/outbox.js';
 import { type Pointer, type Pointers, ROW_TTL_SECONDS, type Visited } from '../commit/pointers.js';
-import { minuteOf } from '../commit/time-bucket.js';
+import { chargeBucketOf, chargeBucketsIn } from '../commit/time-bucket.js';
 import type { Blobs } from '../driver/blobs.js';
 import { type Session, type Statement, textIn } from '../driver/session.js';
 import type { Consumption } from './consumption.js';
@@ -19,43 +19,51 @@ const LIST_NEWEST =
   'SELECT item, event FROM charge WHERE partner_id = ? AND item >= ? AND item < ? ORDER BY item DESC LIMIT ?';
 const REMOVE = 'DELETE FROM charge USING TIMESTAMP ? WHERE partner_id = ? AND item >= ? AND item < ?';
 
-// A row for a writer's minute, which no batch can do without and only a takeover changes to any effect.
+// A row for a writer's time bucket, which no batch can do without and only a takeover changes to any effect.
 const DEMAND_OPEN = 'UPDATE charge USING TTL ? SET op = ? WHERE partner_id = ? AND item = ? IF closed = null';
 const CLOSE =
   'UPDATE charge USING TTL ? SET closed = true WHERE partner_id = ? AND item = ? IF closed = null';
 const GET_CLOSED = 'SELECT closed FROM charge WHERE partner_id = ? AND item = ?';
 
+/**
+ * Time after a time bucket until which its writer's last batch may be on its way, or its clock behind. One that comes
+ * later is refused, and begins a new time bucket.
+ */
+const LATE_MS = 15_000;
 /** Life of the row that a batch leaves; a closed one lives as long as its events. */
 const OPEN_SECONDS = 3600;
 const PAGE = 500;
 /**
- * Minutes after which aggregated events are removed. Conditional batches wrote them under a node's clock, and
- * a plain write removes them under this process's clock. This is safe because a name is written once and
- * never again, and after so long no clock of the cluster is still before the minute. An event that stayed all
+ * Time buckets after which aggregated events are removed: ten minutes. Conditional batches wrote them under a node's
+ * clock, and a plain write removes them under this process's clock. This is safe because a name is written once and
+ * never again, and after so long no clock of the cluster is still before the time bucket. An event that stayed all
  * the same would be passed over, and goes with its TTL.
  */
-const KEEP_MINUTES = 10;
-/** Minutes of events that one read goes back, and reads: the last goes back to the beginning, beyond what a fold leaves. */
-const STEP_MINUTES = 20;
-const STEPS = 8;
-/** Minutes after which the hourly fold has added and removed what is left, unless it failed. */
-const FOLDED_MINUTES = 180;
-/** Minutes whose removal waits for a consumer; beyond them the oldest are left to their TTL. */
-const REMEMBERED = 20_000;
+const KEPT = chargeBucketsIn(10);
+/**
+ * Time buckets that one read of events goes back, and reads: in the newest nothing was removed yet, and the last goes
+ * back to the beginning, beyond what a fold leaves.
+ */
+const STEP = KEPT;
+const STEPS = 9;
+/** Time buckets after which the fold of what is left has added and removed it, unless it failed. */
+const FOLDED = chargeBucketsIn(180);
+/** Time buckets whose removal waits for a consumer; beyond them the oldest are left to the fold. */
+const REMEMBERED = 40_000;
 /** Reads of sums by one compaction. */
 const READS = 500;
 
 /** Kind of the pointers that register charges. */
 const CHARGES = 'charges';
 
-/** Name of the charges that a writer made for a partner in one minute. */
+/** Name of the charges that a writer made for a partner in one time bucket. */
 interface Charges {
   readonly partnerId: string;
   readonly writer: string;
-  readonly minute: number;
+  readonly timeBucket: number;
 }
 
-interface WriterMinute extends Charges {
+interface WriterBucket extends Charges {
   /** The pointer that registers the charges, so that any process finds them. */
   readonly registered: Promise<Pointer>;
   /** Batches under way. */
@@ -71,7 +79,7 @@ interface WriterMinute extends Charges {
 
 /** A batch of charges on its way. */
 export interface Charging {
-  readonly writerMinute: WriterMinute;
+  readonly writerBucket: WriterBucket;
 }
 
 interface StoredEvent {
@@ -82,8 +90,8 @@ interface StoredEvent {
 
 /**
  * Events of charges. An event lies in the partition of the charges that it reports, written by the same
- * batch. For each writer and minute a pointer registers them; the pointer goes when all of the minute's
- * events were published. The events themselves stay until they were aggregated, so that a read can add what
+ * batch. For each writer and time bucket a pointer registers them; the pointer goes when all of the time
+ * bucket's events were published. The events themselves stay until they were aggregated, so that a read can add what
  * is still on its way.
  */
 export class ChargeEvents {
@@ -93,8 +101,8 @@ export class ChargeEvents {
   readonly #outbox: Outbox;
   readonly #consumption: Consumption;
   readonly #writer: string;
-  readonly #writerMinutes = new Map<string, WriterMinute>();
-  #minute = 0;
+  readonly #writerBuckets = new Map<string, WriterBucket>();
+  #timeBucket = 0;
 
   constructor({
     session,
@@ -122,38 +130,42 @@ export class ChargeEvents {
 
   /** Resolves when any process would find what the next batch writes. */
   async begin(partnerId: string): Promise<Charging> {
-    // Never back, whatever the clock does: a minute that was closed is not written into again.
-    this.#minute = Math.max(this.#minute, minuteOf(Date.now()));
-    const writerMinute = this.#writerMinuteOf({ partnerId, writer: this.#writer, minute: this.#minute });
-    writerMinute.inFlight += 1;
+    // Never back, whatever the clock does: a time bucket that was closed is not written into again.
+    this.#timeBucket = Math.max(this.#timeBucket, chargeBucketOf(Date.now()));
+    const writerBucket = this.#writerBucketOf({
+      partnerId,
+      writer: this.#writer,
+      timeBucket: this.#timeBucket,
+    });
+    writerBucket.inFlight += 1;
     try {
-      await writerMinute.registered;
+      await writerBucket.registered;
     } catch (error) {
-      writerMinute.inFlight -= 1;
-      this.#writerMinutes.delete(nameOf(writerMinute));
+      writerBucket.inFlight -= 1;
+      this.#writerBuckets.delete(nameOf(writerBucket));
       throw error;
     }
-    return { writerMinute };
+    return { writerBucket };
   }
 
-  /** The statement by which a batch demands that nobody has closed the minute. */
-  demanding({ writerMinute }: Charging): Statement {
+  /** The statement by which a batch demands that nobody has closed the time bucket. */
+  demanding({ writerBucket }: Charging): Statement {
     return {
       query: DEMAND_OPEN,
-      params: [OPEN_SECONDS, writerMinute.writer, writerMinute.partnerId, closingOf(writerMinute)],
+      params: [OPEN_SECONDS, writerBucket.writer, writerBucket.partnerId, closingOf(writerBucket)],
     };
   }
 
-  /** To be called after a refusal: a minute that somebody closed is over, whatever this process's clock says. */
-  async refused({ writerMinute }: Charging): Promise<void> {
-    const row = await this.#session.first(GET_CLOSED, [writerMinute.partnerId, closingOf(writerMinute)]);
-    if (row?.['closed'] === true) this.#minute = Math.max(this.#minute, writerMinute.minute + 1);
+  /** To be called after a refusal: a time bucket that somebody closed is over, whatever this process's clock says. */
+  async refused({ writerBucket }: Charging): Promise<void> {
+    const row = await this.#session.first(GET_CLOSED, [writerBucket.partnerId, closingOf(writerBucket)]);
+    if (row?.['closed'] === true) this.#timeBucket = Math.max(this.#timeBucket, writerBucket.timeBucket + 1);
   }
 
-  insertion({ writerMinute }: Charging, { data, at }: UsageEvent): Statement {
+  insertion({ writerBucket }: Charging, { data, at }: UsageEvent): Statement {
     const { month, epoch } = billedUnitsOf(data.source)!;
     const number = `${month}/${String(data.from).padStart(10, '0')}`;
-    const item = `${prefixOf(writerMinute)}${number}${epoch === 0 ? '' : `/${epoch}`}`;
+    const item = `${prefixOf(writerBucket)}${number}${epoch === 0 ? '' : `/${epoch}`}`;
     const stored: StoredEvent = { to: data.to, at, counts: data.counts };
     return {
       query: INSERT,
@@ -163,113 +175,112 @@ export class ChargeEvents {
 
   /**
    * Has the events of a batch that took effect wait from now on. In an outbox without room for them they stay in
-   * the table alone, until there is room again or the hourly fold adds them.
+   * the table alone, until there is room again or the fold of what is left adds them.
    */
-  charged({ writerMinute }: Charging, events: readonly UsageEvent[]): void {
-    if (this.#outbox.hasCapacity('usage')) for (const event of events) this.#hold(writerMinute, event);
-    else writerMinute.isCertain = false;
+  charged({ writerBucket }: Charging, events: readonly UsageEvent[]): void {
+    if (this.#outbox.hasCapacity('usage')) for (const event of events) this.#hold(writerBucket, event);
+    else writerBucket.isCertain = false;
   }
 
   /** To be called after the batch's last attempt. @param isCertain whether the batch's outcome is known */
-  end({ writerMinute }: Charging, isCertain: boolean): void {
-    writerMinute.inFlight -= 1;
-    if (!isCertain) writerMinute.isCertain = false;
+  end({ writerBucket }: Charging, isCertain: boolean): void {
+    writerBucket.inFlight -= 1;
+    if (!isCertain) writerBucket.isCertain = false;
   }
 
   /** Visits a pointer that registers charges. */
   #visit(pointer: Pointer): Promise<Visited> {
-    const [minute, writer] = pointer.op.split('/') as [string, string];
-    const charges = { minute: Number(minute), writer, partnerId: pointer.key };
-    const hasCapacity = this.#writerMinutes.has(nameOf(charges))
+    const [timeBucket, writer] = pointer.op.split('/') as [string, string];
+    const charges = { timeBucket: Number(timeBucket), writer, partnerId: pointer.key };
+    const hasCapacity = this.#writerBuckets.has(nameOf(charges))
       ? this.#outbox.hasCapacity('usage')
       : this.#outbox.hasCapacityForOthers('usage');
-    const isFolded = charges.minute + FOLDED_MINUTES < minuteOf(Date.now());
+    const isFolded = charges.timeBucket + FOLDED < chargeBucketOf(Date.now());
     return hasCapacity || isFolded ? this.#takeOver(charges, pointer) : Promise.resolve('stays');
   }
 
   /**
-   * Takes over the events of a minute that is over: of another writer, or of a batch whose outcome was not
-   * known.
+   * Takes over the events of a time bucket that is over: of another writer, or of a batch whose outcome was
+   * not known.
    */
   async #takeOver(charges: Charges, pointer: Pointer): Promise<Visited> {
-    // The writer's last batch may still be on its way.
-    if (charges.minute + 1 >= minuteOf(Date.now())) return 'stays';
-    const known = this.#writerMinutes.get(nameOf(charges));
+    if (chargeBucketOf(Date.now() - LATE_MS) <= charges.timeBucket) return 'stays';
+    const known = this.#writerBuckets.get(nameOf(charges));
     if (known !== undefined && (known.isCertain || known.inFlight > 0)) return 'stays';
-    const writerMinute = known ?? this.#writerMinuteOf(charges, Promise.resolve(pointer));
-    // Until all events were read: a minute of which a failure leaves some unread must not look done.
-    writerMinute.isCertain = false;
+    const writerBucket = known ?? this.#writerBucketOf(charges, Promise.resolve(pointer));
+    // Until all events were read: a time bucket of which a failure leaves some unread must not look done.
+    writerBucket.isCertain = false;
     // First closed, then read: a batch that is carried out later is refused for good.
     await this.#session.lightweightTransaction({
       query: CLOSE,
-      params: [ROW_TTL_SECONDS, charges.partnerId, closingOf(writerMinute)],
+      params: [ROW_TTL_SECONDS, charges.partnerId, closingOf(writerBucket)],
     });
-    const prefix = prefixOf(writerMinute);
+    const prefix = prefixOf(writerBucket);
     // Serial reads: a batch that hangs between two replicas either shows here or never takes effect.
     const serialReads = this.#session.serialReads();
     for (let after = prefix, isMore = true; isMore; ) {
       const rows = await serialReads.rows(LIST_WRITER, [charges.partnerId, after, endOf(prefix), PAGE]);
       if (rows.length > 0 && !this.#outbox.hasCapacity('usage')) return 'stays';
       for (const row of rows)
-        this.#hold(writerMinute, this.#eventOf(charges.partnerId, textIn(row, 'item')!, row['event']));
+        this.#hold(writerBucket, this.#eventOf(charges.partnerId, textIn(row, 'item')!, row['event']));
       isMore = rows.length === PAGE;
       if (isMore) after = textIn(rows.at(-1)!, 'item')!;
     }
-    writerMinute.isCertain = true;
-    if (writerMinute.waiting > 0) return 'stays';
-    await this.#unregister(writerMinute);
+    writerBucket.isCertain = true;
+    if (writerBucket.waiting > 0) return 'stays';
+    await this.#unregister(writerBucket);
     return 'removed';
   }
 
-  /** Removes the events of minutes that are over where all were published and aggregated. */
+  /** Removes the events of time buckets that are over where all were published and aggregated. */
   async compact(now: number): Promise<void> {
     const read = new Map<string, Promise<Intervals>>();
     const failures: unknown[] = [];
-    this.#minute = Math.max(this.#minute, minuteOf(now));
-    for (const [name, writerMinute] of this.#writerMinutes) {
-      const { minute, partnerId, sources } = writerMinute;
-      if (minute >= this.#minute) continue;
-      const isOld = minute + KEEP_MINUTES < minuteOf(now);
-      const { isCertain, inFlight, waiting } = writerMinute;
+    this.#timeBucket = Math.max(this.#timeBucket, chargeBucketOf(now));
+    for (const [name, writerBucket] of this.#writerBuckets) {
+      const { timeBucket, partnerId, sources } = writerBucket;
+      if (timeBucket >= this.#timeBucket) continue;
+      const isOld = timeBucket + KEPT < chargeBucketOf(now);
+      const { isCertain, inFlight, waiting } = writerBucket;
       if (!isCertain && inFlight === 0 && waiting === 0 && isOld && !this.#outbox.hasCapacity('usage')) {
         // Its pointer leads back to it.
-        this.#writerMinutes.delete(name);
+        this.#writerBuckets.delete(name);
         continue;
       }
-      // Another process may have taken the minute over, and removed the pointer that leads to it.
+      // Another process may have taken the time bucket over, and removed the pointer that leads to it.
       if (!isCertain && inFlight === 0 && isOld)
-        await this.#takeOver(writerMinute, await writerMinute.registered).catch((error: unknown) =>
+        await this.#takeOver(writerBucket, await writerBucket.registered).catch((error: unknown) =>
           failures.push(error),
         );
-      if (writerMinute.inFlight > 0 || writerMinute.waiting > 0 || !writerMinute.isCertain) continue;
-      if (!writerMinute.isUnregistered) await this.#unregister(writerMinute);
+      if (writerBucket.inFlight > 0 || writerBucket.waiting > 0 || !writerBucket.isCertain) continue;
+      if (!writerBucket.isUnregistered) await this.#unregister(writerBucket);
       if (!isOld) continue;
       const isRead = [...sources.keys()].every((source) => read.has(`${source} ${partnerId}`));
       if (read.size >= READS && !isRead) continue;
-      if (!(await this.#isAggregated(writerMinute, read))) continue;
-      const prefix = prefixOf(writerMinute);
+      if (!(await this.#isAggregated(writerBucket, read))) continue;
+      const prefix = prefixOf(writerBucket);
       await this.#session.write(REMOVE, [now * 1000, partnerId, prefix, endOf(prefix)]);
-      this.#writerMinutes.delete(name);
+      this.#writerBuckets.delete(name);
     }
-    for (const [name, { isUnregistered }] of this.#writerMinutes) {
-      if (this.#writerMinutes.size <= REMEMBERED) break;
-      if (isUnregistered) this.#writerMinutes.delete(name);
+    for (const [name, { isUnregistered }] of this.#writerBuckets) {
+      if (this.#writerBuckets.size <= REMEMBERED) break;
+      if (isUnregistered) this.#writerBuckets.delete(name);
     }
     if (failures.length > 0) throw failures[0];
   }
 
   /**
-   * Events of the minutes before one, in pages, oldest first. A damaged one is not among the sound ones of
+   * Events of the time buckets before one, in pages, oldest first. A damaged one is not among the sound ones of
    * its page, and is its failure.
    */
   async *before(
     partnerId: string,
-    minute: number,
+    timeBucket: number,
   ): AsyncGenerator<{ readonly sound: readonly UsageEvent[]; readonly failure: unknown }> {
-    // Serial reads, as when a minute is taken over.
+    // Serial reads, as when a time bucket is taken over.
     const serialReads = this.#session.serialReads();
     for (let after = FIRST; ; ) {
-      const rows = await serialReads.rows(LIST_WRITER, [partnerId, after, firstOf(minute), PAGE]);
+      const rows = await serialReads.rows(LIST_WRITER, [partnerId, after, firstOf(timeBucket), PAGE]);
       if (rows.length === 0) return;
       const sound: UsageEvent[] = [];
       let failure: unknown;
@@ -285,20 +296,20 @@ export class ChargeEvents {
     }
   }
 
-  /** Removes the events of the minutes before one, which must be older than any that `compact` removes. */
-  async removeBefore(partnerId: string, minute: number, now: number): Promise<void> {
-    await this.#session.write(REMOVE, [now * 1000, partnerId, FIRST, firstOf(minute)]);
+  /** Removes the events of the time buckets before one, which must be older than any that `compact` removes. */
+  async removeBefore(partnerId: string, timeBucket: number, now: number): Promise<void> {
+    await this.#session.write(REMOVE, [now * 1000, partnerId, FIRST, firstOf(timeBucket)]);
   }
 
   /**
-   * Events of a month's charges that are still there, newest first. Read in steps: each writer's minute that was
-   * removed is a range that a read passes over, until a fold has joined them all.
+   * Events of a month's charges that are still there, newest first. Read in steps: each writer's time bucket
+   * that was removed is a range that a read passes over, until a fold has joined them all.
    */
   async *onTheirWay(partnerId: string, month: string): AsyncGenerator<UsageEvent> {
-    const now = minuteOf(Date.now());
+    const now = chargeBucketOf(Date.now());
     let before = 'event0';
     for (let step = 1; step <= STEPS; step += 1) {
-      const from = step === STEPS ? FIRST : firstOf(now - STEP_MINUTES * step);
+      const from = step === STEPS ? FIRST : firstOf(now - STEP * step);
       for (let isMore = true; isMore; ) {
         const rows = await this.#session.rows(LIST_NEWEST, [partnerId, from, before, PAGE]);
         for (const row of rows) {
@@ -311,50 +322,51 @@ export class ChargeEvents {
     }
   }
 
-  #writerMinuteOf(charges: Charges, registered?: Promise<Pointer>): WriterMinute {
-    const { partnerId, writer, minute } = charges;
+  #writerBucketOf(charges: Charges, registered?: Promise<Pointer>): WriterBucket {
+    const { partnerId, writer, timeBucket } = charges;
     const name = nameOf(charges);
-    let writerMinute = this.#writerMinutes.get(name);
-    if (writerMinute === undefined) {
-      writerMinute = {
-        minute,
+    let writerBucket = this.#writerBuckets.get(name);
+    if (writerBucket === undefined) {
+      writerBucket = {
+        timeBucket,
         partnerId,
         writer,
-        // Before the first batch of the minute.
-        registered: registered ?? this.#pointers.put(`${minute}/${writer}/${partnerId}`, CHARGES, partnerId),
+        // Before the first batch of the time bucket.
+        registered:
+          registered ?? this.#pointers.put(`${timeBucket}/${writer}/${partnerId}`, CHARGES, partnerId),
         inFlight: 0,
         waiting: 0,
         isCertain: true,
         isUnregistered: false,
         sources: new Map(),
       };
-      this.#writerMinutes.set(name, writerMinute);
+      this.#writerBuckets.set(name, writerBucket);
     }
-    return writerMinute;
+    return writerBucket;
   }
 
-  #hold(writerMinute: WriterMinute, event: UsageEvent): void {
+  #hold(writerBucket: WriterBucket, event: UsageEvent): void {
     const onPublished = async (): Promise<void> => {
-      writerMinute.waiting -= 1;
+      writerBucket.waiting -= 1;
     };
     if (!this.#outbox.hold({ event, onPublished })) return;
-    writerMinute.waiting += 1;
+    writerBucket.waiting += 1;
     const { source, from, to } = event.data;
-    const numbers = writerMinute.sources.get(source);
-    writerMinute.sources.set(source, {
+    const numbers = writerBucket.sources.get(source);
+    writerBucket.sources.set(source, {
       from: Math.min(numbers?.from ?? from, from),
       to: Math.max(numbers?.to ?? 0, to),
     });
   }
 
-  async #unregister(writerMinute: WriterMinute): Promise<void> {
-    await this.#pointers.remove(await writerMinute.registered);
-    writerMinute.isUnregistered = true;
+  async #unregister(writerBucket: WriterBucket): Promise<void> {
+    await this.#pointers.remove(await writerBucket.registered);
+    writerBucket.isUnregistered = true;
   }
 
   /** @param read billed intervals that were read before, by source and partner */
   async #isAggregated(
-    { partnerId, sources }: WriterMinute,
+    { partnerId, sources }: WriterBucket,
     read: Map<string, Promise<Intervals>>,
   ): Promise<boolean> {
     for (const [source, { from, to }] of sources) {
@@ -377,26 +389,26 @@ export class ChargeEvents {
   }
 }
 
-function nameOf({ minute, partnerId, writer }: Charges): string {
-  return `${minute}/${partnerId}/${writer}`;
+function nameOf({ timeBucket, partnerId, writer }: Charges): string {
+  return `${timeBucket}/${partnerId}/${writer}`;
 }
 
 /** Before every item of an event. */
 const FIRST = 'event/';
 
-/** Before the items of a minute, and behind those of the minutes before it. */
-function firstOf(minute: number): string {
-  return `${FIRST}${String(minute).padStart(9, '0')}`;
+/** Before the items of a time bucket, and behind those of the time buckets before it. */
+function firstOf(timeBucket: number): string {
+  return `${FIRST}${String(timeBucket).padStart(9, '0')}`;
 }
 
-/** Item of the row that says whether a writer's minute was closed. */
-function closingOf({ minute, writer }: Charges): string {
-  return `writer/${String(minute).padStart(9, '0')}/${writer}`;
+/** Item of the row that says whether a writer's time bucket was closed. */
+function closingOf({ timeBucket, writer }: Charges): string {
+  return `writer/${String(timeBucket).padStart(9, '0')}/${writer}`;
 }
 
-/** Prefix of the items of a writer's minute. */
-function prefixOf({ minute, writer }: WriterMinute): string {
-  return `${firstOf(minute)}/${writer}/`;
+/** Prefix of the items of a writer's time bucket. */
+function prefixOf({ timeBucket, writer }: WriterBucket): string {
+  return `${firstOf(timeBucket)}/${writer}/`;
 }
 
 /** End of the range of a prefix: `0` sorts behind the `/` at its end. */

@@ -1,5 +1,5 @@
 import type { Partner } from '../../../domain/partner.js';
-import { minuteOf } from '../commit/time-bucket.js';
+import { chargeBucketOf, chargeBucketsIn, minuteOf } from '../commit/time-bucket.js';
 import { Watermark } from '../commit/watermark.js';
 import type { Session } from '../driver/session.js';
 import type { ChargeEvents } from './charge-events.js';
@@ -7,8 +7,11 @@ import type { Consumption } from './consumption.js';
 
 /** Minutes after which an event that no consumer has aggregated is aggregated from the store. */
 const LEFT_MINUTES = 60;
-/** Minutes between two passes, of all processes together. */
-const EVERY_MINUTES = 60;
+/**
+ * Minutes between two passes, of all processes together. A pass reads over the ranges that were removed since the one
+ * before it.
+ */
+const EVERY_MINUTES = 15;
 
 /**
  * Aggregates what was charged long ago and reached no consumer: the bus has lost it, or nobody consumes. An
@@ -37,7 +40,7 @@ export class FoldLeft {
   }
 
   /**
-   * Does nothing where some process made a pass within the hour. Two processes that begin together do the
+   * Does nothing where some process made a pass within `EVERY_MINUTES`. Two processes that begin together do the
    * same work twice, with the effect of once.
    * @throws the first failure, at the end: a damaged event holds up none but those of its own partner
    */
@@ -46,11 +49,10 @@ export class FoldLeft {
     const last = await this.#lastPass.read();
     if (last !== undefined && minute < last + EVERY_MINUTES) return;
     await this.#lastPass.write(minute);
+    const before = chargeBucketOf(now) - chargeBucketsIn(LEFT_MINUTES);
     const failures: unknown[] = [];
     for (const { partnerId } of await this.#listPartners()) {
-      await this.#foldPartner(partnerId, minute - LEFT_MINUTES, now).catch((error: unknown) =>
-        failures.push(error),
-      );
+      await this.#foldPartner(partnerId, before, now).catch((error: unknown) => failures.push(error));
     }
     if (failures.length > 0) throw failures[0];
   }
@@ -62,8 +64,8 @@ export class FoldLeft {
       await this.#consumption.aggregate(sound);
     }
     if (damage !== undefined) throw damage;
-    // Also where nothing was left: one removed range takes the place of those of each writer's minutes, which
-    // every read of events would pass over for as long as they lie on the nodes.
+    // Also where nothing was left: one removed range takes the place of those of each writer's time buckets,
+    // which every read of events would pass over for as long as they lie on the nodes.
     await this.#events.removeBefore(partnerId, before, now);
   }
 }

@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, open, readdir, readFile, rm, unlink } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { CONTENT_KEY_BYTES } from '../../codec/encrypt.js';
+import { DomainError } from '../../domain/errors.js';
+import { IDENTIFIER_PATTERN } from '../../domain/identifiers.js';
+import { createFile, syncDirectory, writeAll } from '../../files/durable.js';
+import type { ContentKeys } from '../../ports/content-keys.js';
+
+/** Directory, within that of the keys, of those that are being made. */
+const UNFINISHED_KEYS = 'unfinished';
+
+/**
+ * Keys as files of one directory (mode 0700, files 0600), `<proof id>.key`. A key that is destroyed is overwritten
+ * in its place before its name goes. Nothing brings it back: a key is made in the process that gives it its place, and
+ * never sent twice.
+ */
+export async function openKeyDirectory({ directory }: { readonly directory: string }): Promise<ContentKeys> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await syncDirectory(dirname(resolve(directory)));
+  // Left by a kill; a key that another process makes at this moment is refused to it, and made at the repeat. They are
+  // not overwritten: one that has its place already is the same file.
+  const unfinished = join(directory, UNFINISHED_KEYS);
+  await mkdir(unfinished, { mode: 0o700, recursive: true });
+  for (const name of await readdir(unfinished)) await rm(join(unfinished, name), { force: true });
+  const pathOf = (proofId: string): string => {
+    if (!IDENTIFIER_PATTERN.test(proofId))
+      throw new DomainError('invalid_request', 'This is not an identifier.');
+    // Alone of an identifier's characters it means something to some file systems.
+    return join(directory, `${proofId.replaceAll(':', '=')}.key`);
+  };
+  const read = async (path: string): Promise<Uint8Array | undefined> => {
+    const key = await ifPresent(readFile(path));
+    // One that a kill left overwritten, and not yet removed, is none.
+    return key?.length === CONTENT_KEY_BYTES && key.some((byte) => byte !== 0) ? key : undefined;
+  };
+
+  const destroy = (proofId: string): Promise<void> =>
+    guarded(async () => {
+      const path = pathOf(proofId);
+      const handle = await ifPresent(open(path, 'r+'));
+      if (handle !== undefined) {
+        try {
+          await writeAll(handle, Buffer.alloc(CONTENT_KEY_BYTES), 0);
+          await handle.sync();
+        } finally {
+          await handle.close();
+        }
+        await ifPresent(unlink(path));
+      }
+      // Also where it was not there: an earlier call may have ended between the removal and its sync.
+      await syncDirectory(directory);
+    });
+
+  return {
+    obtain: (proofId) =>
+      guarded(async () => {
+        const path = pathOf(proofId);
+        const key = randomBytes(CONTENT_KEY_BYTES);
+        if (await createFile(path, key, 0o600, unfinished)) return key;
+        const made = await read(path);
+        if (made === undefined) throw new Error('the key is being destroyed');
+        return made;
+      }),
+
+    read: (proofId) => guarded(() => read(pathOf(proofId))),
+
+    destroy,
+    release: destroy,
+  };
+}
+
+async function guarded<Value>(work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } catch (cause) {
+    if (cause instanceof DomainError) throw cause;
+    throw new DomainError('unavailable', 'The keys of what was issued cannot be reached at the moment.', {
+      reason: 'store_unavailable',
+      retryAfterSeconds: 1,
+      cause,
+    });
+  }
+}
+
+async function ifPresent<Value>(found: Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await found;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,53 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { decode, encode } from '@msgpack/msgpack';
+
+const CIPHER = 'aes-256-gcm';
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+export const CONTENT_KEY_BYTES = 32;
+/** Bytes by which an encrypted block is longer than its content. */
+export const ENCRYPTION_BYTES = NONCE_BYTES + TAG_BYTES;
+
+/** Error for a block that was not encrypted with this key for this place. */
+export class DecryptionError extends Error {
+  override readonly name = 'DecryptionError';
+}
+
+/**
+ * Encrypts a block: AES-256-GCM (NIST SP 800-38D) with a random nonce, which comes first; the tag comes last. No two
+ * blocks are alike, also of the same content.
+ * @param key 32 bytes, for at most 2^32 blocks
+ * @param label what the block is; it opens under no other one
+ */
+export function encryptBlock(key: Uint8Array, label: string, content: Uint8Array): Buffer {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(label));
+  return Buffer.concat([nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()]);
+}
+
+/** @throws DecryptionError */
+export function decryptBlock(key: Uint8Array, label: string, block: Uint8Array): Buffer {
+  if (block.length < ENCRYPTION_BYTES) throw new DecryptionError('the block is too short');
+  const contentEnd = block.length - TAG_BYTES;
+  const decipher = createDecipheriv(CIPHER, key, block.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+    .setAAD(Buffer.from(label))
+    .setAuthTag(block.subarray(contentEnd));
+  try {
+    return Buffer.concat([decipher.update(block.subarray(NONCE_BYTES, contentEnd)), decipher.final()]);
+  } catch (cause) {
+    throw new DecryptionError('the block was not encrypted with this key for this place', { cause });
+  }
+}
+
+/** Encrypts a value as MessagePack. Members that are undefined are left out; a Uint8Array stays one. */
+export function encryptValue(key: Uint8Array, label: string, value: unknown): Buffer {
+  return encryptBlock(key, label, encode(value, { ignoreUndefined: true }));
+}
+
+/** @throws DecryptionError */
+export function decryptValue(key: Uint8Array, label: string, block: Uint8Array): unknown {
+  // A plain view: bytes in the value come back as views of it.
+  const opened = decryptBlock(key, label, block);
+  return decode(new Uint8Array(opened.buffer, opened.byteOffset, opened.length));
+}

@@ -1,0 +1,55 @@
+/** Errors of servers, as the driver hands them on, and what becomes of the call. No server is asked. */
+import { type Client, errors, types } from 'cassandra-driver';
+import t, { type Test } from 'tap';
+import { connect, type Session } from '../../src/adapters/cassandra/driver/session.js';
+
+const { localSerial } = types.consistencies;
+const { writeTimeout, unavailableException } = types.responseErrorCodes;
+const READ = 'SELECT act FROM record WHERE proof_id = ?';
+
+/** A session whose client fails with these codes in turn and then answers with a row, and the consistencies asked for. */
+async function sessionThatMeets(
+  t: Test,
+  codes: readonly number[],
+): Promise<{ readonly session: Session; readonly asked: readonly (types.consistencies | undefined)[] }> {
+  const left = [...codes];
+  const asked: (types.consistencies | undefined)[] = [];
+  const client = {
+    connect: async () => undefined,
+    shutdown: async () => undefined,
+    execute: async (_query: string, _params: unknown, options: { consistency?: types.consistencies }) => {
+      asked.push(options.consistency);
+      const code = left.shift();
+      if (code !== undefined) throw new errors.ResponseError(code, 'a server says so');
+      return { rows: [{ act: 1 }] };
+    },
+  };
+  const session = await connect({
+    contactPoints: ['127.0.0.1:9'],
+    localDataCenter: 'datacenter1',
+    openClient: () => client as unknown as Client,
+  });
+  t.teardown(() => session.close());
+  return { session, asked };
+}
+
+t.test('a serial read that is told of a timeout is sent again', async (t) => {
+  const { session, asked } = await sessionThatMeets(t, [writeTimeout, writeTimeout]);
+  t.strictSame(await session.serialReads().rows(READ, ['a']), [{ act: 1 }]);
+  t.strictSame(asked, [localSerial, localSerial, localSerial]);
+});
+
+t.test('a serial read that no quorum can answer is refused at once', async (t) => {
+  const { session, asked } = await sessionThatMeets(t, [unavailableException]);
+  await t.rejects(session.serialReads().rows(READ, ['a']), {
+    code: 'unavailable',
+    reason: 'store_unavailable',
+  });
+  t.strictSame(asked, [localSerial]);
+});
+
+t.test('a plain read leaves it to the driver what is sent again', async (t) => {
+  const { session, asked } = await sessionThatMeets(t, [writeTimeout]);
+  await t.rejects(session.rows(READ, ['a']), { code: 'unavailable', reason: 'store_unavailable' });
+  t.strictSame(asked, [undefined]);
+});

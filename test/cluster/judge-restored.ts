@@ -1,0 +1,170 @@
+/**
+ * Holds what was acknowledged before and after a backup was put back against what is there afterwards. A pure
+ * function, as `judge` is.
+ */
+import type { Observed, ObservedProof } from './judge.js';
+import type { ErasedEntry, IssuedEntry, KnownPartner } from './ledger.js';
+
+/** A verify that was asked for once. All times are of the ledger's clock. */
+export interface VerifiedEntry {
+  readonly partnerId: string;
+  readonly sentAt: number;
+  /** Absent where nothing, or nothing certain, was answered. */
+  readonly at?: number;
+  readonly proofId?: string;
+  readonly verdict?: string;
+}
+
+/** Answers that clients had, and when the store was another one. */
+export interface Told {
+  readonly partners: readonly KnownPartner[];
+  readonly issued: readonly IssuedEntry[];
+  readonly erased: readonly ErasedEntry[];
+  /** When the erasure of a proof was first asked for. */
+  readonly erasing: ReadonlyMap<string, number>;
+  /** Erasures that were answered 404. */
+  readonly notFound: readonly { readonly proofId: string; readonly sentAt: number }[];
+  readonly verified: readonly VerifiedEntry[];
+  readonly backup: { readonly began: number; readonly ended: number };
+  /** All processes were stopped. */
+  readonly closedAt: number;
+  /** Processes were started on what was restored. */
+  readonly openedAt: number;
+}
+
+export type ObservedRestored = Pick<Observed, 'proofs' | 'partners' | 'verdicts' | 'rows'> & {
+  /** Ids of proofs that have files in the bucket. */
+  readonly files: ReadonlySet<string>;
+};
+
+/** @returns one line for each violation */
+export function judgeRestored(told: Told, observed: ObservedRestored): readonly string[] {
+  return [
+    ...judgeProofs(told, observed),
+    ...judgeErasures(told, observed),
+    ...judgeMoments(told),
+    ...judgeUsage(told, observed),
+  ];
+}
+
+/** Tells whether the store has a proof for certain; what came amid the backup and after it may be lost. */
+const isKept = ({ backup, openedAt }: Told, { at }: IssuedEntry): boolean =>
+  at < backup.began || at > openedAt;
+
+function isWhole(seen: ObservedProof, sha256: string): boolean {
+  return (
+    seen.state === 'issued' &&
+    seen.listed &&
+    seen.assetPresent &&
+    seen.statuses.every((status) => status === 200) &&
+    new Set(seen.documents).size === 1 &&
+    new Set(seen.records).size === 1 &&
+    seen.assets.every((asset) => asset === sha256)
+  );
+}
+
+const isNowhere = (seen: ObservedProof): boolean =>
+  seen.state !== 'issued' && !seen.listed && seen.statuses.every((status) => status === 404);
+
+function* judgeProofs(told: Told, { proofs, verdicts }: ObservedRestored): Generator<string> {
+  const gone = new Set(told.erased.map(({ proofId }) => proofId));
+  for (const entry of told.issued) {
+    const { proofId, sha256 } = entry;
+    if (gone.has(proofId)) continue;
+    const seen = proofs.get(proofId);
+    if (seen === undefined) {
+      yield `${proofId} was not looked at`;
+      continue;
+    }
+    const verdict = verdicts.get(proofId);
+    if (isWhole(seen, sha256)) {
+      if (verdict !== undefined && verdict !== 'valid')
+        yield `${proofId} is there and verifies as ${verdict}`;
+    } else if (isKept(told, entry) && !told.erasing.has(proofId))
+      yield `${proofId} is of the backup and lost: ${JSON.stringify(seen)}`;
+    else if (!isNowhere(seen)) yield `half of ${proofId} is there: ${JSON.stringify(seen)}`;
+    else if (verdict === 'valid') yield `${proofId} is not there and verifies as valid`;
+  }
+}
+
+function* judgeErasures(told: Told, { proofs, verdicts, rows, files }: ObservedRestored): Generator<string> {
+  const issued = new Map(told.issued.map((entry) => [entry.proofId, entry]));
+  const first = new Map<string, number>();
+  for (const { proofId, erasedAt } of told.erased) {
+    const before = first.get(proofId);
+    if (before !== undefined && before !== erasedAt)
+      yield `${proofId} was erased at ${before} and at ${erasedAt}`;
+    first.set(proofId, before ?? erasedAt);
+  }
+  for (const [proofId, erasedAt] of first) {
+    const seen = proofs.get(proofId);
+    if (seen === undefined) {
+      yield `${proofId} was not looked at`;
+      continue;
+    }
+    if (!isNowhere(seen) || files.has(proofId))
+      yield `${proofId} was erased and is there${files.has(proofId) ? ', with files' : ''}: ${JSON.stringify(seen)}`;
+    if (seen.state === 'erased') {
+      if (seen.erasedAt !== erasedAt) yield `${proofId} was erased at ${erasedAt} and says ${seen.erasedAt}`;
+      if (seen.confirmedAt === undefined) yield `the erasure of ${proofId} is not confirmed`;
+    } else if (isKept(told, issued.get(proofId)!))
+      yield `${proofId} was erased and its state is ${seen.state}`;
+    const verdict = verdicts.get(proofId);
+    if (verdict !== undefined && verdict !== 'unregistered')
+      yield `${proofId} was erased and verifies as ${verdict}`;
+  }
+  // Rows may lead to a proof that the backup lacks: it has them from after the table in which the proof is decided.
+  for (const { table, proofId } of rows)
+    if (first.has(proofId) && proofs.get(proofId)?.state === 'erased')
+      yield `${table} still names the erased ${proofId}`;
+  for (const { proofId, sentAt } of told.notFound) {
+    const entry = issued.get(proofId)!;
+    if (sentAt < told.closedAt || isKept(told, entry)) yield `the erasure of ${proofId} was answered 404`;
+  }
+}
+
+/** What was answered amid the work, while it was answered. */
+function* judgeMoments(told: Told): Generator<string> {
+  const { closedAt, openedAt, erasing, issued, verified } = told;
+  const acknowledged = [...issued, ...told.erased, ...verified];
+  const within = acknowledged.filter(({ at }) => at !== undefined && at > closedAt && at < openedAt);
+  if (within.length > 0) yield `${within.length} calls were taken before the restore had ended`;
+  const entries = new Map(issued.map((entry) => [entry.proofId, entry]));
+  const erasedAt = new Map<string, number>();
+  for (const { proofId, at } of told.erased) erasedAt.set(proofId, Math.min(at, erasedAt.get(proofId) ?? at));
+  for (const { proofId, sentAt, at, verdict } of verified) {
+    if (proofId === undefined || at === undefined) continue;
+    if ((erasedAt.get(proofId) ?? Infinity) < sentAt) {
+      if (verdict !== 'unregistered') yield `${proofId} verified as ${verdict} after its erasure`;
+    } else if ((erasing.get(proofId) ?? Infinity) > at) {
+      if (verdict !== 'valid' && (sentAt < closedAt || isKept(told, entries.get(proofId)!)))
+        yield `${proofId} verified as ${verdict}`;
+    }
+  }
+}
+
+/** Days show what was acknowledged; the quota has what the store has. A call that was not answered may count. */
+function* judgeUsage(
+  { partners, verified, backup, closedAt, openedAt }: Told,
+  { partners: seen }: ObservedRestored,
+): Generator<string> {
+  for (const { partnerId } of partners) {
+    const own = verified.filter((entry) => entry.partnerId === partnerId);
+    const answered = own.filter(({ at }) => at !== undefined);
+    const least = answered.filter(({ at, sentAt }) => at! < backup.began || sentAt > openedAt).length;
+    const most = own.filter(({ sentAt }) => sentAt < backup.ended || sentAt > closedAt).length;
+    const observed = seen.get(partnerId);
+    if (observed === undefined) {
+      yield `the usage of ${partnerId} was not looked at`;
+      continue;
+    }
+    const { used, daily, folded, auditOk } = observed;
+    if (daily.some((units) => units < answered.length || units > own.length))
+      yield `${partnerId} has ${answered.length} to ${own.length} billable calls and by the day ${daily.join(', ')}`;
+    if (daily.some((units) => units !== folded))
+      yield `${partnerId} has by the day ${daily.join(', ')}, and the consumers counted ${folded}`;
+    if (new Set(used).size > 1 || used.some((units) => units < least || units > most))
+      yield `${partnerId} has ${least} to ${most} billable calls in the store and used ${used.join(', ')}`;
+    if (auditOk.some((ok) => !ok)) yield `the audit log of ${partnerId} is not sound`;
+  }
+}

@@ -1,0 +1,155 @@
+/** Erasures of which the journal, the keys or the files are away for a while. */
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { openAssetDirectory } from '../../src/adapters/assets/directory.js';
+import { openEmbeddedStore } from '../../src/adapters/embedded/store.js';
+import { encryptedAssets } from '../../src/adapters/encryption/encrypted-assets.js';
+import { openKeyDirectory } from '../../src/adapters/encryption/key-directory.js';
+import { finishErasure } from '../../src/consumers/erasure.js';
+import { DomainError } from '../../src/domain/errors.js';
+import type { Caller } from '../../src/operations/caller.js';
+import { eraseProof } from '../../src/operations/proofs/erase-proof.js';
+import type { ErasureJournal } from '../../src/ports/journals.js';
+import { AUDIT_KEY, fileHeads } from '../adapters/embedded-process.js';
+import { authenticator } from '../fixtures/authentication.js';
+import { audit, issuedProof, NOW, partner } from '../store-contract/samples.js';
+import { stillClock } from './doubles.js';
+
+const PLACES = ['journal', 'keys', 'files'] as const;
+type Place = (typeof PLACES)[number];
+type Entry = Parameters<ErasureJournal['record']>[0];
+
+const caller = { partnerId: 'ptr_1', keyId: 'key_1' } as Caller;
+const unavailable = { code: 'unavailable', reason: 'store_unavailable' };
+
+async function setUp(t: Test, outboxLimit?: number) {
+  const directory = join(t.testdir(), 'store');
+  const stores = await openEmbeddedStore({
+    directory,
+    audit: { key: AUDIT_KEY, heads: fileHeads(directory) },
+    authenticator,
+    ...(outboxLimit !== undefined && { outboxLimit }),
+  });
+  t.teardown(() => stores.close());
+  await stores.createPartner(partner('ptr_1'), audit('ptr_1', 'partner_created', 'ptr_1'));
+  let isAway: Place | undefined;
+  const steps: Place[] = [];
+  const reach = (place: Place): void => {
+    if (isAway === place) throw new DomainError('unavailable', 'away', { reason: 'store_unavailable' });
+    steps.push(place);
+  };
+  const keys = await openKeyDirectory({ directory: `${directory}-keys` });
+  const files = await openAssetDirectory({ directory: `${directory}-assets` });
+  const assets = encryptedAssets(
+    {
+      ...files,
+      stage: (...args) => files.stage(...args),
+      read: (...args) => files.read(...args),
+      size: (...args) => files.size(...args),
+      async delete(proofId) {
+        reach('files');
+        return files.delete(proofId);
+      },
+    },
+    {
+      ...keys,
+      async destroy(proofId) {
+        reach('keys');
+        return keys.destroy(proofId);
+      },
+    },
+  );
+  const entries: Entry[] = [];
+  const journal: ErasureJournal = {
+    async record(entry) {
+      reach('journal');
+      entries.push(entry);
+    },
+    read: async function* () {},
+    close: async () => undefined,
+  };
+  const clock = stillClock(NOW * 1000);
+  const deps = { stores, assets, journal, clock };
+  return {
+    stores,
+    assets,
+    keys,
+    clock,
+    steps,
+    entries,
+    away: (place?: Place) => void (isAway = place),
+    async issue(proofId: string) {
+      await stores.reserveProof(proofId, 'ptr_1', NOW);
+      const stage = await assets.stage(proofId);
+      await stage.append(Buffer.from('audio'));
+      await stage.publish();
+      await stores.issueProof(issuedProof(proofId, 'ptr_1'), audit('ptr_1', 'proof_issued', proofId));
+    },
+    erase: (proofId: string) => eraseProof(deps, caller, { proofId }),
+    consume: (proofId: string) => finishErasure(deps, { proofId, partnerId: 'ptr_1', erasedAt: NOW }),
+    /** All that an erasure takes away. */
+    left: async (proofId: string) => ({
+      key: (await keys.read(proofId)) !== undefined,
+      file: (await files.size(proofId)) !== undefined,
+    }),
+    events: async () =>
+      (await stores.waitingEvents(100, () => false)).filter(({ event }) => event.topic === 'erasure').length,
+  };
+}
+
+for (const place of PLACES) {
+  t.test(`${place} away: the tombstone holds, and a repeat completes`, async (t) => {
+    const house = await setUp(t);
+    const proofId = 'prf_1';
+    await house.issue(proofId);
+    house.away(place);
+    await t.rejects(house.erase(proofId), unavailable);
+    t.match(await house.stores.getProof(proofId), { state: 'erased', erasedAt: NOW });
+    t.equal(await house.events(), 1);
+    house.clock.advanceMs(5000);
+    await t.rejects(house.erase(proofId), unavailable, 'nor is a repeat called done');
+    await t.rejects(house.consume(proofId), unavailable, 'nor does the consumer confirm it');
+    t.notOk('confirmedAt' in (await house.stores.getProof(proofId))!);
+
+    house.away();
+    house.steps.length = 0;
+    t.strictSame(await house.erase(proofId), { proofId, outcome: 'already_erased', erasedAt: NOW });
+    t.strictSame(house.steps, PLACES, 'all of it, the journal first');
+    t.strictSame(house.entries.at(-1), { proofId, partnerId: 'ptr_1', erasedAt: NOW });
+    t.strictSame(await house.left(proofId), { key: false, file: false });
+    t.equal(await house.events(), 1);
+  });
+
+  t.test(`${place} away: the consumer completes what nobody repeats`, async (t) => {
+    const house = await setUp(t);
+    const proofId = 'prf_1';
+    await house.issue(proofId);
+    house.away(place);
+    await t.rejects(house.erase(proofId), unavailable);
+    house.away();
+    house.steps.length = 0;
+    await house.consume(proofId);
+    t.strictSame(house.steps, PLACES, 'all of it, the journal first');
+    t.strictSame(house.entries.at(-1), { proofId, partnerId: 'ptr_1', erasedAt: NOW });
+    t.strictSame(await house.left(proofId), { key: false, file: false });
+    t.match(await house.stores.getProof(proofId), { confirmedAt: NOW });
+
+    const before = house.entries.length;
+    t.equal((await house.erase(proofId)).outcome, 'already_erased');
+    await house.consume(proofId);
+    t.equal(house.entries.length, before, 'the journal grows by no repeat of what is confirmed');
+  });
+}
+
+t.test('an erasure that the store refuses is in no journal, and takes nothing away', async (t) => {
+  const house = await setUp(t, 1);
+  for (const proofId of ['prf_1', 'prf_2']) await house.issue(proofId);
+  t.equal((await house.erase('prf_1')).outcome, 'erased');
+  await t.rejects(house.erase('prf_2'), { code: 'unavailable', reason: 'outbox_full' });
+  t.match(await house.stores.getProof('prf_2'), { state: 'issued' });
+  t.strictSame(await house.left('prf_2'), { key: true, file: true });
+  t.strictSame(
+    house.entries.map(({ proofId }) => proofId),
+    ['prf_1'],
+  );
+});

@@ -1,0 +1,215 @@
+/** Erased content cannot be opened any more: the files of Cassandra, Kafka and the bucket are searched. */
+import { execFile } from 'node:child_process';
+import { createHash, randomInt, randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { test } from 'tap';
+import { openBucketKeys } from '../../src/adapters/assets/bucket-keys.js';
+import { openCassandraStore } from '../../src/adapters/cassandra/store.js';
+import { encryptedStores } from '../../src/adapters/encryption/encrypted-stores.js';
+import { seededDeviceKey, simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
+import { authenticatorOf, openSecrets } from '../../src/compose/identity.js';
+import { readConfig } from '../../src/config/config.js';
+import { defined } from '../../src/domain/defined.js';
+import { decodeEvidence } from '../../src/evidence/evidence-body.js';
+import type { ContentKeys } from '../../src/ports/content-keys.js';
+import { ADDRESSES, connection, dropKeyspace, withClient } from '../adapters/cassandra-under-test.js';
+import { MemorySink } from '../capture/write-trace.js';
+import { takemark } from '../cluster/members.js';
+import { Canaries, filesBelow } from '../fixtures/canaries.js';
+import { collect, inPieces, TestService } from '../fixtures/service.js';
+import { wav } from '../fixtures/wav.js';
+
+const { TAKEMARK_KAFKA, TAKEMARK_S3_ENDPOINT: endpoint, TAKEMARK_S3_REGION: region } = process.env;
+const { TAKEMARK_S3_BUCKET: bucket = '' } = process.env;
+const { TAKEMARK_S3_ACCESS_KEY: accessKey = '', TAKEMARK_S3_SECRET_KEY: secretKey = '' } = process.env;
+/** Directory in which `npm run services:up` has the files of its servers. */
+const SERVERS = process.env['TAKEMARK_SERVICES_DIR'] ?? join(tmpdir(), 'takemark-services');
+const given =
+  (ADDRESSES ?? '') !== '' &&
+  (TAKEMARK_KAFKA ?? '') !== '' &&
+  bucket !== '' &&
+  existsSync(join(SERVERS, 'cassandra-1', 'data'))
+    ? {}
+    : { skip: 'needs the servers of npm run services:up, and their files' };
+const LAUNCHER = new URL('../../../deploy/services/services.mjs', import.meta.url).pathname;
+const BACKUP = 'backup';
+
+/** A command of Cassandra's own tool. */
+async function nodetool(...args: readonly string[]): Promise<void> {
+  await promisify(execFile)(process.execPath, [LAUNCHER, 'nodetool', '--', 'cassandra-1', ...args], {
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], TAKEMARK_SERVICES_DIR: SERVERS },
+  });
+}
+
+test('what lies in the files of the servers is encrypted, and without its key noise', given, async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'takemark-shredding-'));
+  t.teardown(() => rm(directory, { recursive: true, force: true }));
+  const keyspace = `${connection.keyspace}_shred`;
+  const prefix = `shredding-${randomUUID()}/`;
+  const settings: Record<string, string> = {
+    ...Object.fromEntries(
+      Object.entries(process.env).filter(
+        (entry): entry is [string, string] =>
+          /^TAKEMARK_(CASSANDRA|KAFKA|S3|ACCEPT_SERVERS)/.test(entry[0]) && entry[1] !== undefined,
+      ),
+    ),
+    TAKEMARK_ENVIRONMENT: 'beta',
+    TAKEMARK_STORE: 'cassandra',
+    TAKEMARK_CASSANDRA_KEYSPACE: keyspace,
+    TAKEMARK_CASSANDRA_REPLICATION: '1',
+    TAKEMARK_ASSETS: 's3',
+    TAKEMARK_S3_PREFIX: prefix,
+    TAKEMARK_BUS: 'kafka',
+    TAKEMARK_KAFKA_PREFIX: `shredding-${randomUUID().slice(0, 8)}`,
+    TAKEMARK_KAFKA_REPLICATION: '1',
+    TAKEMARK_KAFKA_PARTITIONS: '1',
+    TAKEMARK_CONSUMERS: 'on',
+    TAKEMARK_SECRETS_FILE: join(directory, 'bundle.json'),
+    TAKEMARK_OPERATOR_TOKEN: 'operator-token-of-the-service-under-test',
+    TAKEMARK_PUBLIC_URL: 'http://127.0.0.1:1',
+  };
+  await takemark(settings, 'operator', 'secrets', 'init', '--out', settings['TAKEMARK_SECRETS_FILE'] ?? '');
+  await takemark(settings, 'operator', 'migrate');
+  t.teardown(() => dropKeyspace(keyspace));
+  // Tables lie on the disk as they are.
+  await withClient(async (client) => {
+    for (const table of ['record', 'proof_by_partner', 'proof_by_bound', 'issuing_replay', 'pointer'])
+      await client.execute(`ALTER TABLE ${table} WITH compression = {'enabled': false}`);
+  }, keyspace);
+  let service = await TestService.start(settings);
+  t.teardown(() => service.stop());
+
+  const canaries = new Canaries();
+  const { partnerId, caller } = await service.partner();
+  const { operator, partner } = service.service.operations;
+  const device = seededDeviceKey(1);
+  await operator.enrolDevice({ deviceId: device.deviceId });
+  const audio = wav(150_000);
+  canaries.pieces('audio', audio.subarray(60_000, 61_000));
+  const sink = new MemorySink();
+  await simulateTrace({
+    minutes: 20,
+    seed: randomInt(2 ** 31),
+    exportSha256: createHash('sha256').update(audio).digest('hex'),
+    to: sink,
+    key: device,
+  });
+  const trace = sink.bytes();
+  canaries.pieces('trace', trace.subarray(1000, 1600));
+  const issued = await operator.issueProof({
+    partnerId,
+    songTitle: canaries.text('title'),
+    fileName: `${canaries.text('file-name')}.wav`,
+    carrier: 'embedded',
+    audio: inPieces(audio),
+    idempotencyKey: randomUUID(),
+    evidence: { trace: inPieces(trace) },
+  });
+  const { proofId } = issued;
+  await operator.recordDeclaration(proofId, {
+    surveyVersion: '2026-01',
+    submissionId: 'sub_1',
+    subject: canaries.text('subject'),
+    submittedAt: 1_767_229_200,
+    answers: { declaredOrigin: 'from_scratch', aiRoles: ['none'] },
+  });
+  const file = await collect(await (await operator.readAsset(proofId, 'audio')).read());
+  t.equal((await service.verify(caller, file)).verdict, 'valid');
+  t.ok(canaries.find(file).length > 0, 'the search finds the audio in a file that is not encrypted');
+
+  const keys = openBucketKeys({
+    ...defined({ endpoint }),
+    region: region ?? 'us-east-1',
+    bucket,
+    prefix,
+    credentials: { accessKey, secretKey },
+  });
+  t.teardown(() => keys.close());
+  const config = readConfig({ ...settings, TAKEMARK_DATA_DIR: directory });
+  const { secrets } = await openSecrets(config);
+  const rows = await openCassandraStore({
+    ...config.cassandra!,
+    audit: { key: secrets.current('audit').key },
+    authenticator: authenticatorOf(secrets, 'row', config),
+    outboxLimit: config.outboxLimit,
+  });
+  t.teardown(() => rows.close());
+  const key = canaries.plant('key', (await keys.read(proofId))!);
+  /** The rows of the keyspace as whoever kept the key opens them. */
+  const kept = encryptedStores(rows, { read: async () => key } as unknown as ContentKeys);
+  const facts = Buffer.from((await kept.readEvidence(proofId, 'facts'))!);
+  // Bytes of this session alone, with the name before them: the digest by itself is in the posted file's facts too.
+  const digest = createHash('sha256').update(trace).digest('hex');
+  canaries.plant('report', `"traceSha256":"${digest}"`);
+  const at = facts.indexOf(digest);
+  t.ok(at > 0, 'the facts name their trace');
+  canaries.plant('facts', facts.subarray(at - 'traceSha256'.length - 2, at + digest.length));
+
+  /** Names of content in all files, and what else the search for it passes. */
+  const search = async () => {
+    const found: string[] = [];
+    let seesRecord = false;
+    let seesEvidence = false;
+    let seesSegments = false;
+    const places = ['cassandra-1/data', 'cassandra-1/commitlog', 'kafka-1/data', 's3-1/data'];
+    for (const place of [...places.map((name) => join(SERVERS, name)), service.directory])
+      for (const [path, bytes] of await filesBelow(place)) {
+        found.push(...canaries.find(bytes).map((name) => `${name.replace(/ #.*/, '')} in ${path}`));
+        const isTable = path.includes(`${keyspace}/record-`) && path.endsWith('Data.db');
+        const hasId = bytes.includes(proofId);
+        seesRecord ||= isTable && hasId;
+        seesEvidence ||= isTable && hasId && bytes.includes('evidence/facts');
+        seesSegments ||= hasId && place.endsWith('commitlog');
+      }
+    return { found, seesRecord, seesEvidence, seesSegments };
+  };
+  const seesAll = { seesRecord: true, seesEvidence: true, seesSegments: true };
+  await nodetool('snapshot', '-t', BACKUP, keyspace);
+  t.teardown(() => nodetool('clearsnapshot', '-t', BACKUP, '--', keyspace));
+  t.strictSame(
+    await search(),
+    { found: [`key in ${bucket}/${prefix}keys/${proofId}`], ...seesAll },
+    'while the proof stands its key is found, where it belongs and nowhere else',
+  );
+
+  t.equal((await partner.eraseProof(caller, { proofId })).outcome, 'erased');
+  t.equal(await keys.read(proofId), undefined, 'its key is gone at once');
+  await nodetool('flush', keyspace);
+  t.strictSame(await search(), { found: [], ...seesAll }, 'no file has content or key, nor has the backup');
+
+  // The files of the backup take the place of the table.
+  await service.stop();
+  await withClient((client) => client.execute('TRUNCATE record'), keyspace);
+  const tables = join(SERVERS, 'cassandra-1', 'data', keyspace);
+  const table = (await readdir(tables)).find((name) => name.startsWith('record-'))!;
+  await nodetool('import', '-p', '--', keyspace, 'record', join(tables, table, 'snapshots', BACKUP));
+  service = await TestService.start(settings);
+  const { partner: restored } = service.service.operations;
+  await t.rejects(
+    restored.readProof(caller, { proofId }),
+    { code: 'internal', reason: 'record_damaged' },
+    'the backup cannot be opened',
+  );
+  await t.rejects(
+    service.verify(caller, file),
+    { code: 'internal', reason: 'record_damaged' },
+    'nor is it verified',
+  );
+  t.match(
+    await kept.getProof(proofId),
+    { state: 'issued', song: { title: /^Cnry-title-/ } },
+    'but by whoever kept the key from before',
+  );
+  t.strictSame(
+    decodeEvidence('facts', (await kept.readEvidence(proofId, 'facts'))!),
+    decodeEvidence('facts', facts),
+    'its evidence as well',
+  );
+  t.equal((await restored.eraseProof(caller, { proofId })).outcome, 'erased');
+  await nodetool('flush', keyspace);
+  t.strictSame((await search()).found, []);
+});
