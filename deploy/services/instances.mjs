@@ -140,7 +140,10 @@ function template(path, values = {}) {
 function cassandraNode({ scratch, number }) {
   const name = `cassandra-${number}`;
   const address = `${NETWORK}.${number}`;
-  const node = { address, seeds: [HOST], port: 9042 };
+  const others = [1, 2, 3].filter((other) => other !== number).map((other) => `${NETWORK}.${other}`);
+  // A node that is its own seed copies nothing: the first one alone is, which makes the ring. A node in
+  // the place of another at its address hears of the ring from those alone that have the address among their seeds.
+  const node = { address, seeds: number === 1 ? [HOST] : others, port: 9042 };
   const shared = {
     scratch,
     name,
@@ -159,13 +162,9 @@ function cassandraNode({ scratch, number }) {
       // Nodes join a ring one at a time; later each needs no more than the seed.
       after: number === 1 ? undefined : { first: `cassandra-${number - 1}`, again: 'cassandra-1' },
     }),
-    // A node that is its own seed copies nothing.
     replacement: cassandra({
       ...shared,
-      node: {
-        ...node,
-        seeds: [1, 2, 3].filter((other) => other !== number).map((other) => `${NETWORK}.${other}`),
-      },
+      node: { ...node, seeds: others },
       after: undefined,
       replaces: address,
     }),
