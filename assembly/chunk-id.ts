@@ -10,6 +10,8 @@ export const enum Id {
   AIFC = 0x43464941,
   CAFF = 0x66666163,
   FTYP = 0x70797466,
+  FLAC = 0x43614c66,
+  OGGS = 0x5367674f,
   FMT = 0x20746d66,
   DATA = 0x61746164,
   DS64 = 0x34367364,

@@ -13,6 +13,8 @@ export const enum Container {
   Caf,
   Mp3,
   Mp4,
+  Flac,
+  Ogg,
 }
 
 /** Names the container by the file's first twelve bytes. */
@@ -29,6 +31,8 @@ export function sniff(header: usize): Container {
     return form == <u32>Id.AIFF ? Container.Aiff : form == <u32>Id.AIFC ? Container.Aifc : Container.Unknown;
   if (first == <u32>Id.CAFF) return Container.Caf;
   if (load<u32>(header, 4) == <u32>Id.FTYP) return Container.Mp4;
+  if (first == <u32>Id.FLAC) return Container.Flac;
+  if (first == <u32>Id.OGGS) return Container.Ogg;
   if ((first & 0xff_ffff) == 0x33_4449) return Container.Mp3; // "ID3"
   // A frame's sync word: eleven bits set, then a version other than the reserved 01, then layer III.
   const frame = bswap<u32>(first);

@@ -20,7 +20,19 @@ export type ReviewOutcome = 'accepted' | 'held' | 'rejected';
 
 export interface AudioSummary {
   readonly container: Growing<
-    'unknown' | 'riff' | 'rf64' | 'bw64' | 'rifx' | 'w64' | 'aiff' | 'aifc' | 'caf' | 'mp3' | 'mp4'
+    | 'unknown'
+    | 'riff'
+    | 'rf64'
+    | 'bw64'
+    | 'rifx'
+    | 'w64'
+    | 'aiff'
+    | 'aifc'
+    | 'caf'
+    | 'mp3'
+    | 'mp4'
+    | 'flac'
+    | 'ogg'
   >;
   readonly sampleRate?: number;
   readonly channels?: number;
@@ -423,6 +435,8 @@ export interface KeyEntry {
   readonly name: string;
   /** `expiring`: rotated, in its 72 hours. */
   readonly status: Growing<'active' | 'expiring' | 'expired' | 'revoked'>;
+  /** What the key opens; an operation says in `x-scope` which one it needs. */
+  readonly scopes: readonly Growing<'verify' | 'proofs' | 'erase' | 'reviews' | 'keys' | 'usage'>[];
   readonly plan: string;
   readonly createdAt: Timestamp;
   readonly expiresAt?: Timestamp;

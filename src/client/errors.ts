@@ -16,6 +16,7 @@ export type ClientErrorCode =
 export interface TakemarkErrorOptions {
   readonly status?: number | undefined;
   readonly reason?: string | undefined;
+  readonly reviewId?: string | undefined;
   readonly requestId?: string | undefined;
   readonly retryAfterSeconds?: number | undefined;
   readonly cause?: unknown;
@@ -32,6 +33,8 @@ export class TakemarkError extends Error {
   readonly status: number | undefined;
   /** The precise slug beside `code`, where the service sends one. */
   readonly reason: string | undefined;
+  /** With the reason `review_exists`: the unresolved review that is there. */
+  readonly reviewId: string | undefined;
   /** To be quoted in problem reports. */
   readonly requestId: string | undefined;
   /** Seconds the service asked to wait. */
@@ -43,6 +46,7 @@ export class TakemarkError extends Error {
     this.code = code;
     this.status = options.status;
     this.reason = options.reason;
+    this.reviewId = options.reviewId;
     this.requestId = options.requestId;
     this.retryAfterSeconds = options.retryAfterSeconds;
   }
@@ -54,10 +58,11 @@ export function errorFromResponse(
   headers: { readonly [name: string]: string | string[] | undefined },
   body: Buffer,
 ): TakemarkError {
-  const { error, code, reason } = parseErrorBody(body);
+  const { error, code, reason, reviewId } = parseErrorBody(body);
   return new TakemarkError(code ?? codeOfStatusClass(status), error ?? `the service answered ${status}`, {
     status,
     reason,
+    reviewId,
     requestId: singleHeader(headers['x-request-id']),
     retryAfterSeconds: parseRetryAfter(singleHeader(headers['retry-after'])),
   });
@@ -75,7 +80,9 @@ export function parseRetryAfter(value: string | undefined, now = Date.now()): nu
   return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - now) / 1000));
 }
 
-function parseErrorBody(body: Buffer): { error?: string; code?: string; reason?: string } {
+type ErrorMembers = { error?: string; code?: string; reason?: string; reviewId?: string };
+
+function parseErrorBody(body: Buffer): ErrorMembers {
   let parsed: unknown;
   try {
     parsed = JSON.parse(body.toString('utf8'));
@@ -84,8 +91,8 @@ function parseErrorBody(body: Buffer): { error?: string; code?: string; reason?:
     return {};
   }
   if (typeof parsed !== 'object' || parsed === null) return {};
-  const members: { error?: string; code?: string; reason?: string } = {};
-  for (const name of ['error', 'code', 'reason'] as const) {
+  const members: ErrorMembers = {};
+  for (const name of ['error', 'code', 'reason', 'reviewId'] as const) {
     const value = (parsed as Record<string, unknown>)[name];
     if (typeof value === 'string' && value !== '') members[name] = value.slice(0, 1000);
   }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ERROR_CODES, ERROR_REASONS, type ErrorCode, type ErrorReason } from '../domain/errors.js';
-import { knownWords } from './primitives.js';
+import { identifierSchema, knownWords } from './primitives.js';
 
 /** Statuses of an error response; each has one code (rule 5.2). */
 export type ErrorStatus =
@@ -63,9 +63,12 @@ export const STATUS_OF_CODE = Object.fromEntries(
 /** The body of every error response (rule 5.1). */
 export const errorSchema = z
   .object({
-    error: z.string().min(1),
-    code: knownWords(ERROR_CODES),
-    reason: knownWords(ERROR_REASONS).exactOptional(),
+    error: z.string().min(1).meta({ description: 'A sentence for people; its wording may change.' }),
+    code: knownWords(ERROR_CODES).meta({ description: 'Class of the error, one for each status.' }),
+    reason: knownWords(ERROR_REASONS).meta({ description: 'What happened, precisely.' }).exactOptional(),
+    reviewId: identifierSchema
+      .meta({ description: 'With `review_exists`: the unresolved review that is there.' })
+      .exactOptional(),
   })
   .meta({
     id: 'Error',
@@ -114,7 +117,7 @@ export function keyErrors(...own: readonly RouteErrors[]): RouteErrors {
     ANY,
     STORED,
     CHECKED,
-    { 403: ['signature_missing', 'signature_invalid'], 429: ['rate_exceeded'] },
+    { 403: ['scope_missing', 'signature_missing', 'signature_invalid'], 429: ['rate_exceeded'] },
     ...own,
   );
 }

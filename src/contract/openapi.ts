@@ -161,7 +161,7 @@ function operation(
           Object.fromEntries(
             mediaTypes.map((mediaType) => [
               mediaType,
-              schema === undefined ? {} : jsonContent(schema, schemas),
+              schema === undefined ? { schema: bytesOf(mediaType) } : jsonContent(schema, schemas),
             ]),
           ),
       }),
@@ -276,6 +276,11 @@ function requestBody(
     case undefined:
       return undefined;
   }
+}
+
+/** A body that is no JSON. \`format\` is what generators of clients go by: without it they drop the body. */
+function bytesOf(mediaType: string): JsonSchema {
+  return mediaType.startsWith('text/') ? { type: 'string' } : { type: 'string', format: 'binary' };
 }
 
 function jsonContent(schema: z.ZodType, schemas: Map<string, JsonSchema>): MediaType {

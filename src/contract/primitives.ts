@@ -4,7 +4,10 @@ import { IDENTIFIER_PATTERN } from '../domain/identifiers.js';
 /** An identifier (rule 2.5). */
 export const identifierSchema = z
   .string()
-  .regex(IDENTIFIER_PATTERN)
+  .regex(
+    IDENTIFIER_PATTERN,
+    'must be an identifier: 1 to 128 letters, digits, dots, underscores, colons and hyphens, the first a letter or digit',
+  )
   .meta({
     id: 'Identifier',
     description: 'Opaque. Malformed ones are 400; every other one that is not there is 404.',
@@ -45,7 +48,7 @@ export const timestampSchema = z
 /** Lower-case hex of SHA-256. */
 export const sha256Schema = z
   .string()
-  .regex(/^[0-9a-f]{64}$/)
+  .regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in lower-case hex')
   .meta({
     id: 'Sha256',
     description: 'Lower-case hex.',
@@ -58,7 +61,7 @@ export function nameSchema(maxLength: number) {
     .string()
     .min(1)
     .max(maxLength)
-    .regex(/^[^\p{Cc}\p{Cs}]+$/u);
+    .regex(/^[^\p{Cc}\p{Cs}]+$/u, 'must be without control characters and halves of surrogate pairs');
 }
 
 /** A whole number in a query: plain decimal, so that one number has one spelling (rule 2.15). */

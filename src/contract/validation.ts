@@ -40,23 +40,68 @@ export type RouteOutput<R extends Route> = {
 export type RequestSchema = z.ZodObject;
 
 /**
- * Holds a value to its schema.
- * @returns the value as the schema gives it, or the problem: the member and the rule, never the text that was
- * sent
+ * Holds a value to its schema. An optional member that is null is as absent (rule 2.18).
+ * @returns the value as the schema gives it, or the problem (rule 5.12): the member and what was expected, never the
+ * text that was sent
  */
 export function validate(
   schema: RequestSchema,
   value: unknown,
 ): { readonly value: unknown } | { readonly problem: string } {
-  const result = schema.safeParse(value);
+  const result = schema.safeParse(withoutNulls(schema, value), { error: inWords });
   if (result.success) return { value: result.data };
-  const issue = result.error.issues[0]!;
-  const path = issue.path.length === 0 ? '' : `${issue.path.join('.')}: `;
-  // The name of an unknown member is the caller's text, so it is not repeated.
-  return {
-    problem:
-      issue.code === 'unrecognized_keys'
-        ? `${path}There is a member that this request does not have.`
-        : `${path}${issue.message}.`,
-  };
+  const { path, message } = result.error.issues[0]!;
+  return { problem: `${path.length === 0 ? 'The request' : path.join('.')} ${message}.` };
+}
+
+function withoutNulls({ shape }: RequestSchema, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const members = Object.entries(value);
+  if (!members.some(([, member]) => member === null)) return value;
+  return Object.fromEntries(
+    members.filter(
+      ([name, member]) =>
+        member !== null || !Object.hasOwn(shape, name) || shape[name]!._zod.optin !== 'optional',
+    ),
+  );
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  string: 'a text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+  record: 'an object',
+};
+const COUNTED: Readonly<Record<string, readonly [one: string, more: string]>> = {
+  string: ['character', 'characters'],
+  array: ['entry', 'entries'],
+};
+
+/** What a schema expected, to be read behind a member's name. A schema's own words take its place. */
+function inWords(issue: z.core.$ZodRawIssue): string {
+  if (issue.input === undefined) return 'is missing';
+  switch (issue.code) {
+    case 'invalid_type':
+      return `must be ${KINDS[issue.expected] ?? issue.expected}`;
+    case 'invalid_value':
+      return `must be ${issue.values.length > 1 ? 'one of ' : ''}${issue.values.join(', ')}`;
+    case 'too_small':
+      return bound(issue.origin, 'at least', issue.minimum);
+    case 'too_big':
+      return bound(issue.origin, 'at most', issue.maximum);
+    // The name of an unknown member is the caller's text, so it is not repeated.
+    case 'unrecognized_keys':
+      return 'has a member that does not belong there';
+    default:
+      return 'is not of the form that is described';
+  }
+}
+
+function bound(origin: string, how: string, limit: number | bigint): string {
+  const counted = COUNTED[origin];
+  if (counted === undefined) return `must be ${how} ${limit}`;
+  return `must have ${how} ${limit} ${counted[Number(limit) === 1 ? 0 : 1]}`;
 }

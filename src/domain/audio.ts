@@ -16,6 +16,8 @@ export const CONTAINERS = [
   'caf',
   'mp3',
   'mp4',
+  'flac',
+  'ogg',
 ] as const;
 export type Container = (typeof CONTAINERS)[number];
 

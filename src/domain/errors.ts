@@ -73,6 +73,7 @@ export const ERROR_REASONS = [
   'rotation_in_progress',
   'key_expiring',
   'last_active_key',
+  'scope_missing',
   'signature_missing',
   'signature_invalid',
   'evidence_kind_already_open',
@@ -119,8 +120,33 @@ export const ERROR_REASONS = [
 ] as const;
 export type ErrorReason = (typeof ERROR_REASONS)[number];
 
+/** Pauses from which a caller is told the date: nobody counts that many seconds. */
+const DATED_SECONDS = 3600;
+
+/**
+ * Error of a limit, whose message has the date in UTC where the pause is longer than an hour (rule 5.11).
+ * @param now and `retryAfterSeconds`, in seconds
+ */
+export function limited(
+  message: string,
+  {
+    reason,
+    now,
+    retryAfterSeconds,
+  }: { readonly reason: ErrorReason; readonly now: number; readonly retryAfterSeconds: number },
+): DomainError {
+  const date = new Date(Math.ceil(now + retryAfterSeconds) * 1000).toISOString().slice(0, 19);
+  return new DomainError(
+    'rate_limited',
+    retryAfterSeconds > DATED_SECONDS ? `${message} Try again after ${date}Z.` : message,
+    { reason, retryAfterSeconds },
+  );
+}
+
 export interface DomainErrorOptions {
   readonly reason?: ErrorReason;
+  /** Review that stands in the way of the call; sent as `reviewId`. */
+  readonly reviewId?: string;
   /** Pause in seconds after which the call may succeed; sent as `Retry-After`. */
   readonly retryAfterSeconds?: number;
   readonly cause?: unknown;
@@ -133,6 +159,7 @@ export interface DomainErrorOptions {
 export class DomainError extends Error {
   readonly code: ErrorCode;
   readonly reason: ErrorReason | undefined;
+  readonly reviewId: string | undefined;
   readonly retryAfterSeconds: number | undefined;
 
   constructor(code: ErrorCode, message: string, options: DomainErrorOptions = {}) {
@@ -140,6 +167,7 @@ export class DomainError extends Error {
     this.name = 'DomainError';
     this.code = code;
     this.reason = options.reason;
+    this.reviewId = options.reviewId;
     this.retryAfterSeconds = options.retryAfterSeconds;
   }
 }

@@ -21,5 +21,7 @@ export interface Caller {
  */
 export function requireScope(caller: Caller, scope: Scope): void {
   if (!caller.scopes.includes(scope))
-    throw new DomainError('forbidden', 'The key is missing or not valid for this action.');
+    throw new DomainError('forbidden', `The key does not have the scope ${scope}.`, {
+      reason: 'scope_missing',
+    });
 }

@@ -555,7 +555,9 @@ t.test('containers that are not walked are named', async (t) => {
     caf: Buffer.from('caff\0\x01\0\0desc'),
     mp3: Buffer.concat([Buffer.from('fffb9064', 'hex'), Buffer.alloc(20)]),
     mp4: Buffer.from('\0\0\0\x20ftypM4A '),
-    unknown: Buffer.from('OggS00000000'),
+    flac: Buffer.from('fLaC\0\0\0\x22\x10\0\x10\0'),
+    ogg: Buffer.from('OggS\0\x02\0\0\0\0\0\0'),
+    unknown: Buffer.from('oggs00000000'),
   };
   for (const [container, file] of Object.entries(named))
     t.match(under.measure(file), { container, findings: [], chunkCount: 0 }, container);

@@ -72,6 +72,7 @@ t.test('every route of the partner listener answers as the document says', async
         keyId: 'key_1',
         name: 'ingest',
         status: 'active',
+        scopes: ['verify'],
         plan: 'standard',
         createdAt: 1_767_225_600,
         lastUsedAt: 1_767_225_600,

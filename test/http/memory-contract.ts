@@ -385,6 +385,7 @@ const KEY_ENTRY: KeyEntry = {
   keyId: 'key_1',
   name: 'ingest',
   status: 'active',
+  scopes: ['verify'],
   plan: 'standard',
   createdAt: NOW,
   lastUsedAt: NOW,

@@ -333,7 +333,13 @@ t.test('checks come in their order, and every fault of a JSON request has its er
     ['wrong type', verify('{"uploadId":1}'), 'invalid_request', 'invalid_member'],
     ['malformed id', verify('{"uploadId":"upl 1"}'), 'invalid_request', 'invalid_member'],
     ['id with a line end', verify('{"uploadId":"upl_1\\n"}'), 'invalid_request', 'invalid_member'],
-    ['null sidecar', verify('{"uploadId":"upl_1","sidecar":null}'), 'invalid_request', 'invalid_member'],
+    ['null id', verify('{"uploadId":null}'), 'invalid_request', 'invalid_member'],
+    [
+      'null for an unknown member',
+      verify('{"uploadId":"upl_1","extra":null}'),
+      'invalid_request',
+      'invalid_member',
+    ],
     [
       'sidecar too long',
       verify(JSON.stringify({ uploadId: 'upl_1', sidecar: 'A'.repeat(1_398_108) })),
@@ -416,7 +422,7 @@ t.test('checks come in their order, and every fault of a JSON request has its er
     t,
     await ask(port, verify('{"uploadId":"upl_1"}')),
     'forbidden',
-    undefined,
+    'scope_missing',
     'a key without the scope',
   );
   operations.scopes = SCOPES;
@@ -433,6 +439,46 @@ t.test('checks come in their order, and every fault of a JSON request has its er
   matchError(t, refused, 'payload_too_large', 'body_too_large', 'readable while 8 MiB are still coming');
   t.equal(refused!.headers.get('connection'), 'close');
   t.ok(await large.ended(), 'and the connection ends');
+});
+
+t.test('an optional member that is null is as absent', async (t) => {
+  const { port, operations, listener } = await startPartner();
+  t.teardown(() => listener.close(100));
+  const post = (path: string, body: string) => ask(port, request('POST', path, JSON_AUTH, body));
+  operations.uploads.set('upl_1', { uploadId: 'upl_1', bytes: 1, sha256: '0'.repeat(64) });
+  t.equal((await post('/v1/verify', '{"uploadId":"upl_1","sidecar":null}'))!.status, 200);
+  t.strictSame(operations.verified, [{ uploadId: 'upl_1' }]);
+  t.equal((await post('/v1/uploads', '{"purpose":null,"contentLength":null}'))!.status, 201);
+});
+
+t.test('the error of a member names it and what was expected, and repeats nothing', async (t) => {
+  const { port, listener } = await startPartner();
+  t.teardown(() => listener.close(100));
+  const sentence = async (path: string, body: string) => {
+    const answer = await ask(port, request('POST', path, JSON_AUTH, body));
+    return jsonOf(answer)['error'];
+  };
+  const binding = (creatorId: string) =>
+    JSON.stringify({
+      proofId: 'prf_1',
+      bindings: { creatorId, accountId: 'a', submissionId: 's', trackId: 't' },
+    });
+  const identifier =
+    'must be an identifier: 1 to 128 letters, digits, dots, underscores, colons and hyphens, the first a letter or digit';
+  for (const [path, body, expected] of [
+    ['/v1/verify', '{}', 'uploadId is missing.'],
+    ['/v1/verify', '[]', 'The request must be an object.'],
+    ['/v1/verify', '{"uploadId":7}', 'uploadId must be a text.'],
+    ['/v1/verify', '{"uploadId":"secret stuff"}', `uploadId ${identifier}.`],
+    ['/v1/verify', '{"uploadId":"upl_1","secret":1}', 'The request has a member that does not belong there.'],
+    ['/v1/uploads', '{"purpose":"secret"}', 'purpose must be one of verify, identify.'],
+    ['/v1/uploads', '{"contentLength":0}', 'contentLength must be at least 1.'],
+    ['/v1/uploads', '{"contentLength":1.5}', 'contentLength must be a whole number.'],
+    ['/v1/uploads', '{"contentLength":68157441}', 'contentLength must be at most 68157440.'],
+    ['/v1/partner/reviews', binding('a@b'), `bindings.creatorId ${identifier}.`],
+    ['/v1/telemetry', '{"events":[]}', 'events must have at least 1 entry.'],
+  ] as const)
+    t.equal(await sentence(path, body), expected);
 });
 
 t.test('every route with a scope refuses a key without it, and calls nothing', async (t) => {
@@ -463,7 +509,7 @@ t.test('every route with a scope refuses a key without it, and calls nothing', a
       t.not(answer!.status, 403, `${id} is open to every key`);
       called.length = 0;
     } else {
-      matchError(t, answer, 'forbidden', undefined, `${id} without ${scope}`);
+      matchError(t, answer, 'forbidden', 'scope_missing', `${id} without ${scope}`);
       t.strictSame(called, [], `${id} did nothing`);
     }
   }

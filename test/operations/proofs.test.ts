@@ -271,9 +271,20 @@ t.test('identify names issued proofs by digest', async (t) => {
   );
   await t.rejects(house.partner.identify(stranger, { uploadId: noise }), { code: 'unprocessable' });
   t.equal((await house.partner.quota(stranger)).remaining, before, 'a refused call costs nothing');
+  for (const begins of ['fLaC\0\0\0\x22', 'OggS\0\x02\0\0', 'none of the known ones']) {
+    const file = Buffer.concat([Buffer.from(begins, 'latin1'), Buffer.alloc(500, 7)]);
+    const issued = await house.service.issue(partnerId, file, { carrier: 'sidecar' });
+    t.strictSame(await identify(file), [match(issued.proofId, 'exact_file')], 'issued as a pair');
+  }
+  t.strictSame(
+    await identify(Buffer.concat([Buffer.from('fLaC'), Buffer.alloc(500, 8)])),
+    [],
+    'audio of nobody',
+  );
+  const paid = (await house.partner.quota(stranger)).remaining;
   const uploadId = await house.upload(stranger, 'identify', audio);
   await Promise.all(Array.from({ length: 10 }, () => house.partner.identify(stranger, { uploadId })));
-  t.equal((await house.partner.quota(stranger)).remaining, before - 1, 'billed once for an upload');
+  t.equal((await house.partner.quota(stranger)).remaining, paid - 1, 'billed once for an upload');
   await t.rejects(house.partner.identify(caller, { uploadId }), notFound);
   await t.rejects(house.partner.verifyUpload(stranger, { uploadId }), {
     code: 'conflict',
@@ -301,7 +312,8 @@ t.test('a resolved review keeps its outcome, and its requests are closed once', 
   const review = opened.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))[0]!;
   t.equal(opened.filter(({ status }) => status === 'fulfilled').length, 1, 'one case, whoever asks at once');
   for (const result of opened)
-    if (result.status === 'rejected') t.match(result.reason, { code: 'conflict', reason: 'review_exists' });
+    if (result.status === 'rejected')
+      t.match(result.reason, { code: 'conflict', reason: 'review_exists', reviewId: review.reviewId });
   t.strictSame(
     review,
     {
@@ -422,7 +434,12 @@ t.test('a resolved review keeps its outcome, and its requests are closed once', 
   await t.rejects(house.partner.openEvidence(stranger, { reviewId, kind: 'source_evidence' }), {
     code: 'conflict',
     reason: 'review_resolved',
+    message: 'The review has been resolved; no more evidence can be requested.',
   });
+  await t.rejects(
+    house.partner.closeEvidence(stranger, { reviewId, requestId: 'req_none', status: 'accepted' }),
+    { code: 'not_found', message: 'There is no such review, or no such evidence request in it.' },
+  );
   const next = await create();
   t.not(next.reviewId, reviewId, 'a resolved case makes room');
 

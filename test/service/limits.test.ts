@@ -233,9 +233,19 @@ t.test('the quota is never exceeded, and refused calls are free', async (t) => {
 
   const wait = retryAfter(refused[0]!);
   t.equal(wait, monthEnd(clock.now() / 1000) - clock.now() / 1000);
-  // Facts live one hour: the next month's call needs an upload of its own, made in its first second.
+  t.match(
+    refused[0]!.json!['error'],
+    `Try again after ${new Date(monthEnd(clock.now() / 1000) * 1000).toISOString().slice(0, 19)}Z.`,
+  );
+  const slot = await call(base, 'POST', '/v1/uploads', { key: apiKey });
+  t.equal(slot.status, 429, 'no file is sent for nothing');
+  t.match(slot.json, { code: 'rate_limited', reason: 'quota_exceeded' });
+  t.equal(retryAfter(slot), wait);
+  // Facts live one hour: the next month's call needs an upload of its own, made in the last second.
   clock.advance(wait - 1);
+  plan.monthlyQuota += 1;
   const late = await upload(base, apiKey, wav(2000));
+  plan.monthlyQuota -= 1;
   const lateVerify = () => call(base, 'POST', '/v1/verify', { key: apiKey, body: { uploadId: late } });
   t.equal((await lateVerify()).status, 429, 'one second before the month ends');
   clock.advance(1);

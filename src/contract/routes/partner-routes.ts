@@ -114,7 +114,7 @@ export const PARTNER_ROUTES = {
     query: createUploadQuerySchema,
     body: { kind: 'json', schema: createUploadSchema, required: false, maxBytes: JSON_BYTES },
     responses: { 201: { description: 'The slot', mediaTypes: JSON_TYPE, schema: uploadSlotSchema } },
-    errors: keyErrors(JSON_BODY, { 400: ['purpose_mismatch'] }),
+    errors: keyErrors(JSON_BODY, { 400: ['purpose_mismatch'], 429: ['quota_exceeded'] }),
     rateClass: 'standard',
     noStore: true,
   },

@@ -39,10 +39,10 @@ const answers = {
     .array(z.enum(SURVEY.aiRoles))
     .min(1)
     .max(SURVEY.aiRoles.length)
-    .refine((words) => new Set(words).size === words.length, 'a role is named once')
+    .refine((words) => new Set(words).size === words.length, 'must name a role once')
     .refine(
       (words) => words.length === 1 || !EXCLUSIVE_ROLES.some((word) => words.includes(word)),
-      'none and undisclosed stand alone',
+      'must have none and undisclosed alone',
     )
     .meta({ uniqueItems: true, description: '`none` and `undisclosed` stand alone.' })
     .exactOptional(),
@@ -80,7 +80,7 @@ export const declareSchema = z
     submittedAt: timestampSchema,
     answers: z
       .strictObject(answers)
-      .refine((given) => Object.keys(given).length > 0, 'at least one dimension is answered')
+      .refine((given) => Object.keys(given).length > 0, 'must answer at least one dimension')
       .meta({ minProperties: 1 }),
   })
   .meta({ id: 'Declare', examples: [DECLARATION] });

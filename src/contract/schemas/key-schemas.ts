@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { KEY_STATUSES } from '../../domain/partner.js';
+import { KEY_STATUSES, SCOPES } from '../../domain/partner.js';
 import {
   countSchema,
   cursorSchema,
@@ -13,6 +13,7 @@ const KEY = {
   keyId: 'key_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
   name: 'ingest',
   status: 'active',
+  scopes: ['verify', 'proofs', 'keys'],
   plan: 'standard',
   createdAt: 1_767_225_600,
 };
@@ -31,6 +32,9 @@ export const keyEntrySchema = z
     keyId: identifierSchema,
     name: z.string(),
     status: knownWords(KEY_STATUSES).meta({ description: '`expiring`: rotated, in its 72 hours.' }),
+    scopes: z
+      .array(knownWords(SCOPES))
+      .meta({ description: 'What the key opens; an operation says in `x-scope` which one it needs.' }),
     plan: z.string(),
     createdAt: timestampSchema,
     expiresAt: timestampSchema.exactOptional(),
@@ -58,7 +62,7 @@ const idempotencyKeySchema = z
   .string()
   .min(16)
   .max(128)
-  .regex(/^[\x21-\x7e]+$/)
+  .regex(/^[\x21-\x7e]+$/, 'must be visible ASCII without spaces')
   .meta({
     description: '16 to 128 visible ASCII characters; a UUID is suggested.',
     examples: ['0b6f6c9e-9d0a-4b53-8f0e-0c5f0f3f1d2a'],

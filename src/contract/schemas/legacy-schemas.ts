@@ -34,7 +34,7 @@ export const importLegacySchema = z
         mediaType: z
           .string()
           .max(100)
-          .regex(/^[a-z]+\/[a-z0-9][a-z0-9.+-]*$/),
+          .regex(/^[a-z]+\/[a-z0-9][a-z0-9.+-]*$/, 'must be a media type'),
       })
       .meta({ description: 'What was delivered. The file itself is not imported.' }),
     classification: nameSchema(LEGACY_LIMITS.classification).exactOptional(),

@@ -49,7 +49,7 @@ export const partnerSchema = z
 
 /** A nonce: 32 random bytes in base64url. */
 export const challengeQuerySchema = z
-  .strictObject({ nonce: z.string().regex(/^[A-Za-z0-9_-]{43}$/) })
+  .strictObject({ nonce: z.string().regex(/^[A-Za-z0-9_-]{43}$/, 'must be 32 bytes in base64url') })
   .meta({ examples: [{ nonce: 'nqRjyWgxC8R1yGHnYWGhr-EJgfG0RRDgHAuFa8KYVpE' }] });
 
 /** A response to the challenge for each token that is accepted. */
@@ -200,6 +200,7 @@ export const keyListSchema = z.object({ keys: z.array(keyEntrySchema) }).meta({
           keyId: 'key_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
           name: 'ingest',
           status: 'active',
+          scopes: ['verify', 'usage'],
           plan: 'standard',
           createdAt: 1_767_225_600,
         },
@@ -322,7 +323,7 @@ export const auditStoresQuerySchema = z
   .strictObject({
     from: z
       .string()
-      .regex(/^[\x21-\x7e]{1,1500}$/)
+      .regex(/^[\x21-\x7e]{1,1500}$/, 'must be 1 to 1500 visible ASCII characters')
       .meta({ description: 'The `next` of the step before; absent at the beginning of a pass.' })
       .exactOptional(),
     limit: queryInteger(1, 500).default(200),

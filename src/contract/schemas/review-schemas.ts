@@ -49,7 +49,10 @@ const responseReferenceSchema = z
   .string()
   .min(1)
   .max(256)
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._:/-]*$/)
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._:/-]*$/,
+    'must be letters, digits, dots, underscores, colons, slashes and hyphens, the first a letter or digit',
+  )
   .meta({
     description: "A bounded opaque reference into the partner's own evidence system.",
     examples: ['evidence/2026/0117-3'],

@@ -29,7 +29,12 @@ export const healthSchema = z
 export const probeSchema = z.object({ ok: z.literal(true) }).meta({ id: 'Probe', examples: [{ ok: true }] });
 
 /** A name in a path of the download table. */
-const slugSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/);
+const slugSchema = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
+    'must be 1 to 64 letters, digits, dots, underscores and hyphens, the first a letter or digit',
+  );
 
 export const downloadQuerySchema = z
   .strictObject({ product: slugSchema, platform: slugSchema })

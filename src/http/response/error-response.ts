@@ -27,12 +27,11 @@ export function isFault(error: unknown): boolean {
 
 /** The error response (rule 5.1). */
 export function errorResponse(error: DomainError): ErrorResponse {
-  const { code, reason } = error;
+  const { code, reason, reviewId } = error;
   return {
     status: STATUS_OF_CODE[code],
-    body: JSON.stringify(
-      reason === undefined ? { error: error.message, code } : { error: error.message, code, reason },
-    ),
+    // What is undefined is left out.
+    body: JSON.stringify({ error: error.message, code, reason, reviewId }),
     retryAfterSeconds:
       // Rule 5.7: whole seconds, never 0.
       code === 'rate_limited' || code === 'unavailable'

@@ -380,4 +380,6 @@ const MEDIA_TYPES: Readonly<Record<Container, string>> = {
   caf: 'audio/x-caf',
   mp3: 'audio/mpeg',
   mp4: 'audio/mp4',
+  flac: 'audio/flac',
+  ogg: 'audio/ogg',
 };

@@ -1,6 +1,6 @@
 import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
-import { type KeyStatus, keyStatus, type PartnerKey } from '../../domain/partner.js';
+import { type KeyStatus, keyStatus, type PartnerKey, type Scope } from '../../domain/partner.js';
 import type { KeyStore, PartnerStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
@@ -11,6 +11,7 @@ export interface KeyEntry {
   readonly keyId: string;
   readonly name: string;
   readonly status: KeyStatus;
+  readonly scopes: readonly Scope[];
   readonly plan: string;
   readonly createdAt: number;
   readonly expiresAt?: number;
@@ -79,6 +80,7 @@ export async function keyEntries(
       keyId: key.keyId,
       name: key.name,
       status: keyStatus(key, now),
+      scopes: key.scopes,
       plan,
       createdAt: key.createdAt,
       expiresAt: key.expiresAt,

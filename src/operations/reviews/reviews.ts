@@ -1,5 +1,5 @@
 import type { AuditAction } from '../../domain/audit.js';
-import { DomainError, type ErrorReason } from '../../domain/errors.js';
+import { DomainError, type ErrorReason, limited } from '../../domain/errors.js';
 import {
   REVIEW_LIFE_SECONDS,
   type ReviewBindings,
@@ -52,13 +52,14 @@ export async function createReview(
   if (created.outcome === 'exists')
     throw new DomainError('conflict', 'There is an unresolved review of this proof with the same bindings.', {
       reason: 'review_exists',
+      reviewId: created.reviewId,
     });
   if (created.outcome === 'full')
-    throw new DomainError(
-      'rate_limited',
-      'There are as many reviews as a partner may have on a proof, or in all.',
-      { reason: 'review_limit', retryAfterSeconds: Math.max(1, created.until - now) },
-    );
+    throw limited('There are as many reviews as a partner may have on a proof, or in all.', {
+      reason: 'review_limit',
+      now,
+      retryAfterSeconds: Math.max(1, created.until - now),
+    });
   if (created.outcome === 'proof_gone') throw noSuchProof();
   return reviewView(review);
 }
@@ -122,11 +123,19 @@ export async function changeReview(
     actor,
     subjects,
   });
-  if (changed === undefined) throw noSuchReview();
-  if ('refused' in changed)
-    throw new DomainError('conflict', MESSAGES[changed.refused] ?? 'The review does not allow this.', {
+  if (changed === undefined)
+    throw action === 'review_evidence_closed' || action === 'review_evidence_supplied'
+      ? new DomainError('not_found', 'There is no such review, or no such evidence request in it.')
+      : noSuchReview();
+  if ('refused' in changed) {
+    const message =
+      action === 'review_evidence_opened' && changed.refused === 'review_resolved'
+        ? 'The review has been resolved; no more evidence can be requested.'
+        : MESSAGES[changed.refused];
+    throw new DomainError('conflict', message ?? 'The review does not allow this.', {
       reason: changed.refused,
     });
+  }
   return reviewView(changed.review);
 }
 

@@ -1,8 +1,9 @@
 import { defined } from '../../domain/defined.js';
 import { MAX_UPLOAD_BYTES, SLOT_LIFE_SECONDS, type UploadPurpose } from '../../domain/upload.js';
-import type { UploadStore } from '../../ports/stores.js';
+import type { UploadStore, UsageStore } from '../../ports/stores.js';
 import type { Clock, Ids } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
+import { requireQuota } from '../usage/quota.js';
 import type { UploadPolicySigner } from './upload-policy.js';
 
 export interface CreatedUpload {
@@ -14,7 +15,7 @@ export interface CreatedUpload {
 }
 
 export interface CreateUploadDeps {
-  readonly stores: UploadStore;
+  readonly stores: UploadStore & UsageStore;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly policies: UploadPolicySigner;
@@ -22,7 +23,11 @@ export interface CreateUploadDeps {
   readonly publicUrl: () => string;
 }
 
-/** A fresh, short-lived slot for each call: the signed fields are the authority of the post. */
+/**
+ * A fresh, short-lived slot for each call: the signed fields are the authority of the post.
+ * @throws DomainError `rate_limited` / `quota_exceeded` where what the slot is for would be refused, before its file is
+ * sent
+ */
 export async function createUpload(
   deps: CreateUploadDeps,
   caller: Caller,
@@ -30,6 +35,7 @@ export async function createUpload(
 ): Promise<CreatedUpload> {
   const { purpose, contentLength } = request;
   const createdAt = Math.floor(deps.clock.now() / 1000);
+  await requireQuota(deps.stores, caller, createdAt);
   const uploadId = deps.ids.next('upload');
   const expiresAt = createdAt + SLOT_LIFE_SECONDS;
   const maxBytes = contentLength ?? MAX_UPLOAD_BYTES;

@@ -1,4 +1,4 @@
-import { DomainError } from '../../domain/errors.js';
+import { type DomainError, limited } from '../../domain/errors.js';
 import { monthEnd, secondsToNextMonth } from '../../domain/usage-window.js';
 import type { UsageCharge, UsageStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
@@ -35,12 +35,25 @@ export async function charge(
     dedupeUntil,
   });
   caller.used = used;
-  if (outcome === 'quota_exceeded') {
-    throw new DomainError('rate_limited', 'The monthly quota is used up.', {
-      reason: 'quota_exceeded',
-      retryAfterSeconds: secondsToNextMonth(at),
-    });
-  }
+  if (outcome === 'quota_exceeded') throw quotaExceeded(at);
+}
+
+/**
+ * Refuses where the partner's month has no unit left. Spends none.
+ * @param now in unix seconds
+ * @throws DomainError `rate_limited` / `quota_exceeded`
+ */
+export async function requireQuota(stores: UsageStore, caller: Caller, now: number): Promise<void> {
+  caller.used = await stores.getUsed(caller.partnerId, now);
+  if (caller.used >= caller.plan.monthlyQuota) throw quotaExceeded(now);
+}
+
+function quotaExceeded(now: number): DomainError {
+  return limited('The monthly quota is used up.', {
+    reason: 'quota_exceeded',
+    now,
+    retryAfterSeconds: secondsToNextMonth(now),
+  });
 }
 
 /** The partner's quota when the response is ready: the call itself is counted. */

@@ -1,4 +1,4 @@
-import { DomainError } from '../../domain/errors.js';
+import { limited } from '../../domain/errors.js';
 import type { Plan } from '../../domain/partner.js';
 import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
@@ -71,10 +71,9 @@ export function createRateLimits(clock: Clock, processes = 1): RateLimits {
       if (missing > 0) {
         // After this many whole seconds a call's worth has come back, if nobody else takes it.
         const retryAfterSeconds = Math.ceil(missing / (rate * SECOND_MS));
-        throw new DomainError(
-          'rate_limited',
+        throw limited(
           rateClass === 'rotation' ? 'Keys are being rotated too often.' : 'Too many requests; slow down.',
-          { reason: 'rate_exceeded', retryAfterSeconds },
+          { reason: 'rate_exceeded', now: bucket.at / SECOND_MS, retryAfterSeconds },
         );
       }
       bucket.level -= periodMs;

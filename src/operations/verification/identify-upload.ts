@@ -36,9 +36,10 @@ export async function identifyUpload(
 ): Promise<{ readonly matches: readonly IdentifyMatch[] }> {
   const now = Math.floor(deps.clock.now() / 1000);
   const { measurement, expiresAt } = await findUpload(deps.stores, caller, uploadId, 'identify', now);
-  if (measurement.container === 'unknown')
-    throw new DomainError('unprocessable', 'The file is no audio that the service knows.');
   const candidates = await findCandidates(deps.stores, measurement);
+  // What was issued as a pair is found, whatever it is.
+  if (measurement.container === 'unknown' && candidates.length === 0)
+    throw new DomainError('unprocessable', 'The file is no audio that the service knows.');
   await charge(deps.stores, caller, {
     operation: 'identify',
     dedupeKey: `identify ${uploadId}`,
