@@ -18,7 +18,12 @@ export type EvidenceKind = 'source_evidence' | 'source_licence' | 'creator_clari
 
 export type ReviewOutcome = 'accepted' | 'held' | 'rejected';
 
+/**
+ * What was measured of the uploaded file. Members of the format are absent where the file is no WAV or
+ * BWF.
+ */
 export interface AudioSummary {
+  /** What the first bytes of the file announce. */
   readonly container: Growing<
     | 'unknown'
     | 'riff'
@@ -34,12 +39,19 @@ export interface AudioSummary {
     | 'flac'
     | 'ogg'
   >;
+  /** Samples a second of each channel. */
   readonly sampleRate?: number;
+  /** Channels. */
   readonly channels?: number;
+  /** Bits of a sample. */
   readonly bitsPerSample?: number;
+  /** Samples of one channel. */
   readonly frames?: number;
+  /** Length of the audio. */
   readonly durationSeconds?: number;
+  /** Length of the file. */
   readonly bytes: number;
+  /** SHA-256 of the whole file. */
   readonly sha256: Sha256;
 }
 
@@ -68,18 +80,23 @@ export interface ChannelCoverage {
 }
 
 export interface CloseEvidence {
+  /** How the request is closed, for good. */
   readonly status: 'accepted' | 'declined';
   /** A bounded opaque reference into the partner's own evidence system. */
   readonly responseReference?: string;
 }
 
 export interface CreateReview {
+  /** Registered proof, of any partner. */
   readonly proofId: Identifier;
+  /** Your own identifiers, all four. */
   readonly bindings: ReviewBindings;
 }
 
 export interface CreateUpload {
+  /** What the upload is for; `verify` where it is absent. */
   readonly purpose?: UploadPurpose;
+  /** Exact length of the file, in bytes; another length is refused. */
   readonly contentLength?: number;
 }
 
@@ -172,22 +189,34 @@ export interface CreatorDeclaration {
 
 /** Report of an embedded Content Credential: integrity and trust apart. */
 export interface CredentialReport {
+  /** Format of the credential. */
   readonly format: Growing<'c2pa'>;
+  /** Organisation that the signing certificate names. */
   readonly issuer?: string;
   /** Name that the device of a local seal gives itself; nobody vouches for it. */
   readonly device?: string;
+  /** Program that made the claim, as it calls itself. */
   readonly generator?: string;
+  /** Algorithm of the signature. */
   readonly algorithm?: string;
+  /** Version of the C2PA claim. */
   readonly claimVersion?: number;
+  /** Label of the active manifest. */
   readonly manifestLabel?: string;
+  /** Whether signature and hashes hold. `not_checked`: it has parts that are not looked into here. */
   readonly integrity: Growing<'verified' | 'failed' | 'not_checked'>;
+  /** Who signed: this service, a device of the artist, or somebody unknown here. */
   readonly trust: Growing<'service' | 'device' | 'unknown'>;
+  /** Stable slugs of what was found; empty where nothing was. */
   readonly reasons: readonly string[];
 }
 
 export interface ErasedProof {
+  /** Id of the proof. */
   readonly proofId: Identifier;
+  /** `already_erased`: by an earlier call. */
   readonly outcome: Growing<'erased' | 'already_erased'>;
+  /** When it was erased first, in unix seconds. */
   readonly erasedAt: Timestamp;
 }
 
@@ -316,23 +345,29 @@ export interface EvidenceReport {
   };
   /** Of proofs that were issued with a capture trace. */
   readonly session?: {
+    /** What the replay of the trace tells. */
     readonly evidence: SessionEvidence;
   };
   /** Witnessed imports, in the order of import; long lists are cut. */
   readonly importedSources?: readonly ImportedSource[];
   /** Count of all witnessed imports, those included that the list leaves out. */
   readonly importedSourceCount?: number;
+  /** Structure of the arrangement, under the creator's consent. */
   readonly sourceDetail?: SourceDetail;
 }
 
 export interface EvidenceRequest {
+  /** Id of the evidence request. */
   readonly requestId: Identifier;
+  /** Evidence that was asked for. */
   readonly kind: Growing<EvidenceKind>;
   /** `accepted` and `declined` are terminal and immutable. */
   readonly status: Growing<'requested' | 'supplied' | 'accepted' | 'declined'>;
   /** A bounded opaque reference into the partner's own evidence system. */
   readonly responseReference?: string;
+  /** When it was opened, in unix seconds. */
   readonly createdAt: Timestamp;
+  /** When it changed last, in unix seconds. */
   readonly updatedAt: Timestamp;
 }
 
@@ -356,22 +391,31 @@ export interface EvidenceSummary {
 }
 
 export interface Health {
+  /** True where the service is up. */
   readonly ok: boolean;
+  /** Version of the service. */
   readonly version: string;
+  /** Commit that it was built from. */
   readonly commit: string;
+  /** When it was deployed, in unix seconds. */
   readonly deployedAt: Timestamp;
+  /** `production` or `beta`. */
   readonly environment: string;
+  /** Version of this contract. */
   readonly contract: string;
 }
 
 export interface Identification {
+  /** Matches, the surest first; empty where there is none. */
   readonly matches: readonly {
+    /** Proof that the file belongs to. */
     readonly proofId: Identifier;
     /**
      * Bytes that are the same: the file that was delivered, the audio that is bound, or the file as it
      * came to be issued. Others may be added.
      */
     readonly type: Growing<'exact_file' | 'bound_audio' | 'original_file'>;
+    /** From 0 to 1; 1 for a match by digest. */
     readonly confidence: number;
   }[];
 }
@@ -380,6 +424,7 @@ export interface Identification {
 export type Identifier = string;
 
 export interface Identify {
+  /** Upload to identify, of the purpose `identify`. */
   readonly uploadId: Identifier;
 }
 
@@ -431,49 +476,70 @@ export interface ImportedSource {
 }
 
 export interface KeyEntry {
+  /** Id of the key; no secret. */
   readonly keyId: Identifier;
+  /** Name that it was given. */
   readonly name: string;
   /** `expiring`: rotated, in its 72 hours. */
   readonly status: Growing<'active' | 'expiring' | 'expired' | 'revoked'>;
   /** What the key opens; an operation says in `x-scope` which one it needs. */
   readonly scopes: readonly Growing<'verify' | 'proofs' | 'erase' | 'reviews' | 'keys' | 'usage'>[];
+  /** The partner's plan. */
   readonly plan: string;
+  /** When it was made, in unix seconds. */
   readonly createdAt: Timestamp;
+  /** When it ends, of a key that was rotated. */
   readonly expiresAt?: Timestamp;
+  /** When it was used last, exact to a minute. */
   readonly lastUsedAt?: Timestamp;
   /** Calls with the key must be signed. */
   readonly signed?: true;
 }
 
 export interface KeyPage {
+  /** Keys, oldest first. */
   readonly keys: readonly KeyEntry[];
+  /** Cursor of the next page; absent on the last one. */
   readonly nextCursor?: Cursor;
 }
 
 export interface OpenEvidence {
+  /** Evidence that is asked for, each kind once. */
   readonly kind: EvidenceKind;
 }
 
 export interface PartnerReviewCase {
+  /** Id of the review. */
   readonly reviewId: Identifier;
+  /** Proof that is reviewed. */
   readonly proofId: Identifier;
+  /** Your own identifiers. */
   readonly bindings: {
+    /** Your identifier of the creator. */
     readonly creatorId: Identifier;
+    /** Your identifier of the account. */
     readonly accountId: Identifier;
+    /** Your identifier of the submission. */
     readonly submissionId: Identifier;
+    /** Your identifier of the track. */
     readonly trackId: Identifier;
   };
+  /** `resolved`: it has an outcome. */
   readonly status: Growing<'open' | 'resolved'>;
   /**
    * The partner's own; not a claim of authorship or rights. `held` may later become `accepted` or
    * `rejected`.
    */
   readonly outcome?: Growing<ReviewOutcome>;
+  /** When it was created, in unix seconds. */
   readonly createdAt: Timestamp;
+  /** When it changed last, in unix seconds. */
   readonly updatedAt: Timestamp;
+  /** When its outcome was recorded, in unix seconds. */
   readonly resolvedAt?: Timestamp;
   /** Creation and 180 days; it never moves, and from then on the case is not there. */
   readonly expiresAt: Timestamp;
+  /** Evidence requests in the order of their creation. */
   readonly evidenceRequests: readonly EvidenceRequest[];
 }
 
@@ -490,17 +556,26 @@ export interface ProcessNote {
 }
 
 export interface ProofDetail {
+  /** Id of the proof. */
   readonly proofId: Identifier;
+  /** When it was issued, in unix seconds. */
   readonly issuedAt: Timestamp;
+  /** The song, as the issuing side named it. */
   readonly song: {
+    /** Title as it was issued. */
     readonly title: string;
   };
+  /** What holds the credential. */
   readonly carrier: Growing<'embedded' | 'sidecar'>;
   /** Hard-binding digest of an embedded credential; digest of the whole file of a pair. */
   readonly boundAudioSha256: Sha256;
+  /** The same as `issuedAt`. */
   readonly createdAt: Timestamp;
+  /** SHA-256 of the file as it came to be issued. */
   readonly originalSha256: Sha256;
+  /** Record of the production; it changes no verdict. */
   readonly evidenceReport?: EvidenceReport;
+  /** Summary of the report in sentences. */
   readonly processNote?: ProcessNote;
   /** Compatibility data of an older proof, and no share of authorship or work. */
   readonly classification?: string;
@@ -511,11 +586,16 @@ export interface ProofDetail {
 }
 
 export interface ProofEntry {
+  /** Id of the proof. */
   readonly proofId: Identifier;
+  /** When it was issued, in unix seconds. */
   readonly issuedAt: Timestamp;
+  /** The song, as the issuing side named it. */
   readonly song: {
+    /** Title as it was issued. */
     readonly title: string;
   };
+  /** What holds the credential. */
   readonly carrier: Growing<'embedded' | 'sidecar'>;
   /** Hard-binding digest of an embedded credential; digest of the whole file of a pair. */
   readonly boundAudioSha256: Sha256;
@@ -526,45 +606,67 @@ export interface ProofEntry {
 }
 
 export interface ProofPage {
+  /** Entries of the page, newest first. */
   readonly proofs: readonly ProofEntry[];
+  /** Cursor of the next page; absent on the last one. */
   readonly nextCursor?: Cursor;
 }
 
 /** Registered record behind a proof. It does not say that any file matches. */
 export interface ProofRecord {
+  /** Id of the proof. */
   readonly proofId: Identifier;
+  /** The song, as the issuing side named it. */
   readonly song: {
+    /** Title as it was issued. */
     readonly title: string;
   };
+  /** When it was issued, in unix seconds. */
   readonly issuedAt: Timestamp;
+  /** Digest of the audio that the proof is bound to. */
   readonly boundAudioSha256: Sha256;
+  /** Record of the production; it changes no verdict. */
   readonly evidenceReport?: EvidenceReport;
+  /** Summary of the report in sentences. */
   readonly processNote?: ProcessNote;
+  /** How the credentialed file was delivered. */
   readonly delivery: {
+    /** What holds the credential. */
     readonly carrier: Growing<'embedded' | 'sidecar'>;
+    /** Length of the delivered audio file. */
     readonly bytes: number;
+    /** SHA-256 of the delivered audio file. */
     readonly sha256: Sha256;
+    /** Its media type. */
     readonly mediaType: string;
+    /** A safe name for it. */
     readonly fileName: string;
   };
 }
 
 export interface ResolveReview {
+  /** Your own outcome. `held` may later become `accepted` or `rejected`, which are final. */
   readonly outcome: ReviewOutcome;
 }
 
 /** The partner's own opaque identifiers: never names or e-mail addresses. */
 export interface ReviewBindings {
+  /** Your identifier of the creator. */
   readonly creatorId: Identifier;
+  /** Your identifier of the account. */
   readonly accountId: Identifier;
+  /** Your identifier of the submission. */
   readonly submissionId: Identifier;
+  /** Your identifier of the track. */
   readonly trackId: Identifier;
 }
 
 export interface RotatedKey {
   /** The new secret, visible only in this response and its idempotent replay. */
   readonly apiKey: string;
+  /** Id of the new key. */
   readonly keyId: Identifier;
+  /** Name, as of the calling key. */
   readonly name: string;
   /** When the calling key stops working: 72 hours after rotation. */
   readonly previousKeyExpiresAt: Timestamp;
@@ -606,48 +708,88 @@ export interface SessionEvidence {
   readonly events: number;
   /** What was done, by kind. Counters may be added. */
   readonly counters: {
+    /** Saves of the session. */
     readonly saves: EvidenceCounter;
+    /** Steps that were undone. */
     readonly undoneSteps: EvidenceCounter;
+    /** Times that the transport was started to play. */
     readonly playbacks: EvidenceCounter;
+    /** Changes of tempo or meter. */
     readonly tempoChanges: EvidenceCounter;
+    /** Tracks that were added. */
     readonly tracksAdded: EvidenceCounter;
+    /** Tracks that were removed. */
     readonly tracksRemoved: EvidenceCounter;
+    /** Clips that came to be. */
     readonly clipsCreated: EvidenceCounter;
+    /** Moves of clips. */
     readonly clipsMoved: EvidenceCounter;
+    /** Trims of clips. */
     readonly clipsTrimmed: EvidenceCounter;
+    /** Splits of clips. */
     readonly clipsSplit: EvidenceCounter;
+    /** Copies of clips. */
     readonly clipsCopied: EvidenceCounter;
+    /** Clips that were deleted. */
     readonly clipsDeleted: EvidenceCounter;
+    /** Other changes of clips. */
     readonly clipsChanged: EvidenceCounter;
+    /** MIDI notes that were entered by hand. */
     readonly midiNotesEntered: EvidenceCounter;
+    /** MIDI notes that were recorded. */
     readonly midiNotesRecorded: EvidenceCounter;
+    /** MIDI notes that were edited. */
     readonly midiNotesEdited: EvidenceCounter;
+    /** Takes of audio that were recorded. */
     readonly takesRecorded: EvidenceCounter;
+    /** Takes that were seen to grow at their true rate. */
     readonly takesRecordedInRealTime: EvidenceCounter;
+    /** Edits of automation. */
     readonly automationEdits: EvidenceCounter;
+    /** Plug-ins that were added. */
     readonly pluginsAdded: EvidenceCounter;
+    /** Changes of plug-ins. */
     readonly pluginChanges: EvidenceCounter;
+    /** Changes of the mixer. */
     readonly mixerChanges: EvidenceCounter;
+    /** Files that were imported. */
     readonly importsAdded: EvidenceCounter;
+    /** Placements of imported files. */
     readonly importPlacements: EvidenceCounter;
+    /** Sources that were made of other sources, as by a bounce. */
     readonly sourcesDerived: EvidenceCounter;
+    /** Sources whose coming was not witnessed. */
     readonly sourcesAppeared: EvidenceCounter;
+    /** Exports that were finished. */
     readonly exportsFinished: EvidenceCounter;
   };
   /** By channel. Channels may be added. */
   readonly coverage: {
+    /** Opening, saving and undoing. */
     readonly session: ChannelCoverage;
+    /** Playing and recording of the transport. */
     readonly transport: ChannelCoverage;
+    /** Tempo and meter. */
     readonly tempo: ChannelCoverage;
+    /** Tracks. */
     readonly tracks: ChannelCoverage;
+    /** Clips and their edits. */
     readonly clips: ChannelCoverage;
+    /** MIDI notes. */
     readonly midi: ChannelCoverage;
+    /** Recording of audio. */
     readonly recording: ChannelCoverage;
+    /** Automation. */
     readonly automation: ChannelCoverage;
+    /** Plug-ins. */
     readonly plugins: ChannelCoverage;
+    /** Mixer. */
     readonly mixer: ChannelCoverage;
+    /** Imports of files. */
     readonly imports: ChannelCoverage;
+    /** Observations of which source lies where. */
     readonly sourceMap: ChannelCoverage;
+    /** Exports. */
     readonly export: ChannelCoverage;
   };
   /** Takes, longest first; long lists are cut, and `takesRecorded` counts all. */
@@ -670,6 +812,7 @@ export interface SessionEvidence {
   readonly activity: {
     /** Length of a stretch. */
     readonly bucketSeconds: number;
+    /** Stretches, in order. */
     readonly buckets: readonly {
       /** Start of the stretch, in seconds of the session. */
       readonly atSeconds: number;
@@ -753,13 +896,18 @@ export interface SourceDetail {
 }
 
 export interface StoredUpload {
+  /** Id of the slot. */
   readonly uploadId: Identifier;
+  /** Length of the file that arrived. */
   readonly bytes: number;
+  /** SHA-256 of the file that arrived. */
   readonly sha256: Sha256;
 }
 
 export interface Telemetry {
+  /** Counts; all of a report are taken, or none. */
   readonly events: readonly {
+    /** What is counted, of a closed list. */
     readonly name:
       | 'app_started'
       | 'download_started'
@@ -772,12 +920,15 @@ export interface Telemetry {
       | 'report_opened'
       | 'review_opened'
       | 'key_rotated';
+    /** How often it happened. */
     readonly count: number;
+    /** When, in unix seconds. */
     readonly at: Timestamp;
   }[];
 }
 
 export interface TelemetryAccepted {
+  /** Entries that were taken. */
   readonly accepted: number;
 }
 
@@ -788,26 +939,37 @@ export type UploadPurpose = 'verify' | 'identify';
 
 /** A short-lived place to post one audio file to. */
 export interface UploadSlot {
+  /** Id by which verify or identify finds the file. */
   readonly uploadId: Identifier;
   /** Presigned: it needs no key, and is a secret while it lives. */
   readonly url: string;
   /** Each entry is sent as a form field, before the file. */
   readonly fields: Readonly<Record<string, string>>;
+  /** Largest file that it takes. */
   readonly maxBytes: number;
+  /** When the slot ends unused, in unix seconds. */
   readonly expiresAt: Timestamp;
 }
 
 export interface UsageReport {
+  /** The partner's plan. */
   readonly plan: string;
   /** The UTC calendar month that the quota holds for. */
   readonly period: {
+    /** First second, unix. */
     readonly start: Timestamp;
+    /** First second of the next one, unix. */
     readonly end: Timestamp;
   };
+  /** Units of the month. */
   readonly limit: number;
+  /** Units that are spent. */
   readonly used: number;
+  /** Units that are left. */
   readonly remaining: number;
+  /** Days, today last; without use they are zeros. */
   readonly days: readonly {
+    /** Day in UTC, as 2026-01-31. */
     readonly day: string;
     /** Units that counted against the quota. */
     readonly units: number;
@@ -822,14 +984,19 @@ export interface VerificationResponse {
    * verification.
    */
   readonly verdict: Growing<KnownVerdict>;
+  /** True for an accepted result alone. */
   readonly good: boolean;
+  /** What the verdict rests on, and what to do. */
   readonly decision: DecisionEnvelope;
   /** Present with `valid` alone. */
   readonly issuedAt?: Timestamp;
   /** Present whenever a signature of the service was verified. */
   readonly proofId?: Identifier;
+  /** When this was judged, in unix seconds. */
   readonly verifiedAt: Timestamp;
+  /** What was measured of the uploaded file. */
   readonly audio: AudioSummary;
+  /** Record of the production; it changes no verdict. */
   readonly evidenceReport?: EvidenceReport;
   /** Compatibility data of an older proof, and no share of authorship or work. */
   readonly classification?: string;
@@ -837,10 +1004,12 @@ export interface VerificationResponse {
   readonly grade?: string;
   /** Compatibility data of an older proof, and no share of authorship or work. */
   readonly interpretation?: string;
+  /** The Content Credential that was found in the file. */
   readonly embeddedCredential?: CredentialReport;
 }
 
 export interface Verify {
+  /** Upload to verify, of the purpose `verify`. */
   readonly uploadId: Identifier;
   /** Legacy sidecar file in padded base64 (RFC 4648, section 4); omit for a one-file credentialed WAV. */
   readonly sidecar?: string;

@@ -229,8 +229,8 @@ function requestBody(
       };
     case 'form': {
       const properties = {
-        policy: { type: 'string' },
-        signature: { type: 'string' },
+        policy: { type: 'string', description: 'As the slot has it.' },
+        signature: { type: 'string', description: 'As the slot has it.' },
         file: {
           type: 'string',
           contentMediaType: 'application/octet-stream',

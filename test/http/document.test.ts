@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { z } from 'zod';
 import { type Deprecation, deprecated, noticeProblem } from '../../src/contract/deprecation.js';
-import { openApiDocument } from '../../src/contract/openapi.js';
+import { type JsonSchema, openApiDocument } from '../../src/contract/openapi.js';
 import type { OpenRoute, Route } from '../../src/contract/route.js';
 import { ROUTES } from '../../src/contract/routes/routes.js';
 import { EVIDENCE_CODES } from '../../src/domain/evidence-codes.js';
@@ -69,6 +69,54 @@ t.test('the document that is checked in is derived from the path table', async (
   for (const [, id] of html.matchAll(/href="#([^"]+)"/g)) if (!targets.has(id!)) t.fail(`#${id} is missing`);
   for (const { path } of rows) t.ok(html.replaceAll('<wbr>', '').includes(path), `${path} is on the page`);
   for (const { code } of EVIDENCE_CODES) t.ok(targets.has(`code-${code}`), `${code} is on the page`);
+});
+
+t.test('every member and parameter is described, and a received one is open', (t) => {
+  const { paths, components } = openApiDocument();
+  let members = 0;
+  const each = (
+    schema: JsonSchema,
+    where: string,
+    look: (schema: JsonSchema, where: string) => void,
+  ): void => {
+    look(schema, where);
+    const properties = (schema['properties'] ?? {}) as Readonly<Record<string, JsonSchema>>;
+    for (const [name, member] of Object.entries(properties)) each(member, `${where}.${name}`, look);
+    for (const inner of [schema['items'], schema['additionalProperties']])
+      if (typeof inner === 'object') each(inner as JsonSchema, `${where}[]`, look);
+    for (const part of ['allOf', 'anyOf', 'oneOf'])
+      for (const inner of (schema[part] ?? []) as readonly JsonSchema[]) each(inner, where, look);
+  };
+  const described = (schema: JsonSchema, where: string): void => {
+    for (const [name, member] of Object.entries((schema['properties'] ?? {}) as Record<string, JsonSchema>)) {
+      members += 1;
+      if (typeof member['description'] !== 'string') t.fail(`${where}.${name} has no description`);
+    }
+  };
+  for (const [name, schema] of Object.entries(components.schemas)) each(schema, name, described);
+  t.ok(members > 200);
+
+  const seen = new Set<string>();
+  const open = (schema: JsonSchema, where: string): void => {
+    if (schema['enum'] !== undefined) t.fail(`${where} is a closed list`);
+    // A literal `true` has no other value that would not be absent.
+    if (schema['const'] !== undefined && schema['const'] !== true) t.fail(`${where} is one value`);
+    const name = String(schema['$ref'] ?? '').replace('#/components/schemas/', '');
+    if (name === '' || seen.has(name)) return;
+    seen.add(name);
+    each(components.schemas[name]!, name, open);
+  };
+  for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
+    for (const { name, description, schema } of operation.parameters ?? [])
+      t.ok(description ?? schema['description'], `${operation.operationId}: ${name}`);
+    for (const [status, { content = {} }] of Object.entries(operation.responses))
+      for (const { schema } of Object.values(content)) {
+        if (schema === undefined) t.fail(`${operation.operationId} ${status}: a body without a schema`);
+        else each(schema, `${operation.operationId} ${status}`, open);
+      }
+  }
+  t.ok(seen.has('Verification') && seen.has('EvidenceFact'));
+  t.end();
 });
 
 t.test('a deprecation is announced as early as the contract asks', async (t) => {

@@ -199,7 +199,9 @@ export const evidenceReportSchema = z
       .min(0)
       .meta({ description: 'Count of all witnessed imports, those included that the list leaves out.' })
       .exactOptional(),
-    sourceDetail: sourceDetailSchema.exactOptional(),
+    sourceDetail: sourceDetailSchema
+      .meta({ description: "Structure of the arrangement, under the creator's consent." })
+      .exactOptional(),
   })
   .meta({
     id: 'EvidenceReport',

@@ -21,24 +21,33 @@ const KEY = {
 /** Query of the list of keys (rule 4.14). */
 export const listKeysQuerySchema = z
   .strictObject({
-    limit: queryInteger(1, 100).meta({ format: 'int32' }).exactOptional(),
-    cursor: cursorSchema.exactOptional(),
+    limit: queryInteger(1, 100)
+      .meta({
+        format: 'int32',
+        description: 'Entries a page holds at most. Without it and `cursor` the list is complete.',
+      })
+      .exactOptional(),
+    cursor: cursorSchema.meta({ description: '`nextCursor` of the page before.' }).exactOptional(),
   })
   .meta({ id: 'ListKeysQuery', examples: [{}, { limit: 20 }] });
 
 /** Metadata of a key, never a secret (rule 4.14). */
 export const keyEntrySchema = z
   .object({
-    keyId: identifierSchema,
-    name: z.string(),
+    keyId: identifierSchema.meta({ description: 'Id of the key; no secret.' }),
+    name: z.string().meta({ description: 'Name that it was given.' }),
     status: knownWords(KEY_STATUSES).meta({ description: '`expiring`: rotated, in its 72 hours.' }),
     scopes: z
       .array(knownWords(SCOPES))
       .meta({ description: 'What the key opens; an operation says in `x-scope` which one it needs.' }),
-    plan: z.string(),
-    createdAt: timestampSchema,
-    expiresAt: timestampSchema.exactOptional(),
-    lastUsedAt: timestampSchema.exactOptional(),
+    plan: z.string().meta({ description: "The partner's plan." }),
+    createdAt: timestampSchema.meta({ description: 'When it was made, in unix seconds.' }),
+    expiresAt: timestampSchema
+      .meta({ description: 'When it ends, of a key that was rotated.' })
+      .exactOptional(),
+    lastUsedAt: timestampSchema
+      .meta({ description: 'When it was used last, exact to a minute.' })
+      .exactOptional(),
     signed: z.literal(true).meta({ description: 'Calls with the key must be signed.' }).exactOptional(),
   })
   .meta({
@@ -47,11 +56,16 @@ export const keyEntrySchema = z
   });
 
 export const keyParamsSchema = z
-  .object({ keyId: identifierSchema })
+  .object({ keyId: identifierSchema.meta({ description: 'Id of the key.' }) })
   .meta({ examples: [{ keyId: KEY.keyId }] });
 
 export const keyPageSchema = z
-  .object({ keys: z.array(keyEntrySchema), nextCursor: cursorSchema.exactOptional() })
+  .object({
+    keys: z.array(keyEntrySchema).meta({ description: 'Keys, oldest first.' }),
+    nextCursor: cursorSchema
+      .meta({ description: 'Cursor of the next page; absent on the last one.' })
+      .exactOptional(),
+  })
   .meta({ id: 'KeyPage', examples: [{ keys: [KEY] }, { keys: [KEY], nextCursor: 'b3BhcXVl' }] });
 
 /**
@@ -82,8 +96,8 @@ export const rotatedKeySchema = z
       .string()
       .min(1)
       .meta({ description: 'The new secret, visible only in this response and its idempotent replay.' }),
-    keyId: identifierSchema,
-    name: z.string(),
+    keyId: identifierSchema.meta({ description: 'Id of the new key.' }),
+    name: z.string().meta({ description: 'Name, as of the calling key.' }),
     previousKeyExpiresAt: timestampSchema.meta({
       description: 'When the calling key stops working: 72 hours after rotation.',
     }),
@@ -109,22 +123,30 @@ export const usageQuerySchema = z
 
 export const usageSchema = z
   .object({
-    plan: z.string(),
+    plan: z.string().meta({ description: "The partner's plan." }),
     period: z
-      .object({ start: timestampSchema, end: timestampSchema })
+      .object({
+        start: timestampSchema.meta({ description: 'First second, unix.' }),
+        end: timestampSchema.meta({ description: 'First second of the next one, unix.' }),
+      })
       .meta({ description: 'The UTC calendar month that the quota holds for.' }),
-    limit: countSchema,
-    used: countSchema,
-    remaining: countSchema,
-    days: z.array(
-      z.object({
-        day: z.string().regex(/^\d{4}-\d{2}-\d{2}$/),
-        units: countSchema.meta({ description: 'Units that counted against the quota.' }),
-        operations: z
-          .record(z.string(), countSchema)
-          .meta({ description: 'Calls by operation, free ones included.' }),
-      }),
-    ),
+    limit: countSchema.meta({ description: 'Units of the month.' }),
+    used: countSchema.meta({ description: 'Units that are spent.' }),
+    remaining: countSchema.meta({ description: 'Units that are left.' }),
+    days: z
+      .array(
+        z.object({
+          day: z
+            .string()
+            .regex(/^\d{4}-\d{2}-\d{2}$/)
+            .meta({ description: 'Day in UTC, as 2026-01-31.' }),
+          units: countSchema.meta({ description: 'Units that counted against the quota.' }),
+          operations: z
+            .record(z.string(), countSchema)
+            .meta({ description: 'Calls by operation, free ones included.' }),
+        }),
+      )
+      .meta({ description: 'Days, today last; without use they are zeros.' }),
   })
   .meta({
     id: 'Usage',

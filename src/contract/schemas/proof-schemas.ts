@@ -23,14 +23,14 @@ const ENTRY = {
 };
 
 export const proofParamsSchema = z
-  .strictObject({ proofId: identifierSchema })
+  .strictObject({ proofId: identifierSchema.meta({ description: 'Id of the proof.' }) })
   .meta({ examples: [{ proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }] });
 
 /** Query of the list of proofs (rule 11.4). */
 export const listProofsQuerySchema = z
   .strictObject({
     limit: queryInteger(1, 100).meta({ description: 'Entries a page holds at most.' }).exactOptional(),
-    cursor: cursorSchema.exactOptional(),
+    cursor: cursorSchema.meta({ description: '`nextCursor` of the page before.' }).exactOptional(),
     issuedAfter: queryInteger(0, LAST_SECOND)
       .meta({ description: 'Unix seconds, inclusive.' })
       .exactOptional(),
@@ -50,13 +50,15 @@ export const listProofsQuerySchema = z
     examples: [{}, { limit: 20, issuedAfter: 1_767_225_600 }, { include: 'evidenceReport' }],
   });
 
-const songSchema = z.object({ title: z.string() });
+const songSchema = z
+  .object({ title: z.string().meta({ description: 'Title as it was issued.' }) })
+  .meta({ description: 'The song, as the issuing side named it.' });
 
 const proofEntry = {
-  proofId: identifierSchema,
-  issuedAt: timestampSchema,
+  proofId: identifierSchema.meta({ description: 'Id of the proof.' }),
+  issuedAt: timestampSchema.meta({ description: 'When it was issued, in unix seconds.' }),
   song: songSchema,
-  carrier: knownWords(CARRIERS),
+  carrier: knownWords(CARRIERS).meta({ description: 'What holds the credential.' }),
   boundAudioSha256: sha256Schema.meta({
     description: 'Hard-binding digest of an embedded credential; digest of the whole file of a pair.',
   }),
@@ -90,8 +92,10 @@ export const processNoteSchema = z
   });
 
 const reports = {
-  evidenceReport: evidenceReportSchema.exactOptional(),
-  processNote: processNoteSchema.exactOptional(),
+  evidenceReport: evidenceReportSchema
+    .meta({ description: 'Record of the production; it changes no verdict.' })
+    .exactOptional(),
+  processNote: processNoteSchema.meta({ description: 'Summary of the report in sentences.' }).exactOptional(),
 };
 
 export const proofEntrySchema = z
@@ -107,15 +111,20 @@ export const proofEntrySchema = z
   .meta({ id: 'ProofEntry', examples: [ENTRY] });
 
 export const proofPageSchema = z
-  .object({ proofs: z.array(proofEntrySchema), nextCursor: cursorSchema.exactOptional() })
+  .object({
+    proofs: z.array(proofEntrySchema).meta({ description: 'Entries of the page, newest first.' }),
+    nextCursor: cursorSchema
+      .meta({ description: 'Cursor of the next page; absent on the last one.' })
+      .exactOptional(),
+  })
   .meta({ id: 'ProofPage', examples: [{ proofs: [ENTRY] }, { proofs: [ENTRY], nextCursor: 'b3BhcXVl' }] });
 
 /** A proof (rule 11.5); `issuedAt` equals `createdAt` (rule 8.17). */
 export const proofDocumentSchema = z
   .object({
     ...proofEntry,
-    createdAt: timestampSchema,
-    originalSha256: sha256Schema,
+    createdAt: timestampSchema.meta({ description: 'The same as `issuedAt`.' }),
+    originalSha256: sha256Schema.meta({ description: 'SHA-256 of the file as it came to be issued.' }),
     ...reports,
     ...legacyMembers,
   })
@@ -123,9 +132,11 @@ export const proofDocumentSchema = z
 
 export const erasureSchema = z
   .object({
-    proofId: identifierSchema,
-    outcome: knownWords(['erased', 'already_erased']),
-    erasedAt: timestampSchema,
+    proofId: identifierSchema.meta({ description: 'Id of the proof.' }),
+    outcome: knownWords(['erased', 'already_erased']).meta({
+      description: '`already_erased`: by an earlier call.',
+    }),
+    erasedAt: timestampSchema.meta({ description: 'When it was erased first, in unix seconds.' }),
   })
   .meta({
     id: 'Erasure',
@@ -138,18 +149,20 @@ export const erasureSchema = z
 /** The record of a proof (rule 11.6). */
 export const proofRecordSchema = z
   .object({
-    proofId: identifierSchema,
+    proofId: identifierSchema.meta({ description: 'Id of the proof.' }),
     song: songSchema,
-    issuedAt: timestampSchema,
-    boundAudioSha256: sha256Schema,
+    issuedAt: timestampSchema.meta({ description: 'When it was issued, in unix seconds.' }),
+    boundAudioSha256: sha256Schema.meta({ description: 'Digest of the audio that the proof is bound to.' }),
     ...reports,
-    delivery: z.object({
-      carrier: knownWords(CARRIERS),
-      bytes: z.int().min(0),
-      sha256: sha256Schema,
-      mediaType: z.string(),
-      fileName: z.string(),
-    }),
+    delivery: z
+      .object({
+        carrier: knownWords(CARRIERS).meta({ description: 'What holds the credential.' }),
+        bytes: z.int().min(0).meta({ description: 'Length of the delivered audio file.' }),
+        sha256: sha256Schema.meta({ description: 'SHA-256 of the delivered audio file.' }),
+        mediaType: z.string().meta({ description: 'Its media type.' }),
+        fileName: z.string().meta({ description: 'A safe name for it.' }),
+      })
+      .meta({ description: 'How the credentialed file was delivered.' }),
   })
   .meta({
     id: 'ProofRecord',

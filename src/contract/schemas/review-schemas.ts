@@ -22,10 +22,10 @@ const CASE = {
 /** The partner's own identifiers, all four of them (rule 12.2). */
 const bindingsSchema = z
   .strictObject({
-    creatorId: identifierSchema,
-    accountId: identifierSchema,
-    submissionId: identifierSchema,
-    trackId: identifierSchema,
+    creatorId: identifierSchema.meta({ description: 'Your identifier of the creator.' }),
+    accountId: identifierSchema.meta({ description: 'Your identifier of the account.' }),
+    submissionId: identifierSchema.meta({ description: 'Your identifier of the submission.' }),
+    trackId: identifierSchema.meta({ description: 'Your identifier of the track.' }),
   })
   .meta({
     id: 'ReviewBindings',
@@ -34,14 +34,19 @@ const bindingsSchema = z
   });
 
 export const createReviewSchema = z
-  .strictObject({ proofId: identifierSchema, bindings: bindingsSchema })
+  .strictObject({
+    proofId: identifierSchema.meta({ description: 'Registered proof, of any partner.' }),
+    bindings: bindingsSchema.meta({ description: 'Your own identifiers, all four.' }),
+  })
   .meta({
     id: 'CreateReview',
     examples: [{ proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', bindings: BINDINGS }],
   });
 
 export const openEvidenceSchema = z
-  .strictObject({ kind: z.enum(EVIDENCE_KINDS) })
+  .strictObject({
+    kind: z.enum(EVIDENCE_KINDS).meta({ description: 'Evidence that is asked for, each kind once.' }),
+  })
   .meta({ id: 'OpenEvidence', examples: EVIDENCE_KINDS.map((kind) => ({ kind })) });
 
 /** An opaque reference (rule 12.12). */
@@ -60,7 +65,7 @@ const responseReferenceSchema = z
 
 export const closeEvidenceSchema = z
   .strictObject({
-    status: z.enum(['accepted', 'declined']),
+    status: z.enum(['accepted', 'declined']).meta({ description: 'How the request is closed, for good.' }),
     responseReference: responseReferenceSchema.exactOptional(),
   })
   .meta({
@@ -69,50 +74,64 @@ export const closeEvidenceSchema = z
   });
 
 export const resolveReviewSchema = z
-  .strictObject({ outcome: z.enum(REVIEW_OUTCOMES) })
+  .strictObject({
+    outcome: z
+      .enum(REVIEW_OUTCOMES)
+      .meta({
+        description: 'Your own outcome. `held` may later become `accepted` or `rejected`, which are final.',
+      }),
+  })
   .meta({ id: 'ResolveReview', examples: REVIEW_OUTCOMES.map((outcome) => ({ outcome })) });
 
 export const reviewParamsSchema = z
-  .strictObject({ reviewId: identifierSchema })
+  .strictObject({ reviewId: identifierSchema.meta({ description: 'Id of the review.' }) })
   .meta({ examples: [{ reviewId: CASE.reviewId }] });
 
 export const evidenceParamsSchema = z
-  .strictObject({ reviewId: identifierSchema, requestId: identifierSchema })
+  .strictObject({
+    reviewId: identifierSchema.meta({ description: 'Id of the review.' }),
+    requestId: identifierSchema.meta({ description: 'Id of the evidence request.' }),
+  })
   .meta({ examples: [{ reviewId: CASE.reviewId, requestId: 'req_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }] });
 
 const evidenceRequestSchema = z
   .object({
-    requestId: identifierSchema,
-    kind: knownWords(EVIDENCE_KINDS),
+    requestId: identifierSchema.meta({ description: 'Id of the evidence request.' }),
+    kind: knownWords(EVIDENCE_KINDS).meta({ description: 'Evidence that was asked for.' }),
     status: knownWords(EVIDENCE_STATUSES).meta({
       description: '`accepted` and `declined` are terminal and immutable.',
     }),
     responseReference: responseReferenceSchema.exactOptional(),
-    createdAt: timestampSchema,
-    updatedAt: timestampSchema,
+    createdAt: timestampSchema.meta({ description: 'When it was opened, in unix seconds.' }),
+    updatedAt: timestampSchema.meta({ description: 'When it changed last, in unix seconds.' }),
   })
   .meta({ id: 'EvidenceRequest' });
 
 export const reviewCaseSchema = z
   .object({
-    reviewId: identifierSchema,
-    proofId: identifierSchema,
+    reviewId: identifierSchema.meta({ description: 'Id of the review.' }),
+    proofId: identifierSchema.meta({ description: 'Proof that is reviewed.' }),
     // A response may gain members, a request may not.
-    bindings: z.object(bindingsSchema.shape),
-    status: knownWords(['open', 'resolved']),
+    bindings: z.object(bindingsSchema.shape).meta({ description: 'Your own identifiers.' }),
+    status: knownWords(['open', 'resolved']).meta({ description: '`resolved`: it has an outcome.' }),
     outcome: knownWords(REVIEW_OUTCOMES)
       .meta({
         description:
           "The partner's own; not a claim of authorship or rights. `held` may later become `accepted` or `rejected`.",
       })
       .exactOptional(),
-    createdAt: timestampSchema,
-    updatedAt: timestampSchema,
-    resolvedAt: timestampSchema.exactOptional(),
+    createdAt: timestampSchema.meta({ description: 'When it was created, in unix seconds.' }),
+    updatedAt: timestampSchema.meta({ description: 'When it changed last, in unix seconds.' }),
+    resolvedAt: timestampSchema
+      .meta({ description: 'When its outcome was recorded, in unix seconds.' })
+      .exactOptional(),
     expiresAt: timestampSchema.meta({
       description: 'Creation and 180 days; it never moves, and from then on the case is not there.',
     }),
-    evidenceRequests: z.array(evidenceRequestSchema).max(EVIDENCE_KINDS.length),
+    evidenceRequests: z
+      .array(evidenceRequestSchema)
+      .max(EVIDENCE_KINDS.length)
+      .meta({ description: 'Evidence requests in the order of their creation.' }),
   })
   .meta({
     id: 'PartnerReviewCase',

@@ -65,12 +65,60 @@ const recordingSchema = z.object({
   ).exactOptional(),
 });
 
+const COUNTER_MEANINGS: Readonly<Record<CounterName, string>> = {
+  saves: 'Saves of the session.',
+  undoneSteps: 'Steps that were undone.',
+  playbacks: 'Times that the transport was started to play.',
+  tempoChanges: 'Changes of tempo or meter.',
+  tracksAdded: 'Tracks that were added.',
+  tracksRemoved: 'Tracks that were removed.',
+  clipsCreated: 'Clips that came to be.',
+  clipsMoved: 'Moves of clips.',
+  clipsTrimmed: 'Trims of clips.',
+  clipsSplit: 'Splits of clips.',
+  clipsCopied: 'Copies of clips.',
+  clipsDeleted: 'Clips that were deleted.',
+  clipsChanged: 'Other changes of clips.',
+  midiNotesEntered: 'MIDI notes that were entered by hand.',
+  midiNotesRecorded: 'MIDI notes that were recorded.',
+  midiNotesEdited: 'MIDI notes that were edited.',
+  takesRecorded: 'Takes of audio that were recorded.',
+  takesRecordedInRealTime: 'Takes that were seen to grow at their true rate.',
+  automationEdits: 'Edits of automation.',
+  pluginsAdded: 'Plug-ins that were added.',
+  pluginChanges: 'Changes of plug-ins.',
+  mixerChanges: 'Changes of the mixer.',
+  importsAdded: 'Files that were imported.',
+  importPlacements: 'Placements of imported files.',
+  sourcesDerived: 'Sources that were made of other sources, as by a bounce.',
+  sourcesAppeared: 'Sources whose coming was not witnessed.',
+  exportsFinished: 'Exports that were finished.',
+};
+const CHANNEL_MEANINGS: Readonly<Record<Channel, string>> = {
+  session: 'Opening, saving and undoing.',
+  transport: 'Playing and recording of the transport.',
+  tempo: 'Tempo and meter.',
+  tracks: 'Tracks.',
+  clips: 'Clips and their edits.',
+  midi: 'MIDI notes.',
+  recording: 'Recording of audio.',
+  automation: 'Automation.',
+  plugins: 'Plug-ins.',
+  mixer: 'Mixer.',
+  imports: 'Imports of files.',
+  sourceMap: 'Observations of which source lies where.',
+  export: 'Exports.',
+};
+
 const counters = Object.fromEntries(
-  (Object.keys(COUNTERS) as CounterName[]).map((name) => [name, counterSchema]),
+  (Object.keys(COUNTERS) as CounterName[]).map((name) => [
+    name,
+    counterSchema.meta({ description: COUNTER_MEANINGS[name] }),
+  ]),
 ) as Readonly<Record<CounterName, typeof counterSchema>>;
-const coverage = Object.fromEntries(CHANNELS.map((channel) => [channel, coverageSchema])) as Readonly<
-  Record<Channel, typeof coverageSchema>
->;
+const coverage = Object.fromEntries(
+  CHANNELS.map((channel) => [channel, coverageSchema.meta({ description: CHANNEL_MEANINGS[channel] })]),
+) as Readonly<Record<Channel, typeof coverageSchema>>;
 
 /** Session evidence (rule 9.22). */
 const sessionEvidenceSchema = z
@@ -110,16 +158,18 @@ const sessionEvidenceSchema = z
     activity: z
       .object({
         bucketSeconds: seconds('Length of a stretch.'),
-        buckets: z.array(
-          z.object({
-            atSeconds: seconds('Start of the stretch, in seconds of the session.'),
-            edits: count(
-              'Edits that were seen in it; absent where none was seen and not all are looked at.',
-            ).exactOptional(),
-            recordings: count('Recordings; absent where nobody looks.').exactOptional(),
-            imports: count('Imports; absent where nobody looks.').exactOptional(),
-          }),
-        ),
+        buckets: z
+          .array(
+            z.object({
+              atSeconds: seconds('Start of the stretch, in seconds of the session.'),
+              edits: count(
+                'Edits that were seen in it; absent where none was seen and not all are looked at.',
+              ).exactOptional(),
+              recordings: count('Recordings; absent where nobody looks.').exactOptional(),
+              imports: count('Imports; absent where nobody looks.').exactOptional(),
+            }),
+          )
+          .meta({ description: 'Stretches, in order.' }),
       })
       .meta({ description: 'Acts over the time of the session.' }),
     export: z
@@ -143,7 +193,7 @@ const sessionEvidenceSchema = z
 
 /** Evidence of a session, of proofs that were issued with a capture trace. */
 export const sessionSchema = z
-  .object({ evidence: sessionEvidenceSchema })
+  .object({ evidence: sessionEvidenceSchema.meta({ description: 'What the replay of the trace tells.' }) })
   .meta({ description: 'Of proofs that were issued with a capture trace.' });
 
 const detectionSchema = z.object({

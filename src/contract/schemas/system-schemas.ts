@@ -5,12 +5,12 @@ import { timestampSchema } from '../primitives.js';
 /** State and build of the service (rule 13.3). */
 export const healthSchema = z
   .object({
-    ok: z.boolean(),
-    version: z.string(),
-    commit: z.string(),
-    deployedAt: timestampSchema,
-    environment: z.string(),
-    contract: z.string(),
+    ok: z.boolean().meta({ description: 'True where the service is up.' }),
+    version: z.string().meta({ description: 'Version of the service.' }),
+    commit: z.string().meta({ description: 'Commit that it was built from.' }),
+    deployedAt: timestampSchema.meta({ description: 'When it was deployed, in unix seconds.' }),
+    environment: z.string().meta({ description: '`production` or `beta`.' }),
+    contract: z.string().meta({ description: 'Version of this contract.' }),
   })
   .meta({
     id: 'Health',
@@ -37,7 +37,10 @@ const slugSchema = z
   );
 
 export const downloadQuerySchema = z
-  .strictObject({ product: slugSchema, platform: slugSchema })
+  .strictObject({
+    product: slugSchema.meta({ description: 'Product, as it was named to you.' }),
+    platform: slugSchema.meta({ description: 'Platform, as `macos`.' }),
+  })
   .meta({ id: 'DownloadQuery', examples: [{ product: 'companion', platform: 'macos' }] });
 
 /** A report of counts (rule 13.5). */
@@ -46,13 +49,14 @@ export const telemetrySchema = z
     events: z
       .array(
         z.strictObject({
-          name: z.enum(PRODUCT_EVENTS),
-          count: z.int().min(1).max(1_000_000),
-          at: timestampSchema,
+          name: z.enum(PRODUCT_EVENTS).meta({ description: 'What is counted, of a closed list.' }),
+          count: z.int().min(1).max(1_000_000).meta({ description: 'How often it happened.' }),
+          at: timestampSchema.meta({ description: 'When, in unix seconds.' }),
         }),
       )
       .min(1)
-      .max(100),
+      .max(100)
+      .meta({ description: 'Counts; all of a report are taken, or none.' }),
   })
   .meta({
     id: 'Telemetry',
@@ -60,10 +64,14 @@ export const telemetrySchema = z
   });
 
 export const telemetryAcceptedSchema = z
-  .object({ accepted: z.int().min(0) })
+  .object({ accepted: z.int().min(0).meta({ description: 'Entries that were taken.' }) })
   .meta({ id: 'TelemetryAccepted', examples: [{ accepted: 1 }] });
 
 /** The contract's own document, without OpenAPI's schema. */
 export const documentSchema = z
-  .looseObject({ openapi: z.string(), info: z.looseObject({}), paths: z.looseObject({}) })
+  .looseObject({
+    openapi: z.string().meta({ description: 'Version of OpenAPI.' }),
+    info: z.looseObject({}).meta({ description: 'Title and version of the contract.' }),
+    paths: z.looseObject({}).meta({ description: 'Operations by path.' }),
+  })
   .meta({ id: 'OpenApiDocument', examples: [{ openapi: '3.1.1', info: {}, paths: {} }] });

@@ -9,8 +9,15 @@ export const purposeSchema = z
 /** Body of the request for a slot (rule 7.1). */
 export const createUploadSchema = z
   .strictObject({
-    purpose: purposeSchema.exactOptional(),
-    contentLength: z.int().min(1).max(MAX_UPLOAD_BYTES).exactOptional(),
+    purpose: purposeSchema
+      .meta({ description: 'What the upload is for; `verify` where it is absent.' })
+      .exactOptional(),
+    contentLength: z
+      .int()
+      .min(1)
+      .max(MAX_UPLOAD_BYTES)
+      .meta({ description: 'Exact length of the file, in bytes; another length is refused.' })
+      .exactOptional(),
   })
   .meta({
     id: 'CreateUpload',
@@ -18,12 +25,16 @@ export const createUploadSchema = z
   });
 
 export const createUploadQuerySchema = z
-  .strictObject({ purpose: purposeSchema.exactOptional() })
+  .strictObject({
+    purpose: purposeSchema
+      .meta({ description: 'What the upload is for, where the body does not say it.' })
+      .exactOptional(),
+  })
   .meta({ id: 'CreateUploadQuery', examples: [{ purpose: 'verify' }] });
 
 export const uploadSlotSchema = z
   .object({
-    uploadId: identifierSchema,
+    uploadId: identifierSchema.meta({ description: 'Id by which verify or identify finds the file.' }),
     url: z
       .string()
       .min(1)
@@ -31,8 +42,8 @@ export const uploadSlotSchema = z
     fields: z
       .record(z.string(), z.string())
       .meta({ description: 'Each entry is sent as a form field, before the file.' }),
-    maxBytes: z.int().min(1),
-    expiresAt: timestampSchema,
+    maxBytes: z.int().min(1).meta({ description: 'Largest file that it takes.' }),
+    expiresAt: timestampSchema.meta({ description: 'When the slot ends unused, in unix seconds.' }),
   })
   .meta({
     id: 'UploadSlot',
@@ -49,12 +60,16 @@ export const uploadSlotSchema = z
   });
 
 export const uploadParamsSchema = z
-  .strictObject({ uploadId: identifierSchema })
+  .strictObject({ uploadId: identifierSchema.meta({ description: 'Id of the slot.' }) })
   .meta({ examples: [{ uploadId: 'upl_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }] });
 
 /** The stored upload (rule 7.6). */
 export const storedUploadSchema = z
-  .object({ uploadId: identifierSchema, bytes: z.int().min(0), sha256: sha256Schema })
+  .object({
+    uploadId: identifierSchema.meta({ description: 'Id of the slot.' }),
+    bytes: z.int().min(0).meta({ description: 'Length of the file that arrived.' }),
+    sha256: sha256Schema.meta({ description: 'SHA-256 of the file that arrived.' }),
+  })
   .meta({
     id: 'StoredUpload',
     examples: [

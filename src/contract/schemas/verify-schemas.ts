@@ -11,7 +11,7 @@ export const MAX_SIDECAR_BASE64 = 4 * Math.ceil(1_048_576 / 3);
 /** Body of a verification (rules 8.3 and 8.4). */
 export const verifySchema = z
   .strictObject({
-    uploadId: identifierSchema,
+    uploadId: identifierSchema.meta({ description: 'Upload to verify, of the purpose `verify`.' }),
     sidecar: z
       .string()
       .max(MAX_SIDECAR_BASE64)
@@ -54,32 +54,49 @@ const decisionSchema = z
 
 const audioSummarySchema = z
   .object({
-    container: knownWords(CONTAINERS),
-    sampleRate: z.int().exactOptional(),
-    channels: z.int().exactOptional(),
-    bitsPerSample: z.int().exactOptional(),
-    frames: z.int().exactOptional(),
-    durationSeconds: z.number().exactOptional(),
-    bytes: z.int().min(0),
-    sha256: sha256Schema,
+    container: knownWords(CONTAINERS).meta({ description: 'What the first bytes of the file announce.' }),
+    sampleRate: z.int().meta({ description: 'Samples a second of each channel.' }).exactOptional(),
+    channels: z.int().meta({ description: 'Channels.' }).exactOptional(),
+    bitsPerSample: z.int().meta({ description: 'Bits of a sample.' }).exactOptional(),
+    frames: z.int().meta({ description: 'Samples of one channel.' }).exactOptional(),
+    durationSeconds: z.number().meta({ description: 'Length of the audio.' }).exactOptional(),
+    bytes: z.int().min(0).meta({ description: 'Length of the file.' }),
+    sha256: sha256Schema.meta({ description: 'SHA-256 of the whole file.' }),
   })
-  .meta({ id: 'AudioSummary' });
+  .meta({
+    id: 'AudioSummary',
+    description:
+      'What was measured of the uploaded file. Members of the format are absent where the file is no WAV or BWF.',
+  });
 
 const credentialReportSchema = z
   .object({
-    format: knownWords(['c2pa']),
-    issuer: z.string().exactOptional(),
+    format: knownWords(['c2pa']).meta({ description: 'Format of the credential.' }),
+    issuer: z
+      .string()
+      .meta({ description: 'Organisation that the signing certificate names.' })
+      .exactOptional(),
     device: z
       .string()
       .meta({ description: 'Name that the device of a local seal gives itself; nobody vouches for it.' })
       .exactOptional(),
-    generator: z.string().exactOptional(),
-    algorithm: z.string().exactOptional(),
-    claimVersion: z.int().exactOptional(),
-    manifestLabel: z.string().exactOptional(),
-    integrity: knownWords(['verified', 'failed', 'not_checked']),
-    trust: knownWords(['service', 'device', 'unknown']),
-    reasons: z.array(z.string()),
+    generator: z
+      .string()
+      .meta({ description: 'Program that made the claim, as it calls itself.' })
+      .exactOptional(),
+    algorithm: z.string().meta({ description: 'Algorithm of the signature.' }).exactOptional(),
+    claimVersion: z.int().meta({ description: 'Version of the C2PA claim.' }).exactOptional(),
+    manifestLabel: z.string().meta({ description: 'Label of the active manifest.' }).exactOptional(),
+    integrity: knownWords(['verified', 'failed', 'not_checked']).meta({
+      description:
+        'Whether signature and hashes hold. `not_checked`: it has parts that are not looked into here.',
+    }),
+    trust: knownWords(['service', 'device', 'unknown']).meta({
+      description: 'Who signed: this service, a device of the artist, or somebody unknown here.',
+    }),
+    reasons: z
+      .array(z.string())
+      .meta({ description: 'Stable slugs of what was found; empty where nothing was.' }),
   })
   .meta({
     id: 'EmbeddedCredential',
@@ -92,17 +109,21 @@ export const verificationSchema = z
       description:
         'Accept only when this is `valid` and `good` is true. A value you do not know is a failed verification.',
     }),
-    good: z.boolean(),
-    decision: decisionSchema,
+    good: z.boolean().meta({ description: 'True for an accepted result alone.' }),
+    decision: decisionSchema.meta({ description: 'What the verdict rests on, and what to do.' }),
     issuedAt: timestampSchema.meta({ description: 'Present with `valid` alone.' }).exactOptional(),
     proofId: identifierSchema
       .meta({ description: 'Present whenever a signature of the service was verified.' })
       .exactOptional(),
-    verifiedAt: timestampSchema,
-    audio: audioSummarySchema,
-    evidenceReport: evidenceReportSchema.exactOptional(),
+    verifiedAt: timestampSchema.meta({ description: 'When this was judged, in unix seconds.' }),
+    audio: audioSummarySchema.meta({ description: 'What was measured of the uploaded file.' }),
+    evidenceReport: evidenceReportSchema
+      .meta({ description: 'Record of the production; it changes no verdict.' })
+      .exactOptional(),
     ...legacyMembers,
-    embeddedCredential: credentialReportSchema.exactOptional(),
+    embeddedCredential: credentialReportSchema
+      .meta({ description: 'The Content Credential that was found in the file.' })
+      .exactOptional(),
   })
   .meta({
     id: 'Verification',
@@ -136,21 +157,25 @@ export const verificationSchema = z
   });
 
 export const identifySchema = z
-  .strictObject({ uploadId: identifierSchema })
+  .strictObject({
+    uploadId: identifierSchema.meta({ description: 'Upload to identify, of the purpose `identify`.' }),
+  })
   .meta({ id: 'Identify', examples: [{ uploadId: 'upl_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }] });
 
 export const identificationSchema = z
   .object({
-    matches: z.array(
-      z.object({
-        proofId: identifierSchema,
-        type: knownWords(['exact_file', 'bound_audio', 'original_file']).meta({
-          description:
-            'Bytes that are the same: the file that was delivered, the audio that is bound, or the file as it came to be issued. Others may be added.',
+    matches: z
+      .array(
+        z.object({
+          proofId: identifierSchema.meta({ description: 'Proof that the file belongs to.' }),
+          type: knownWords(['exact_file', 'bound_audio', 'original_file']).meta({
+            description:
+              'Bytes that are the same: the file that was delivered, the audio that is bound, or the file as it came to be issued. Others may be added.',
+          }),
+          confidence: z.number().min(0).max(1).meta({ description: 'From 0 to 1; 1 for a match by digest.' }),
         }),
-        confidence: z.number().min(0).max(1),
-      }),
-    ),
+      )
+      .meta({ description: 'Matches, the surest first; empty where there is none.' }),
   })
   .meta({
     id: 'Identification',
