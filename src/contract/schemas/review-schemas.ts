@@ -75,11 +75,9 @@ export const closeEvidenceSchema = z
 
 export const resolveReviewSchema = z
   .strictObject({
-    outcome: z
-      .enum(REVIEW_OUTCOMES)
-      .meta({
-        description: 'Your own outcome. `held` may later become `accepted` or `rejected`, which are final.',
-      }),
+    outcome: z.enum(REVIEW_OUTCOMES).meta({
+      description: 'Your own outcome. `held` may later become `accepted` or `rejected`, which are final.',
+    }),
   })
   .meta({ id: 'ResolveReview', examples: REVIEW_OUTCOMES.map((outcome) => ({ outcome })) });
 
