@@ -159,7 +159,7 @@ function cassandraNode({ scratch, number }) {
   return {
     ...cassandra({
       ...shared,
-      // Nodes join a ring one at a time; later each needs no more than the seed.
+      // Nodes join a ring one at a time; later each waits for the first one alone.
       after: number === 1 ? undefined : { first: `cassandra-${number - 1}`, again: 'cassandra-1' },
     }),
     replacement: cassandra({

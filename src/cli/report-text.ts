@@ -1,12 +1,16 @@
 import type { EvidenceFact, EvidenceReport } from '../domain/evidence-report.js';
-import { COUNTERS, type ImportedSource, type SessionEvidence } from '../domain/session-evidence.js';
+import {
+  COUNTER_WORDS,
+  COUNTERS,
+  type ImportedSource,
+  type SessionEvidence,
+} from '../domain/session-evidence.js';
+import { CHANNEL_WORDS } from '../domain/trace.js';
 import { needsReview } from '../evidence/page/claims-view.js';
 import type { ReportPageInput, ReportSubject } from '../evidence/page/render-report-page.js';
 import {
   answerText,
-  CHANNEL_WORDS,
   COUNTER_NAMES,
-  COUNTER_WORDS,
   clockText,
   counterText,
   countText,

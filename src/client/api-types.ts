@@ -18,12 +18,9 @@ export type EvidenceKind = 'source_evidence' | 'source_licence' | 'creator_clari
 
 export type ReviewOutcome = 'accepted' | 'held' | 'rejected';
 
-/**
- * What was measured of the uploaded file. Members of the format are absent where the file is no WAV or
- * BWF.
- */
+/** Measurements of the uploaded file. Members of the format are absent where the file is no WAV or BWF. */
 export interface AudioSummary {
-  /** What the first bytes of the file announce. */
+  /** Container that the first bytes of the file announce. */
   readonly container: Growing<
     | 'unknown'
     | 'riff'
@@ -80,7 +77,7 @@ export interface ChannelCoverage {
 }
 
 export interface CloseEvidence {
-  /** How the request is closed, for good. */
+  /** Final status of the request. */
   readonly status: 'accepted' | 'declined';
   /** A bounded opaque reference into the partner's own evidence system. */
   readonly responseReference?: string;
@@ -94,7 +91,7 @@ export interface CreateReview {
 }
 
 export interface CreateUpload {
-  /** What the upload is for; `verify` where it is absent. */
+  /** Purpose of the upload; `verify` where it is absent. */
   readonly purpose?: UploadPurpose;
   /** Exact length of the file, in bytes; another length is refused. */
   readonly contentLength?: number;
@@ -203,9 +200,12 @@ export interface CredentialReport {
   readonly claimVersion?: number;
   /** Label of the active manifest. */
   readonly manifestLabel?: string;
-  /** Whether signature and hashes hold. `not_checked`: it has parts that are not looked into here. */
+  /**
+   * Outcome of checking signature and hashes. `not_checked`: the credential has parts that are not
+   * looked into here.
+   */
   readonly integrity: Growing<'verified' | 'failed' | 'not_checked'>;
-  /** Who signed: this service, a device of the artist, or somebody unknown here. */
+  /** Signer: this service, a device of the artist, or somebody unknown here. */
   readonly trust: Growing<'service' | 'device' | 'unknown'>;
   /** Stable slugs of what was found; empty where nothing was. */
   readonly reasons: readonly string[];
@@ -216,7 +216,7 @@ export interface ErasedProof {
   readonly proofId: Identifier;
   /** `already_erased`: by an earlier call. */
   readonly outcome: Growing<'erased' | 'already_erased'>;
-  /** When it was erased first, in unix seconds. */
+  /** Time of the first erasure, in unix seconds. */
   readonly erasedAt: Timestamp;
 }
 
@@ -345,7 +345,7 @@ export interface EvidenceReport {
   };
   /** Of proofs that were issued with a capture trace. */
   readonly session?: {
-    /** What the replay of the trace tells. */
+    /** Result of replaying the trace. */
     readonly evidence: SessionEvidence;
   };
   /** Witnessed imports, in the order of import; long lists are cut. */
@@ -365,9 +365,9 @@ export interface EvidenceRequest {
   readonly status: Growing<'requested' | 'supplied' | 'accepted' | 'declined'>;
   /** A bounded opaque reference into the partner's own evidence system. */
   readonly responseReference?: string;
-  /** When it was opened, in unix seconds. */
+  /** Time of its creation, in unix seconds. */
   readonly createdAt: Timestamp;
-  /** When it changed last, in unix seconds. */
+  /** Time of its last change, in unix seconds. */
   readonly updatedAt: Timestamp;
 }
 
@@ -397,7 +397,7 @@ export interface Health {
   readonly version: string;
   /** Commit that it was built from. */
   readonly commit: string;
-  /** When it was deployed, in unix seconds. */
+  /** Time of its deployment, in unix seconds. */
   readonly deployedAt: Timestamp;
   /** `production` or `beta`. */
   readonly environment: string;
@@ -482,15 +482,15 @@ export interface KeyEntry {
   readonly name: string;
   /** `expiring`: rotated, in its 72 hours. */
   readonly status: Growing<'active' | 'expiring' | 'expired' | 'revoked'>;
-  /** What the key opens; an operation says in `x-scope` which one it needs. */
+  /** Scopes of the key; an operation says in `x-scope` which one it needs. */
   readonly scopes: readonly Growing<'verify' | 'proofs' | 'erase' | 'reviews' | 'keys' | 'usage'>[];
   /** The partner's plan. */
   readonly plan: string;
-  /** When it was made, in unix seconds. */
+  /** Time of its creation, in unix seconds. */
   readonly createdAt: Timestamp;
-  /** When it ends, of a key that was rotated. */
+  /** End of a key that was rotated, in unix seconds. */
   readonly expiresAt?: Timestamp;
-  /** When it was used last, exact to a minute. */
+  /** Time of its last use, in unix seconds, exact to a minute. */
   readonly lastUsedAt?: Timestamp;
   /** Calls with the key must be signed. */
   readonly signed?: true;
@@ -531,11 +531,11 @@ export interface PartnerReviewCase {
    * `rejected`.
    */
   readonly outcome?: Growing<ReviewOutcome>;
-  /** When it was created, in unix seconds. */
+  /** Time of its creation, in unix seconds. */
   readonly createdAt: Timestamp;
-  /** When it changed last, in unix seconds. */
+  /** Time of its last change, in unix seconds. */
   readonly updatedAt: Timestamp;
-  /** When its outcome was recorded, in unix seconds. */
+  /** Time at which its outcome was recorded, in unix seconds. */
   readonly resolvedAt?: Timestamp;
   /** Creation and 180 days; it never moves, and from then on the case is not there. */
   readonly expiresAt: Timestamp;
@@ -558,14 +558,14 @@ export interface ProcessNote {
 export interface ProofDetail {
   /** Id of the proof. */
   readonly proofId: Identifier;
-  /** When it was issued, in unix seconds. */
+  /** Time of issue, in unix seconds. */
   readonly issuedAt: Timestamp;
   /** The song, as the issuing side named it. */
   readonly song: {
     /** Title as it was issued. */
     readonly title: string;
   };
-  /** What holds the credential. */
+  /** Carrier of the credential. */
   readonly carrier: Growing<'embedded' | 'sidecar'>;
   /** Hard-binding digest of an embedded credential; digest of the whole file of a pair. */
   readonly boundAudioSha256: Sha256;
@@ -588,14 +588,14 @@ export interface ProofDetail {
 export interface ProofEntry {
   /** Id of the proof. */
   readonly proofId: Identifier;
-  /** When it was issued, in unix seconds. */
+  /** Time of issue, in unix seconds. */
   readonly issuedAt: Timestamp;
   /** The song, as the issuing side named it. */
   readonly song: {
     /** Title as it was issued. */
     readonly title: string;
   };
-  /** What holds the credential. */
+  /** Carrier of the credential. */
   readonly carrier: Growing<'embedded' | 'sidecar'>;
   /** Hard-binding digest of an embedded credential; digest of the whole file of a pair. */
   readonly boundAudioSha256: Sha256;
@@ -621,7 +621,7 @@ export interface ProofRecord {
     /** Title as it was issued. */
     readonly title: string;
   };
-  /** When it was issued, in unix seconds. */
+  /** Time of issue, in unix seconds. */
   readonly issuedAt: Timestamp;
   /** Digest of the audio that the proof is bound to. */
   readonly boundAudioSha256: Sha256;
@@ -629,9 +629,9 @@ export interface ProofRecord {
   readonly evidenceReport?: EvidenceReport;
   /** Summary of the report in sentences. */
   readonly processNote?: ProcessNote;
-  /** How the credentialed file was delivered. */
+  /** Delivery of the credentialed file. */
   readonly delivery: {
-    /** What holds the credential. */
+    /** Carrier of the credential. */
     readonly carrier: Growing<'embedded' | 'sidecar'>;
     /** Length of the delivered audio file. */
     readonly bytes: number;
@@ -708,76 +708,76 @@ export interface SessionEvidence {
   readonly events: number;
   /** What was done, by kind. Counters may be added. */
   readonly counters: {
-    /** Saves of the session. */
+    /** Saves. */
     readonly saves: EvidenceCounter;
-    /** Steps that were undone. */
+    /** Undone steps. */
     readonly undoneSteps: EvidenceCounter;
-    /** Times that the transport was started to play. */
+    /** Playbacks. */
     readonly playbacks: EvidenceCounter;
-    /** Changes of tempo or meter. */
+    /** Tempo changes. */
     readonly tempoChanges: EvidenceCounter;
-    /** Tracks that were added. */
+    /** Tracks added. */
     readonly tracksAdded: EvidenceCounter;
-    /** Tracks that were removed. */
+    /** Tracks removed. */
     readonly tracksRemoved: EvidenceCounter;
-    /** Clips that came to be. */
+    /** Clips created. */
     readonly clipsCreated: EvidenceCounter;
-    /** Moves of clips. */
+    /** Clips moved. */
     readonly clipsMoved: EvidenceCounter;
-    /** Trims of clips. */
+    /** Clips trimmed. */
     readonly clipsTrimmed: EvidenceCounter;
-    /** Splits of clips. */
+    /** Clips split. */
     readonly clipsSplit: EvidenceCounter;
-    /** Copies of clips. */
+    /** Clips copied. */
     readonly clipsCopied: EvidenceCounter;
-    /** Clips that were deleted. */
+    /** Clips deleted. */
     readonly clipsDeleted: EvidenceCounter;
-    /** Other changes of clips. */
+    /** Clips changed otherwise. */
     readonly clipsChanged: EvidenceCounter;
-    /** MIDI notes that were entered by hand. */
+    /** MIDI notes entered by hand. */
     readonly midiNotesEntered: EvidenceCounter;
-    /** MIDI notes that were recorded. */
+    /** MIDI notes played in. */
     readonly midiNotesRecorded: EvidenceCounter;
-    /** MIDI notes that were edited. */
+    /** MIDI notes edited. */
     readonly midiNotesEdited: EvidenceCounter;
-    /** Takes of audio that were recorded. */
+    /** Takes recorded. */
     readonly takesRecorded: EvidenceCounter;
-    /** Takes that were seen to grow at their true rate. */
+    /** Takes seen to grow in real time. */
     readonly takesRecordedInRealTime: EvidenceCounter;
-    /** Edits of automation. */
+    /** Automation edits. */
     readonly automationEdits: EvidenceCounter;
-    /** Plug-ins that were added. */
+    /** Plug-ins added. */
     readonly pluginsAdded: EvidenceCounter;
-    /** Changes of plug-ins. */
+    /** Plug-in changes. */
     readonly pluginChanges: EvidenceCounter;
-    /** Changes of the mixer. */
+    /** Mixer changes. */
     readonly mixerChanges: EvidenceCounter;
-    /** Files that were imported. */
+    /** Files imported. */
     readonly importsAdded: EvidenceCounter;
-    /** Placements of imported files. */
+    /** Placements of imports. */
     readonly importPlacements: EvidenceCounter;
-    /** Sources that were made of other sources, as by a bounce. */
+    /** Sources made of others. */
     readonly sourcesDerived: EvidenceCounter;
-    /** Sources whose coming was not witnessed. */
+    /** Sources of unwitnessed origin. */
     readonly sourcesAppeared: EvidenceCounter;
-    /** Exports that were finished. */
+    /** Exports. */
     readonly exportsFinished: EvidenceCounter;
   };
   /** By channel. Channels may be added. */
   readonly coverage: {
-    /** Opening, saving and undoing. */
+    /** Session. */
     readonly session: ChannelCoverage;
-    /** Playing and recording of the transport. */
+    /** Transport. */
     readonly transport: ChannelCoverage;
     /** Tempo and meter. */
     readonly tempo: ChannelCoverage;
     /** Tracks. */
     readonly tracks: ChannelCoverage;
-    /** Clips and their edits. */
+    /** Clips. */
     readonly clips: ChannelCoverage;
-    /** MIDI notes. */
+    /** MIDI entry. */
     readonly midi: ChannelCoverage;
-    /** Recording of audio. */
+    /** Audio recording. */
     readonly recording: ChannelCoverage;
     /** Automation. */
     readonly automation: ChannelCoverage;
@@ -785,11 +785,11 @@ export interface SessionEvidence {
     readonly plugins: ChannelCoverage;
     /** Mixer. */
     readonly mixer: ChannelCoverage;
-    /** Imports of files. */
+    /** Imports. */
     readonly imports: ChannelCoverage;
-    /** Observations of which source lies where. */
+    /** Source map. */
     readonly sourceMap: ChannelCoverage;
-    /** Exports. */
+    /** Export. */
     readonly export: ChannelCoverage;
   };
   /** Takes, longest first; long lists are cut, and `takesRecorded` counts all. */
@@ -907,7 +907,7 @@ export interface StoredUpload {
 export interface Telemetry {
   /** Counts; all of a report are taken, or none. */
   readonly events: readonly {
-    /** What is counted, of a closed list. */
+    /** Name of what is counted, of a closed list. */
     readonly name:
       | 'app_started'
       | 'download_started'
@@ -920,9 +920,9 @@ export interface Telemetry {
       | 'report_opened'
       | 'review_opened'
       | 'key_rotated';
-    /** How often it happened. */
+    /** Count of the event. */
     readonly count: number;
-    /** When, in unix seconds. */
+    /** Time, in unix seconds. */
     readonly at: Timestamp;
   }[];
 }
@@ -947,7 +947,7 @@ export interface UploadSlot {
   readonly fields: Readonly<Record<string, string>>;
   /** Largest file that it takes. */
   readonly maxBytes: number;
-  /** When the slot ends unused, in unix seconds. */
+  /** End of the unused slot, in unix seconds. */
   readonly expiresAt: Timestamp;
 }
 
@@ -986,15 +986,15 @@ export interface VerificationResponse {
   readonly verdict: Growing<KnownVerdict>;
   /** True for an accepted result alone. */
   readonly good: boolean;
-  /** What the verdict rests on, and what to do. */
+  /** Grounds of the verdict, and what to do. */
   readonly decision: DecisionEnvelope;
   /** Present with `valid` alone. */
   readonly issuedAt?: Timestamp;
   /** Present whenever a signature of the service was verified. */
   readonly proofId?: Identifier;
-  /** When this was judged, in unix seconds. */
+  /** Time of the judgement, in unix seconds. */
   readonly verifiedAt: Timestamp;
-  /** What was measured of the uploaded file. */
+  /** Measurements of the uploaded file. */
   readonly audio: AudioSummary;
   /** Record of the production; it changes no verdict. */
   readonly evidenceReport?: EvidenceReport;

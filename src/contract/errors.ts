@@ -65,7 +65,9 @@ export const errorSchema = z
   .object({
     error: z.string().min(1).meta({ description: 'A sentence for people; its wording may change.' }),
     code: knownWords(ERROR_CODES).meta({ description: 'Class of the error, one for each status.' }),
-    reason: knownWords(ERROR_REASONS).meta({ description: 'What happened, precisely.' }).exactOptional(),
+    reason: knownWords(ERROR_REASONS)
+      .meta({ description: 'Slug of what happened, precisely.' })
+      .exactOptional(),
     reviewId: identifierSchema
       .meta({ description: 'With `review_exists`: the unresolved review that is there.' })
       .exactOptional(),

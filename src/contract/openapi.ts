@@ -278,7 +278,7 @@ function requestBody(
   }
 }
 
-/** A body that is no JSON. \`format\` is what generators of clients go by: without it they drop the body. */
+/** Schema of a body that is no JSON. Generators of clients go by `format`: without it they drop the body. */
 function bytesOf(mediaType: string): JsonSchema {
   return mediaType.startsWith('text/') ? { type: 'string' } : { type: 'string', format: 'binary' };
 }

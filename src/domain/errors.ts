@@ -120,29 +120,6 @@ export const ERROR_REASONS = [
 ] as const;
 export type ErrorReason = (typeof ERROR_REASONS)[number];
 
-/** Pauses from which a caller is told the date: nobody counts that many seconds. */
-const DATED_SECONDS = 3600;
-
-/**
- * Error of a limit, whose message has the date in UTC where the pause is longer than an hour (rule 5.11).
- * @param now and `retryAfterSeconds`, in seconds
- */
-export function limited(
-  message: string,
-  {
-    reason,
-    now,
-    retryAfterSeconds,
-  }: { readonly reason: ErrorReason; readonly now: number; readonly retryAfterSeconds: number },
-): DomainError {
-  const date = new Date(Math.ceil(now + retryAfterSeconds) * 1000).toISOString().slice(0, 19);
-  return new DomainError(
-    'rate_limited',
-    retryAfterSeconds > DATED_SECONDS ? `${message} Try again after ${date}Z.` : message,
-    { reason, retryAfterSeconds },
-  );
-}
-
 export interface DomainErrorOptions {
   readonly reason?: ErrorReason;
   /** Review that stands in the way of the call; sent as `reviewId`. */
@@ -170,6 +147,29 @@ export class DomainError extends Error {
     this.reviewId = options.reviewId;
     this.retryAfterSeconds = options.retryAfterSeconds;
   }
+}
+
+/** Pauses from which a caller is told the date: nobody counts that many seconds. */
+const DATED_SECONDS = 3600;
+
+/**
+ * Error of a limit, whose message has the date in UTC where the pause is longer than an hour (rule 5.11).
+ * @param now in unix seconds, a fraction included
+ */
+export function limited(
+  message: string,
+  {
+    reason,
+    now,
+    retryAfterSeconds,
+  }: { readonly reason: ErrorReason; readonly now: number; readonly retryAfterSeconds: number },
+): DomainError {
+  const date = new Date(Math.ceil(now + retryAfterSeconds) * 1000).toISOString().slice(0, 19);
+  return new DomainError(
+    'rate_limited',
+    retryAfterSeconds > DATED_SECONDS ? `${message} Try again after ${date}Z.` : message,
+    { reason, retryAfterSeconds },
+  );
 }
 
 /**

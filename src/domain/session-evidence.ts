@@ -48,6 +48,37 @@ export const COUNTERS = {
 } as const satisfies Readonly<Record<string, Channel>>;
 export type CounterName = keyof typeof COUNTERS;
 
+/** Names of counters for a person. */
+export const COUNTER_WORDS: Readonly<Record<CounterName, string>> = {
+  saves: 'Saves',
+  undoneSteps: 'Undone steps',
+  playbacks: 'Playbacks',
+  tempoChanges: 'Tempo changes',
+  tracksAdded: 'Tracks added',
+  tracksRemoved: 'Tracks removed',
+  clipsCreated: 'Clips created',
+  clipsMoved: 'Clips moved',
+  clipsTrimmed: 'Clips trimmed',
+  clipsSplit: 'Clips split',
+  clipsCopied: 'Clips copied',
+  clipsDeleted: 'Clips deleted',
+  clipsChanged: 'Clips changed otherwise',
+  midiNotesEntered: 'MIDI notes entered by hand',
+  midiNotesRecorded: 'MIDI notes played in',
+  midiNotesEdited: 'MIDI notes edited',
+  takesRecorded: 'Takes recorded',
+  takesRecordedInRealTime: 'Takes seen to grow in real time',
+  automationEdits: 'Automation edits',
+  pluginsAdded: 'Plug-ins added',
+  pluginChanges: 'Plug-in changes',
+  mixerChanges: 'Mixer changes',
+  importsAdded: 'Files imported',
+  importPlacements: 'Placements of imports',
+  sourcesDerived: 'Sources made of others',
+  sourcesAppeared: 'Sources of unwitnessed origin',
+  exportsFinished: 'Exports',
+};
+
 export interface Counter {
   readonly status: CounterStatus;
   readonly value?: number;

@@ -25,6 +25,23 @@ export const CHANNELS = [
 ] as const;
 export type Channel = (typeof CHANNELS)[number];
 
+/** Names of channels for a person. */
+export const CHANNEL_WORDS: Readonly<Record<Channel, string>> = {
+  session: 'Session',
+  transport: 'Transport',
+  tempo: 'Tempo and meter',
+  tracks: 'Tracks',
+  clips: 'Clips',
+  midi: 'MIDI entry',
+  recording: 'Audio recording',
+  automation: 'Automation',
+  plugins: 'Plug-ins',
+  mixer: 'Mixer',
+  imports: 'Imports',
+  sourceMap: 'Source map',
+  export: 'Export',
+};
+
 /**
  * Support of a channel by an adapter. `supported`: every act is seen. `partial`: some acts are, or their last value
  * alone. `unsupported`: the adapter does not look. `unknown`: the adapter cannot tell whether it sees them.

@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
-import { COUNTERS, type CounterName } from '../../src/domain/session-evidence.js';
+import { COUNTER_WORDS, COUNTERS, type CounterName } from '../../src/domain/session-evidence.js';
 import { CHANNELS } from '../../src/domain/trace.js';
-import { COUNTER_WORDS } from '../../src/evidence/page/words.js';
 import { adverseReport, cleanReport, emptyReport, sessionEvidence } from '../evidence/reports.js';
 import { type Bench, setUp } from './bench.js';
 

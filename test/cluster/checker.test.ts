@@ -15,6 +15,7 @@ import {
 } from './judge.js';
 import { Ledger } from './ledger.js';
 import { isLinearizable } from './linearizable.js';
+import { AT, GONE, THERE } from './observed-proofs.js';
 
 const OPEN: ReviewState = { outcome: 'open', evidence: {} };
 const asked = (status: 'requested' | 'supplied' | 'accepted' | 'declined'): ReviewState => ({
@@ -126,27 +127,6 @@ t.test('a history of a review is accepted only where one order explains it', asy
   for (const [name, operations] of Object.entries(illegal)) t.notOk(isLinearizable(REVIEW, operations), name);
 });
 
-const AT = 1_800_000_000;
-const GONE: ObservedProof = {
-  statuses: [404, 404],
-  documents: [],
-  records: [],
-  assets: [],
-  listed: false,
-  state: 'erased',
-  erasedAt: AT,
-  confirmedAt: AT + 1,
-  assetPresent: false,
-};
-const THERE: ObservedProof = {
-  statuses: [200, 200],
-  documents: ['d', 'd'],
-  records: ['r', 'r'],
-  assets: ['a', 'a'],
-  listed: true,
-  state: 'issued',
-  assetPresent: true,
-};
 const WITHOUT_LOG: Omit<ObservedPartner, 'audit'> = {
   used: [2, 2],
   daily: [2, 2],

@@ -2,33 +2,18 @@
 import t from 'tap';
 import type { ObservedPartner, ObservedProof } from './judge.js';
 import { judgeRestored, type ObservedRestored, type Told } from './judge-restored.js';
+import { AT, GONE, THERE } from './observed-proofs.js';
 
-const AT = 1_800_000_000;
 const partnerId = 'ptr_1';
-const THERE: ObservedProof = {
-  statuses: [200, 200],
-  documents: ['d', 'd'],
-  records: ['r', 'r'],
-  assets: ['a', 'a'],
-  listed: true,
-  state: 'issued',
-  assetPresent: true,
-};
 /** No proof of the store: the operator's answer is 404, too. */
-const NOWHERE = {
-  statuses: [404, 404],
-  documents: [],
-  records: [],
-  assets: [],
-  listed: false,
-} as unknown as ObservedProof;
-const ERASED: ObservedProof = {
-  ...NOWHERE,
-  state: 'erased',
-  erasedAt: AT,
-  confirmedAt: AT + 1,
-  assetPresent: false,
-};
+const {
+  state: _state,
+  erasedAt: _erasedAt,
+  confirmedAt: _confirmedAt,
+  assetPresent: _present,
+  ...gone
+} = GONE;
+const NOWHERE = gone as unknown as ObservedProof;
 const SEEN: ObservedPartner = {
   used: [2, 2],
   daily: [3, 3],
@@ -71,7 +56,7 @@ const TOLD: Told = {
 const OBSERVED: ObservedRestored = {
   proofs: new Map([
     ['prf_old', THERE],
-    ['prf_gone', ERASED],
+    ['prf_gone', GONE],
     ['prf_amid', THERE],
     ['prf_lost', NOWHERE],
     ['prf_lost_gone', NOWHERE],
@@ -108,7 +93,7 @@ t.test('every kind of damage by a restore is found', async (t) => {
     ...OBSERVED,
     verdicts: new Map([...OBSERVED.verdicts, [proofId, word]]),
   });
-  const { confirmedAt: _, ...unconfirmed } = ERASED;
+  const { confirmedAt: _, ...unconfirmed } = GONE;
   const damages: Readonly<Record<string, ObservedRestored>> = {
     'a proof of the backup that is lost': proof('prf_old', NOWHERE),
     'a proof from after the restore that is lost': proof('prf_new', NOWHERE),
@@ -119,10 +104,10 @@ t.test('every kind of damage by a restore is found', async (t) => {
     'a lost proof that verifies': verdict('prf_lost', 'valid'),
     'a proof of the backup that does not verify': verdict('prf_old', 'unregistered'),
     'an erased proof that verifies': verdict('prf_gone', 'valid'),
-    'an erasure at another time': proof('prf_gone', { ...ERASED, erasedAt: AT + 1 }),
+    'an erasure at another time': proof('prf_gone', { ...GONE, erasedAt: AT + 1 }),
     'an erasure that nobody confirmed': proof('prf_gone', unconfirmed),
     'an erasure without a tombstone': proof('prf_gone', NOWHERE),
-    'an erased proof in a list': proof('prf_gone', { ...ERASED, listed: true }),
+    'an erased proof in a list': proof('prf_gone', { ...GONE, listed: true }),
     'a file of an erased proof': { ...OBSERVED, files: new Set(['prf_gone']) },
     'a file of an erased proof that the backup lacks': { ...OBSERVED, files: new Set(['prf_lost_gone']) },
     'a row of an erased proof': { ...OBSERVED, rows: [{ table: 'proof_by_bound', proofId: 'prf_gone' }] },

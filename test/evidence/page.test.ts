@@ -8,12 +8,17 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import t from 'tap';
 import type { EvidenceReport } from '../../src/domain/evidence-report.js';
-import { COUNTERS, type CounterName, type ImportedSource } from '../../src/domain/session-evidence.js';
-import { CHANNELS } from '../../src/domain/trace.js';
+import {
+  COUNTER_WORDS,
+  COUNTERS,
+  type CounterName,
+  type ImportedSource,
+} from '../../src/domain/session-evidence.js';
+import { CHANNEL_WORDS, CHANNELS } from '../../src/domain/trace.js';
 import { COLOURS, CONTRASTS } from '../../src/evidence/page/colours.js';
 import { drawLane, mergeSpans, type Span } from '../../src/evidence/page/lanes.js';
 import { type ReportPageInput, renderReportPage } from '../../src/evidence/page/render-report-page.js';
-import { CHANNEL_WORDS, COUNTER_WORDS, sentenceOf, valueText } from '../../src/evidence/page/words.js';
+import { sentenceOf, valueText } from '../../src/evidence/page/words.js';
 import { parseReport, UnreadableReport } from '../../src/evidence/parse-report.js';
 import { Chromium, findChromium } from './chromium.js';
 import {

@@ -5,7 +5,7 @@ import { simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
 import type { DeclarationEnvelope } from '../../src/domain/declaration.js';
 import { defined } from '../../src/domain/defined.js';
 import { type EvidenceReport, summariseEvidence } from '../../src/domain/evidence-report.js';
-import { COUNTERS, type CounterName } from '../../src/domain/session-evidence.js';
+import { COUNTER_WORDS, COUNTERS, type CounterName } from '../../src/domain/session-evidence.js';
 import {
   CHANNELS,
   type Channel,
@@ -18,7 +18,6 @@ import { TraceReferences } from '../../src/domain/trace-references.js';
 import { composeReport } from '../../src/evidence/compose-report.js';
 import { evaluateOverlay } from '../../src/evidence/overlay.js';
 import { renderReportPage } from '../../src/evidence/page/render-report-page.js';
-import { COUNTER_WORDS } from '../../src/evidence/page/words.js';
 import { writeProcessNote } from '../../src/evidence/process-note.js';
 import {
   PROJECTION_FORMATS,

@@ -16,6 +16,7 @@ import { readReports, sharedDetail } from '../fixtures/report-reads.js';
 import { collect, TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
 import { closeWire, upload } from '../fixtures/wire.js';
+import { serverSettings } from './server-settings.js';
 
 const MAIN = new URL('../../src/main.js', import.meta.url).pathname;
 tap.teardown(closeWire);
@@ -30,28 +31,8 @@ const servers =
 test('on Cassandra and a bucket evidence is issued, read and erased whole', servers, async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'takemark-evidence-'));
   t.teardown(() => rm(directory, { recursive: true, force: true }));
-  const prefix = `evidence-${randomUUID()}/`;
-  const settings: Record<string, string> = {
-    ...Object.fromEntries(
-      Object.entries(process.env).filter(
-        (entry): entry is [string, string] =>
-          /^TAKEMARK_(CASSANDRA|KAFKA|S3)/.test(entry[0]) && entry[1] !== undefined,
-      ),
-    ),
-    TAKEMARK_ENVIRONMENT: 'beta',
-    TAKEMARK_STORE: 'cassandra',
-    TAKEMARK_CASSANDRA_KEYSPACE: connection.keyspace,
-    TAKEMARK_CASSANDRA_REPLICATION: '1',
-    TAKEMARK_ASSETS: 's3',
-    TAKEMARK_S3_PREFIX: prefix,
-    TAKEMARK_BUS: 'kafka',
-    TAKEMARK_KAFKA_PREFIX: `evidence-${randomUUID().slice(0, 8)}`,
-    TAKEMARK_KAFKA_REPLICATION: '1',
-    TAKEMARK_KAFKA_PARTITIONS: '1',
-    TAKEMARK_SECRETS_FILE: join(directory, 'bundle.json'),
-    TAKEMARK_OPERATOR_TOKEN: 'operator-token-of-the-service-under-test',
-    TAKEMARK_PUBLIC_URL: 'http://127.0.0.1:1',
-  };
+  const settings = serverSettings({ name: 'evidence', keyspace: connection.keyspace, directory });
+  const prefix = settings.TAKEMARK_S3_PREFIX;
   await takemark(settings, 'operator', 'secrets', 'init', '--out', settings['TAKEMARK_SECRETS_FILE'] ?? '');
   await takemark(settings, 'operator', 'migrate');
   t.teardown(() => dropKeyspace(connection.keyspace));

@@ -1,5 +1,4 @@
 /** A keyspace that is put back from a backup, on real servers. */
-import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { createServer, connect as dial, type Socket } from 'node:net';
@@ -23,6 +22,7 @@ import { again } from '../fixtures/again.js';
 import { TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
 import { call } from '../fixtures/wire.js';
+import { serverSettings } from './server-settings.js';
 
 const { TAKEMARK_KAFKA, TAKEMARK_S3_ENDPOINT } = process.env;
 const servers =
@@ -108,28 +108,10 @@ test('a backup brings back no erased proof, and counts no unit twice or not at a
   const directory = await mkdtemp(join(tmpdir(), 'takemark-restore-'));
   t.teardown(() => rm(directory, { recursive: true, force: true }));
   const link = await bucketLink(t);
-  const settings: Record<string, string> = {
-    ...Object.fromEntries(
-      Object.entries(process.env).filter(
-        (entry): entry is [string, string] =>
-          /^TAKEMARK_(CASSANDRA|KAFKA|S3)/.test(entry[0]) && entry[1] !== undefined,
-      ),
-    ),
-    TAKEMARK_ENVIRONMENT: 'beta',
-    TAKEMARK_STORE: 'cassandra',
-    TAKEMARK_CASSANDRA_KEYSPACE: connection.keyspace,
-    TAKEMARK_CASSANDRA_REPLICATION: '1',
-    TAKEMARK_ASSETS: 's3',
+  const settings = {
+    ...serverSettings({ name: 'restore', keyspace: connection.keyspace, directory }),
     TAKEMARK_S3_ENDPOINT: link.endpoint,
-    TAKEMARK_S3_PREFIX: `restore-${randomUUID()}/`,
-    TAKEMARK_BUS: 'kafka',
-    TAKEMARK_KAFKA_PREFIX: `restore-${randomUUID().slice(0, 8)}`,
-    TAKEMARK_KAFKA_REPLICATION: '1',
-    TAKEMARK_KAFKA_PARTITIONS: '1',
     TAKEMARK_CONSUMERS: 'on',
-    TAKEMARK_SECRETS_FILE: join(directory, 'bundle.json'),
-    TAKEMARK_OPERATOR_TOKEN: 'operator-token-of-the-service-under-test',
-    TAKEMARK_PUBLIC_URL: 'http://127.0.0.1:1',
   };
   const restored = { ...settings, TAKEMARK_CASSANDRA_KEYSPACE: `${connection.keyspace}_back` };
   await takemark(settings, 'operator', 'secrets', 'init', '--out', settings['TAKEMARK_SECRETS_FILE']!);

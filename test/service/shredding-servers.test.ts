@@ -22,6 +22,7 @@ import { takemark } from '../cluster/members.js';
 import { Canaries, filesBelow } from '../fixtures/canaries.js';
 import { collect, inPieces, TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
+import { serverSettings } from './server-settings.js';
 
 const { TAKEMARK_KAFKA, TAKEMARK_S3_ENDPOINT: endpoint, TAKEMARK_S3_REGION: region } = process.env;
 const { TAKEMARK_S3_BUCKET: bucket = '' } = process.env;
@@ -49,29 +50,11 @@ test('what lies in the files of the servers is encrypted, and without its key no
   const directory = await mkdtemp(join(tmpdir(), 'takemark-shredding-'));
   t.teardown(() => rm(directory, { recursive: true, force: true }));
   const keyspace = `${connection.keyspace}_shred`;
-  const prefix = `shredding-${randomUUID()}/`;
-  const settings: Record<string, string> = {
-    ...Object.fromEntries(
-      Object.entries(process.env).filter(
-        (entry): entry is [string, string] =>
-          /^TAKEMARK_(CASSANDRA|KAFKA|S3|ACCEPT_SERVERS)/.test(entry[0]) && entry[1] !== undefined,
-      ),
-    ),
-    TAKEMARK_ENVIRONMENT: 'beta',
-    TAKEMARK_STORE: 'cassandra',
-    TAKEMARK_CASSANDRA_KEYSPACE: keyspace,
-    TAKEMARK_CASSANDRA_REPLICATION: '1',
-    TAKEMARK_ASSETS: 's3',
-    TAKEMARK_S3_PREFIX: prefix,
-    TAKEMARK_BUS: 'kafka',
-    TAKEMARK_KAFKA_PREFIX: `shredding-${randomUUID().slice(0, 8)}`,
-    TAKEMARK_KAFKA_REPLICATION: '1',
-    TAKEMARK_KAFKA_PARTITIONS: '1',
+  const settings = {
+    ...serverSettings({ name: 'shredding', keyspace, directory }),
     TAKEMARK_CONSUMERS: 'on',
-    TAKEMARK_SECRETS_FILE: join(directory, 'bundle.json'),
-    TAKEMARK_OPERATOR_TOKEN: 'operator-token-of-the-service-under-test',
-    TAKEMARK_PUBLIC_URL: 'http://127.0.0.1:1',
   };
+  const prefix = settings.TAKEMARK_S3_PREFIX;
   await takemark(settings, 'operator', 'secrets', 'init', '--out', settings['TAKEMARK_SECRETS_FILE'] ?? '');
   await takemark(settings, 'operator', 'migrate');
   t.teardown(() => dropKeyspace(keyspace));

@@ -5,6 +5,7 @@ import type { Readable } from 'node:stream';
 import { defined } from '../../domain/defined.js';
 import { EVIDENCE_PARTS, type EvidencePart } from '../../domain/evidence.js';
 import { syncDirectory, writeAll } from '../../files/durable.js';
+import { ifPresent } from '../../files/if-present.js';
 import type { AssetEntry, AssetStore, ByteRange, StagedAsset } from '../../ports/assets.js';
 import { checkProofId, guarded } from './failure.js';
 import { readFrom } from './spool-file.js';
@@ -152,15 +153,6 @@ function entryOf(name: string): Omit<AssetEntry, 'writtenAt'> | undefined {
   if (ending === undefined) return undefined;
   const proofId = name.slice(0, -ending.length).replaceAll('=', ':');
   return defined({ proofId, part: EVIDENCE_PARTS.find((part) => part === kind) });
-}
-
-async function ifPresent<Value>(found: Promise<Value>): Promise<Value | undefined> {
-  try {
-    return await found;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
 }
 
 async function remove(path: string): Promise<boolean> {

@@ -131,9 +131,9 @@ function decryptedStream(
     if (range === undefined && !hasEnded) throw new DecryptionError('the file has lost its end');
   }
   const stream = Readable.from(opened(), { objectMode: false });
-  // One that fails before anybody reads tells it when somebody does.
+  // An error of the file is told to whoever reads, however late that is.
   file.on('error', () => undefined);
-  // One that nobody has read from never came to its file.
+  // A stream that nobody has read from has not begun, and would leave the file open.
   stream.once('close', () => file.destroy());
   return stream;
 }

@@ -5,6 +5,7 @@ import { CONTENT_KEY_BYTES } from '../../codec/encrypt.js';
 import { DomainError } from '../../domain/errors.js';
 import { IDENTIFIER_PATTERN } from '../../domain/identifiers.js';
 import { createFile, syncDirectory, writeAll } from '../../files/durable.js';
+import { ifPresent } from '../../files/if-present.js';
 import type { ContentKeys } from '../../ports/content-keys.js';
 
 /** Directory, within that of the keys, of those that are being made. */
@@ -31,7 +32,7 @@ export async function openKeyDirectory({ directory }: { readonly directory: stri
   };
   const read = async (path: string): Promise<Uint8Array | undefined> => {
     const key = await ifPresent(readFile(path));
-    // One that a kill left overwritten, and not yet removed, is none.
+    // A file that a kill left overwritten, and not yet removed, holds no key.
     return key?.length === CONTENT_KEY_BYTES && key.some((byte) => byte !== 0) ? key : undefined;
   };
 
@@ -80,14 +81,5 @@ async function guarded<Value>(work: () => Promise<Value>): Promise<Value> {
       retryAfterSeconds: 1,
       cause,
     });
-  }
-}
-
-async function ifPresent<Value>(found: Promise<Value>): Promise<Value | undefined> {
-  try {
-    return await found;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
   }
 }

@@ -39,14 +39,14 @@ export const keyEntrySchema = z
     status: knownWords(KEY_STATUSES).meta({ description: '`expiring`: rotated, in its 72 hours.' }),
     scopes: z
       .array(knownWords(SCOPES))
-      .meta({ description: 'What the key opens; an operation says in `x-scope` which one it needs.' }),
+      .meta({ description: 'Scopes of the key; an operation says in `x-scope` which one it needs.' }),
     plan: z.string().meta({ description: "The partner's plan." }),
-    createdAt: timestampSchema.meta({ description: 'When it was made, in unix seconds.' }),
+    createdAt: timestampSchema.meta({ description: 'Time of its creation, in unix seconds.' }),
     expiresAt: timestampSchema
-      .meta({ description: 'When it ends, of a key that was rotated.' })
+      .meta({ description: 'End of a key that was rotated, in unix seconds.' })
       .exactOptional(),
     lastUsedAt: timestampSchema
-      .meta({ description: 'When it was used last, exact to a minute.' })
+      .meta({ description: 'Time of its last use, in unix seconds, exact to a minute.' })
       .exactOptional(),
     signed: z.literal(true).meta({ description: 'Calls with the key must be signed.' }).exactOptional(),
   })

@@ -56,9 +56,9 @@ const songSchema = z
 
 const proofEntry = {
   proofId: identifierSchema.meta({ description: 'Id of the proof.' }),
-  issuedAt: timestampSchema.meta({ description: 'When it was issued, in unix seconds.' }),
+  issuedAt: timestampSchema.meta({ description: 'Time of issue, in unix seconds.' }),
   song: songSchema,
-  carrier: knownWords(CARRIERS).meta({ description: 'What holds the credential.' }),
+  carrier: knownWords(CARRIERS).meta({ description: 'Carrier of the credential.' }),
   boundAudioSha256: sha256Schema.meta({
     description: 'Hard-binding digest of an embedded credential; digest of the whole file of a pair.',
   }),
@@ -136,7 +136,7 @@ export const erasureSchema = z
     outcome: knownWords(['erased', 'already_erased']).meta({
       description: '`already_erased`: by an earlier call.',
     }),
-    erasedAt: timestampSchema.meta({ description: 'When it was erased first, in unix seconds.' }),
+    erasedAt: timestampSchema.meta({ description: 'Time of the first erasure, in unix seconds.' }),
   })
   .meta({
     id: 'Erasure',
@@ -151,18 +151,18 @@ export const proofRecordSchema = z
   .object({
     proofId: identifierSchema.meta({ description: 'Id of the proof.' }),
     song: songSchema,
-    issuedAt: timestampSchema.meta({ description: 'When it was issued, in unix seconds.' }),
+    issuedAt: timestampSchema.meta({ description: 'Time of issue, in unix seconds.' }),
     boundAudioSha256: sha256Schema.meta({ description: 'Digest of the audio that the proof is bound to.' }),
     ...reports,
     delivery: z
       .object({
-        carrier: knownWords(CARRIERS).meta({ description: 'What holds the credential.' }),
+        carrier: knownWords(CARRIERS).meta({ description: 'Carrier of the credential.' }),
         bytes: z.int().min(0).meta({ description: 'Length of the delivered audio file.' }),
         sha256: sha256Schema.meta({ description: 'SHA-256 of the delivered audio file.' }),
         mediaType: z.string().meta({ description: 'Its media type.' }),
         fileName: z.string().meta({ description: 'A safe name for it.' }),
       })
-      .meta({ description: 'How the credentialed file was delivered.' }),
+      .meta({ description: 'Delivery of the credentialed file.' }),
   })
   .meta({
     id: 'ProofRecord',

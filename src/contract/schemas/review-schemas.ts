@@ -65,7 +65,7 @@ const responseReferenceSchema = z
 
 export const closeEvidenceSchema = z
   .strictObject({
-    status: z.enum(['accepted', 'declined']).meta({ description: 'How the request is closed, for good.' }),
+    status: z.enum(['accepted', 'declined']).meta({ description: 'Final status of the request.' }),
     responseReference: responseReferenceSchema.exactOptional(),
   })
   .meta({
@@ -100,8 +100,8 @@ const evidenceRequestSchema = z
       description: '`accepted` and `declined` are terminal and immutable.',
     }),
     responseReference: responseReferenceSchema.exactOptional(),
-    createdAt: timestampSchema.meta({ description: 'When it was opened, in unix seconds.' }),
-    updatedAt: timestampSchema.meta({ description: 'When it changed last, in unix seconds.' }),
+    createdAt: timestampSchema.meta({ description: 'Time of its creation, in unix seconds.' }),
+    updatedAt: timestampSchema.meta({ description: 'Time of its last change, in unix seconds.' }),
   })
   .meta({ id: 'EvidenceRequest' });
 
@@ -118,10 +118,10 @@ export const reviewCaseSchema = z
           "The partner's own; not a claim of authorship or rights. `held` may later become `accepted` or `rejected`.",
       })
       .exactOptional(),
-    createdAt: timestampSchema.meta({ description: 'When it was created, in unix seconds.' }),
-    updatedAt: timestampSchema.meta({ description: 'When it changed last, in unix seconds.' }),
+    createdAt: timestampSchema.meta({ description: 'Time of its creation, in unix seconds.' }),
+    updatedAt: timestampSchema.meta({ description: 'Time of its last change, in unix seconds.' }),
     resolvedAt: timestampSchema
-      .meta({ description: 'When its outcome was recorded, in unix seconds.' })
+      .meta({ description: 'Time at which its outcome was recorded, in unix seconds.' })
       .exactOptional(),
     expiresAt: timestampSchema.meta({
       description: 'Creation and 180 days; it never moves, and from then on the case is not there.',

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import {
   COUNTER_STATUSES,
+  COUNTER_WORDS,
   COUNTERS,
   type CounterName,
   EXPORT_MATCHES,
@@ -9,7 +10,14 @@ import {
   REAL_TIME_STATUSES,
   TAKE_INPUTS,
 } from '../../domain/session-evidence.js';
-import { CHANNEL_SUPPORT, CHANNELS, type Channel, DEVICE_STANDINGS, EVENTS } from '../../domain/trace.js';
+import {
+  CHANNEL_SUPPORT,
+  CHANNEL_WORDS,
+  CHANNELS,
+  type Channel,
+  DEVICE_STANDINGS,
+  EVENTS,
+} from '../../domain/trace.js';
 import { identifierSchema, knownWords, sha256Schema, timestampSchema } from '../primitives.js';
 
 /** A whole number of things. */
@@ -65,59 +73,14 @@ const recordingSchema = z.object({
   ).exactOptional(),
 });
 
-const COUNTER_MEANINGS: Readonly<Record<CounterName, string>> = {
-  saves: 'Saves of the session.',
-  undoneSteps: 'Steps that were undone.',
-  playbacks: 'Times that the transport was started to play.',
-  tempoChanges: 'Changes of tempo or meter.',
-  tracksAdded: 'Tracks that were added.',
-  tracksRemoved: 'Tracks that were removed.',
-  clipsCreated: 'Clips that came to be.',
-  clipsMoved: 'Moves of clips.',
-  clipsTrimmed: 'Trims of clips.',
-  clipsSplit: 'Splits of clips.',
-  clipsCopied: 'Copies of clips.',
-  clipsDeleted: 'Clips that were deleted.',
-  clipsChanged: 'Other changes of clips.',
-  midiNotesEntered: 'MIDI notes that were entered by hand.',
-  midiNotesRecorded: 'MIDI notes that were recorded.',
-  midiNotesEdited: 'MIDI notes that were edited.',
-  takesRecorded: 'Takes of audio that were recorded.',
-  takesRecordedInRealTime: 'Takes that were seen to grow at their true rate.',
-  automationEdits: 'Edits of automation.',
-  pluginsAdded: 'Plug-ins that were added.',
-  pluginChanges: 'Changes of plug-ins.',
-  mixerChanges: 'Changes of the mixer.',
-  importsAdded: 'Files that were imported.',
-  importPlacements: 'Placements of imported files.',
-  sourcesDerived: 'Sources that were made of other sources, as by a bounce.',
-  sourcesAppeared: 'Sources whose coming was not witnessed.',
-  exportsFinished: 'Exports that were finished.',
-};
-const CHANNEL_MEANINGS: Readonly<Record<Channel, string>> = {
-  session: 'Opening, saving and undoing.',
-  transport: 'Playing and recording of the transport.',
-  tempo: 'Tempo and meter.',
-  tracks: 'Tracks.',
-  clips: 'Clips and their edits.',
-  midi: 'MIDI notes.',
-  recording: 'Recording of audio.',
-  automation: 'Automation.',
-  plugins: 'Plug-ins.',
-  mixer: 'Mixer.',
-  imports: 'Imports of files.',
-  sourceMap: 'Observations of which source lies where.',
-  export: 'Exports.',
-};
-
 const counters = Object.fromEntries(
   (Object.keys(COUNTERS) as CounterName[]).map((name) => [
     name,
-    counterSchema.meta({ description: COUNTER_MEANINGS[name] }),
+    counterSchema.meta({ description: `${COUNTER_WORDS[name]}.` }),
   ]),
 ) as Readonly<Record<CounterName, typeof counterSchema>>;
 const coverage = Object.fromEntries(
-  CHANNELS.map((channel) => [channel, coverageSchema.meta({ description: CHANNEL_MEANINGS[channel] })]),
+  CHANNELS.map((channel) => [channel, coverageSchema.meta({ description: `${CHANNEL_WORDS[channel]}.` })]),
 ) as Readonly<Record<Channel, typeof coverageSchema>>;
 
 /** Session evidence (rule 9.22). */
@@ -193,7 +156,7 @@ const sessionEvidenceSchema = z
 
 /** Evidence of a session, of proofs that were issued with a capture trace. */
 export const sessionSchema = z
-  .object({ evidence: sessionEvidenceSchema.meta({ description: 'What the replay of the trace tells.' }) })
+  .object({ evidence: sessionEvidenceSchema.meta({ description: 'Result of replaying the trace.' }) })
   .meta({ description: 'Of proofs that were issued with a capture trace.' });
 
 const detectionSchema = z.object({

@@ -8,7 +8,7 @@ export const healthSchema = z
     ok: z.boolean().meta({ description: 'True where the service is up.' }),
     version: z.string().meta({ description: 'Version of the service.' }),
     commit: z.string().meta({ description: 'Commit that it was built from.' }),
-    deployedAt: timestampSchema.meta({ description: 'When it was deployed, in unix seconds.' }),
+    deployedAt: timestampSchema.meta({ description: 'Time of its deployment, in unix seconds.' }),
     environment: z.string().meta({ description: '`production` or `beta`.' }),
     contract: z.string().meta({ description: 'Version of this contract.' }),
   })
@@ -49,9 +49,9 @@ export const telemetrySchema = z
     events: z
       .array(
         z.strictObject({
-          name: z.enum(PRODUCT_EVENTS).meta({ description: 'What is counted, of a closed list.' }),
-          count: z.int().min(1).max(1_000_000).meta({ description: 'How often it happened.' }),
-          at: timestampSchema.meta({ description: 'When, in unix seconds.' }),
+          name: z.enum(PRODUCT_EVENTS).meta({ description: 'Name of what is counted, of a closed list.' }),
+          count: z.int().min(1).max(1_000_000).meta({ description: 'Count of the event.' }),
+          at: timestampSchema.meta({ description: 'Time, in unix seconds.' }),
         }),
       )
       .min(1)

@@ -10,7 +10,7 @@ export const purposeSchema = z
 export const createUploadSchema = z
   .strictObject({
     purpose: purposeSchema
-      .meta({ description: 'What the upload is for; `verify` where it is absent.' })
+      .meta({ description: 'Purpose of the upload; `verify` where it is absent.' })
       .exactOptional(),
     contentLength: z
       .int()
@@ -27,7 +27,7 @@ export const createUploadSchema = z
 export const createUploadQuerySchema = z
   .strictObject({
     purpose: purposeSchema
-      .meta({ description: 'What the upload is for, where the body does not say it.' })
+      .meta({ description: 'Purpose of the upload, where the body does not say it.' })
       .exactOptional(),
   })
   .meta({ id: 'CreateUploadQuery', examples: [{ purpose: 'verify' }] });
@@ -43,7 +43,7 @@ export const uploadSlotSchema = z
       .record(z.string(), z.string())
       .meta({ description: 'Each entry is sent as a form field, before the file.' }),
     maxBytes: z.int().min(1).meta({ description: 'Largest file that it takes.' }),
-    expiresAt: timestampSchema.meta({ description: 'When the slot ends unused, in unix seconds.' }),
+    expiresAt: timestampSchema.meta({ description: 'End of the unused slot, in unix seconds.' }),
   })
   .meta({
     id: 'UploadSlot',

@@ -54,7 +54,9 @@ const decisionSchema = z
 
 const audioSummarySchema = z
   .object({
-    container: knownWords(CONTAINERS).meta({ description: 'What the first bytes of the file announce.' }),
+    container: knownWords(CONTAINERS).meta({
+      description: 'Container that the first bytes of the file announce.',
+    }),
     sampleRate: z.int().meta({ description: 'Samples a second of each channel.' }).exactOptional(),
     channels: z.int().meta({ description: 'Channels.' }).exactOptional(),
     bitsPerSample: z.int().meta({ description: 'Bits of a sample.' }).exactOptional(),
@@ -66,7 +68,7 @@ const audioSummarySchema = z
   .meta({
     id: 'AudioSummary',
     description:
-      'What was measured of the uploaded file. Members of the format are absent where the file is no WAV or BWF.',
+      'Measurements of the uploaded file. Members of the format are absent where the file is no WAV or BWF.',
   });
 
 const credentialReportSchema = z
@@ -89,10 +91,10 @@ const credentialReportSchema = z
     manifestLabel: z.string().meta({ description: 'Label of the active manifest.' }).exactOptional(),
     integrity: knownWords(['verified', 'failed', 'not_checked']).meta({
       description:
-        'Whether signature and hashes hold. `not_checked`: it has parts that are not looked into here.',
+        'Outcome of checking signature and hashes. `not_checked`: the credential has parts that are not looked into here.',
     }),
     trust: knownWords(['service', 'device', 'unknown']).meta({
-      description: 'Who signed: this service, a device of the artist, or somebody unknown here.',
+      description: 'Signer: this service, a device of the artist, or somebody unknown here.',
     }),
     reasons: z
       .array(z.string())
@@ -110,13 +112,13 @@ export const verificationSchema = z
         'Accept only when this is `valid` and `good` is true. A value you do not know is a failed verification.',
     }),
     good: z.boolean().meta({ description: 'True for an accepted result alone.' }),
-    decision: decisionSchema.meta({ description: 'What the verdict rests on, and what to do.' }),
+    decision: decisionSchema.meta({ description: 'Grounds of the verdict, and what to do.' }),
     issuedAt: timestampSchema.meta({ description: 'Present with `valid` alone.' }).exactOptional(),
     proofId: identifierSchema
       .meta({ description: 'Present whenever a signature of the service was verified.' })
       .exactOptional(),
-    verifiedAt: timestampSchema.meta({ description: 'When this was judged, in unix seconds.' }),
-    audio: audioSummarySchema.meta({ description: 'What was measured of the uploaded file.' }),
+    verifiedAt: timestampSchema.meta({ description: 'Time of the judgement, in unix seconds.' }),
+    audio: audioSummarySchema.meta({ description: 'Measurements of the uploaded file.' }),
     evidenceReport: evidenceReportSchema
       .meta({ description: 'Record of the production; it changes no verdict.' })
       .exactOptional(),

@@ -1,11 +1,10 @@
 import type { EvidenceFact, EvidenceReport } from '../../domain/evidence-report.js';
-import type { ImportedSource } from '../../domain/session-evidence.js';
+import { COUNTER_WORDS, type CounterName, type ImportedSource } from '../../domain/session-evidence.js';
 import { moreThan } from './arrangement.js';
 import { number } from './lanes.js';
 import { html, type Markup } from './markup.js';
 import {
   answerText,
-  COUNTER_WORDS,
   clockText,
   counterText,
   countText,
@@ -95,7 +94,7 @@ export function renderDeclarations(report: EvidenceReport): Markup {
 
 function renderWitnessed(
   dimension: string,
-  names: readonly (keyof typeof COUNTER_WORDS)[],
+  names: readonly CounterName[],
   session: EvidenceReport['session'],
   sources: readonly ImportedSource[],
 ): Markup {

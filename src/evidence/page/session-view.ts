@@ -1,18 +1,14 @@
-import { COUNTERS, type CoverageGap, type SessionEvidence } from '../../domain/session-evidence.js';
-import { CHANNELS, type Channel } from '../../domain/trace.js';
+import {
+  COUNTER_WORDS,
+  COUNTERS,
+  type CoverageGap,
+  type SessionEvidence,
+} from '../../domain/session-evidence.js';
+import { CHANNEL_WORDS, CHANNELS, type Channel } from '../../domain/trace.js';
 import { moreThan } from './arrangement.js';
 import { drawAxis, drawLane, number, percent, type Span } from './lanes.js';
 import { html, type Markup } from './markup.js';
-import {
-  CHANNEL_WORDS,
-  COUNTER_NAMES,
-  COUNTER_WORDS,
-  clockText,
-  counterText,
-  countText,
-  groupDigits,
-  wordText,
-} from './words.js';
+import { COUNTER_NAMES, clockText, counterText, countText, groupDigits, wordText } from './words.js';
 
 const CHART_HEIGHT = 120;
 /** Recordings that the page lists; the report has the longest first. */

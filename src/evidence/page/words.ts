@@ -1,56 +1,8 @@
 import type { Dimension } from '../../domain/declaration.js';
 import { findEvidenceCode } from '../../domain/evidence-codes.js';
 import type { EvidenceFact, EvidenceReport } from '../../domain/evidence-report.js';
-import { COUNTERS, type Counter, type CounterName } from '../../domain/session-evidence.js';
-import type { Channel } from '../../domain/trace.js';
-
-/** Names of channels for a person. */
-export const CHANNEL_WORDS: Readonly<Record<Channel, string>> = {
-  session: 'Session',
-  transport: 'Transport',
-  tempo: 'Tempo and meter',
-  tracks: 'Tracks',
-  clips: 'Clips',
-  midi: 'MIDI entry',
-  recording: 'Audio recording',
-  automation: 'Automation',
-  plugins: 'Plug-ins',
-  mixer: 'Mixer',
-  imports: 'Imports',
-  sourceMap: 'Source map',
-  export: 'Export',
-};
-
-/** Names of counters for a person. */
-export const COUNTER_WORDS: Readonly<Record<CounterName, string>> = {
-  saves: 'Saves',
-  undoneSteps: 'Undone steps',
-  playbacks: 'Playbacks',
-  tempoChanges: 'Tempo changes',
-  tracksAdded: 'Tracks added',
-  tracksRemoved: 'Tracks removed',
-  clipsCreated: 'Clips created',
-  clipsMoved: 'Clips moved',
-  clipsTrimmed: 'Clips trimmed',
-  clipsSplit: 'Clips split',
-  clipsCopied: 'Clips copied',
-  clipsDeleted: 'Clips deleted',
-  clipsChanged: 'Clips changed otherwise',
-  midiNotesEntered: 'MIDI notes entered by hand',
-  midiNotesRecorded: 'MIDI notes played in',
-  midiNotesEdited: 'MIDI notes edited',
-  takesRecorded: 'Takes recorded',
-  takesRecordedInRealTime: 'Takes seen to grow in real time',
-  automationEdits: 'Automation edits',
-  pluginsAdded: 'Plug-ins added',
-  pluginChanges: 'Plug-in changes',
-  mixerChanges: 'Mixer changes',
-  importsAdded: 'Files imported',
-  importPlacements: 'Placements of imports',
-  sourcesDerived: 'Sources made of others',
-  sourcesAppeared: 'Sources of unwitnessed origin',
-  exportsFinished: 'Exports',
-};
+import { COUNTER_WORDS, COUNTERS, type Counter, type CounterName } from '../../domain/session-evidence.js';
+import { CHANNEL_WORDS, type Channel } from '../../domain/trace.js';
 
 /** Names of counters in the order of their channels. */
 export const COUNTER_NAMES = Object.keys(COUNTERS) as readonly CounterName[];
