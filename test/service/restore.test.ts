@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Test, test } from 'tap';
+import { openBucketNotes } from '../../src/adapters/assets/bucket-notes.js';
+import { authenticatorOf, openSecrets } from '../../src/compose/identity.js';
 import { migrate, restoreCluster } from '../../src/compose/tools.js';
 import { readConfig } from '../../src/config/config.js';
 import { DomainError } from '../../src/domain/errors.js';
@@ -138,6 +140,14 @@ test('a backup brings back no erased proof, and counts no unit twice or not at a
   t.teardown(async () => {
     for (const service of running) await service.stop();
   });
+  const config = readConfig(settings);
+  const { secrets } = await openSecrets(config);
+  const notes = openBucketNotes({
+    ...config.assetBucket!,
+    authenticator: authenticatorOf(secrets, 'audit', config),
+  });
+  t.teardown(() => notes.journal.close());
+  const beat = async () => (await notes.marks.read()).beat;
   const usage = async (service: TestService, caller: Parameters<TestService['verify']>[0]) => {
     const { used, days } = await patiently(() =>
       service.service.operations.partner.readUsage(caller, { days: 1 }),
@@ -152,6 +162,8 @@ test('a backup brings back no erased proof, and counts no unit twice or not at a
   const silent = await first.issue(partnerId, wav(2000, {}, 3));
   for (let calls = 0; calls < 3; calls += 1) await first.verify(caller, kept.file);
   const saved = await backup(connection.keyspace);
+  const [state = '{}'] = saved.get('installation')!;
+  const { beat: beatOfBackup = 0 } = JSON.parse(state) as { beat?: number };
 
   for (let calls = 0; calls < 2; calls += 1) await first.verify(caller, kept.file);
   t.strictSame(await usage(first, caller), { used: 5, verified: 5 });
@@ -173,6 +185,8 @@ test('a backup brings back no erased proof, and counts no unit twice or not at a
   const second = await start({ ...settings, TAKEMARK_KAFKA: NOWHERE });
   const late = second.service.operations.partner;
   const callerAgain = await patiently(() => late.authenticate(apiKey));
+  // A backup that nobody noted anything after is not known for one.
+  t.ok(await until(async () => (await beat()) > beatOfBackup), 'the bucket notes that the store went on');
   link.cut(true);
   await t.rejects(
     late.eraseProof(callerAgain, { proofId: silent.proofId }),
