@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Ledger } from './ledger.js';
-import type { Cluster, Service } from './members.js';
+import type { Cluster, Service, ThreadTimes } from './members.js';
 import type { Pulse } from './pulse.js';
 
 /** Time a partner waits for a response, an error included; the service's own limit is 13 s: rule 3.6. */
@@ -42,6 +42,14 @@ export interface ErrorBody {
   readonly error: string;
   readonly code: string;
   readonly reason?: string;
+}
+
+/** Of a call. */
+interface Moment {
+  readonly at: number;
+  /** The life of the service that it goes to. */
+  readonly process: string;
+  readonly times: ThreadTimes | undefined;
 }
 
 export class Calls {
@@ -93,8 +101,11 @@ export class Calls {
     patienceMs = LONG_LIMIT_MS,
   ): Promise<Answer | undefined> {
     const { method, path, listener = 'partner', apiKey, headers, json, body } = call;
-    const began = performance.now();
-    const process = this.#cluster.processOf(service.name);
+    const began: Moment = {
+      at: performance.now(),
+      process: this.#cluster.processOf(service.name),
+      times: this.#cluster.threadTimes(service.name),
+    };
     const name = `${method} ${nameOf(path)}`;
     const underWay = (by: number) =>
       this.#underWay.set(service.name, (this.#underWay.get(service.name) ?? 0) + by);
@@ -123,32 +134,34 @@ export class Calls {
         bytes,
         json: jsonOf(bytes),
         service: service.name,
-        ...(process === this.#cluster.processOf(service.name) && { process }),
+        ...(began.process === this.#cluster.processOf(service.name) && { process: began.process }),
       };
       this.#ledger.count(`answered ${response.status}`);
-      const { took, limit } = this.#time(call, service, began);
+      const { took, limit, why } = this.#time(call, service, began);
       if (answer.status === 503)
         this.#ledger.refusal({
           answered: true,
           what: `${name} on ${service.name}: ${describe(answer)} after ${Math.round(took)} ms`,
         });
       if (took > limit)
-        this.#ledger.violation(`${name} took ${Math.round(took)} ms on ${service.name} (${response.status})`);
+        this.#ledger.violation(
+          `${name} took ${Math.round(took)} ms on ${service.name} (${response.status}; ${why})`,
+        );
       // A client that stands still for ten seconds is told so, and on a busy machine one does.
-      if (answer.status === 408 && performance.now() - began < STOOD_STILL_MS)
+      if (answer.status === 408 && took < STOOD_STILL_MS)
         this.#ledger.violation(`${name} was not waited for by ${service.name}`);
       const wrong = faultOf(answer);
       if (wrong !== undefined) this.#ledger.violation(`${name} on ${service.name}: ${wrong}`);
       return answer;
     } catch (error) {
-      const { took, limit } = this.#time(call, service, began);
+      const { took, limit, why } = this.#time(call, service, began);
       if (patienceMs < LONG_LIMIT_MS && took >= patienceMs) {
         this.#ledger.count('given up by the client');
         return undefined;
       }
       if (took > limit)
         this.#ledger.violation(
-          `${name} was not answered by ${service.name} in ${Math.round(took)} ms (${String(error)})`,
+          `${name} was not answered by ${service.name} in ${Math.round(took)} ms (${String(error)}; ${why})`,
         );
       this.#ledger.count('unanswered');
       this.#ledger.refusal({
@@ -162,19 +175,33 @@ export class Calls {
   }
 
   /**
-   * For how long the machine kept other processes waiting meanwhile, or this one, is not held against the one
-   * that was called.
+   * For how long the machine kept other processes waiting meanwhile, or this one, or let the process that was
+   * called wait for a processor, is not held against it.
    */
-  #time({ path }: Call, service: Service, began: number): { readonly took: number; readonly limit: number } {
-    const took = performance.now() - began;
+  #time(
+    { path }: Call,
+    service: Service,
+    began: Moment,
+  ): { readonly took: number; readonly limit: number; readonly why: string } {
+    const took = performance.now() - began.at;
+    const times =
+      began.process === this.#cluster.processOf(service.name)
+        ? this.#cluster.threadTimes(service.name)
+        : undefined;
+    const isSame = times !== undefined && began.times !== undefined;
+    const ran = isSame ? times.ran - began.times.ran : 0;
+    const waited = isSame ? times.waited - began.times.waited : 0;
+    const stall = this.#pulse.longestStall(service, began.at);
+    const why = `its thread ran for ${Math.round(ran)} ms and waited for a processor for ${Math.round(waited)} ms, the others stood still for ${Math.round(stall)} ms`;
     // A run that suspends a process knows why it does not answer.
-    if (this.#cluster.wasDisturbed(service.name, began)) return { took, limit: Infinity };
+    if (this.#cluster.wasDisturbed(service.name, began.at)) return { took, limit: Infinity, why };
     return {
       took,
       limit: Math.min(
         LONG_LIMIT_MS - 1000,
-        (LONG.test(path) ? LONG_LIMIT_MS : ANSWER_LIMIT_MS) + this.#pulse.longestStall(service, began),
+        (LONG.test(path) ? LONG_LIMIT_MS : ANSWER_LIMIT_MS) + Math.max(stall, waited),
       ),
+      why,
     };
   }
 

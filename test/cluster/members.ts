@@ -84,6 +84,23 @@ export interface ClusterOptions {
   readonly onDeath: (name: string, death: Death) => void;
 }
 
+/** Milliseconds of a process's main thread since it began. */
+export interface ThreadTimes {
+  readonly ran: number;
+  /** Ready to run, while others had the processors. */
+  readonly waited: number;
+}
+
+/** What Linux counts for each thread. @returns undefined where the process has ended */
+function threadTimesOf(pid: number): ThreadTimes | undefined {
+  try {
+    const [ran, waited] = readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ').map(Number);
+    return { ran: ran! / 1e6, waited: waited! / 1e6 };
+  } catch {
+    return undefined;
+  }
+}
+
 export class Cluster {
   readonly services: readonly Service[];
   readonly directory: string;
@@ -290,6 +307,12 @@ export class Cluster {
   /** Name of the process that a member is at present: another one after its next start or standstill. */
   processOf(name: string): string {
     return `${name}/${this.#find(name).life}`;
+  }
+
+  /** Undefined while it does not run. */
+  threadTimes(name: string): ThreadTimes | undefined {
+    const pid = this.#find(name).child?.pid;
+    return pid === undefined ? undefined : threadTimesOf(pid);
   }
 
   async whenReady(name: string): Promise<void> {
