@@ -48,6 +48,12 @@ export class TopicConsumer {
   #held: Message[] = [];
   /** Messages of the batch that is being handled. */
   #inHand = 0;
+  /**
+   * True from an error of the group on until there is a new client. Where a coordinator refuses to say from where
+   * partitions are to be read that were just assigned, the library tells of it by such an error, and leaves them
+   * unread for as long as they are held.
+   */
+  #mustRejoin = false;
 
   constructor(options: TopicConsumerOptions) {
     this.#options = options;
@@ -83,8 +89,9 @@ export class TopicConsumer {
         const client = await this.#options.connect();
         try {
           this.#client = client;
+          this.#mustRejoin = false;
           client.subscribe(this.#options.name);
-          while (!this.#closed) {
+          while (!this.#closed && !this.#mustRejoin) {
             await this.#step(client);
             failures = 1;
           }
@@ -123,7 +130,7 @@ export class TopicConsumer {
           if (!paused) client.pause();
           paused = true;
           await this.#tend(client, this.#rest(pauseAfter(failures, PAUSES)));
-          if (this.#closed || client.rebalances.length > 0) return false;
+          if (this.#closed || this.#mustRejoin || client.rebalances.length > 0) return false;
         }
       }
     } finally {
@@ -211,6 +218,7 @@ export class TopicConsumer {
     } catch (error) {
       if (!(error instanceof KafkaError) || error.fatal) throw error;
       this.#options.fault(error);
+      this.#mustRejoin = true;
       await this.#rest(KEEPALIVE_MS);
       return [];
     }
