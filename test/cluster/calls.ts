@@ -193,14 +193,12 @@ export class Calls {
     const waited = isSame ? times.waited - began.times.waited : 0;
     const stall = this.#pulse.longestStall(service, began.at);
     const why = `its thread ran for ${Math.round(ran)} ms and waited for a processor for ${Math.round(waited)} ms, the others stood still for ${Math.round(stall)} ms`;
+    const limit = LONG.test(path) ? LONG_LIMIT_MS : ANSWER_LIMIT_MS;
     // A run that suspends a process knows why it does not answer.
     if (this.#cluster.wasDisturbed(service.name, began.at)) return { took, limit: Infinity, why };
     return {
       took,
-      limit: Math.min(
-        LONG_LIMIT_MS - 1000,
-        (LONG.test(path) ? LONG_LIMIT_MS : ANSWER_LIMIT_MS) + Math.max(stall, waited),
-      ),
+      limit: Math.max(Math.min(LONG_LIMIT_MS - 1000, limit + stall), limit + waited),
       why,
     };
   }
