@@ -260,7 +260,8 @@ async function openBus(
 }
 
 /** Notes of a cluster, in its bucket. */
-function openNotes(config: Config, secrets: Secrets): BucketNotes | undefined {
+/** Notes of the installation in its bucket; undefined where one process is all. */
+export function openNotes(config: Config, secrets: Secrets): BucketNotes | undefined {
   const { assetBucket, bus } = config;
   if (!isStoreShared(config) || bus !== 'kafka' || assetBucket === undefined) return undefined;
   return openBucketNotes({ ...assetBucket, authenticator: authenticatorOf(secrets, 'audit', config) });

@@ -44,8 +44,8 @@ export interface ErrorBody {
   readonly reason?: string;
 }
 
-/** Of a call. */
-interface Moment {
+/** Beginning of a call: when it was sent, and what its service had done until then. */
+interface Beginning {
   readonly at: number;
   /** The life of the service that it goes to. */
   readonly process: string;
@@ -101,7 +101,7 @@ export class Calls {
     patienceMs = LONG_LIMIT_MS,
   ): Promise<Answer | undefined> {
     const { method, path, listener = 'partner', apiKey, headers, json, body } = call;
-    const began: Moment = {
+    const began: Beginning = {
       at: performance.now(),
       process: this.#cluster.processOf(service.name),
       times: this.#cluster.threadTimes(service.name),
@@ -181,24 +181,29 @@ export class Calls {
   #time(
     { path }: Call,
     service: Service,
-    began: Moment,
+    began: Beginning,
   ): { readonly took: number; readonly limit: number; readonly why: string } {
     const took = performance.now() - began.at;
     const times =
       began.process === this.#cluster.processOf(service.name)
         ? this.#cluster.threadTimes(service.name)
         : undefined;
-    const isSame = times !== undefined && began.times !== undefined;
-    const ran = isSame ? times.ran - began.times.ran : 0;
-    const waited = isSame ? times.waited - began.times.waited : 0;
+    const { ran, waited } = between(began.times, times);
     const stall = this.#pulse.longestStall(service, began.at);
-    const why = `its thread ran for ${Math.round(ran)} ms and waited for a processor for ${Math.round(waited)} ms, the others stood still for ${Math.round(stall)} ms`;
-    const limit = LONG.test(path) ? LONG_LIMIT_MS : ANSWER_LIMIT_MS;
+    const why = [
+      `its thread ran for ${Math.round(ran)} ms`,
+      `and waited for a processor for ${Math.round(waited)} ms,`,
+      `the others stood still for ${Math.round(stall)} ms`,
+    ].join(' ');
     // A run that suspends a process knows why it does not answer.
     if (this.#cluster.wasDisturbed(service.name, began.at)) return { took, limit: Infinity, why };
     return {
       took,
-      limit: Math.max(Math.min(LONG_LIMIT_MS - 1000, limit + stall), limit + waited),
+      // A call that nobody answers is a violation whatever its process waited for.
+      limit: Math.min(
+        LONG_LIMIT_MS - 1000,
+        (LONG.test(path) ? LONG_LIMIT_MS : ANSWER_LIMIT_MS) + Math.max(stall, waited),
+      ),
       why,
     };
   }
@@ -239,6 +244,13 @@ export class Calls {
     this.#ledger.violation(what);
     return new Error(what);
   }
+}
+
+/** Times of a thread from one moment to another; nothing where either is not known. */
+function between(from: ThreadTimes | undefined, to: ThreadTimes | undefined): ThreadTimes {
+  return from === undefined || to === undefined
+    ? { ran: 0, waited: 0 }
+    : { ran: to.ran - from.ran, waited: to.waited - from.waited };
 }
 
 /** Refused for now. A month that is used up is not. */

@@ -84,14 +84,14 @@ export interface ClusterOptions {
   readonly onDeath: (name: string, death: Death) => void;
 }
 
-/** Milliseconds of a process's main thread since it began. */
+/** Milliseconds of a process's main thread since it began, as Linux counts them. */
 export interface ThreadTimes {
   readonly ran: number;
   /** Ready to run, while others had the processors. */
   readonly waited: number;
 }
 
-/** What Linux counts for each thread. @returns undefined where the process has ended */
+/** Times of a process's main thread; undefined where it has ended. */
 function threadTimesOf(pid: number): ThreadTimes | undefined {
   try {
     const [ran, waited] = readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ').map(Number);
@@ -309,7 +309,7 @@ export class Cluster {
     return `${name}/${this.#find(name).life}`;
   }
 
-  /** Undefined while it does not run. */
+  /** Times of a member's main thread; undefined while it does not run. */
   threadTimes(name: string): ThreadTimes | undefined {
     const pid = this.#find(name).child?.pid;
     return pid === undefined ? undefined : threadTimesOf(pid);

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Test, test } from 'tap';
-import { openBucketNotes } from '../../src/adapters/assets/bucket-notes.js';
-import { authenticatorOf, openSecrets } from '../../src/compose/identity.js';
+import { openSecrets } from '../../src/compose/identity.js';
+import { openNotes } from '../../src/compose/infrastructure.js';
 import { migrate, restoreCluster } from '../../src/compose/tools.js';
 import { readConfig } from '../../src/config/config.js';
 import { DomainError } from '../../src/domain/errors.js';
@@ -142,10 +142,7 @@ test('a backup brings back no erased proof, and counts no unit twice or not at a
   });
   const config = readConfig(settings);
   const { secrets } = await openSecrets(config);
-  const notes = openBucketNotes({
-    ...config.assetBucket!,
-    authenticator: authenticatorOf(secrets, 'audit', config),
-  });
+  const notes = openNotes(config, secrets)!;
   t.teardown(() => notes.journal.close());
   const beat = async () => (await notes.marks.read()).beat;
   const usage = async (service: TestService, caller: Parameters<TestService['verify']>[0]) => {
