@@ -353,8 +353,9 @@ export class ConsumerClient {
     return this.#watch.isAnswered;
   }
 
-  holds(): boolean {
-    return this.#consumer.assignments().length > 0;
+  /** Partitions that are assigned to this member. */
+  get held(): readonly TopicPartition[] {
+    return this.#consumer.assignments().map(({ topic, partition }) => ({ topic, partition }));
   }
 
   pause(): void {
@@ -409,6 +410,8 @@ export class ConsumerClient {
 
   async close(): Promise<void> {
     this.#closing = true;
+    // The library's close waits, on a thread of Node's few, for an answer to each of them.
+    if (this.rebalances.length > 0 && this.#consumer.isConnected()) this.#consumer.unassign();
     const closed = new Promise<void>((resolve) =>
       this.#consumer.isConnected() ? this.#consumer.disconnect(() => resolve()) : resolve(),
     );

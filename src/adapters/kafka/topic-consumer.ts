@@ -48,12 +48,6 @@ export class TopicConsumer {
   #held: Message[] = [];
   /** Messages of the batch that is being handled. */
   #inHand = 0;
-  /**
-   * True from an error of the group on until there is a new client. Where a coordinator refuses to say from where
-   * partitions are to be read that were just assigned, the library tells of it by such an error, and leaves them
-   * unread for as long as they are held.
-   */
-  #mustRejoin = false;
 
   constructor(options: TopicConsumerOptions) {
     this.#options = options;
@@ -89,9 +83,8 @@ export class TopicConsumer {
         const client = await this.#options.connect();
         try {
           this.#client = client;
-          this.#mustRejoin = false;
           client.subscribe(this.#options.name);
-          while (!this.#closed && !this.#mustRejoin) {
+          while (!this.#closed) {
             await this.#step(client);
             failures = 1;
           }
@@ -130,7 +123,7 @@ export class TopicConsumer {
           if (!paused) client.pause();
           paused = true;
           await this.#tend(client, this.#rest(pauseAfter(failures, PAUSES)));
-          if (this.#closed || this.#mustRejoin || client.rebalances.length > 0) return false;
+          if (this.#closed || client.rebalances.length > 0) return false;
         }
       }
     } finally {
@@ -204,7 +197,7 @@ export class TopicConsumer {
       for (const deadline = Date.now() + LEAVE_MS; !left && Date.now() < deadline; ) {
         await this.#poll(client, 1);
         await this.#followRebalances(client);
-        left = !client.holds();
+        left = client.held.length === 0;
       }
     } finally {
       this.#held = [];
@@ -212,13 +205,19 @@ export class TopicConsumer {
     }
   }
 
+  /**
+   * Messages that are there. After an error of the group the partitions held are to be assigned once more: where a
+   * coordinator refuses to say from where they are to be read, the library tells of it by such an error, and leaves
+   * them unread until they are.
+   */
   async #poll(client: ConsumerClient, limit: number): Promise<readonly Message[]> {
     try {
       return await client.poll(limit);
     } catch (error) {
       if (!(error instanceof KafkaError) || error.fatal) throw error;
       this.#options.fault(error);
-      this.#mustRejoin = true;
+      const { held, rebalances } = client;
+      if (held.length > 0 && rebalances.length === 0) rebalances.push({ kind: 'assign', partitions: held });
       await this.#rest(KEEPALIVE_MS);
       return [];
     }
