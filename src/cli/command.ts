@@ -3,8 +3,18 @@ import type { ServerCheck } from '../domain/server-check.js';
 import type { Sealer } from './sealer.js';
 import type { Terminal } from './terminal.js';
 
-/** Exit codes; `good` is for a good verdict, or a command that did its work. */
-export const EXIT = { good: 0, notGood: 1, usage: 2, runtimeError: 3, interrupted: 130 } as const;
+/**
+ * Exit codes; `good` is for a good verdict, or a command that did its work. `needsReview` is for a good verdict with
+ * evidence that asks for a person's decision.
+ */
+export const EXIT = {
+  good: 0,
+  notGood: 1,
+  usage: 2,
+  runtimeError: 3,
+  needsReview: 4,
+  interrupted: 130,
+} as const;
 
 /** Environment of the command line. */
 export type ClientConfig = Config['client'] & Pick<Config, 'dataDirectory'>;

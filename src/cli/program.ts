@@ -4,6 +4,7 @@ import { captureArdour } from './commands/capture-ardour.js';
 import { captureArdourHook } from './commands/capture-ardour-hook.js';
 import { captureAudacity } from './commands/capture-audacity.js';
 import { completionCommands } from './commands/completion.js';
+import { identify } from './commands/identify.js';
 import {
   authority,
   createKey,
@@ -37,23 +38,43 @@ import {
 } from './commands/operator-source-detail.js';
 import { simulateSessionTrace } from './commands/operator-trace.js';
 import { listKeys, revokeKey as revokeOwnKey, rotateKey } from './commands/partner-keys.js';
-import { listProofs, showUsage } from './commands/partner-reports.js';
+import { downloadAsset, eraseProof, getProof, getRecord } from './commands/partner-proofs.js';
+import { listProofs, showHealth, showUsage } from './commands/partner-reports.js';
+import {
+  answerEvidence,
+  askEvidence,
+  createReview,
+  getReview,
+  resolveReview,
+} from './commands/partner-reviews.js';
 import { consumers, serve } from './commands/processes.js';
 import { report } from './commands/report.js';
 import { seal } from './commands/seal.js';
 import { verify } from './commands/verify.js';
 import { demo } from './demo/demo.js';
+import { errorText } from './file-errors.js';
 import { ParserExit, parseAndRun } from './parser.js';
 import { printable } from './terminal.js';
 
 const COMMANDS: readonly Command[] = [
   verify,
   report,
+  identify,
   listProofs,
+  getProof,
+  downloadAsset,
+  eraseProof,
+  getRecord,
+  createReview,
+  getReview,
+  askEvidence,
+  answerEvidence,
+  resolveReview,
   listKeys,
   rotateKey,
   revokeOwnKey,
   showUsage,
+  showHealth,
   seal,
   captureArdour,
   captureArdourHook,
@@ -104,6 +125,8 @@ const COMMANDS: readonly Command[] = [
 
 const GROUPS: Readonly<Record<string, string>> = {
   proofs: 'Your proofs',
+  records: 'Records of the registry',
+  reviews: 'Your review cases',
   keys: 'Your keys',
   authority: 'An authority of your own, offline',
   capture: 'Capture traces of sessions in a DAW',
@@ -184,15 +207,14 @@ function describeError(error: unknown, command: Command, { config }: Context): s
     const address = command.name.startsWith('operator') ? config.operatorUrl : config.url;
     const unreached =
       error.code === 'connection_failed' || error.code === 'timed_out' || error.code === 'tls_failed';
-    const text = unreached ? `no answer from the service at ${address}: ${error.message}` : error.message;
+    const text = unreached ? `no answer from the service at ${address}: ${error.message}` : errorText(error);
     const details = [
       error.reason ?? (error.status === undefined ? undefined : error.code),
+      error.reviewId,
       error.requestId === undefined ? undefined : `request ${error.requestId}`,
     ].filter((part) => part !== undefined);
     return details.length === 0 ? text : `${text} (${details.join(', ')})`;
   }
   if (error instanceof RuntimeError) return error.message;
-  // File errors of Node name the operation and the path; refusals of the domain and wrong addresses are
-  // sentences of their own.
-  return error instanceof Error ? (error.message.split('\n')[0] ?? error.name) : String(error);
+  return errorText(error);
 }

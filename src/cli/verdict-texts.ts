@@ -34,17 +34,51 @@ const TEXTS: Readonly<
   },
 };
 
-/** Texts of a verdict; one that this version does not know is a failed verification (rule 8.6). */
-export function verdictText(verdict: string): {
+/** What a first reason adds: its words take the place of the verdict's own. */
+const REASONS: Readonly<Record<string, { readonly meaning: string; readonly advice: string }>> = {
+  'unreadable credential_missing': {
+    meaning: 'The file has no credential in it.',
+    advice: 'Ask for the file as it was issued; if it has a sidecar, verify both together.',
+  },
+  'unreadable container_unsupported': {
+    meaning: 'A file of this format holds no credential itself: it needs its sidecar.',
+    advice: 'Ask for the sidecar, and verify both together.',
+  },
+  'unreadable binding_mismatch': {
+    meaning: 'The audio was changed after the credential was put into it.',
+    advice: 'Reject, and ask for the file as it was issued.',
+  },
+};
+
+interface VerdictText {
   readonly title: string;
   readonly meaning: string;
   readonly advice: string;
-} {
-  return (
-    (Object.hasOwn(TEXTS, verdict) ? TEXTS[verdict] : undefined) ?? {
+}
+
+/**
+ * Texts of a verdict, as its decision makes them more exact; a verdict that this version does not know is a failed
+ * verification (rule 8.6).
+ */
+export function verdictText(
+  verdict: string,
+  decision?: { readonly status: string; readonly reasons: readonly string[] },
+): VerdictText {
+  const text = Object.hasOwn(TEXTS, verdict) ? TEXTS[verdict] : undefined;
+  if (text === undefined)
+    return {
       title: `UNKNOWN VERDICT ${verdict}`,
       meaning: 'This version does not know the verdict, so it counts as failed.',
       advice: 'Reject, and update takemark.',
-    }
-  );
+    };
+  // The evidence never changes a verdict, but it may ask for a decision (rules 9.2 and 9.6).
+  if (verdict === 'valid' && decision?.status === 'needs_review')
+    return {
+      title: 'VALID, NEEDS REVIEW',
+      meaning: text.meaning,
+      advice:
+        'The evidence asks for the decision of a person: look at `takemark report` before you accept it.',
+    };
+  const exact = REASONS[`${verdict} ${decision?.reasons[0]}`];
+  return exact === undefined ? text : { ...text, ...exact };
 }

@@ -127,7 +127,7 @@ t.test('files, folders and pairs are found in a stable order', async (t) => {
       'a.mp3 +',
       'a.wav',
       'b/notes.txt',
-      'absent.wav ENOENT: no such file or direct',
+      'absent.wav no such file or folder',
       'lonely.sidecar no audio beside this sidecar',
     ],
     'a sidecar means its audio, and what is named is judged',
@@ -135,7 +135,7 @@ t.test('files, folders and pairs are found in a stable order', async (t) => {
   await mkdir(join(directory, 'closed'));
   if (process.getuid?.() !== 0) {
     await chmod(join(directory, 'closed'), 0);
-    t.match((await find([directory])).at(-1), /closed EACCES/);
+    t.match((await find([directory])).at(-1), /closed permission denied/);
     await chmod(join(directory, 'closed'), 0o700);
   }
 });
@@ -176,7 +176,7 @@ t.test('a batch reports every file, counts them and exits by the worst', async (
   t.match(lines(gone.out).at(-1), {
     file: join(directory, 'absent.wav'),
     outcome: 'failed',
-    error: { message: /ENOENT/ },
+    error: { message: /no such file or folder/ },
   });
 
   service.queue('/uploads', { status: 503, headers: { 'retry-after': '0' } }, { status: 200, drop: true });
@@ -578,16 +578,16 @@ t.test('CSV follows RFC 4180 and holds no formula', async (t) => {
   const [head, first, second, third, end] = out.split('\r\n');
   t.equal(
     head,
-    '"file","sidecar","outcome","verdict","proof_id","issued_at","reason","recommended_action","sha256","request_id","error"',
+    '"file","sidecar","outcome","verdict","status","proof_id","issued_at","reason","recommended_action","sha256","request_id","error"',
   );
   t.match(
     first,
     new RegExp(
-      `^"${folder}/=cmd\\|x,""y"".wav","","good","valid","prf_1","1767225600","because_valid","reject","[0-9a-f]{64}","rq_\\d+",""$`,
+      `^"${folder}/=cmd\\|x,""y"".wav","","good","valid","","prf_1","1767225600","because_valid","reject","[0-9a-f]{64}","rq_\\d+",""$`,
     ),
   );
-  t.match(second, /"not_good","tampered","","","because_tampered"/);
-  t.match(third, /"failed","","","","","","","","ENOENT/);
+  t.match(second, /"not_good","tampered","","","","because_tampered"/);
+  t.match(third, /"failed","","","","","","","","","no such file or folder/);
   t.equal(end, '');
 });
 

@@ -10,9 +10,9 @@ const CLI = new URL('../../src/cli/main.js', import.meta.url).pathname;
 
 /** Names of `takemark` commands in a page's code: the words in lower case before the first argument. */
 function takemarkCommands(page: string): readonly string[] {
-  return [...page.matchAll(/(?<=^|`|= |npx |["'\])] )takemark((?: [a-z]+(?:-[a-z]+)*(?=\s|`|$))+)/gm)].map(
-    ([, words]) => words!.trim(),
-  );
+  return [
+    ...page.matchAll(/(?<=^|`|= |npx |npx --no -- |["'\])] )takemark((?: [a-z]+(?:-[a-z]+)*(?=\s|`|$))+)/gm),
+  ].map(([, words]) => words!.trim());
 }
 
 async function distinct(find: (page: string) => readonly string[]): Promise<readonly string[]> {

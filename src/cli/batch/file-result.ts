@@ -1,6 +1,7 @@
 import { TakemarkError } from '../../client/errors.js';
 import type { Verification } from '../../client/index.js';
 import { defined } from '../../domain/defined.js';
+import { errorTextOf } from '../file-errors.js';
 
 /** Result of one file of a batch. */
 export type FileResult = JudgedFile | FailedFile;
@@ -10,6 +11,11 @@ export interface JudgedFile {
   readonly sidecar?: string;
   readonly outcome: 'good' | 'not_good';
   readonly result: Verification;
+}
+
+/** True where a file is good and its evidence asks for a person's decision (rule 9.2). */
+export function asksForReview({ accepted, decision }: Verification): boolean {
+  return accepted && decision?.status === 'needs_review';
 }
 
 /** A file without a verdict: reading it or the service failed (rules 5.8 and 17.7). */
@@ -36,6 +42,6 @@ export function failedFile(
   return {
     ...defined({ file, sidecar }),
     outcome: 'failed',
-    error: { message: error instanceof Error ? error.message : String(error), ...facts },
+    error: { message: errorTextOf(file, error), ...facts },
   };
 }

@@ -1,5 +1,6 @@
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve, sep } from 'node:path';
+import { errorTextOf } from '../file-errors.js';
 
 /** A file to be judged, with the sidecar it came with. */
 export interface FoundAudio {
@@ -110,7 +111,7 @@ export async function* findAudio(
           if (!named.has(resolve(found.path)) || found.path === path) yield found;
       }
     } catch (error) {
-      yield { path, problem: words(error) };
+      yield { path, problem: errorTextOf(path, error) };
     }
   }
 }
@@ -128,7 +129,7 @@ export async function findOne(path: string, search: Search): Promise<FoundAudio 
       await boundsOf(directory, search),
     );
   } catch (error) {
-    return { path, problem: words(error) };
+    return { path, problem: errorTextOf(path, error) };
   }
 }
 
@@ -151,7 +152,7 @@ async function* walk(
       else names.push(entry.name);
     }
   } catch (error) {
-    yield { path: directory, problem: words(error) };
+    yield { path: directory, problem: errorTextOf(directory, error) };
     return;
   }
   const { groups, others: unlike } = contentsOf(directory, names, pairs);
@@ -191,13 +192,15 @@ async function fitted(
   try {
     const info = await stat(path);
     if (!info.isFile()) return { path, problem: 'not a regular file' };
+    // Said before anything is sent.
+    if (info.size === 0) return { path, problem: 'the file is empty' };
     await refuseToLeave(path, bounds);
     if (companion === undefined) return { path, bytes: info.size };
     const sidecar = join(dirname(path), companion);
     await refuseToLeave(sidecar, bounds);
     return { path, sidecar, bytes: info.size };
   } catch (error) {
-    return { path, problem: words(error) };
+    return { path, problem: errorTextOf(path, error) };
   }
 }
 
@@ -257,8 +260,4 @@ function extension(path: string): string {
 
 function byCodeUnits(left: string, right: string): number {
   return left < right ? -1 : left > right ? 1 : 0;
-}
-
-function words(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,6 +1,6 @@
 import { printable, type Terminal } from '../terminal.js';
 import { verdictText } from '../verdict-texts.js';
-import type { FileResult } from './file-result.js';
+import { asksForReview, type FileResult } from './file-result.js';
 
 export const FORMATS = ['table', 'jsonl', 'csv'] as const;
 export type Format = (typeof FORMATS)[number];
@@ -55,6 +55,14 @@ function tableCells(entry: FileResult) {
     return { mark: '!', title: 'FAILED', colour: 'yellow', proof: '-', remark: entry.error.message } as const;
   const { verdict, proofId = '-', decision } = entry.result;
   const good = entry.outcome === 'good';
+  if (asksForReview(entry.result))
+    return {
+      mark: '?',
+      title: 'NEEDS REVIEW',
+      colour: 'yellow',
+      proof: proofId,
+      remark: 'the credential is good',
+    } as const;
   return {
     mark: good ? '✔' : '✘',
     title: verdictText(verdict).title,
@@ -69,6 +77,7 @@ const CSV_COLUMNS = [
   'sidecar',
   'outcome',
   'verdict',
+  'status',
   'proof_id',
   'issued_at',
   'reason',
@@ -82,7 +91,7 @@ function csvCells(entry: FileResult): readonly string[] {
   const { file, sidecar = '', outcome } = entry;
   if (entry.outcome === 'failed') {
     const { reason, code, requestId = '', message } = entry.error;
-    return [file, sidecar, outcome, '', '', '', reason ?? code ?? '', '', '', requestId, message];
+    return [file, sidecar, outcome, '', '', '', '', reason ?? code ?? '', '', '', requestId, message];
   }
   const { verdict, proofId = '', issuedAt, decision, requestId = '' } = entry.result;
   // Promised, but another's to keep: a cell that stays empty is better than a run that ends.
@@ -92,6 +101,7 @@ function csvCells(entry: FileResult): readonly string[] {
     sidecar,
     outcome,
     verdict,
+    decision?.status ?? '',
     proofId,
     issuedAt === undefined ? '' : String(issuedAt),
     decision?.reasons[0] ?? '',

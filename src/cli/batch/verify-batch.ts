@@ -16,7 +16,7 @@ import { type Context, EXIT, RuntimeError } from '../command.js';
 import { partnerAccess } from '../commands/partner-account.js';
 import { type ServiceAccess, serviceAccess } from '../service-access.js';
 import { type ProgressBar, printable } from '../terminal.js';
-import { type FileResult, failedFile } from './file-result.js';
+import { asksForReview, type FileResult, failedFile } from './file-result.js';
 import { type FoundAudio, findAudio, type PassedOver, type Search, type Unfit } from './find-audio.js';
 import { type Format, resultWriter } from './result-formats.js';
 import { type Judged, ResumeFile } from './resume-file.js';
@@ -107,6 +107,8 @@ class Batch {
   readonly #state: ResumeFile | undefined;
   readonly #bar: ProgressBar;
   readonly #counts = { good: 0, not_good: 0, failed: 0 };
+  /** Good files whose evidence asks for a person's decision. */
+  #toReview = 0;
   readonly #bytes = { done: 0, uploaded: 0 };
   /** Work that there is, counted beside the run. */
   readonly #total = { files: 0, bytes: 0, known: false };
@@ -165,7 +167,9 @@ class Batch {
     const { good, not_good: notGood, failed } = this.#counts;
     if (good + notGood + failed === 0) throw new RuntimeError('there is no audio to verify');
     if (this.#stop !== undefined) throw new RuntimeError(`stopped: ${this.#stop}`);
-    return failed > 0 ? EXIT.runtimeError : notGood > 0 ? EXIT.notGood : EXIT.good;
+    if (failed > 0) return EXIT.runtimeError;
+    if (notGood > 0) return EXIT.notGood;
+    return this.#toReview > 0 ? EXIT.needsReview : EXIT.good;
   }
 
   async *#jobs(): AsyncGenerator<FoundAudio | Unfit, void, undefined> {
@@ -290,6 +294,7 @@ class Batch {
 
   #counted(entry: FileResult): FileResult {
     this.#counts[entry.outcome] += 1;
+    if (entry.outcome !== 'failed' && asksForReview(entry.result)) this.#toReview += 1;
     return entry;
   }
 
@@ -329,9 +334,10 @@ class Batch {
     const { good, not_good: notGood, failed } = this.#counts;
     const finished = good + notGood + failed;
     const resumed = this.#resumed === 0 ? '' : ` (${this.#resumed} known from the state file)`;
+    const toReview = this.#toReview === 0 ? '' : ` (${this.#toReview} to be reviewed)`;
     if (finished > 0)
       terminal.note(
-        `${finished} ${finished === 1 ? 'file' : 'files'}: ${good} good, ${notGood} not good, ${failed} failed${resumed}`,
+        `${finished} ${finished === 1 ? 'file' : 'files'}: ${good} good${toReview}, ${notGood} not good, ${failed} failed${resumed}`,
       );
     const { count, named } = this.#others;
     if (count === 0) return;

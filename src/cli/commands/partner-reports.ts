@@ -1,8 +1,8 @@
-import { defineCommand, EXIT } from '../command.js';
+import { createClient } from '../../client/index.js';
+import { defineCommand, EXIT, UsageError } from '../command.js';
+import { serviceAccess } from '../service-access.js';
 import { formatTime, printable, table } from '../terminal.js';
 import { PARTNER_DETAILS, withPartner } from './partner-account.js';
-
-const SECONDS = [0, 9_999_999_999] as const;
 
 export const listProofs = defineCommand({
   name: 'proofs list',
@@ -10,13 +10,14 @@ export const listProofs = defineCommand({
   details: PARTNER_DETAILS,
   operands: [],
   options: {
-    'issued-after': { value: 'seconds', range: SECONDS, help: 'unix seconds' },
-    'issued-before': { value: 'seconds', range: SECONDS, help: 'unix seconds' },
+    'issued-after': { value: 'time', help: '2026-01-31, 2026-01-31T12:00:00Z, or unix seconds' },
+    'issued-before': { value: 'time', help: 'the same' },
     json: { help: 'one line of JSON for each proof' },
   },
   async run(_operands, options, context) {
     const { terminal, signal } = context;
-    const { issuedAfter, issuedBefore } = options;
+    const issuedAfter = timeOf('--issued-after', options.issuedAfter);
+    const issuedBefore = timeOf('--issued-before', options.issuedBefore);
     await withPartner(context, async (client) => {
       for await (const proof of client.listProofs({ issuedAfter, issuedBefore, signal })) {
         if (options.json) terminal.printJson(proof);
@@ -29,6 +30,44 @@ export const listProofs = defineCommand({
       }
     });
     return EXIT.good;
+  },
+});
+
+/** @returns unix seconds. @throws UsageError */
+function timeOf(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^\d{1,10}$/.test(text)) return Number(text);
+  // A date alone is its first second in UTC, as RFC 3339 has no time without an offset.
+  const time = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}:\d{2}(?:Z|[+-]\d{2}:\d{2}))?$/.test(text)
+    ? Date.parse(text)
+    : NaN;
+  if (Number.isNaN(time) || time < 0)
+    throw new UsageError(`${option} is a time, such as 2026-01-31, 2026-01-31T12:00:00Z or unix seconds`);
+  return Math.floor(time / 1000);
+}
+
+export const showHealth = defineCommand({
+  name: 'health',
+  summary: 'Ask the service whether it is up, and for its version and environment',
+  details: ['Needs no key and sends none. Exit code 1: it is not.', '', ...PARTNER_DETAILS],
+  operands: [],
+  options: { json: { help: 'the answer as one line of JSON' } },
+  async run(_operands, { json }, { terminal, signal, config }) {
+    const client = createClient({ baseUrl: config.url, ...(await serviceAccess(config, config.url)) });
+    try {
+      const health = await client.health({ signal });
+      const { ok, version, environment, contract, deployedAt } = health;
+      if (json) terminal.printJson(health);
+      else
+        terminal.print(
+          printable(
+            `${ok ? 'up' : 'not up'}: takemark ${version}, ${environment}, contract ${contract}, deployed ${formatTime(deployedAt)}`,
+          ),
+        );
+      return ok ? EXIT.good : EXIT.notGood;
+    } finally {
+      client.close();
+    }
   },
 });
 

@@ -1,7 +1,8 @@
 import { stat } from 'node:fs/promises';
-import { basename } from 'node:path';
+import { basename, extname } from 'node:path';
 import { type AudioSummary, createClient, type Verification } from '../../client/index.js';
-import { findOne, type Search } from '../batch/find-audio.js';
+import { asksForReview } from '../batch/file-result.js';
+import { findAudio, findOne, type Search } from '../batch/find-audio.js';
 import { FORMATS } from '../batch/result-formats.js';
 import { verifyBatch } from '../batch/verify-batch.js';
 import { type Context, defineCommand, EXIT, RuntimeError, UsageError } from '../command.js';
@@ -15,7 +16,7 @@ export const verify = defineCommand({
   details: [
     'Uploads each file and says the verdict. One file is explained in plain words; more than one,',
     'or a folder with all its subfolders, is a table, JSON lines or CSV, with a summary on stderr.',
-    'song.sidecar beside song.mp3 is its sidecar. Hidden files of folders, links to folders, and what',
+    'song.sidecar beside song.mp3 is its sidecar, and either may be named. Hidden files of folders, links to folders, and what',
     'has no name of audio are not looked at; the summary counts and names them, and with --strict',
     'each of them is a failure. A symbolic link that leads out of the folder is never followed',
     'without --follow-links.',
@@ -29,8 +30,9 @@ export const verify = defineCommand({
     'Characters that are not seen or that steer a terminal are shown as \\u{hex}, in JSON as its',
     'escapes. Cells of a CSV that a spreadsheet would take for a formula begin with an apostrophe.',
     '',
-    'The exit code is 0 if every file is good, 1 if any verdict is another, 2 for wrong use, and',
-    '3 where files or the service fail, so that some file has no verdict.',
+    'The exit code is 0 if every file is good, 1 if any verdict is another, 2 for wrong use, 3 where',
+    'files or the service fail, so that some file has no verdict, and 4 if every file is good and the',
+    'evidence of some asks for the decision of a person.',
     '',
     ...PARTNER_DETAILS,
   ],
@@ -59,7 +61,12 @@ export const verify = defineCommand({
     const search = { pairs, followLinks };
     const single = operands.length === 1 && path !== undefined && !(await isDirectory(path));
     if (single && format === undefined && resume === undefined)
-      return verifyOne(path, search, options, context);
+      return verifyOne(
+        options.sidecar === undefined ? await audioOf(path, search) : path,
+        search,
+        options,
+        context,
+      );
     if (options.sidecar !== undefined)
       throw new UsageError(
         '--sidecar is for one file without --format or --resume; other sidecars stand beside their audio',
@@ -91,7 +98,7 @@ async function verifyOne(
   { terminal, config, signal }: Context,
 ): Promise<number> {
   const found = await findOne(path, companion === undefined ? search : { ...search, pairs: false });
-  if ('problem' in found) throw new RuntimeError(found.problem);
+  if ('problem' in found) throw new RuntimeError(`${path}: ${found.problem}`);
   const sidecar = companion ?? found.sidecar;
   const client = createClient({ baseUrl: config.url, ...(await partnerAccess(config)) });
   const bar = terminal.progressBar(basename(path));
@@ -104,11 +111,29 @@ async function verifyOne(
     bar.end();
     if (json) terminal.printJson(result);
     else explain(result, path, sidecar, terminal);
-    return result.accepted ? EXIT.good : EXIT.notGood;
+    if (!result.accepted) return EXIT.notGood;
+    return asksForReview(result) ? EXIT.needsReview : EXIT.good;
   } finally {
     bar.end();
     client.close();
   }
+}
+
+/**
+ * Audio that a named sidecar stands beside; any other path is the audio itself.
+ * @throws RuntimeError where there is none. UsageError where there is more than one
+ */
+async function audioOf(path: string, search: Search): Promise<string> {
+  if (!search.pairs || extname(path).toLowerCase() !== '.sidecar') return path;
+  const found: string[] = [];
+  for await (const entry of findAudio([path], search)) {
+    if ('problem' in entry) throw new RuntimeError(`${entry.path}: ${entry.problem}`);
+    found.push(entry.path);
+  }
+  const [audio, other] = found;
+  if (audio === undefined || other !== undefined)
+    throw new UsageError(`more than one audio file stands beside ${path}: name the one that is meant`);
+  return audio;
 }
 
 /** False for a path that is not there: reading it says what is wrong. */
@@ -120,10 +145,12 @@ async function isDirectory(path: string): Promise<boolean> {
 }
 
 function explain(result: Verification, path: string, sidecar: string | undefined, terminal: Terminal): void {
-  const { title, meaning, advice } = verdictText(result.verdict);
-  const colour = result.accepted ? 'green' : result.verdict === 'local_seal' ? 'yellow' : 'red';
+  const review = asksForReview(result);
+  const { title, meaning, advice } = verdictText(result.verdict, result.decision);
+  const colour = review || result.verdict === 'local_seal' ? 'yellow' : result.accepted ? 'green' : 'red';
+  const mark = review ? '?' : result.accepted ? '✔' : '✘';
   terminal.print(
-    `${terminal.style(`${result.accepted ? '✔' : '✘'} ${printable(title)}`, 'bold', colour)}  ${printable(basename(path))}`,
+    `${terminal.style(`${mark} ${printable(title)}`, 'bold', colour)}  ${printable(basename(path))}`,
   );
   terminal.print(`  ${meaning}`);
   terminal.print(`  ${advice}`);

@@ -1,0 +1,145 @@
+import { defineCommand, EXIT, UsageError } from '../command.js';
+import { planOutput, writeOutput } from '../output-file.js';
+import { formatBytes, formatTime, printable, type Terminal } from '../terminal.js';
+import { PARTNER_DETAILS, withPartner } from './partner-account.js';
+
+const JSON_OPTION = { help: 'the answer as one line of JSON' };
+
+export const getProof = defineCommand({
+  name: 'proofs get',
+  summary: 'Show a proof of your own',
+  details: ['The evidence report is shown by `takemark report`.', '', ...PARTNER_DETAILS],
+  operands: ['<proofId>'],
+  options: { json: JSON_OPTION },
+  async run([proofId], { json }, context) {
+    const { terminal, signal } = context;
+    const proof = await withPartner(context, (client) => client.readProof(proofId, { signal }));
+    if (json) terminal.printJson(proof);
+    else
+      printFacts(terminal, [
+        ['proof', proof.proofId],
+        ['song', proof.song.title],
+        ['issued', formatTime(proof.issuedAt)],
+        ['carrier', proof.carrier],
+        ['bound', proof.boundAudioSha256],
+        ['original', proof.originalSha256],
+        ['report', proof.evidenceReport === undefined ? 'none' : 'takemark report'],
+      ]);
+    return EXIT.good;
+  },
+});
+
+export const downloadAsset = defineCommand({
+  name: 'proofs asset',
+  summary: 'Download the file of a proof of your own as it was issued, or its sidecar',
+  details: [
+    'The bytes are compared with the digest that the service announces before the file is there.',
+    '',
+    ...PARTNER_DETAILS,
+  ],
+  operands: ['<proofId>'],
+  options: {
+    out: { value: 'file', required: true, help: 'where it is written' },
+    part: { value: 'part', choices: ['audio', 'sidecar'], help: 'audio' },
+    force: { help: 'replace the file that exists' },
+    json: { help: 'path, digest and length as one line of JSON' },
+  },
+  async run([proofId], { out, part, force, json }, context) {
+    const { terminal, signal } = context;
+    const output = await planOutput(out, force, []);
+    return withPartner(context, async (client) => {
+      const asset = await client.readAsset(proofId, { part, signal });
+      let bytes = 0;
+      try {
+        await writeOutput(
+          output,
+          counted(asset.body, (length) => (bytes += length)),
+        );
+      } finally {
+        asset.close();
+      }
+      const { sha256, mediaType } = asset;
+      if (json) terminal.printJson({ proofId, out, bytes, sha256, mediaType });
+      else
+        terminal.note(
+          printable(`wrote ${out}: ${formatBytes(bytes)}${sha256 === undefined ? '' : `, sha256 ${sha256}`}`),
+        );
+      return EXIT.good;
+    });
+  },
+});
+
+async function* counted(
+  chunks: AsyncIterable<Uint8Array>,
+  count: (bytes: number) => void,
+): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    count(chunk.byteLength);
+    yield chunk;
+  }
+}
+
+export const eraseProof = defineCommand({
+  name: 'proofs erase',
+  summary: 'Erase a proof of your own for good: it can never be verified again',
+  details: [
+    'Needs the proof named twice, as operand and with --confirm, because nothing brings it back.',
+    'Repeating it changes nothing.',
+    '',
+    ...PARTNER_DETAILS,
+  ],
+  operands: ['<proofId>'],
+  options: {
+    confirm: { value: 'proofId', required: true, help: 'the same id once more' },
+    json: JSON_OPTION,
+  },
+  async run([proofId], { confirm, json }, context) {
+    if (confirm !== proofId) throw new UsageError('--confirm names another proof than the operand');
+    const { terminal, signal } = context;
+    const erased = await withPartner(context, (client) => client.eraseProof(proofId, { signal }));
+    if (json) terminal.printJson(erased);
+    else
+      terminal.print(
+        printable(`${erased.proofId}  ${erased.outcome}  first erased ${formatTime(erased.erasedAt)}`),
+      );
+    return EXIT.good;
+  },
+});
+
+export const getRecord = defineCommand({
+  name: 'records get',
+  summary: 'Show what the registry records of a proof, yours or not',
+  details: [
+    'A record does not say that any file matches: `takemark verify` says that.',
+    '',
+    ...PARTNER_DETAILS,
+  ],
+  operands: ['<proofId>'],
+  options: { json: JSON_OPTION },
+  async run([proofId], { json }, context) {
+    const { terminal, signal } = context;
+    const record = await withPartner(context, (client) => client.readRecord(proofId, { signal }));
+    const { song, issuedAt, boundAudioSha256, delivery } = record;
+    if (json) terminal.printJson(record);
+    else
+      printFacts(terminal, [
+        ['proof', record.proofId],
+        ['song', song.title],
+        ['issued', formatTime(issuedAt)],
+        ['carrier', delivery.carrier],
+        ['bound', boundAudioSha256],
+        ['file', `${delivery.fileName}, ${delivery.mediaType}, ${formatBytes(delivery.bytes)}`],
+        ['sha256', delivery.sha256],
+      ]);
+    return EXIT.good;
+  },
+});
+
+/** Facts a line each, names in a column. */
+export function printFacts(
+  terminal: Terminal,
+  facts: readonly (readonly [string, string | undefined])[],
+): void {
+  for (const [name, value] of facts)
+    if (value !== undefined) terminal.print(`${terminal.style(name.padEnd(10), 'dim')} ${printable(value)}`);
+}

@@ -1,0 +1,132 @@
+import type { Client, PartnerReviewCase } from '../../client/index.js';
+import { type Context, defineCommand, EXIT } from '../command.js';
+import { formatTime, printable } from '../terminal.js';
+import { PARTNER_DETAILS, withPartner } from './partner-account.js';
+import { printFacts } from './partner-proofs.js';
+
+const JSON_OPTION = { help: 'the case as one line of JSON' };
+
+export const createReview = defineCommand({
+  name: 'reviews create',
+  summary: 'Open a review case about a proof, under identifiers of your own',
+  details: [
+    'The identifiers are opaque: never names or e-mail addresses. A case is kept for 180 days.',
+    'A second open case with the same identifiers is refused, and the one that is there is named.',
+    '',
+    ...PARTNER_DETAILS,
+  ],
+  operands: ['<proofId>'],
+  options: {
+    creator: { value: 'id', required: true, help: 'your identifier of the creator' },
+    account: { value: 'id', required: true, help: 'your identifier of the account' },
+    submission: { value: 'id', required: true, help: 'your identifier of the submission' },
+    track: { value: 'id', required: true, help: 'your identifier of the track' },
+    json: JSON_OPTION,
+  },
+  async run([proofId], { creator, account, submission, track, json }, context) {
+    const bindings = { creatorId: creator, accountId: account, submissionId: submission, trackId: track };
+    return showCase(json, context, (client, { signal }) =>
+      client.createReview({ proofId, bindings }, { signal }),
+    );
+  },
+});
+
+export const getReview = defineCommand({
+  name: 'reviews get',
+  summary: 'Show a review case and its evidence requests',
+  details: PARTNER_DETAILS,
+  operands: ['<reviewId>'],
+  options: { json: JSON_OPTION },
+  async run([reviewId], { json }, context) {
+    return showCase(json, context, (client, { signal }) => client.readReview(reviewId, { signal }));
+  },
+});
+
+export const askEvidence = defineCommand({
+  name: 'reviews ask',
+  summary: 'Ask for evidence in a review case; each kind once',
+  details: PARTNER_DETAILS,
+  operands: ['<reviewId>'],
+  options: {
+    kind: {
+      value: 'kind',
+      required: true,
+      choices: ['source_evidence', 'source_licence', 'creator_clarification'],
+      help: 'what is asked for',
+    },
+    json: JSON_OPTION,
+  },
+  async run([reviewId], { kind, json }, context) {
+    return showCase(json, context, (client, { signal }) =>
+      client.openEvidence(reviewId, { kind }, { signal }),
+    );
+  },
+});
+
+export const answerEvidence = defineCommand({
+  name: 'reviews answer',
+  summary: 'Accept or decline the evidence of a request, for good',
+  details: PARTNER_DETAILS,
+  operands: ['<reviewId>', '<requestId>'],
+  options: {
+    status: { value: 'status', required: true, choices: ['accepted', 'declined'], help: 'your answer' },
+    reference: { value: 'id', help: 'an opaque reference into your own system' },
+    json: JSON_OPTION,
+  },
+  async run([reviewId, requestId], { status, reference, json }, context) {
+    const request = { status, ...(reference === undefined ? {} : { responseReference: reference }) };
+    return showCase(json, context, (client, { signal }) =>
+      client.closeEvidence(reviewId, requestId, request, { signal }),
+    );
+  },
+});
+
+export const resolveReview = defineCommand({
+  name: 'reviews resolve',
+  summary: 'Record your own outcome of a review case, once no evidence request is open',
+  details: ['`held` may later become `accepted` or `rejected`.', '', ...PARTNER_DETAILS],
+  operands: ['<reviewId>'],
+  options: {
+    outcome: {
+      value: 'outcome',
+      required: true,
+      choices: ['accepted', 'held', 'rejected'],
+      help: 'your outcome',
+    },
+    json: JSON_OPTION,
+  },
+  async run([reviewId], { outcome, json }, context) {
+    return showCase(json, context, (client, { signal }) =>
+      client.resolveReview(reviewId, { outcome }, { signal }),
+    );
+  },
+});
+
+async function showCase(
+  json: boolean,
+  context: Context,
+  call: (client: Client, context: Context) => Promise<PartnerReviewCase>,
+): Promise<number> {
+  const { terminal } = context;
+  const review = await withPartner(context, (client) => call(client, context));
+  if (json) {
+    terminal.printJson(review);
+    return EXIT.good;
+  }
+  const { bindings, status, outcome, createdAt, expiresAt, resolvedAt, evidenceRequests } = review;
+  printFacts(terminal, [
+    ['review', review.reviewId],
+    ['proof', review.proofId],
+    ['status', outcome === undefined ? status : `${status}, ${outcome}`],
+    ['creator', bindings.creatorId],
+    ['account', bindings.accountId],
+    ['submission', bindings.submissionId],
+    ['track', bindings.trackId],
+    ['created', formatTime(createdAt)],
+    ['resolved', resolvedAt === undefined ? undefined : formatTime(resolvedAt)],
+    ['kept until', formatTime(expiresAt)],
+  ]);
+  for (const { requestId, kind, status: state, updatedAt } of evidenceRequests)
+    terminal.print(printable(`${requestId}  ${kind}  ${state}  ${formatTime(updatedAt)}`));
+  return EXIT.good;
+}
