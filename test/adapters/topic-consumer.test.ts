@@ -4,6 +4,7 @@ import {
   type ConsumerClient,
   KafkaError,
   type Message,
+  type Rebalance,
   type TopicPartition,
 } from '../../src/adapters/kafka/client.js';
 import { encodeEvent, eventHeaders } from '../../src/adapters/kafka/event-message.js';
@@ -25,61 +26,116 @@ function messageOf(event: ServiceEvent, offset: number): Message {
   } as unknown as Message;
 }
 
-t.test(
-  'after an error of the group its partitions are assigned again: they may be left unread',
-  async (t) => {
-    const event = proofErased({ proofId: 'prf_1', partnerId: 'ptr_1', erasedAt: 1_700_000_000 });
-    const refusal = new KafkaError('Broker: Not coordinator', 16);
-    const partition: TopicPartition = { topic: 'takemark.erasure', partition: 0 };
-    // Gives its message only to who asks for the partition anew once the coordinator has refused to say where to begin.
-    const left: (readonly Message[] | Error)[] = [[], refusal];
-    const seen = { joined: 0, assigned: 0, committed: 0, closed: 0 };
-    let held: readonly TopicPartition[] = [];
-    const client = {
-      rebalances: [{ kind: 'assign', partitions: [partition] }],
-      commitsUnderWay: 0,
-      isAnswered: true,
-      unread: 0,
-      get held() {
-        return held;
-      },
-      subscribe: () => undefined,
-      unsubscribe: () => void (held = []),
-      assign(partitions: readonly TopicPartition[]) {
-        held = partitions;
-        seen.assigned += 1;
-        if (seen.assigned === 2) left.push([messageOf(event, 7)]);
-      },
-      commit: () => void (seen.committed += 1),
-      close: async () => void (seen.closed += 1),
-      async poll() {
-        const next = left.shift();
-        if (next instanceof Error) throw next;
-        return next ?? [];
-      },
-    } as unknown as ConsumerClient;
-    const faults: unknown[] = [];
-    const handled: string[] = [];
-    const consumer = new TopicConsumer({
-      topic: 'erasure',
-      name: 'takemark.erasure',
-      reader: { authenticator, acceptWithoutMac: false },
-      handler: async (events) => void handled.push(...events.map(({ id }) => id)),
-      connect: async () => {
-        seen.joined += 1;
-        return client;
-      },
-      deadLetter: async () => undefined,
-      fault: (error) => faults.push(error),
-    });
-    for (
-      const deadline = Date.now() + 60_000;
-      handled.length === 0 && Date.now() < deadline;
-      await sleep(20)
-    );
-    await consumer.close();
-    t.strictSame(handled, [event.id]);
-    t.strictSame(faults, [refusal], 'and says why');
-    t.strictSame(seen, { joined: 1, assigned: 2, committed: 1, closed: 1 });
-  },
-);
+const PARTITION: TopicPartition = { topic: 'takemark.erasure', partition: 0 };
+
+/** A client of a member, whose polls answer as it was told, one after another, and with nothing behind that. */
+class MemberDouble {
+  readonly rebalances: Rebalance[] = [{ kind: 'assign', partitions: [PARTITION] }];
+  readonly commitsUnderWay = 0;
+  readonly isAnswered = true;
+  readonly unread = 0;
+  readonly seen: string[] = [];
+  held: readonly TopicPartition[] = [];
+  readonly #polls: (() => readonly Message[])[];
+
+  constructor(...polls: (() => readonly Message[])[]) {
+    this.#polls = polls;
+  }
+
+  answer(poll: () => readonly Message[]): void {
+    this.#polls.push(poll);
+  }
+
+  subscribe(): void {
+    this.seen.push('subscribe');
+  }
+
+  unsubscribe(): void {
+    this.held = [];
+  }
+
+  assign(partitions: readonly TopicPartition[]): void {
+    this.seen.push('assign');
+    this.held = partitions;
+  }
+
+  unassign(): void {
+    this.seen.push('unassign');
+    this.held = [];
+  }
+
+  commit(): void {
+    this.seen.push('commit');
+  }
+
+  async close(): Promise<void> {
+    this.seen.push('close');
+  }
+
+  async poll(): Promise<readonly Message[]> {
+    return this.#polls.shift()?.() ?? [];
+  }
+}
+
+function consume(client: MemberDouble) {
+  const faults: unknown[] = [];
+  const handled: string[] = [];
+  const consumer = new TopicConsumer({
+    topic: 'erasure',
+    name: 'takemark.erasure',
+    reader: { authenticator, acceptWithoutMac: false },
+    handler: async (events) => void handled.push(...events.map(({ id }) => id)),
+    connect: async () => client as unknown as ConsumerClient,
+    deadLetter: async () => undefined,
+    fault: (error) => faults.push(error),
+  });
+  const until = async (holds: () => boolean): Promise<void> => {
+    for (const deadline = Date.now() + 60_000; !holds(); await sleep(20))
+      if (Date.now() > deadline) throw new Error('it has not come to hold');
+  };
+  return { consumer, faults, handled, until };
+}
+
+const EVENT = proofErased({ proofId: 'prf_1', partnerId: 'ptr_1', erasedAt: 1_700_000_000 });
+
+function refuse(): never {
+  throw new KafkaError('Broker: Not coordinator', 16);
+}
+
+t.test('after an error of the group its partitions are assigned again: they may be unread', async (t) => {
+  // Gives its message only to who asks for the partition anew once the coordinator has refused to say where to begin.
+  class Refused extends MemberDouble {
+    override assign(partitions: readonly TopicPartition[]): void {
+      super.assign(partitions);
+      if (this.seen.filter((call) => call === 'assign').length === 2)
+        this.answer(() => [messageOf(EVENT, 7)]);
+    }
+  }
+  const client = new Refused(() => [], refuse);
+  const { consumer, faults, handled, until } = consume(client);
+  await until(() => handled.length > 0);
+  await consumer.close();
+  t.strictSame(handled, [EVENT.id]);
+  t.equal(faults.length, 1);
+  t.match(faults[0], { message: /Not coordinator/ }, 'and it is told');
+  t.strictSame(client.seen, ['subscribe', 'assign', 'assign', 'commit', 'close'], 'by the same client');
+});
+
+t.test('an assignment that waits gives way to what the group says after it', async (t) => {
+  const client = new MemberDouble();
+  client.rebalances.push({ kind: 'revoke', partitions: [PARTITION] });
+  const { consumer, until } = consume(client);
+  await until(() => client.seen.length > 1);
+  await consumer.close();
+  t.strictSame(client.seen, ['subscribe', 'unassign', 'close']);
+});
+
+t.test('an error that comes again and again is not followed by an assignment each time', async (t) => {
+  const client = new MemberDouble(...Array.from({ length: 5 }, () => refuse));
+  const { consumer, faults, until } = consume(client);
+  await until(() => faults.length === 5);
+  await consumer.close();
+  // Errors come a second apart: the group's own assignment, then at once, and after pauses of 1, 2 and 4 s.
+  const count = client.seen.filter((call) => call === 'assign').length;
+  t.ok(count >= 2 && count < 6, `${count} assignments`);
+});

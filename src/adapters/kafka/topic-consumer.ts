@@ -34,6 +34,10 @@ const IDLE_MS = 40;
 const KEEPALIVE_MS = 1000;
 const PAUSES: Backoff = { firstMs: 200, longestMs: 5000 };
 const LEAVE_MS = 5000;
+/** Between two assignments of the same partitions: each drops what the others of them had fetched. */
+const ASSIGN_AGAIN: Backoff = { firstMs: 1000, longestMs: 30_000 };
+/** Time without an error, after which the pauses begin anew. */
+const CALM_MS = 60_000;
 
 /**
  * Consumer of a topic's events for its handler, as a member of the group. An offset is committed when its
@@ -48,6 +52,12 @@ export class TopicConsumer {
   #held: Message[] = [];
   /** Messages of the batch that is being handled. */
   #inHand = 0;
+  /**
+   * True from an error of the group on until the partitions held are assigned once more. Where a coordinator refuses
+   * to say from where they are to be read, the library tells of it by such an error, and leaves them unread until then.
+   */
+  #mustAssignAgain = false;
+  readonly #again = { count: 0, notBefore: 0 };
 
   constructor(options: TopicConsumerOptions) {
     this.#options = options;
@@ -83,6 +93,7 @@ export class TopicConsumer {
         const client = await this.#options.connect();
         try {
           this.#client = client;
+          this.#mustAssignAgain = false;
           client.subscribe(this.#options.name);
           while (!this.#closed) {
             await this.#step(client);
@@ -100,6 +111,7 @@ export class TopicConsumer {
   }
 
   async #step(client: ConsumerClient): Promise<void> {
+    this.#assignAgain(client);
     await this.#followRebalances(client);
     const messages = this.#held.length > 0 ? this.#held.splice(0, BATCH) : await this.#poll(client, BATCH);
     if (messages.length === 0) return this.#rest(IDLE_MS);
@@ -175,11 +187,25 @@ export class TopicConsumer {
   async #followRebalances(client: ConsumerClient): Promise<void> {
     if (client.rebalances.length === 0) return;
     await this.#finishCommits(client);
-    for (const { kind, partitions } of client.rebalances.splice(0)) {
-      this.#held = [];
-      if (kind === 'assign') client.assign(partitions);
-      else client.unassign();
-    }
+    // The group's own is the last one, and answers for what waits before it. To assign partitions and take them away
+    // at once would have the library stop them twice, which it does not survive.
+    const last = client.rebalances.splice(0).at(-1);
+    if (last === undefined) return;
+    this.#held = [];
+    this.#mustAssignAgain = false;
+    if (last.kind === 'assign') client.assign(last.partitions);
+    else client.unassign();
+  }
+
+  #assignAgain(client: ConsumerClient): void {
+    const now = performance.now();
+    if (!this.#mustAssignAgain || now < this.#again.notBefore) return;
+    const { held, rebalances } = client;
+    if (held.length === 0 || rebalances.length > 0) return;
+    if (now - this.#again.notBefore > CALM_MS) this.#again.count = 0;
+    this.#again.count += 1;
+    this.#again.notBefore = now + pauseAfter(this.#again.count, ASSIGN_AGAIN);
+    rebalances.push({ kind: 'assign', partitions: held });
   }
 
   /** Commits under way are waited for, so that the next owner does not begin with what was taken here. */
@@ -205,19 +231,13 @@ export class TopicConsumer {
     }
   }
 
-  /**
-   * Messages that are there. After an error of the group the partitions held are to be assigned once more: where a
-   * coordinator refuses to say from where they are to be read, the library tells of it by such an error, and leaves
-   * them unread until they are.
-   */
   async #poll(client: ConsumerClient, limit: number): Promise<readonly Message[]> {
     try {
       return await client.poll(limit);
     } catch (error) {
       if (!(error instanceof KafkaError) || error.fatal) throw error;
       this.#options.fault(error);
-      const { held, rebalances } = client;
-      if (held.length > 0 && rebalances.length === 0) rebalances.push({ kind: 'assign', partitions: held });
+      this.#mustAssignAgain = true;
       await this.#rest(KEEPALIVE_MS);
       return [];
     }
