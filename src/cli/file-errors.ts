@@ -1,3 +1,5 @@
+import { TakemarkError } from '../client/errors.js';
+
 /** What the errors of a file system mean (errno, POSIX.1-2017, XSH 2.3). */
 const MEANINGS: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or folder',
@@ -16,8 +18,8 @@ const MEANINGS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Text of an error for its reader. One of the file system, or with such a cause, names the path and says what is
- * wrong; of every other the first line of its message is kept.
+ * Text of an error for its reader. One of the file system, or a source of audio that failed by one, names the path and
+ * says what is wrong; of every other the first line of its message is kept, as it may say what to do.
  */
 export function errorText(error: unknown): string {
   const failure = fileFailure(error);
@@ -31,12 +33,12 @@ export function errorTextOf(path: string, error: unknown): string {
 }
 
 function fileFailure(error: unknown): { readonly path: string; readonly meaning: string } | undefined {
-  for (let at = error; at instanceof Error; at = at.cause) {
-    const { code, path } = at as NodeJS.ErrnoException;
-    if (code !== undefined && path !== undefined)
-      return { path, meaning: (Object.hasOwn(MEANINGS, code) ? MEANINGS[code] : undefined) ?? code };
-  }
-  return undefined;
+  const isSource = error instanceof TakemarkError && error.code === 'source_failed';
+  const failure = isSource ? error.cause : error;
+  if (!(failure instanceof Error)) return undefined;
+  const { code, path } = failure as NodeJS.ErrnoException;
+  if (code === undefined || path === undefined) return undefined;
+  return { path, meaning: (Object.hasOwn(MEANINGS, code) ? MEANINGS[code] : undefined) ?? code };
 }
 
 function ownText(error: unknown): string {

@@ -172,7 +172,7 @@ export class OperatorClient {
     this.#base = parseBase(url);
     if (!allowPlainHttp && isPlain(this.#base))
       throw new TypeError('over http the token could be read on its way to another machine');
-    this.#transport = new Transport(ca);
+    this.#transport = new Transport({ ca });
     this.#token = token;
     this.#allowPlainHttp = allowPlainHttp;
     this.#signal = signal;

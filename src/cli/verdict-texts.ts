@@ -45,7 +45,7 @@ const REASONS: Readonly<Record<string, { readonly meaning: string; readonly advi
     advice: 'Ask for the sidecar, and verify both together.',
   },
   'unreadable binding_mismatch': {
-    meaning: 'The audio was changed after the credential was put into it.',
+    meaning: 'The file is not, byte for byte, the one that its credential was put into.',
     advice: 'Reject, and ask for the file as it was issued.',
   },
 };

@@ -1,11 +1,13 @@
 import type { KeyObject } from 'node:crypto';
+import type { Agent } from 'node:http';
 import { singleHeader, TakemarkError } from './errors.js';
+import type { ClientHooks } from './hooks.js';
 import { MessageSigner, type SignedRequest } from './message-signature.js';
 import { isRefusedForNow, isTransient, type RetryPolicy, retrying } from './retry.js';
 import { type ServiceResponse, type StreamedResponse, Transport } from './transport.js';
 import type { RateLimit, Responded } from './types.js';
 
-export interface ClientOptions {
+export interface ClientOptions extends ClientHooks {
   /** Address of the partner listener, with or without its `/v1`. */
   readonly baseUrl: string;
   /** A server-side secret: it never enters a browser, an app bundle or a log. Not needed for `health`. */
@@ -33,6 +35,13 @@ export interface ClientOptions {
   readonly idleTimeoutMs?: number;
   /** Default: 4 attempts, 250 ms doubling, pauses of at most 30 s. */
   readonly retry?: Partial<RetryPolicy>;
+  /**
+   * Agent of node:http or node:https, by the protocol of `baseUrl`, in the place of the client's own: one that goes
+   * through a proxy, for example. Its owner ends it, and its own authorities count.
+   */
+  readonly agent?: Agent;
+  /** Product tokens of the caller, before the client's own: `ingest/2.1`. Default: the client's own alone. */
+  readonly userAgent?: string;
 }
 
 export interface CallOptions {
@@ -69,6 +78,7 @@ export interface ParsedResponse {
  * Checked here, so that a key with a newline from a file fails with a word on the key and not on a header.
  */
 const PRINTABLE = /^[\x21-\x7e]+$/;
+const TEXT = /^[\x20-\x7e]+$/;
 /**
  * An identifier that fails rule 2.5 is not sent (rule 17.2): `..` or nothing at all would make another path.
  */
@@ -95,6 +105,10 @@ export class Connection {
     timeoutMs = 30_000,
     idleTimeoutMs = 60_000,
     retry,
+    agent,
+    userAgent,
+    onExchange,
+    onDeprecation,
   }: ClientOptions) {
     this.base = parseBase(baseUrl);
     if (apiKey !== undefined && !allowPlainHttp && isPlain(this.base)) {
@@ -102,7 +116,9 @@ export class Connection {
         'over http the key could be read on its way to another machine: use an https address, or allowPlainHttp where the network is trusted',
       );
     }
-    this.transport = new Transport(ca);
+    if (userAgent !== undefined && !TEXT.test(userAgent))
+      throw new TypeError('userAgent must be printable ASCII');
+    this.transport = new Transport({ ca, agent, userAgent, onExchange, onDeprecation });
     this.#allowPlainHttp = allowPlainHttp;
     if (apiKey !== undefined && !PRINTABLE.test(apiKey))
       throw new TypeError('apiKey must be printable ASCII without spaces');

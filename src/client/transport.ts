@@ -2,7 +2,9 @@ import http from 'node:http';
 import https from 'node:https';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { errorFromResponse, singleHeader, TakemarkError } from './errors.js';
+import { type ClientHooks, deprecationOf, tell } from './hooks.js';
 import { type AudioSource, release, sourceError } from './source.js';
+import { CLIENT_VERSION } from './version.js';
 
 /** Largest response that is read into memory. */
 const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
@@ -51,6 +53,15 @@ export interface StreamedResponse {
   close(): void;
 }
 
+export interface TransportOptions extends ClientHooks {
+  /** PEM of the authorities that may vouch for the service; Node's own by default. */
+  readonly ca?: string | Uint8Array | undefined;
+  /** In the place of the own ones; its owner ends it. */
+  readonly agent?: http.Agent | undefined;
+  /** Product tokens that stand before the own ones (RFC 9110, section 10.1.5). */
+  readonly userAgent?: string | undefined;
+}
+
 /**
  * Connections to one service, kept alive between calls. Follows no redirects: the one of the contract is the
  * caller's to follow.
@@ -58,23 +69,35 @@ export interface StreamedResponse {
 export class Transport {
   readonly #plain = new http.Agent({ keepAlive: true });
   readonly #secure = new https.Agent({ keepAlive: true });
+  readonly #agent: http.Agent | undefined;
   readonly #trust: { readonly ca?: string | Buffer };
+  readonly #userAgent: string;
+  readonly #hooks: ClientHooks;
 
-  /** @param ca PEM of the authorities that may vouch for the service; Node's own by default */
-  constructor(ca?: string | Uint8Array) {
+  constructor({ ca, agent, userAgent, onExchange, onDeprecation }: TransportOptions = {}) {
+    this.#agent = agent;
     this.#trust = ca === undefined ? {} : { ca: typeof ca === 'string' ? ca : Buffer.from(ca) };
+    const own = `takemark-client/${CLIENT_VERSION} node/${process.versions.node}`;
+    this.#userAgent = userAgent === undefined ? own : `${userAgent} ${own}`;
+    this.#hooks = { onExchange, onDeprecation };
   }
 
   /** @returns a response of 2xx; any other is thrown as TakemarkError, as are all failures but an abort. */
   async send(spec: RequestSpec): Promise<ServiceResponse> {
     spec.signal?.throwIfAborted();
+    const startedAt = performance.now();
     const call = new Call(spec, this.#request(spec));
     try {
       const response = await call.run();
+      this.#tellDeprecation(spec, response.headers);
       const redirected = spec.redirect === true && response.status >= 300 && response.status <= 399;
       if (!redirected && (response.status < 200 || response.status > 299))
         throw errorFromResponse(response.status, response.headers, response.body);
+      this.#tellExchange(spec, startedAt, response);
       return response;
+    } catch (error) {
+      this.#tellFailure(spec, startedAt, error);
+      throw error;
     } finally {
       call.close();
     }
@@ -83,11 +106,16 @@ export class Transport {
   /** Like `send`, for a body that the caller reads at its own pace. */
   async open(spec: RequestSpec): Promise<StreamedResponse> {
     spec.signal?.throwIfAborted();
+    const startedAt = performance.now();
     const call = new Call(spec, this.#request(spec));
     try {
-      return await call.open();
+      const response = await call.open();
+      this.#tellDeprecation(spec, response.headers);
+      this.#tellExchange(spec, startedAt, response);
+      return response;
     } catch (error) {
       call.close();
+      this.#tellFailure(spec, startedAt, error);
       throw error;
     }
   }
@@ -105,10 +133,42 @@ export class Transport {
     const once = body !== undefined && !Buffer.isBuffer(body) && !body.source.reopenable;
     const options = {
       method,
-      headers: { ...headers, ...lengthHeader(body) },
-      agent: once ? false : secure ? this.#secure : this.#plain,
+      headers: { 'user-agent': this.#userAgent, ...headers, ...lengthHeader(body) },
+      agent: this.#agent ?? (once ? false : secure ? this.#secure : this.#plain),
     } as const;
     return secure ? https.request(url, { ...options, ...this.#trust }) : http.request(url, options);
+  }
+
+  #tellDeprecation({ method, url }: RequestSpec, headers: http.IncomingHttpHeaders): void {
+    const notice = deprecationOf(headers);
+    if (notice !== undefined) tell(this.#hooks.onDeprecation, { method, path: url.pathname, ...notice });
+  }
+
+  #tellExchange(
+    { method, url }: RequestSpec,
+    startedAt: number,
+    { status, headers }: Pick<ServiceResponse, 'status' | 'headers'>,
+  ): void {
+    const requestId = singleHeader(headers['x-request-id']);
+    tell(this.#hooks.onExchange, {
+      method,
+      path: url.pathname,
+      status,
+      ...(requestId === undefined ? {} : { requestId }),
+      durationMs: performance.now() - startedAt,
+    });
+  }
+
+  #tellFailure({ method, url }: RequestSpec, startedAt: number, error: unknown): void {
+    const { status, requestId, code } = error instanceof TakemarkError ? error : { code: 'aborted' };
+    tell(this.#hooks.onExchange, {
+      method,
+      path: url.pathname,
+      ...(status === undefined ? {} : { status }),
+      code,
+      ...(requestId === undefined ? {} : { requestId }),
+      durationMs: performance.now() - startedAt,
+    });
   }
 }
 

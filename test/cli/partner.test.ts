@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
+import { errorText } from '../../src/cli/file-errors.js';
 import { setUp } from './bench.js';
 
 const PROOF = {
@@ -133,10 +134,10 @@ t.test('times are dates or unix seconds', async (t) => {
       text,
     );
   }
-  for (const text of ['yesterday', '2026-13-01', '2026-01-01T00:00:00', '-1', '12345678901'])
+  for (const text of ['yesterday', '2026-13-01', '2026-02-30', '2026-01-01T00:00:00', '-1', '1234567890123'])
     t.match(
       await takemark('proofs', 'list', `--issued-after=${text}`),
-      { code: 2, err: /--issued-after is a time/ },
+      { code: 2, err: /--issued-after must be a time/ },
       text,
     );
 });
@@ -255,7 +256,7 @@ t.test('a first reason makes the sentence', async (t) => {
   for (const [reason, sentence] of [
     ['container_unsupported', /needs its sidecar/],
     ['credential_missing', /no credential in it/],
-    ['binding_mismatch', /was changed after/],
+    ['binding_mismatch', /not, byte for byte/],
     ['something_new', /No readable proof was found/],
   ] as const) {
     service.verdict = {
@@ -283,7 +284,7 @@ t.test('a file is told of in words, before anything is sent', async (t) => {
     code: 3,
     err: /absent\.wav: no such file or folder/,
   });
-  t.equal(service.requests('/uploads').length, 0);
+  t.equal(service.seen.length, 0);
 });
 
 t.test('a sidecar that is named brings its audio', async (t) => {
@@ -293,6 +294,76 @@ t.test('a sidecar that is named brings its audio', async (t) => {
   await file('a/song.mp3');
   t.match(await takemark('verify', sidecar), { code: 0, out: /^✔ VALID {2}song\.mp3\n/ });
   t.match(JSON.parse(service.requests('/v1/verify').at(-1)!.text), { sidecar: 'YWJj' });
+  await file('a/song.wav');
+  t.match(
+    await takemark('verify', sidecar),
+    { code: 0, out: /song\.mp3/ },
+    'a WAV beside it speaks for itself',
+  );
   await writeFile(join(directory, 'a/song.flac'), 'x');
   t.match(await takemark('verify', sidecar), { code: 2, err: /more than one audio file/ });
+});
+
+t.test(
+  'a remembered verdict is asked for anew where its evidence has come to ask for a decision',
+  async (t) => {
+    const { service, takemark, file, directory } = await setUp(t);
+    const path = await file('song.wav');
+    const audio = { container: 'riff', bytes: 1044, sha256: '' };
+    const verified = {
+      status: 'verified_binding',
+      reasons: ['credential_verified'],
+      recommendedAction: 'accept_credential',
+    };
+    let decision = verified;
+    service.on('/v1/verify', () => ({
+      status: 200,
+      body: {
+        verdict: 'valid',
+        good: true,
+        proofId: 'prf_1',
+        decision,
+        audio: { ...audio, sha256: service.requests('/uploads').at(-1)?.fileSha256 },
+      },
+    }));
+    const report = {
+      conflicts: [],
+      unverifiable: [],
+      facts: [{ code: 'creator_declaration', status: 'declared' }],
+    };
+    let evidenceReport = report;
+    service.on('/v1/records/prf_1', () => ({ status: 200, body: { proofId: 'prf_1', evidenceReport } }));
+    const verify = () => takemark('verify', path, '--resume', join(directory, 'state'));
+    t.match(await verify(), { code: 0 });
+    t.match(await verify(), { code: 0, err: /1 known from the state file/ });
+    evidenceReport = { ...report, facts: [{ code: 'creator_declaration', status: 'needs_review' }] };
+    decision = { ...verified, status: 'needs_review', recommendedAction: 'review' };
+    t.match(await verify(), { code: 4, err: /1 to be reviewed/ });
+    t.match(await verify(), { code: 4, err: /1 known from the state file/ });
+    evidenceReport = report;
+    decision = verified;
+    t.match(await verify(), { code: 0 });
+    t.equal(service.requests('/uploads').length, 3);
+  },
+);
+
+t.test('what says what to do is kept, and health sends its question over plain http', async (t) => {
+  t.equal(
+    errorText(
+      new Error('make one first', {
+        cause: Object.assign(new Error('ENOENT'), { code: 'ENOENT', path: '/x' }),
+      }),
+    ),
+    'make one first',
+  );
+  t.equal(
+    errorText(Object.assign(new Error('ENOENT'), { code: 'ENOENT', path: '/x' })),
+    '/x: no such file or folder',
+  );
+  const { takemark } = await setUp(t, { url: 'http://takemark.invalid' });
+  t.match(await takemark('health'), {
+    code: 3,
+    err: /no answer from the service at http:\/\/takemark\.invalid/,
+  });
+  t.match(await takemark('usage'), { code: 2, err: /could be read on its way/ });
 });

@@ -1,5 +1,5 @@
 import { TakemarkError } from '../../client/errors.js';
-import type { Verification } from '../../client/index.js';
+import type { EvidenceReport, Verification } from '../../client/index.js';
 import { defined } from '../../domain/defined.js';
 import { errorTextOf } from '../file-errors.js';
 
@@ -16,6 +16,16 @@ export interface JudgedFile {
 /** True where a file is good and its evidence asks for a person's decision (rule 9.2). */
 export function asksForReview({ accepted, decision }: Verification): boolean {
   return accepted && decision?.status === 'needs_review';
+}
+
+/** True where a report asks for a person's decision (rule 9.21), as the service concludes it from the same report. */
+export function asksForDecision(report: EvidenceReport): boolean {
+  const parts: readonly (readonly { readonly status?: string }[] | undefined)[] = [
+    report.facts,
+    report.conflicts,
+    report.unverifiable,
+  ];
+  return parts.some((entries) => entries?.some(({ status }) => status === 'needs_review'));
 }
 
 /** A file without a verdict: reading it or the service failed (rules 5.8 and 17.7). */

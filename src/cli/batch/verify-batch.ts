@@ -13,10 +13,10 @@ import {
 import { sidecarBytes } from '../../client/source.js';
 import { defined } from '../../domain/defined.js';
 import { type Context, EXIT, RuntimeError } from '../command.js';
-import { partnerAccess } from '../commands/partner-account.js';
+import { clientManners, partnerAccess } from '../commands/partner-account.js';
 import { type ServiceAccess, serviceAccess } from '../service-access.js';
 import { type ProgressBar, printable } from '../terminal.js';
-import { asksForReview, type FileResult, failedFile } from './file-result.js';
+import { asksForDecision, asksForReview, type FileResult, failedFile } from './file-result.js';
 import { type FoundAudio, findAudio, type PassedOver, type Search, type Unfit } from './find-audio.js';
 import { type Format, resultWriter } from './result-formats.js';
 import { type Judged, ResumeFile } from './resume-file.js';
@@ -54,7 +54,12 @@ const RETRY = { maxAttempts: 10, baseDelayMs: 250, maxDelayMs: 60_000 };
 export async function verifyBatch(request: BatchRequest, context: Context): Promise<number> {
   const { terminal, config, signal } = context;
   const access = await serviceAccess(config, config.url);
-  const client = createClient({ baseUrl: config.url, retry: RETRY, ...(await partnerAccess(config)) });
+  const client = createClient({
+    baseUrl: config.url,
+    retry: RETRY,
+    ...clientManners(context),
+    ...(await partnerAccess(config)),
+  });
   const bar = terminal.progressBar('');
   let state: ResumeFile | undefined;
   try {
@@ -233,15 +238,17 @@ class Batch {
   }
 
   /**
-   * True while a remembered verdict holds: a good one does while its proof has a record, which erasing
-   * takes away.
+   * True while a remembered verdict holds: a good one does while its proof has a record, which erasing takes away, and
+   * while the record's evidence asks for a person's decision as it did.
    */
-  async #stillStands({ accepted, proofId }: Verification, signal: AbortSignal): Promise<boolean> {
+  async #stillStands({ accepted, proofId, decision }: Verification, signal: AbortSignal): Promise<boolean> {
     if (!accepted) return true;
     if (proofId === undefined) return false;
     try {
-      await this.#client.readRecord(proofId, { signal });
-      return true;
+      const { evidenceReport: report } = await this.#client.readRecord(proofId, { signal });
+      // Evidence that came later can ask for a decision, or no longer ask for one.
+      const asks = report !== undefined && asksForDecision(report);
+      return asks === (decision?.status === 'needs_review');
     } catch (error) {
       // Gone, or not for this key to read: the service is asked anew, with the audio.
       if (error instanceof TakemarkError && (error.status === 404 || error.status === 403)) return false;

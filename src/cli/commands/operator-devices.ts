@@ -4,6 +4,7 @@ import { defined } from '../../domain/defined.js';
 import { defineCommand, EXIT, RuntimeError, UsageError } from '../command.js';
 import type { DeviceEntry } from '../operator-client.js';
 import { formatTime, printable, type Terminal } from '../terminal.js';
+import { parseTime } from '../time-option.js';
 import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
 
 const MAX_KEY_BYTES = 4096;
@@ -102,18 +103,6 @@ function show(device: DeviceEntry, json: boolean, terminal: Terminal): void {
 function idOf(text: string): string {
   if (!DEVICE_ID.test(text)) throw new UsageError('--device must be 64 hex digits, in lower case');
   return text;
-}
-
-/** Unix seconds. @throws UsageError */
-export function parseTime(option: string, text: string): number {
-  const seconds = /^\d{1,12}$/.test(text)
-    ? Number(text)
-    : /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$/.test(text)
-      ? Math.floor(Date.parse(text) / 1000)
-      : NaN;
-  if (!Number.isSafeInteger(seconds))
-    throw new UsageError(`${option} must be unix seconds, or as 2026-01-31T12:00:00Z`);
-  return seconds;
 }
 
 /** Id and algorithm of a public key's device. @throws RuntimeError */

@@ -1,8 +1,8 @@
 import { defineCommand, EXIT } from '../command.js';
 import type { SignerEntry } from '../operator-client.js';
 import { formatTime, printable, type Terminal } from '../terminal.js';
+import { parseTime } from '../time-option.js';
 import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
-import { parseTime } from './operator-devices.js';
 
 const REASONS = ['unspecified', 'key_compromise', 'superseded', 'cessation_of_operation'] as const;
 const KID_OPTION = {

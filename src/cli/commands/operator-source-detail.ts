@@ -2,8 +2,8 @@ import { defined } from '../../domain/defined.js';
 import { defineCommand, EXIT } from '../command.js';
 import type { ConsentState, Partner } from '../operator-client.js';
 import { formatTime, printable, type Terminal } from '../terminal.js';
+import { parseTime } from '../time-option.js';
 import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
-import { parseTime } from './operator-devices.js';
 
 const PARTNER_OPTION = { value: 'partnerId', required: true, help: 'the partner' } as const;
 const PROOF_OPTION = { value: 'proofId', required: true, help: 'the proof' } as const;

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import { type Client, createClient } from '../../client/index.js';
+import { type Client, type ClientOptions, createClient } from '../../client/index.js';
 import { type ClientConfig, type Context, UsageError } from '../command.js';
 import { type ServiceAccess, serviceAccess } from '../service-access.js';
+import { formatTime, printable } from '../terminal.js';
 
 /** Lines of every partner command's help on its environment. */
 export const PARTNER_DETAILS = [
@@ -29,9 +30,37 @@ export async function partnerAccess(
   return { ...access, signingKey };
 }
 
+/** What a client of the command line tells of itself, and is told of by the service. */
+export function clientManners({
+  terminal,
+  version,
+}: Context): Pick<ClientOptions, 'userAgent' | 'onDeprecation'> {
+  const told = new Set<string>();
+  return {
+    userAgent: `takemark-cli/${version}`,
+    onDeprecation: ({ method, path, sunset, guide }) => {
+      // Once for each end: a batch meets it with every file.
+      const end = `${sunset} ${guide}`;
+      if (told.has(end)) return;
+      told.add(end);
+      const until = sunset === undefined ? '' : `; it may be gone after ${formatTime(sunset)}`;
+      terminal.note(
+        printable(
+          `takemark: the service calls ${method} ${path}, or a part of it, deprecated${until}. Update takemark${guide === undefined ? '' : `, see ${guide}`}`,
+        ),
+      );
+    },
+  };
+}
+
 /** Runs `work` with a client that is closed at the end. */
-export async function withPartner<T>({ config }: Context, work: (client: Client) => Promise<T>): Promise<T> {
-  const client = createClient({ baseUrl: config.url, ...(await partnerAccess(config)) });
+export async function withPartner<T>(context: Context, work: (client: Client) => Promise<T>): Promise<T> {
+  const { config } = context;
+  const client = createClient({
+    baseUrl: config.url,
+    ...clientManners(context),
+    ...(await partnerAccess(config)),
+  });
   try {
     return await work(client);
   } finally {

@@ -1,8 +1,9 @@
 import { createClient } from '../../client/index.js';
-import { defineCommand, EXIT, UsageError } from '../command.js';
+import { defineCommand, EXIT } from '../command.js';
 import { serviceAccess } from '../service-access.js';
 import { formatTime, printable, table } from '../terminal.js';
-import { PARTNER_DETAILS, withPartner } from './partner-account.js';
+import { parseTime } from '../time-option.js';
+import { clientManners, PARTNER_DETAILS, withPartner } from './partner-account.js';
 
 export const listProofs = defineCommand({
   name: 'proofs list',
@@ -16,8 +17,10 @@ export const listProofs = defineCommand({
   },
   async run(_operands, options, context) {
     const { terminal, signal } = context;
-    const issuedAfter = timeOf('--issued-after', options.issuedAfter);
-    const issuedBefore = timeOf('--issued-before', options.issuedBefore);
+    const issuedAfter =
+      options.issuedAfter === undefined ? undefined : parseTime('--issued-after', options.issuedAfter);
+    const issuedBefore =
+      options.issuedBefore === undefined ? undefined : parseTime('--issued-before', options.issuedBefore);
     await withPartner(context, async (client) => {
       for await (const proof of client.listProofs({ issuedAfter, issuedBefore, signal })) {
         if (options.json) terminal.printJson(proof);
@@ -33,27 +36,20 @@ export const listProofs = defineCommand({
   },
 });
 
-/** @returns unix seconds. @throws UsageError */
-function timeOf(option: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (/^\d{1,10}$/.test(text)) return Number(text);
-  // A date alone is its first second in UTC, as RFC 3339 has no time without an offset.
-  const time = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}:\d{2}(?:Z|[+-]\d{2}:\d{2}))?$/.test(text)
-    ? Date.parse(text)
-    : NaN;
-  if (Number.isNaN(time) || time < 0)
-    throw new UsageError(`${option} is a time, such as 2026-01-31, 2026-01-31T12:00:00Z or unix seconds`);
-  return Math.floor(time / 1000);
-}
-
 export const showHealth = defineCommand({
   name: 'health',
   summary: 'Ask the service whether it is up, and for its version and environment',
-  details: ['Needs no key and sends none. Exit code 1: it is not.', '', ...PARTNER_DETAILS],
+  details: [
+    'Needs no key and sends none. Exit code 1: it is not. TAKEMARK_URL holds the address',
+    '(http://127.0.0.1:8080); TAKEMARK_CA a file with its authority, if Node does not know it.',
+  ],
   operands: [],
   options: { json: { help: 'the answer as one line of JSON' } },
-  async run(_operands, { json }, { terminal, signal, config }) {
-    const client = createClient({ baseUrl: config.url, ...(await serviceAccess(config, config.url)) });
+  async run(_operands, { json }, context) {
+    const { terminal, signal, config } = context;
+    // No secret is sent, so plain HTTP shows none.
+    const access = await serviceAccess({ ...config, allowPlainHttp: true }, config.url);
+    const client = createClient({ baseUrl: config.url, ...clientManners(context), ...access });
     try {
       const health = await client.health({ signal });
       const { ok, version, environment, contract, deployedAt } = health;

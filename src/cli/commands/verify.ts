@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
-import { type AudioSummary, createClient, type Verification } from '../../client/index.js';
+import type { AudioSummary, Verification } from '../../client/index.js';
 import { asksForReview } from '../batch/file-result.js';
 import { findAudio, findOne, type Search } from '../batch/find-audio.js';
 import { FORMATS } from '../batch/result-formats.js';
@@ -8,7 +8,7 @@ import { verifyBatch } from '../batch/verify-batch.js';
 import { type Context, defineCommand, EXIT, RuntimeError, UsageError } from '../command.js';
 import { formatBytes, formatTime, printable, type Terminal } from '../terminal.js';
 import { verdictText } from '../verdict-texts.js';
-import { findApiKey, PARTNER_DETAILS, partnerAccess } from './partner-account.js';
+import { findApiKey, PARTNER_DETAILS, withPartner } from './partner-account.js';
 
 export const verify = defineCommand({
   name: 'verify',
@@ -95,19 +95,21 @@ async function verifyOne(
   path: string,
   search: Search,
   { sidecar: companion, json }: { readonly sidecar?: string; readonly json: boolean },
-  { terminal, config, signal }: Context,
+  context: Context,
 ): Promise<number> {
+  const { terminal, signal } = context;
   const found = await findOne(path, companion === undefined ? search : { ...search, pairs: false });
   if ('problem' in found) throw new RuntimeError(`${path}: ${found.problem}`);
   const sidecar = companion ?? found.sidecar;
-  const client = createClient({ baseUrl: config.url, ...(await partnerAccess(config)) });
   const bar = terminal.progressBar(basename(path));
   try {
-    const result = await client.verifyFile(path, {
-      sidecar,
-      signal,
-      onProgress: ({ sentBytes, totalBytes }) => bar.update(sentBytes, totalBytes),
-    });
+    const result = await withPartner(context, (client) =>
+      client.verifyFile(path, {
+        sidecar,
+        signal,
+        onProgress: ({ sentBytes, totalBytes }) => bar.update(sentBytes, totalBytes),
+      }),
+    );
     bar.end();
     if (json) terminal.printJson(result);
     else explain(result, path, sidecar, terminal);
@@ -115,7 +117,6 @@ async function verifyOne(
     return asksForReview(result) ? EXIT.needsReview : EXIT.good;
   } finally {
     bar.end();
-    client.close();
   }
 }
 
@@ -128,7 +129,8 @@ async function audioOf(path: string, search: Search): Promise<string> {
   const found: string[] = [];
   for await (const entry of findAudio([path], search)) {
     if ('problem' in entry) throw new RuntimeError(`${entry.path}: ${entry.problem}`);
-    found.push(entry.path);
+    // `song.wav` beside `song.mp3` speaks for itself.
+    if ('sidecar' in entry) found.push(entry.path);
   }
   const [audio, other] = found;
   if (audio === undefined || other !== undefined)
