@@ -149,7 +149,11 @@ t.test('the agent of the page runs, and leaves a trace of what it saw', async (t
 
 t.test('the library is packed alone, and works with MessagePack beside it', async (t) => {
   const directory = t.testdir();
-  const { stdout } = await run(process.execPath, [join(ROOT, 'deploy/capture/pack.mjs'), directory]);
+  const { stdout } = await run(process.execPath, [
+    join(ROOT, 'deploy/libraries/pack.mjs'),
+    'capture',
+    directory,
+  ]);
   const archive = stdout.trim();
   const installed = join(directory, 'node_modules/takemark-capture');
   await mkdir(installed, { recursive: true });

@@ -1,39 +1,66 @@
 /**
- * Packs the library for session agents as a package of its own, with what it imports and nothing else; prints the
- * path of the archive. Run it after `npm run build`: `node deploy/capture/pack.mjs [directory]`.
+ * Packs a library as a package of its own, with what it imports and nothing else; prints the path of the archive. Run
+ * it after `npm run build`: `node deploy/libraries/pack.mjs capture|client [directory]`.
  */
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const BUILT = join(ROOT, 'dist/src');
-const ENTRY = join(BUILT, 'capture/index.js');
-const NAME = 'takemark-capture';
 
 const project = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
-const target = resolve(process.argv[2] ?? process.cwd());
-const folder = await mkdtemp(join(tmpdir(), 'takemark-capture-'));
+const LIBRARIES = {
+  capture: {
+    description: 'Writes signed capture traces of sessions in a DAW.',
+    version: async () => project.version,
+    files: { LICENSE: 'LICENSE', 'docs/capture-trace.md': 'docs/capture-trace.md' },
+  },
+  client: {
+    description: 'Calls a Takemark service: verifies credentialed audio, reads proofs, leads review cases.',
+    version: async () => (await import(pathToFileURL(join(BUILT, 'client/version.js')).href)).CLIENT_VERSION,
+    files: {
+      LICENSE: 'LICENSE',
+      'deploy/libraries/client-readme.md': 'README.md',
+      'deploy/libraries/client-changelog.md': 'CHANGELOG.md',
+    },
+  },
+};
+
+const [name, directory = process.cwd()] = process.argv.slice(2);
+const library = Object.hasOwn(LIBRARIES, name ?? '') ? LIBRARIES[name] : undefined;
+if (library === undefined) {
+  console.error(`name one of ${Object.keys(LIBRARIES).join(', ')}`);
+  process.exit(2);
+}
+const target = resolve(directory);
+const folder = await mkdtemp(join(tmpdir(), `takemark-${name}-`));
 try {
-  const { files, packages } = await importedBy(ENTRY);
+  const { files, packages } = await importedBy(join(BUILT, name, 'index.js'));
   for (const file of files) {
     const place = join(folder, relative(BUILT, file));
     await mkdir(dirname(place), { recursive: true });
     await cp(file, place);
   }
-  for (const name of ['LICENSE', 'docs/capture-trace.md']) await cp(join(ROOT, name), join(folder, name));
+  for (const [from, to] of Object.entries(library.files)) await cp(join(ROOT, from), join(folder, to));
   const description = {
-    name: NAME,
-    version: project.version,
-    description: 'Writes signed capture traces of sessions in a DAW.',
+    name: `takemark-${name}`,
+    version: await library.version(),
+    description: library.description,
     license: project.license,
     type: 'module',
     engines: project.engines,
-    exports: { '.': { types: './capture/index.d.ts', default: './capture/index.js' } },
-    dependencies: Object.fromEntries([...packages].sort().map((name) => [name, project.dependencies[name]])),
+    exports: { '.': { types: `./${name}/index.d.ts`, default: `./${name}/index.js` } },
+    ...(packages.size === 0
+      ? {}
+      : {
+          dependencies: Object.fromEntries(
+            [...packages].sort().map((each) => [each, project.dependencies[each]]),
+          ),
+        }),
   };
   await writeFile(join(folder, 'package.json'), `${JSON.stringify(description, null, 2)}\n`);
   await mkdir(target, { recursive: true });
