@@ -367,3 +367,24 @@ t.test('what says what to do is kept, and health sends its question over plain h
   });
   t.match(await takemark('usage'), { code: 2, err: /could be read on its way/ });
 });
+
+t.test('a long table names once more what is not good, and --quiet nothing else', async (t) => {
+  const { service, takemark, file, directory } = await setUp(t);
+  for (let at = 0; at < 24; at += 1) await file(`in/${String(at).padStart(2, '0')}.wav`);
+  await file('in/empty.wav', Buffer.alloc(0));
+  service.queue('/v1/verify', { status: 200, body: { verdict: 'tampered', good: false } });
+  const folder = join(directory, 'in');
+  const words = ['verify', folder, '--concurrency', '1', '--ordered'];
+  const long = await takemark(...words);
+  t.equal(long.out.trim().split('\n').length, 2 + 25);
+  t.match(
+    long.err,
+    `25 files: 23 good, 1 not good, 1 failed\n  ${folder}/00.wav: TAMPERED\n  ${folder}/empty.wav: the file is empty\n`,
+  );
+  service.queue('/v1/verify', { status: 200, body: { verdict: 'tampered', good: false } });
+  const quiet = await takemark(...words, '--quiet');
+  t.equal(quiet.code, 3);
+  t.match(quiet.out.trim().split('\n').slice(2), [/TAMPERED .*00\.wav/, /FAILED .*empty\.wav/]);
+  t.equal(quiet.out.trim().split('\n').length, 4);
+  t.equal(quiet.err, '25 files: 23 good, 1 not good, 1 failed\n');
+});

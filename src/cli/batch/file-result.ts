@@ -2,6 +2,7 @@ import { TakemarkError } from '../../client/errors.js';
 import type { EvidenceReport, Verification } from '../../client/index.js';
 import { defined } from '../../domain/defined.js';
 import { errorTextOf } from '../file-errors.js';
+import { verdictText } from '../verdict-texts.js';
 
 /** Result of one file of a batch. */
 export type FileResult = JudgedFile | FailedFile;
@@ -16,6 +17,13 @@ export interface JudgedFile {
 /** True where a file is good and its evidence asks for a person's decision (rule 9.2). */
 export function asksForReview({ accepted, decision }: Verification): boolean {
   return accepted && decision?.status === 'needs_review';
+}
+
+/** What keeps a file from being plainly good, in a few words; undefined for one that is. */
+export function problemOf(entry: FileResult): string | undefined {
+  if (entry.outcome === 'failed') return entry.error.message;
+  if (entry.outcome === 'not_good') return verdictText(entry.result.verdict).title;
+  return asksForReview(entry.result) ? 'NEEDS REVIEW' : undefined;
 }
 
 /** True where a report asks for a person's decision (rule 9.21), as the service concludes it from the same report. */

@@ -16,7 +16,7 @@ import { type Context, EXIT, RuntimeError } from '../command.js';
 import { clientManners, partnerAccess } from '../commands/partner-account.js';
 import { type ServiceAccess, serviceAccess } from '../service-access.js';
 import { type ProgressBar, printable } from '../terminal.js';
-import { asksForDecision, asksForReview, type FileResult, failedFile } from './file-result.js';
+import { asksForDecision, asksForReview, type FileResult, failedFile, problemOf } from './file-result.js';
 import { type FoundAudio, findAudio, type PassedOver, type Search, type Unfit } from './find-audio.js';
 import { type Format, resultWriter } from './result-formats.js';
 import { type Judged, ResumeFile } from './resume-file.js';
@@ -29,6 +29,8 @@ export interface BatchRequest {
   /** True where a file that is not looked at is a failure. */
   readonly strict: boolean;
   readonly format: Format;
+  /** True where files that are plainly good are not reported. */
+  readonly quiet: boolean;
   readonly concurrency: number;
   readonly ordered: boolean;
   /** Path of the state file. */
@@ -39,6 +41,10 @@ export interface BatchRequest {
 
 /** Bound of the files that are named as not looked at. */
 const NAMED_OTHERS = 10;
+/** Files of a table that is longer than a screen: those that are not good are named once more at its end. */
+const LONG_TABLE = 20;
+/** Bound of the files that are named once more. */
+const NAMED_AGAIN = 100;
 const HASH_CHUNK_BYTES = 1_048_576;
 
 /**
@@ -117,6 +123,8 @@ class Batch {
   readonly #bytes = { done: 0, uploaded: 0 };
   /** Work that there is, counted beside the run. */
   readonly #total = { files: 0, bytes: 0, known: false };
+  /** The first of the files that are not good, and what is wrong with each. */
+  readonly #bad: { readonly file: string; readonly problem: string }[] = [];
   #resumed = 0;
   /** Files of the folders that are not looked at: their number, and the first of them. */
   readonly #others = { count: 0, named: [] as PassedOver[] };
@@ -141,7 +149,7 @@ class Batch {
   }
 
   async run(): Promise<number> {
-    const { format, concurrency, ordered } = this.#request;
+    const { format, quiet, concurrency, ordered } = this.#request;
     const { terminal, signal } = this.#context;
     const either = AbortSignal.any([signal, this.#broken.signal]);
     // Each upload listens, as many as run at a time; Node would take that for a leak.
@@ -157,7 +165,7 @@ class Batch {
         work: (found) => this.#judge(found, either),
         report: (entry) => {
           this.#bar.clear();
-          writer.write(entry);
+          if (!quiet || problemOf(entry) !== undefined) writer.write(entry);
           this.#draw();
         },
         stopped: () => this.#stop !== undefined || signal.aborted,
@@ -302,6 +310,9 @@ class Batch {
   #counted(entry: FileResult): FileResult {
     this.#counts[entry.outcome] += 1;
     if (entry.outcome !== 'failed' && asksForReview(entry.result)) this.#toReview += 1;
+    const problem = problemOf(entry);
+    if (problem !== undefined && this.#bad.length < NAMED_AGAIN)
+      this.#bad.push({ file: entry.file, problem });
     return entry;
   }
 
@@ -346,6 +357,8 @@ class Batch {
       terminal.note(
         `${finished} ${finished === 1 ? 'file' : 'files'}: ${good} good${toReview}, ${notGood} not good, ${failed} failed${resumed}`,
       );
+    if (this.#request.format === 'table' && !this.#request.quiet && finished > LONG_TABLE)
+      for (const { file, problem } of this.#bad) terminal.note(`  ${printable(file)}: ${printable(problem)}`);
     const { count, named } = this.#others;
     if (count === 0) return;
     terminal.note(

@@ -42,6 +42,7 @@ export const verify = defineCommand({
     'no-pairs': { help: 'judge each file by itself, whatever stands beside it' },
     json: { help: 'the result of one file as one line of JSON' },
     format: { value: 'format', choices: FORMATS, help: 'table for more than one file' },
+    quiet: { help: 'report of more than one file only those that are not good or need review' },
     concurrency: { value: 'n', range: [1, 64], help: 'files on their way at a time, 1 to 64 (4)' },
     ordered: { help: 'report in the order of the files, not in that of their completion' },
     resume: { value: 'file', help: 'remember verdicts here, and do not ask for them again' },
@@ -55,7 +56,7 @@ export const verify = defineCommand({
   },
   async run([operands], options, context) {
     const apiKey = findApiKey(context.config);
-    const { format, resume, pairs, followLinks, ordered, strict } = options;
+    const { format, quiet, resume, pairs, followLinks, ordered, strict } = options;
     const { concurrency = 4, maxAge: maxAgeHours = 24 } = options;
     const [path] = operands;
     const search = { pairs, followLinks };
@@ -81,6 +82,7 @@ export const verify = defineCommand({
         search,
         strict,
         format: format ?? 'table',
+        quiet,
         concurrency,
         ordered,
         resume,
