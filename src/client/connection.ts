@@ -36,8 +36,9 @@ export interface ClientOptions extends ClientHooks {
   /** Default: 4 attempts, 250 ms doubling, pauses of at most 30 s. */
   readonly retry?: Partial<RetryPolicy>;
   /**
-   * Agent of node:http or node:https, by the protocol of `baseUrl`, in the place of the client's own: one that goes
-   * through a proxy, for example. Its owner ends it, and its own authorities count.
+   * Agent of node:http or node:https, by the protocol of `baseUrl` and of its upload addresses, in the place of the
+   * client's own: one that goes through a proxy, for example. Its owner ends it. Where it keeps connections, a stream
+   * can be lost to one that the other side has closed.
    */
   readonly agent?: Agent;
   /** Product tokens of the caller, before the client's own: `ingest/2.1`. Default: the client's own alone. */

@@ -36,12 +36,14 @@ export interface ClientHooks {
   readonly onDeprecation?: ((notice: DeprecationNotice) => void) | undefined;
 }
 
-/** Calls a hook, where there is one. */
+/** Calls a hook, where there is one; it may be an asynchronous function. */
 export function tell<Value>(hook: ((value: Value) => void) | undefined, value: Value): void {
   try {
-    hook?.(value);
+    // The response counts, and the hook is its owner's: a rejection of it would end the process.
+    const told: unknown = hook?.(value);
+    if (told instanceof Promise) told.catch(() => undefined);
   } catch {
-    // The response counts, and the hook is its owner's.
+    // Likewise.
   }
 }
 
@@ -55,7 +57,7 @@ export function deprecationOf(
   if (deprecation === undefined && sunsetDate === undefined) return undefined;
   const since = /^@(\d{1,12})$/.exec(deprecation ?? '')?.[1];
   const sunset = Date.parse(sunsetDate ?? '');
-  const guide = /<([^>]*)>\s*;\s*rel="?deprecation"?/.exec(link ?? '')?.[1];
+  const guide = /<([^<>]*)>\s*;\s*rel="?deprecation"?/.exec(link ?? '')?.[1];
   return {
     ...(since === undefined ? {} : { since: Number(since) }),
     ...(Number.isNaN(sunset) ? {} : { sunset: sunset / 1000 }),

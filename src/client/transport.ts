@@ -86,7 +86,7 @@ export class Transport {
   async send(spec: RequestSpec): Promise<ServiceResponse> {
     spec.signal?.throwIfAborted();
     const startedAt = performance.now();
-    const call = new Call(spec, this.#request(spec));
+    const call = this.#call(spec, startedAt);
     try {
       const response = await call.run();
       this.#tellDeprecation(spec, response.headers);
@@ -107,10 +107,9 @@ export class Transport {
   async open(spec: RequestSpec): Promise<StreamedResponse> {
     spec.signal?.throwIfAborted();
     const startedAt = performance.now();
-    const call = new Call(spec, this.#request(spec));
+    const call = this.#call(spec, startedAt);
     try {
-      const response = await call.open();
-      this.#tellDeprecation(spec, response.headers);
+      const response = await call.open((headers) => this.#tellDeprecation(spec, headers));
       this.#tellExchange(spec, startedAt, response);
       return response;
     } catch (error) {
@@ -128,8 +127,14 @@ export class Transport {
 
   #request({ method, url, headers, body }: RequestSpec): http.ClientRequest {
     const secure = url.protocol === 'https:';
+    const { protocol } = (this.#agent ?? {}) as { readonly protocol?: string };
+    if (protocol !== undefined && protocol !== url.protocol)
+      throw new TakemarkError(
+        'connection_failed',
+        `the agent is for ${protocol} and the address is ${url.protocol}`,
+      );
     // A kept connection may turn out closed by the other side as soon as it is written to. A source that can
-    // be read only once would be lost with it, so it gets a connection of its own.
+    // be read only once would be lost with it, so it gets a connection of its own, where the agent is ours.
     const once = body !== undefined && !Buffer.isBuffer(body) && !body.source.reopenable;
     const options = {
       method,
@@ -137,6 +142,15 @@ export class Transport {
       agent: this.#agent ?? (once ? false : secure ? this.#secure : this.#plain),
     } as const;
     return secure ? https.request(url, { ...options, ...this.#trust }) : http.request(url, options);
+  }
+
+  #call(spec: RequestSpec, startedAt: number): Call {
+    try {
+      return new Call(spec, this.#request(spec));
+    } catch (error) {
+      this.#tellFailure(spec, startedAt, error);
+      throw error;
+    }
   }
 
   #tellDeprecation({ method, url }: RequestSpec, headers: http.IncomingHttpHeaders): void {
@@ -245,11 +259,13 @@ class Call {
     }
   }
 
-  async open(): Promise<StreamedResponse> {
+  /** @param begun called with the headers of the response, whatever its status */
+  async open(begun: (headers: http.IncomingHttpHeaders) => void): Promise<StreamedResponse> {
     this.#message.end();
     const response = await this.#response;
     const status = response.statusCode ?? 0;
     const { headers } = response;
+    begun(headers);
     if (status < 200 || status > 299)
       throw errorFromResponse(status, headers, (await this.#read(response)).body);
     return { status, headers, body: this.#streamed(response), close: () => this.close() };

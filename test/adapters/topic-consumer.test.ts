@@ -130,12 +130,38 @@ t.test('an assignment that waits gives way to what the group says after it', asy
   t.strictSame(client.seen, ['subscribe', 'unassign', 'close']);
 });
 
-t.test('an error that comes again and again is not followed by an assignment each time', async (t) => {
-  const client = new MemberDouble(...Array.from({ length: 5 }, () => refuse));
-  const { consumer, faults, until } = consume(client);
-  await until(() => faults.length === 5);
+t.test('pauses grow between assignments of the same partitions', async (t) => {
+  const assignedAt: number[] = [];
+  class Timed extends MemberDouble {
+    override assign(partitions: readonly TopicPartition[]): void {
+      super.assign(partitions);
+      assignedAt.push(performance.now());
+      // Refused each time.
+      this.answer(refuse);
+    }
+  }
+  const { consumer, until } = consume(new Timed());
+  await until(() => assignedAt.length === 5);
   await consumer.close();
-  // Errors come a second apart: the group's own assignment, then at once, and after pauses of 1, 2 and 4 s.
-  const count = client.seen.filter((call) => call === 'assign').length;
-  t.ok(count >= 2 && count < 6, `${count} assignments`);
+  const [, second, third, fourth, fifth] = assignedAt as [number, number, number, number, number];
+  const gaps = [third - second, fourth - third, fifth - fourth];
+  t.ok(
+    gaps.every((gap, at) => gap >= 1000 * 2 ** at - 5),
+    `${gaps.map(Math.round).join(', ')} ms are 1, 2 and 4 s or more`,
+  );
+});
+
+t.test('nothing is assigned right behind an error, where the group may have taken it away', async (t) => {
+  const client: MemberDouble = new MemberDouble(
+    () => [],
+    refuse,
+    () => {
+      client.rebalances.push({ kind: 'revoke', partitions: [PARTITION] });
+      return [];
+    },
+  );
+  const { consumer, until } = consume(client);
+  await until(() => client.seen.includes('unassign'));
+  await consumer.close();
+  t.strictSame(client.seen, ['subscribe', 'assign', 'unassign', 'close']);
 });

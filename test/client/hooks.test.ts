@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import http from 'node:http';
+import https from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
 import t from 'tap';
 import { z } from 'zod';
@@ -86,11 +87,31 @@ t.test('a batch tells of one end once, and what others wrote does not steer the 
   const { service, takemark, file } = await setUp(t);
   const headers = {
     sunset: 'Tue, 01 Sep 2026 00:00:00 GMT',
-    link: '<https://a.example/\u001b[31m>; rel="deprecation"'.replace('\u001b', '%1B'),
+    link: '<https://a.example/\u009b31m>; rel="deprecation"',
   };
   service.on('/v1/verify', () => ({ status: 200, headers, body: service.verdict }));
   const { err } = await takemark('verify', await file('a.wav'), await file('b.wav'));
   t.equal(err.match(/deprecated/g)?.length, 1);
+  t.match(err, /a\.example\/\\u\{9b\}31m/);
+  t.notMatch(err, /\u009b/);
+});
+
+t.test('a refused download tells of an end too', async (t) => {
+  const service = await start(t);
+  const notices: DeprecationNotice[] = [];
+  const client = createClient({
+    baseUrl: service.url,
+    apiKey: 'tmk_key',
+    onDeprecation: (notice) => notices.push(notice),
+  });
+  t.teardown(() => client.close());
+  service.queue('/v1/proofs/prf_1/asset', {
+    status: 404,
+    body: { error: 'None.', code: 'not_found' },
+    headers: { deprecation: '@5' },
+  });
+  await t.rejects(client.readAsset('prf_1'), { code: 'not_found' });
+  t.strictSame(notices, [{ method: 'GET', path: '/v1/proofs/prf_1/asset', since: 5 }]);
 });
 
 t.test('a logger is told of every attempt, without key or body', async (t) => {
@@ -139,6 +160,23 @@ t.test('a hook that throws hides no response', async (t) => {
   t.teardown(() => client.close());
   service.queue('/v1/health', { status: 200, body: { ok: true }, headers: { deprecation: '@1' } });
   t.match(await client.health(), { ok: true });
+  const late = createClient({ baseUrl: service.url, onExchange: async () => fail() });
+  t.teardown(() => late.close());
+  t.match(await late.health(), { ok: true }, 'nor one that rejects');
+});
+
+t.test('an agent of another protocol is told of in words', async (t) => {
+  const service = await start(t);
+  const codes: (string | undefined)[] = [];
+  const client = createClient({
+    baseUrl: service.url,
+    agent: new https.Agent(),
+    retry: { maxAttempts: 1 },
+    onExchange: ({ code }) => codes.push(code),
+  });
+  t.teardown(() => client.close());
+  await t.rejects(client.health(), { code: 'connection_failed', message: /the agent is for https:/ });
+  t.strictSame(codes, ['connection_failed']);
 });
 
 t.test('the client says who it is, and who calls', async (t) => {

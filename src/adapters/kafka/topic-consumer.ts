@@ -57,6 +57,7 @@ export class TopicConsumer {
    * to say from where they are to be read, the library tells of it by such an error, and leaves them unread until then.
    */
   #mustAssignAgain = false;
+  #hasPollFailed = false;
   readonly #again = { count: 0, notBefore: 0 };
 
   constructor(options: TopicConsumerOptions) {
@@ -111,9 +112,10 @@ export class TopicConsumer {
   }
 
   async #step(client: ConsumerClient): Promise<void> {
-    this.#assignAgain(client);
     await this.#followRebalances(client);
     const messages = this.#held.length > 0 ? this.#held.splice(0, BATCH) : await this.#poll(client, BATCH);
+    // A poll ends at an error, and what the group says may come right behind that.
+    if (!this.#hasPollFailed) this.#assignAgain(client);
     if (messages.length === 0) return this.#rest(IDLE_MS);
     // The next owner of these partitions gets these messages.
     if (client.rebalances.length > 0) return;
@@ -233,10 +235,13 @@ export class TopicConsumer {
 
   async #poll(client: ConsumerClient, limit: number): Promise<readonly Message[]> {
     try {
-      return await client.poll(limit);
+      const messages = await client.poll(limit);
+      this.#hasPollFailed = false;
+      return messages;
     } catch (error) {
       if (!(error instanceof KafkaError) || error.fatal) throw error;
       this.#options.fault(error);
+      this.#hasPollFailed = true;
       this.#mustAssignAgain = true;
       await this.#rest(KEEPALIVE_MS);
       return [];
