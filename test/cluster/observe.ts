@@ -60,6 +60,7 @@ export async function verifyAgain(
 
 /**
  * Resolves when nothing waits in an outbox and the consumers have taken all, or when `limitMs` are over.
+ * @param behindNow called whenever something is found to wait
  * @returns what still waits
  */
 export async function caughtUp(
@@ -67,8 +68,11 @@ export async function caughtUp(
   { calls, tables }: Observers,
   limitMs: number,
   say: (line: string) => void,
+  behindNow: () => void = () => undefined,
 ): Promise<string | undefined> {
   const deadline = Date.now() + limitMs;
+  // What is confirmed stays so; asking for all of an hour takes half a minute.
+  const confirmed = new Set<string>();
   let saidAt = Date.now();
   for (;;) {
     const waiting: string[] = [];
@@ -90,17 +94,27 @@ export async function caughtUp(
     );
     if (silent.length > 0) waiting.push(`${silent.length} cases have no announcements`);
     const unconfirmed: string[] = [];
-    await inParallel(ledger.erased, WIDTH, async ({ proofId }) => {
+    if (waiting.length > 0) behindNow();
+    const open = ledger.erased.filter(({ proofId }) => !confirmed.has(proofId));
+    await inParallel(open, WIDTH, async ({ proofId }) => {
       const { confirmedAt } = (
         await calls.settle(
           { method: 'GET', listener: 'operator', path: `/operator/v1/proofs/${proofId}/erasure` },
           [200],
         )
       ).json as { confirmedAt?: number };
-      if (confirmedAt === undefined) unconfirmed.push(proofId);
+      if (confirmedAt !== undefined) {
+        confirmed.add(proofId);
+        return;
+      }
+      unconfirmed.push(proofId);
+      behindNow();
     });
     const rows = (await tables.proofRows()).filter(({ proofId }) => gone.has(proofId));
-    if (rows.length > 0) waiting.push(`${rows.length} rows name erased proofs`);
+    if (rows.length > 0) {
+      waiting.push(`${rows.length} rows name erased proofs`);
+      behindNow();
+    }
     if (unconfirmed.length > 0) waiting.push(`${unconfirmed.length} erasures are not confirmed`);
     if (waiting.length === 0) return undefined;
     if (Date.now() > deadline) return waiting.join('; ');

@@ -198,20 +198,26 @@ export async function recovered(run: Run, lasts: number, disturb: () => Promise<
   say(`everything is served after ${served} ms`);
   await working;
   say(`the work is done after ${since()} ms`);
+  let behindMs = 0;
   const tables = await Tables.open(cluster.settings);
   const topics = await Topics.open(cluster.settings);
   try {
-    const behind = await caughtUp(ledger, { calls, workload, tables, topics }, CATCH_UP_MS, say);
+    const observers = { calls, workload, tables, topics };
+    const behind = await caughtUp(ledger, observers, CATCH_UP_MS, say, () => (behindMs = since()));
     if (behind !== undefined) ledger.violation(`not caught up: ${behind}`);
   } finally {
     await tables.close();
     await topics.close();
   }
   const caughtUpMs = since();
-  say(`all is caught up after ${caughtUpMs} ms`);
-  if (caughtUpMs > RECOVERED_MS)
+  say(
+    `all is caught up: something was seen to wait until ${behindMs} ms, and nothing by a look that ended after ${caughtUpMs} ms`,
+  );
+  // A look goes through all that the run has done, and what it finds done may have been so long before.
+  const tookMs = Math.max(served, behindMs);
+  if (tookMs > RECOVERED_MS)
     ledger.violation(
-      `recovery took ${caughtUpMs} ms, ${served} of them until everything was served; ${RECOVERED_MS} are right`,
+      `recovery took ${tookMs} ms, ${served} of them until everything was served; ${RECOVERED_MS} are right`,
     );
   return caughtUpMs;
 }
