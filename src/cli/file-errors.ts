@@ -1,6 +1,6 @@
 import { TakemarkError } from '../client/errors.js';
 
-/** What the errors of a file system mean (errno, POSIX.1-2017, XSH 2.3). */
+/** Meanings of the file system's errors by their code (errno, POSIX.1-2017, XSH 2.3). */
 const MEANINGS: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or folder',
   EACCES: 'permission denied',

@@ -34,7 +34,7 @@ const TEXTS: Readonly<
   },
 };
 
-/** What a first reason adds: its words take the place of the verdict's own. */
+/** Texts for a verdict with a certain first reason, in the place of the verdict's own. */
 const REASONS: Readonly<Record<string, { readonly meaning: string; readonly advice: string }>> = {
   'unreadable credential_missing': {
     meaning: 'The file has no credential in it.',

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { singleHeader } from './errors.js';
 
-/** One attempt of a call, as it ended. Neither keys nor bodies are in it. */
+/** Attempt of a call that has ended. It holds neither keys nor bodies. */
 export interface Exchange {
   readonly method: string;
   /** Without its query; ids of proofs, reviews and uploads can stand in it. */

@@ -78,7 +78,10 @@ t.test(
     const { takemark } = await setUp(t, { url });
     t.match(await takemark('health'), {
       code: 0,
-      err: `takemark: the service calls GET /v1/health, or a part of it, deprecated; it may be gone after 2026-09-01 00:00:00 UTC. Update takemark, see ${guide}\n`,
+      err: [
+        'takemark: the service calls GET /v1/health, or a part of it, deprecated;',
+        `it may be gone after 2026-09-01 00:00:00 UTC. Update takemark, see ${guide}\n`,
+      ].join(' '),
     });
   },
 );
@@ -219,7 +222,7 @@ t.test('an agent of the caller carries every call, through a proxy for example',
     override createConnection(): ReturnType<typeof connect> {
       return connect(port, '127.0.0.1');
     }
-    // What Node's agent calls before a request is written.
+    // Node's agent calls it before a request is written.
     addRequest(request: http.ClientRequest, options: object): void {
       request.path = `${service.url}${request.path}`;
       (

@@ -71,7 +71,7 @@ export async function caughtUp(
   behindNow: () => void = () => undefined,
 ): Promise<string | undefined> {
   const deadline = Date.now() + limitMs;
-  // What is confirmed stays so; asking for all of an hour takes half a minute.
+  // Confirmed erasures stay confirmed, and asking for all of an hour takes half a minute.
   const confirmed = new Set<string>();
   let saidAt = Date.now();
   for (;;) {

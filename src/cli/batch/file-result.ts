@@ -19,7 +19,7 @@ export function asksForReview({ accepted, decision }: Verification): boolean {
   return accepted && decision?.status === 'needs_review';
 }
 
-/** What keeps a file from being plainly good, in a few words; undefined for one that is. */
+/** Problem of a file in a few words; undefined for one that is good and needs no review. */
 export function problemOf(entry: FileResult): string | undefined {
   if (entry.outcome === 'failed') return entry.error.message;
   if (entry.outcome === 'not_good') return verdictText(entry.result.verdict).title;

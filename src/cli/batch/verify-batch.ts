@@ -13,7 +13,7 @@ import {
 import { sidecarBytes } from '../../client/source.js';
 import { defined } from '../../domain/defined.js';
 import { type Context, EXIT, RuntimeError } from '../command.js';
-import { clientManners, partnerAccess } from '../commands/partner-account.js';
+import { commonClientOptions, partnerAccess } from '../commands/partner-account.js';
 import { type ServiceAccess, serviceAccess } from '../service-access.js';
 import { type ProgressBar, printable } from '../terminal.js';
 import { asksForDecision, asksForReview, type FileResult, failedFile, problemOf } from './file-result.js';
@@ -63,7 +63,7 @@ export async function verifyBatch(request: BatchRequest, context: Context): Prom
   const client = createClient({
     baseUrl: config.url,
     retry: RETRY,
-    ...clientManners(context),
+    ...commonClientOptions(context),
     ...(await partnerAccess(config)),
   });
   const bar = terminal.progressBar('');

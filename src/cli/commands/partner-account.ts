@@ -30,8 +30,8 @@ export async function partnerAccess(
   return { ...access, signingKey };
 }
 
-/** What a client of the command line tells of itself, and is told of by the service. */
-export function clientManners({
+/** Client options of every partner command: its name in `User-Agent`, and a line on stderr for each deprecation. */
+export function commonClientOptions({
   terminal,
   version,
 }: Context): Pick<ClientOptions, 'userAgent' | 'onDeprecation'> {
@@ -43,10 +43,11 @@ export function clientManners({
       const end = `${sunset} ${guide}`;
       if (told.has(end)) return;
       told.add(end);
+      const more = guide === undefined ? '' : `, see ${guide}`;
       const until = sunset === undefined ? '' : `; it may be gone after ${formatTime(sunset)}`;
       terminal.note(
         printable(
-          `takemark: the service calls ${method} ${path}, or a part of it, deprecated${until}. Update takemark${guide === undefined ? '' : `, see ${guide}`}`,
+          `takemark: the service calls ${method} ${path}, or a part of it, deprecated${until}. Update takemark${more}`,
         ),
       );
     },
@@ -58,7 +59,7 @@ export async function withPartner<T>(context: Context, work: (client: Client) =>
   const { config } = context;
   const client = createClient({
     baseUrl: config.url,
-    ...clientManners(context),
+    ...commonClientOptions(context),
     ...(await partnerAccess(config)),
   });
   try {

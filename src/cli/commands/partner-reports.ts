@@ -3,7 +3,7 @@ import { defineCommand, EXIT } from '../command.js';
 import { serviceAccess } from '../service-access.js';
 import { formatTime, printable, table } from '../terminal.js';
 import { parseTime } from '../time-option.js';
-import { clientManners, PARTNER_DETAILS, withPartner } from './partner-account.js';
+import { commonClientOptions, PARTNER_DETAILS, withPartner } from './partner-account.js';
 
 export const listProofs = defineCommand({
   name: 'proofs list',
@@ -49,7 +49,7 @@ export const showHealth = defineCommand({
     const { terminal, signal, config } = context;
     // No secret is sent, so plain HTTP shows none.
     const access = await serviceAccess({ ...config, allowPlainHttp: true }, config.url);
-    const client = createClient({ baseUrl: config.url, ...clientManners(context), ...access });
+    const client = createClient({ baseUrl: config.url, ...commonClientOptions(context), ...access });
     try {
       const health = await client.health({ signal });
       const { ok, version, environment, contract, deployedAt } = health;

@@ -16,8 +16,8 @@ export const verify = defineCommand({
   details: [
     'Uploads each file and says the verdict. One file is explained in plain words; more than one,',
     'or a folder with all its subfolders, is a table, JSON lines or CSV, with a summary on stderr.',
-    'song.sidecar beside song.mp3 is its sidecar, and either may be named. Hidden files of folders, links to folders, and what',
-    'has no name of audio are not looked at; the summary counts and names them, and with --strict',
+    'song.sidecar beside song.mp3 is its sidecar, and either may be named. Hidden files of folders,',
+    'links to folders, and what has no name of audio are not looked at; the summary counts and names them, and with --strict',
     'each of them is a failure. A symbolic link that leads out of the folder is never followed',
     'without --follow-links.',
     '',
