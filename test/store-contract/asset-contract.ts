@@ -8,6 +8,7 @@ export async function bytesOf(stream: Readable | undefined): Promise<Buffer | un
   return stream && Buffer.concat(await stream.toArray());
 }
 
+/** Publishes the bytes, or gives up what cannot be published, as the operations do: its file would stay open. */
 export async function publish(
   assets: AssetStore,
   proofId: string,
@@ -15,8 +16,12 @@ export async function publish(
   part?: EvidencePart,
 ): Promise<void> {
   const staged = await assets.stage(proofId, part);
-  await staged.append(bytes);
-  await staged.publish();
+  try {
+    await staged.append(bytes);
+    await staged.publish();
+  } finally {
+    await staged.discard();
+  }
 }
 
 /** Ids that a store lists, with the part where it is no asset. */
