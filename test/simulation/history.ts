@@ -35,6 +35,8 @@ export interface HistoryOptions {
   readonly takesAll?: boolean;
   /** Begins with a crowd, as a few histories do. */
   readonly isCrowded?: boolean;
+  /** Milliseconds by which the clock of one process is ahead from the beginning until the faults end. */
+  readonly aheadMs?: number;
   /** Changes what the history runs over: for tests, which plant defects. */
   readonly spoil?: (around: Surroundings) => Surroundings;
 }
@@ -111,6 +113,7 @@ class History {
   readonly #faults: ReadonlySet<Fault>;
   readonly #weather: Weather;
   readonly #isCrowded: boolean;
+  readonly #aheadMs: number;
   readonly #around: Surroundings;
   readonly #ledger = new Ledger();
   readonly #members: (Member | undefined)[] = [];
@@ -126,12 +129,13 @@ class History {
     { database, signing }: Stage,
     world: World,
     seed: number,
-    { faults = FAULTS, takesAll = false, isCrowded = false, spoil }: HistoryOptions,
+    { faults = FAULTS, takesAll = false, isCrowded = false, aheadMs = 0, spoil }: HistoryOptions,
   ) {
     const { random } = world;
     this.#world = world;
     this.#seed = seed;
     this.#isCrowded = random.chance(CROWDED) || isCrowded;
+    this.#aheadMs = aheadMs;
     // A history with one kind of fault says more than one with all of them.
     const share = random.pick([0.15, 0.3, 0.6]);
     const chosen = faults.filter(() => random.chance(share) || takesAll);
@@ -166,7 +170,8 @@ class History {
     world.note('world', `seed ${this.#seed}, faults: ${[...this.#faults].join(' ')}`);
     const count = 2 + random.below(2);
     for (let slot = 0; slot < count; slot += 1) {
-      this.#skews.push(0);
+      // The last one: partners are made by the first.
+      this.#skews.push(slot === count - 1 ? this.#aheadMs : 0);
       this.#start(slot);
     }
     await world.run(

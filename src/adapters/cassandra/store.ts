@@ -98,7 +98,8 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
     }
     await checkTopology(session, options.keyspace, topologyOf(options));
     await clocks.look();
-    await pointers.start(Date.now());
+    // By the clocks of the nodes: a first process whose own is ahead would have every pass begin in the future.
+    await pointers.start(Date.now() - clocks.processSeconds * 1000);
   } catch (error) {
     await session.close();
     throw error;
