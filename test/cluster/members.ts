@@ -28,8 +28,8 @@ const RESTART_PAUSE_MS = 100;
 const READY_MS = 300_000;
 const WATCH_MS = 250;
 const PROBE_MS = 5000;
-/** Time to end orderly. */
-const ORDERLY_MS = 15_000;
+/** Time to end orderly: what a service gives the requests in flight, and as much again for all that it closes. */
+const ORDERLY_MS = 60_000;
 
 export interface Service {
   readonly name: string;
@@ -143,7 +143,6 @@ export class Cluster {
       TAKEMARK_LOG_LEVEL: 'warn',
       TAKEMARK_WORKERS: '1',
       TAKEMARK_MAX_UPLOADS: '16',
-      TAKEMARK_STOP_GRACE_SECONDS: '5',
     };
     await takemark(shared, 'operator', 'secrets', 'init', '--out', shared['TAKEMARK_SECRETS_FILE']!);
     // Safe to run again, where a server did not answer in time.
