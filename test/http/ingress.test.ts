@@ -60,6 +60,92 @@ t.test('a connection ends when its caller stops amid a body that was refused', a
   t.ok(performance.now() - began < DEFAULT_LIMITS.keepAliveMs, 'not by the time of an idle connection');
 });
 
+t.test('an offer to upgrade is ignored, and nothing behind its message is taken for a request', async (t) => {
+  const { port, listener, operations } = await startPartner();
+  t.teardown(() => listener.close(100));
+  operations.uploads.set('upl_1', { uploadId: 'upl_1', bytes: 1, sha256: '' });
+  const { partner } = operations;
+  let smuggled = 0;
+  const { readUsage } = partner;
+  Object.assign(partner, {
+    readUsage: (...given: Parameters<typeof readUsage>) => {
+      smuggled += 1;
+      return readUsage(...given);
+    },
+  });
+  const json = '{"uploadId":"upl_1"}';
+  const usage = request('GET', '/v1/partner/usage', AUTH).toString();
+  const offer = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAA\r\n';
+  const verify = `POST /v1/verify HTTP/1.1\r\nHost: a\r\nx-api-key: ${KEY}\r\nContent-Type: application/json\r\n`;
+  const withLength = (body: string): string =>
+    `${verify}${offer}Content-Length: ${json.length}\r\n\r\n${body}`;
+  const withChunks = `${verify}${offer}Transfer-Encoding: chunked\r\n\r\n${chunked(json)}0\r\n\r\n`;
+  const slot = `POST /v1/uploads?purpose=identify HTTP/1.1\r\nHost: a\r\nx-api-key: ${KEY}\r\n${offer}`;
+  const sent = async (...pieces: readonly string[]) => {
+    const client = new RawClient(port);
+    t.teardown(() => client.destroy());
+    for (const piece of pieces) {
+      await client.send(piece);
+      if (pieces.length > 1) await sleep(20);
+    }
+    return client;
+  };
+
+  for (const [name, ...pieces] of [
+    ['a length', withLength(json)],
+    ['a length, byte by byte', ...withLength(json)],
+    ['a length, behind its head', withLength(''), json],
+    ['chunks', withChunks],
+    ['chunks, in pieces', withChunks.slice(0, 300), withChunks.slice(300)],
+  ] as const) {
+    const client = await sent(...pieces);
+    const answer = await client.read();
+    t.equal(answer?.status, 200, `a body with ${name}`);
+    t.equal(answer?.headers.get('connection'), 'close', `${name}: the connection ends`);
+    t.ok(await client.ended(), name);
+  }
+  const kept = await sent(`${slot}Content-Length: 0\r\n\r\n`);
+  t.equal((await kept.read())?.status, 201, 'a length of nothing is no body');
+  await kept.send(usage);
+  t.equal((await kept.read())?.status, 200, 'what comes after the answer is the next request');
+  kept.destroy();
+  t.equal(smuggled, 1);
+  smuggled = 0;
+
+  for (const [name, message] of [
+    ['no body', `${slot}\r\n`],
+    ['a length of nothing', `${slot}Content-Length: 0\r\n\r\n`],
+    ['a body with a length', withLength(json)],
+    ['a body longer than its length', withLength(`${json} `)],
+  ] as const) {
+    const client = await sent(`${message}${usage}`);
+    matchError(t, await client.read(), 'invalid_request', 'malformed_http', `a request behind ${name}`);
+    t.ok(await client.ended(), name);
+  }
+  for (const [name, ...pieces] of [
+    ['chunks', `${withChunks}${usage}`],
+    ['chunks, in pieces', withChunks.slice(0, 300), `${withChunks.slice(300)}${usage}`],
+    ['chunks, and the rest of the slice', `${withChunks}${'x'.repeat(4096)}\r\n\r\n${usage}`],
+    ['a length, after its head', withLength(''), `${json}${usage}`],
+    ['a length, and once more', withLength(json), usage],
+  ] as const) {
+    const client = await sent(...pieces);
+    t.equal((await client.read())?.status, 200, name);
+    t.equal(await client.read(), undefined, `${name}: one answer, and the end`);
+  }
+  // Behind a body in chunks, the parser gets more than one message at once, and drops what is behind the offer.
+  const plain = `${verify}Transfer-Encoding: chunked\r\n\r\n${chunked(json)}0\r\n\r\n`;
+  const behind = await sent(`${plain}${slot}\r\n${'x'.repeat(8192)}\r\n\r\n${usage}`);
+  t.equal((await behind.read())?.status, 200);
+  const last = await behind.read();
+  t.equal(last?.headers.get('connection'), 'close', 'answered, or refused, for the last time');
+  t.equal(await behind.read(), undefined, 'an offer amid a slice is the last of its connection');
+  const shorter = await sent(withLength(json.slice(0, -1)));
+  shorter.socket.end();
+  t.not((await shorter.read())?.status, 200, 'a body shorter than its length is not complete');
+  t.equal(smuggled, 0, 'nothing behind an offer was carried out');
+});
+
 t.test('requests of one connection are taken one at a time', async (t) => {
   const { port, listener, operations, reports } = await startPartner();
   t.teardown(() => listener.close(100));

@@ -103,9 +103,16 @@ export class CallerConnection extends Duplex {
     return this.socket.remoteAddress;
   }
 
-  /** True where bytes have come in behind the message that was read last. */
+  /** True where bytes have come in that are surely behind the message whose head was read last. */
   get followed(): boolean {
-    return this.#held > 0;
+    const chunked = this.#reading?.headers['transfer-encoding'] !== undefined;
+    return !chunked && this.#held > this.#bodyLeft;
+  }
+
+  /** True where the message that was read last is a head alone, and the parser got nothing behind it. */
+  get endsAtHead(): boolean {
+    const chunked = this.#reading?.headers['transfer-encoding'] !== undefined;
+    return this.#sliceCut && !chunked && this.#bodyLeft === 0;
   }
 
   get exchange(): Exchange | undefined {

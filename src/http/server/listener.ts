@@ -205,11 +205,15 @@ export function createListener(
     const connection = request.socket as Duplex as CallerConnection;
     connection.arrived(request, () => {
       const exchange = begin(connection, request, response, awaitsContinue);
+      const upgrade = asksToUpgrade(request);
       const fault =
         checkGrammar(request) ??
-        (connection.followed && asksToUpgrade(request)
+        (upgrade && connection.followed
           ? malformed('Something follows a request to upgrade before its answer.')
           : undefined);
+      // RFC 9110, 7.8: the offer is ignored. Node's parser drops what it got behind such a message, so nothing
+      // that may come behind a body is read as a request.
+      if (upgrade && !connection.endsAtHead) exchange.connectionClose = true;
       if (fault !== undefined) {
         exchange.route = 'malformed';
         // The boundary between this message and the next is in doubt.
