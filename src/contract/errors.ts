@@ -119,7 +119,12 @@ export function keyErrors(...own: readonly RouteErrors[]): RouteErrors {
     ANY,
     STORED,
     CHECKED,
-    { 403: ['scope_missing', 'signature_missing', 'signature_invalid'], 429: ['rate_exceeded'] },
+    {
+      403: ['scope_missing', 'signature_missing', 'signature_invalid'],
+      429: ['rate_exceeded'],
+      // Of a slow test key.
+      503: ['concurrency_exceeded'],
+    },
     ...own,
   );
 }

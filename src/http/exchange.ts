@@ -20,6 +20,8 @@ export interface ListenerLimits {
   /** Time for a partner's call, the reading of its body aside; its quota headers may take `quotaMs` more. */
   readonly callMs: number;
   readonly quotaMs: number;
+  /** Time by which a slow test key's answer comes late; a part of `callMs`. */
+  readonly slowMs: number;
   /**
    * Bytes and time that the rest of an answered request may take before its connection is cut: an immediate
    * cut would lose the response to a reset.
@@ -67,6 +69,7 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   bodyMs: 30_000,
   callMs: 11_000,
   quotaMs: 2000,
+  slowMs: 8000,
   drainBytes: 128 * 1_048_576,
   drainMs: 10_000,
   stallMs: 120_000,

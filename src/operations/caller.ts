@@ -1,5 +1,6 @@
 import { DomainError } from '../domain/errors.js';
 import type { Plan, Scope } from '../domain/partner.js';
+import type { TestAnswer } from '../domain/test-key.js';
 
 /** The calling partner, after the key was checked. */
 export interface Caller {
@@ -9,6 +10,8 @@ export interface Caller {
   readonly plan: Plan;
   /** SPKI in base64, where the key's calls must be signed. */
   readonly publicKey?: string;
+  /** The answer that the key forces; its calls are not billed. */
+  readonly testAnswer?: TestAnswer;
   /**
    * The partner's units of the month after this call's charge: the quota headers need no second read then.
    */

@@ -92,6 +92,7 @@ export class CallerConnection extends Duplex {
       .on('data', (chunk: Buffer) => this.#onData(chunk))
       .on('end', () => {
         this.#inputEnded = true;
+        this.emit('inputEnd');
         this.#feed();
       })
       .on('timeout', () => this.emit('timeout'))
@@ -113,6 +114,11 @@ export class CallerConnection extends Duplex {
   get endsAtHead(): boolean {
     const chunked = this.#reading?.headers['transfer-encoding'] !== undefined;
     return this.#sliceCut && !chunked && this.#bodyLeft === 0;
+  }
+
+  /** True once the caller sends nothing more; `inputEnd` is emitted at that moment. */
+  get inputEnded(): boolean {
+    return this.#inputEnded;
   }
 
   get exchange(): Exchange | undefined {

@@ -21,6 +21,7 @@ import { isFault } from '../response/error-response.js';
 import { json, type Response, type ResponseOf } from '../response/response.js';
 import { Deadline } from './deadline.js';
 import { countHeader } from './http-grammar.js';
+import { refuseForTest, SlowAnswers } from './test-answers.js';
 
 /** A call as an endpoint gets it: everything checked, in the shape that the path table gives. */
 export interface Call<R extends Route> extends RouteInput<R> {
@@ -79,12 +80,18 @@ type Run = (call: AnyCall) => Response | Promise<Response>;
 
 /** The part of the operations that checks partners' keys, and keeps their limits. */
 type PartnerGuard = Pick<PartnerOperations, 'authenticate' | 'checkSignature' | 'admit' | 'quota' | 'meter'>;
+
+/** The guard of partners' keys, with the calls of slow test keys that wait in the listener. */
+interface KeyGuard {
+  readonly partners: PartnerGuard;
+  readonly slow: SlowAnswers;
+}
 /** Throws `forbidden` for a request without a bearer token of the operator's. */
 type BearerGuard = (request: Exchange['request']) => void;
 
 /** A route with its function, and with the guard that its kind of authentication needs. */
 export type Endpoint = { readonly id: string; readonly run: Run } & (
-  | { readonly auth: 'key'; readonly route: KeyRoute; readonly partners: PartnerGuard }
+  | { readonly auth: 'key'; readonly route: KeyRoute; readonly keys: KeyGuard }
   | { readonly auth: 'bearer'; readonly route: OpenRoute; readonly authorise: BearerGuard }
   | { readonly auth: 'public' | 'form'; readonly route: OpenRoute }
 );
@@ -108,8 +115,10 @@ export function joinEndpoints<Listener extends Route['listener'], Own extends Pa
   // call by the schemas of its own route.
   const direct = operations as unknown as Readonly<Record<string, (...input: unknown[]) => unknown>>;
   const functions = own as unknown as Readonly<Record<string, Run>>;
+  const { partners, bearer } = guards;
+  const keys = partners && { partners, slow: new SlowAnswers() };
   return routesOf(listener).map(([id, route]) =>
-    guarded({ id, run: functions[id] ?? callDirectly(id, route, direct) }, route, guards),
+    guarded({ id, run: functions[id] ?? callDirectly(id, route, direct) }, route, { keys, bearer }),
   );
 }
 
@@ -145,12 +154,12 @@ function callDirectly(
 function guarded(
   named: { readonly id: string; readonly run: Run },
   route: Route,
-  { partners, bearer }: Guards,
+  { keys, bearer }: { readonly keys?: KeyGuard | undefined; readonly bearer?: BearerGuard | undefined },
 ): Endpoint {
   const { auth } = route;
   switch (auth) {
     case 'key':
-      if (partners !== undefined) return { ...named, auth, route, partners };
+      if (keys !== undefined) return { ...named, auth, route, keys };
       break;
     case 'bearer':
       if (bearer !== undefined) return { ...named, auth, route, authorise: bearer };
@@ -177,7 +186,7 @@ export async function runEndpoint(
 }
 
 async function runForPartner(
-  { id, route, run, partners }: Extract<Endpoint, { auth: 'key' }>,
+  { id, route, run, keys: { partners, slow } }: Extract<Endpoint, { auth: 'key' }>,
   observer: Observer,
   exchange: Exchange,
   params: unknown,
@@ -204,8 +213,9 @@ async function runForPartner(
     // The operation spends the rate of rotations, because replays do not. Requests to rotate have a bound of
     // their own.
     partners.admit(caller, route.rateClass === 'rotation' ? 'rotation_calls' : route.rateClass);
+    refuseForTest(caller.testAnswer);
     const inTime: Run = (call) => {
-      const response = run(call);
+      const response = caller.testAnswer === 'slow' ? slow.wait(exchange).then(() => run(call)) : run(call);
       return response instanceof Promise ? deadline.of(response, discard) : response;
     };
     const response = await runChecked(route, inTime, exchange, params, caller, digest);

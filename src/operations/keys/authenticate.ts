@@ -3,6 +3,7 @@ import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
 import { keyStatus, type PartnerKey, type Plan } from '../../domain/partner.js';
 import { type Environment, parseApiKey } from '../../domain/partner-key.js';
+import { testAnswerOf } from '../../domain/test-key.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { KeyStore, PartnerStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
@@ -42,8 +43,15 @@ export async function authenticate(deps: AuthenticateDeps, apiKey: string | unde
   const plan = partner === undefined ? undefined : deps.plans.get(partner.plan);
   if (plan === undefined) throw forbidden();
   deps.uses.note(key.partnerId, keyId, now);
-  const { partnerId, scopes, publicKey } = key;
-  return defined({ partnerId, keyId, scopes, plan, publicKey });
+  const { partnerId, scopes, publicKey, name } = key;
+  return defined({
+    partnerId,
+    keyId,
+    scopes,
+    plan,
+    publicKey,
+    testAnswer: testAnswerOf(deps.environment, name),
+  });
 }
 
 /** Compares hashes in constant time. */

@@ -3,6 +3,7 @@ import { DomainError } from '../../domain/errors.js';
 import { readPublicKey } from '../../domain/message-signature.js';
 import { SCOPES, type Scope } from '../../domain/partner.js';
 import { type Environment, formatApiKey } from '../../domain/partner-key.js';
+import { mayBeNamed, TEST_ANSWERS } from '../../domain/test-key.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { KeyStore, PartnerStore } from '../../ports/stores.js';
 import type { Clock, Ids } from '../../ports/system.js';
@@ -32,6 +33,12 @@ export async function createKey(
 ): Promise<{ readonly keyId: string; readonly apiKey: string; readonly name: string }> {
   if ((await deps.stores.getPartner(request.partnerId)) === undefined)
     throw new DomainError('not_found', 'There is no such partner.');
+  if (!mayBeNamed(deps.environment, request.name))
+    throw new DomainError(
+      'invalid_request',
+      `A name that begins with test: is that of a test key, in beta alone: ${TEST_ANSWERS.map((answer) => `test:${answer}`).join(', ')}.`,
+      { reason: 'invalid_member' },
+    );
   const publicKey = request.publicKey === undefined ? undefined : readPublicKey(request.publicKey);
   if (request.publicKey !== undefined && publicKey === undefined)
     throw new DomainError('invalid_request', 'The public key must be one Ed25519 or P-256 key in PEM.', {

@@ -13,7 +13,7 @@ export interface QuotaFacts {
 }
 
 /**
- * Spends one unit of the partner's month.
+ * Spends one unit of the partner's month; none for a test key (rule 19.2).
  * @throws DomainError `rate_limited` / `quota_exceeded`; a refused call costs nothing
  */
 export async function charge(
@@ -26,6 +26,7 @@ export async function charge(
     dedupeUntil,
   }: Pick<UsageCharge, 'operation' | 'dedupeKey' | 'at' | 'dedupeUntil'>,
 ): Promise<void> {
+  if (caller.testAnswer !== undefined) return;
   const { outcome, used } = await stores.charge({
     partnerId: caller.partnerId,
     operation,
