@@ -2,8 +2,15 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Client } from 'cassandra-driver';
 import t, { type Test } from 'tap';
-import { planPass } from '../../src/adapters/cassandra/commit/time-bucket.js';
+import { Pointers } from '../../src/adapters/cassandra/commit/pointers.js';
+import {
+  planPass,
+  pointerBucketOf,
+  SHARDS,
+  shardOf,
+} from '../../src/adapters/cassandra/commit/time-bucket.js';
 import { migrate } from '../../src/adapters/cassandra/driver/migrations.js';
+import { connect as connectSession, type Row } from '../../src/adapters/cassandra/driver/session.js';
 import {
   covers,
   type Intervals,
@@ -103,6 +110,7 @@ if (ADDRESSES === undefined) {
   );
 } else {
   await again(() => migrate(connection));
+  void t.test('many pointers of one time bucket are read in bounded pages', boundedPages);
   void t.test('another process publishes what a dead one left unpublished', foundAfterDeath);
   void t.test(
     'an operation that two processes finish leaves nothing when either has published',
@@ -376,6 +384,48 @@ async function erasedMeanwhile(t: Test): Promise<void> {
     'review_created',
   ]);
   t.strictSame(await leftInTheEnd(() => leftOf(proofId, partnerId)), []);
+}
+
+/** Pointers of one shard, more than a page of it, and of all others. */
+const CROWDED_SHARD = 520;
+const QUIET_SHARDS = 40;
+
+async function boundedPages(t: Test): Promise<void> {
+  const session = await connectSession(connection, connection.keyspace);
+  t.teardown(() => session.close());
+  const pages: (readonly Row[])[] = [];
+  const rows = session.rows.bind(session);
+  session.rows = async (query, params) => {
+    const found = await rows(query, params);
+    if (query.includes(' FROM pointer ')) pages.push(found);
+    return found;
+  };
+  const pointers = new Pointers(session, { isRight: true });
+  const visited: string[] = [];
+  pointers.onVisit('crowd', async ({ op }) => {
+    visited.push(op);
+    return 'removed';
+  });
+  const now = Date.now();
+  const bucket = pointerBucketOf(now - MINUTE_MS);
+  const ops: string[] = [];
+  for (let i = 0, crowded = 0, quiet = 0; crowded < CROWDED_SHARD || quiet < QUIET_SHARDS; i += 1) {
+    const op = `crowd-${i}`;
+    const isCrowded = shardOf(op, SHARDS) === 3;
+    if (isCrowded ? crowded++ < CROWDED_SHARD : quiet++ < QUIET_SHARDS) ops.push(op);
+  }
+  for (let i = 0; i < ops.length; i += 100)
+    await Promise.all(
+      ops.slice(i, i + 100).map((op) => pointers.putInto({ bucket, op, kind: 'crowd', key: 'ptr_crowd' })),
+    );
+  t.equal(await pointers.sweep(now), ops.length);
+  t.strictSame(visited.sort(), ops.sort(), 'each once');
+  const lengths = pages.map(({ length }) => length).filter((length) => length > 0);
+  t.strictSame(
+    lengths,
+    [500 + QUIET_SHARDS, 20],
+    'all shards by one statement, and the rest of the crowded one',
+  );
 }
 
 /** Pointers, more than the failures in a row by which a pass takes the store for gone. */

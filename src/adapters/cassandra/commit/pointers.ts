@@ -12,14 +12,18 @@ const PUT_WITHIN_MS = 60_000;
 const STORE_EVERY = 240;
 /** Time buckets that are read at once: after a long outage nearly all of them are empty. */
 const READ_AHEAD = 16;
-const PAGE = 1000;
+/** Pointers of one shard that are read at once: so few that those of all shards are one page of the driver's. */
+const PAGE = 500;
 /** Failures in a row that end a pass: a store that does not answer fails at every row. */
 const MAX_FAILURES = 20;
 
 const INSERT =
   'INSERT INTO pointer (bucket, shard, op, kind, key, data) VALUES (?, ?, ?, ?, ?, ?) USING TTL ?';
 const DELETE = 'DELETE FROM pointer WHERE bucket = ? AND shard = ? AND op = ?';
-const SELECT = `SELECT op, kind, key, data FROM pointer WHERE bucket = ? AND shard = ? AND op > ? LIMIT ${PAGE}`;
+// With a limit that a page of the driver holds the server reads all shards at once; with pages, one after the other.
+const SELECT = `SELECT shard, op, kind, key, data FROM pointer WHERE bucket = ? AND shard IN ? AND op > ?
+  PER PARTITION LIMIT ${PAGE} LIMIT ${SHARDS * PAGE}`;
+const ALL_SHARDS = Array.from({ length: SHARDS }, (_, shard) => shard);
 
 /** Says where something may be left to do. */
 export interface Pointer {
@@ -38,8 +42,8 @@ export interface Pointer {
 export type Visited = 'removed' | 'stays';
 type Visit = (pointer: Pointer) => Promise<Visited>;
 
-/** The first pointers of each shard of a time bucket. */
-type FirstPages = readonly (readonly Pointer[])[];
+/** The first pointers of each shard of a time bucket that has any. */
+type FirstPages = ReadonlyMap<number, readonly Pointer[]>;
 
 /** A pass on its way. */
 interface Pass {
@@ -132,21 +136,20 @@ export class Pointers {
     for (const [i, timeBucket] of plan.fresh.entries()) {
       if (pass.hasGivenUp) break;
       if (i % READ_AHEAD === 0)
-        ahead = await Promise.all(plan.fresh.slice(i, i + READ_AHEAD).map((each) => this.#firstPages(each)));
+        ahead = await Promise.all(
+          plan.fresh.slice(i, i + READ_AHEAD).map((each) => this.#readPages(each, ALL_SHARDS, '')),
+        );
       await this.#visitTimeBucket(timeBucket, ahead[i % READ_AHEAD]!, pass);
       // A failed pointer is among the unfinished, and those behind it do not wait.
       this.#nextFresh = Math.min(timeBucket + 1, openFrom(now));
       if (i % STORE_EVERY === STORE_EVERY - 1) await store();
     }
     for (const timeBucket of plan.revisits)
-      if (!pass.hasGivenUp) await this.#visitTimeBucket(timeBucket, await this.#firstPages(timeBucket), pass);
+      if (!pass.hasGivenUp)
+        await this.#visitTimeBucket(timeBucket, await this.#readPages(timeBucket, ALL_SHARDS, ''), pass);
     await store();
     if (pass.failures.length > 0) throw pass.failures[0];
     return pass.removed;
-  }
-
-  #firstPages(timeBucket: number): Promise<FirstPages> {
-    return Promise.all(Array.from({ length: SHARDS }, (_, shard) => this.#readPage(timeBucket, shard, '')));
   }
 
   async #visitTimeBucket(timeBucket: number, firstPages: FirstPages, pass: Pass): Promise<void> {
@@ -154,17 +157,16 @@ export class Pointers {
     // Unfinished until all of its pointers were visited, and at the end of the queue.
     this.#unfinished.delete(timeBucket);
     this.#unfinished.add(timeBucket);
-    for (const [shard, firstPage] of firstPages.entries()) {
-      for (
-        let page = firstPage;
-        page.length > 0;
-        page = page.length < PAGE ? [] : await this.#readPage(timeBucket, shard, page.at(-1)!.op)
-      ) {
+    for (const [shard, firstPage] of firstPages) {
+      let page: readonly Pointer[] | undefined = firstPage;
+      while (page !== undefined) {
         for (const pointer of page) {
           if ((await this.#visit(pointer, pass)) === 'removed') pass.removed += 1;
           else hasLeft = true;
           if (pass.hasGivenUp) return;
         }
+        if (page.length < PAGE) break;
+        page = (await this.#readPages(timeBucket, [shard], page.at(-1)!.op)).get(shard);
       }
     }
     if (!hasLeft) this.#unfinished.delete(timeBucket);
@@ -188,8 +190,10 @@ export class Pointers {
     }
   }
 
-  async #readPage(bucket: number, shard: number, after: string): Promise<readonly Pointer[]> {
-    return (await this.#session.rows(SELECT, [bucket, shard, after])).map((row) => {
+  /** Reads a page of each shard, behind an operation id. */
+  async #readPages(bucket: number, shards: readonly number[], after: string): Promise<FirstPages> {
+    const pages = new Map<number, Pointer[]>();
+    for (const row of await this.#session.rows(SELECT, [bucket, shards, after])) {
       const data = row['data'] as Buffer | null;
       const pointer = {
         bucket,
@@ -197,7 +201,11 @@ export class Pointers {
         kind: row['kind'] as string,
         key: row['key'] as string,
       };
-      return data === null ? pointer : { ...pointer, data };
-    });
+      const shard = row['shard'] as number;
+      const page = pages.get(shard) ?? [];
+      page.push(data === null ? pointer : { ...pointer, data });
+      pages.set(shard, page);
+    }
+    return pages;
   }
 }
