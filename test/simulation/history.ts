@@ -250,6 +250,7 @@ class History {
         (member) => {
           this.#members[slot] = member;
           world.note(process.name, 'runs');
+          if (this.#starts > this.#skews.length) this.#ledger.restarts += 1;
         },
         (error: unknown) => {
           world.note(process.name, `did not start: ${String(error)}`);

@@ -48,6 +48,8 @@ export class Ledger {
   readonly witness = new Witness();
   /** Wrongs that were seen while they happened. */
   readonly violations: string[] = [];
+  /** Processes that were started in the place of one that was killed. */
+  restarts = 0;
   #count = 0;
 
   count(): number {
