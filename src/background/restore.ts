@@ -1,14 +1,17 @@
+import type { Backoff } from '../async/backoff.js';
 import { eachOf } from '../async/each-of.js';
 import { type ErasureConsumerDeps, erasureConsumer, finishErasure } from '../consumers/erasure.js';
 import { undamaged } from '../consumers/listen.js';
 import { usageConsumer } from '../consumers/usage.js';
 import { PoisonError } from '../domain/batch-delivery.js';
 import { isRecordDamaged } from '../domain/errors.js';
+import type { Topic } from '../domain/events.js';
 import type { AssetStore } from '../ports/assets.js';
-import type { EventBus } from '../ports/bus.js';
+import type { EventBus, EventHandler } from '../ports/bus.js';
 import type { ErasureJournal, InstallationMarks, InstallationRow } from '../ports/journals.js';
 import type { Stores } from '../ports/stores.js';
 import type { Clock } from '../ports/system.js';
+import { untilAvailable } from './until-available.js';
 
 export interface RestoreDeps {
   readonly stores: Stores;
@@ -18,6 +21,8 @@ export interface RestoreDeps {
   readonly journal: ErasureJournal;
   readonly row: InstallationRow;
   readonly marks: InstallationMarks;
+  /** Between attempts while a server is away; up to 15 seconds by default. */
+  readonly pauses?: Backoff;
 }
 
 export interface Restored {
@@ -40,7 +45,8 @@ const ERASURES_AT_ONCE = 32;
  * Makes a store that was put back one that may be served: units get a new epoch, erasures that the backup does not
  * know take place again, and what consumers had added since is added again. Begins with the mark that closes
  * every process's gate and ends with the row that opens it, so an interrupted restore is simply repeated.
- * @throws Error where an erasure cannot be carried out; the gate stays closed
+ * Waits for a server that is away, five minutes at each step.
+ * @throws Error where an erasure cannot be carried out, or a server stays away; the gate stays closed
  */
 export async function restore({
   stores,
@@ -50,12 +56,14 @@ export async function restore({
   journal,
   row,
   marks,
+  pauses,
 }: RestoreDeps): Promise<Restored> {
-  const noted = await marks.read();
-  const stored = await row.read();
+  const repeat = untilAvailable(pauses);
+  const noted = await repeat(() => marks.read());
+  const stored = await repeat(() => row.read());
   const epoch = Math.max(noted.epoch, stored.epoch) + 1;
-  await marks.setEpoch(epoch);
-  await row.beginEpoch(epoch, Math.floor(clock.now() / 1000));
+  await repeat(() => marks.setEpoch(epoch));
+  await repeat(() => row.beginEpoch(epoch, Math.floor(clock.now() / 1000)));
 
   const begun = performance.now();
   let erasures = 0;
@@ -74,20 +82,23 @@ export async function restore({
     journal,
     clock,
   };
-  await eachOf(journal.read(), ERASURES_AT_ONCE, async (erasure) => {
+  await eachOf(journal.read(repeat), ERASURES_AT_ONCE, async (erasure) => {
     erasures += 1;
     try {
-      await finishErasure(deps, erasure);
+      await repeat(() => finishErasure(deps, erasure));
     } catch (error) {
       // Nobody is served a damaged record, and the others need not wait.
       if (!isRecordDamaged(error) && !(error instanceof PoisonError)) throw error;
       left += 1;
     }
   });
-  const topic = await bus.replay('erasure', undamaged(erasureConsumer(deps, ERASURES_AT_ONCE)));
+  // A batch that fails is taken again; where the bus fails itself, its topic is read again from the beginning.
+  const replay = (topic: Topic, consumer: EventHandler) =>
+    repeat(() => bus.replay(topic, (events) => repeat(() => undamaged(consumer)(events))));
+  const topic = await replay('erasure', erasureConsumer(deps, ERASURES_AT_ONCE));
   const seconds = (performance.now() - begun) / 1000;
-  const usage = await bus.replay('usage', undamaged(usageConsumer({ stores })));
-  await row.accept({ epoch, beat: noted.beat });
+  const usage = await replay('usage', usageConsumer({ stores }));
+  await repeat(() => row.accept({ epoch, beat: noted.beat }));
   return {
     epoch,
     erasures: erasures + topic.taken,

@@ -1,5 +1,8 @@
 import type { AuditHead } from '../domain/audit.js';
 
+/** Makes an attempt, and makes it again where its caller waits for a server that is away. */
+export type Repeat = <Value>(attempt: () => Promise<Value>) => Promise<Value>;
+
 /**
  * Erasures, kept apart from the store and replayed, because a restored backup brings erased proofs back. Ids
  * and times only. Entries stay for good: a backup of any age may come back.
@@ -13,7 +16,10 @@ export interface ErasureJournal {
     readonly partnerId: string;
     readonly erasedAt: number;
   }): Promise<void>;
-  read(): AsyncIterable<{ readonly proofId: string; readonly partnerId: string; readonly erasedAt: number }>;
+  /** @param repeat makes each request to a server; absent: each is made once */
+  read(
+    repeat?: Repeat,
+  ): AsyncIterable<{ readonly proofId: string; readonly partnerId: string; readonly erasedAt: number }>;
   close(): Promise<void>;
 }
 

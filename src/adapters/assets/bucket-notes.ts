@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { GetObjectCommand, ListObjectsV2Command, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import type { Authenticator } from '../../codec/authenticator.js';
 import { ServerError } from '../../domain/errors.js';
-import type { ErasureJournal, InstallationMarks } from '../../ports/journals.js';
+import type { ErasureJournal, InstallationMarks, Repeat } from '../../ports/journals.js';
 import { type BucketConnection, connectBucket, ifPresent } from './bucket-connection.js';
 import { checkProofId, guarded } from './failure.js';
 
@@ -46,7 +46,7 @@ export function openBucketNotes(options: BucketNotesOptions): BucketNotes {
         checkProofId(proofId);
         await notes.write(ERASURES + proofId, { partnerId, erasedAt });
       },
-      read: () => readErasures(notes),
+      read: (repeat = (attempt) => attempt()) => readErasures(notes, repeat),
       close: async () => client.destroy(),
     },
     marks: {
@@ -63,14 +63,14 @@ export function openBucketNotes(options: BucketNotesOptions): BucketNotes {
 }
 
 /** Entries of the journal, in pages: one page's are read while those before it are worked on. */
-async function* readErasures(notes: Notes): AsyncGenerator<Erasure> {
+async function* readErasures(notes: Notes, repeat: Repeat): AsyncGenerator<Erasure> {
   const damaged: string[] = [];
   let damagedCount = 0;
   const read = (names: readonly string[]) =>
     Promise.all(
       names.map(async (name): Promise<Erasure | undefined> => {
         try {
-          const { partnerId, erasedAt } = (await notes.read(name)) as Omit<Erasure, 'proofId'>;
+          const { partnerId, erasedAt } = (await repeat(() => notes.read(name))) as Omit<Erasure, 'proofId'>;
           return { proofId: name.slice(ERASURES.length), partnerId, erasedAt };
         } catch (error) {
           if (!(error instanceof DamagedNote)) throw error;
@@ -88,7 +88,7 @@ async function* readErasures(notes: Notes): AsyncGenerator<Erasure> {
     ahead.catch(() => undefined);
     return before;
   };
-  for await (const names of notes.list(ERASURES))
+  for await (const names of notes.list(ERASURES, repeat))
     for (let first = 0; first < names.length; first += READ_AT_ONCE)
       for (const erasure of await next(names.slice(first, first + READ_AT_ONCE)))
         if (erasure !== undefined) yield erasure;
@@ -145,19 +145,16 @@ class Notes {
   }
 
   /** Names under a first part, in pages. */
-  async *list(under: string): AsyncGenerator<readonly string[]> {
+  async *list(under: string, repeat: Repeat): AsyncGenerator<readonly string[]> {
     const { bucket, prefix } = this.#options;
     let after: string | undefined;
     do {
-      const page = await guarded(() =>
-        this.#client.send(
-          new ListObjectsV2Command({
-            Bucket: bucket,
-            Prefix: prefix + under,
-            ...(after === undefined ? {} : { ContinuationToken: after }),
-          }),
-        ),
-      );
+      const command = new ListObjectsV2Command({
+        Bucket: bucket,
+        Prefix: prefix + under,
+        ...(after === undefined ? {} : { ContinuationToken: after }),
+      });
+      const page = await repeat(() => guarded(() => this.#client.send(command)));
       // A console shows a folder as an object of its name.
       yield (page.Contents ?? []).flatMap(({ Key: key }) =>
         key === undefined || key === prefix + under ? [] : [key.slice(prefix.length)],
