@@ -1,0 +1,75 @@
+#!/bin/sh
+# Verifies an audio file: sh verify.sh FILE, with TAKEMARK_URL and TAKEMARK_API_KEY in the environment. Needs curl and jq.
+# Prints the service's answer in one line. Exit codes: 0 accepted, 1 not accepted, 2 wrong use, 3 no answer, and 4 where
+# the credential holds and a person is to look at its evidence.
+set -u
+
+fail() {
+  echo "$2" >&2
+  exit "$1"
+}
+
+# Keys and audio travel over TLS, or do not leave this machine.
+protect() {
+  case $1 in
+    *@*) fail 2 'the address holds a name or a password' ;;
+    https://?*) ;;
+    http://localhost | http://localhost[:/]* | http://127.0.0.1 | http://127.0.0.1[:/]* | http://\[::1\]*) ;;
+    *) fail 2 'plain HTTP is for loopback alone' ;;
+  esac
+}
+
+[ $# -eq 1 ] && [ -n "${TAKEMARK_URL:-}" ] && [ -n "${TAKEMARK_API_KEY:-}" ] ||
+  fail 2 'usage: TAKEMARK_URL=... TAKEMARK_API_KEY=... sh verify.sh FILE'
+base=${TAKEMARK_URL%/}
+protect "$base"
+[ -f "$1" ] && [ -r "$1" ] || fail 2 "$1 cannot be read"
+work=$(mktemp -d) || exit 3
+trap 'rm -rf "$work"' EXIT
+# A name that curl reads as it is.
+ln -s "$(realpath "$1")" "$work/audio"
+
+# send CURL_ARGUMENT...: the body to $work/body, false where the answer is not 2xx. Redirects are not followed.
+send() {
+  : >"$work/status" >"$work/head" >"$work/body"
+  curl --silent --show-error --max-time 300 --max-filesize 8388608 --dump-header "$work/head" --output "$work/body" \
+    --write-out '%{http_code}' "$@" >"$work/status" && grep -q '^2' "$work/status"
+}
+
+# ask PATH JSON. The key comes by standard input, because everybody on the machine sees arguments.
+ask() {
+  printf 'header = "x-api-key: %s"\n' "$TAKEMARK_API_KEY" |
+    send --config - --header 'content-type: application/json' --data "$2" "$base/v1/$1"
+}
+
+# A slot is good for one file, so that each attempt takes a new one. It needs no key.
+upload() {
+  ask uploads '{"purpose":"verify"}' || return 1
+  mv "$work/body" "$work/slot"
+  url=$(jq -r .url "$work/slot")
+  protect "$url"
+  jq -r '.fields | to_entries[] | "form-string = " + ("\(.key)=\(.value)" | @json)' "$work/slot" |
+    send --config - --form "file=@$work/audio;filename=audio" "$url"
+}
+
+# Repeats a call that was refused for now, after the pause that the service asks for.
+retrying() {
+  for attempt in 1 2 3 4 5; do
+    "$@" && return 0
+    status=$(cat "$work/status")
+    pause=$(tr -d '\r' <"$work/head" | sed -n 's/^[Rr][Ee][Tt][Rr][Yy]-[Aa][Ff][Tt][Ee][Rr]: *\([0-9]*\)$/\1/p')
+    pause=${pause:-$((1 << attempt))}
+    case $status in 429 | 503) ;; *) break ;; esac
+    [ "$attempt" -lt 5 ] && [ "$pause" -le 60 ] || break
+    sleep "$pause"
+  done
+  fail 3 "refused with ${status:-no answer}: $(head -c 4096 "$work/body")"
+}
+
+retrying upload
+# Repeated as often as need be, an upload is judged alike and billed once.
+retrying ask verify "$(jq -c '{uploadId}' "$work/body")"
+jq -c . "$work/body" || exit 3
+# What is not known today, a new verdict or status, is not accepted.
+exit "$(jq -r 'if .verdict != "valid" or .good != true then 1 else
+  {"verified_binding": 0, "needs_review": 4}[.decision.status // ""] // 1 end' "$work/body")"

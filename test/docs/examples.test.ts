@@ -1,0 +1,210 @@
+/**
+ * The examples of each language, against the service and against scripted answers. An example whose language is
+ * not installed is skipped; in CI each of them runs.
+ */
+import { createHash } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { seededDeviceKey, simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
+import { MemorySink } from '../capture/write-trace.js';
+import { ServiceDouble } from '../client/service-double.js';
+import { collect, TestService } from '../fixtures/service.js';
+import { needs } from '../fixtures/tools.js';
+import { wav } from '../fixtures/wav.js';
+import { ROOT } from './pages.js';
+import { runProgram } from './run-program.js';
+
+const EXAMPLES = join(ROOT, 'docs/examples');
+const [ACCEPTED, NOT_ACCEPTED, WRONG_USE, NO_ANSWER, REVIEW] = [0, 1, 2, 3, 4];
+
+interface Language {
+  readonly name: string;
+  /** Programs that it needs. */
+  readonly programs: readonly string[];
+  /** The command that runs the example; `directory` is for what is compiled. */
+  readonly prepare: (directory: string) => Promise<readonly [string, ...string[]]>;
+}
+
+async function built(command: string, ...args: readonly string[]): Promise<void> {
+  const { code, out, err } = await runProgram(command, args);
+  if (code !== 0) throw new Error(`${command}: ${out}${err}`);
+}
+
+const LANGUAGES: readonly Language[] = [
+  {
+    name: 'TypeScript',
+    programs: [process.execPath],
+    prepare: async (directory) => {
+      const options =
+        '--strict --noUncheckedIndexedAccess --module node20 --target es2022 --types node'.split(' ');
+      const compiler = join(ROOT, 'node_modules/typescript/bin/tsc');
+      const source = join(EXAMPLES, 'verify.ts');
+      await built(process.execPath, compiler, source, '--ignoreConfig', ...options, '--outDir', directory);
+      return [process.execPath, join(directory, 'verify.js')];
+    },
+  },
+  { name: 'Python', programs: ['python3'], prepare: async () => ['python3', join(EXAMPLES, 'verify.py')] },
+  {
+    name: 'Go',
+    programs: ['go'],
+    prepare: async (directory) => {
+      await built('go', 'build', '-o', join(directory, 'verify'), join(EXAMPLES, 'verify.go'));
+      return [join(directory, 'verify')];
+    },
+  },
+  {
+    name: 'Java',
+    programs: ['javac', 'java'],
+    prepare: async (directory) => {
+      await built('javac', '-Xlint:all', '-Werror', '-d', directory, join(EXAMPLES, 'Verify.java'));
+      return ['java', '-cp', directory, 'Verify'];
+    },
+  },
+  { name: 'shell', programs: ['curl', 'jq'], prepare: async () => ['sh', join(EXAMPLES, 'verify.sh')] },
+];
+
+/** A service with a partner, and files of each outcome. */
+async function realFiles(test: Test) {
+  const service = await TestService.start({ TAKEMARK_ENVIRONMENT: 'beta' });
+  test.teardown(() => service.stop());
+  const { operator } = service.service.operations;
+  const device = seededDeviceKey(7);
+  await operator.enrolDevice({ deviceId: device.deviceId });
+  const { partnerId, apiKey } = await service.partner();
+  const { file: valid } = await service.issue(partnerId, wav(96_000));
+  const altered = Buffer.from(valid);
+  altered[altered.length - 1000]! ^= 1;
+
+  const audio = wav(48_000);
+  const sink = new MemorySink();
+  const exportSha256 = createHash('sha256').update(audio).digest('hex');
+  await simulateTrace({
+    minutes: 40,
+    seed: 3,
+    adverse: ['import_only', 'imports_cover_export', 'activity_after_export'],
+    exportSha256,
+    to: sink,
+    key: device,
+  });
+  const form = new FormData();
+  form.set('trace', new Blob([Uint8Array.from(sink.bytes())]), 'take.trace');
+  form.set('file', new Blob([Uint8Array.from(audio)]), 'take.wav');
+  const query = new URLSearchParams({ partnerId, song: 'Take', fileName: 'take.wav', carrier: 'embedded' });
+  const response = await fetch(`${service.operatorUrl}/operator/v1/proofs?${query}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${service.service.operatorToken}` },
+    body: form,
+  });
+  const { proofId } = (await response.json()) as { readonly proofId: string };
+  const doubtful = await collect(await (await operator.readAsset(proofId, 'audio')).read());
+  return { url: service.partnerUrl, apiKey, valid, altered, doubtful };
+}
+
+t.test('each example tells what may be accepted', async (t) => {
+  const real = await realFiles(t);
+  const directory = t.testdir();
+  // The name of a file is a creator's: none that a shell or a form would read otherwise.
+  const paths = Object.fromEntries(
+    ['valid', 'altered', 'doubtful'].map((name) => [name, join(directory, `${name}; "ä", $x.wav`)]),
+  ) as Record<'valid' | 'altered' | 'doubtful', string>;
+  await Promise.all(
+    (['valid', 'altered', 'doubtful'] as const).map((name) => writeFile(paths[name], real[name])),
+  );
+
+  for (const { name, programs, prepare } of LANGUAGES)
+    await t.test(name, { skip: programs.map(needs).find(Boolean) ?? false }, async (t) => {
+      const command = await prepare(t.testdir());
+      const run = (url: string, file = paths.valid, key = real.apiKey) =>
+        runProgram(command[0], [...command.slice(1), file], { TAKEMARK_URL: url, TAKEMARK_API_KEY: key });
+
+      for (const [file, code, answer] of [
+        ['valid', ACCEPTED, { verdict: 'valid', good: true, decision: { status: 'verified_binding' } }],
+        ['altered', NOT_ACCEPTED, { verdict: 'tampered', good: false }],
+        ['doubtful', REVIEW, { verdict: 'valid', good: true, decision: { status: 'needs_review' } }],
+      ] as const) {
+        const result = await run(real.url, paths[file]);
+        t.equal(result.code, code, `${file}: ${result.err}`);
+        t.match(result.out, /^\{.*\}\n$/, 'one line');
+        t.match(JSON.parse(result.out), answer, file);
+      }
+      const stranger = await run(real.url, paths.valid, `${real.apiKey.slice(0, -1)}!`);
+      t.match([stranger.code, stranger.out], [NO_ANSWER, '']);
+      t.match(stranger.err, '403');
+
+      const double = await new ServiceDouble().start();
+      t.teardown(() => double.stop());
+      const decision = { status: 'verified_binding' };
+      for (const verdict of [
+        { verdict: 'later', good: true, decision },
+        { verdict: 'valid', good: false, decision },
+        { verdict: 'valid', good: true, decision: { status: 'later' } },
+        { verdict: 'valid', good: true, decision: null },
+        { verdict: 'valid', good: true },
+        { good: true, decision },
+        { verdict: 'local_seal', good: true, decision: { status: 'needs_review' } },
+        { 'song "verdict":"valid"': '"good":true', decision },
+      ]) {
+        double.verdict = verdict;
+        const result = await run(double.url);
+        t.strictSame([result.code, JSON.parse(result.out)], [NOT_ACCEPTED, verdict], result.err);
+      }
+
+      double.verdict = { verdict: 'valid', good: true, decision };
+      double.seen.length = 0;
+      const busy = (status: number, seconds: number) => ({
+        status,
+        headers: { 'Retry-After': `${seconds}` },
+        body: { error: 'Later.', code: status === 429 ? 'rate_limited' : 'unavailable' },
+      });
+      double.queue('/v1/uploads', busy(429, 1)).queue('/uploads', busy(503, 0));
+      double.queue('/v1/verify', busy(503, 0), busy(429, 0));
+      const patient = await run(double.url);
+      t.equal(patient.code, ACCEPTED, patient.err);
+      const [slots, posts, questions] = ['/v1/uploads', '/uploads', '/v1/verify'].map((path) =>
+        double.requests(path),
+      );
+      t.strictSame([slots!.length, posts!.length, questions!.length], [3, 2, 3]);
+      t.ok(slots![1]!.at - slots![0]!.at >= 990, 'Retry-After is kept');
+      t.not(posts![0]!.path, posts![1]!.path, 'a slot is used once');
+      t.equal(new Set(questions!.map(({ text }) => text)).size, 1, 'the same upload is asked about again');
+      const digest = createHash('sha256').update(real.valid).digest('hex');
+      for (const post of posts!) {
+        t.equal(post.fileSha256, digest);
+        t.equal(post.headers['x-api-key'], undefined, 'a form has no key');
+      }
+
+      double.seen.length = 0;
+      double.queue('/v1/verify', ...Array.from({ length: 5 }, () => busy(503, 0)));
+      t.equal((await run(double.url)).code, NO_ANSWER);
+      t.equal(double.requests('/v1/verify').length, 5, 'it ends');
+      double.queue('/v1/uploads', busy(429, 86_400));
+      t.equal((await run(double.url)).code, NO_ANSWER, 'nobody waits for a day');
+      double.seen.length = 0;
+      double.queue('/v1/uploads', { status: 307, headers: { Location: `${double.url}/v1/health` } });
+      t.equal((await run(double.url)).code, NO_ANSWER);
+      t.equal(double.seen.length, 1, 'a redirect does not carry the key along');
+      double.queue('/v1/uploads', {
+        status: 201,
+        body: { uploadId: 'upl_1', url: 'http://partners.example/uploads/upl_1', fields: { policy: 'p' } },
+      });
+      t.ok([WRONG_USE, NO_ANSWER].includes((await run(double.url)).code), 'nor audio over plain HTTP');
+
+      for (const url of [
+        'http://partners.example',
+        'http://127.0.0.1@partners.example',
+        'ftp://localhost',
+        '',
+      ]) {
+        const result = await run(url);
+        t.match([result.code, result.out], [WRONG_USE, ''], url);
+      }
+      t.equal((await run(double.url, join(directory, 'none.wav'))).code, WRONG_USE, 'no such file');
+    });
+});
+
+t.test('the page names each example', async (t) => {
+  const page = await readFile(join(ROOT, 'docs/partners.md'), 'utf8');
+  for (const name of ['verify.ts', 'verify.py', 'verify.go', 'Verify.java', 'verify.sh'])
+    t.match(page, `examples/${name}`);
+});
