@@ -16,8 +16,12 @@ export const EXIT = {
   interrupted: 130,
 } as const;
 
-/** Environment of the command line. */
-export type ClientConfig = Config['client'] & Pick<Config, 'dataDirectory'>;
+/** A listener of the service. */
+export type Service = 'partner' | 'operator';
+
+/** Environment of the command line, with the addresses that it speaks to. */
+export type ClientConfig = Config['client'] &
+  Pick<Config, 'dataDirectory'> & { readonly url: string; readonly operatorUrl: string };
 
 /** A process in the foreground. */
 export interface RunningProcess {
@@ -164,6 +168,8 @@ type OptionsOf<Options extends Specs> = {
 interface CommandOf<Operands extends readonly OperandSpec[], Options extends Specs> {
   /** The words as typed: `operator key create`. */
   readonly name: string;
+  /** The listener that the command speaks to, if any: it has the option that names its address. */
+  readonly service?: Service;
   readonly summary: string;
   /** Lines of the help: an empty one ends a paragraph, one that begins with a space is kept as it is. */
   readonly details?: readonly string[];

@@ -1,5 +1,5 @@
 import type { Command, CommandSet, OptionSpec } from './command.js';
-import { COMMON_OPTIONS } from './parser.js';
+import { optionsOf } from './parser.js';
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
@@ -59,12 +59,8 @@ function steps(set: CommandSet): readonly string[] {
   });
 }
 
-function optionsOf(command: Command): readonly OptionChoice[] {
-  const all: Record<string, OptionSpec> = {
-    ...command.options,
-    ...COMMON_OPTIONS,
-    help: { help: 'this text' },
-  };
+function optionChoices(command: Command): readonly OptionChoice[] {
+  const all: Record<string, OptionSpec> = { ...optionsOf(command), help: { help: 'this text' } };
   return Object.entries(all).map(([name, spec]) => ({ name: `--${name}`, summary: spec.help, spec }));
 }
 
@@ -83,7 +79,7 @@ function operandKind({ operands }: Command): ReturnType<typeof pathKind> {
 function bashScript(set: CommandSet): string {
   const values: string[] = [];
   for (const command of set.commands) {
-    for (const { name, spec } of optionsOf(command)) {
+    for (const { name, spec } of optionChoices(command)) {
       if (spec.value === undefined) continue;
       const kind = pathKind(spec.value);
       const reply =
@@ -102,7 +98,7 @@ function bashScript(set: CommandSet): string {
   );
   const leaves = set.commands.map((command) => {
     const files = operandKind(command) === undefined ? '' : ' files=1';
-    return `    '${command.name}') words='${optionsOf(command)
+    return `    '${command.name}') words='${optionChoices(command)
       .map(({ name }) => name)
       .join(' ')}'${files} ;;`;
   });
@@ -145,7 +141,7 @@ function zshScript(set: CommandSet): string {
         .join(' ')}); _describe command choices ;;`,
   );
   const leaves = set.commands.map((command) => {
-    const options = optionsOf(command).map(({ name, summary, spec }) => {
+    const options = optionChoices(command).map(({ name, summary, spec }) => {
       // Brackets and colons are the grammar of _arguments.
       const help = `[${summary.replace(/[[\]:\\]/g, '\\$&')}]`;
       return quoted(
@@ -190,7 +186,7 @@ function fishScript(set: CommandSet): string {
   );
   const leaves = set.commands.flatMap((command) => [
     ...(operandKind(command) === undefined ? [] : [`${at(command.name)} -F`]),
-    ...optionsOf(command).map(({ name, summary, spec }) => {
+    ...optionChoices(command).map(({ name, summary, spec }) => {
       const { value, choices } = spec;
       const argument =
         value === undefined

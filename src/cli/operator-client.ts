@@ -531,7 +531,9 @@ export async function findOperatorToken(config: ClientConfig): Promise<string> {
   if (config.operatorToken !== undefined) return config.operatorToken;
   // A token found in a file belongs to the service of this machine: it is not sent to another one.
   if (!isLoopback(parseBase(config.operatorUrl)))
-    throw new UsageError('set TAKEMARK_OPERATOR_TOKEN for a service on another machine');
+    throw new UsageError(
+      `set TAKEMARK_OPERATOR_TOKEN for the service on another machine, ${config.operatorUrl} (TAKEMARK_OPERATOR_URL)`,
+    );
   const path = operatorTokenPath(config.dataDirectory);
   const token = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(

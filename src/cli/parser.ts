@@ -1,5 +1,6 @@
 import { Argument, type CommanderError, InvalidArgumentError, Option, Command as Parser } from 'commander';
 import { type Command, type CommandSet, EXIT, type OptionSpec } from './command.js';
+import { ADDRESSES } from './service-address.js';
 import type { Terminal } from './terminal.js';
 
 /** Columns of every help text, whatever the terminal has: what is copied and piped looks the same. */
@@ -7,10 +8,15 @@ const HELP_WIDTH = 80;
 
 const DESCRIPTION = 'Takemark verifies credentialed audio: signature, registry record and exact audio bytes.';
 
-/** Options of every command. */
-export const COMMON_OPTIONS: Readonly<Record<string, OptionSpec>> = {
-  'allow-plain-http': { help: 'send secrets over http to another machine too' },
-};
+/** The options of a command: its own, that of the address it speaks to, and that of every command. */
+export function optionsOf({ options, service }: Command): Readonly<Record<string, OptionSpec>> {
+  const { option, variable } = service === undefined ? {} : ADDRESSES[service];
+  return {
+    ...options,
+    ...(option === undefined ? {} : { [option]: { value: 'address', help: `instead of ${variable}` } }),
+    'allow-plain-http': { help: 'send secrets over http to another machine too' },
+  };
+}
 
 /** End of a parse in which no command ran. The message is empty where all was printed already. */
 export class ParserExit extends Error {
@@ -106,7 +112,7 @@ function buildParser({ commands, groups, argv, version, terminal, run }: ParserO
       .summary(command.summary)
       .description(textOf([`${command.summary}.`, '', ...(command.details ?? [])]));
     for (const spec of command.operands) parser.addArgument(new Argument(spec));
-    for (const [name, spec] of Object.entries({ ...command.options, ...COMMON_OPTIONS }))
+    for (const [name, spec] of Object.entries(optionsOf(command)))
       parser.addOption(optionOf(name, spec, argv));
     parser.action(async () => {
       await run(command, parser.processedArgs as readonly unknown[], valuesOf(parser));

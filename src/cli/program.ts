@@ -1,5 +1,5 @@
 import { TakemarkError } from '../client/errors.js';
-import { type Command, type Context, EXIT, RuntimeError, UsageError } from './command.js';
+import { type ClientConfig, type Command, type Context, EXIT, RuntimeError, UsageError } from './command.js';
 import { captureArdour } from './commands/capture-ardour.js';
 import { captureArdourHook } from './commands/capture-ardour-hook.js';
 import { captureAudacity } from './commands/capture-audacity.js';
@@ -54,6 +54,8 @@ import { verify } from './commands/verify.js';
 import { demo } from './demo/demo.js';
 import { errorText } from './file-errors.js';
 import { ParserExit, parseAndRun } from './parser.js';
+import { type ClientSettings, withAddress } from './service-address.js';
+import { serviceErrorText } from './service-errors.js';
 import { printable } from './terminal.js';
 
 const COMMANDS: readonly Command[] = [
@@ -146,12 +148,17 @@ const GROUPS: Readonly<Record<string, string>> = {
   'operator secrets': 'The bundle of secrets of a cluster',
 };
 
+/** The world of the command line, before a command is known. */
+export interface Surroundings extends Omit<Context, 'config'> {
+  readonly config: ClientSettings;
+}
+
 /**
  * The command line as a function. Errors become one line on stderr, never a stack.
  * @param argv what was typed behind `takemark`
  * @returns the exit code
  */
-export async function run(argv: readonly string[], context: Context): Promise<number> {
+export async function run(argv: readonly string[], context: Surroundings): Promise<number> {
   const { terminal, version } = context;
   let exitCode: number = EXIT.good;
   try {
@@ -177,13 +184,20 @@ async function runCommand(
   command: Command,
   operands: readonly unknown[],
   options: Readonly<Record<string, unknown>>,
-  context: Context,
+  context: Surroundings,
 ): Promise<number> {
-  const { terminal, signal, config } = context;
+  const { terminal, signal, config: settings } = context;
+  let config: ClientConfig | undefined;
   try {
     if (operands.flat().includes('')) throw new UsageError('an operand is empty');
-    const allowPlainHttp = config.allowPlainHttp || options['allowPlainHttp'] === true;
-    return await command.run(operands, options, { ...context, config: { ...config, allowPlainHttp } });
+    const allowPlainHttp = settings.allowPlainHttp || options['allowPlainHttp'] === true;
+    const address = options[command.service === 'operator' ? 'operatorUrl' : 'url'];
+    config = await withAddress(
+      { ...settings, allowPlainHttp },
+      command.service,
+      typeof address === 'string' ? address : undefined,
+    );
+    return await command.run(operands, options, { ...context, config });
   } catch (error) {
     if (signal.aborted) {
       terminal.note('takemark: interrupted');
@@ -193,7 +207,7 @@ async function runCommand(
       terminal.note(usageLine(error.message, command.name));
       return EXIT.usage;
     }
-    terminal.note(`takemark: ${printable(describeError(error, command, context))}`);
+    terminal.note(`takemark: ${printable(describeError(error, command, config))}`);
     return EXIT.runtimeError;
   }
 }
@@ -202,12 +216,12 @@ function usageLine(message: string, path: string): string {
   return `takemark: ${printable(message)} (see ${['takemark', path, '--help'].filter((part) => part !== '').join(' ')})`;
 }
 
-function describeError(error: unknown, command: Command, { config }: Context): string {
+function describeError(error: unknown, { service }: Command, config: ClientConfig | undefined): string {
   if (error instanceof TakemarkError) {
-    const address = command.name.startsWith('operator') ? config.operatorUrl : config.url;
-    const unreached =
-      error.code === 'connection_failed' || error.code === 'timed_out' || error.code === 'tls_failed';
-    const text = unreached ? `no answer from the service at ${address}: ${error.message}` : errorText(error);
+    const text =
+      service === undefined || config === undefined
+        ? errorText(error)
+        : serviceErrorText(error, service, service === 'operator' ? config.operatorUrl : config.url);
     const details = [
       error.reason ?? (error.status === undefined ? undefined : error.code),
       error.reviewId,

@@ -18,7 +18,7 @@ export async function serviceAccess(
 ): Promise<ServiceAccess> {
   if (!allowPlainHttp && isPlain(parseBase(url))) {
     throw new UsageError(
-      `over http the secret could be read on its way to ${url}: use an https address, or --allow-plain-http (TAKEMARK_ALLOW_PLAIN_HTTP=1) where the network is trusted`,
+      `over http the secret could be read on its way to ${url}: use an https address (TAKEMARK_URL, TAKEMARK_OPERATOR_URL), or --allow-plain-http (TAKEMARK_ALLOW_PLAIN_HTTP=1) where the network is trusted`,
     );
   }
   if (ca === undefined) return { allowPlainHttp };

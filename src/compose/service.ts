@@ -213,7 +213,11 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       keepClockMark(directory, clock).catch((error: unknown) => observer.fault('clock', error)),
     );
     disposer.add(startJobs(jobs, observer, config.stopGraceMs));
-    await announceEndpoints(directory, { partner: partner.port, operator: operator.port }, disposer);
+    await announceEndpoints(
+      directory,
+      { partner: partner.port, operator: operator.port, tls: tls !== undefined },
+      disposer,
+    );
 
     for (const name of config.unknown) telemetry.note('setting_unknown', { name });
     for (const { path, found } of secrets.exposed)

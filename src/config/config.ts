@@ -120,6 +120,8 @@ function configOf(values: Values, environment: Environment, unknown: readonly st
       signingKey: values.TAKEMARK_API_SIGNING_KEY,
       ca: values.TAKEMARK_CA,
       allowPlainHttp: values.TAKEMARK_ALLOW_PLAIN_HTTP === '1',
+      /** False where the data directory is the default, below the current folder. */
+      dataDirectoryNamed: (environment['TAKEMARK_DATA_DIR'] ?? '') !== '',
     }),
   });
 }

@@ -351,8 +351,16 @@ const CLUSTER = {
 };
 
 const COMMAND_LINE = {
-  TAKEMARK_URL: setting(baseUrlSchema.default('http://127.0.0.1:8080'), 'the service'),
-  TAKEMARK_OPERATOR_URL: setting(baseUrlSchema.default('http://127.0.0.1:8081'), 'its operator listener'),
+  TAKEMARK_URL: setting(
+    baseUrlSchema.optional(),
+    'the service, as `--url` does',
+    'that of the service whose `TAKEMARK_DATA_DIR` is named, if it runs on this machine, else `http://127.0.0.1:8080`',
+  ),
+  TAKEMARK_OPERATOR_URL: setting(
+    baseUrlSchema.optional(),
+    'its operator listener, as `--operator-url` does',
+    'the same, else `http://127.0.0.1:8081`',
+  ),
   TAKEMARK_API_KEY: setting(text.optional(), "a partner's key"),
   TAKEMARK_API_SIGNING_KEY: setting(
     text.optional(),

@@ -36,8 +36,10 @@ export async function setUp(
   overrides: {
     readonly apiKey?: string | undefined;
     readonly operatorToken?: string | undefined;
-    readonly url?: string;
-    readonly operatorUrl?: string;
+    readonly url?: string | undefined;
+    readonly operatorUrl?: string | undefined;
+    readonly dataDirectory?: string;
+    readonly dataDirectoryNamed?: boolean;
     readonly ca?: string;
     readonly allowPlainHttp?: boolean;
     readonly signal?: AbortSignal;
@@ -69,6 +71,7 @@ export async function setUp(
         operatorToken: operator.token,
         dataDirectory: directory,
         allowPlainHttp: false,
+        dataDirectoryNamed: false,
         ...overrides,
       }),
       version: '1.2.3',

@@ -102,6 +102,7 @@ t.test('the service knows its token, whether it was given or made', async (t) =>
         operatorToken,
         dataDirectory: service.directory,
         allowPlainHttp: false,
+        dataDirectoryNamed: false,
       });
       const unused = undefined as never;
       const code = await run(['operator', 'plan', 'list', '--json'], {

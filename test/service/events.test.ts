@@ -54,6 +54,7 @@ async function takemark(
     operatorToken: service.operatorToken,
     dataDirectory: house.directory,
     allowPlainHttp: false,
+    dataDirectoryNamed: false,
   };
   const unused = undefined as never;
   const code = await run(words, {

@@ -2,6 +2,7 @@ import { TakemarkError } from '../../client/errors.js';
 import type { EvidenceReport, Verification } from '../../client/index.js';
 import { defined } from '../../domain/defined.js';
 import { errorTextOf } from '../file-errors.js';
+import { serviceErrorText } from '../service-errors.js';
 import { verdictText } from '../verdict-texts.js';
 
 /** Result of one file of a batch. */
@@ -53,6 +54,7 @@ export interface FailedFile {
 export function failedFile(
   { file, sidecar }: Pick<FileResult, 'file' | 'sidecar'>,
   error: unknown,
+  url: string,
 ): FailedFile {
   const known = error instanceof TakemarkError ? error : undefined;
   const { code, status, reason, requestId } = known ?? {};
@@ -60,6 +62,12 @@ export function failedFile(
   return {
     ...defined({ file, sidecar }),
     outcome: 'failed',
-    error: { message: errorTextOf(file, error), ...facts },
+    error: {
+      message:
+        known === undefined || known.code === 'source_failed'
+          ? errorTextOf(file, error)
+          : serviceErrorText(known, 'partner', url),
+      ...facts,
+    },
   };
 }

@@ -15,6 +15,7 @@ import { defined } from '../../domain/defined.js';
 import { type Context, EXIT, RuntimeError } from '../command.js';
 import { commonClientOptions, partnerAccess } from '../commands/partner-account.js';
 import { type ServiceAccess, serviceAccess } from '../service-access.js';
+import { serviceErrorText } from '../service-errors.js';
 import { type ProgressBar, printable } from '../terminal.js';
 import { asksForDecision, asksForReview, type FileResult, failedFile, problemOf } from './file-result.js';
 import { type FoundAudio, findAudio, type PassedOver, type Search, type Unfit } from './find-audio.js';
@@ -200,7 +201,10 @@ class Batch {
   }
 
   async #judge(found: FoundAudio | Unfit, signal: AbortSignal): Promise<FileResult> {
-    if ('problem' in found) return this.#counted(failedFile({ file: found.path }, new Error(found.problem)));
+    if ('problem' in found)
+      return this.#counted(
+        failedFile({ file: found.path }, new Error(found.problem), this.#context.config.url),
+      );
     const { path: file, sidecar } = found;
     const place = defined({ file, sidecar });
     try {
@@ -211,7 +215,7 @@ class Batch {
     } catch (error) {
       signal.throwIfAborted();
       this.#stop ??= this.#reasonToStop(error);
-      return this.#counted(failedFile(place, error));
+      return this.#counted(failedFile(place, error, this.#context.config.url));
     }
   }
 
@@ -287,7 +291,8 @@ class Batch {
   #reasonToStop(error: unknown): string | undefined {
     if (!(error instanceof TakemarkError)) return undefined;
     const { status, code, reason, retryAfterSeconds, message } = error;
-    if (code === 'tls_failed') return message;
+    const told = serviceErrorText(error, 'partner', this.#context.config.url);
+    if (code === 'tls_failed') return told;
     // The form's own refusals say something about one upload.
     if (status === 403 && reason?.startsWith('form_') !== true) return message;
     if (
@@ -302,9 +307,7 @@ class Batch {
       return undefined;
     }
     this.#unanswered += 1;
-    return this.#unanswered >= Math.max(4, this.#request.concurrency)
-      ? `no answer from the service: ${message}`
-      : undefined;
+    return this.#unanswered >= Math.max(4, this.#request.concurrency) ? told : undefined;
   }
 
   #counted(entry: FileResult): FileResult {

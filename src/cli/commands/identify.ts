@@ -5,6 +5,7 @@ import { PARTNER_DETAILS, withPartner } from './partner-account.js';
 
 export const identify = defineCommand({
   name: 'identify',
+  service: 'partner',
   summary: 'Ask which issued recordings a file is, by the digests of its bytes',
   details: [
     'Prints a line for each match: the proof, what is the same, and the confidence. A match says that',

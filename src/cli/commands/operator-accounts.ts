@@ -10,7 +10,8 @@ import { keyLine } from './partner-keys.js';
 export const OPERATOR_DETAILS = [
   'TAKEMARK_OPERATOR_TOKEN holds the token; without it, the file operator-token in the data',
   'directory of a service on this machine does (TAKEMARK_DATA_DIR, takemark-data).',
-  'TAKEMARK_OPERATOR_URL is the address (http://127.0.0.1:8081).',
+  'TAKEMARK_OPERATOR_URL or --operator-url is the address; without it, the file endpoints.json of',
+  'that directory has the port, else http://127.0.0.1:8081.',
 ];
 
 /** Runs `work` with a client that is closed at the end. */
@@ -33,6 +34,7 @@ export async function withOperator<T>(
 
 export const createPartner = defineCommand({
   name: 'operator partner create',
+  service: 'operator',
   summary: 'Create a partner',
   details: OPERATOR_DETAILS,
   operands: ['<name>'],
@@ -52,6 +54,7 @@ export const createPartner = defineCommand({
 
 export const listPartners = defineCommand({
   name: 'operator partner list',
+  service: 'operator',
   summary: 'List the partners',
   details: OPERATOR_DETAILS,
   operands: [],
@@ -73,6 +76,7 @@ export const listPartners = defineCommand({
 
 export const listPlans = defineCommand({
   name: 'operator plan list',
+  service: 'operator',
   summary: 'List the plans and their limits',
   details: OPERATOR_DETAILS,
   operands: [],
@@ -106,6 +110,7 @@ export const listPlans = defineCommand({
 
 export const createKey = defineCommand({
   name: 'operator key create',
+  service: 'operator',
   summary: 'Create a key for a partner; its secret is shown this once',
   details: OPERATOR_DETAILS,
   operands: [],
@@ -161,6 +166,7 @@ function scopesOf(list: string | undefined): { readonly scopes?: readonly string
 
 export const listPartnerKeys = defineCommand({
   name: 'operator key list',
+  service: 'operator',
   summary: 'List the keys of a partner; never their secrets',
   details: OPERATOR_DETAILS,
   operands: [],
@@ -180,6 +186,7 @@ export const listPartnerKeys = defineCommand({
 
 export const revokeKey = defineCommand({
   name: 'operator key revoke',
+  service: 'operator',
   summary: 'Revoke a key, at once and for good',
   details: OPERATOR_DETAILS,
   operands: ['<keyId>'],
@@ -198,6 +205,7 @@ export const revokeKey = defineCommand({
 
 export const authority = defineCommand({
   name: 'operator authority',
+  service: 'operator',
   summary: "Print the certificates of the service's authority as PEM, the current one first",
   details: OPERATOR_DETAILS,
   operands: [],

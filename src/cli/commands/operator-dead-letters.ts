@@ -5,6 +5,7 @@ import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
 
 export const listDeadLetters = defineCommand({
   name: 'operator dlq list',
+  service: 'operator',
   summary: 'Print events that no consumer could take, with the reason, oldest first',
   details: OPERATOR_DETAILS,
   operands: [],
@@ -33,6 +34,7 @@ export const listDeadLetters = defineCommand({
 
 export const replayDeadLetters = defineCommand({
   name: 'operator dlq replay',
+  service: 'operator',
   summary: 'Put the oldest dead letters of a topic into it again',
   details: ['What still cannot be taken comes back as a dead letter.', '', ...OPERATOR_DETAILS],
   operands: [],

@@ -9,6 +9,7 @@ const MAX_FILE_BYTES = 65_536;
 
 export const recordDeclaration = defineCommand({
   name: 'operator declaration record',
+  service: 'operator',
   summary: "Record a creator's survey answers for an issued proof",
   details: [
     'The file holds one JSON object: surveyVersion, submissionId, subject (opaque identifiers),',
@@ -48,6 +49,7 @@ export const recordDeclaration = defineCommand({
 
 export const listDeclarations = defineCommand({
   name: 'operator declaration list',
+  service: 'operator',
   summary: 'List what creators declared of a proof, in the order of recording',
   details: ['The exit code is 1 where a declaration was altered in the store.', '', ...OPERATOR_DETAILS],
   operands: [],

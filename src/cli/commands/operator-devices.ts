@@ -13,6 +13,7 @@ const JSON_OPTION = { help: 'the device as one line of JSON' } as const;
 
 export const listDevices = defineCommand({
   name: 'operator devices list',
+  service: 'operator',
   summary: 'List the capture devices in the order of enrolment',
   details: OPERATOR_DETAILS,
   operands: [],
@@ -31,6 +32,7 @@ export const listDevices = defineCommand({
 
 export const enrolDevice = defineCommand({
   name: 'operator devices enrol',
+  service: 'operator',
   summary: 'Enrol a capture device, by its public key or by its id',
   details: [
     'The id of a device is the SHA-256 of its public key. The key stays on the device; the service',
@@ -60,6 +62,7 @@ export const enrolDevice = defineCommand({
 
 export const revokeDevice = defineCommand({
   name: 'operator devices revoke',
+  service: 'operator',
   summary: 'Revoke a capture device from a time on, for good',
   details: [
     'A trace that is issued from then on is not evidence of an enrolled device; the report of a proof',

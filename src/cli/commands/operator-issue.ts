@@ -16,6 +16,7 @@ import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
 
 export const issue = defineCommand({
   name: 'operator issue',
+  service: 'operator',
   summary: 'Issue a credential for a recording',
   details: [
     'Without --sidecar-out, --out receives a WAV/BWF with the credential embedded.',

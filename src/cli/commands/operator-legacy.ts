@@ -10,6 +10,7 @@ const MAX_LINE_BYTES = 65_536;
 
 export const importLegacy = defineCommand({
   name: 'operator legacy import',
+  service: 'operator',
   summary: 'Register proofs of an earlier registry',
   details: [
     'The file holds one JSON object a line: proofId, partnerId, createdAt (unix seconds), kid,',

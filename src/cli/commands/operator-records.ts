@@ -5,6 +5,7 @@ import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
 
 export const supplyEvidence = defineCommand({
   name: 'operator evidence supply',
+  service: 'operator',
   summary: 'Say that the evidence of a request was supplied',
   details: [
     'The evidence itself never passes through the service; the partner then accepts or declines it.',
@@ -29,6 +30,7 @@ export const supplyEvidence = defineCommand({
 
 export const erasureStatus = defineCommand({
   name: 'operator erasure status',
+  service: 'operator',
   summary: 'Show what is left of a proof',
   details: [
     'The exit code is 1 where a proof that was erased still has a deliverable.',
@@ -59,6 +61,7 @@ const SEQUENCES = [1, 999_999_999_999] as const;
 
 export const readAudit = defineCommand({
   name: 'operator audit read',
+  service: 'operator',
   summary: "Print entries of a partner's audit log, oldest first",
   details: OPERATOR_DETAILS,
   operands: ['<partnerId>'],
@@ -90,6 +93,7 @@ const MOST_FINDINGS = 1000;
 
 export const auditStores = defineCommand({
   name: 'operator audit stores',
+  service: 'operator',
   summary: 'Hold records, deliverables, events and usage against each other',
   details: [
     'Every erasure older than ten minutes has its event and confirmation, every proof its files and every',
@@ -131,6 +135,7 @@ export const auditStores = defineCommand({
 
 export const verifyAudit = defineCommand({
   name: 'operator audit verify',
+  service: 'operator',
   summary: 'Check whole audit logs for edits, deletions, reordering and truncation',
   details: [
     'All partners, and the logs of signers and devices, are checked where none is named.',

@@ -14,6 +14,7 @@ const JSON_OPTION = { help: 'the certificate as one line of JSON' } as const;
 
 export const listSigners = defineCommand({
   name: 'operator signing list',
+  service: 'operator',
   summary: 'List the certificates that verify here, and which of them signs',
   details: OPERATOR_DETAILS,
   operands: [],
@@ -27,6 +28,7 @@ export const listSigners = defineCommand({
 
 export const revokeSigner = defineCommand({
   name: 'operator signing revoke',
+  service: 'operator',
   summary: 'Revoke a signing certificate from a time on',
   details: [
     'Proofs that were registered before --from stay valid; of the others verify says unregistered,',
@@ -59,6 +61,7 @@ export const revokeSigner = defineCommand({
 
 export const reinstateSigner = defineCommand({
   name: 'operator signing reinstate',
+  service: 'operator',
   summary: 'Take the revocation of a signing certificate back; both stay in the log of signers',
   details: OPERATOR_DETAILS,
   operands: [],

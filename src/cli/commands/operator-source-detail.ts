@@ -15,6 +15,7 @@ const VERSION_OPTION = {
 
 export const approveSourceDetail = defineCommand({
   name: 'operator source-detail approve',
+  service: 'operator',
   summary: 'Approve a partner for source detail, under one version of the consent text',
   details: [
     'The partner is given the source detail of proofs whose creators agreed to exactly this version.',
@@ -38,6 +39,7 @@ export const approveSourceDetail = defineCommand({
 
 export const withdrawSourceDetail = defineCommand({
   name: 'operator source-detail withdraw',
+  service: 'operator',
   summary: "Take a partner's approval for source detail back",
   details: OPERATOR_DETAILS,
   operands: [],
@@ -51,6 +53,7 @@ export const withdrawSourceDetail = defineCommand({
 
 export const grantConsent = defineCommand({
   name: 'operator consent grant',
+  service: 'operator',
   summary: "Record a creator's consent to the delivery of a proof's source detail",
   details: OPERATOR_DETAILS,
   operands: [],
@@ -78,6 +81,7 @@ export const grantConsent = defineCommand({
 
 export const revokeConsent = defineCommand({
   name: 'operator consent revoke',
+  service: 'operator',
   summary: "Take a creator's consent back: no later read delivers source detail",
   details: OPERATOR_DETAILS,
   operands: [],

@@ -6,7 +6,7 @@ import { formatTime, printable } from '../terminal.js';
 
 /** Lines of every partner command's help on its environment. */
 export const PARTNER_DETAILS = [
-  'TAKEMARK_API_KEY holds the key; TAKEMARK_URL the address (http://127.0.0.1:8080),',
+  'TAKEMARK_API_KEY holds the key; TAKEMARK_URL or --url the address (http://127.0.0.1:8080),',
   'https on another machine; TAKEMARK_CA a file with its authority, if Node does not know it;',
   'TAKEMARK_API_SIGNING_KEY a file with the private key, if the key needs signed calls.',
 ];
@@ -14,6 +14,8 @@ export const PARTNER_DETAILS = [
 /** @throws UsageError */
 export function findApiKey(config: ClientConfig): string {
   if (config.apiKey === undefined) throw new UsageError('set TAKEMARK_API_KEY to a partner key');
+  if (!/^[\x21-\x7e]+$/.test(config.apiKey))
+    throw new UsageError('TAKEMARK_API_KEY must be printable ASCII without spaces');
   return config.apiKey;
 }
 

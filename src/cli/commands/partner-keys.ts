@@ -5,6 +5,7 @@ import { PARTNER_DETAILS, withPartner } from './partner-account.js';
 
 export const listKeys = defineCommand({
   name: 'keys list',
+  service: 'partner',
   summary: 'List your keys; never their secrets',
   details: PARTNER_DETAILS,
   operands: [],
@@ -37,6 +38,7 @@ export function keyLine(key: {
 
 export const rotateKey = defineCommand({
   name: 'keys rotate',
+  service: 'partner',
   summary: 'Replace the key in use by a new one; the old one works for 72 hours more',
   details: [
     'The rotation is remembered in --state before the service is asked, and the new secret is',
@@ -72,6 +74,7 @@ export const rotateKey = defineCommand({
 
 export const revokeKey = defineCommand({
   name: 'keys revoke',
+  service: 'partner',
   summary: 'Revoke a key of your own, at once and for good',
   details: [
     'A key that was rotated may revoke itself alone; the last active key is rotated first.',

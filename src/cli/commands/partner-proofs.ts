@@ -7,6 +7,7 @@ const JSON_OPTION = { help: 'the answer as one line of JSON' };
 
 export const getProof = defineCommand({
   name: 'proofs get',
+  service: 'partner',
   summary: 'Show a proof of your own',
   details: ['The evidence report is shown by `takemark report`.', '', ...PARTNER_DETAILS],
   operands: ['<proofId>'],
@@ -31,6 +32,7 @@ export const getProof = defineCommand({
 
 export const downloadAsset = defineCommand({
   name: 'proofs asset',
+  service: 'partner',
   summary: 'Download the file of a proof of your own as it was issued, or its sidecar',
   details: [
     'The bytes are compared with the digest that the service announces before the file is there.',
@@ -81,6 +83,7 @@ async function* counted(
 
 export const eraseProof = defineCommand({
   name: 'proofs erase',
+  service: 'partner',
   summary: 'Erase a proof of your own for good: it can never be verified again',
   details: [
     'Needs the proof named twice, as operand and with --confirm, because nothing brings it back.',
@@ -108,6 +111,7 @@ export const eraseProof = defineCommand({
 
 export const getRecord = defineCommand({
   name: 'records get',
+  service: 'partner',
   summary: 'Show what the registry records of a proof, yours or not',
   details: [
     'A record does not say that any file matches: `takemark verify` says that.',

@@ -7,6 +7,7 @@ import { commonClientOptions, PARTNER_DETAILS, withPartner } from './partner-acc
 
 export const listProofs = defineCommand({
   name: 'proofs list',
+  service: 'partner',
   summary: 'List your proofs, newest first',
   details: PARTNER_DETAILS,
   operands: [],
@@ -38,6 +39,7 @@ export const listProofs = defineCommand({
 
 export const showHealth = defineCommand({
   name: 'health',
+  service: 'partner',
   summary: 'Ask the service whether it is up, and for its version and environment',
   details: [
     'Needs no key and sends none. Exit code 1: it is not. TAKEMARK_URL holds the address',
@@ -69,6 +71,7 @@ export const showHealth = defineCommand({
 
 export const showUsage = defineCommand({
   name: 'usage',
+  service: 'partner',
   summary: 'Show what is used and left of the month, and the units of each day',
   details: PARTNER_DETAILS,
   operands: [],

@@ -8,6 +8,7 @@ const JSON_OPTION = { help: 'the case as one line of JSON' };
 
 export const createReview = defineCommand({
   name: 'reviews create',
+  service: 'partner',
   summary: 'Open a review case about a proof, under identifiers of your own',
   details: [
     'The identifiers are opaque: never names or e-mail addresses. A case is kept for 180 days.',
@@ -33,6 +34,7 @@ export const createReview = defineCommand({
 
 export const getReview = defineCommand({
   name: 'reviews get',
+  service: 'partner',
   summary: 'Show a review case and its evidence requests',
   details: PARTNER_DETAILS,
   operands: ['<reviewId>'],
@@ -44,6 +46,7 @@ export const getReview = defineCommand({
 
 export const askEvidence = defineCommand({
   name: 'reviews ask',
+  service: 'partner',
   summary: 'Ask for evidence in a review case; each kind once',
   details: PARTNER_DETAILS,
   operands: ['<reviewId>'],
@@ -65,6 +68,7 @@ export const askEvidence = defineCommand({
 
 export const answerEvidence = defineCommand({
   name: 'reviews answer',
+  service: 'partner',
   summary: 'Accept or decline the evidence of a request, for good',
   details: PARTNER_DETAILS,
   operands: ['<reviewId>', '<requestId>'],
@@ -83,6 +87,7 @@ export const answerEvidence = defineCommand({
 
 export const resolveReview = defineCommand({
   name: 'reviews resolve',
+  service: 'partner',
   summary: 'Record your own outcome of a review case, once no evidence request is open',
   details: ['`held` may later become `accepted` or `rejected`.', '', ...PARTNER_DETAILS],
   operands: ['<reviewId>'],

@@ -22,6 +22,7 @@ const FORMATS = ['text', 'json', ...(Object.keys(PROJECTION_FORMATS) as Projecti
 
 export const report = defineCommand({
   name: 'report',
+  service: 'partner',
   summary: 'Show the evidence report of a proof: on the terminal, as a page, or for a distributor',
   details: [
     'Takes the id of a proof, or a file: the result of `takemark verify --json`, a proof, a record,',

@@ -12,6 +12,7 @@ import { findApiKey, PARTNER_DETAILS, withPartner } from './partner-account.js';
 
 export const verify = defineCommand({
   name: 'verify',
+  service: 'partner',
   summary: 'Verify credentialed WAV/BWF files, pairs of audio and sidecar, or folders of them',
   details: [
     'Uploads each file and says the verdict. One file is explained in plain words; more than one,',

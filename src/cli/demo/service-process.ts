@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { RuntimeError } from '../command.js';
+import { readEndpoints } from '../endpoints.js';
 import { operatorTokenPath } from '../operator-client.js';
 
 const SERVICE = fileURLToPath(new URL('../../main.js', import.meta.url));
@@ -59,10 +59,11 @@ export class ServiceProcess {
       ) {
         if (failed !== undefined || child.exitCode !== null || child.signalCode !== null) break;
         const endpoints = await readEndpoints(dataDir);
-        if (endpoints !== undefined && (await answers(endpoints.partner))) {
+        if (endpoints?.partner !== undefined && (await answers(endpoints.partner))) {
+          const { partner, operator } = endpoints;
           return new ServiceProcess(
             child,
-            endpoints,
+            { partner, operator },
             (await readFile(operatorTokenPath(dataDir), 'utf8')).trim(),
           );
         }
@@ -79,22 +80,6 @@ export class ServiceProcess {
 
   stop(): Promise<void> {
     return stop(this.#child);
-  }
-}
-
-/** The service writes the ports it has bound, as it is asked for any free ones. */
-async function readEndpoints(
-  dataDir: string,
-): Promise<{ readonly partner: string; readonly operator: string } | undefined> {
-  try {
-    const { partner, operator } = JSON.parse(
-      await readFile(join(dataDir, 'endpoints.json'), 'utf8'),
-    ) as Record<string, unknown>;
-    if (typeof partner !== 'number' || typeof operator !== 'number') return undefined;
-    return { partner: `http://127.0.0.1:${partner}`, operator: `http://127.0.0.1:${operator}` };
-  } catch {
-    // Not there yet.
-    return undefined;
   }
 }
 
