@@ -137,12 +137,10 @@ export function formatDuration(seconds: number): string {
   return hours > 0 ? `${hours}:${String(minutes).padStart(2, '0')}:${rest}` : `${minutes}:${rest}`;
 }
 
-/** `2026-01-31 12:00:00 UTC` from unix seconds. */
+/** `2026-01-31T12:00:00Z` (ISO 8601, UTC) from unix seconds; seconds that no date has are as they are. */
 export function formatTime(seconds: number): string {
   const date = new Date(seconds * 1000);
-  return Number.isNaN(date.getTime())
-    ? String(seconds)
-    : `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+  return Number.isNaN(date.getTime()) ? String(seconds) : `${date.toISOString().slice(0, -5)}Z`;
 }
 
 /**

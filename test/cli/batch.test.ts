@@ -583,7 +583,7 @@ t.test('CSV follows RFC 4180 and holds no formula', async (t) => {
   t.match(
     first,
     new RegExp(
-      `^"${folder}/=cmd\\|x,""y"".wav","","good","valid","","prf_1","1767225600","because_valid","reject","[0-9a-f]{64}","rq_\\d+",""$`,
+      `^"${folder}/=cmd\\|x,""y"".wav","","good","valid","","prf_1","2026-01-01T00:00:00Z","because_valid","reject","[0-9a-f]{64}","rq_\\d+",""$`,
     ),
   );
   t.match(second, /"not_good","tampered","","","","because_tampered"/);

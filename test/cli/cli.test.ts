@@ -196,7 +196,7 @@ t.test('verify explains a verdict, in words or JSON, and exits by it', async (t)
   };
   const good = await takemark('verify', path);
   t.match(good, { code: 0, err: '', out: /^✔ VALID {2}song\.wav\n/ });
-  t.match(good.out, /issued +2026-01-01 00:00:00 UTC/);
+  t.match(good.out, /issued +2026-01-01T00:00:00Z/);
   t.match(good.out, /RIFF, 44\.1 kHz, 16 bit, stereo, 1:01/);
   t.notMatch(good.out, /\u001b/, 'no colours in a pipe');
   const coloured = await onTerminal('verify', path);
@@ -471,7 +471,7 @@ t.test('the operator lists accounts, records and audit logs', async (t) => {
   const { operator, takemark } = await setUp(t);
   t.match(await takemark('operator', 'partner', 'list'), {
     code: 0,
-    out: 'ptr_1  2026-01-01 00:00:00 UTC  Nord\\u{7}Licht (plan standard)\n',
+    out: 'ptr_1  2026-01-01T00:00:00Z  Nord\\u{7}Licht (plan standard)\n',
   });
   t.match(JSON.parse((await takemark('operator', 'partner', 'list', '--json')).out), {
     partnerId: 'ptr_1',
@@ -483,7 +483,7 @@ t.test('the operator lists accounts, records and audit logs', async (t) => {
   });
   t.match(await takemark('operator', 'key', 'list', '--partner', 'ptr_1'), {
     code: 0,
-    out: 'key_1  expiring  ingest (plan standard)  until 2026-01-01 00:00:00 UTC\n',
+    out: 'key_1  expiring  ingest (plan standard)  until 2026-01-01T00:00:00Z\n',
   });
   await takemark(
     'operator',
@@ -512,7 +512,7 @@ t.test('the operator lists accounts, records and audit logs', async (t) => {
   t.equal(operator.calls.at(-1)!.headers['content-type'], undefined, 'nothing is sent');
   t.match(await takemark('operator', 'erasure', 'status', 'prf_1'), {
     code: 0,
-    out: 'prf_1  erased 2026-01-01 00:00:00 UTC, deliverable gone, confirmed 2026-01-01 00:00:01 UTC\n',
+    out: 'prf_1  erased 2026-01-01T00:00:00Z, deliverable gone, confirmed 2026-01-01T00:00:01Z\n',
   });
   t.match(await takemark('operator', 'erasure', 'status', 'prf_left', '--json'), {
     code: 1,
@@ -520,7 +520,7 @@ t.test('the operator lists accounts, records and audit logs', async (t) => {
   });
   t.match(await takemark('operator', 'audit', 'read', 'ptr_1', '--from', '7', '--limit', '2'), {
     code: 0,
-    out: '     7  2026-01-01 00:00:00 UTC  key_rotated               key_1  key_1 key_2\n',
+    out: '     7  2026-01-01T00:00:00Z  key_rotated               key_1  key_1 key_2\n',
   });
   t.strictSame(Object.fromEntries(operator.calls.at(-1)!.query), { from: '7', limit: '2' });
   t.match(await takemark('operator', 'audit', 'stores'), {
@@ -562,7 +562,7 @@ t.test('the operator lists accounts, records and audit logs', async (t) => {
   const kid = 'ab'.repeat(32);
   t.match(await takemark('operator', 'signing', 'list'), {
     code: 0,
-    out: `${kid}  Ed25519  Takemark  until 2026-01-01 00:00:00 UTC  signs\n${kid}  Ed25519  Take\\u{7}proof  until 2026-01-01 00:00:00 UTC  verifies\n`,
+    out: `${kid}  Ed25519  Takemark  until 2026-01-01T00:00:00Z  signs\n${kid}  Ed25519  Take\\u{7}proof  until 2026-01-01T00:00:00Z  verifies\n`,
   });
   operator.refusals = [503];
   t.match(
@@ -577,7 +577,7 @@ t.test('the operator lists accounts, records and audit logs', async (t) => {
       '--reason',
       'key_compromise',
     ),
-    { code: 0, out: /revoked from 2026-01-01 00:00:00 UTC, key_compromise\n$/ },
+    { code: 0, out: /revoked from 2026-01-01T00:00:00Z, key_compromise\n$/ },
   );
   t.strictSame(JSON.parse(operator.calls.at(-1)!.body.toString()), {
     from: 1_767_225_600,
@@ -639,7 +639,7 @@ t.test('a signing certificate comes from an authority that is elsewhere', async 
   t.equal(await readFile(leaf, 'utf8'), 'a request by safe for 30\n');
   t.match(await takemark('operator', 'signing', 'install', '--certificate', leaf), {
     code: 0,
-    out: /^installed a request by safe for 30, until 2026-01-01 .*; ff verifies on/,
+    out: /^installed a request by safe for 30, until 2026-01-01T00:00:00Z; ff verifies on/,
   });
   t.match(await takemark('operator', 'signing', 'install', '--certificate', leaf, '--json'), {
     code: 0,
@@ -660,7 +660,7 @@ t.test('the operator records and lists declarations', async (t) => {
   operator.refusals = [503];
   t.match(await takemark('operator', 'declaration', 'record', '--proof', 'prf_1', '--file', answers), {
     code: 0,
-    out: 'sub_1  2026-01-01 00:00:00 UTC  creator_1  manualWork=entire aiShareBand=none\n',
+    out: 'sub_1  2026-01-01T00:00:00Z  creator_1  manualWork=entire aiShareBand=none\n',
     err: '',
   });
   t.strictSame(JSON.parse(operator.calls.at(-1)!.body.toString()), submission);
@@ -733,7 +733,7 @@ t.test('a partner lists proofs and keys, rotates and revokes, and sees its usage
   }));
   t.match(await takemark('proofs', 'list', '--issued-after', '5'), {
     code: 0,
-    out: /^prf_0 {2}2026-01-01 00:00:00 UTC {2}sidecar {3}Gr\\u\{1b\}üße\nprf_1 .*\n$/,
+    out: /^prf_0 {2}2026-01-01T00:00:00Z {2}sidecar {3}Gr\\u\{1b\}üße\nprf_1 .*\n$/,
   });
   t.equal((await takemark('proofs', 'list', '--json')).out.split('\n').length, 3);
   service.on('/v1/partner/keys', () => ({
@@ -744,7 +744,7 @@ t.test('a partner lists proofs and keys, rotates and revokes, and sees its usage
   }));
   t.match(await takemark('keys', 'list'), {
     code: 0,
-    out: 'key_1  active    ingest (plan volume)  last used 2026-01-01 00:00:00 UTC\n',
+    out: 'key_1  active    ingest (plan volume)  last used 2026-01-01T00:00:00Z\n',
   });
   service.on('/v1/partner/keys/key_1', ({ method }) => ({
     status: 200,
@@ -767,12 +767,15 @@ t.test('a partner lists proofs and keys, rotates and revokes, and sees its usage
       limit: 10,
       used: 4,
       remaining: 6,
-      days: [{ day: '2026-01-01', units: 4, operations: { verify: 4, list_proofs: 2 } }],
+      days: [
+        { day: '2025-12-31', units: 0, operations: {} },
+        { day: '2026-01-01', units: 4, operations: { verify: 4, list_proofs: 2 } },
+      ],
     },
   }));
   t.match(await takemark('usage', '--days', '1'), {
     code: 0,
-    out: /^plan volume: 4 of 10 units used, 6 left until 2026-02-01 00:00:00 UTC\nday .*\n─.*\n2026-01-01 +4 +verify 4, list_proofs 2\n$/,
+    out: /^plan volume: 4 of 10 units used, 6 left until 2026-02-01T00:00:00Z\nday .*\n─.*\n2026-01-01 +4 +verify 4, list_proofs 2\n$/,
   });
   t.equal(service.seen.at(-1)!.query.days, '1');
 
@@ -792,7 +795,7 @@ t.test('a partner lists proofs and keys, rotates and revokes, and sees its usage
   t.match(await takemark('keys', 'rotate', '--state', state), {
     code: 0,
     out: 'tmk_new\n',
-    err: 'key_2  ingest. The key in use until now works until 2026-01-01 00:00:00 UTC.\n',
+    err: 'key_2  ingest. The key in use until now works until 2026-01-01T00:00:00Z.\n',
   });
   t.ok(
     service
@@ -989,11 +992,11 @@ t.test('the operator enrols devices by their public key, and revokes them', asyn
   t.equal(operator.calls.length, before, 'nothing was asked');
 
   const { out } = await takemark('operator', 'devices', 'list');
-  t.match(out, / {2}enrolled\n.* {2}revoked from 2026-01-01 00:00:00 UTC\n$/);
+  t.match(out, / {2}enrolled\n.* {2}revoked from 2026-01-01T00:00:00Z\n$/);
   const revoke = ['operator', 'devices', 'revoke', '--device', deviceId];
   t.match(await takemark(...revoke, '--from', '2026-01-01T00:00:00Z'), {
     code: 0,
-    out: /revoked from 2026-01-01 00:00:00 UTC/,
+    out: /revoked from 2026-01-01T00:00:00Z/,
   });
   t.strictSame(JSON.parse(operator.calls.at(-1)!.body.toString()), { from: 1_767_225_600 });
   t.match(await takemark(...revoke, '--from', 'yesterday'), { code: 2 });
@@ -1005,7 +1008,7 @@ t.test('the operator approves partners for source detail, and records consent', 
     takemark('operator', 'source-detail', ...words, '--partner', 'ptr_1');
   t.match(await detail('approve', '--consent-version', '2026-01'), {
     code: 0,
-    out: 'ptr_1  source detail under consent 2026-01, since 2026-01-01 00:00:00 UTC\n',
+    out: 'ptr_1  source detail under consent 2026-01, since 2026-01-01T00:00:00Z\n',
   });
   t.match(await detail('withdraw'), { code: 0, out: 'ptr_1  no source detail\n' });
   t.match(await detail('approve'), { code: 2 }, 'no version');
@@ -1013,7 +1016,7 @@ t.test('the operator approves partners for source detail, and records consent', 
   const at = ['--consent-version', '2026-01', '--at', '2026-01-01T00:00:00Z'];
   t.match(await consent('grant', ...at), {
     code: 0,
-    out: 'prf_1  consent 2026-01, granted 2026-01-01 00:00:00 UTC\n',
+    out: 'prf_1  consent 2026-01, granted 2026-01-01T00:00:00Z\n',
   });
   t.strictSame(JSON.parse(operator.calls.at(-1)!.body.toString()), {
     consentVersion: '2026-01',
@@ -1029,7 +1032,7 @@ t.test('the operator replays dead letters and erasures', async (t) => {
   const listed = await takemark('operator', 'dlq', 'list', '--topic', 'usage', '--limit', '5');
   t.match(listed, {
     code: 0,
-    out: /^usage +0\/17 +2026-01-01 00:00:00 UTC +the span is empty +units_counted\/ptr_1\/x\/4\n/,
+    out: /^usage +0\/17 +2026-01-01T00:00:00Z +the span is empty +units_counted\/ptr_1\/x\/4\n/,
   });
   t.notMatch(listed.out, /\u0007/);
   t.strictSame(
@@ -1046,7 +1049,7 @@ t.test('the operator replays dead letters and erasures', async (t) => {
     out: '7 erasures held against the store, 14 a second; 2 erased again\n30 counts of usage held against the store; epoch 3 has begun\n',
   });
   t.match(await takemark('operator', 'erasure', 'status', 'prf_1'), {
-    out: /deliverable gone, confirmed 2026-01-01 00:00:01 UTC/,
+    out: /deliverable gone, confirmed 2026-01-01T00:00:01Z/,
   });
 });
 

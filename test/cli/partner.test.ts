@@ -44,7 +44,7 @@ t.test('a partner reads proofs and records, and takes a file', async (t) => {
   t.match(shown, {
     code: 0,
     err: '',
-    out: /^proof +prf_1\nsong +Take\\u\{7\} one\nissued +2026-01-01 00:00:00 UTC\n/,
+    out: /^proof +prf_1\nsong +Take\\u\{7\} one\nissued +2026-01-01T00:00:00Z\n/,
   });
   t.match(JSON.parse((await takemark('proofs', 'get', 'prf_1', '--json')).out), PROOF);
 
@@ -110,7 +110,7 @@ t.test('a partner reads proofs and records, and takes a file', async (t) => {
   );
   t.match(await takemark('proofs', 'erase', 'prf_1', '--confirm', 'prf_1'), {
     code: 0,
-    out: 'prf_1  erased  first erased 2026-01-01 00:00:00 UTC\n',
+    out: 'prf_1  erased  first erased 2026-01-01T00:00:00Z\n',
   });
 });
 
@@ -166,7 +166,7 @@ t.test('a partner identifies a file, and asks whether the service is up', async 
   service.queue('/v1/health', { status: 200, body: health }, { status: 200, body: { ...health, ok: false } });
   t.match(await takemark('health'), {
     code: 0,
-    out: 'up: takemark 2, beta, contract 2.8.0, deployed 2026-01-01 00:00:00 UTC\n',
+    out: 'up: takemark 2, beta, contract 2.8.0, deployed 2026-01-01T00:00:00Z\n',
   });
   t.match(await takemark('health', '--json'), { code: 1, out: /"ok":false/ });
   t.equal(service.requests('/v1/health')[0]!.headers['x-api-key'], undefined, 'no key is sent');
@@ -179,7 +179,7 @@ t.test('a partner leads a review case', async (t) => {
   const words = ['--creator', 'c', '--account', 'a', '--submission', 's', '--track', 't'];
   const created = await takemark('reviews', 'create', 'prf_1', ...words);
   t.match(created, { code: 0, out: /^review +rev_1\nproof +prf_1\nstatus +open\ncreator +c\n/ });
-  t.match(created.out, /^req_1 {2}source_licence {2}supplied {2}2026-01-01 00:00:00 UTC$/m);
+  t.match(created.out, /^req_1 {2}source_licence {2}supplied {2}2026-01-01T00:00:00Z$/m);
   t.strictSame(sent('/v1/partner/reviews'), { proofId: 'prf_1', bindings: REVIEW.bindings });
   service.queue('/v1/partner/reviews', {
     status: 409,

@@ -80,7 +80,7 @@ t.test(
       code: 0,
       err: [
         'takemark: the service calls GET /v1/health, or a part of it, deprecated;',
-        `it may be gone after 2026-09-01 00:00:00 UTC. Update takemark, see ${guide}\n`,
+        `it may be gone after 2026-09-01T00:00:00Z. Update takemark, see ${guide}\n`,
       ].join(' '),
     });
   },

@@ -1,4 +1,4 @@
-import { printable, type Terminal } from '../terminal.js';
+import { formatTime, printable, type Terminal } from '../terminal.js';
 import { verdictText } from '../verdict-texts.js';
 import { asksForReview, type FileResult } from './file-result.js';
 
@@ -103,7 +103,7 @@ function csvCells(entry: FileResult): readonly string[] {
     verdict,
     decision?.status ?? '',
     proofId,
-    issuedAt === undefined ? '' : String(issuedAt),
+    issuedAt === undefined ? '' : formatTime(issuedAt),
     decision?.reasons[0] ?? '',
     decision?.recommendedAction ?? '',
     audio?.sha256 ?? '',

@@ -72,7 +72,7 @@ export const showHealth = defineCommand({
 export const showUsage = defineCommand({
   name: 'usage',
   service: 'partner',
-  summary: 'Show what is used and left of the month, and the units of each day',
+  summary: 'Show what is used and left of the month, and the units of each day with use',
   details: PARTNER_DETAILS,
   operands: [],
   options: {
@@ -91,11 +91,14 @@ export const showUsage = defineCommand({
         `plan ${report.plan}: ${report.used} of ${report.limit} units used, ${report.remaining} left until ${formatTime(report.period.end)}`,
       ),
     );
-    const rows = report.days.map(({ day, units, operations }) =>
+    const used = report.days.filter(({ operations }) => Object.values(operations).some((count) => count > 0));
+    if (used.length === 0) return EXIT.good;
+    const rows = used.map(({ day, units, operations }) =>
       [
         day,
         String(units),
         Object.entries(operations)
+          .filter(([, count]) => count > 0)
           .map(([name, count]) => `${name} ${count}`)
           .join(', '),
       ].map(printable),
