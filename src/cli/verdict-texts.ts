@@ -1,53 +1,13 @@
-/** The six verdicts in plain words, and what to do about them. */
-const TEXTS: Readonly<
-  Record<string, { readonly title: string; readonly meaning: string; readonly advice: string }>
-> = {
-  valid: {
-    title: 'VALID',
-    meaning: 'Signature, registry record and the exact audio bytes all match.',
-    advice: 'Accept the credential; your own policy decides on the rest.',
-  },
-  audioChanged: {
-    title: 'AUDIO CHANGED',
-    meaning: 'The sidecar is intact, but it was made for other audio bytes.',
-    advice: 'Reject, and ask for the matching pair.',
-  },
-  tampered: {
-    title: 'TAMPERED',
-    meaning: 'The proof, the identity in it or its signature was altered.',
-    advice: 'Reject.',
-  },
-  unregistered: {
-    title: 'UNREGISTERED',
-    meaning: 'This is not a proof or credential that the service has issued and kept.',
-    advice: 'Reject.',
-  },
-  unreadable: {
-    title: 'UNREADABLE',
-    meaning: 'No readable proof was found, or the audio no longer fits the credential in it.',
-    advice: 'Reject, and confirm that this is the file that was meant.',
-  },
-  local_seal: {
-    title: 'LOCAL SEAL',
-    meaning: "An intact seal of an artist's device, never registered with the service.",
-    advice: 'Do not accept it as issued by the service.',
-  },
-};
+import { findVerdict } from '../domain/reference/verdicts.js';
+import type { Verdict } from '../domain/verification.js';
 
-/** Texts for a verdict with a certain first reason, in the place of the verdict's own. */
-const REASONS: Readonly<Record<string, { readonly meaning: string; readonly advice: string }>> = {
-  'unreadable credential_missing': {
-    meaning: 'The file has no credential in it.',
-    advice: 'Ask for the file as it was issued; if it has a sidecar, verify both together.',
-  },
-  'unreadable container_unsupported': {
-    meaning: 'A file of this format holds no credential itself: it needs its sidecar.',
-    advice: 'Ask for the sidecar, and verify both together.',
-  },
-  'unreadable binding_mismatch': {
-    meaning: 'The file is not, byte for byte, the one that its credential was put into.',
-    advice: 'Reject, and ask for the file as it was issued.',
-  },
+const TITLES: Readonly<Record<Verdict, string>> = {
+  valid: 'VALID',
+  audioChanged: 'AUDIO CHANGED',
+  tampered: 'TAMPERED',
+  unregistered: 'UNREGISTERED',
+  unreadable: 'UNREADABLE',
+  local_seal: 'LOCAL SEAL',
 };
 
 interface VerdictText {
@@ -64,7 +24,7 @@ export function verdictText(
   verdict: string,
   decision?: { readonly status: string; readonly reasons: readonly string[] },
 ): VerdictText {
-  const text = Object.hasOwn(TEXTS, verdict) ? TEXTS[verdict] : undefined;
+  const text = findVerdict(verdict, decision?.reasons[0]);
   if (text === undefined)
     return {
       title: `UNKNOWN VERDICT ${verdict}`,
@@ -79,6 +39,5 @@ export function verdictText(
       advice:
         'The evidence asks for the decision of a person: look at `takemark report` before you accept it.',
     };
-  const exact = REASONS[`${verdict} ${decision?.reasons[0]}`];
-  return exact === undefined ? text : { ...text, ...exact };
+  return { title: TITLES[verdict as Verdict], meaning: text.meaning, advice: text.caller };
 }

@@ -7,6 +7,7 @@ import { type JsonSchema, openApiDocument } from '../../src/contract/openapi.js'
 import type { OpenRoute, Route } from '../../src/contract/route.js';
 import { ROUTES } from '../../src/contract/routes/routes.js';
 import { EVIDENCE_CODES } from '../../src/domain/evidence-codes.js';
+import { DECISION_STATUSES, RECOMMENDED_ACTIONS, VERDICTS } from '../../src/domain/verification.js';
 import { DEFAULT_LIMITS } from '../../src/http/exchange.js';
 import { json } from '../../src/http/response/response.js';
 import { createListener } from '../../src/http/server/listener.js';
@@ -68,6 +69,12 @@ t.test('the document that is checked in is derived from the path table', async (
   const targets = new Set([...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
   for (const [, id] of html.matchAll(/href="#([^"]+)"/g)) if (!targets.has(id!)) t.fail(`#${id} is missing`);
   for (const { path } of rows) t.ok(html.replaceAll('<wbr>', '').includes(path), `${path} is on the page`);
+  for (const [anchor, words] of [
+    ['verdict', VERDICTS],
+    ['status', DECISION_STATUSES],
+    ['action', RECOMMENDED_ACTIONS],
+  ] as const)
+    for (const word of words) t.ok(targets.has(`${anchor}-${word}`), `${anchor} ${word} is on the page`);
   for (const { code } of EVIDENCE_CODES) t.ok(targets.has(`code-${code}`), `${code} is on the page`);
 });
 

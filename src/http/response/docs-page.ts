@@ -9,6 +9,14 @@ import type {
 } from '../../contract/openapi.js';
 import { KNOWN_VALUES } from '../../contract/primitives.js';
 import { EVIDENCE_CODES, type EvidenceCode } from '../../domain/evidence-codes.js';
+import {
+  ACTION_REFERENCE,
+  EXACT_REASONS,
+  findVerdict,
+  type ReferenceEntry,
+  STATUS_REFERENCE,
+  VERDICT_REFERENCE,
+} from '../../domain/reference/verdicts.js';
 import { DOCS_STYLE } from './docs-style.js';
 import type { TextResponse } from './response.js';
 
@@ -62,16 +70,36 @@ export function docsPage(document: OpenApiDocument): string {
 <style>${DOCS_STYLE}</style>
 </head>
 <body>
-<nav aria-label="Operations"><p class="brand"><a href="#top">${text(info.title)}</a> <small>${text(info.version)}</small></p>${navigation}<h2><a href="#evidence-codes">Evidence codes</a></h2><h2><a href="#schemas">Schemas</a></h2></nav>
+<nav aria-label="Operations"><p class="brand"><a href="#top">${text(info.title)}</a> <small>${text(info.version)}</small></p>${navigation}<h2><a href="#verdicts">Verdicts and decisions</a></h2><h2><a href="#evidence-codes">Evidence codes</a></h2><h2><a href="#schemas">Schemas</a></h2></nav>
 <main id="top">
 <header><h1>${text(info.title)} <small>${text(info.version)}</small></h1>${markdown(info.description)}<p><a href="/v1/openapi.json">openapi.json</a> is the document behind this page.</p></header>
 ${chapters}
+<section id="verdicts"><h2 class="group">Verdicts and decisions</h2>${verdictsHtml()}</section>
 <section id="evidence-codes"><h2 class="group">Evidence codes</h2>${codesHtml(EVIDENCE_CODES)}</section>
 <section id="schemas"><h2 class="group">Schemas</h2>${schemas}</section>
 </main>
 </body>
 </html>
 `;
+}
+
+/** Verdicts, decision statuses and recommended actions, from their registry; each value has an anchor. */
+function verdictsHtml(): string {
+  const exact = EXACT_REASONS.map(([reason, verdict]) => [reason, findVerdict(verdict, reason)!] as const);
+  const parts: readonly (readonly [string, string, readonly (readonly [string, ReferenceEntry])[]])[] = [
+    ['Verdicts', 'verdict', Object.entries(VERDICT_REFERENCE)],
+    ['Reasons that make <code>unreadable</code> more exact', 'reason', exact],
+    ['Decision statuses', 'status', Object.entries(STATUS_REFERENCE)],
+    ['Recommended actions', 'action', Object.entries(ACTION_REFERENCE)],
+  ];
+  const tables = parts.map(([title, anchor, entries]) => {
+    const rows = entries.map(
+      ([word, { meaning, caller, artist }]) =>
+        `<tr id="${anchor}-${text(word)}"><td><code>${text(word)}</code></td><td>${inline(meaning)}</td><td>${inline(caller)}</td><td>${text(artist)}</td></tr>`,
+    );
+    return `<article><h3>${title}</h3>${table(['Value', 'Meaning', 'To do', 'Sentence for the artist'], rows)}</article>`;
+  });
+  return `<p>Treat a verdict that you do not know as a failed verification.</p>${tables.join('')}`;
 }
 
 /** Codes of evidence reports, from their registry. */
