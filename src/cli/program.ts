@@ -4,6 +4,7 @@ import { captureArdour } from './commands/capture-ardour.js';
 import { captureArdourHook } from './commands/capture-ardour-hook.js';
 import { captureAudacity } from './commands/capture-audacity.js';
 import { completionCommands } from './commands/completion.js';
+import { fixtures } from './commands/fixtures.js';
 import { identify } from './commands/identify.js';
 import {
   authority,
@@ -62,6 +63,7 @@ const COMMANDS: readonly Command[] = [
   verify,
   report,
   identify,
+  fixtures,
   listProofs,
   getProof,
   downloadAsset,

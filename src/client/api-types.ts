@@ -390,6 +390,54 @@ export interface EvidenceSummary {
   readonly codes: readonly string[];
 }
 
+export interface Fixtures {
+  /** Every fixture. */
+  readonly fixtures: readonly {
+    /** Name of the fixture, of lower-case letters, digits and `_`. */
+    readonly name: string;
+    /**
+     * Accept only when this is `valid` and `good` is true. A value you do not know is a failed
+     * verification.
+     */
+    readonly verdict: Growing<KnownVerdict>;
+    /** True for an accepted result alone. */
+    readonly good: boolean;
+    /** Members of the decision that verify gives, whenever it is asked. */
+    readonly decision: {
+      /** `needs_review` is no failure of the credential: the evidence report asks for a human decision. */
+      readonly status: Growing<'verified_binding' | 'needs_review' | 'invalid_proof'>;
+      /**
+       * Stable slugs; the first one decided. Of `unregistered`: `proof_not_registered`,
+       * `credential_not_as_issued`, `signer_unknown` (followed by `names_this_service` where a stranger
+       * calls itself by our name), and `signer_revoked`: the proof was registered at or after the time from
+       * which the certificate that signed it is revoked.
+       */
+      readonly reasons: readonly string[];
+      /** Hint for automation. */
+      readonly recommendedAction: Growing<
+        'accept_credential' | 'review' | 'reject' | 'request_matching_pair' | 'confirm_file'
+      >;
+      /** What held the credential. */
+      readonly credentialCarrier: Growing<'embedded' | 'sidecar' | 'none'>;
+    };
+    /** The audio, and of a pair the sidecar. */
+    readonly files: readonly {
+      /** Part of the fixture. */
+      readonly part: Growing<'audio' | 'sidecar'>;
+      /** A safe name for the file. */
+      readonly fileName: string;
+      /** Media type of the file. */
+      readonly mediaType: string;
+      /** Length of the file. */
+      readonly bytes: number;
+      /** Digest of the file; its ETag too. */
+      readonly sha256: Sha256;
+      /** Path from which the file is downloaded, with a key. */
+      readonly href: string;
+    }[];
+  }[];
+}
+
 export interface Health {
   /** True where the service is up. */
   readonly ok: boolean;

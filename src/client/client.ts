@@ -5,6 +5,7 @@ import {
   Connection,
   parseResponse,
   pathPart,
+  type Query,
   unexpected,
   withFacts,
 } from './connection.js';
@@ -18,6 +19,8 @@ import type { Progress } from './transport.js';
 import type {
   ErasedProof,
   EvidenceKind,
+  FixturePart,
+  Fixtures,
   Health,
   Identification,
   KeyEntry,
@@ -248,9 +251,37 @@ export class Client {
   }
 
   /** An owned asset, or a part of it, as it comes. Read `body` to its end or `close` it. */
-  async readAsset(
-    proofId: string,
-    { part, range, ifRange, checkDigest = true, signal }: AssetOptions = {},
+  async readAsset(proofId: string, { part, ...options }: AssetOptions = {}): Promise<Asset> {
+    return this.#openFile(`proofs/${pathPart(proofId)}/asset`, options, { part });
+  }
+
+  /** Files of every verdict with the answer that verify gives for each; in beta alone. */
+  sandboxFixtures({ signal }: CallOptions = {}): Promise<Responded<Fixtures>> {
+    return this.#connection.json<Fixtures>(
+      { method: 'GET', path: 'sandbox/fixtures', signal },
+      'a list of fixtures',
+      ({ fixtures }) => Array.isArray(fixtures),
+    );
+  }
+
+  /**
+   * A file of a fixture, as it comes. Read `body` to its end or `close` it.
+   * @param options.part as the list names it; the audio by default
+   */
+  async readSandboxFile(
+    name: string,
+    {
+      part = 'audio',
+      ...options
+    }: Omit<AssetOptions, 'part'> & { readonly part?: FixturePart | undefined } = {},
+  ): Promise<Asset> {
+    return this.#openFile(`sandbox/fixtures/${pathPart(name)}/${pathPart(part)}`, options);
+  }
+
+  async #openFile(
+    path: string,
+    { range, ifRange, checkDigest = true, signal }: Omit<AssetOptions, 'part'>,
+    query?: Query,
   ): Promise<Asset> {
     const headers = {
       // Bytes as they are: a digest and a range are of the file and not of a compressed form.
@@ -262,8 +293,8 @@ export class Client {
     return assetOf(
       await this.#connection.open({
         method: 'GET',
-        path: `proofs/${pathPart(proofId)}/asset`,
-        query: { part },
+        path,
+        query,
         headers,
         signal,
       }),

@@ -1,6 +1,7 @@
 /** Names under which partners know what travels, and what the client adds to it. */
 import type {
   DecisionEnvelope,
+  Fixtures,
   Growing,
   ProcessNote,
   ProofEntry,
@@ -18,6 +19,7 @@ export type {
   EvidenceKind,
   EvidenceReport,
   EvidenceRequest,
+  Fixtures,
   Growing,
   Health,
   Identification,
@@ -37,6 +39,9 @@ export type {
   UploadSlot,
   UsageReport,
 } from './api-types.js';
+
+/** Part of a fixture. */
+export type FixturePart = Fixtures['fixtures'][number]['files'][number]['part'];
 
 export type Carrier = ProofEntry['carrier'];
 

@@ -1,5 +1,6 @@
 import { createCredentialReader } from '../adapters/reading/credential-reader.js';
 import { Replays } from '../adapters/replaying/replays.js';
+import { temporaryDevice } from '../adapters/signing/device.js';
 import { keepClockMark, openClock } from '../adapters/system/clock-mark.js';
 import type { SteadyClock } from '../adapters/system/steady-clock.js';
 import { createIds, systemClock } from '../adapters/system/system.js';
@@ -156,6 +157,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       reader,
       signer,
       trust,
+      newDevice: () => temporaryDevice({ name: 'Sandbox device', clock, random: ids.random }),
       revocations,
       devices,
       replay: (open, signal) => replays.replay(open, signal),

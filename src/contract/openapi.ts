@@ -45,6 +45,8 @@ export interface OperationObject {
   readonly responses: Readonly<Record<string, Response>>;
   /** The scope that the key must have. */
   readonly 'x-scope'?: string;
+  /** Environments that have the operation; absent: all. */
+  readonly 'x-environments'?: readonly string[];
 }
 
 export interface OpenApiDocument {
@@ -186,6 +188,7 @@ function operation(
     deprecated: route.deprecation && (true as const),
     security: route.auth === 'key' ? [{ apiKey: [] }] : [],
     'x-scope': route.auth === 'key' && route.scope !== 'any' ? route.scope : undefined,
+    'x-environments': route.environments,
     parameters: parameters.length === 0 ? undefined : parameters,
     requestBody: requestBody(route.body, schemas),
     responses: Object.fromEntries([...responses, ...errors].sort(([a], [b]) => Number(a) - Number(b))),

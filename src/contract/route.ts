@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Scope } from '../domain/partner.js';
+import type { Environment } from '../domain/partner-key.js';
 import type { Deprecation } from './deprecation.js';
 import type { RouteErrors } from './errors.js';
 import type { HeaderName } from './response-headers.js';
@@ -44,6 +45,7 @@ export const ROUTE_GROUPS = [
   'Proofs',
   'Keys and usage',
   'Reviews',
+  'Sandbox',
   'System',
   'Operator',
 ] as const;
@@ -99,6 +101,8 @@ interface RouteFacts {
   readonly responses: Readonly<Record<number, RouteResponse>>;
   /** The closed list of errors: statuses, and the reasons of each. */
   readonly errors: RouteErrors;
+  /** Environments in which the route is; absent: in all. Elsewhere its path is one that does not exist. */
+  readonly environments?: readonly Environment[];
   /** `Cache-Control: no-store` on every response. */
   readonly noStore: boolean;
   readonly deprecation?: Deprecation;

@@ -87,6 +87,9 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
     readProofAsset: async ({ exchange, caller, params: { proofId }, query: { part }, headers }) =>
       assetResponse(await operations.readAsset(caller, proofId, part), exchange.request.method!, headers),
 
+    readSandboxFile: async ({ exchange, caller, params, headers }) =>
+      assetResponse(await operations.sandboxFile(caller, params), exchange.request.method!, headers),
+
     rotateKey: async ({ exchange, caller, headers }) => {
       const apiKey = exchange.request.headers['x-api-key'] as string;
       const { replayed, ...key } = await operations.rotateKey(caller, apiKey, headers['idempotency-key']);
@@ -106,7 +109,7 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
   } satisfies Partial<Endpoints<'partner'>>;
   return createListener(
     'partner',
-    joinEndpoints('partner', endpoints, operations, { partners: operations }),
+    joinEndpoints('partner', endpoints, operations, { partners: operations }, build.environment),
     limits,
     parts,
   );

@@ -35,6 +35,7 @@ import {
 } from './proofs/source-detail.js';
 import { closeEvidence, openEvidence, supplyEvidence } from './reviews/evidence.js';
 import { createReview, readReview, resolveReview } from './reviews/reviews.js';
+import { Sandbox, sandboxFile, sandboxFixtures } from './sandbox/sandbox.js';
 import { auditStores } from './system/audit-stores.js';
 import { listDeadLetters, replayDeadLetters } from './system/dead-letters.js';
 import { type Devices, enrolDevice, listDevices, revokeDevice } from './system/devices.js';
@@ -70,6 +71,8 @@ export interface OperationsDeps {
   readonly reader: CredentialReader;
   readonly signer: Signer;
   readonly trust: TrustList;
+  /** A new device of an artist, for the sandbox. */
+  readonly newDevice: () => Signer;
   readonly revocations: SignerRevocations;
   readonly devices: Devices;
   /** Replays a capture trace away from whoever serves callers. */
@@ -100,6 +103,7 @@ export function createOperations(given: OperationsDeps) {
     nonces: new SeenNonces(),
     meter: createUsageMeter(stores, clock),
     uses: createKeyUses(stores),
+    sandbox: new Sandbox(),
   };
   // Work that needs no content takes place also where the key of a proof is gone.
   const withoutContent = { ...deps, stores: encrypted };
@@ -131,6 +135,8 @@ export function createOperations(given: OperationsDeps) {
         closeEvidence,
         download: findDownload,
         telemetry: takeTelemetry,
+        sandboxFixtures,
+        sandboxFile,
       }),
     },
     operator: {

@@ -12,7 +12,7 @@ const COUNT = 20_000;
 const SERVICE_COUNT = 5000;
 
 t.test(`${COUNT} requests derived from the document, seed ${SEED}`, async (t) => {
-  const { port, listener } = await startPartner();
+  const { port, listener } = await startPartner({}, {}, 'beta');
   t.teardown(() => listener.close(100));
   const began = Date.now();
   const run = await runContract(
@@ -31,6 +31,8 @@ t.test(`${COUNT} requests derived from the document, seed ${SEED}`, async (t) =>
 t.test(`the whole service, seed ${SEED}`, async (t) => {
   const service = await TestService.start({
     TAKEMARK_LOG_LEVEL: 'silent',
+    // Every route is there.
+    TAKEMARK_ENVIRONMENT: 'beta',
     TAKEMARK_DOWNLOADS: '{"companion/macos":"https://downloads.example.com/macos"}',
   });
   t.teardown(() => service.stop());

@@ -145,7 +145,8 @@ t.test("every route with an id answers another partner's id as one that is not t
   };
   // A route with an id and a key belongs into the matrix.
   for (const [id, route] of Object.entries<Route>(PARTNER_ROUTES))
-    if (route.auth === 'key' && route.params !== undefined) t.ok(rows[id], `${id} is in the matrix`);
+    if (route.auth === 'key' && route.params !== undefined && route.environments === undefined)
+      t.ok(rows[id], `${id} is in the matrix`);
 
   const pending = { proofId: await pendingProof() };
   for (const [id, prepare] of Object.entries(rows)) {

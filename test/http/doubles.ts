@@ -225,10 +225,11 @@ export class MemoryReports implements Observer, RequestLog {
 export async function startPartner(
   limits: Partial<ListenerLimits> = {},
   parts: Pick<ListenerParts, 'budget' | 'trustedProxies'> = {},
+  environment = 'production',
 ) {
   const operations = new MemoryOperations();
   const reports = new MemoryReports();
-  const build = { version: '1.0.0', commit: 'abc', deployedAt: 1, environment: 'production' };
+  const build = { version: '1.0.0', commit: 'abc', deployedAt: 1, environment };
   const listener = createPartnerListener({
     operations: operations.partner,
     build,

@@ -122,6 +122,10 @@ export class MemoryContract {
           },
         };
       },
+      sandboxFixtures: async () => ({ fixtures: [] }),
+      sandboxFile: async () => {
+        throw new DomainError('not_found', 'The sandbox has no such file.');
+      },
       readAsset: async (_caller, proofId, part) => {
         this.#proof(proofId);
         const bytes = part === 'sidecar' ? SIDECAR : ASSET;

@@ -156,6 +156,9 @@ export async function startMember(process: Process, around: Surroundings): Promi
     },
     signer: signing.signer,
     trust: signing.trust,
+    newDevice: () => {
+      throw new Error('nothing here is made for the sandbox');
+    },
     revocations: new SignerRevocations({ stores, secrets }),
     devices: new Devices({ stores, secrets }),
     replay: () => {

@@ -27,12 +27,21 @@ const LIFE_MS = 7305 * 86_400_000;
  */
 export async function createDevice(options: DeviceOptions): Promise<LocalSigner> {
   await removeUnfinished(options.directory, options.clock.now());
-  const pair =
+  const device = signerOf(
     (await readKeyPair(join(options.directory, 'device'))) ??
-    (await keepKeyPair(options.directory, 'device', newDevice(options)));
-  const device = createSigner(new X509Certificate(pair.certificate), createPrivateKey(pair.key));
+      (await keepKeyPair(options.directory, 'device', newDevice(options))),
+  );
   assertDeviceName(device.identity.issuer);
   return device;
+}
+
+/** A new device whose key is in memory alone. */
+export function temporaryDevice(options: Omit<DeviceOptions, 'directory'>): LocalSigner {
+  return signerOf(newDevice(options));
+}
+
+function signerOf({ certificate, key }: KeyPair): LocalSigner {
+  return createSigner(new X509Certificate(certificate), createPrivateKey(key));
 }
 
 /**

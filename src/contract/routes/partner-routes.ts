@@ -1,5 +1,5 @@
 import { MAX_UPLOAD_BYTES } from '../../domain/upload.js';
-import { JSON_BODY, keyErrors, publicErrors, READING, STREAMED_BODY } from '../errors.js';
+import { JSON_BODY, keyErrors, publicErrors, READING, type RouteErrors, STREAMED_BODY } from '../errors.js';
 import type { Route } from '../route.js';
 import {
   keyEntrySchema,
@@ -30,6 +30,7 @@ import {
   reviewCaseSchema,
   reviewParamsSchema,
 } from '../schemas/review-schemas.js';
+import { fixtureParamsSchema, fixturesSchema } from '../schemas/sandbox-schemas.js';
 import {
   documentSchema,
   downloadQuerySchema,
@@ -71,6 +72,37 @@ const FILE_HEADERS = {
   'Accept-Ranges': 'always',
   'Repr-Digest': 'always',
   'Content-Disposition': 'always',
+} as const;
+
+/** Errors of the sandbox's routes: elsewhere they do not exist, and their proofs are issued at the first call. */
+const SANDBOX: RouteErrors = {
+  404: ['unknown_route'],
+  503: [
+    'signer_revoked',
+    'signer_unavailable',
+    'engine_full',
+    'engine_failed',
+    'reader_full',
+    'reader_failed',
+  ],
+};
+
+/** Responses with a file, a range of it, or nothing new (RFC 9110). */
+const FILE_RESPONSES = {
+  200: {
+    description: 'The whole file',
+    mediaTypes: ['audio/*', 'application/octet-stream'],
+    headers: FILE_HEADERS,
+  },
+  206: {
+    description: 'A range of it',
+    mediaTypes: ['audio/*', 'application/octet-stream'],
+    headers: { ...FILE_HEADERS, 'Content-Range': 'always' },
+  },
+  304: {
+    description: 'The file is the one the caller has',
+    headers: { ETag: 'always', 'Cache-Control': 'always' },
+  },
 } as const;
 
 /** Routes of the partner listener. Their order is the order of matching, so the busiest paths stand first. */
@@ -227,22 +259,7 @@ export const PARTNER_ROUTES = {
     params: proofParamsSchema,
     query: assetQuerySchema,
     headers: assetHeadersSchema,
-    responses: {
-      200: {
-        description: 'The whole file',
-        mediaTypes: ['audio/*', 'application/octet-stream'],
-        headers: FILE_HEADERS,
-      },
-      206: {
-        description: 'A range of it',
-        mediaTypes: ['audio/*', 'application/octet-stream'],
-        headers: { ...FILE_HEADERS, 'Content-Range': 'always' },
-      },
-      304: {
-        description: 'The file is the one the caller has',
-        headers: { ETag: 'always', 'Cache-Control': 'always' },
-      },
-    },
+    responses: FILE_RESPONSES,
     errors: keyErrors({ 404: ['asset_not_kept'], 412: [], 416: [] }),
     rateClass: 'standard',
     noStore: false,
@@ -423,6 +440,39 @@ export const PARTNER_ROUTES = {
     rateClass: 'standard',
     billed: true,
     noStore: true,
+  },
+  sandboxFixtures: {
+    listener: 'partner',
+    group: 'Sandbox',
+    method: 'GET',
+    path: '/v1/sandbox/fixtures',
+    summary: 'List files of every verdict, each with the answer that verify gives',
+    description: 'In beta alone; in production this path does not exist. Free.',
+    environments: ['beta'],
+    auth: 'key',
+    scope: 'any',
+    responses: { 200: { description: 'The fixtures', mediaTypes: JSON_TYPE, schema: fixturesSchema } },
+    errors: keyErrors(SANDBOX),
+    rateClass: 'standard',
+    noStore: true,
+  },
+  readSandboxFile: {
+    listener: 'partner',
+    group: 'Sandbox',
+    method: 'GET',
+    path: '/v1/sandbox/fixtures/{name}/{part}',
+    summary: 'Download a file of a fixture',
+    description:
+      'In beta alone; in production this path does not exist. Ranges and conditions work as on the asset of a proof. Free.',
+    environments: ['beta'],
+    auth: 'key',
+    scope: 'any',
+    params: fixtureParamsSchema,
+    headers: assetHeadersSchema,
+    responses: FILE_RESPONSES,
+    errors: keyErrors(SANDBOX, { 412: [], 416: [] }),
+    rateClass: 'standard',
+    noStore: false,
   },
   download: {
     listener: 'partner',

@@ -104,12 +104,14 @@ interface Guards {
 /**
  * Every route of a listener, in the table's order, with its guard: with its own function, or else with the
  * operation of its name.
+ * @param environment routes of other environments are left out
  */
 export function joinEndpoints<Listener extends Route['listener'], Own extends Partial<Endpoints<Listener>>>(
   listener: Listener,
   own: Own,
   operations: Omit<DirectOperations<Listener>, keyof Own>,
   guards: Guards,
+  environment?: string,
 ): readonly Endpoint[] {
   // The types of functions and operations are lost here, and hold by construction: `runChecked` makes each
   // call by the schemas of its own route.
@@ -117,7 +119,10 @@ export function joinEndpoints<Listener extends Route['listener'], Own extends Pa
   const functions = own as unknown as Readonly<Record<string, Run>>;
   const { partners, bearer } = guards;
   const keys = partners && { partners, slow: new SlowAnswers() };
-  return routesOf(listener).map(([id, route]) =>
+  const routes = routesOf(listener).filter(
+    ([, { environments }]) => environments?.some((name) => name === environment) ?? true,
+  );
+  return routes.map(([id, route]) =>
     guarded({ id, run: functions[id] ?? callDirectly(id, route, direct) }, route, { keys, bearer }),
   );
 }

@@ -1,0 +1,303 @@
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { finishEmbedding, planEmbedding } from '../../credential/embed.js';
+import { type Statement, stateProduction, stateSeal } from '../../credential/statement.js';
+import { DomainError } from '../../domain/errors.js';
+import { formatIdentifier } from '../../domain/identifiers.js';
+import type { IssuedProof } from '../../domain/proof.js';
+import type { DecisionEnvelope, Verdict } from '../../domain/verification.js';
+import type { Signer } from '../../ports/signing.js';
+import type { PartnerStore } from '../../ports/stores.js';
+import type { Caller } from '../caller.js';
+import { type IssueProofDeps, issueProof } from '../issuing/issue-proof.js';
+import { type RecordDeclarationDeps, recordDeclaration } from '../proofs/declarations.js';
+import { type Asset, type AssetPart, type ReadAssetDeps, readAsset } from '../proofs/read-asset.js';
+import {
+  type Fixture,
+  type FixtureFiles,
+  listFixtures,
+  ORIGINALS,
+  type OriginalName,
+  type Originals,
+  plainAudio,
+} from './fixtures.js';
+
+/** File of a fixture, as a list has it. */
+export interface FixtureFile {
+  readonly part: AssetPart;
+  readonly fileName: string;
+  readonly mediaType: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  /** Path on the partner listener. */
+  readonly href: string;
+}
+
+/** Fixture of the sandbox with the answer that verify gives for it (rule 19.5). */
+export interface AnnouncedFixture {
+  readonly name: string;
+  readonly verdict: Verdict;
+  readonly good: boolean;
+  readonly decision: Pick<DecisionEnvelope, 'status' | 'reasons' | 'recommendedAction' | 'credentialCarrier'>;
+  readonly files: readonly FixtureFile[];
+}
+
+export interface SandboxDeps extends IssueProofDeps, RecordDeclarationDeps, ReadAssetDeps {
+  readonly stores: IssueProofDeps['stores'] & PartnerStore;
+  readonly assets: IssueProofDeps['assets'];
+  /** A new device of an artist, unknown to the service. */
+  readonly newDevice: () => Signer;
+  readonly sandbox: Sandbox;
+}
+
+/** Owner of the sandbox's proofs: one for all processes and starts, and without a key. */
+const PARTNER = {
+  partnerId: formatIdentifier('partner', 0, new Uint8Array(10)),
+  name: 'Sandbox',
+  plan: 'standard',
+  createdAt: 0,
+} as const;
+/** Proofs of the sandbox that are looked through: races between processes may leave some more than there are names. */
+const LISTED = 100;
+
+/** What a process keeps of the sandbox: the originals, some 45 kB each, and the list. */
+export class Sandbox {
+  /** Digests of the proofs that `built` was made of. */
+  of = '';
+  built: { readonly originals: Originals; readonly announced: readonly AnnouncedFixture[] } | undefined;
+  /** The look at the registry that is under way, which callers share. */
+  looking: Promise<NonNullable<Sandbox['built']>> | undefined;
+}
+
+/** Every fixture, with its files and its answer. What is not in the registry is issued first. */
+export async function sandboxFixtures(
+  deps: SandboxDeps,
+  _caller: Caller,
+): Promise<{ readonly fixtures: readonly AnnouncedFixture[] }> {
+  return { fixtures: (await look(deps)).announced };
+}
+
+/**
+ * A file of a fixture.
+ * @throws DomainError `not_found` for a fixture without the part, and for a name that there is not
+ */
+export async function sandboxFile(
+  deps: SandboxDeps,
+  _caller: Caller,
+  { name, part }: { readonly name: string; readonly part: string },
+): Promise<Asset> {
+  const { originals, announced } = await look(deps);
+  const file = announced.find((fixture) => fixture.name === name)?.files.find((each) => each.part === part);
+  const bytes = file && fixtureNamed(name)?.files(originals)[file.part];
+  if (file === undefined || bytes === undefined)
+    throw new DomainError('not_found', 'The sandbox has no such file.');
+  const { fileName, mediaType, sha256 } = file;
+  return {
+    bytes: bytes.length,
+    sha256,
+    fileName,
+    mediaType,
+    read: async (range) =>
+      Readable.from([range === undefined ? bytes : bytes.subarray(range.start, range.end + 1)]),
+  };
+}
+
+const FIXTURES = listFixtures();
+
+function fixtureNamed(name: string): Fixture | undefined {
+  return FIXTURES.find((fixture) => fixture.name === name);
+}
+
+function look(deps: SandboxDeps): Promise<NonNullable<Sandbox['built']>> {
+  const { sandbox } = deps;
+  sandbox.looking ??= build(deps).finally(() => {
+    sandbox.looking = undefined;
+  });
+  return sandbox.looking;
+}
+
+/** Asks the registry each time: a proof may have been erased. */
+async function build(deps: SandboxDeps): Promise<NonNullable<Sandbox['built']>> {
+  const { sandbox } = deps;
+  let proofs = await registered(deps);
+  const missing = ORIGINALS.filter((name) => !proofs.has(name));
+  if (missing.length > 0) {
+    await makeAll(deps, missing);
+    proofs = await registered(deps);
+  }
+  const of = ORIGINALS.map((name) => proofs.get(name)?.proofId).join(' ');
+  if (sandbox.built !== undefined && sandbox.of === of) return sandbox.built;
+  const entries: [OriginalName, FixtureFiles][] = [];
+  for (const name of ORIGINALS) {
+    const proof = proofs.get(name);
+    if (proof === undefined)
+      throw new DomainError('unavailable', 'The fixtures are being made; ask again.', {
+        reason: 'store_unavailable',
+        retryAfterSeconds: 1,
+      });
+    entries.push([name, await filesOf(deps, name, proof)]);
+  }
+  const originals = Object.fromEntries(entries) as Originals;
+  // A process may have died between the issuing and the answers.
+  await contradict(deps, proofs.get('needs_review')!.proofId);
+  sandbox.built = { originals, announced: FIXTURES.map((fixture) => announce(fixture, originals)) };
+  sandbox.of = of;
+  return sandbox.built;
+}
+
+/**
+ * The sandbox's proofs by the name of their original: the oldest of each, so that all processes take the same.
+ * Without a valid proof there is none that was issued otherwise, and one of an erased proof is no more.
+ */
+async function registered({ stores }: SandboxDeps): Promise<ReadonlyMap<OriginalName, IssuedProof>> {
+  const newestFirst = await stores.listProofs(PARTNER.partnerId, { limit: LISTED });
+  const byTitle = new Map(newestFirst.map((proof) => [proof.song.title, proof]));
+  const valid = byTitle.get('valid')?.proofId;
+  return new Map(
+    ORIGINALS.flatMap((name) => {
+      const proof = byTitle.get(titleOf(name, valid));
+      return proof === undefined ? [] : [[name, proof] as const];
+    }),
+  );
+}
+
+/** Title under which an original is registered; of one that names the valid proof with its id. */
+function titleOf(name: OriginalName, valid: string | undefined): string {
+  return name === 'credential_not_as_issued' ? `${name} ${valid}` : name;
+}
+
+async function makeAll(deps: SandboxDeps, missing: readonly OriginalName[]): Promise<void> {
+  await deps.stores.createPartner(PARTNER, {
+    partnerId: PARTNER.partnerId,
+    action: 'partner_created',
+    at: PARTNER.createdAt,
+    actor: 'operator',
+    subjects: [PARTNER.partnerId],
+  });
+  for (const name of missing) await make(deps, name);
+}
+
+async function make(deps: SandboxDeps, name: OriginalName): Promise<void> {
+  switch (name) {
+    case 'valid':
+    case 'needs_review':
+      return issue(deps, name, 'embedded', plainAudio());
+    case 'valid_pair':
+      return issue(deps, name, 'sidecar', plainAudio());
+    case 'proof_not_registered':
+      return keep(deps, name, production(deps, deps.signer, deps.ids.next('proof')), deps.signer);
+    case 'credential_not_as_issued': {
+      // Signed once more, the same proof has another credential than the registered one.
+      const valid = (await registered(deps)).get('valid');
+      if (valid === undefined) return;
+      return keep(
+        deps,
+        titleOf(name, valid.proofId),
+        production(deps, deps.signer, valid.proofId),
+        deps.signer,
+      );
+    }
+    case 'signer_unknown': {
+      const stranger = deps.newDevice();
+      return keep(deps, name, production(deps, stranger, deps.ids.next('proof')), stranger);
+    }
+    case 'sealed_by_device': {
+      const device = deps.newDevice();
+      return keep(deps, name, stateSeal(device.identity, now(deps)), device);
+    }
+  }
+}
+
+function now({ clock }: SandboxDeps): number {
+  return Math.floor(clock.now() / 1000);
+}
+
+function production(deps: SandboxDeps, { identity }: Signer, proofId: string): Statement {
+  return stateProduction(identity, { proofId, createdAt: now(deps), evidenceSha256: null });
+}
+
+/** Issues under a key of the title, so that processes that begin at once make one proof of each. */
+async function issue(
+  deps: SandboxDeps,
+  title: string,
+  carrier: 'embedded' | 'sidecar',
+  audio: Uint8Array,
+): Promise<void> {
+  await issueProof(deps, {
+    partnerId: PARTNER.partnerId,
+    songTitle: title,
+    fileName: 'sandbox.wav',
+    carrier,
+    idempotencyKey: `sandbox ${title}`,
+    audio: Readable.from([audio]),
+  });
+}
+
+/** Keeps a file with a credential of its own for all processes: as the audio of a pair, which is opaque bytes. */
+async function keep(deps: SandboxDeps, title: string, statement: Statement, signer: Signer): Promise<void> {
+  const plain = plainAudio();
+  const plan = planEmbedding({
+    audioBytes: plain.length,
+    statement,
+    signer,
+    random: (length) => deps.ids.random(length),
+  });
+  plain.writeUInt32LE(plan.riffSize, 4);
+  const binding = createHash('sha256').update(plain).update(new Uint8Array(plan.pad)).digest('hex');
+  const { bytes } = await finishEmbedding(plan, binding);
+  try {
+    await issue(deps, title, 'sidecar', Buffer.concat([plain, bytes]));
+  } catch (error) {
+    // Another process was first, with a signature of its own.
+    if (!(error instanceof DomainError) || error.reason !== 'idempotency_key_reused') throw error;
+  }
+}
+
+/** Two answers of which one excludes the other; repeated, they change nothing. */
+async function contradict(deps: SandboxDeps, proofId: string): Promise<void> {
+  const common = { surveyVersion: 'sandbox', subject: 'sandbox', submittedAt: 0 };
+  await recordDeclaration(deps, proofId, {
+    ...common,
+    submissionId: 'sandbox_1',
+    answers: { aiShareBand: 'none' },
+  });
+  await recordDeclaration(deps, proofId, {
+    ...common,
+    submissionId: 'sandbox_2',
+    answers: { aiShareBand: 'over_three_quarters' },
+  });
+}
+
+async function filesOf(deps: SandboxDeps, name: OriginalName, proof: IssuedProof): Promise<FixtureFiles> {
+  const audio = await bytesOf(await readAsset(deps, proof.proofId, 'audio'));
+  return name === 'valid_pair'
+    ? { audio, sidecar: await bytesOf(await readAsset(deps, proof.proofId, 'sidecar')) }
+    : { audio };
+}
+
+async function bytesOf(asset: Asset): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of await asset.read()) chunks.push(chunk as Uint8Array);
+  return Buffer.concat(chunks);
+}
+
+function announce(fixture: Fixture, originals: Originals): AnnouncedFixture {
+  const { name, verdict, decision, extension = 'wav' } = fixture;
+  const { audio, sidecar } = fixture.files(originals);
+  const file = (part: AssetPart, bytes: Uint8Array): FixtureFile => ({
+    part,
+    fileName: `${name}.${part === 'audio' ? extension : 'sidecar'}`,
+    mediaType:
+      part === 'sidecar' ? 'application/octet-stream' : extension === 'mp3' ? 'audio/mpeg' : 'audio/wav',
+    bytes: bytes.length,
+    sha256: createHash('sha256').update(bytes).digest('hex'),
+    href: `/v1/sandbox/fixtures/${name}/${part}`,
+  });
+  return {
+    name,
+    verdict,
+    good: verdict === 'valid',
+    decision,
+    files: [file('audio', audio), ...(sidecar === undefined ? [] : [file('sidecar', sidecar)])],
+  };
+}
