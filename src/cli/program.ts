@@ -46,6 +46,7 @@ import {
   askEvidence,
   createReview,
   getReview,
+  listReviews,
   resolveReview,
 } from './commands/partner-reviews.js';
 import { consumers, serve } from './commands/processes.js';
@@ -71,6 +72,7 @@ const COMMANDS: readonly Command[] = [
   getRecord,
   createReview,
   getReview,
+  listReviews,
   askEvidence,
   answerEvidence,
   resolveReview,

@@ -709,6 +709,13 @@ export interface ReviewBindings {
   readonly trackId: Identifier;
 }
 
+export interface ReviewPage {
+  /** Cases of the page, newest first. */
+  readonly reviews: readonly PartnerReviewCase[];
+  /** Cursor of the next page; absent on the last one. A page may be empty and have one. */
+  readonly nextCursor?: Cursor;
+}
+
 export interface RotatedKey {
   /** The new secret, visible only in this response and its idempotent replay. */
   readonly apiKey: string;

@@ -33,6 +33,7 @@ import type {
   Responded,
   ReviewBindings,
   ReviewOutcome,
+  ReviewPage,
   StoredUpload,
   TelemetryEvent,
   UploadPurpose,
@@ -58,6 +59,12 @@ export interface PageOptions extends CallOptions {
   readonly limit?: number | undefined;
   /** The `nextCursor` of the page before. */
   readonly cursor?: string | undefined;
+}
+
+/** Cases of one proof, or of one status, alone. */
+export interface ReviewFilter {
+  readonly proofId?: string | undefined;
+  readonly status?: 'open' | 'resolved' | undefined;
 }
 
 /** Unix seconds. */
@@ -371,12 +378,51 @@ export class Client {
     );
   }
 
+  /**
+   * Opens a review case.
+   * @param options `idempotencyKey`: 16 to 128 visible ASCII characters; with it the call is safe to repeat for 24
+   * hours, and is repeated after a lost answer
+   */
   createReview(
     request: { readonly proofId: string; readonly bindings: ReviewBindings },
-    { signal }: CallOptions = {},
+    { idempotencyKey, signal }: CallOptions & { readonly idempotencyKey?: string | undefined } = {},
   ): Promise<Responded<PartnerReviewCase>> {
     const { proofId, bindings } = request;
-    return this.#review({ method: 'POST', path: 'partner/reviews', json: { proofId, bindings }, signal });
+    return this.#review({
+      method: 'POST',
+      path: 'partner/reviews',
+      json: { proofId, bindings },
+      signal,
+      ...(idempotencyKey === undefined
+        ? {}
+        : { headers: { 'idempotency-key': idempotencyKey }, repeatable: true }),
+    });
+  }
+
+  /** Every review case of the partner's own, newest first. */
+  listReviews({
+    limit = PAGE_ENTRIES,
+    ...query
+  }: ReviewFilter & Omit<PageOptions, 'cursor'> = {}): AsyncGenerator<PartnerReviewCase, void, undefined> {
+    return entriesOf(async (cursor) => {
+      const { reviews: entries, nextCursor } = await this.listReviewsPage({ ...query, limit, cursor });
+      return { entries, nextCursor };
+    });
+  }
+
+  /** A page of the review cases. It may be empty and have a `nextCursor`. */
+  listReviewsPage({
+    limit,
+    cursor,
+    proofId,
+    status,
+    signal,
+  }: ReviewFilter & PageOptions = {}): Promise<Responded<ReviewPage>> {
+    return this.#connection.json<ReviewPage>(
+      { method: 'GET', path: 'partner/reviews', query: { limit, cursor, proofId, status }, signal },
+      'a page of reviews',
+      ({ reviews }) => Array.isArray(reviews),
+    );
   }
 
   async readReview(reviewId: string, { signal }: CallOptions = {}): Promise<Responded<PartnerReviewCase>> {

@@ -33,6 +33,7 @@ export type {
   ProofRecord,
   ReviewBindings,
   ReviewOutcome,
+  ReviewPage,
   RotatedKey,
   StoredUpload,
   UploadPurpose,

@@ -97,6 +97,13 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
       return json(201, key, replayed ? { 'idempotency-replayed': 'true' } : {});
     },
 
+    createReview: async ({ caller, body, headers }) => {
+      const request = defined({ ...body, idempotencyKey: headers['idempotency-key'] });
+      const { replayed, ...review } = await operations.createReview(caller, request);
+      // Rule 12.18.
+      return json(201, review, replayed ? { 'idempotency-replayed': 'true' } : {});
+    },
+
     download: ({ query }) => ({
       kind: 'empty',
       status: 302,

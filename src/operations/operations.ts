@@ -34,7 +34,7 @@ import {
   withdrawSourceDetail,
 } from './proofs/source-detail.js';
 import { closeEvidence, openEvidence, supplyEvidence } from './reviews/evidence.js';
-import { createReview, readReview, resolveReview } from './reviews/reviews.js';
+import { createReview, listReviews, readReview, resolveReview } from './reviews/reviews.js';
 import { Sandbox, sandboxFile, sandboxFixtures } from './sandbox/sandbox.js';
 import { auditStores } from './system/audit-stores.js';
 import { listDeadLetters, replayDeadLetters } from './system/dead-letters.js';
@@ -129,6 +129,7 @@ export function createOperations(given: OperationsDeps) {
         revokeOwnKey,
         readUsage,
         createReview,
+        listReviews,
         readReview,
         resolveReview,
         openEvidence,

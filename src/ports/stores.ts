@@ -285,6 +285,22 @@ export type ReviewCreation =
   /** The proof is not issued, or not any more. */
   | { readonly outcome: 'proof_gone' };
 
+/** Use of an Idempotency-Key for the creation of a review. */
+export interface ReviewReplay {
+  /** Digest of the scope (partner) and Idempotency-Key; never the key itself. */
+  readonly key: string;
+  /** SHA-256 of the complete request, lower-case hex. */
+  readonly requestSha256: string;
+  readonly proofId: string;
+  /** Id that the review gets, whichever call creates it. */
+  readonly reviewId: string;
+  /** Unix seconds. */
+  readonly expiresAt: number;
+}
+
+/** Place of a review in lists. */
+export type ReviewPlace = Pick<ReviewCase, 'createdAt' | 'reviewId'>;
+
 /**
  * Reviews. Every call sees only reviews of the calling partner, none from its `expiresAt` on, and none of an
  * erased proof.
@@ -296,6 +312,22 @@ export interface ReviewStore {
    * several processes may pass them by a little
    */
   createReview(review: ReviewCase, audit: AuditDraft, bounds?: ReviewBounds): Promise<ReviewCreation>;
+  /**
+   * Takes an Idempotency-Key, before the review is created: all calls under it create the one review.
+   * @returns the record that stands: an earlier one, until its `expiresAt`, or this one. `proofId` is that of the
+   * review where the data are the same
+   */
+  takeReviewKey(record: ReviewReplay, now: number): Promise<ReviewReplay>;
+  /**
+   * A stretch of the partner's reviews, newest first (createdAt, then reviewId, both descending), strictly behind
+   * `before`. At most `limit` entries are looked at; those that are not there any more are left out.
+   * @returns with the reviews the place of the last entry; absent where no other one follows
+   */
+  listReviews(
+    partnerId: string,
+    query: { readonly limit: number; readonly before?: ReviewPlace; readonly proofId?: string },
+    now: number,
+  ): Promise<{ readonly reviews: readonly ReviewCase[]; readonly last?: ReviewPlace }>;
   getReview(partnerId: string, reviewId: string, now: number): Promise<ReviewCase | undefined>;
   /**
    * Reads, applies the rule and writes, as one atomic step. A review that did not change is not written and

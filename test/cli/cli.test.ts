@@ -22,6 +22,7 @@ const COMMANDS = [
   'identify',
   'reviews create',
   'reviews get',
+  'reviews list',
   'reviews ask',
   'reviews answer',
   'reviews resolve',

@@ -190,6 +190,17 @@ t.test('a partner leads a review case', async (t) => {
     err: /^takemark: There is one\. \(review_exists, rev_1, request rq_\d+\)\n$/,
   });
 
+  await takemark('reviews', 'create', 'prf_1', ...words, '--idempotency-key', 'a-key-of-one-case');
+  t.equal(service.requests('/v1/partner/reviews').at(-1)!.headers['idempotency-key'], 'a-key-of-one-case');
+  const page = { status: 200, body: { reviews: [REVIEW] } };
+  service.queue('/v1/partner/reviews', page, page);
+  t.match(await takemark('reviews', 'list', '--proof', 'prf_1', '--status', 'open'), {
+    code: 0,
+    out: 'rev_1  2026-01-01T00:00:00Z  open                prf_1\n',
+  });
+  t.match(service.requests('/v1/partner/reviews').at(-1)!.query, { proofId: 'prf_1', status: 'open' });
+  t.match(JSON.parse((await takemark('reviews', 'list', '--json')).out), REVIEW);
+
   const at = '/v1/partner/reviews/rev_1';
   for (const path of [at, `${at}/evidence-requests`, `${at}/evidence-requests/req_1`, `${at}/resolve`])
     service.on(path, () => ({ status: 200, body: REVIEW }));

@@ -118,6 +118,13 @@ t.test('every method of the client calls its endpoint and returns its response',
       () => client.createReview({ proofId: 'prf_1', bindings }),
       { body: { proofId: 'prf_1', bindings } },
     ],
+    [
+      'GET',
+      '/v1/partner/reviews',
+      { status: 200, body: { reviews: [] } },
+      () => client.listReviewsPage({ limit: 5, proofId: 'prf_1', status: 'open', cursor: 'c' }),
+      { query: { limit: '5', proofId: 'prf_1', status: 'open', cursor: 'c' } },
+    ],
     ['GET', '/v1/partner/reviews/rev_1', { status: 200, body: REVIEW }, () => client.readReview('rev_1'), {}],
     [
       'POST',
@@ -230,6 +237,20 @@ t.test('a call is repeated only where that is safe', async (t) => {
     await call();
     t.equal(count(path), 5, 'a 429 did nothing, so it is');
   }
+  service.queue('/v1/partner/reviews', { status: 200, drop: true }, { status: 201, body: REVIEW });
+  const idempotencyKey = 'one-case-and-no-more';
+  await client.createReview(
+    { proofId: 'p', bindings: { creatorId: 'c', accountId: 'a', submissionId: 's', trackId: 't' } },
+    { idempotencyKey },
+  );
+  t.strictSame(
+    service
+      .requests('/v1/partner/reviews')
+      .slice(5)
+      .map(({ headers }) => headers['idempotency-key']),
+    [idempotencyKey, idempotencyKey],
+    'under an Idempotency-Key it is',
+  );
   // The first erasure is done, its answer lost.
   service.queue(
     '/v1/proofs/prf_1',

@@ -115,6 +115,27 @@ t.test('every route of the partner listener answers as the document says', async
       'review',
     ),
   ) as { reviewId: string };
+  t.match(jsonOf(await checked(get('/v1/partner/reviews'), 200, 'list')), { reviews: [{ reviewId }] });
+  t.ok('nextCursor' in jsonOf(await checked(get('/v1/partner/reviews?limit=1&status=open'), 200, 'a page')));
+  const keyed = () =>
+    checked(
+      request(
+        'POST',
+        '/v1/partner/reviews',
+        { ...JSON_AUTH, ...IDEMPOTENT },
+        JSON.stringify({
+          proofId: 'prf_1',
+          bindings: { ...BINDINGS, trackId: 'keyed' },
+        }),
+      ),
+      201,
+      'under a key',
+    );
+  const once = await keyed();
+  t.notOk(once.headers.has('idempotency-replayed'));
+  const twice = await keyed();
+  t.equal(twice.headers.get('idempotency-replayed'), 'true');
+  t.strictSame(twice.body, once.body, 'the same bytes');
   const path = `/v1/partner/reviews/${reviewId}`;
   t.match(jsonOf(await checked(get(path), 200, 'read')), { reviewId, bindings: BINDINGS, status: 'open' });
   const { evidenceRequests } = jsonOf(

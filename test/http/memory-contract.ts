@@ -32,6 +32,7 @@ export class MemoryContract {
   readonly proofs = new Map<string, ProofDetail>();
   readonly erased = new Map<string, number>();
   readonly reviews = new Map<string, ReviewCase>();
+  readonly reviewReplays = new Map<string, ReviewCase>();
   readonly rotations = new Map<
     string,
     {
@@ -183,8 +184,10 @@ export class MemoryContract {
           operations: { verify: 1 },
         })),
       }),
-      createReview: async (_caller, { proofId, bindings }) => {
+      createReview: async (_caller, { proofId, bindings, idempotencyKey }) => {
         this.#proof(proofId);
+        const earlier = idempotencyKey === undefined ? undefined : this.reviewReplays.get(idempotencyKey);
+        if (earlier !== undefined) return { ...view(earlier), replayed: true };
         const review: ReviewCase = {
           reviewId: this.#ids.next('review'),
           partnerId: 'ptr_1',
@@ -200,7 +203,12 @@ export class MemoryContract {
           if (JSON.stringify([other.proofId, other.bindings]) === JSON.stringify([proofId, bindings]))
             throw conflict('review_exists');
         this.reviews.set(review.reviewId, review);
-        return view(review);
+        if (idempotencyKey !== undefined) this.reviewReplays.set(idempotencyKey, review);
+        return { ...view(review), replayed: false };
+      },
+      listReviews: async (_caller, { limit }) => {
+        const reviews = [...this.reviews.values()].map(view);
+        return limit === undefined ? { reviews } : { reviews: reviews.slice(0, limit), nextCursor: 'bmV4dA' };
       },
       readReview: async (_caller, { reviewId }) => view(this.#review(reviewId)),
       openEvidence: async (_caller, { reviewId, kind }) =>

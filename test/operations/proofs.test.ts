@@ -325,6 +325,7 @@ t.test('a resolved review keeps its outcome, and its requests are closed once', 
       updatedAt: start,
       expiresAt: start + REVIEW_LIFE_SECONDS,
       evidenceRequests: [],
+      replayed: false,
     },
     "any registered proof, not only the partner's own",
   );
@@ -489,4 +490,94 @@ t.test('a resolved review keeps its outcome, and its requests are closed once', 
   );
   await t.rejects(house.operator.readAudit({ partnerId: 'ptr_never', fromSequence: 1, limit: 1 }), notFound);
   await t.rejects(house.operator.verifyAudit({ partnerId: 'ptr_never' }), notFound);
+});
+
+t.test(
+  'a creation under an Idempotency-Key makes one review, and gives its answer for 24 hours',
+  async (t) => {
+    const { partnerId, caller } = await house.service.partner();
+    const stranger = (await house.service.partner()).caller;
+    const { proofId } = await house.service.issue(partnerId, wav(2000, {}, 131));
+    const idempotencyKey = 'a-key-of-one-review';
+    const create = (by = caller, submissionId = 'keyed') =>
+      house.partner.createReview(by, { proofId, bindings: bindings(submissionId), idempotencyKey });
+    const at = house.seconds();
+    const made = await Promise.all(Array.from({ length: 10 }, () => create()));
+    t.equal(made.filter(({ replayed }) => !replayed).length, 1);
+    const { replayed: _replayed, ...review } = made[0]!;
+    for (const { replayed: _, ...each } of made) t.strictSame(each, review);
+
+    await house.partner.resolveReview(caller, { reviewId: review.reviewId, outcome: 'accepted' });
+    await house.restart();
+    house.clock.moveTo(at + 24 * 3600 - 1);
+    t.strictSame(await create(), { ...review, replayed: true }, 'the answer of its creation');
+    await t.rejects(create(caller, 'other'), { code: 'conflict', reason: 'idempotency_key_reused' });
+    const foreign = await create(stranger, 'other');
+    t.match(foreign, { replayed: false }, "another partner's key is another one");
+    house.clock.moveTo(at + 24 * 3600);
+    const next = await create();
+    t.notOk(next.replayed);
+    t.not(next.reviewId, review.reviewId);
+
+    await house.partner.eraseProof(caller, { proofId });
+    await t.rejects(create(), notFound, 'nothing is left to stand for');
+    t.strictSame(await house.partner.listReviews(caller, {}), { reviews: [] });
+  },
+);
+
+t.test('a refused creation leaves its key to the same data', async (t) => {
+  const { partnerId, caller } = await house.service.partner();
+  const { proofId } = await house.service.issue(partnerId, wav(2000, {}, 132));
+  const request = { proofId, bindings: bindings('refused') };
+  const { reviewId } = await house.partner.createReview(caller, request);
+  const again = () =>
+    house.partner.createReview(caller, { ...request, idempotencyKey: 'the-key-of-a-refusal' });
+  await t.rejects(again(), { code: 'conflict', reason: 'review_exists', reviewId });
+  await house.partner.resolveReview(caller, { reviewId, outcome: 'rejected' });
+  t.not((await again()).reviewId, reviewId);
+});
+
+t.test('reviews are listed for their partner, newest first, in pages', async (t) => {
+  const { partnerId, caller } = await house.service.partner();
+  const stranger = (await house.service.partner()).caller;
+  const proofs = [133, 134].map((seed) => house.service.issue(partnerId, wav(2000, {}, seed)));
+  const [first, second] = (await Promise.all(proofs)).map(({ proofId }) => proofId) as [string, string];
+  const ids: string[] = [];
+  for (let i = 0; i < 6; i += 1) {
+    const proofId = i < 4 ? first : second;
+    const { reviewId } = await house.partner.createReview(caller, {
+      proofId,
+      bindings: bindings(`list-${i}`),
+    });
+    ids.unshift(reviewId);
+    house.clock.advance(1);
+  }
+  for (const reviewId of ids.slice(2, 5))
+    await house.partner.resolveReview(caller, { reviewId, outcome: 'accepted' });
+  type Query = Parameters<typeof house.partner.listReviews>[1];
+  const listed = async (query: Query): Promise<readonly string[]> => {
+    const found: string[] = [];
+    for (let cursor: string | undefined; ; ) {
+      const page = await house.partner.listReviews(caller, { ...query, ...(cursor && { cursor }) });
+      found.push(...page.reviews.map(({ reviewId }) => reviewId));
+      if (page.nextCursor === undefined) return found;
+      cursor = page.nextCursor;
+    }
+  };
+  for (const limit of [1, 2, 4, 6, 100]) {
+    t.strictSame(await listed({ limit }), ids);
+    t.strictSame(await listed({ limit, status: 'resolved' }), ids.slice(2, 5));
+    t.strictSame(await listed({ limit, status: 'open' }), [...ids.slice(0, 2), ids[5]]);
+    t.strictSame(await listed({ limit, proofId: second }), ids.slice(0, 2));
+  }
+  t.match((await house.partner.listReviews(caller, { limit: 1 })).reviews, [
+    { reviewId: ids[0], proofId: second },
+  ]);
+  t.strictSame(await house.partner.listReviews(stranger, {}), { reviews: [] });
+  const { nextCursor: cursor } = await house.partner.listReviews(caller, { limit: 2 });
+  const foreign = { code: 'invalid_request', reason: 'invalid_member' };
+  await t.rejects(house.partner.listReviews(stranger, { cursor: cursor! }), foreign);
+  await t.rejects(house.partner.listReviews(caller, { cursor: cursor!, status: 'open' }), foreign);
+  await house.partner.eraseProof(caller, { proofId: second });
+  t.strictSame(await listed({ limit: 1 }), ids.slice(2), 'a page over what is erased is not the last');
 });

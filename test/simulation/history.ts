@@ -537,7 +537,8 @@ class History {
     if (own.length === 0 || dice < 0.2) return this.#issue(name, caller);
     if (dice < 0.35) return this.#erase(name, caller, random.pick(own));
     if (dice < 0.5) return this.#verify(name, caller, random.pick(all));
-    if (dice < 0.65) return this.#createReview(name, caller, random.pick(all));
+    if (dice < 0.62) return this.#createReview(name, caller, random.pick(all));
+    if (dice < 0.65) return this.#createReviewOnce(name, caller, random.pick(all));
     if (dice < 0.8) return this.#changeReview(name, caller);
     if (dice < 0.88) return this.#read(name, caller, random.pick(own));
     if (dice < 0.92) return this.#rotate(name, caller);
@@ -730,6 +731,36 @@ class History {
     if (answer.outcome !== 'done') return;
     const { reviewId } = answer.value;
     reviews.set(reviewId, { reviewId, proofId, partnerId, place, requests: new Map() });
+  }
+
+  /**
+   * Creates a case under an Idempotency-Key, resolves it, so that its place is free, and sends the creation again:
+   * the key stands for the one case. Nobody else uses its bindings.
+   */
+  async #createReviewOnce(name: string, caller: Caller, { proofId }: ProofFacts): Promise<void> {
+    const { violations } = this.#ledger;
+    const idempotencyKey = `review-${this.#ledger.count()}`.padEnd(16, '-');
+    const create = (trackId: string) =>
+      this.#insist(name, `create a case of ${proofId} under ${idempotencyKey}`, ({ operations }) =>
+        operations.partner.createReview(caller, {
+          proofId,
+          bindings: { creatorId: 'creator', accountId: 'account', submissionId: idempotencyKey, trackId },
+          idempotencyKey,
+        }),
+      );
+    const first = await create('track');
+    if (first.outcome !== 'done') return;
+    const { reviewId } = first.value;
+    await this.#insist(name, `resolve ${reviewId} as rejected`, ({ operations }) =>
+      operations.partner.resolveReview(caller, { reviewId, outcome: 'rejected' }),
+    );
+    const again = await create('track');
+    if (again.outcome === 'done' && again.value.reviewId !== reviewId)
+      violations.push(`${idempotencyKey} made the cases ${reviewId} and ${again.value.reviewId}`);
+    if (again.outcome === 'refused' && again.code === 'conflict')
+      violations.push(`${idempotencyKey} was refused to its own data: ${again.reason}`);
+    const other = await create('another');
+    if (other.outcome === 'done') violations.push(`${idempotencyKey} was given other data`);
   }
 
   async #changeReview(name: string, caller: Caller): Promise<void> {

@@ -4,7 +4,7 @@ import { type AuditEntry, AuditWalk } from '../../src/domain/audit.js';
 import { defined } from '../../src/domain/defined.js';
 import { TOPICS } from '../../src/domain/events.js';
 import { REVIEW_LIFE_SECONDS } from '../../src/domain/review.js';
-import type { Stores } from '../../src/ports/stores.js';
+import type { ReviewPlace, Stores } from '../../src/ports/stores.js';
 import type { Ledger, ProofFacts } from './ledger.js';
 import { openStores, PREFIX, type Surroundings, secrets } from './member.js';
 import { Process } from './world.js';
@@ -91,7 +91,7 @@ class Judge {
       ...audited,
     ]);
     for (const proofId of known) await this.#judgeProof(proofId, listed.has(proofId));
-    await this.#judgeReviews();
+    await this.#judgeReviews(await this.#listedReviews(partners));
     await this.#judgeKeys();
     for (const partnerId of partners) await this.#judgeUsage(partnerId);
     await this.#judgeCalls();
@@ -222,7 +222,31 @@ class Judge {
     for (const fault of faults) this.#violation(fault);
   }
 
-  async #judgeReviews(): Promise<void> {
+  /** Ids of the cases on the lists of all partners, read in short pages. */
+  async #listedReviews(partners: Iterable<string>): Promise<ReadonlySet<string>> {
+    const now = Math.floor(this.#around.world.now / 1000);
+    const listed = new Set<string>();
+    for (const partnerId of partners) {
+      for (let before: ReviewPlace | undefined; ; ) {
+        const { reviews, last } = await this.#stores.listReviews(
+          partnerId,
+          { limit: 7, ...(before && { before }) },
+          now,
+        );
+        for (const review of reviews) {
+          if (listed.has(review.reviewId)) this.#violation(`case ${review.reviewId} is listed twice`);
+          if (review.partnerId !== partnerId)
+            this.#violation(`case ${review.reviewId} is on the list of ${partnerId}`);
+          listed.add(review.reviewId);
+        }
+        if (last === undefined) break;
+        before = last;
+      }
+    }
+    return listed;
+  }
+
+  async #judgeReviews(listed: ReadonlySet<string>): Promise<void> {
     const now = Math.floor(this.#around.world.now / 1000);
     const due = this.#looksAtReminders
       ? await this.#stores.dueReminders(now + REVIEW_LIFE_SECONDS + DAY_SECONDS, 10_000)
@@ -242,6 +266,8 @@ class Judge {
       const review = await this.#stores.getReview(partnerId, reviewId, now);
       const isErased = (await this.#stores.getProof(proofId))?.state === 'erased';
       const reminders = due?.filter((reminder) => reminder.reviewId === reviewId);
+      if (listed.has(reviewId) !== (review !== undefined))
+        this.#violation(`case ${reviewId} is ${listed.has(reviewId) ? '' : 'not '}on its partner's list`);
       if (isErased) {
         if (review !== undefined) this.#violation(`case ${reviewId} is left after the erasure of ${proofId}`);
         if (reminders !== undefined && reminders.length > 0)

@@ -1,4 +1,5 @@
 import type { Test } from 'tap';
+import { defined } from '../../src/domain/defined.js';
 import type { IssuedProof } from '../../src/domain/proof.js';
 import {
   EVIDENCE_KINDS,
@@ -11,6 +12,7 @@ import {
   resolveReview,
   stepEvidence,
 } from '../../src/domain/review.js';
+import type { ReviewPlace, ReviewReplay } from '../../src/ports/stores.js';
 import { actionsOf } from './audit-contract.js';
 import { audit, issuedProof, NOW, reviewCase } from './samples.js';
 import type { Contract } from './suite.js';
@@ -322,6 +324,89 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
         outcome: 'proof_gone',
       });
     }
+  });
+
+  await t.test('a list has the reviews of its partner that are there, newest first', async (t) => {
+    const { stores } = opened();
+    const lister = id('ptr', 'lister');
+    const other = issuedProof(id('prf', 'listed'), id('ptr', 'listed'));
+    await stores.reserveProof(other.proofId, other.partnerId, NOW);
+    await stores.issueProof(other, audit(other.partnerId, 'proof_issued', other.proofId));
+    // Two of one second, and two half a life before: a list reads far back.
+    const times = [NOW - REVIEW_LIFE_SECONDS / 2, NOW, NOW, NOW + 1, NOW + 3 * 86_400];
+    const reviews = times.map((createdAt, at) => ({
+      ...fresh(`listed-${at}`, { createdAt, proofId: at % 2 === 0 ? proofId : other.proofId }),
+      partnerId: lister,
+    }));
+    for (const review of reviews) t.strictSame(await create(review), { outcome: 'created' });
+    await create({ ...fresh('listed-foreign'), partnerId: id('ptr', 'lister2') });
+    const newest = reviews.toReversed();
+    const now = NOW + 4 * 86_400;
+    const list = async (query: Parameters<typeof stores.listReviews>[1], at = now, of = lister) => {
+      const { reviews: found, last } = await stores.listReviews(of, query, at);
+      return { ids: found.map(({ reviewId }) => reviewId), last };
+    };
+    const idsOf = (found: readonly ReviewCase[]) => found.map(({ reviewId }) => reviewId);
+    t.strictSame(await list({ limit: 10 }), { ids: idsOf(newest), last: undefined });
+    t.strictSame((await stores.listReviews(lister, { limit: 1 }, now)).reviews, [newest[0]], 'whole cases');
+    for (const limit of [1, 2, 3]) {
+      const ids: string[] = [];
+      for (let before: ReviewPlace | undefined; ; ) {
+        const page = await list(defined({ limit, before }));
+        t.ok(page.ids.length <= limit);
+        ids.push(...page.ids);
+        if (page.last === undefined) break;
+        before = page.last;
+      }
+      t.strictSame(ids, idsOf(newest), `in pages of ${limit}`);
+    }
+    t.strictSame(
+      (await list({ limit: 10, proofId: other.proofId })).ids,
+      idsOf(newest.filter((review) => review.proofId === other.proofId)),
+    );
+    t.strictSame(await list({ limit: 10 }, now, id('ptr', 'lister-none')), { ids: [], last: undefined });
+
+    await stores.eraseProof(
+      other.proofId,
+      other.partnerId,
+      NOW,
+      audit(other.partnerId, 'proof_erased', other.proofId),
+    );
+    for (const cleaned of [false, true]) {
+      if (cleaned) t.equal(await stores.confirmErasure(other.proofId, NOW), 'confirmed');
+      t.strictSame(
+        (await list({ limit: 10 })).ids,
+        idsOf(newest.filter((review) => review.proofId === proofId)),
+        'those of an erased proof are not listed',
+      );
+      t.strictSame((await list({ limit: 10, proofId: other.proofId })).ids, []);
+    }
+    const ended = reviews[0]!.expiresAt;
+    t.ok((await list({ limit: 10 }, ended - 1)).ids.includes(reviews[0]!.reviewId));
+    t.notOk((await list({ limit: 10 }, ended)).ids.includes(reviews[0]!.reviewId), 'to the second');
+  });
+
+  await t.test('a key is taken once, until its time has passed', async (t) => {
+    const { stores } = opened();
+    const record = (name: string, now = NOW, key = id('key', 'claimed')): ReviewReplay => ({
+      key,
+      requestSha256: 'be'.repeat(32),
+      proofId,
+      reviewId: id('rev', name),
+      expiresAt: now + 86_400,
+    });
+    const records = await Promise.all(
+      Array.from({ length: 20 }, (_, at) => stores.takeReviewKey(record(`record-${at}`), NOW)),
+    );
+    const [first] = records;
+    for (const each of records) t.strictSame(each, first, 'one record stands, whoever asks at once');
+    const later = { ...record('record-later', NOW + 86_399), requestSha256: 'ad'.repeat(32) };
+    t.strictSame(await stores.takeReviewKey(later, NOW + 86_399), first, 'other data do not take it');
+    const next = record('record-next', NOW + 86_400);
+    t.strictSame(await stores.takeReviewKey(next, NOW + 86_400), next, 'after 24 hours the key is free');
+    t.strictSame(await stores.takeReviewKey(later, NOW + 86_401), next);
+    const other = record('record-other', NOW, id('key', 'claimed-other'));
+    t.strictSame(await stores.takeReviewKey(other, NOW), other);
   });
 
   await t.test('a review ends after 180 days, to the second', async (t) => {

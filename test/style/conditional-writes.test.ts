@@ -20,6 +20,8 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'proofs/idempotency-records.ts': 'a record counts only once its proof is issued',
   'proofs/issuing.ts': 'the same record',
   'proofs/erasing.ts': 'a confirmation is one cell of the tombstone',
+  'reviews/review-keys.ts':
+    'a record says which review shall be there, and creating that one may be repeated',
   'usage/charging.ts': 'a charge and its event are one partition',
   'usage/charge-events.ts': 'a minute that is taken over is one row',
   'usage/consumption.ts': 'units and spans are one partition',

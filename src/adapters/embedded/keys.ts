@@ -5,7 +5,7 @@ import type { Partner, PartnerKey } from '../../domain/partner.js';
 import type { Proof } from '../../domain/proof.js';
 import type { ReviewBindings, ReviewCase } from '../../domain/review.js';
 import type { UploadFacts, UploadSlot } from '../../domain/upload.js';
-import type { IssuingReplay, Rotation, RotationReplay } from '../../ports/stores.js';
+import type { IssuingReplay, ReviewReplay, Rotation, RotationReplay } from '../../ports/stores.js';
 
 /**
  * Key layout. A key is ASCII: a partition's name and its parts, joined by `/`. No part holds a `/`, so
@@ -43,6 +43,7 @@ import type { IssuingReplay, Rotation, RotationReplay } from '../../ports/stores
  *   review-count/{partnerId}, review-count/{partnerId}/{proofId}
  *                                counts of index rows, which the bounds are held against: a transaction
  *                                cannot read ranges
+ *   review-replay/{key}           ReviewReplay: the review that an Idempotency-Key stands for
  *   erasing/{proofId}            index: erased proofs that may have reviews left
  *   audit/{partnerId}/{sequence} AuditEntry
  *   audit-head/{partnerId}       AuditHead: what the next entry is chained to
@@ -156,13 +157,23 @@ export const reviewOpenKey = (
   partnerId: string,
   { creatorId, accountId, submissionId, trackId }: ReviewBindings,
 ) => key<ReviewLinkRow>('review-open', proofId, partnerId, creatorId, accountId, submissionId, trackId);
-export const partnerReviewKey = ({ partnerId, createdAt, reviewId }: ReviewCase) =>
+export const partnerReviewKey = ({
+  partnerId,
+  createdAt,
+  reviewId,
+}: Pick<ReviewCase, 'partnerId' | 'createdAt' | 'reviewId'>) =>
   key<null>('partner-review', partnerId, digits(createdAt), reviewId);
-export const proofReviewKey = ({ proofId, partnerId, createdAt, reviewId }: ReviewCase) =>
+export const proofReviewKey = ({
+  proofId,
+  partnerId,
+  createdAt,
+  reviewId,
+}: Pick<ReviewCase, 'proofId' | 'partnerId' | 'createdAt' | 'reviewId'>) =>
   key<null>('proof-review', proofId, partnerId, digits(createdAt), reviewId);
 /** @param proofId proof whose reviews alone are counted */
 export const reviewCountKey = (partnerId: string, proofId?: string) =>
   key<ReviewCountRow>('review-count', partnerId, ...(proofId === undefined ? [] : [proofId]));
+export const reviewReplayKey = (replay: string) => key<ReviewReplay>('review-replay', replay);
 export const erasingKey = (proofId: string) => key<null>('erasing', proofId);
 export const auditKey = (partnerId: string, sequence: number) =>
   key<AuditEntry>('audit', partnerId, digits(sequence));
@@ -187,6 +198,8 @@ export const isRotationReplayKey = (row: RowKey<unknown>): row is RowKey<Rotatio
   row.startsWith('rotation-replay/');
 /** Last part of a key. */
 export const lastPart = (text: string) => decodeURIComponent(text.slice(text.lastIndexOf('/') + 1));
+/** Time in an entry that ends with a time and an id. */
+export const timeBefore = (text: string) => Number(text.split('/').at(-2));
 
 /** Half-open range of keys. */
 export interface KeyRange {

@@ -1,10 +1,25 @@
+import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
 import { reviewCreated } from '../../domain/events.js';
 import { isUnresolved, REVIEW_BOUNDS, type ReviewCase } from '../../domain/review.js';
-import type { ReviewCreation, ReviewStore } from '../../ports/stores.js';
+import type { ReviewCreation, ReviewPlace, ReviewStore } from '../../ports/stores.js';
 import type { AuditLog } from './audit-log.js';
 import type { Transaction } from './commit-queue.js';
-import { proofKey, type RowKey, reviewCountKey, reviewKey, reviewOpenKey, under } from './keys.js';
+import {
+  expiryKey,
+  lastPart,
+  partnerReviewKey,
+  preceding,
+  proofKey,
+  proofReviewKey,
+  type RowKey,
+  reviewCountKey,
+  reviewKey,
+  reviewOpenKey,
+  reviewReplayKey,
+  timeBefore,
+  under,
+} from './keys.js';
 import type { Outbox } from './outbox.js';
 import { addReview, type ReviewRows, removeReview } from './review-rows.js';
 import type { Rows } from './rows.js';
@@ -64,6 +79,38 @@ export function reviewStore(rows: Rows, log: AuditLog, outbox: Outbox, reviewRow
       const second = await create(await reviewRows.erasing());
       if (typeof second !== 'string') return second;
       return { outcome: 'full', until: (second === first ? until : await firstEnd(second)) ?? createdAt + 1 };
+    },
+
+    takeReviewKey: (record, now) =>
+      rows.run((tx) => {
+        const row = reviewReplayKey(record.key);
+        const earlier = tx.get(row);
+        if (earlier !== undefined && earlier.expiresAt > now) return earlier;
+        if (earlier !== undefined) tx.delete(expiryKey(earlier.expiresAt, row));
+        tx.put(row, record);
+        tx.put(expiryKey(record.expiresAt, row), null);
+        return record;
+      }),
+
+    async listReviews(partnerId, { limit, before, proofId }, now) {
+      const range =
+        proofId === undefined
+          ? under('partner-review', partnerId)
+          : under('proof-review', proofId, partnerId);
+      const entryOf = (place: ReviewPlace) =>
+        proofId === undefined
+          ? partnerReviewKey({ partnerId, ...place })
+          : proofReviewKey({ partnerId, proofId, ...place });
+      const entries = await rows.keys(
+        before === undefined ? range : preceding(range, entryOf(before)),
+        limit,
+        true,
+      );
+      const end = entries.length < limit ? undefined : entries.at(-1);
+      return defined({
+        reviews: entries.flatMap((entry) => findVisible(readFromDisk, lastPart(entry), now) ?? []),
+        last: end && { createdAt: timeBefore(end), reviewId: lastPart(end) },
+      });
     },
 
     async getReview(partnerId, reviewId, now) {

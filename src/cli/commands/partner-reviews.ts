@@ -22,13 +22,44 @@ export const createReview = defineCommand({
     account: { value: 'id', required: true, help: 'your identifier of the account' },
     submission: { value: 'id', required: true, help: 'your identifier of the submission' },
     track: { value: 'id', required: true, help: 'your identifier of the track' },
+    'idempotency-key': {
+      value: 'key',
+      help: '16 to 128 characters; the same key and identifiers give the same case for 24 hours',
+    },
     json: JSON_OPTION,
   },
-  async run([proofId], { creator, account, submission, track, json }, context) {
+  async run([proofId], { creator, account, submission, track, idempotencyKey, json }, context) {
     const bindings = { creatorId: creator, accountId: account, submissionId: submission, trackId: track };
     return showCase(json, context, (client, { signal }) =>
-      client.createReview({ proofId, bindings }, { signal }),
+      client.createReview({ proofId, bindings }, { idempotencyKey, signal }),
     );
+  },
+});
+
+export const listReviews = defineCommand({
+  name: 'reviews list',
+  summary: 'List your review cases, newest first',
+  details: ['Cases that have ended, or whose proof was erased, are not listed.', '', ...PARTNER_DETAILS],
+  operands: [],
+  options: {
+    proof: { value: 'id', help: 'cases of this proof alone' },
+    status: { value: 'status', choices: ['open', 'resolved'], help: 'cases of this status alone' },
+    json: { help: 'one line of JSON for each case' },
+  },
+  async run(_operands, { proof: proofId, status, json }, context) {
+    const { terminal, signal } = context;
+    await withPartner(context, async (client) => {
+      for await (const review of client.listReviews({ proofId, status, signal })) {
+        if (json) terminal.printJson(review);
+        else
+          terminal.print(
+            printable(
+              `${review.reviewId}  ${formatTime(review.createdAt)}  ${statusOf(review).padEnd(18)}  ${review.proofId}`,
+            ),
+          );
+      }
+    });
+    return EXIT.good;
   },
 });
 
@@ -118,11 +149,11 @@ async function showCase(
     terminal.printJson(review);
     return EXIT.good;
   }
-  const { bindings, status, outcome, createdAt, expiresAt, resolvedAt, evidenceRequests } = review;
+  const { bindings, createdAt, expiresAt, resolvedAt, evidenceRequests } = review;
   printFacts(terminal, [
     ['review', review.reviewId],
     ['proof', review.proofId],
-    ['status', outcome === undefined ? status : `${status}, ${outcome}`],
+    ['status', statusOf(review)],
     ['creator', bindings.creatorId],
     ['account', bindings.accountId],
     ['submission', bindings.submissionId],
@@ -134,4 +165,8 @@ async function showCase(
   for (const { requestId, kind, status: state, updatedAt } of evidenceRequests)
     terminal.print(printable(`${requestId}  ${kind}  ${state}  ${formatTime(updatedAt)}`));
   return EXIT.good;
+}
+
+function statusOf({ status, outcome }: PartnerReviewCase): string {
+  return outcome === undefined ? status : `${status}, ${outcome}`;
 }

@@ -2,6 +2,7 @@ import { MAX_UPLOAD_BYTES } from '../../domain/upload.js';
 import { JSON_BODY, keyErrors, publicErrors, READING, type RouteErrors, STREAMED_BODY } from '../errors.js';
 import type { Route } from '../route.js';
 import {
+  idempotencyHeadersSchema,
   keyEntrySchema,
   keyPageSchema,
   keyParamsSchema,
@@ -25,9 +26,11 @@ import {
   closeEvidenceSchema,
   createReviewSchema,
   evidenceParamsSchema,
+  listReviewsQuerySchema,
   openEvidenceSchema,
   resolveReviewSchema,
   reviewCaseSchema,
+  reviewPageSchema,
   reviewParamsSchema,
 } from '../schemas/review-schemas.js';
 import { fixtureParamsSchema, fixturesSchema } from '../schemas/sandbox-schemas.js';
@@ -342,12 +345,35 @@ export const PARTNER_ROUTES = {
     path: '/v1/partner/reviews',
     summary: 'Open a review case for a registered proof',
     description:
-      'Metadata only: opaque identifiers, never names, files or notes. The case ends by itself after 180 days, or with its proof. A partner has at most 1,000 cases on one proof and 100,000 in all; beyond that 429 `review_limit`, and Retry-After says when the oldest of them ends.',
+      'Metadata only: opaque identifiers, never names, files or notes. The case ends by itself after 180 days, or with its proof. A partner has at most 1,000 cases on one proof and 100,000 in all; beyond that 429 `review_limit`, and Retry-After says when the oldest of them ends. An Idempotency-Key is optional: under the same one with the same data the answer is the same for 24 hours, with `idempotency-replayed: true`; with other data it is 409.',
     auth: 'key',
     scope: 'reviews',
+    headers: idempotencyHeadersSchema,
     body: { kind: 'json', schema: createReviewSchema, required: true, maxBytes: JSON_BYTES },
-    responses: { 201: reviewCase('The case') },
-    errors: keyErrors(JSON_BODY, { 404: [], 409: ['review_exists'], 429: ['review_limit'] }),
+    responses: {
+      201: { ...reviewCase('The case'), headers: { 'Idempotency-Replayed': 'sometimes' } },
+    },
+    errors: keyErrors(JSON_BODY, {
+      404: [],
+      409: ['review_exists', 'idempotency_key_reused'],
+      429: ['review_limit'],
+    }),
+    rateClass: 'standard',
+    noStore: true,
+  },
+  listReviews: {
+    listener: 'partner',
+    group: 'Reviews',
+    method: 'GET',
+    path: '/v1/partner/reviews',
+    summary: 'List review cases of your own, newest first',
+    description:
+      'A case that has ended, or whose proof was erased, is not in it. A page may be short or empty and not be the last: go on while there is a `nextCursor`.',
+    auth: 'key',
+    scope: 'reviews',
+    query: listReviewsQuerySchema,
+    responses: { 200: { description: 'One page', mediaTypes: JSON_TYPE, schema: reviewPageSchema } },
+    errors: keyErrors(),
     rateClass: 'standard',
     noStore: true,
   },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { EVIDENCE_KINDS, EVIDENCE_STATUSES, REVIEW_OUTCOMES } from '../../domain/review.js';
-import { identifierSchema, knownWords, timestampSchema } from '../primitives.js';
+import { cursorSchema, identifierSchema, knownWords, queryInteger, timestampSchema } from '../primitives.js';
 
 const BINDINGS = {
   creatorId: 'creator-4711',
@@ -8,6 +8,7 @@ const BINDINGS = {
   submissionId: 'submission-2026-0117',
   trackId: 'track-3',
 };
+const STATUSES = ['open', 'resolved'] as const;
 const CASE = {
   reviewId: 'rev_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
   proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
@@ -42,6 +43,16 @@ export const createReviewSchema = z
     id: 'CreateReview',
     examples: [{ proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', bindings: BINDINGS }],
   });
+
+/** Query of the list of reviews (rule 12.19). */
+export const listReviewsQuerySchema = z
+  .strictObject({
+    limit: queryInteger(1, 100).meta({ description: 'Entries a page holds at most.' }).exactOptional(),
+    cursor: cursorSchema.meta({ description: '`nextCursor` of the page before.' }).exactOptional(),
+    proofId: identifierSchema.meta({ description: 'Cases of this proof alone.' }).exactOptional(),
+    status: z.enum(STATUSES).meta({ description: 'Cases of this status alone.' }).exactOptional(),
+  })
+  .meta({ id: 'ListReviewsQuery', examples: [{}, { limit: 20, status: 'open' }, { proofId: CASE.proofId }] });
 
 export const openEvidenceSchema = z
   .strictObject({
@@ -111,7 +122,7 @@ export const reviewCaseSchema = z
     proofId: identifierSchema.meta({ description: 'Proof that is reviewed.' }),
     // A response may gain members, a request may not.
     bindings: z.object(bindingsSchema.shape).meta({ description: 'Your own identifiers.' }),
-    status: knownWords(['open', 'resolved']).meta({ description: '`resolved`: it has an outcome.' }),
+    status: knownWords(STATUSES).meta({ description: '`resolved`: it has an outcome.' }),
     outcome: knownWords(REVIEW_OUTCOMES)
       .meta({
         description:
@@ -154,3 +165,14 @@ export const reviewCaseSchema = z
       },
     ],
   });
+
+export const reviewPageSchema = z
+  .object({
+    reviews: z.array(reviewCaseSchema).meta({ description: 'Cases of the page, newest first.' }),
+    nextCursor: cursorSchema
+      .meta({
+        description: 'Cursor of the next page; absent on the last one. A page may be empty and have one.',
+      })
+      .exactOptional(),
+  })
+  .meta({ id: 'ReviewPage', examples: [{ reviews: [CASE] }, { reviews: [], nextCursor: 'b3BhcXVl' }] });

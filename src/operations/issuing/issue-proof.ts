@@ -20,6 +20,7 @@ import type { Signer } from '../../ports/signing.js';
 import type { IssuingReplay, PartnerStore, ProofStore } from '../../ports/stores.js';
 import type { Clock, Ids } from '../../ports/system.js';
 import { safeFileName } from '../file-name.js';
+import { idempotencyDigest, idempotencyKeyReused, REPLAY_SECONDS } from '../idempotency.js';
 import type { SignerRevocations } from '../system/signer-revocations.js';
 import {
   type ReplayedTrace,
@@ -29,9 +30,6 @@ import {
   type SubmittedEvidence,
   settleEvidence,
 } from './settle-evidence.js';
-
-/** Seconds for which the result under an Idempotency-Key is remembered (rule 10.7). */
-const REPLAY_SECONDS = 24 * 60 * 60;
 
 export interface IssueRequest {
   readonly partnerId: string;
@@ -324,11 +322,9 @@ function replayOf(
   now: number,
 ): IssuingReplay | undefined {
   if (request.idempotencyKey === undefined) return undefined;
-  const digest = (...parts: readonly string[]): string =>
-    createHash('sha256').update(JSON.stringify(parts)).digest('hex');
   return {
-    key: digest('issue', request.partnerId, request.idempotencyKey),
-    requestSha256: digest(
+    key: idempotencyDigest('issue', request.partnerId, request.idempotencyKey),
+    requestSha256: idempotencyDigest(
       request.partnerId,
       request.songTitle,
       request.fileName,
@@ -349,11 +345,7 @@ async function findEarlier(
 ): Promise<IssueResult | undefined> {
   const earlier = replay === undefined ? undefined : await deps.stores.getIssuingReplay(replay.key, now);
   if (earlier === undefined) return undefined;
-  if (earlier.requestSha256 !== replay?.requestSha256) {
-    throw new DomainError('conflict', 'The Idempotency-Key was used with another request.', {
-      reason: 'idempotency_key_reused',
-    });
-  }
+  if (earlier.requestSha256 !== replay?.requestSha256) throw idempotencyKeyReused();
   const proof = await deps.stores.getProof(earlier.proofId);
   if (proof?.state !== 'issued')
     throw new DomainError(

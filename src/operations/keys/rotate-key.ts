@@ -6,13 +6,12 @@ import type { Secrets } from '../../ports/secrets.js';
 import type { KeyStore, Rotation, RotationReplay } from '../../ports/stores.js';
 import type { Clock, Ids } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
+import { REPLAY_SECONDS } from '../idempotency.js';
 import type { RateLimits } from '../usage/rate-limits.js';
 import { hashApiKey, secretMatches } from './authenticate.js';
 
 /** Seconds for which the calling key stays valid after its rotation (rule 4.7). */
 export const GRACE_SECONDS = 72 * 3600;
-/** Seconds for which a repeated Idempotency-Key replays the original response (rule 4.9). */
-export const REPLAY_SECONDS = 24 * 3600;
 
 /** 16 to 128 visible ASCII characters. */
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{16,128}$/;

@@ -1,4 +1,5 @@
 import type { AuditAction } from '../../domain/audit.js';
+import { defined } from '../../domain/defined.js';
 import { DomainError, type ErrorReason, limited } from '../../domain/errors.js';
 import {
   REVIEW_LIFE_SECONDS,
@@ -8,9 +9,11 @@ import {
   type ReviewOutcome,
   resolveReview as resolve,
 } from '../../domain/review.js';
-import type { ProofStore, ReviewStore } from '../../ports/stores.js';
+import type { ProofStore, ReviewReplay, ReviewStore } from '../../ports/stores.js';
 import type { Clock, Ids } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
+import { idempotencyDigest, idempotencyKeyReused, REPLAY_SECONDS } from '../idempotency.js';
+import { type Cursors, cutPage } from '../page.js';
 import { findIssued, noSuchProof } from '../proofs/find-proof.js';
 
 /** A review as the partner sees it. */
@@ -22,30 +25,47 @@ export interface CreateReviewDeps {
   readonly ids: Ids;
 }
 
-/** A metadata-only review of a registered proof: of any in the environment, not only of the partner's own. */
+export interface CreateReviewRequest {
+  readonly proofId: string;
+  readonly bindings: ReviewBindings;
+  readonly idempotencyKey?: string;
+}
+
+/** A new review, as it was when it was created. */
+export type CreatedReview = ReviewView & {
+  /** True where the Idempotency-Key was used before, with the same data. */
+  readonly replayed: boolean;
+};
+
+/**
+ * A metadata-only review of a registered proof: of any in the environment, not only of the partner's own. An
+ * Idempotency-Key stands for one id and one time of creation, so that whichever call under it is the one that
+ * creates the review, all give the same answer.
+ */
 export async function createReview(
   deps: CreateReviewDeps,
   caller: Caller,
-  request: { readonly proofId: string; readonly bindings: ReviewBindings },
-): Promise<ReviewView> {
+  request: CreateReviewRequest,
+): Promise<CreatedReview> {
   await findIssued(deps.stores, request.proofId);
   const now = Math.floor(deps.clock.now() / 1000);
   const { creatorId, accountId, submissionId, trackId } = request.bindings;
+  const { reviewId, createdAt, replayed } = await underKey(deps, caller, request, now);
   const review: ReviewCase = {
-    reviewId: deps.ids.next('review'),
+    reviewId,
     partnerId: caller.partnerId,
     proofId: request.proofId,
     bindings: { creatorId, accountId, submissionId, trackId },
     status: 'open',
-    createdAt: now,
-    updatedAt: now,
-    expiresAt: now + REVIEW_LIFE_SECONDS,
+    createdAt,
+    updatedAt: createdAt,
+    expiresAt: createdAt + REVIEW_LIFE_SECONDS,
     evidenceRequests: [],
   };
   const created = await deps.stores.createReview(review, {
     partnerId: caller.partnerId,
     action: 'review_created',
-    at: now,
+    at: createdAt,
     actor: caller.keyId,
     subjects: [review.reviewId, review.proofId],
   });
@@ -61,7 +81,78 @@ export async function createReview(
       retryAfterSeconds: Math.max(1, created.until - now),
     });
   if (created.outcome === 'proof_gone') throw noSuchProof();
-  return reviewView(review);
+  return { ...reviewView(review), replayed };
+}
+
+/** Id and time of creation of a new review, or of the one that its Idempotency-Key stands for (rule 12.18). */
+async function underKey(
+  { stores, ids }: CreateReviewDeps,
+  { partnerId }: Caller,
+  { proofId, bindings, idempotencyKey }: CreateReviewRequest,
+  now: number,
+): Promise<{ readonly reviewId: string; readonly createdAt: number; readonly replayed: boolean }> {
+  const reviewId = ids.next('review');
+  if (idempotencyKey === undefined) return { reviewId, createdAt: now, replayed: false };
+  const { creatorId, accountId, submissionId, trackId } = bindings;
+  const record: ReviewReplay = {
+    key: idempotencyDigest('review', partnerId, idempotencyKey),
+    requestSha256: idempotencyDigest(proofId, creatorId, accountId, submissionId, trackId),
+    proofId,
+    reviewId,
+    expiresAt: now + REPLAY_SECONDS,
+  };
+  const standing = await stores.takeReviewKey(record, now);
+  if (standing.requestSha256 !== record.requestSha256) throw idempotencyKeyReused();
+  return {
+    reviewId: standing.reviewId,
+    createdAt: standing.expiresAt - REPLAY_SECONDS,
+    replayed: standing.reviewId !== reviewId,
+  };
+}
+
+const DEFAULT_LIMIT = 50;
+/** Entries that are looked at for a page of one status. */
+const LOOKED_AT = 100;
+
+/**
+ * The partner's own reviews, newest first. Where some have ended, or a status is asked for, a page may be short or
+ * empty and not be the last (rule 12.19).
+ */
+export async function listReviews(
+  deps: {
+    readonly stores: Pick<ReviewStore, 'listReviews'>;
+    readonly cursors: Cursors;
+    readonly clock: Clock;
+  },
+  { partnerId }: Caller,
+  query: {
+    readonly limit?: number;
+    readonly cursor?: string;
+    readonly proofId?: string;
+    readonly status?: ReviewCase['status'];
+  },
+): Promise<{ readonly reviews: readonly ReviewView[]; readonly nextCursor?: string }> {
+  const { limit = DEFAULT_LIMIT, cursor, proofId, status } = query;
+  const scope = { partnerId, route: 'GET /partner/reviews', filter: [proofId ?? null, status ?? null] };
+  const before = cursor === undefined ? undefined : deps.cursors.read(scope, cursor);
+  const found = await deps.stores.listReviews(
+    partnerId,
+    defined({
+      // An entry more than asked for tells whether there is another page.
+      limit: status === undefined ? limit + 1 : LOOKED_AT,
+      before: before && { createdAt: before.createdAt, reviewId: before.id },
+      proofId,
+    }),
+    Math.floor(deps.clock.now() / 1000),
+  );
+  const { entries, last = found.last } = cutPage(
+    found.reviews.filter((review) => status === undefined || review.status === status),
+    limit,
+  );
+  return defined({
+    reviews: entries.map(reviewView),
+    nextCursor: last && deps.cursors.write(scope, { createdAt: last.createdAt, id: last.reviewId }),
+  });
 }
 
 /** A review with its evidence requests, for the partner that made it. */

@@ -16,7 +16,11 @@ const COUNT_ALL =
 
 /** Partitions of one partner. */
 const PARTITIONS = 32;
-const ALL_SHARDS = Array.from({ length: PARTITIONS }, (_, shard) => shard);
+export const ALL_SHARDS: readonly number[] = Array.from({ length: PARTITIONS }, (_, shard) => shard);
+
+export function shardOfProof(proofId: string): number {
+  return shardOf(proofId, PARTITIONS);
+}
 
 /**
  * Parts of the reviews that a partner may still create. A process counts again when it has created one part:
@@ -59,13 +63,7 @@ export class ReviewCounts {
   ): Promise<number | undefined> {
     const ended = createdAt - REVIEW_LIFE_SECONDS;
     const [onProof, total] = await Promise.all([
-      this.#session.rows(LIST_PROOF, [
-        partnerId,
-        shardOf(proofId, PARTITIONS),
-        proofId,
-        ended,
-        bounds.perProof,
-      ]),
+      this.#session.rows(LIST_PROOF, [partnerId, shardOfProof(proofId), proofId, ended, bounds.perProof]),
       this.#total(partnerId, ended, bounds),
     ]);
     if (onProof.length >= bounds.perProof) return numberIn(onProof[0]!, 'created_at')! + REVIEW_LIFE_SECONDS;
@@ -75,24 +73,11 @@ export class ReviewCounts {
   }
 
   async add({ partnerId, proofId, createdAt, reviewId }: ReviewCase, ttl: number): Promise<void> {
-    await this.#session.write(ADD, [
-      partnerId,
-      shardOf(proofId, PARTITIONS),
-      proofId,
-      createdAt,
-      reviewId,
-      ttl,
-    ]);
+    await this.#session.write(ADD, [partnerId, shardOfProof(proofId), proofId, createdAt, reviewId, ttl]);
   }
 
   async remove({ partnerId, proofId, createdAt, reviewId }: ReviewCase): Promise<void> {
-    await this.#session.write(REMOVE, [
-      partnerId,
-      shardOf(proofId, PARTITIONS),
-      proofId,
-      createdAt,
-      reviewId,
-    ]);
+    await this.#session.write(REMOVE, [partnerId, shardOfProof(proofId), proofId, createdAt, reviewId]);
   }
 
   /**
@@ -100,7 +85,7 @@ export class ReviewCounts {
    * reviews.
    */
   async forget(partnerId: string, proofId: string): Promise<void> {
-    await this.#session.write(FORGET, [aheadOfClocks(), partnerId, shardOf(proofId, PARTITIONS), proofId]);
+    await this.#session.write(FORGET, [aheadOfClocks(), partnerId, shardOfProof(proofId), proofId]);
     this.#totals.delete(partnerId);
   }
 

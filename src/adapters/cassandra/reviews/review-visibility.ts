@@ -25,7 +25,15 @@ export class ReviewVisibility {
     now: number,
   ): Promise<{ readonly stored: StoredReview; readonly head: Head } | undefined> {
     const proofId = await this.#rows.proofOf(reviewId);
-    if (proofId === undefined) return undefined;
+    return proofId === undefined ? undefined : this.at(proofId, reviewId, now);
+  }
+
+  /** The review of an id on a proof. */
+  async at(
+    proofId: string,
+    reviewId: string,
+    now: number,
+  ): Promise<{ readonly stored: StoredReview; readonly head: Head } | undefined> {
     const { head, stored } = await this.#rows.get(proofId, reviewId);
     if (head?.state !== 'issued' || stored === undefined || this.isOver(stored.review, now)) return undefined;
     return { stored, head };

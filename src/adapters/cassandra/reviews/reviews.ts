@@ -7,9 +7,12 @@ import type { Outbox } from '../commit/outbox.js';
 import type { Blobs } from '../driver/blobs.js';
 import { KeyedMutex } from '../driver/keyed-mutex.js';
 import type { Session } from '../driver/session.js';
+import { IdempotencyRecords } from '../proofs/idempotency-records.js';
 import type { ProofRows } from '../proofs/proof-rows.js';
 import { reviewCreating } from './creating.js';
+import { reviewListing } from './listing.js';
 import { ReviewCounts } from './review-counts.js';
+import { reviewKeyTaking } from './review-keys.js';
 import { ReviewRows, textOf } from './review-rows.js';
 import { ReviewVisibility } from './review-visibility.js';
 
@@ -43,6 +46,10 @@ export function reviewStore(
       mutex.run(`${review.proofId}/${review.partnerId}/${textOf(review.bindings)}`, () =>
         createReview(review, ...rest),
       ),
+
+    takeReviewKey: reviewKeyTaking(session, new IdempotencyRecords(session)),
+
+    listReviews: reviewListing(session, visibility),
 
     async getReview(partnerId, reviewId, now) {
       const review = (await visibility.find(reviewId, now))?.stored.review;
