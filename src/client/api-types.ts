@@ -540,8 +540,8 @@ export interface KeyEntry {
   readonly expiresAt?: Timestamp;
   /** Time of its last use, in unix seconds, exact to a minute. */
   readonly lastUsedAt?: Timestamp;
-  /** Calls with the key must be signed. */
-  readonly signed?: true;
+  /** True where calls with the key must be signed. */
+  readonly signed?: boolean;
 }
 
 export interface KeyPage {

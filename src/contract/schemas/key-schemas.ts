@@ -48,7 +48,10 @@ export const keyEntrySchema = z
     lastUsedAt: timestampSchema
       .meta({ description: 'Time of its last use, in unix seconds, exact to a minute.' })
       .exactOptional(),
-    signed: z.literal(true).meta({ description: 'Calls with the key must be signed.' }).exactOptional(),
+    signed: z
+      .boolean()
+      .meta({ description: 'True where calls with the key must be signed.' })
+      .exactOptional(),
   })
   .meta({
     id: 'Key',
