@@ -147,7 +147,7 @@ t.test('the command line says what is wrong with an address, and how to allow it
       {
         code: 2,
         out: '',
-        err: /over http the secret could be read on its way to http:\/\/0\.0\.0\.0:\d+: use an https address, or --allow-plain-http/,
+        err: /over http the secret could be read on its way to http:\/\/0\.0\.0\.0:\d+: use an https address \(TAKEMARK_URL, TAKEMARK_OPERATOR_URL\), or --allow-plain-http/,
       },
       words.join(' '),
     );
