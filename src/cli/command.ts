@@ -21,7 +21,12 @@ export type Service = 'partner' | 'operator';
 
 /** Environment of the command line, with the addresses that it speaks to. */
 export type ClientConfig = Config['client'] &
-  Pick<Config, 'dataDirectory'> & { readonly url: string; readonly operatorUrl: string };
+  Pick<Config, 'dataDirectory'> & {
+    /** File of the profiles. */
+    readonly profilesFile: string;
+    readonly url: string;
+    readonly operatorUrl: string;
+  };
 
 /** A process in the foreground. */
 export interface RunningProcess {
@@ -97,6 +102,8 @@ export interface Context {
   readonly signal: AbortSignal;
   /** Opens the device in a directory, making its key on first use. */
   readonly openSealer: (directory: string) => Promise<Sealer>;
+  /** A secret that is piped in, or typed without being shown. */
+  readonly readSecret: (prompt: string) => Promise<string>;
   /** Operations with the service's own configuration, not over its listeners. */
   readonly cluster: Cluster;
 }

@@ -1,9 +1,12 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { ConfigError, readConfig } from '../config/config.js';
 import { type Cluster, EXIT } from './command.js';
 import { run } from './program.js';
 import type { Sealer } from './sealer.js';
+import { readSecret } from './secret-input.js';
 import { Terminal } from './terminal.js';
 
 let reachesServers = false;
@@ -77,13 +80,18 @@ async function main(): Promise<number> {
     process.exit(error.code === 'EPIPE' ? EXIT.good : EXIT.runtimeError),
   );
   const { client, dataDirectory } = readConfig();
-  const config = { ...client, dataDirectory };
+  const config = {
+    ...client,
+    dataDirectory,
+    profilesFile: join(homedir(), '.takemark', 'profiles.json'),
+  };
   return run(process.argv.slice(2), {
     terminal: new Terminal(process.stdout, process.stderr),
     config,
     version,
     signal: interruption.signal,
     openSealer,
+    readSecret: (prompt) => readSecret(process.stdin, process.stderr, prompt, interruption.signal),
     cluster,
   });
 }

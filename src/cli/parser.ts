@@ -14,6 +14,7 @@ export function optionsOf({ options, service }: Command): Readonly<Record<string
   return {
     ...options,
     ...(option === undefined ? {} : { [option]: { value: 'address', help: `instead of ${variable}` } }),
+    ...(service === 'partner' ? { profile: { value: 'name', help: 'instead of TAKEMARK_PROFILE' } } : {}),
     'allow-plain-http': { help: 'send secrets over http to another machine too' },
   };
 }

@@ -51,13 +51,14 @@ import {
   resolveReview,
 } from './commands/partner-reviews.js';
 import { consumers, serve } from './commands/processes.js';
+import { createProfile, deleteProfile, listProfiles } from './commands/profiles.js';
 import { report } from './commands/report.js';
 import { seal } from './commands/seal.js';
 import { verify } from './commands/verify.js';
 import { demo } from './demo/demo.js';
 import { errorText } from './file-errors.js';
 import { ParserExit, parseAndRun } from './parser.js';
-import { type ClientSettings, withAddress } from './service-address.js';
+import { type ClientSettings, withAddress, withProfile } from './service-address.js';
 import { serviceErrorText } from './service-errors.js';
 import { printable } from './terminal.js';
 
@@ -83,6 +84,9 @@ const COMMANDS: readonly Command[] = [
   showUsage,
   showHealth,
   examineService,
+  createProfile,
+  listProfiles,
+  deleteProfile,
   seal,
   captureArdour,
   captureArdourHook,
@@ -136,6 +140,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   records: 'Records of the registry',
   reviews: 'Your review cases',
   keys: 'Your keys',
+  profile: 'Services that you use, each with its key',
   authority: 'An authority of your own, offline',
   capture: 'Capture traces of sessions in a DAW',
   completion: 'Completion of commands in your shell',
@@ -197,12 +202,12 @@ async function runCommand(
   try {
     if (operands.flat().includes('')) throw new UsageError('an operand is empty');
     const allowPlainHttp = settings.allowPlainHttp || options['allowPlainHttp'] === true;
-    const address = options[command.service === 'operator' ? 'operatorUrl' : 'url'];
-    config = await withAddress(
-      { ...settings, allowPlainHttp },
-      command.service,
-      typeof address === 'string' ? address : undefined,
-    );
+    const { service } = command;
+    const text = (name: string): string | undefined =>
+      typeof options[name] === 'string' ? options[name] : undefined;
+    const address = text(service === 'operator' ? 'operatorUrl' : 'url');
+    const own = await withProfile({ ...settings, allowPlainHttp }, service, text('profile'), address);
+    config = await withAddress(own, service, address);
     return await command.run(operands, options, { ...context, config });
   } catch (error) {
     if (signal.aborted) {

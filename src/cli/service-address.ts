@@ -1,9 +1,12 @@
 import type { Config } from '../config/config.js';
 import { type ClientConfig, type Service, UsageError } from './command.js';
 import { readEndpoints } from './endpoints.js';
+import { findProfile, readProfiles } from './profiles.js';
 
 /** Settings of the command line as the environment gives them. */
-export type ClientSettings = Config['client'] & Pick<Config, 'dataDirectory'>;
+export type ClientSettings = Config['client'] &
+  Pick<Config, 'dataDirectory'> &
+  Pick<ClientConfig, 'profilesFile'>;
 
 /** Option and variable that name the address of a listener, and the address without either. */
 export const ADDRESSES: Readonly<
@@ -16,6 +19,28 @@ export const ADDRESSES: Readonly<
     standard: 'http://127.0.0.1:8081',
   },
 };
+
+/**
+ * The settings of a profile in the place of the environment's: address, key, and what belongs to them, all together, so
+ * that no key goes to a service that it is not for.
+ * @param named value of the option, before the variable's
+ * @throws UsageError where there is no such profile, or its file cannot be trusted
+ */
+export async function withProfile(
+  settings: ClientSettings,
+  service: Service | undefined,
+  named: string | undefined,
+  given: string | undefined,
+): Promise<ClientSettings> {
+  const name = named ?? settings.profile;
+  if (service !== 'partner' || name === undefined) return settings;
+  if (given !== undefined)
+    throw new UsageError(
+      '--url and a profile exclude each other: a profile has the address that its key is for',
+    );
+  const { apiKey: _apiKey, ca: _ca, signingKey: _signingKey, ...rest } = settings;
+  return { ...rest, ...findProfile(await readProfiles(settings.profilesFile), name, settings.profilesFile) };
+}
 
 /**
  * The settings with the address of the listener that a command speaks to: the option's, else the variable's, else that
@@ -32,11 +57,11 @@ export async function withAddress(
   const operatorUrl = settings.operatorUrl ?? ADDRESSES.operator.standard;
   if (service === undefined) return { ...settings, url, operatorUrl };
   if (service === 'partner') {
-    const address = parseAddress(service, given) ?? settings.url ?? (await announced(settings, service));
+    const address = givenAddress(service, given) ?? settings.url ?? (await announced(settings, service));
     return { ...settings, operatorUrl, url: address ?? url };
   }
   const address =
-    parseAddress(service, given) ?? settings.operatorUrl ?? (await announced(settings, service));
+    givenAddress(service, given) ?? settings.operatorUrl ?? (await announced(settings, service));
   return { ...settings, url, operatorUrl: address ?? operatorUrl };
 }
 
@@ -52,12 +77,14 @@ async function announced(
   return (await readEndpoints(dataDirectory))?.[service];
 }
 
-function parseAddress(service: Service, given: string | undefined): string | undefined {
-  if (given === undefined) return undefined;
+function givenAddress(service: Service, given: string | undefined): string | undefined {
+  return given === undefined ? undefined : parseAddress(ADDRESSES[service].option, given);
+}
+
+/** @throws UsageError for a value of the option that is no address */
+export function parseAddress(option: string, given: string): string {
   const url = URL.canParse(given) ? new URL(given) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || /[?#]/.test(given) || url.username !== '')
-    throw new UsageError(
-      `--${ADDRESSES[service].option} must be an http or https address without a name, query or fragment`,
-    );
+    throw new UsageError(`--${option} must be an http or https address without a name, query or fragment`);
   return given.replace(/\/+$/, '');
 }

@@ -115,6 +115,8 @@ function configOf(values: Values, environment: Environment, unknown: readonly st
       url: values.TAKEMARK_URL,
       operatorUrl: values.TAKEMARK_OPERATOR_URL,
       operatorToken: values.TAKEMARK_OPERATOR_TOKEN,
+      /** Name of a profile of the command line. */
+      profile: values.TAKEMARK_PROFILE,
       apiKey: values.TAKEMARK_API_KEY,
       /** Paths of PEM files, as is `ca`. */
       signingKey: values.TAKEMARK_API_SIGNING_KEY,

@@ -361,6 +361,10 @@ const COMMAND_LINE = {
     'its operator listener, as `--operator-url` does',
     'the same, else `http://127.0.0.1:8081`',
   ),
+  TAKEMARK_PROFILE: setting(
+    text.optional(),
+    'name of a profile: its address and key take the place of the variables below and of `TAKEMARK_URL`',
+  ),
   TAKEMARK_API_KEY: setting(text.optional(), "a partner's key"),
   TAKEMARK_API_SIGNING_KEY: setting(
     text.optional(),

@@ -35,6 +35,9 @@ export async function setUp(
   test: Test,
   overrides: {
     readonly apiKey?: string | undefined;
+    readonly profile?: string;
+    /** Typed, or piped in, where a secret is asked for. */
+    readonly secret?: string;
     readonly operatorToken?: string | undefined;
     readonly url?: string | undefined;
     readonly operatorUrl?: string | undefined;
@@ -70,6 +73,7 @@ export async function setUp(
         apiKey: 'tmk_key',
         operatorToken: operator.token,
         dataDirectory: directory,
+        profilesFile: join(directory, 'profiles', 'profiles.json'),
         allowPlainHttp: false,
         dataDirectoryNamed: false,
         ...overrides,
@@ -77,6 +81,7 @@ export async function setUp(
       version: '1.2.3',
       signal: overrides.signal ?? new AbortController().signal,
       openSealer: async (where) => sealerDouble(where),
+      readSecret: async () => overrides.secret ?? '',
       cluster: {
         migrate: async () => ({ applied: ['001-initial.cql'], topics: ['takemark.usage'] }),
         examineServers: async () => [

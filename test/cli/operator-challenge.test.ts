@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { run } from '../../src/cli/program.js';
 import { Terminal } from '../../src/cli/terminal.js';
@@ -101,6 +102,7 @@ t.test('the service knows its token, whether it was given or made', async (t) =>
         operatorUrl: service.operatorUrl,
         operatorToken,
         dataDirectory: service.directory,
+        profilesFile: join(service.directory, 'profiles.json'),
         allowPlainHttp: false,
         dataDirectoryNamed: false,
       });
@@ -111,6 +113,7 @@ t.test('the service knows its token, whether it was given or made', async (t) =>
         version: '0',
         signal: new AbortController().signal,
         openSealer: unused,
+        readSecret: unused,
         cluster: unused,
       });
       return { code, ...written };

@@ -53,6 +53,7 @@ async function takemark(
     operatorUrl,
     operatorToken: service.operatorToken,
     dataDirectory: house.directory,
+    profilesFile: join(house.directory, 'profiles.json'),
     allowPlainHttp: false,
     dataDirectoryNamed: false,
   };
@@ -63,6 +64,7 @@ async function takemark(
     version: '0',
     signal: new AbortController().signal,
     openSealer: unused,
+    readSecret: unused,
     cluster: unused,
   });
   return { code, out };
