@@ -513,7 +513,11 @@ t.test('every route with a scope refuses a key without it, and calls nothing', a
       t.strictSame(called, [], `${id} did nothing`);
     }
   }
-  t.strictSame(open.sort(), ['download', 'telemetry'], 'routes that every key may call');
+  t.strictSame(
+    open.sort(),
+    ['download', 'readSandboxFile', 'sandboxFixtures', 'telemetry'],
+    'routes that every key may call',
+  );
 });
 
 t.test('malformed HTTP is refused as the contract says', async (t) => {
