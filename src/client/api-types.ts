@@ -97,6 +97,64 @@ export interface CreateUpload {
   readonly contentLength?: number;
 }
 
+/** Stable slug of what failed in a credential, or of what is not checked in it. */
+export type CredentialReason = Growing<
+  | 'store_too_large'
+  | 'extent_mismatch'
+  | 'box_truncated'
+  | 'box_size'
+  | 'box_too_deep'
+  | 'too_many_boxes'
+  | 'description_malformed'
+  | 'store_label'
+  | 'manifest_missing'
+  | 'assertion_store_malformed'
+  | 'claim_box_malformed'
+  | 'signature_box_malformed'
+  | 'assertion_malformed'
+  | 'assertion_duplicate'
+  | 'claim_malformed'
+  | 'cose_malformed'
+  | 'cose_payload_present'
+  | 'cose_algorithm_missing'
+  | 'cose_certificate_missing'
+  | 'cose_padding_not_zero'
+  | 'certificate_malformed'
+  | 'signature_reference'
+  | 'assertion_missing'
+  | 'assertion_listed_twice'
+  | 'assertion_hash_mismatch'
+  | 'assertion_not_listed'
+  | 'algorithm_not_of_key'
+  | 'signature_mismatch'
+  | 'hash_data_malformed'
+  | 'statement_malformed'
+  | 'not_writer_form'
+  | 'exclusion_not_chunk'
+  | 'kid_mismatch'
+  | 'signature_not_low_s'
+  | 'class_confusion'
+  | 'issuer_mismatch'
+  | 'outside_validity'
+  | 'signer_not_pinned'
+  | 'binding_mismatch'
+  | 'names_this_service'
+  | 'compressed_manifest'
+  | 'hash_algorithm_unsupported'
+  | 'signature_algorithm_unsupported'
+  | 'manifest_type_old'
+  | 'update_manifest'
+  | 'other_manifests'
+  | 'ingredients'
+  | 'bytes_after_store'
+  | 'unprotected_header_unknown'
+  | 'certificate_chain_broken'
+  | 'hard_binding_missing'
+  | 'hard_binding_several'
+  | 'hard_binding_unsupported'
+  | 'time_stamp_not_checked'
+>;
+
 /** Opaque; bound to the partner, the list and its filter. */
 export type Cursor = string;
 
@@ -104,13 +162,8 @@ export type Cursor = string;
 export interface DecisionEnvelope {
   /** `needs_review` is no failure of the credential: the evidence report asks for a human decision. */
   readonly status: Growing<'verified_binding' | 'needs_review' | 'invalid_proof'>;
-  /**
-   * Stable slugs; the first one decided. Of `unregistered`: `proof_not_registered`,
-   * `credential_not_as_issued`, `signer_unknown` (followed by `names_this_service` where a stranger
-   * calls itself by our name), and `signer_revoked`: the proof was registered at or after the time from
-   * which the certificate that signed it is revoked.
-   */
-  readonly reasons: readonly string[];
+  /** Grounds of the verdict; the first one decided. */
+  readonly reasons: readonly DecisionReason[];
   /** Hint for automation. */
   readonly recommendedAction: Growing<
     'accept_credential' | 'review' | 'reject' | 'request_matching_pair' | 'confirm_file'
@@ -132,6 +185,107 @@ export interface DecisionEnvelope {
     readonly unverifiable: number;
   };
 }
+
+/** Stable slug. Treat one that you do not know as its verdict says. */
+export type DecisionReason = Growing<
+  | 'credential_verified'
+  | 'source_evidence_needs_review'
+  | 'audio_digest_mismatch'
+  | 'store_too_large'
+  | 'extent_mismatch'
+  | 'box_truncated'
+  | 'box_size'
+  | 'box_too_deep'
+  | 'too_many_boxes'
+  | 'description_malformed'
+  | 'store_label'
+  | 'manifest_missing'
+  | 'assertion_store_malformed'
+  | 'claim_box_malformed'
+  | 'signature_box_malformed'
+  | 'assertion_malformed'
+  | 'assertion_duplicate'
+  | 'claim_malformed'
+  | 'cose_malformed'
+  | 'cose_payload_present'
+  | 'cose_algorithm_missing'
+  | 'cose_certificate_missing'
+  | 'cose_padding_not_zero'
+  | 'certificate_malformed'
+  | 'signature_reference'
+  | 'assertion_missing'
+  | 'assertion_listed_twice'
+  | 'assertion_hash_mismatch'
+  | 'assertion_not_listed'
+  | 'algorithm_not_of_key'
+  | 'signature_mismatch'
+  | 'hash_data_malformed'
+  | 'statement_malformed'
+  | 'not_writer_form'
+  | 'exclusion_not_chunk'
+  | 'kid_mismatch'
+  | 'signature_not_low_s'
+  | 'class_confusion'
+  | 'issuer_mismatch'
+  | 'outside_validity'
+  | 'signer_not_pinned'
+  | 'sidecar_version_unknown'
+  | 'sidecar_over_budget'
+  | 'sidecar_malformed'
+  | 'sidecar_not_canonical'
+  | 'sidecar_members'
+  | 'sidecar_not_writer_form'
+  | 'signer_unknown'
+  | 'names_this_service'
+  | 'proof_not_registered'
+  | 'credential_not_as_issued'
+  | 'signer_revoked'
+  | 'container_unsupported'
+  | 'credential_missing'
+  | 'store_start_missing'
+  | 'binding_mismatch'
+  | 'sidecar_empty'
+  | 'sidecar_magic_missing'
+  | 'header_truncated'
+  | 'form_not_wave'
+  | 'riff_size_streaming'
+  | 'riff_size_past_eof'
+  | 'bytes_after_riff_end'
+  | 'chunk_past_end'
+  | 'chunk_header_truncated'
+  | 'pad_missing'
+  | 'pad_nonzero'
+  | 'chunk_id_invalid'
+  | 'too_many_chunks'
+  | 'duplicate_fmt'
+  | 'duplicate_data'
+  | 'duplicate_ds64'
+  | 'duplicate_bext'
+  | 'duplicate_fact'
+  | 'fmt_missing'
+  | 'fmt_malformed'
+  | 'fmt_inconsistent'
+  | 'codec_unsupported'
+  | 'data_missing'
+  | 'data_before_fmt'
+  | 'data_size_streaming'
+  | 'data_empty'
+  | 'data_not_aligned'
+  | 'ds64_missing'
+  | 'ds64_not_first'
+  | 'ds64_malformed'
+  | 'ds64_mismatch'
+  | 'bext_malformed'
+  | 'bext_version_unknown'
+  | 'list_malformed'
+  | 'list_too_deep'
+  | 'credential_duplicate'
+  | 'credential_id_variant'
+  | 'credential_in_list'
+  | 'credential_not_last'
+  | 'credential_too_large'
+  | 'sealed_by_device'
+>;
 
 export interface CreatorDeclaration {
   /** Edition of the survey that was asked. */
@@ -207,8 +361,8 @@ export interface CredentialReport {
   readonly integrity: Growing<'verified' | 'failed' | 'not_checked'>;
   /** Signer: this service, a device of the artist, or somebody unknown here. */
   readonly trust: Growing<'service' | 'device' | 'unknown'>;
-  /** Stable slugs of what was found; empty where nothing was. */
-  readonly reasons: readonly string[];
+  /** Slugs of what was found; empty where nothing was. */
+  readonly reasons: readonly CredentialReason[];
 }
 
 export interface ErasedProof {
@@ -406,13 +560,8 @@ export interface Fixtures {
     readonly decision: {
       /** `needs_review` is no failure of the credential: the evidence report asks for a human decision. */
       readonly status: Growing<'verified_binding' | 'needs_review' | 'invalid_proof'>;
-      /**
-       * Stable slugs; the first one decided. Of `unregistered`: `proof_not_registered`,
-       * `credential_not_as_issued`, `signer_unknown` (followed by `names_this_service` where a stranger
-       * calls itself by our name), and `signer_revoked`: the proof was registered at or after the time from
-       * which the certificate that signed it is revoked.
-       */
-      readonly reasons: readonly string[];
+      /** Grounds of the verdict; the first one decided. */
+      readonly reasons: readonly DecisionReason[];
       /** Hint for automation. */
       readonly recommendedAction: Growing<
         'accept_credential' | 'review' | 'reject' | 'request_matching_pair' | 'confirm_file'

@@ -12,8 +12,10 @@ import type {
 export type {
   AudioSummary,
   CreatorDeclaration,
+  CredentialReason,
   CredentialReport,
   DecisionEnvelope,
+  DecisionReason,
   ErasedProof,
   EvidenceFact,
   EvidenceKind,

@@ -36,6 +36,15 @@ export function knownWords<const Words extends readonly [string, ...string[]]>(w
   return z.enum(words).meta({ [KNOWN_VALUES]: words });
 }
 
+/** Member of a schema that gives the meaning of each value that is known today. */
+export const MEANINGS = 'x-meanings';
+
+/** A word as `knownWords` has it, with the meaning of each from the registry. */
+export function describedWords<Word extends string>(meanings: Readonly<Record<Word, string>>) {
+  const words = Object.keys(meanings) as [Word, ...Word[]];
+  return z.enum(words).meta({ [KNOWN_VALUES]: words, [MEANINGS]: meanings });
+}
+
 /** A number of things. */
 export const countSchema = z.int().min(0);
 

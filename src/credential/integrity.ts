@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { CborValue } from '../codec/cbor.js';
 import { defined } from '../domain/defined.js';
 import type { HardBinding } from '../domain/parsed-credential.js';
+import type { StoreFault, UncheckedPart } from '../domain/reference/reasons.js';
 import { chainHangsTogether, readCertificate, type SignerCertificate } from './certificate.js';
 import { type Claim, fieldsIn, readClaim } from './claim.js';
 import { readSign1, type Sign1, toBeSigned } from './cose.js';
@@ -11,9 +12,9 @@ import { algorithmFitsKey, checkSignature } from './signature.js';
 /** Integrity of a manifest, whoever signed it. Each step gives a value or the slug of what failed. */
 export interface Integrity {
   /** First check that failed; the rest was then not looked at. */
-  readonly failed?: string;
+  readonly failed?: StoreFault;
   /** Slugs of what this reader does not check. */
-  readonly notChecked: readonly string[];
+  readonly notChecked: readonly UncheckedPart[];
   readonly claim?: Claim;
   readonly sign1?: Sign1;
   readonly certificate?: SignerCertificate;
@@ -28,7 +29,7 @@ export interface Extent {
 }
 
 export function checkIntegrity(manifest: Manifest, extent: Extent): Integrity {
-  const notChecked: string[] = [];
+  const notChecked: UncheckedPart[] = [];
   const claim = readClaim(manifest.claim, manifest.claimLabel, manifest.label);
   if (claim === undefined) return { failed: 'claim_malformed', notChecked };
   const cose = readSign1(manifest.cose);
@@ -54,7 +55,11 @@ export function checkIntegrity(manifest: Manifest, extent: Extent): Integrity {
  * Checks the hashed URIs: every assertion listed, and every listed one there with the hash it had (C2PA 2.2
  * section 15.10.3).
  */
-function checkReferences(manifest: Manifest, claim: Claim, notChecked: string[]): string | undefined {
+function checkReferences(
+  manifest: Manifest,
+  claim: Claim,
+  notChecked: UncheckedPart[],
+): StoreFault | undefined {
   const assertions = new Map(manifest.assertions.map((assertion) => [assertion.label, assertion]));
   const listed = new Set<string>();
   for (const { label, hash, algorithm } of claim.references) {
@@ -73,8 +78,8 @@ function checkClaimSignature(
   manifest: Manifest,
   sign1: Sign1,
   certificate: SignerCertificate,
-  notChecked: string[],
-): string | undefined {
+  notChecked: UncheckedPart[],
+): StoreFault | undefined {
   if (sign1.algorithm === undefined) {
     note(notChecked, 'signature_algorithm_unsupported');
     return undefined;
@@ -89,7 +94,7 @@ function checkClaimSignature(
 }
 
 /** Notes what is legal and left alone by this reader (rule 8.18). */
-function noteUnread(manifest: Manifest, notChecked: string[]): void {
+function noteUnread(manifest: Manifest, notChecked: UncheckedPart[]): void {
   if (manifest.isOldType) note(notChecked, 'manifest_type_old');
   if (manifest.isUpdate) note(notChecked, 'update_manifest');
   if (manifest.otherManifests > 0) note(notChecked, 'other_manifests');
@@ -106,7 +111,7 @@ function readBinding(
   manifest: Manifest,
   claim: Claim,
   extent: Extent,
-  notChecked: string[],
+  notChecked: UncheckedPart[],
 ): HardBinding | 'hash_data_malformed' | undefined {
   const hard = manifest.assertions.filter(({ label }) => label.startsWith('c2pa.hash.'));
   const [only, ...more] = hard;
@@ -142,7 +147,7 @@ function soleExclusion(exclusions: CborValue | undefined): HardBinding['exclusio
     : undefined;
 }
 
-function note(notChecked: string[], slug: string): void {
+function note(notChecked: UncheckedPart[], slug: UncheckedPart): void {
   if (!notChecked.includes(slug)) notChecked.push(slug);
 }
 

@@ -1,4 +1,5 @@
 import { defined } from '../domain/defined.js';
+import type { StoreFault } from '../domain/reference/reasons.js';
 import { ASSERTIONS_LABEL } from './actions.js';
 import { BOX_TYPES, type Box, readBox } from './jumbf.js';
 import { SIGNATURE_LABEL, STORE_LABEL } from './store-form.js';
@@ -31,7 +32,7 @@ export type ManifestParseResult =
   | { readonly kind: 'manifest'; readonly manifest: Manifest }
   /** A manifest with Brotli inside (C2PA 2.2 section 11.2.3): nothing in it can be looked at here. */
   | { readonly kind: 'compressed' }
-  | { readonly kind: 'malformed'; readonly reason: string };
+  | { readonly kind: 'malformed'; readonly reason: StoreFault };
 
 const MANIFEST_TYPES: readonly string[] = [
   BOX_TYPES.manifest,
@@ -112,6 +113,6 @@ function soleCbor(store: Uint8Array, box: Box): Uint8Array | undefined {
     : undefined;
 }
 
-function malformed(reason: string): ManifestParseResult {
+function malformed(reason: StoreFault): ManifestParseResult {
   return { kind: 'malformed', reason };
 }

@@ -1,5 +1,6 @@
 import { type CborValue, decodeCborStrict } from '../codec/cbor.js';
 import type { HardBinding, SignatureAlgorithm } from '../domain/parsed-credential.js';
+import type { StoreFault } from '../domain/reference/reasons.js';
 import { MAX_HISTORY_ASSERTIONS, readHistory } from './actions.js';
 import { readOwnSign1, type Sign1 } from './cose.js';
 import { BOX_TYPES } from './jumbf.js';
@@ -21,7 +22,7 @@ import { HASH_DATA_LABEL, manifestUuidIn, type StoreContent, storeForm } from '.
  */
 export type OwnForm =
   | { readonly ok: true; readonly content: StoreContent; readonly toBeSigned: Uint8Array }
-  | { readonly ok: false; readonly reason: string };
+  | { readonly ok: false; readonly reason: StoreFault };
 
 /** Parts of a manifest from which the content is taken. */
 export interface OwnParts {

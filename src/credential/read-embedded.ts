@@ -6,6 +6,7 @@ import {
   type EmbeddedParseResult,
   NAMES_THIS_SERVICE,
 } from '../domain/parsed-credential.js';
+import type { ReportReason, StoreFault } from '../domain/reference/reasons.js';
 import type { SigningIdentity, TrustList } from '../ports/signing.js';
 import { readCertificate, type SignerCertificate } from './certificate.js';
 import type { Claim } from './claim.js';
@@ -164,13 +165,13 @@ function ownFault(
   { statement, binding, algorithm }: StoreContent,
   extent: Extent,
   { notChecked, certificate, sign1 }: Pick<Integrity, 'notChecked' | 'certificate' | 'sign1'>,
-): string | undefined {
+): StoreFault | undefined {
   // The length excluded is the store's own, and a store that says otherwise was never ours. Its offset is the
   // file's: there a difference is a hard binding that fails, which is judged with the audio.
   if (binding.exclusion.length !== extent.length) return 'exclusion_not_chunk';
   // Ingredients in our form name no manifest, so their digest is all there is to check.
-  const other = notChecked.find((slug) => slug !== 'exclusion_not_chunk' && slug !== 'ingredients');
-  if (other !== undefined) return other;
+  if (notChecked.some((slug) => slug !== 'exclusion_not_chunk' && slug !== 'ingredients'))
+    return 'not_writer_form';
   if (certificate === undefined || sign1 === undefined || statement.kid !== certificate.kid)
     return 'kid_mismatch';
   // The signature was verified already, in the mode that takes both of its forms.
@@ -185,7 +186,7 @@ function serviceFault(
   content: StoreContent,
   identity: SigningIdentity,
   certificate: SignerCertificate | undefined,
-): string | undefined {
+): StoreFault | undefined {
   const { statement } = content;
   if (!isProduction(statement)) return 'class_confusion';
   if (content.algorithm !== identity.algorithm) return 'algorithm_not_of_key';
@@ -200,9 +201,9 @@ function serviceFault(
 function foreign(manifest: Manifest, integrity: Integrity, namesUs: boolean): EmbeddedParseResult {
   const { binding, notChecked, sign1 } = integrity;
   // A time-stamp says when, not what: the manifest is intact without one.
-  const reasons = [
+  const reasons: readonly ReportReason[] = [
     ...notChecked,
-    ...(sign1?.hasTimeStamp === true ? ['time_stamp_not_checked'] : []),
+    ...(sign1?.hasTimeStamp === true ? ['time_stamp_not_checked' as const] : []),
     ...(namesUs ? [NAMES_THIS_SERVICE] : []),
   ];
   const outcome = report(
@@ -215,7 +216,7 @@ function foreign(manifest: Manifest, integrity: Integrity, namesUs: boolean): Em
   return { kind: 'foreign', ...defined({ binding }), report: outcome };
 }
 
-function altered(reason: string, manifest?: Manifest, integrity?: Integrity): EmbeddedParseResult {
+function altered(reason: StoreFault, manifest?: Manifest, integrity?: Integrity): EmbeddedParseResult {
   return { kind: 'altered', reason, report: report(manifest, integrity, 'failed', 'unknown', [reason]) };
 }
 
@@ -228,7 +229,7 @@ function report(
   integrity: Reported | undefined,
   outcome: CredentialReport['integrity'],
   trust: CredentialReport['trust'],
-  reasons: readonly string[],
+  reasons: readonly ReportReason[],
 ): CredentialReport {
   const name = integrity?.certificate?.name;
   const generator = integrity?.claim?.generator;

@@ -3,6 +3,8 @@
  * with the upload, so that a signature is checked once, when the audio is measured.
  */
 
+import type { ReasonOf, ReportReason, StoreFault } from './reference/reasons.js';
+
 export type Integrity = 'verified' | 'failed' | 'not_checked';
 export type SignatureAlgorithm = 'Ed25519' | 'ES256';
 
@@ -49,7 +51,7 @@ export interface CredentialReport {
    * Stable slugs of what failed, what could not be checked, and `names_this_service` where a stranger calls
    * itself by our name.
    */
-  readonly reasons: readonly string[];
+  readonly reasons: readonly ReportReason[];
 }
 
 /** Byte range that a hard binding leaves out, and the digest that it states over the rest. */
@@ -61,12 +63,12 @@ export interface HardBinding {
 
 export type EmbeddedParseResult =
   /** The chunk does not begin as a C2PA manifest store. */
-  | { readonly kind: 'not_a_store'; readonly reason: string }
+  | { readonly kind: 'not_a_store'; readonly reason: ReasonOf<'unreadable'> }
   /**
    * A store that does not decode, fails its hashes or signature, or names us and is not exactly what our
    * writer makes.
    */
-  | { readonly kind: 'altered'; readonly reason: string; readonly report: CredentialReport }
+  | { readonly kind: 'altered'; readonly reason: StoreFault; readonly report: CredentialReport }
   | {
       readonly kind: 'service';
       readonly statement: ProductionStatement;
@@ -88,7 +90,7 @@ export type EmbeddedParseResult =
  * Reason in reports and decisions: a credential that is not of this installation calls itself, its issuer or
  * its form ours.
  */
-export const NAMES_THIS_SERVICE = 'names_this_service';
+export const NAMES_THIS_SERVICE = 'names_this_service' as const;
 
 /** Binding of a sidecar: the whole file. */
 export interface WholeFileBinding {
@@ -98,8 +100,8 @@ export interface WholeFileBinding {
 
 export type SidecarParseResult =
   /** The bytes do not begin as a sidecar. */
-  | { readonly kind: 'not_a_sidecar'; readonly reason: string }
-  | { readonly kind: 'altered'; readonly reason: string }
+  | { readonly kind: 'not_a_sidecar'; readonly reason: ReasonOf<'unreadable'> }
+  | { readonly kind: 'altered'; readonly reason: ReasonOf<'tampered'> }
   | {
       readonly kind: 'service';
       readonly statement: ProductionStatement;
@@ -115,7 +117,7 @@ export type SidecarParseResult =
   /** Intact, but signed by neither the service nor as a device seal. */
   | {
       readonly kind: 'foreign';
-      readonly reason: string;
+      readonly reason: ReasonOf<'unregistered'>;
       readonly namesService: boolean;
       readonly binding: WholeFileBinding;
       readonly sidecarSha256: string;

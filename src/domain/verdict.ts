@@ -10,6 +10,7 @@ import {
   type SidecarParseResult,
 } from './parsed-credential.js';
 import type { Proof } from './proof.js';
+import type { DecisionReason, ReasonOf } from './reference/reasons.js';
 import { isRevokedAt, type SignerRevocation } from './signer-revocation.js';
 import type { UploadFacts } from './upload.js';
 import type { Verdict } from './verification.js';
@@ -32,7 +33,7 @@ export interface Evidence {
 export interface Judgement {
   readonly verdict: Verdict;
   /** Stable slugs; the first one decided. */
-  readonly reasons: readonly string[];
+  readonly reasons: readonly DecisionReason[];
   readonly carrier: 'embedded' | 'sidecar' | 'none';
   /** Proof named by the credential, whenever a signature of ours was verified. */
   readonly proofId?: string;
@@ -41,9 +42,18 @@ export interface Judgement {
   readonly report?: CredentialReport;
 }
 
-type Refusal = { readonly verdict: Exclude<Verdict, 'valid'>; readonly reasons: readonly string[] };
+type Refused = Exclude<Verdict, 'valid'>;
 
-function refuse(verdict: Refusal['verdict'], ...reasons: readonly string[]): Refusal {
+interface RefusalWith<Given extends Refused> {
+  readonly verdict: Given;
+  readonly reasons: readonly ReasonOf<Given>[];
+}
+type Refusal = { [Given in Refused]: RefusalWith<Given> }[Refused];
+
+function refuse<Given extends Refused>(
+  verdict: Given,
+  ...reasons: readonly ReasonOf<Given>[]
+): RefusalWith<Given> {
   return { verdict, reasons };
 }
 

@@ -2,6 +2,7 @@ import type { Container } from './audio.js';
 import type { EvidenceReport } from './evidence-report.js';
 import type { LegacyValues } from './legacy-proof.js';
 import type { CredentialReport } from './parsed-credential.js';
+import type { DecisionReason } from './reference/reasons.js';
 
 export const VERDICTS = [
   'valid',
@@ -29,7 +30,7 @@ export type RecommendedAction = (typeof RECOMMENDED_ACTIONS)[number];
 export interface DecisionEnvelope {
   readonly status: DecisionStatus;
   /** Stable slugs; the first one decided the verdict. */
-  readonly reasons: readonly string[];
+  readonly reasons: readonly DecisionReason[];
   readonly recommendedAction: RecommendedAction;
   readonly credentialCarrier: 'embedded' | 'sidecar' | 'none';
   readonly sourceDetailCoverage: 'full' | 'partial' | 'none';

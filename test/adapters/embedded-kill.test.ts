@@ -183,7 +183,8 @@ async function checkUploads(
   }
   for (let i = 0; i < begun.slot; i += 1) {
     const upload = await stores.getUpload(`upl_${round}-${i}`, NOW);
-    const stored = upload?.facts?.embedded?.kind === 'not_a_store' ? upload.facts.embedded.reason : undefined;
+    const stored =
+      upload?.facts?.embedded?.kind === 'foreign' ? upload.facts.embedded.report.generator : undefined;
     const reported = done.slot.get(i);
     if (reported !== undefined && reported !== stored)
       problems.push(`slot ${i}: ${reported} was reported, ${stored} is stored`);

@@ -369,8 +369,12 @@ void t.test('what a captured process could say is not believed', (t) => {
   for (const [name, bent] of Object.entries({
     'trust of ours': { ...reading, report: { ...report, trust: 'service' } },
     'trust of a device': { ...reading, report: { ...report, trust: 'device' } },
+    'a reason of nobody': { ...reading, report: { ...report, reasons: ['call_this_number'] } },
     'a sentence as a reason': { ...reading, report: { ...report, reasons: ['call this number'] } },
-    'many reasons': { ...reading, report: { ...report, reasons: Array.from({ length: 33 }, () => 'a') } },
+    'many reasons': {
+      ...reading,
+      report: { ...report, reasons: Array.from({ length: 33 }, () => 'ingredients') },
+    },
     'another format': { ...reading, report: { ...report, format: 'x' } },
     'an unknown algorithm': { ...reading, report: { ...report, algorithm: 'none' } },
     'a number for a name': { ...reading, report: { ...report, issuer: 1 } },

@@ -114,15 +114,15 @@ t.test('the first step that speaks decides the verdict', async (t) => {
     ],
     [
       'a chunk that is no store',
-      { measurement, embedded: { kind: 'not_a_store', reason: 'credential_not_a_store' } },
+      { measurement, embedded: { kind: 'not_a_store', reason: 'store_start_missing' } },
       'unreadable',
-      ['credential_not_a_store'],
+      ['store_start_missing'],
     ],
     [
       'a store that is not intact',
-      { measurement, embedded: { kind: 'altered', reason: 'signature_invalid', report } },
+      { measurement, embedded: { kind: 'altered', reason: 'signature_mismatch', report } },
       'tampered',
-      ['signature_invalid'],
+      ['signature_mismatch'],
     ],
     [
       'changed audio',
@@ -216,7 +216,7 @@ t.test('the first step that speaks decides the verdict', async (t) => {
     ],
     [
       'a pair beside a broken embedded credential',
-      { measurement, embedded: { kind: 'altered', reason: 'x', report }, sidecar: servicePair, proof },
+      { measurement, embedded: { kind: 'altered', reason: 'box_size', report }, sidecar: servicePair, proof },
       'valid',
       ['credential_verified'],
     ],
@@ -230,10 +230,10 @@ t.test('the first step that speaks decides the verdict', async (t) => {
       'an altered sidecar beside altered audio',
       {
         measurement: { ...measurement, sha256: OTHER },
-        sidecar: { kind: 'altered', reason: 'signature_invalid' },
+        sidecar: { kind: 'altered', reason: 'signature_mismatch' },
       },
       'tampered',
-      ['signature_invalid'],
+      ['signature_mismatch'],
     ],
     [
       'altered audio of a pair',

@@ -184,7 +184,7 @@ export const VERIFICATION: VerificationResult = {
   good: false,
   decision: {
     status: 'invalid_proof',
-    reasons: ['registry_unknown'],
+    reasons: ['proof_not_registered'],
     recommendedAction: 'reject',
     credentialCarrier: 'embedded',
     sourceDetailCoverage: 'none',

@@ -292,7 +292,7 @@ t.test('reports of every kind are of the schema that partners read', async (t) =
 
 t.test('the decision tells how far source detail is delivered', async (t) => {
   const coverageOf = (report?: EvidenceReport, verdict: 'valid' | 'tampered' = 'valid') =>
-    decide({ verdict, reasons: ['slug'], carrier: 'embedded' }, report).sourceDetailCoverage;
+    decide({ verdict, reasons: [], carrier: 'embedded' }, report).sourceDetailCoverage;
   const whole = cleanReport();
   t.equal(coverageOf(whole), 'full');
   const { sourceDetail, ...without } = whole;

@@ -104,7 +104,16 @@ export function uploadFacts(slot: UploadSlot, mark: string, uploadedAt = slot.cr
       broadcastWave: false,
       credential: { offset: 17, length: 9 },
     },
-    embedded: { kind: 'not_a_store', reason: mark },
+    embedded: {
+      kind: 'foreign',
+      report: {
+        format: 'c2pa',
+        generator: mark,
+        integrity: 'not_checked',
+        trust: 'unknown',
+        reasons: ['compressed_manifest'],
+      },
+    },
   };
 }
 

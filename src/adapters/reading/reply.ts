@@ -9,6 +9,14 @@ import type {
   SidecarParseResult,
   WholeFileBinding,
 } from '../../domain/parsed-credential.js';
+import {
+  DECISION_REASONS,
+  REPORT_REASON_MEANINGS,
+  type ReasonOf,
+  type ReportReason,
+  STORE_FAULTS,
+  type StoreFault,
+} from '../../domain/reference/reasons.js';
 
 /**
  * Replies of the reading process, taken apart and put together anew: whoever sends a certificate may have got
@@ -18,9 +26,8 @@ import type {
 
 /** Bytes of a reply's frame. A reading has a dozen short texts. */
 export const MAX_REPLY_BYTES = 65_536;
-/** Slugs of findings are the reader's own, and each stands once. */
+/** Findings are the reader's own, and each stands once. */
 const MAX_REASONS = 32;
-const SLUG = /^[a-z0-9_]{1,64}$/;
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -29,7 +36,11 @@ export function embeddedReply(payload: Buffer): EmbeddedParseResult {
   const reply = parse(payload);
   const { kind } = reply;
   if (kind === 'altered')
-    return { kind, reason: slug(reply.reason), report: report(reply.report, ['failed'], ['unknown']) };
+    return {
+      kind,
+      reason: word<StoreFault>(STORE_FAULTS, reply.reason),
+      report: report(reply.report, ['failed'], ['unknown']),
+    };
   if (kind === 'foreign') {
     const shown = report(reply.report, ['verified', 'not_checked'], ['unknown']);
     return { kind, ...defined({ binding: ifGiven(reply.binding, hardBinding) }), report: shown };
@@ -49,10 +60,11 @@ export function embeddedReply(payload: Buffer): EmbeddedParseResult {
 export function sidecarReply(payload: Buffer): SidecarParseResult {
   const reply = parse(payload);
   const { kind } = reply;
-  if (kind === 'altered') return { kind, reason: slug(reply.reason) };
+  if (kind === 'altered')
+    return { kind, reason: word<ReasonOf<'tampered'>>(DECISION_REASONS.tampered, reply.reason) };
   const bound = { binding: fileBinding(reply.binding), sidecarSha256: sha256(reply.sidecarSha256) };
   if (kind === 'foreign')
-    return { kind, reason: slug(reply.reason), namesService: reply.namesService === true, ...bound };
+    return { kind, reason: 'signer_unknown', namesService: reply.namesService === true, ...bound };
   if (kind !== 'local_seal') throw new TypeError('no such kind of reading');
   return { kind, statement: seal(reply.statement), ...bound };
 }
@@ -97,7 +109,7 @@ function report(
     }),
     integrity: oneOf(integrities, integrity),
     trust: oneOf(trusts, trust),
-    reasons: reasons.map(slug),
+    reasons: reasons.map((reason) => word<ReportReason>(REPORT_REASON_MEANINGS, reason)),
   };
 }
 
@@ -130,9 +142,9 @@ function shown(value: unknown): string {
   return shownText(value);
 }
 
-function slug(value: unknown): string {
-  if (typeof value !== 'string' || !SLUG.test(value)) throw new TypeError('no slug');
-  return value;
+function word<Word extends string>(known: Readonly<Record<Word, unknown>>, value: unknown): Word {
+  if (typeof value !== 'string' || !Object.hasOwn(known, value)) throw new TypeError('no known word');
+  return value as Word;
 }
 
 function sha256(value: unknown): string {

@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import { CONTAINERS } from '../../domain/audio.js';
+import { DECISION_REASON_MEANINGS, REPORT_REASON_MEANINGS } from '../../domain/reference/reasons.js';
 import { DECISION_STATUSES, RECOMMENDED_ACTIONS, VERDICTS } from '../../domain/verification.js';
-import { identifierSchema, knownWords, sha256Schema, timestampSchema } from '../primitives.js';
+import {
+  describedWords,
+  identifierSchema,
+  knownWords,
+  sha256Schema,
+  timestampSchema,
+} from '../primitives.js';
 import { evidenceCountsSchema, evidenceReportSchema } from './evidence-schemas.js';
 import { legacyMembers } from './legacy-schemas.js';
 
@@ -30,16 +37,25 @@ export const verifySchema = z
     ],
   });
 
+const decisionReasonSchema = describedWords(DECISION_REASON_MEANINGS).meta({
+  id: 'DecisionReason',
+  description: 'Stable slug. Treat one that you do not know as its verdict says.',
+});
+
+const reportReasonSchema = describedWords(REPORT_REASON_MEANINGS).meta({
+  id: 'CredentialReason',
+  description: 'Stable slug of what failed in a credential, or of what is not checked in it.',
+});
+
 const decisionSchema = z
   .object({
     status: knownWords(DECISION_STATUSES).meta({
       description:
         '`needs_review` is no failure of the credential: the evidence report asks for a human decision.',
     }),
-    reasons: z.array(z.string()).meta({
-      description:
-        'Stable slugs; the first one decided. Of `unregistered`: `proof_not_registered`, `credential_not_as_issued`, `signer_unknown` (followed by `names_this_service` where a stranger calls itself by our name), and `signer_revoked`: the proof was registered at or after the time from which the certificate that signed it is revoked.',
-    }),
+    reasons: z
+      .array(decisionReasonSchema)
+      .meta({ description: 'Grounds of the verdict; the first one decided.' }),
     recommendedAction: knownWords(RECOMMENDED_ACTIONS).meta({ description: 'Hint for automation.' }),
     credentialCarrier: knownWords(['embedded', 'sidecar', 'none']).meta({
       description: 'What held the credential.',
@@ -97,8 +113,8 @@ const credentialReportSchema = z
       description: 'Signer: this service, a device of the artist, or somebody unknown here.',
     }),
     reasons: z
-      .array(z.string())
-      .meta({ description: 'Stable slugs of what was found; empty where nothing was.' }),
+      .array(reportReasonSchema)
+      .meta({ description: 'Slugs of what was found; empty where nothing was.' }),
   })
   .meta({
     id: 'EmbeddedCredential',

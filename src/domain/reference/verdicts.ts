@@ -3,27 +3,12 @@
  * the command line are made (rules 8.6, 9.2 and 9.4).
  */
 import type { DecisionStatus, RecommendedAction, Verdict } from '../verification.js';
-
-export interface ReferenceEntry {
-  /** Meaning, for whoever programs against the answer. */
-  readonly meaning: string;
-  /** Instruction for the caller. */
-  readonly caller: string;
-  /** Sentence that can be shown to the artist. It accuses nobody. */
-  readonly artist: string;
-}
+import type { ReferenceEntry } from './entry.js';
+import { DECISION_REASONS } from './reasons.js';
 
 export const VERDICT_REFERENCE = {
-  valid: {
-    meaning: 'Signature, registry record and the exact audio bytes all match.',
-    caller: 'Accept the credential; your own policy decides on the rest.',
-    artist: 'The credential of this recording was verified.',
-  },
-  audioChanged: {
-    meaning: 'The sidecar is intact, but it was made for other audio bytes.',
-    caller: 'Reject, and ask for the matching pair.',
-    artist: 'The audio and its sidecar do not belong together: please send the two as they were issued.',
-  },
+  valid: DECISION_REASONS.valid.credential_verified,
+  audioChanged: DECISION_REASONS.audioChanged.audio_digest_mismatch,
   tampered: {
     meaning: 'The proof, the identity in it or its signature was altered.',
     caller: 'Reject.',
@@ -39,11 +24,7 @@ export const VERDICT_REFERENCE = {
     caller: 'Reject, and confirm that this is the file that was meant.',
     artist: 'No credential that fits could be read from this file: please check that it is the issued one.',
   },
-  local_seal: {
-    meaning: "An intact seal of an artist's device, never registered with the service.",
-    caller: 'Do not accept it as issued by the service.',
-    artist: 'This file was sealed on your device and is not registered yet: please have it issued first.',
-  },
+  local_seal: DECISION_REASONS.local_seal.sealed_by_device,
 } as const satisfies Record<Verdict, ReferenceEntry>;
 
 export const STATUS_REFERENCE = {
@@ -92,27 +73,8 @@ export const ACTION_REFERENCE = {
   },
 } as const satisfies Record<RecommendedAction, ReferenceEntry>;
 
-/** Texts for a verdict whose first reason makes them more exact, by reason. */
-const EXACT: Readonly<Record<string, ReferenceEntry & { readonly verdict: Verdict }>> = {
-  credential_missing: {
-    verdict: 'unreadable',
-    meaning: 'The file has no credential in it.',
-    caller: 'Ask for the file as it was issued; if it has a sidecar, verify both together.',
-    artist: 'There is no credential in this file: please send the issued file, or its sidecar with it.',
-  },
-  container_unsupported: {
-    verdict: 'unreadable',
-    meaning: 'A file of this format holds no credential itself: it needs its sidecar.',
-    caller: 'Ask for the sidecar, and verify both together.',
-    artist: 'A file of this format needs its sidecar: please send both together.',
-  },
-  binding_mismatch: {
-    verdict: 'unreadable',
-    meaning: 'The file is not, byte for byte, the one that its credential was put into.',
-    caller: 'Reject, and ask for the file as it was issued.',
-    artist: 'The file was changed after it was issued: please send it as you received it.',
-  },
-};
+/** Reasons by verdict, as whoever reads an answer has them: every verdict has its own. */
+const REASONS: Readonly<Record<Verdict, Readonly<Record<string, ReferenceEntry>>>> = DECISION_REASONS;
 
 /**
  * Texts of a verdict, as its first reason makes them more exact; undefined for a verdict that this version does not
@@ -120,13 +82,8 @@ const EXACT: Readonly<Record<string, ReferenceEntry & { readonly verdict: Verdic
  */
 export function findVerdict(verdict: string, firstReason?: string): ReferenceEntry | undefined {
   if (!Object.hasOwn(VERDICT_REFERENCE, verdict)) return undefined;
-  const entry: ReferenceEntry = VERDICT_REFERENCE[verdict as Verdict];
-  const exact =
-    firstReason !== undefined && Object.hasOwn(EXACT, firstReason) ? EXACT[firstReason] : undefined;
-  return exact?.verdict === verdict ? exact : entry;
+  const reasons = REASONS[verdict as Verdict];
+  return firstReason !== undefined && Object.hasOwn(reasons, firstReason)
+    ? reasons[firstReason]
+    : VERDICT_REFERENCE[verdict as Verdict];
 }
-
-/** Reasons that make the texts of a verdict more exact, each with its verdict. */
-export const EXACT_REASONS: readonly (readonly [reason: string, verdict: Verdict])[] = Object.entries(
-  EXACT,
-).map(([reason, { verdict }]) => [reason, verdict]);

@@ -9,14 +9,9 @@ import type {
 } from '../../contract/openapi.js';
 import { KNOWN_VALUES } from '../../contract/primitives.js';
 import { EVIDENCE_CODES, type EvidenceCode } from '../../domain/evidence-codes.js';
-import {
-  ACTION_REFERENCE,
-  EXACT_REASONS,
-  findVerdict,
-  type ReferenceEntry,
-  STATUS_REFERENCE,
-  VERDICT_REFERENCE,
-} from '../../domain/reference/verdicts.js';
+import type { ReferenceEntry } from '../../domain/reference/entry.js';
+import { DECISION_REASONS, UNCHECKED_PARTS } from '../../domain/reference/reasons.js';
+import { ACTION_REFERENCE, STATUS_REFERENCE, VERDICT_REFERENCE } from '../../domain/reference/verdicts.js';
 import { DOCS_STYLE } from './docs-style.js';
 import type { TextResponse } from './response.js';
 
@@ -83,14 +78,16 @@ ${chapters}
 `;
 }
 
-/** Verdicts, decision statuses and recommended actions, from their registry; each value has an anchor. */
+/** Verdicts, decision statuses, recommended actions and reasons, from their registry; each value has an anchor. */
 function verdictsHtml(): string {
-  const exact = EXACT_REASONS.map(([reason, verdict]) => [reason, findVerdict(verdict, reason)!] as const);
   const parts: readonly (readonly [string, string, readonly (readonly [string, ReferenceEntry])[]])[] = [
     ['Verdicts', 'verdict', Object.entries(VERDICT_REFERENCE)],
-    ['Reasons that make <code>unreadable</code> more exact', 'reason', exact],
     ['Decision statuses', 'status', Object.entries(STATUS_REFERENCE)],
     ['Recommended actions', 'action', Object.entries(ACTION_REFERENCE)],
+    ...Object.entries(DECISION_REASONS).map(
+      ([verdict, reasons]) =>
+        [`Reasons of <code>${text(verdict)}</code>`, 'reason', Object.entries(reasons)] as const,
+    ),
   ];
   const tables = parts.map(([title, anchor, entries]) => {
     const rows = entries.map(
@@ -99,7 +96,11 @@ function verdictsHtml(): string {
     );
     return `<article><h3>${title}</h3>${table(['Value', 'Meaning', 'To do', 'Sentence for the artist'], rows)}</article>`;
   });
-  return `<p>Treat a verdict that you do not know as a failed verification.</p>${tables.join('')}`;
+  const unchecked = Object.entries(UNCHECKED_PARTS).map(
+    ([word, meaning]) =>
+      `<tr id="unchecked-${text(word)}"><td><code>${text(word)}</code></td><td>${inline(meaning)}</td></tr>`,
+  );
+  return `<p>Treat a verdict that you do not know as a failed verification.</p>${tables.join('')}<article><h3>Reasons of a credential report that is <code>not_checked</code></h3>${table(['Value', 'Meaning'], unchecked)}</article>`;
 }
 
 /** Codes of evidence reports, from their registry. */

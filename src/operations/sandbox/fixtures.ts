@@ -1,6 +1,7 @@
 import { decide } from '../../domain/decision.js';
 import type { StructureFinding } from '../../domain/findings.js';
 import { NAMES_THIS_SERVICE } from '../../domain/parsed-credential.js';
+import type { DecisionReason, ReasonOf } from '../../domain/reference/reasons.js';
 import type { DecisionEnvelope, Verdict } from '../../domain/verification.js';
 import { chunk, fmtChunk, riff } from './wave-file.js';
 
@@ -34,15 +35,50 @@ export interface Fixture {
   files(originals: Originals): FixtureFiles;
 }
 
-/**
- * Reasons of verify that no fixture shows, each with its cause. Beside them stand the reasons of `tampered`
- * about the inner form of a store or a sidecar, of which fixtures show the most frequent.
- */
+const FAULT_OF_FORM =
+  'a fault of form: other such faults have fixtures, and the answer differs in the slug alone';
+const NEW_SIGNATURE =
+  'needs a new signature: an edit without one is told as assertion_hash_mismatch or signature_mismatch';
+const KEY_OF_SERVICE = 'needs the key of the service, with which it never signs such a statement';
+
+/** Reasons of verify that no fixture shows, each with its cause. */
 export const REASONS_WITHOUT_FIXTURE = {
   signer_revoked: 'needs a revoked certificate, with which every proof it signed would go',
   signer_not_pinned: 'needs a certificate that the authority of this installation signed and nobody lists',
   header_truncated: 'a file of fewer bytes announces no container: the reason is container_unsupported',
-} as const;
+  store_too_large: 'the reader of the file finds such a chunk first: the reason is credential_too_large',
+  extent_mismatch: 'the reader of the file hands over the data of exactly one chunk',
+  box_truncated: FAULT_OF_FORM,
+  box_too_deep: FAULT_OF_FORM,
+  too_many_boxes: FAULT_OF_FORM,
+  description_malformed: FAULT_OF_FORM,
+  manifest_missing: FAULT_OF_FORM,
+  assertion_malformed: FAULT_OF_FORM,
+  assertion_duplicate: FAULT_OF_FORM,
+  claim_malformed: FAULT_OF_FORM,
+  cose_malformed: FAULT_OF_FORM,
+  cose_payload_present: FAULT_OF_FORM,
+  cose_algorithm_missing: FAULT_OF_FORM,
+  cose_certificate_missing: FAULT_OF_FORM,
+  cose_padding_not_zero: FAULT_OF_FORM,
+  certificate_malformed: FAULT_OF_FORM,
+  signature_reference: FAULT_OF_FORM,
+  assertion_missing: FAULT_OF_FORM,
+  assertion_listed_twice: FAULT_OF_FORM,
+  assertion_not_listed: FAULT_OF_FORM,
+  algorithm_not_of_key: FAULT_OF_FORM,
+  sidecar_not_canonical: FAULT_OF_FORM,
+  sidecar_not_writer_form: FAULT_OF_FORM,
+  signature_not_low_s: 'needs a signer of ES256, and an installation may sign with Ed25519',
+  hash_data_malformed: NEW_SIGNATURE,
+  statement_malformed: NEW_SIGNATURE,
+  not_writer_form: NEW_SIGNATURE,
+  exclusion_not_chunk: NEW_SIGNATURE,
+  kid_mismatch: NEW_SIGNATURE,
+  class_confusion: KEY_OF_SERVICE,
+  issuer_mismatch: KEY_OF_SERVICE,
+  outside_validity: KEY_OF_SERVICE,
+} as const satisfies Partial<Record<DecisionReason, string>>;
 
 const RATE = 22_050;
 const UNWRITTEN = 0xffff_ffff;
@@ -117,7 +153,7 @@ type Carrier = DecisionEnvelope['credentialCarrier'];
 function fixture(
   name: string,
   verdict: Verdict,
-  reasons: readonly string[],
+  reasons: readonly DecisionReason[],
   carrier: Carrier,
   files: Fixture['files'],
 ): Fixture {
@@ -128,7 +164,7 @@ function fixture(
 function original(
   name: OriginalName,
   verdict: Verdict,
-  reasons: readonly string[],
+  reasons: readonly DecisionReason[],
   carrier: Carrier,
 ): Fixture {
   return fixture(name, verdict, reasons, carrier, (originals) => originals[name]);
@@ -148,12 +184,21 @@ function needsReview(): Fixture {
   };
 }
 
-function unreadable(reason: string, audio: () => Buffer, also: readonly string[] = []): Fixture {
-  return fixture(reason, 'unreadable', [reason, ...also], 'none', () => ({ audio: audio() }));
+function unreadable(reason: ReasonOf<'unreadable'>, audio: () => Buffer): Fixture {
+  return fixture(reason, 'unreadable', [reason], 'none', () => ({ audio: audio() }));
+}
+
+/** Edits of a file, by the reason that the edited one is refused for. */
+type Edits = Readonly<Partial<Record<ReasonOf<'tampered'>, (file: Buffer) => Buffer>>>;
+
+function entriesOf<Key extends string, Value>(
+  members: Readonly<Partial<Record<Key, Value>>>,
+): readonly (readonly [Key, Value])[] {
+  return Object.entries(members) as [Key, Value][];
 }
 
 function tamperedStores(): Fixture[] {
-  const edits: Readonly<Record<string, (audio: Buffer) => Buffer>> = {
+  const edits: Edits = {
     // The first box of the manifest says that it goes on behind the store.
     box_size: (audio) =>
       written(audio, storeAt(audio) + 8 + audio.readUInt32BE(storeAt(audio) + 8), UNWRITTEN),
@@ -174,7 +219,7 @@ function tamperedStores(): Fixture[] {
       return flipped(audio, start + audio.readUInt32LE(start - 4) - 2);
     },
   };
-  return Object.entries(edits).map(([reason, edit]) =>
+  return entriesOf(edits).map(([reason, edit]) =>
     fixture(`store_${reason}`, 'tampered', [reason], 'embedded', ({ valid: { audio } }) => ({
       audio: edit(audio),
     })),
@@ -182,7 +227,7 @@ function tamperedStores(): Fixture[] {
 }
 
 function tamperedSidecars(): Fixture[] {
-  const edits: Readonly<Record<string, (sidecar: Buffer) => Buffer>> = {
+  const edits: Edits = {
     sidecar_malformed: (sidecar) => sidecar.subarray(0, -10),
     sidecar_over_budget: (sidecar) => Buffer.concat([sidecar, Buffer.alloc(20 * 1024)]),
     sidecar_version_unknown: (sidecar) => {
@@ -194,7 +239,7 @@ function tamperedSidecars(): Fixture[] {
     sidecar_members: (sidecar) => renamed(sidecar, 'production-record', 'production-recorx'),
     signature_mismatch: (sidecar) => flipped(sidecar, sidecar.length - 2),
   };
-  return Object.entries(edits).map(([reason, edit]) =>
+  return entriesOf(edits).map(([reason, edit]) =>
     fixture(
       reason.startsWith('sidecar_') ? reason : `sidecar_${reason}`,
       'tampered',
@@ -314,7 +359,7 @@ function structureFaults(): Fixture[] {
     credential_too_large: [() => riff([FMT, data, chunk({ id: 'C2PA', data: Buffer.alloc(1_048_577) })])],
   };
   const order = Object.keys(faults);
-  return Object.entries(faults).map(([slug, [audio, ...also]]) => {
+  return entriesOf(faults).map(([slug, [audio, ...also]]) => {
     const reasons = [slug, ...also].sort((a, b) => order.indexOf(a) - order.indexOf(b));
     const carrier = slug === 'credential_duplicate' ? 'embedded' : 'none';
     return fixture(slug, 'unreadable', reasons, carrier, () => ({ audio: audio() }));

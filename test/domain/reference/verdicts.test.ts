@@ -1,9 +1,13 @@
 import t from 'tap';
+import type { ReferenceEntry } from '../../../src/domain/reference/entry.js';
+import {
+  DECISION_REASON_MEANINGS,
+  DECISION_REASONS,
+  REPORT_REASON_MEANINGS,
+} from '../../../src/domain/reference/reasons.js';
 import {
   ACTION_REFERENCE,
-  EXACT_REASONS,
   findVerdict,
-  type ReferenceEntry,
   STATUS_REFERENCE,
   VERDICT_REFERENCE,
 } from '../../../src/domain/reference/verdicts.js';
@@ -13,7 +17,7 @@ t.test('every value is told in sentences, and the one for the artist accuses nob
     ...Object.entries(VERDICT_REFERENCE),
     ...Object.entries(STATUS_REFERENCE),
     ...Object.entries(ACTION_REFERENCE),
-    ...EXACT_REASONS.map(([reason, verdict]) => [reason, findVerdict(verdict, reason)!] as const),
+    ...Object.values(DECISION_REASONS).flatMap((reasons) => Object.entries(reasons)),
   ];
   for (const [word, { meaning, caller, artist }] of entries) {
     for (const sentence of [meaning, caller, artist]) t.match(sentence, /^[A-Z].*\.$/, word);
@@ -21,7 +25,17 @@ t.test('every value is told in sentences, and the one for the artist accuses nob
   }
 });
 
+t.test('each reason belongs to one verdict, and has a meaning of its own', async (t) => {
+  const words = Object.values(DECISION_REASONS).flatMap((reasons) => Object.keys(reasons));
+  t.strictSame(words, Object.keys(DECISION_REASON_MEANINGS), 'none stands twice');
+  const meanings = Object.values(DECISION_REASON_MEANINGS);
+  t.equal(new Set(meanings).size, meanings.length);
+  for (const [word, meaning] of Object.entries(REPORT_REASON_MEANINGS)) t.match(meaning, /^[A-Z].*\.$/, word);
+  for (const word of Object.keys(REPORT_REASON_MEANINGS)) t.notMatch(word, /^sidecar_/);
+});
+
 t.test('the first reason makes a verdict more exact, with its own verdict alone', async (t) => {
+  t.match(findVerdict('tampered', 'signature_mismatch')?.meaning, /signature does not fit/);
   t.match(findVerdict('unreadable', 'credential_missing')?.meaning, /no credential in it/);
   t.equal(findVerdict('tampered', 'credential_missing'), VERDICT_REFERENCE.tampered);
   t.equal(findVerdict('unreadable', 'a_reason_of_tomorrow'), VERDICT_REFERENCE.unreadable);
