@@ -1,59 +1,39 @@
 import { z } from 'zod';
-import { ERROR_CODES, ERROR_REASONS, type ErrorCode, type ErrorReason } from '../domain/errors.js';
-import { identifierSchema, knownWords } from './primitives.js';
+import type { ErrorCode, ErrorReason } from '../domain/errors.js';
+import { meaningsOf } from '../domain/reference/entry.js';
+import { ERROR_CODE_REFERENCE, ERROR_REASON_REFERENCE } from '../domain/reference/errors.js';
+import { describedWords, identifierSchema } from './primitives.js';
 
-/** Statuses of an error response; each has one code (rule 5.2). */
-export type ErrorStatus =
-  | 400
-  | 403
-  | 404
-  | 405
-  | 408
-  | 409
-  | 411
-  | 412
-  | 413
-  | 415
-  | 416
-  | 422
-  | 429
-  | 431
-  | 500
-  | 503;
+/** The code of each status (rule 5.2). */
+const CODES = {
+  400: 'invalid_request',
+  403: 'forbidden',
+  404: 'not_found',
+  405: 'method_not_allowed',
+  408: 'timeout',
+  409: 'conflict',
+  411: 'length_required',
+  412: 'precondition_failed',
+  413: 'payload_too_large',
+  415: 'unsupported_media_type',
+  416: 'range_not_satisfiable',
+  422: 'unprocessable',
+  429: 'rate_limited',
+  431: 'headers_too_large',
+  500: 'internal',
+  503: 'unavailable',
+} as const satisfies Readonly<Record<number, ErrorCode>>;
 
-/** The code of each status, and the meaning of the status in the contract. */
-export const STATUS_OF_ERROR: Readonly<
-  Record<ErrorStatus, { readonly code: ErrorCode; readonly description: string }>
-> = {
-  400: {
-    code: 'invalid_request',
-    description: 'The request could not be understood: malformed syntax or invalid input.',
-  },
-  403: { code: 'forbidden', description: 'The key is missing, or not valid for the action.' },
-  404: { code: 'not_found', description: "There is no such resource; another partner's is answered alike." },
-  405: { code: 'method_not_allowed', description: 'The path does not have that method.' },
-  408: { code: 'timeout', description: 'The request did not arrive in time.' },
-  409: { code: 'conflict', description: 'The request conflicts with the current state.' },
-  411: { code: 'length_required', description: 'The call needs a body, and none was announced.' },
-  412: { code: 'precondition_failed', description: 'If-Match does not hold the ETag of the file.' },
-  413: { code: 'payload_too_large', description: 'The body is larger than the call allows.' },
-  415: {
-    code: 'unsupported_media_type',
-    description: 'The body is of another media type than the call takes, or compressed.',
-  },
-  416: { code: 'range_not_satisfiable', description: 'The range lies outside the file.' },
-  422: { code: 'unprocessable', description: 'The input is well-formed and cannot be processed.' },
-  429: {
-    code: 'rate_limited',
-    description: 'A rate limit or the quota is exceeded; Retry-After gives the seconds to wait.',
-  },
-  431: { code: 'headers_too_large', description: 'The request line and headers are too large.' },
-  500: { code: 'internal', description: 'Internal failure.' },
-  503: {
-    code: 'unavailable',
-    description: 'The service cannot take the call at the moment; Retry-After gives the seconds to wait.',
-  },
-};
+/** Statuses of an error response; each has one code. */
+export type ErrorStatus = keyof typeof CODES;
+
+/** The code of each status, and its meaning. */
+export const STATUS_OF_ERROR = Object.fromEntries(
+  Object.entries(CODES).map(([status, code]) => [
+    status,
+    { code, description: ERROR_CODE_REFERENCE[code].meaning },
+  ]),
+) as Readonly<Record<ErrorStatus, { readonly code: ErrorCode; readonly description: string }>>;
 
 /** The table from the code's side. */
 export const STATUS_OF_CODE = Object.fromEntries(
@@ -64,8 +44,10 @@ export const STATUS_OF_CODE = Object.fromEntries(
 export const errorSchema = z
   .object({
     error: z.string().min(1).meta({ description: 'A sentence for people; its wording may change.' }),
-    code: knownWords(ERROR_CODES).meta({ description: 'Class of the error, one for each status.' }),
-    reason: knownWords(ERROR_REASONS)
+    code: describedWords(meaningsOf(ERROR_CODE_REFERENCE)).meta({
+      description: 'Class of the error, one for each status.',
+    }),
+    reason: describedWords(meaningsOf(ERROR_REASON_REFERENCE))
       .meta({ description: 'Slug of what happened, precisely.' })
       .exactOptional(),
     reviewId: identifierSchema

@@ -6,6 +6,7 @@ import { type Deprecation, deprecated, noticeProblem } from '../../src/contract/
 import { type JsonSchema, openApiDocument } from '../../src/contract/openapi.js';
 import type { OpenRoute, Route } from '../../src/contract/route.js';
 import { ROUTES } from '../../src/contract/routes/routes.js';
+import { ERROR_CODES, ERROR_REASONS } from '../../src/domain/errors.js';
 import { EVIDENCE_CODES } from '../../src/domain/evidence-codes.js';
 import { DECISION_REASON_MEANINGS } from '../../src/domain/reference/reasons.js';
 import { DECISION_STATUSES, RECOMMENDED_ACTIONS, VERDICTS } from '../../src/domain/verification.js';
@@ -75,6 +76,7 @@ t.test('the document that is checked in is derived from the path table', async (
     ['status', DECISION_STATUSES],
     ['action', RECOMMENDED_ACTIONS],
     ['reason', Object.keys(DECISION_REASON_MEANINGS)],
+    ['error', [...ERROR_CODES, ...ERROR_REASONS]],
   ] as const)
     for (const word of words) t.ok(targets.has(`${anchor}-${word}`), `${anchor} ${word} is on the page`);
   for (const { code } of EVIDENCE_CODES) t.ok(targets.has(`code-${code}`), `${code} is on the page`);

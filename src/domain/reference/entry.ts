@@ -7,3 +7,13 @@ export interface ReferenceEntry {
   /** Sentence that can be shown to the artist. It accuses nobody. */
   readonly artist: string;
 }
+
+/** Meaning of each value of a registry. */
+export function meaningsOf<Word extends string>(
+  entries: Readonly<Record<Word, Pick<ReferenceEntry, 'meaning'>>>,
+): Readonly<Record<Word, string>> {
+  const pairs = Object.entries<Pick<ReferenceEntry, 'meaning'>>(entries);
+  return Object.fromEntries(pairs.map(([word, { meaning }]) => [word, meaning])) as Readonly<
+    Record<Word, string>
+  >;
+}

@@ -2,7 +2,7 @@
  * Meaning of the reasons of decisions and credential reports: the one registry, from which their types come, the page at
  * `/docs` and the OpenAPI document list them, and the command line takes its sentence (rules 8.8, 8.18 and 9.3).
  */
-import type { ReferenceEntry } from './entry.js';
+import { meaningsOf, type ReferenceEntry } from './entry.js';
 
 /** Finding of the RIFF reader: what to do about a broken file does not depend on where it is broken. */
 function brokenFile(meaning: string): ReferenceEntry {
@@ -294,9 +294,14 @@ export const UNCHECKED_PARTS = {
 export type UncheckedPart = keyof typeof UNCHECKED_PARTS;
 
 /** Meaning of every reason of a decision, in the order of the verdicts. */
-export const DECISION_REASON_MEANINGS = meaningsOf(Object.values(DECISION_REASONS)) as Readonly<
-  Record<DecisionReason, string>
->;
+export const DECISION_REASON_MEANINGS: Readonly<Record<DecisionReason, string>> = meaningsOf({
+  ...DECISION_REASONS.valid,
+  ...DECISION_REASONS.audioChanged,
+  ...DECISION_REASONS.tampered,
+  ...DECISION_REASONS.unregistered,
+  ...DECISION_REASONS.unreadable,
+  ...DECISION_REASONS.local_seal,
+});
 
 /** Fault of an embedded credential. */
 export type StoreFault = keyof typeof STORE_FAULTS;
@@ -309,14 +314,8 @@ export type ReportReason =
 
 /** Meaning of every reason of a credential report. */
 export const REPORT_REASON_MEANINGS = {
-  ...(meaningsOf([STORE_FAULTS]) as Readonly<Record<StoreFault, string>>),
+  ...meaningsOf(STORE_FAULTS),
   binding_mismatch: DECISION_REASONS.unreadable.binding_mismatch.meaning,
   names_this_service: DECISION_REASONS.unregistered.names_this_service.meaning,
   ...UNCHECKED_PARTS,
 } as const satisfies Readonly<Record<ReportReason, string>>;
-
-function meaningsOf(groups: readonly Readonly<Record<string, ReferenceEntry>>[]): Record<string, string> {
-  return Object.fromEntries(
-    groups.flatMap((group) => Object.entries(group).map(([reason, { meaning }]) => [reason, meaning])),
-  );
-}

@@ -10,6 +10,7 @@ import type {
 import { KNOWN_VALUES } from '../../contract/primitives.js';
 import { EVIDENCE_CODES, type EvidenceCode } from '../../domain/evidence-codes.js';
 import type { ReferenceEntry } from '../../domain/reference/entry.js';
+import { ERROR_CODE_REFERENCE, ERROR_REASON_REFERENCE } from '../../domain/reference/errors.js';
 import { DECISION_REASONS, UNCHECKED_PARTS } from '../../domain/reference/reasons.js';
 import { ACTION_REFERENCE, STATUS_REFERENCE, VERDICT_REFERENCE } from '../../domain/reference/verdicts.js';
 import { DOCS_STYLE } from './docs-style.js';
@@ -65,12 +66,13 @@ export function docsPage(document: OpenApiDocument): string {
 <style>${DOCS_STYLE}</style>
 </head>
 <body>
-<nav aria-label="Operations"><p class="brand"><a href="#top">${text(info.title)}</a> <small>${text(info.version)}</small></p>${navigation}<h2><a href="#verdicts">Verdicts and decisions</a></h2><h2><a href="#evidence-codes">Evidence codes</a></h2><h2><a href="#schemas">Schemas</a></h2></nav>
+<nav aria-label="Operations"><p class="brand"><a href="#top">${text(info.title)}</a> <small>${text(info.version)}</small></p>${navigation}<h2><a href="#verdicts">Verdicts and decisions</a></h2><h2><a href="#evidence-codes">Evidence codes</a></h2><h2><a href="#errors">Errors</a></h2><h2><a href="#schemas">Schemas</a></h2></nav>
 <main id="top">
 <header><h1>${text(info.title)} <small>${text(info.version)}</small></h1>${markdown(info.description)}<p><a href="/v1/openapi.json">openapi.json</a> is the document behind this page.</p></header>
 ${chapters}
 <section id="verdicts"><h2 class="group">Verdicts and decisions</h2>${verdictsHtml()}</section>
 <section id="evidence-codes"><h2 class="group">Evidence codes</h2>${codesHtml(EVIDENCE_CODES)}</section>
+<section id="errors"><h2 class="group">Errors</h2>${errorReferenceHtml()}</section>
 <section id="schemas"><h2 class="group">Schemas</h2>${schemas}</section>
 </main>
 </body>
@@ -101,6 +103,22 @@ function verdictsHtml(): string {
       `<tr id="unchecked-${text(word)}"><td><code>${text(word)}</code></td><td>${inline(meaning)}</td></tr>`,
   );
   return `<p>Treat a verdict that you do not know as a failed verification.</p>${tables.join('')}<article><h3>Reasons of a credential report that is <code>not_checked</code></h3>${table(['Value', 'Meaning'], unchecked)}</article>`;
+}
+
+/** Codes and reasons of errors, from their registry; each has an anchor. */
+function errorReferenceHtml(): string {
+  const parts = [
+    ['Codes', Object.entries(ERROR_CODE_REFERENCE)],
+    ['Reasons', Object.entries(ERROR_REASON_REFERENCE)],
+  ] as const;
+  const tables = parts.map(([title, entries]) => {
+    const rows = entries.map(
+      ([word, { meaning, caller }]) =>
+        `<tr id="error-${text(word)}"><td><code>${text(word)}</code></td><td>${inline(meaning)}</td><td>${inline(caller)}</td></tr>`,
+    );
+    return `<article><h3>${title}</h3>${table(['Value', 'Meaning', 'To do'], rows)}</article>`;
+  });
+  return `<p>Treat a code that you do not know as the class of its status.</p>${tables.join('')}`;
 }
 
 /** Codes of evidence reports, from their registry. */
