@@ -171,9 +171,12 @@ t.test("bad keys change nobody's numbers", async (t) => {
 t.test(
   'every row of the table answers with exact numbers, errors after authentication included',
   async (t) => {
+    // Where every route is.
+    const beta = await TestService.start({ TAKEMARK_ENVIRONMENT: 'beta' }, clock);
+    t.teardown(() => beta.stop());
     const plan = planOf('volume');
-    const { apiKey, partnerId } = await service.partner('volume');
-    const id = (await service.issue(partnerId, wav(4000))).proofId;
+    const { apiKey, partnerId } = await beta.partner('volume');
+    const id = (await beta.issue(partnerId, wav(4000))).proofId;
     for (const [name, route] of Object.entries(PARTNER_ROUTES)) {
       if (route.auth !== 'key') continue;
       for (const [what, value] of [
@@ -182,7 +185,7 @@ t.test(
         ['a malformed id', '%40'],
       ] as const) {
         const target = route.path.replaceAll(/\{\w+\}/g, value);
-        const answer = await call(base, route.method, target, {
+        const answer = await call(beta.partnerUrl, route.method, target, {
           key: apiKey,
           headers: { 'content-type': 'text/plain' },
           ...(route.method === 'GET' || route.method === 'DELETE' ? {} : { body: Buffer.from('x') }),
@@ -190,12 +193,12 @@ t.test(
         numbers(t, answer, plan, 0, `${name}, ${what}, ${answer.status}`);
       }
     }
-    const { apiKey: narrow } = await service.service.operations.operator.createKey({
+    const { apiKey: narrow } = await beta.service.operations.operator.createKey({
       partnerId,
       name: 'narrow',
       scopes: ['verify'],
     });
-    const forbidden = await call(base, 'GET', '/v1/partner/usage', { key: narrow });
+    const forbidden = await call(beta.partnerUrl, 'GET', '/v1/partner/usage', { key: narrow });
     t.equal(forbidden.status, 403);
     numbers(t, forbidden, plan, 0, 'a key without the scope');
   },
