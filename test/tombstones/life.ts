@@ -31,7 +31,7 @@ export interface LifeSize {
 export const FORMER_SHAPES = {
   /** All pointers lie in one partition. */
   'one-partition': (query: string, params: readonly unknown[]) =>
-    /\bpointer\b/.test(query) ? [0, 0, ...params.slice(2)] : params,
+    /\bpointer\b/.test(query) ? [0, Array.isArray(params[1]) ? [0] : 0, ...params.slice(2)] : params,
   /** All reviews of a partner lie in one partition. */
   'reviews-of-a-partner': (query: string, params: readonly unknown[]) =>
     /\breview_by_partner\b/.test(query)
