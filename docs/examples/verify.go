@@ -139,7 +139,7 @@ func verify(base, key string, audio []byte) ([]byte, error) {
 	return retrying(func() ([]byte, error) { return post(base+"/v1/verify", "application/json", key, question) })
 }
 
-// What is not known today, a new verdict or status, is not accepted.
+// A verdict or status that is not known today is not accepted.
 func outcome(answer []byte) (int, error) {
 	var result struct {
 		Verdict  string `json:"verdict"`

@@ -87,7 +87,7 @@ def verify(base, key, audio):
 
 
 def outcome(result):
-    """What is not known today, a new verdict or status, is not accepted."""
+    """A verdict or status that is not known today is not accepted."""
     if result.get("verdict") != "valid" or result.get("good") is not True:
         return 1
     return {"verified_binding": 0, "needs_review": 4}.get((result.get("decision") or {}).get("status"), 1)

@@ -90,7 +90,7 @@ async function verify(base: string, key: string, file: Blob): Promise<Result> {
   return (await retrying(() => ask('verify', { uploadId }))) as Result;
 }
 
-/** What is not known today, a new verdict or status, is not accepted. */
+/** A verdict or status that is not known today is not accepted. */
 function outcome({ verdict, good, decision }: Result): number {
   if (verdict !== 'valid' || good !== true) return 1;
   if (decision?.status === 'verified_binding') return 0;

@@ -1,7 +1,6 @@
 import { constants } from 'node:fs';
 import { mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { ENVIRONMENTS, parseApiKey } from '../domain/partner-key.js';
 import { replaceFile } from '../files/durable.js';
 import { UsageError } from './command.js';
 
@@ -68,11 +67,6 @@ export function findProfile(profiles: Profiles, name: string, path: string): Pro
   if (profile === undefined)
     throw new UsageError(`there is no profile ${name} in ${path}; takemark profile add makes one`);
   return profile;
-}
-
-/** Id of a key of either environment, which is no secret; undefined for a text that is no whole key. */
-export function keyIdOf(apiKey: string): string | undefined {
-  return ENVIRONMENTS.map((environment) => parseApiKey(environment, apiKey)).find((id) => id !== undefined);
 }
 
 async function writeProfiles(path: string, profiles: Profiles): Promise<void> {

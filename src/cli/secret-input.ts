@@ -18,7 +18,7 @@ export async function readSecret(
   signal: AbortSignal,
 ): Promise<string> {
   if (input.isTTY !== true) return readPiped(input);
-  // It edits the line, and what it would show goes nowhere.
+  // The interface edits the line; its output, which would show the secret, is thrown away.
   const lines = createInterface({
     input,
     output: new Writable({ write: (_chunk, _encoding, done) => done() }),

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { connect } from 'node:tls';
+import { parseBase } from '../client/connection.js';
 import { TakemarkError } from '../client/errors.js';
 import { type Client, createClient } from '../client/index.js';
 import { Transport } from '../client/transport.js';
 import type { Health, KeyEntry } from '../client/types.js';
 import { CONTRACT_MAJOR } from '../client/version.js';
-import { ENVIRONMENTS, type Environment, parseApiKey } from '../domain/partner-key.js';
+import { readApiKey } from '../domain/partner-key.js';
 import { runtimeWarning, runtimeWords } from '../domain/runtime-support.js';
 import { type ClientConfig, type Context, UsageError } from './command.js';
 import { commonClientOptions, partnerAccess } from './commands/partner-account.js';
@@ -70,7 +71,7 @@ async function lookAtService(
     const { ca } = await serviceAccess({ ...config, allowPlainHttp: true }, config.url);
     transport = new Transport({ ca, userAgent: `takemark-cli/${version}` });
     const sentAt = Date.now();
-    const url = new URL('v1/health', `${config.url.replace(/\/v1$/, '')}/`);
+    const url = new URL('v1/health', parseBase(config.url));
     const { headers, body } = await transport.send({
       method: 'GET',
       url,
@@ -209,10 +210,7 @@ function diagnoseKeyForm(
       found: 'TAKEMARK_API_KEY is not set',
       advice: 'set it to the key that the operator gave you',
     };
-  const own = ENVIRONMENTS.map((environment) => ({
-    environment,
-    keyId: parseApiKey(environment, apiKey),
-  })).find(({ keyId }) => keyId !== undefined);
+  const own = readApiKey(apiKey);
   if (own === undefined)
     return {
       name,
@@ -220,7 +218,7 @@ function diagnoseKeyForm(
       found: 'TAKEMARK_API_KEY holds no whole key: form or checksum are wrong',
       advice: 'copy it once more, without quotes, spaces or line ends; or rotate it',
     };
-  const { environment, keyId } = own as { readonly environment: Environment; readonly keyId: string };
+  const { environment, keyId } = own;
   const found = `${keyId}, for ${environment}`;
   return served === undefined || served === environment
     ? { name, verdict: 'ok', found, keyId }

@@ -104,7 +104,7 @@ export function keyErrors(...own: readonly RouteErrors[]): RouteErrors {
     {
       403: ['scope_missing', 'signature_missing', 'signature_invalid'],
       429: ['rate_exceeded'],
-      // Of a slow test key.
+      // A slow test key finds all its places taken.
       503: ['concurrency_exceeded'],
     },
     ...own,

@@ -19,10 +19,17 @@ export function formatApiKey(environment: Environment, keyId: string, random: Ui
 
 /** Key id of a well-formed key of this environment; undefined for anything else. */
 export function parseApiKey(environment: Environment, apiKey: string): string | undefined {
+  const parsed = readApiKey(apiKey);
+  return parsed?.environment === environment ? parsed.keyId : undefined;
+}
+
+/** Environment and id of a well-formed key, neither of which is secret; undefined for anything else. */
+export function readApiKey(
+  apiKey: string,
+): { readonly environment: Environment; readonly keyId: string } | undefined {
   const match = SHAPE.exec(apiKey);
-  if (match === null || match[1] !== environment) return undefined;
-  const body = apiKey.slice(0, -7);
-  return match[3] === checksum(body) ? match[2] : undefined;
+  if (match === null || match[3] !== checksum(apiKey.slice(0, -7))) return undefined;
+  return { environment: match[1] as Environment, keyId: match[2]! };
 }
 
 function checksum(body: string): string {

@@ -20,7 +20,7 @@ const USAGE = {
 };
 
 t.test('a profile has an address and the key for it', async (t) => {
-  // What the environment says is of another service, to which the profile's key must not go.
+  // The variables of the environment name another service, to which the profile's key must not go.
   const bench = await setUp(t, { url: 'http://127.0.0.1:1', apiKey: OTHER_KEY, secret: `${KEY}\n` });
   const { service, takemark, directory } = bench;
   service.on('/v1/partner/usage', () => ({ status: 200, body: USAGE }));

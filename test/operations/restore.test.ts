@@ -28,7 +28,7 @@ function away(): DomainError {
 /** Calls that have failed, by what they ask. */
 class Faults {
   readonly failures = new Map<string, number>();
-  /** Whether the call fails now: each does once by default. */
+  /** Tells whether the call fails now: each does once by default. */
   happens = (_what: string, before: number): boolean => before === 0;
 
   /** @throws the error where the call fails now */

@@ -27,7 +27,7 @@ const get = (target: string, headers: Readonly<Record<string, string>> = {}, met
 const list = async (): Promise<readonly AnnouncedFixture[]> => {
   const { status, json } = await get('/v1/sandbox/fixtures');
   if (status === 200) return json!['fixtures'] as readonly AnnouncedFixture[];
-  // What was erased a moment ago is issued anew when its erasure has gone through.
+  // An original that was erased a moment ago is issued anew when its erasure has gone through.
   if (status !== 503) throw new Error(`the list was answered with ${status}`);
   await new Promise((resolve) => setTimeout(resolve, 200));
   return list();

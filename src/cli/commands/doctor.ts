@@ -1,12 +1,12 @@
+import { printCheck } from '../check-lines.js';
 import { defineCommand, EXIT } from '../command.js';
 import { type Diagnosed, diagnose } from '../service-diagnosis.js';
-import { printable } from '../terminal.js';
 import { PARTNER_DETAILS } from './partner-account.js';
 
 const MARKS: Readonly<Record<Diagnosed['verdict'], string>> = {
-  ok: 'ok         ',
-  warn: 'warn       ',
-  fail: 'FAIL       ',
+  ok: 'ok',
+  warn: 'warn',
+  fail: 'FAIL',
   not_checked: 'not checked',
 };
 
@@ -27,11 +27,7 @@ export const examineService = defineCommand({
     const checks = await diagnose(context);
     const failed = checks.filter(({ verdict }) => verdict === 'fail').length;
     if (options.json) terminal.printJson({ checks, failed });
-    else
-      for (const { name, verdict, found, advice } of checks) {
-        terminal.print(printable(`${MARKS[verdict]}  ${name}: ${found}`));
-        if (advice !== undefined) terminal.print(printable(`             ${advice}`));
-      }
+    else for (const check of checks) printCheck(terminal, MARKS[check.verdict], check, check.advice);
     return failed === 0 ? EXIT.good : EXIT.notGood;
   },
 });

@@ -1,11 +1,11 @@
 import type { ServerCheck } from '../../domain/server-check.js';
+import { printCheck } from '../check-lines.js';
 import { defineCommand, EXIT } from '../command.js';
-import { printable } from '../terminal.js';
 
 const MARKS: Readonly<Record<ServerCheck['verdict'], string>> = {
-  ok: 'ok         ',
-  warn: 'warn       ',
-  refuse: 'REFUSE     ',
+  ok: 'ok',
+  warn: 'warn',
+  refuse: 'REFUSE',
   not_checked: 'not checked',
 };
 
@@ -25,12 +25,10 @@ export const examineServers = defineCommand({
     const refused = checks.filter(({ verdict }) => verdict === 'refuse').length;
     if (options.json) terminal.printJson({ checks, refused });
     else
-      for (const { name, found, wanted, verdict, reason } of checks) {
-        terminal.print(printable(`${MARKS[verdict]}  ${name}: ${found}`));
-        if (verdict !== 'ok')
-          terminal.print(
-            printable(`             wanted: ${wanted}${reason === undefined ? '' : `; ${reason}`}`),
-          );
+      for (const check of checks) {
+        const { wanted, verdict, reason } = check;
+        const more = `wanted: ${wanted}${reason === undefined ? '' : `; ${reason}`}`;
+        printCheck(terminal, MARKS[verdict], check, verdict === 'ok' ? undefined : more);
       }
     return refused === 0 ? EXIT.good : EXIT.notGood;
   },

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
+import { readApiKey } from '../../domain/partner-key.js';
 import { defineCommand, EXIT, UsageError } from '../command.js';
-import { addProfile, keyIdOf, readProfiles, removeProfile } from '../profiles.js';
+import { addProfile, readProfiles, removeProfile } from '../profiles.js';
 import { parseAddress } from '../service-address.js';
 import { printable } from '../terminal.js';
 
@@ -23,7 +24,7 @@ export const createProfile = defineCommand({
   async run([name], { url, ca, signingKey, force }, { terminal, config, readSecret }) {
     const address = parseAddress('url', url);
     const apiKey = (await readSecret('API key (it is not shown): ')).trim();
-    const keyId = keyIdOf(apiKey);
+    const keyId = readApiKey(apiKey)?.keyId;
     if (keyId === undefined) throw new UsageError('this is no whole API key: copy it once more');
     await addProfile(
       config.profilesFile,
@@ -50,7 +51,7 @@ export const listProfiles = defineCommand({
     const profiles = Object.entries(await readProfiles(config.profilesFile)).map(([name, profile]) => ({
       name,
       url: profile.url,
-      keyId: keyIdOf(profile.apiKey) ?? 'no whole key',
+      keyId: readApiKey(profile.apiKey)?.keyId ?? 'no whole key',
     }));
     if (json) terminal.printJson({ profiles });
     else for (const { name, url, keyId } of profiles) terminal.print(printable(`${name}  ${url}  ${keyId}`));

@@ -60,7 +60,7 @@ const PARTNER = {
 /** Proofs of the sandbox that are looked through: races between processes may leave some more than there are names. */
 const LISTED = 100;
 
-/** What a process keeps of the sandbox: the originals, some 45 kB each, and the list. */
+/** State of the sandbox in a process: the originals, some 45 kB each, and the list. */
 export class Sandbox {
   /** Digests of the proofs that `built` was made of. */
   of = '';

@@ -5,11 +5,14 @@ import { numberIn, type Session, textIn } from '../driver/session.js';
 import { ALL_SHARDS, shardOfProof } from './review-counts.js';
 import type { ReviewVisibility } from './review-visibility.js';
 
-const LIST_PROOF =
-  'SELECT proof_id, created_at, review_id FROM review_by_partner WHERE partner_id = ? AND shard = ? AND proof_id = ? AND created_at > ? AND created_at <= ?';
+/** Entries of a stretch of time that are read at once. No partner creates as many in a second. */
+const MOST_READ = 5000;
+
+const LIST_PROOF = `SELECT proof_id, created_at, review_id FROM review_by_partner
+   WHERE partner_id = ? AND shard = ? AND proof_id = ? AND created_at > ? AND created_at <= ?`;
 // ALLOW FILTERING reads the partner's partitions alone, because their keys are given.
-const LIST_ALL =
-  'SELECT proof_id, created_at, review_id FROM review_by_partner WHERE partner_id = ? AND shard IN ? AND created_at > ? AND created_at <= ? ALLOW FILTERING';
+const LIST_ALL = `SELECT proof_id, created_at, review_id FROM review_by_partner
+   WHERE partner_id = ? AND shard IN ? AND created_at > ? AND created_at <= ? LIMIT ${MOST_READ} ALLOW FILTERING`;
 
 /** Seconds by which a review may be ahead of this process's clock. */
 const AHEAD_SECONDS = 3600;
@@ -47,10 +50,16 @@ export function reviewListing(session: Session, visibility: ReviewVisibility): R
     const ended = now - REVIEW_LIFE_SECONDS;
     const found: Entry[] = [];
     let upTo = before?.createdAt ?? now + AHEAD_SECONDS;
-    for (let seconds = FIRST_SECONDS; found.length < limit && upTo > ended; seconds *= GROWTH) {
+    for (let seconds = FIRST_SECONDS; found.length < limit && upTo > ended; ) {
       // The reviews of one proof are few.
       const after = proofId === undefined ? Math.max(ended, upTo - seconds) : ended;
       const entries = await entriesOf(partnerId, proofId, after, upTo);
+      // The stretch may have newer ones than those that were read.
+      if (proofId === undefined && entries.length >= MOST_READ && seconds > 1) {
+        seconds = Math.max(1, Math.floor(seconds / GROWTH));
+        continue;
+      }
+      seconds *= GROWTH;
       found.push(...entries.filter((entry) => before === undefined || newestFirst(before, entry) < 0));
       upTo = after;
     }

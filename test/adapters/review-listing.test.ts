@@ -1,0 +1,46 @@
+/** Pages of a partner that has far more reviews than a page, over a session that obeys the statement's limit. */
+import t from 'tap';
+import type { Session } from '../../src/adapters/cassandra/driver/session.js';
+import { reviewListing } from '../../src/adapters/cassandra/reviews/listing.js';
+import type { ReviewVisibility } from '../../src/adapters/cassandra/reviews/review-visibility.js';
+import type { ReviewPlace } from '../../src/ports/stores.js';
+
+const NOW = 1_900_000_000;
+const MANY = 20_000;
+
+t.test('no read takes more than the bound, and no review is passed over', async (t) => {
+  // Four thousand a second for five seconds, and one an hour before.
+  const rows = Array.from({ length: MANY }, (_, i) => ({
+    proof_id: `prf_${i % 50}`,
+    created_at: i === 0 ? NOW - 9000 : NOW - Math.floor(i / 4000),
+    review_id: `rev_${String(i).padStart(6, '0')}`,
+  }));
+  let most = 0;
+  const session = {
+    rows: async (query: string, params: readonly unknown[]) => {
+      const [after, upTo] = params.slice(-2) as [number, number];
+      const limit = Number(/LIMIT (\d+)/.exec(query)?.[1]);
+      const found = rows.filter(({ created_at }) => created_at > after && created_at <= upTo).slice(0, limit);
+      most = Math.max(most, found.length);
+      return found;
+    },
+  } as unknown as Session;
+  const visibility = {
+    at: async (proofId: string, reviewId: string) => ({
+      stored: { review: { partnerId: 'ptr_1', proofId, reviewId } },
+    }),
+  } as unknown as ReviewVisibility;
+  const list = reviewListing(session, visibility);
+  const seen: string[] = [];
+  let before: ReviewPlace | undefined;
+  do {
+    const page = await list('ptr_1', { limit: 500, ...(before === undefined ? {} : { before }) }, NOW);
+    seen.push(...page.reviews.map(({ reviewId }) => reviewId));
+    before = page.last;
+  } while (before !== undefined);
+  const expected = [...rows]
+    .sort((a, b) => b.created_at - a.created_at || (a.review_id > b.review_id ? -1 : 1))
+    .map(({ review_id }) => review_id);
+  t.strictSame(seen, expected);
+  t.ok(most <= 5000, `${most} rows of a read`);
+});
