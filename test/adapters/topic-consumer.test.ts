@@ -8,6 +8,7 @@ import {
   type TopicPartition,
 } from '../../src/adapters/kafka/client.js';
 import { encodeEvent, eventHeaders } from '../../src/adapters/kafka/event-message.js';
+import { ReadingWatch } from '../../src/adapters/kafka/reading-watch.js';
 import { TopicConsumer } from '../../src/adapters/kafka/topic-consumer.js';
 import { proofErased, type ServiceEvent } from '../../src/domain/events.js';
 import { authenticator } from '../fixtures/authentication.js';
@@ -36,6 +37,8 @@ class MemberDouble {
   readonly unread = 0;
   readonly seen: string[] = [];
   held: readonly TopicPartition[] = [];
+  /** First and next offset of the partition. */
+  offsets = { low: 0, high: 7 };
   readonly #polls: (() => readonly Message[])[];
 
   constructor(...polls: (() => readonly Message[])[]) {
@@ -72,12 +75,20 @@ class MemberDouble {
     this.seen.push('close');
   }
 
+  async committed(): Promise<ReadonlyMap<number, number>> {
+    return new Map([[0, 7]]);
+  }
+
+  async bounds(): Promise<{ readonly low: number; readonly high: number }> {
+    return this.offsets;
+  }
+
   async poll(): Promise<readonly Message[]> {
     return this.#polls.shift()?.() ?? [];
   }
 }
 
-function consume(client: MemberDouble) {
+function consume(client: MemberDouble, watch = new ReadingWatch()) {
   const faults: unknown[] = [];
   const handled: string[] = [];
   const consumer = new TopicConsumer({
@@ -88,6 +99,7 @@ function consume(client: MemberDouble) {
     connect: async () => client as unknown as ConsumerClient,
     deadLetter: async () => undefined,
     fault: (error) => faults.push(error),
+    watch,
   });
   const until = async (holds: () => boolean): Promise<void> => {
     for (const deadline = Date.now() + 60_000; !holds(); await sleep(20))
@@ -164,4 +176,68 @@ t.test('nothing is assigned right behind an error, where the group may have take
   await until(() => client.seen.includes('unassign'));
   await consumer.close();
   t.strictSame(client.seen, ['subscribe', 'assign', 'unassign', 'close']);
+});
+
+t.test('a partition whose messages do not come is assigned again, though nobody has said why', async (t) => {
+  // Gives its message only to who asks for the partition anew.
+  class Unread extends MemberDouble {
+    override offsets = { low: 0, high: 8 };
+    override assign(partitions: readonly TopicPartition[]): void {
+      super.assign(partitions);
+      if (this.seen.filter((call) => call === 'assign').length === 2)
+        this.answer(() => [messageOf(EVENT, 7)]);
+    }
+  }
+  const client = new Unread();
+  const { consumer, faults, handled, until } = consume(client, new ReadingWatch(100));
+  await until(() => handled.length > 0);
+  await consumer.close();
+  t.strictSame(handled, [EVENT.id]);
+  t.match(faults[0], { message: /messages that do not come/ });
+  t.strictSame(client.seen.slice(0, 4), ['subscribe', 'assign', 'assign', 'commit']);
+});
+
+t.test('a partition is left alone that is read to its end, or whose messages have expired', async (t) => {
+  for (const offsets of [
+    { low: 0, high: 7 },
+    { low: 9, high: 9 },
+  ]) {
+    const client = new MemberDouble();
+    client.offsets = offsets;
+    let looks = 0;
+    const { consumer, faults, until } = consume(
+      Object.assign(client, {
+        async bounds() {
+          looks += 1;
+          return offsets;
+        },
+      }),
+      new ReadingWatch(50),
+    );
+    await until(() => looks > 4);
+    await consumer.close();
+    t.strictSame(faults, []);
+    t.strictSame(client.seen, ['subscribe', 'assign', 'close']);
+  }
+});
+
+t.test('a partition is left alone whose reading goes on', async (t) => {
+  const client = new MemberDouble(() => []);
+  client.offsets = { low: 0, high: 1000 };
+  let looks = 0;
+  let offset = 7;
+  const { consumer, faults, until } = consume(
+    Object.assign(client, {
+      async bounds() {
+        looks += 1;
+        client.answer(() => [messageOf(EVENT, offset++)]);
+        return client.offsets;
+      },
+    }),
+    new ReadingWatch(50),
+  );
+  await until(() => looks > 4);
+  await consumer.close();
+  t.strictSame(faults, []);
+  t.equal(client.seen.filter((call) => call === 'assign').length, 1);
 });

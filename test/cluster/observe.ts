@@ -18,6 +18,8 @@ const WIDTH = 12;
 const VERIFIED_AGAIN = 40;
 /** Difference from which a process tells of a clock. */
 const WRONG_SECONDS = 5;
+/** Unconfirmed erasures whose events are looked for. */
+const FOLLOWED = 5;
 /** Between two lines on what is waited for. */
 const SAID_MS = 20_000;
 
@@ -65,7 +67,7 @@ export async function verifyAgain(
  */
 export async function caughtUp(
   ledger: Ledger,
-  { calls, tables }: Observers,
+  { calls, tables, topics }: Observers,
   limitMs: number,
   say: (line: string) => void,
   behindNow: () => void = () => undefined,
@@ -117,13 +119,25 @@ export async function caughtUp(
     }
     if (unconfirmed.length > 0) waiting.push(`${unconfirmed.length} erasures are not confirmed`);
     if (waiting.length === 0) return undefined;
-    if (Date.now() > deadline) return waiting.join('; ');
+    if (Date.now() > deadline)
+      return [...waiting, ...(await whereabouts(topics, unconfirmed.slice(0, FOLLOWED)))].join('; ');
     if (Date.now() > saidAt + SAID_MS) {
       say(`still: ${waiting.join('; ')}`);
       saidAt = Date.now();
     }
     await delay(1000);
   }
+}
+
+/** What topics and dead letters hold of proofs whose erasure is not confirmed. */
+async function whereabouts(topics: Topics, proofIds: readonly string[]): Promise<readonly string[]> {
+  if (proofIds.length === 0) return [];
+  const events = (await topics.read()).filter(({ topic }) => topic === 'erasure');
+  const letters = await topics.deadLetters();
+  return [
+    ...proofIds.map((id) => `${id} has ${events.filter(({ key }) => key === id).length} events`),
+    `${letters} dead letters`,
+  ];
 }
 
 /**

@@ -18,6 +18,8 @@ const SESSION_MS = 15_000;
 /** A consumer without anything to read hears of it this late. */
 const IDLE_MS = 10_000;
 const RETRY_MS = 500;
+/** How often a coordinator refuses to say from where the partitions of a member are to be read. */
+const UNREAD = 0.3;
 const CODE = { assign: -175, revoke: -174, transport: -195, illegalGeneration: 22 } as const;
 
 interface Partition {
@@ -31,6 +33,8 @@ export class Broker {
   readonly world: World;
   readonly weather: Weather;
   isDown = false;
+  /** Where false, a question for the offsets of a partition has no answer. */
+  tellsOffsets = true;
   readonly #topics = new Map<string, Partition[]>();
   readonly #groups = new Map<string, Group>();
 
@@ -332,6 +336,8 @@ class SimulatedConsumer {
     [];
   #granted = '';
   #isPaused = false;
+  /** What is held is not read until it is assigned again, and nobody is told. */
+  #isUnread = false;
   #isConnected = false;
   #waiting: { readonly limit: number; readonly done: Done } | undefined;
 
@@ -389,6 +395,7 @@ class SimulatedConsumer {
     this.isGranted = false;
     if (!this.#group.has(this)) return;
     this.held = partitions;
+    this.#isUnread = this.#broker.weather.happens('bus', UNREAD);
     for (const { topic, partition } of partitions) {
       const name = `${topic}/${partition}`;
       this.#positions.set(name, this.#group.committed.get(name) ?? 0);
@@ -410,6 +417,31 @@ class SimulatedConsumer {
 
   position(): readonly [] {
     return [];
+  }
+
+  committed(partitions: readonly TopicPartition[], timeoutMs: number, done: Done): void {
+    this.#ask(timeoutMs, done, () =>
+      partitions.map(({ topic, partition }) => ({
+        topic,
+        partition,
+        offset: this.#group.committed.get(`${topic}/${partition}`),
+      })),
+    );
+  }
+
+  queryWatermarkOffsets(topic: string, partition: number, timeoutMs: number, done: Done): void {
+    this.#ask(timeoutMs, done, () => ({
+      lowOffset: 0,
+      highOffset: this.#broker.partition(topic, partition).log.length,
+    }));
+  }
+
+  #ask(timeoutMs: number, done: Done, answer: () => unknown): void {
+    const { world, isDown, tellsOffsets } = this.#broker;
+    const fails = isDown || !tellsOffsets;
+    world.at(fails ? timeoutMs : 2, this.process, () =>
+      fails ? done(transportError()) : done(null, answer()),
+    );
   }
 
   pause(): void {
@@ -499,7 +531,13 @@ class SimulatedConsumer {
   }
 
   #fetch(limit: number): readonly Message[] {
-    if (this.#isPaused || this.#broker.isDown || this.#rebalances.length > 0 || !this.#group.has(this))
+    if (
+      this.#isPaused ||
+      this.#isUnread ||
+      this.#broker.isDown ||
+      this.#rebalances.length > 0 ||
+      !this.#group.has(this)
+    )
       return [];
     const messages: Message[] = [];
     for (const { topic, partition } of this.held) {

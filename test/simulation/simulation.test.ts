@@ -299,6 +299,19 @@ function patient(around: Surroundings): Surroundings {
   return replaced({ createRelay })(around);
 }
 
+t.test('partitions that stay unread are found by what nobody takes', async (t) => {
+  const found = await firstWith(/was acknowledged and was never confirmed/, {
+    faults: ['bus'],
+    spoil: (around) => {
+      around.broker.tellsOffsets = false;
+      return around;
+    },
+    most: 20,
+  });
+  t.ok(found);
+  t.comment(`history ${found?.seed}`);
+});
+
 const HOUR_MS = 3_600_000;
 
 t.test('a sweep by a process whose clock is wrong is found by what killed ones left', async (t) => {

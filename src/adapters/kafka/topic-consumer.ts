@@ -5,6 +5,7 @@ import type { ServiceEvent, Topic } from '../../domain/events.js';
 import type { EventHandler } from '../../ports/bus.js';
 import { type ConsumerClient, KafkaError, type Message, type TopicPartitionOffset } from './client.js';
 import { decodeEvent, type EventReader } from './event-message.js';
+import { ReadingWatch } from './reading-watch.js';
 
 export interface TopicConsumerOptions {
   readonly topic: Topic;
@@ -16,6 +17,8 @@ export interface TopicConsumerOptions {
   /** Puts a message to the dead letters; resolves when it is there. */
   readonly deadLetter: (message: Message, reason: string) => Promise<void>;
   readonly fault: (error: unknown) => void;
+  /** Tells whether partitions are read; one with the usual pauses by default. */
+  readonly watch?: ReadingWatch;
 }
 
 interface Received {
@@ -53,15 +56,18 @@ export class TopicConsumer {
   /** Messages of the batch that is being handled. */
   #inHand = 0;
   /**
-   * True from an error of the group on until the partitions held are assigned once more. Where a coordinator refuses
-   * to say from where they are to be read, the library tells of it by such an error, and leaves them unread until then.
+   * True from an error of the group on, and where a partition is not read, until the partitions held are assigned once
+   * more. Where a coordinator refuses to say from where they are to be read, the library tells of it by such an error,
+   * or not at all, and leaves them unread until then.
    */
   #mustAssignAgain = false;
   #hasPollFailed = false;
   readonly #again = { count: 0, notBefore: 0 };
+  readonly #watch: ReadingWatch;
 
   constructor(options: TopicConsumerOptions) {
     this.#options = options;
+    this.#watch = options.watch ?? new ReadingWatch();
     this.#running = this.#run();
   }
 
@@ -94,6 +100,7 @@ export class TopicConsumer {
         const client = await this.#options.connect();
         try {
           this.#client = client;
+          this.#watch.reset();
           this.#mustAssignAgain = false;
           client.subscribe(this.#options.name);
           while (!this.#closed) {
@@ -116,6 +123,8 @@ export class TopicConsumer {
     const messages = this.#held.length > 0 ? this.#held.splice(0, BATCH) : await this.#poll(client, BATCH);
     // A poll ends at an error, and what the group says may come right behind that.
     if (!this.#hasPollFailed) this.#assignAgain(client);
+    // Behind a full batch others may wait that came first.
+    if (messages.length < BATCH) this.#lookForUnread(client);
     if (messages.length === 0) return this.#rest(IDLE_MS);
     // The next owner of these partitions gets these messages.
     if (client.rebalances.length > 0) return;
@@ -194,9 +203,18 @@ export class TopicConsumer {
     const last = client.rebalances.splice(0).at(-1);
     if (last === undefined) return;
     this.#held = [];
+    this.#watch.reset();
     this.#mustAssignAgain = false;
     if (last.kind === 'assign') client.assign(last.partitions);
     else client.unassign();
+  }
+
+  #lookForUnread(client: ConsumerClient): void {
+    this.#watch.look(client);
+    if (!this.#watch.isStuck) return;
+    this.#options.fault(new KafkaError('a partition has messages that do not come'));
+    this.#watch.reset();
+    this.#mustAssignAgain = true;
   }
 
   #assignAgain(client: ConsumerClient): void {
@@ -236,6 +254,7 @@ export class TopicConsumer {
   async #poll(client: ConsumerClient, limit: number): Promise<readonly Message[]> {
     try {
       const messages = await client.poll(limit);
+      this.#watch.took(messages);
       this.#hasPollFailed = false;
       return messages;
     } catch (error) {

@@ -1,0 +1,78 @@
+import type { ConsumerClient, Message, TopicPartition } from './client.js';
+
+/** Milliseconds between two looks. */
+const EVERY_MS = 30_000;
+
+type Asked = Pick<ConsumerClient, 'bounds' | 'committed' | 'held' | 'isAnswered'>;
+
+/**
+ * Watch over whether a member's partitions are read. librdkafka can leave one unread for good without a word: it
+ * asks a single time from where to read, and a broker that is not the group's coordinator any more may refuse that
+ * question as a whole (confluentinc/librdkafka#5586). Assigning the partition anew has it ask again.
+ */
+export class ReadingWatch {
+  readonly #everyMs: number;
+  /** Offset behind the last message that came of each partition since it was assigned. */
+  readonly #next = new Map<number, number>();
+  /** Partitions that had messages behind where their reading stood, and where that was, at the last look. */
+  #behind: ReadonlyMap<number, number> = new Map();
+  #lookedAt = performance.now();
+  #isLooking = false;
+  #isStuck = false;
+
+  constructor(everyMs = EVERY_MS) {
+    this.#everyMs = everyMs;
+  }
+
+  /** True where a partition stood still between two looks with messages to read. */
+  get isStuck(): boolean {
+    return this.#isStuck;
+  }
+
+  /** Forgets what was seen: partitions were assigned, or taken away. */
+  reset(): void {
+    this.#next.clear();
+    this.#behind = new Map();
+    this.#isStuck = false;
+    this.#lookedAt = performance.now();
+  }
+
+  took(messages: readonly Message[]): void {
+    for (const { partition, offset } of messages) this.#next.set(partition, offset + 1);
+  }
+
+  /** Looks where it is time to, while brokers answer; meant to be called whenever nothing fetched is left to take. */
+  look(client: Asked): void {
+    if (this.#isLooking || !client.isAnswered || performance.now() - this.#lookedAt < this.#everyMs) return;
+    this.#isLooking = true;
+    this.#lookedAt = performance.now();
+    const before = this.#behind;
+    void this.#find(client)
+      .then((behind) => {
+        // Partitions were assigned meanwhile: what was asked is of the time before.
+        if (this.#behind !== before) return;
+        this.#behind = behind;
+        this.#isStuck = [...behind].some(([partition, position]) => before.get(partition) === position);
+      })
+      // Brokers that do not answer are another watch's matter.
+      .catch(() => undefined)
+      .finally(() => (this.#isLooking = false));
+  }
+
+  /** Asks of one partition after the other: each question that waits holds one of Node's few worker threads. */
+  async #find(client: Asked): Promise<ReadonlyMap<number, number>> {
+    const behind = new Map<number, number>();
+    for (const { topic, partition } of client.held) {
+      const position = this.#next.get(partition) ?? (await committedIn(client, { topic, partition }));
+      const { low, high } = await client.bounds(topic, partition);
+      // What has expired is not there to be read.
+      const from = Math.max(position, low);
+      if (high > from) behind.set(partition, from);
+    }
+    return behind;
+  }
+}
+
+async function committedIn(client: Asked, { topic, partition }: TopicPartition): Promise<number> {
+  return (await client.committed(topic, [partition])).get(partition) ?? 0;
+}
