@@ -192,3 +192,16 @@ void t.test('a store that goes away makes assets unavailable', async (t) => {
   await t.rejects(assets.list(undefined, 10), away);
   await t.rejects(publish(assets, 'prf_1', Buffer.from('audio')), away);
 });
+
+void t.test('a store that takes an upload and says nothing is given up after one attempt', async (t) => {
+  const uploads: string[] = [];
+  const store = await misbehaving(t, (request, response, body) => {
+    if (request.method === 'PUT') uploads.push(String(body));
+    else response.writeHead(request.method === 'HEAD' ? 200 : 501).end();
+  });
+  await t.rejects(publish(await open(t, store), 'prf_1', Buffer.from('audio')), {
+    code: 'unavailable',
+    reason: 'store_unavailable',
+  });
+  t.strictSame(uploads, ['audio']);
+});

@@ -50,6 +50,11 @@ export function connectBucket({ region, endpoint, credentials }: BucketAccess): 
   });
 }
 
+/** Option of a command that ends it after this time, its repetitions included. Not for one whose body is read on. */
+export function inTime(milliseconds: number): { readonly abortSignal: AbortSignal } {
+  return { abortSignal: AbortSignal.timeout(milliseconds) };
+}
+
 /** The object, or undefined where there is none. */
 export async function ifPresent<Value>(found: Promise<Value>): Promise<Value | undefined> {
   try {

@@ -3,7 +3,7 @@ import { DeleteObjectCommand, GetObjectCommand, PutObjectCommand } from '@aws-sd
 import { CONTENT_KEY_BYTES } from '../../codec/encrypt.js';
 import { DomainError } from '../../domain/errors.js';
 import type { ContentKeys } from '../../ports/content-keys.js';
-import { type BucketConnection, connectBucket, ifPresent, statusOf } from './bucket-connection.js';
+import { type BucketConnection, connectBucket, ifPresent, inTime, statusOf } from './bucket-connection.js';
 import { checkProofId, guarded } from './failure.js';
 
 export interface BucketKeys extends ContentKeys {
@@ -30,10 +30,9 @@ export function openBucketKeys(options: BucketConnection): BucketKeys {
     checkProofId(proofId);
     return { Bucket: bucket, Key: prefix + KEYS + proofId };
   };
-  const inTime = () => ({ abortSignal: AbortSignal.timeout(ANSWER_MS) });
 
   const look = async (name: ReturnType<typeof object>): Promise<Uint8Array | 'destroyed' | undefined> => {
-    const found = await ifPresent(client.send(new GetObjectCommand(name), inTime()));
+    const found = await ifPresent(client.send(new GetObjectCommand(name), inTime(ANSWER_MS)));
     if (found === undefined) return undefined;
     const key = await found.Body?.transformToByteArray();
     return key?.length === CONTENT_KEY_BYTES ? key : 'destroyed';
@@ -50,7 +49,7 @@ export function openBucketKeys(options: BucketConnection): BucketKeys {
         Body: bytes,
         ContentMD5: createHash('md5').update(bytes).digest('base64'),
       }),
-      inTime(),
+      inTime(ANSWER_MS),
     );
   /** @returns false where there is such an object already, or another one is being written */
   const make = async (name: ReturnType<typeof object>, key: Uint8Array): Promise<boolean> => {
@@ -87,7 +86,7 @@ export function openBucketKeys(options: BucketConnection): BucketKeys {
 
     release: (proofId) =>
       guarded(async () => {
-        await client.send(new DeleteObjectCommand(object(proofId)), inTime());
+        await client.send(new DeleteObjectCommand(object(proofId)), inTime(ANSWER_MS));
       }),
 
     close: () => client.destroy(),

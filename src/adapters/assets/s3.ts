@@ -15,7 +15,7 @@ import { defined } from '../../domain/defined.js';
 import { EVIDENCE_PARTS, type EvidencePart } from '../../domain/evidence.js';
 import { IDENTIFIER_PATTERN } from '../../domain/identifiers.js';
 import type { AssetEntry, AssetStore, ByteRange, StagedAsset } from '../../ports/assets.js';
-import { type BucketConnection, connectBucket, ifPresent, statusOf } from './bucket-connection.js';
+import { type BucketConnection, connectBucket, ifPresent, inTime, statusOf } from './bucket-connection.js';
 import { checkProofId, guarded } from './failure.js';
 import { SpoolFile } from './spool-file.js';
 
@@ -36,7 +36,11 @@ export interface AssetBucket extends AssetStore {
 const PART_MARK = '!';
 /** Milliseconds until a whole asset is taken. */
 const PUT_MS = 120_000;
+/** Milliseconds in which a bucket takes some of an asset, or answers: one that hangs is not waited for. */
+const SILENT_MS = 15_000;
 const PUT_ATTEMPTS = 3;
+/** Milliseconds of a question about an object, its repetitions included. */
+const ANSWER_MS = 10_000;
 
 /**
  * Assets in a bucket of an S3-compatible store, `<prefix><proof id>` each and parts of evidence as
@@ -56,7 +60,7 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
     return { Bucket: bucket, Key: prefix + proofId + (part === undefined ? '' : PART_MARK + part) };
   };
   const sizeOf = async (name: { readonly Bucket: string; readonly Key: string }) =>
-    (await ifPresent(client.send(new HeadObjectCommand(name))))?.ContentLength;
+    (await ifPresent(client.send(new HeadObjectCommand(name), inTime(ANSWER_MS))))?.ContentLength;
 
   async function put(
     name: { readonly Bucket: string; readonly Key: string },
@@ -67,16 +71,23 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
     // The server compares: a body that was damaged on its way is refused.
     const content = { ContentLength: spool.length, ContentMD5: md5.digest('base64') };
     for (let attempt = 1; ; attempt += 1) {
-      const body = spool.read();
+      const silence = new AbortController();
+      const timer = setTimeout(() => silence.abort(), SILENT_MS);
+      const body = Readable.from(
+        passedOn(spool.read(), () => void timer.refresh()),
+        { objectMode: false },
+      );
       try {
         await client.send(new PutObjectCommand({ ...name, ...content, Body: body }), {
           requestTimeout: PUT_MS,
+          abortSignal: silence.signal,
         });
         break;
       } catch (error) {
         // The client repeats nothing that has a stream for a body: it would send the rest of it.
-        if (attempt === PUT_ATTEMPTS || !isTransient(error)) throw error;
+        if (attempt === PUT_ATTEMPTS || silence.signal.aborted || !isTransient(error)) throw error;
       } finally {
+        clearTimeout(timer);
         body.destroy();
       }
     }
@@ -84,7 +95,7 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
   }
 
   async function remove(name: { readonly Bucket: string; readonly Key: string }): Promise<void> {
-    await client.send(new DeleteObjectCommand(name));
+    await client.send(new DeleteObjectCommand(name), inTime(ANSWER_MS));
     if ((await sizeOf(name)) !== undefined) throw new Error('the store still has what it deleted');
   }
 
@@ -125,6 +136,7 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
         await remove(name);
         const parts = await client.send(
           new ListObjectsV2Command({ Bucket: bucket, Prefix: name.Key + PART_MARK }),
+          inTime(ANSWER_MS),
         );
         for (const { Key: key } of parts.Contents ?? [])
           if (key !== undefined) await remove({ Bucket: bucket, Key: key });
@@ -142,6 +154,7 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
             Delimiter: '/',
             ...defined({ ContinuationToken: after }),
           }),
+          inTime(ANSWER_MS),
         );
         return {
           items: (page.Contents ?? []).flatMap(({ Key: key, LastModified: modified }) => {
@@ -156,6 +169,14 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
 
     close: () => client.destroy(),
   };
+}
+
+/** The chunks, each told of before it is passed on. */
+async function* passedOn(chunks: Readable, tell: () => void): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    tell();
+    yield chunk as Uint8Array;
+  }
 }
 
 /** Proof and part of an object's name behind the prefix; undefined for a name that is not ours. */
