@@ -74,8 +74,13 @@ export async function finishErasure(
   await journal.record({ proofId, partnerId: proof.partnerId, erasedAt: proof.erasedAt });
   await assets.delete(proofId);
   if ((await assets.size(proofId)) !== undefined)
-    throw new DomainError('unavailable', 'The asset of an erased proof is still there.', {
-      reason: 'store_unavailable',
-    });
-  await stores.confirmErasure(proofId, Math.floor(clock.now() / 1000));
+    throw unfinished('The asset of an erased proof is still there.');
+  // The tombstone was seen above: whoever does not see it now reads from before it.
+  if ((await stores.confirmErasure(proofId, Math.floor(clock.now() / 1000))) === 'not_erased')
+    throw unfinished('The tombstone of an erased proof is not there.');
+}
+
+/** The event comes again. */
+function unfinished(message: string): DomainError {
+  return new DomainError('unavailable', message, { reason: 'store_unavailable' });
 }

@@ -100,6 +100,15 @@ t.test('an erasure is confirmed once the deliverable is proved gone', async (t) 
   t.notOk(await stuck.consume().catch((error: unknown) => error instanceof PoisonError), 'it comes again');
 });
 
+t.test('an event whose tombstone is not found any more comes again', async (t) => {
+  const proofs = new MemoryProofs({ state: 'erased', partnerId: 'ptr_1', erasedAt: NOW - 60 });
+  const stores = { ...proofs.stores, confirmErasure: async () => 'not_erased' as const };
+  await t.rejects(
+    erasureConsumer({ stores, assets: proofs.deliverables, journal: proofs.journal, clock })([erased]),
+    { code: 'unavailable' },
+  );
+});
+
 t.test('a proof that a backup brought back is erased again, at the time of the first erasure', async (t) => {
   const proofs = new MemoryProofs({ state: 'issued', proofId: 'prf_1', partnerId: 'ptr_1' });
   await proofs.consume();

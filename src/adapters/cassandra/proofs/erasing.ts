@@ -5,7 +5,7 @@ import { proofErased } from '../../../domain/events.js';
 import type { ProofStore } from '../../../ports/stores.js';
 import type { Decisions } from '../commit/decisions.js';
 import type { Outbox } from '../commit/outbox.js';
-import type { Session } from '../driver/session.js';
+import { type Session, textIn } from '../driver/session.js';
 import type { Indexed, ProofIndex } from './proof-index.js';
 import type { Head, ProofRows } from './proof-rows.js';
 
@@ -122,12 +122,16 @@ export function proofErasing(
       if (head.confirmedAt !== undefined) return 'already_confirmed';
       if (head.eraseOp !== undefined) await erasing.complete(proofId, head.eraseOp);
       const op = randomUUID();
-      const { applied } = await session.lightweightTransaction({
+      const { applied, current } = await session.lightweightTransaction({
         query: CONFIRM,
         params: [at, op, rows.codeOf({ ...head, confirmedAt: at }), proofId],
         operation: { column: 'confirm_op', id: op },
       });
-      return applied ? 'confirmed' : 'already_confirmed';
+      if (applied) return 'confirmed';
+      // What refused is another confirmation, or a state that the read above did not show.
+      return current !== undefined && textIn(current, 'confirm_op') !== undefined
+        ? 'already_confirmed'
+        : 'not_erased';
     },
   };
 }
