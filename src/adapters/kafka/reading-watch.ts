@@ -1,7 +1,7 @@
 import type { ConsumerClient, Message, TopicPartition } from './client.js';
 
 /** Milliseconds between two looks. */
-const EVERY_MS = 30_000;
+const EVERY_MS = 10_000;
 
 type Asked = Pick<ConsumerClient, 'bounds' | 'committed' | 'held' | 'isAnswered'>;
 

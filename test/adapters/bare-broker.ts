@@ -1,0 +1,282 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+
+/** Requests by their numbers in Kafka's protocol. */
+const API = {
+  produce: 0,
+  fetch: 1,
+  listOffsets: 2,
+  metadata: 3,
+  offsetCommit: 8,
+  offsetFetch: 9,
+  findCoordinator: 10,
+  joinGroup: 11,
+  heartbeat: 12,
+  leaveGroup: 13,
+  syncGroup: 14,
+  apiVersions: 18,
+} as const;
+
+/** Highest version of each request that the broker says it knows. */
+const VERSIONS: readonly (readonly [key: number, highest: number])[] = [
+  [API.produce, 3],
+  [API.fetch, 4],
+  [API.listOffsets, 1],
+  [API.metadata, 2],
+  [API.offsetCommit, 2],
+  [API.offsetFetch, 2],
+  [API.findCoordinator, 0],
+  [API.joinGroup, 0],
+  [API.heartbeat, 0],
+  [API.leaveGroup, 0],
+  [API.syncGroup, 0],
+  [API.apiVersions, 3],
+];
+
+const ERROR = { none: 0, leaderNotAvailable: 5, coordinatorNotAvailable: 15, notCoordinator: 16 } as const;
+
+/** Topics of a broker that names none: reading them takes a client some milliseconds. */
+const TOPICS = 20_000;
+/** Time that a fetch without messages waits. */
+const FETCH_MS = 50;
+
+const int8 = (value: number): Buffer => Buffer.from([value & 0xff]);
+const int16 = (value: number): Buffer => {
+  const bytes = Buffer.alloc(2);
+  bytes.writeInt16BE(value);
+  return bytes;
+};
+const int32 = (value: number): Buffer => {
+  const bytes = Buffer.alloc(4);
+  bytes.writeInt32BE(value);
+  return bytes;
+};
+const int64 = (value: number): Buffer => {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigInt64BE(BigInt(value));
+  return bytes;
+};
+const string = (text: string): Buffer => Buffer.concat([int16(text.length), Buffer.from(text)]);
+const bytes = (content: Uint8Array): Buffer => Buffer.concat([int32(content.length), content]);
+const list = (items: readonly Buffer[]): Buffer => Buffer.concat([int32(items.length), ...items]);
+
+/** The body of a request, from its beginning on. */
+class Reading {
+  readonly #body: Buffer;
+  #at = 0;
+
+  constructor(body: Buffer) {
+    this.#body = body;
+  }
+
+  skip(count: number): this {
+    this.#at += count;
+    return this;
+  }
+
+  int32(): number {
+    this.#at += 4;
+    return this.#body.readInt32BE(this.#at - 4);
+  }
+
+  int64(): number {
+    this.#at += 8;
+    return Number(this.#body.readBigInt64BE(this.#at - 8));
+  }
+
+  string(): string {
+    const length = this.#body.readInt16BE(this.#at);
+    this.#at += 2 + length;
+    return this.#body.toString('utf8', this.#at - length, this.#at);
+  }
+
+  bytes(): Buffer {
+    const length = this.int32();
+    this.#at += length;
+    return this.#body.subarray(this.#at - length, this.#at);
+  }
+}
+
+interface BareBrokerOptions {
+  /** Values of the topic's messages, in its one partition. Without them the broker knows of no group. */
+  readonly messages?: readonly Buffer[];
+  /** Questions for committed offsets that are refused as a whole, as by a coordinator of before. */
+  readonly refusals?: number;
+}
+
+/** As much of a broker as a client asks for that finds its way, and, where it has messages, reads them alone in a group. */
+export class BareBroker {
+  namesItself = true;
+  /** Connections are served, questions about topics are not answered. */
+  isSilent = false;
+  /** Offsets from which messages were asked for. */
+  readonly fetched: number[] = [];
+  readonly #topic: string;
+  readonly #messages: readonly Buffer[] | undefined;
+  #refusals: number;
+  readonly #sockets = new Set<Socket>();
+  readonly #server: Server;
+
+  private constructor(server: Server, topic: string, { messages, refusals = 0 }: BareBrokerOptions) {
+    this.#server = server;
+    this.#topic = topic;
+    this.#messages = messages;
+    this.#refusals = refusals;
+    server.on('connection', (socket) => {
+      this.#sockets.add(socket);
+      socket.on('error', () => undefined).on('close', () => this.#sockets.delete(socket));
+      let input = Buffer.alloc(0);
+      socket.on('data', (chunk) => {
+        input = Buffer.concat([input, chunk]);
+        while (input.length >= 4 && input.length >= 4 + input.readInt32BE(0)) {
+          const request = input.subarray(4, 4 + input.readInt32BE(0));
+          input = input.subarray(4 + request.length);
+          const api = request.readInt16BE(0);
+          if (this.isSilent && api === API.metadata) continue;
+          const clientIdBytes = Math.max(0, request.readInt16BE(8));
+          const body = this.#answer(
+            api,
+            request.readInt16BE(2),
+            new Reading(request.subarray(10 + clientIdBytes)),
+          );
+          const answer = Buffer.concat([int32(4 + body.length), request.subarray(4, 8), body]);
+          if (api === API.fetch) setTimeout(() => socket.write(answer), FETCH_MS);
+          else socket.write(answer);
+        }
+      });
+    });
+  }
+
+  static async start(topic: string, options: BareBrokerOptions = {}): Promise<BareBroker> {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return new BareBroker(server, topic, options);
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  dropConnections(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  close(): void {
+    this.#server.close();
+    this.dropConnections();
+  }
+
+  #answer(api: number, version: number, request: Reading): Buffer {
+    switch (api) {
+      case API.apiVersions:
+        return versionsOf(version);
+      case API.metadata:
+        return this.#metadata(version);
+      case API.findCoordinator:
+        return this.#messages === undefined
+          ? Buffer.concat([int16(ERROR.coordinatorNotAvailable), int32(-1), string(''), int32(0)])
+          : Buffer.concat([int16(ERROR.none), int32(1), string('127.0.0.1'), int32(this.port)]);
+      case API.joinGroup: {
+        request.string();
+        request.skip(4).string();
+        request.string();
+        request.skip(4);
+        // The member is alone: it leads, by the assignor that it names first.
+        const protocol = request.string();
+        const member = string('member');
+        const members = list([Buffer.concat([member, bytes(request.bytes())])]);
+        return Buffer.concat([int16(ERROR.none), int32(1), string(protocol), member, member, members]);
+      }
+      case API.syncGroup: {
+        request.string();
+        request.skip(4).string();
+        request.skip(4).string();
+        return Buffer.concat([int16(ERROR.none), bytes(request.bytes())]);
+      }
+      case API.offsetFetch:
+        if (this.#refusals > 0) {
+          this.#refusals -= 1;
+          return Buffer.concat([list([]), int16(ERROR.notCoordinator)]);
+        }
+        return Buffer.concat([
+          this.#ofPartition(int64(-1), string(''), int16(ERROR.none)),
+          int16(ERROR.none),
+        ]);
+      case API.listOffsets: {
+        request.skip(4 + 4).string();
+        const isBeginning = request.skip(4 + 4).int64() === -2;
+        const offset = isBeginning ? 0 : this.#messages!.length;
+        return this.#ofPartition(int16(ERROR.none), int64(-1), int64(offset));
+      }
+      case API.offsetCommit:
+        return this.#ofPartition(int16(ERROR.none));
+      case API.fetch:
+        return this.#fetch(request);
+      default:
+        return int16(ERROR.none);
+    }
+  }
+
+  #fetch(request: Reading): Buffer {
+    request.skip(4 + 4 + 4 + 4 + 1 + 4).string();
+    const from = request.skip(4 + 4).int64();
+    this.fetched.push(from);
+    const end = int64(this.#messages!.length);
+    const found = this.#messages!.map((value, offset) =>
+      offset < from ? Buffer.alloc(0) : messageOf(value, offset),
+    );
+    return Buffer.concat([
+      int32(0),
+      this.#ofPartition(int16(ERROR.none), end, end, list([]), bytes(Buffer.concat(found))),
+    ]);
+  }
+
+  /** What is answered of topics and their partitions, where there is one of each. */
+  #ofPartition(...parts: readonly Buffer[]): Buffer {
+    return list([Buffer.concat([string(this.#topic), list([Buffer.concat([int32(0), ...parts])])])]);
+  }
+
+  #metadata(version: number): Buffer {
+    const self = Buffer.concat([int32(1), string('127.0.0.1'), int32(this.port), int16(-1)]);
+    const partition = Buffer.concat([int16(0), int32(0), int32(1), list([int32(1)]), list([int32(1)])]);
+    // Without leaders where no broker is known; and many: a client loses its brokers while it is reading them.
+    const topics = this.namesItself
+      ? [Buffer.concat([int16(ERROR.none), string(this.#topic), int8(0), list([partition])])]
+      : Array.from({ length: TOPICS }, (_, i) =>
+          Buffer.concat([
+            int16(ERROR.leaderNotAvailable),
+            string(i === 0 ? this.#topic : `topic-${i}`),
+            int8(0),
+            list([]),
+          ]),
+        );
+    return Buffer.concat([
+      list(this.namesItself ? [self] : []),
+      ...(version >= 2 ? [string('cluster')] : []),
+      int32(this.namesItself ? 1 : -1),
+      list(topics),
+    ]);
+  }
+}
+
+function versionsOf(version: number): Buffer {
+  return version < 3
+    ? Buffer.concat([
+        int16(ERROR.none),
+        list(VERSIONS.map(([key, highest]) => Buffer.concat([int16(key), int16(0), int16(highest)]))),
+        ...(version === 0 ? [] : [int32(0)]),
+      ])
+    : Buffer.concat([
+        int16(ERROR.none),
+        int8(VERSIONS.length + 1),
+        ...VERSIONS.map(([key, highest]) => Buffer.concat([int16(key), int16(0), int16(highest), int8(0)])),
+        int32(0),
+        int8(0),
+      ]);
+}
+
+/** A message of format version 1; clients look at its checksum only where they are told to. */
+function messageOf(value: Buffer, offset: number): Buffer {
+  const message = Buffer.concat([int32(0), int8(1), int8(0), int64(0), int32(-1), bytes(value)]);
+  return Buffer.concat([int64(offset), bytes(message)]);
+}
