@@ -20,7 +20,7 @@ import { Topics } from './topics.js';
 import { Workload } from './workload.js';
 
 /** Much longer than what a crash leaves is left alone for. */
-const CATCH_UP_MS = 600_000;
+const CATCH_UP_MS = 300_000;
 
 /**
  * Starts of one process that may be given up one after the other while the servers are there: a busy machine

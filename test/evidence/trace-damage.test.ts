@@ -35,6 +35,9 @@ async function reading(bytes: Uint8Array, ...lengths: readonly number[]): Promis
   }
 }
 
+/** Bits from one that is changed to the next; odd, so that all places of a byte come up. */
+const STEP = process.env['TAKEMARK_EXHAUSTIVE'] === undefined ? 5 : 1;
+
 const findingsOf = (text: string): string =>
   text.startsWith('refused') ? text : JSON.stringify((JSON.parse(text) as ReadTrace).findings);
 
@@ -50,11 +53,11 @@ async function simulated(seed: number, adverse: readonly AdverseScenario[] = [])
   return sink.bytes();
 }
 
-t.test('every bit of a sealed trace', async (t) => {
-  // One of the two whole; the other differs in key and signatures alone.
+t.test('bits all over a sealed trace', async (t) => {
+  // The other one differs in key and signatures alone.
   for (const [algorithm, step] of [
-    ['Ed25519', 1],
-    ['ES256', 7],
+    ['Ed25519', STEP],
+    ['ES256', 7 * STEP],
   ] as const) {
     const { bytes } = await writeTrace(
       async (writer) => {
@@ -97,7 +100,7 @@ async function reported(bytes: Uint8Array, deviceId: string): Promise<ReadonlySe
   }
 }
 
-t.test('every bit of a trace, up to the report of the proof', async (t) => {
+t.test('bits all over a trace, up to the report of the proof', async (t) => {
   const { bytes, key } = await writeTrace(async (writer) => {
     for (const event of SESSION.slice(0, 3)) writer.append(event);
     await writer.flush();
@@ -108,7 +111,7 @@ t.test('every bit of a trace, up to the report of the proof', async (t) => {
   t.ok(intact.has('session_evidence_replayed'));
   const silent: number[] = [];
   const said = new Set<string>();
-  for (let bit = 0; bit < bytes.length * 8; bit += 1) {
+  for (let bit = 0; bit < bytes.length * 8; bit += STEP) {
     const codes = [...(await reported(flipped(bytes, bit), key.deviceId))].filter(
       (code) => !intact.has(code),
     );
