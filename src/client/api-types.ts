@@ -170,10 +170,7 @@ export interface DecisionEnvelope {
   >;
   /** What held the credential. */
   readonly credentialCarrier: Growing<'embedded' | 'sidecar' | 'none'>;
-  /**
-   * `full`: source detail is delivered and every channel was supported; `partial`: it is delivered, with
-   * gaps; `none`: it is not delivered.
-   */
+  /** How far source detail is delivered. */
   readonly sourceDetailCoverage: Growing<'full' | 'partial' | 'none'>;
   /** Counts of the evidence report; zeros without one. */
   readonly counts: {
@@ -354,12 +351,9 @@ export interface CredentialReport {
   readonly claimVersion?: number;
   /** Label of the active manifest. */
   readonly manifestLabel?: string;
-  /**
-   * Outcome of checking signature and hashes. `not_checked`: the credential has parts that are not
-   * looked into here.
-   */
+  /** Outcome of checking signature and hashes. */
   readonly integrity: Growing<'verified' | 'failed' | 'not_checked'>;
-  /** Signer: this service, a device of the artist, or somebody unknown here. */
+  /** Signer. */
   readonly trust: Growing<'service' | 'device' | 'unknown'>;
   /** Slugs of what was found; empty where nothing was. */
   readonly reasons: readonly CredentialReason[];
@@ -435,7 +429,7 @@ export interface EvidenceFact {
     | 'channel_gaps'
     | 'detection_without_import'
   >;
-  /** What kind of statement it is: witnessed, concluded, declared, in conflict, or a gap. */
+  /** Kind of statement. */
   readonly contentClass: Growing<
     | 'direct_observation'
     | 'rule_inference'
@@ -443,10 +437,7 @@ export interface EvidenceFact {
     | 'explicit_conflict'
     | 'unverifiable_coverage_gap'
   >;
-  /**
-   * `needs_review` asks for a human decision. `observed` was witnessed, `inferred` follows by a rule,
-   * `reported` was supplied by the issuing side. Whether the report asks at all is in `decision.status`.
-   */
+  /** How it is known. Whether the report asks for a person at all is in `decision.status`. */
   readonly status: Growing<
     'observed' | 'inferred' | 'reported' | 'declared' | 'none_recorded' | 'unverifiable' | 'needs_review'
   >;
@@ -515,7 +506,7 @@ export interface EvidenceRequest {
   readonly requestId: Identifier;
   /** Evidence that was asked for. */
   readonly kind: Growing<EvidenceKind>;
-  /** `accepted` and `declined` are terminal and immutable. */
+  /** Where the request stands. */
   readonly status: Growing<'requested' | 'supplied' | 'accepted' | 'declined'>;
   /** A bounded opaque reference into the partner's own evidence system. */
   readonly responseReference?: string;
@@ -526,10 +517,7 @@ export interface EvidenceRequest {
 }
 
 export interface EvidenceSummary {
-  /**
-   * `needs_review`: the report asks for a human decision. `recorded`: something was witnessed or
-   * declared. `none_recorded`: neither.
-   */
+  /** What the report comes to. */
   readonly status: Growing<'needs_review' | 'recorded' | 'none_recorded'>;
   /** Counts of the evidence report; zeros without one. */
   readonly counts: {
@@ -607,10 +595,7 @@ export interface Identification {
   readonly matches: readonly {
     /** Proof that the file belongs to. */
     readonly proofId: Identifier;
-    /**
-     * Bytes that are the same: the file that was delivered, the audio that is bound, or the file as it
-     * came to be issued. Others may be added.
-     */
+    /** Bytes that are the same. */
     readonly type: Growing<'exact_file' | 'bound_audio' | 'original_file'>;
     /** From 0 to 1; 1 for a match by digest. */
     readonly confidence: number;
@@ -677,7 +662,7 @@ export interface KeyEntry {
   readonly keyId: Identifier;
   /** Name that it was given. */
   readonly name: string;
-  /** `expiring`: rotated, in its 72 hours. */
+  /** Whether the key still opens anything. */
   readonly status: Growing<'active' | 'expiring' | 'expired' | 'revoked'>;
   /** Scopes of the key; an operation says in `x-scope` which one it needs. */
   readonly scopes: readonly Growing<'verify' | 'proofs' | 'erase' | 'reviews' | 'keys' | 'usage'>[];
@@ -721,12 +706,9 @@ export interface PartnerReviewCase {
     /** Your identifier of the track. */
     readonly trackId: Identifier;
   };
-  /** `resolved`: it has an outcome. */
+  /** Where the case stands. */
   readonly status: Growing<'open' | 'resolved'>;
-  /**
-   * The partner's own; not a claim of authorship or rights. `held` may later become `accepted` or
-   * `rejected`.
-   */
+  /** The partner's own; not a claim of authorship or rights. */
   readonly outcome?: Growing<ReviewOutcome>;
   /** Time of its creation, in unix seconds. */
   readonly createdAt: Timestamp;

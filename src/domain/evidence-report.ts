@@ -19,16 +19,14 @@ export type ContentClass = (typeof CONTENT_CLASSES)[number];
  * Status of a fact. `needs_review` asks for a human decision; `observed` was witnessed, `inferred` follows by a rule,
  * `reported` was supplied by the issuing side.
  */
-export const FACT_STATUSES = [
-  'observed',
-  'inferred',
-  'reported',
-  'declared',
-  'none_recorded',
-  'unverifiable',
-  'needs_review',
-] as const;
-export type FactStatus = (typeof FACT_STATUSES)[number];
+export type FactStatus =
+  | 'observed'
+  | 'inferred'
+  | 'reported'
+  | 'declared'
+  | 'none_recorded'
+  | 'unverifiable'
+  | 'needs_review';
 
 export interface EvidenceFact {
   readonly code: string;
@@ -135,12 +133,12 @@ export function countEvidence({ facts, conflicts, unverifiable }: EvidenceReport
   return { declarations, conflicts: conflicts.length, unverifiable: unverifiable.length };
 }
 
-/** Status of a summary: `recorded` where anything was witnessed or declared, and nothing asks for a decision. */
-export const SUMMARY_STATUSES = ['needs_review', 'recorded', 'none_recorded'] as const;
-
-/** Summary of a report, as a list's entry has it (rule 9.30). */
+/**
+ * Summary of a report, as a list's entry has it (rule 9.30). `recorded`: something was witnessed or declared, and nothing
+ * asks for a decision.
+ */
 export interface EvidenceSummary {
-  readonly status: (typeof SUMMARY_STATUSES)[number];
+  readonly status: 'needs_review' | 'recorded' | 'none_recorded';
   readonly counts: ReturnType<typeof countEvidence>;
   /** Codes of the report, each once, in alphabetical order. */
   readonly codes: readonly string[];

@@ -77,8 +77,7 @@ export interface PartnerKey {
   readonly revokedAt?: number;
 }
 
-export const KEY_STATUSES = ['active', 'expiring', 'expired', 'revoked'] as const;
-export type KeyStatus = (typeof KEY_STATUSES)[number];
+export type KeyStatus = 'active' | 'expiring' | 'expired' | 'revoked';
 
 /**
  * Status of a key (rule 4.6): `active`, `expiring` (rotated, in its 72 hours), `expired`, `revoked`. Only the

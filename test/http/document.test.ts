@@ -4,6 +4,7 @@ import t from 'tap';
 import { z } from 'zod';
 import { type Deprecation, deprecated, noticeProblem } from '../../src/contract/deprecation.js';
 import { type JsonSchema, openApiDocument } from '../../src/contract/openapi.js';
+import { KNOWN_VALUES, MEANINGS } from '../../src/contract/primitives.js';
 import type { OpenRoute, Route } from '../../src/contract/route.js';
 import { ROUTES } from '../../src/contract/routes/routes.js';
 import { ERROR_CODES, ERROR_REASONS } from '../../src/domain/errors.js';
@@ -108,9 +109,16 @@ t.test('every member and parameter is described, and a received one is open', (t
   t.ok(members > 200);
 
   const seen = new Set<string>();
+  const meant = new Set<string>();
   const open = (schema: JsonSchema, where: string): void => {
     if (schema['enum'] !== undefined) t.fail(`${where} is a closed list`);
     if (schema['const'] !== undefined) t.fail(`${where} is one value`);
+    const meanings = schema[MEANINGS] as Readonly<Record<string, string>> | undefined;
+    if (meanings !== undefined) {
+      meant.add(where.split('.').at(-1)!);
+      t.strictSame(Object.keys(meanings), schema[KNOWN_VALUES], `${where}: each value has its meaning`);
+      for (const meaning of Object.values(meanings)) t.match(meaning, /^[A-Z].*\.$/, where);
+    }
     const name = String(schema['$ref'] ?? '').replace('#/components/schemas/', '');
     if (name === '' || seen.has(name)) return;
     seen.add(name);
@@ -126,6 +134,22 @@ t.test('every member and parameter is described, and a received one is open', (t
       }
   }
   t.ok(seen.has('Verification') && seen.has('EvidenceFact'));
+  for (const name of [
+    'verdict',
+    'status',
+    'recommendedAction',
+    'carrier',
+    'credentialCarrier',
+    'container',
+    'integrity',
+    'trust',
+    'type',
+    'contentClass',
+    'outcome',
+    'kind',
+    'code',
+  ])
+    t.ok(meant.has(name), `the values of ${name} have meanings`);
   t.end();
 });
 

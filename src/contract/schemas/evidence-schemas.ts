@@ -9,8 +9,18 @@ import {
   type SurveyAnswers,
 } from '../../domain/declaration.js';
 import { EVIDENCE_CODES } from '../../domain/evidence-codes.js';
-import { CONTENT_CLASSES, FACT_STATUSES, SUMMARY_STATUSES } from '../../domain/evidence-report.js';
-import { identifierSchema, KNOWN_VALUES, knownWords, timestampSchema } from '../primitives.js';
+import {
+  CONTENT_CLASS_MEANINGS,
+  FACT_STATUS_MEANINGS,
+  SUMMARY_STATUS_MEANINGS,
+} from '../../domain/reference/values.js';
+import {
+  describedWords,
+  identifierSchema,
+  KNOWN_VALUES,
+  knownWords,
+  timestampSchema,
+} from '../primitives.js';
 import { importedSourceSchema, sessionSchema, sourceDetailSchema } from './session-schemas.js';
 
 const ANSWERS = {
@@ -117,12 +127,9 @@ const factSchema = z
       [KNOWN_VALUES]: EVIDENCE_CODES.map(({ code }) => code),
       'x-codes': EVIDENCE_CODES,
     }),
-    contentClass: knownWords(CONTENT_CLASSES).meta({
-      description: 'What kind of statement it is: witnessed, concluded, declared, in conflict, or a gap.',
-    }),
-    status: knownWords(FACT_STATUSES).meta({
-      description:
-        '`needs_review` asks for a human decision. `observed` was witnessed, `inferred` follows by a rule, `reported` was supplied by the issuing side. Whether the report asks at all is in `decision.status`.',
+    contentClass: describedWords(CONTENT_CLASS_MEANINGS).meta({ description: 'Kind of statement.' }),
+    status: describedWords(FACT_STATUS_MEANINGS).meta({
+      description: 'How it is known. Whether the report asks for a person at all is in `decision.status`.',
     }),
     dimension: knownWords(DIMENSIONS as [Dimension, ...Dimension[]])
       .meta({ description: 'Question of the survey that a declaration answers.' })
@@ -241,10 +248,7 @@ export const evidenceCountsSchema = z
 /** Summary of a report in a list's entry (rule 9.30). */
 export const evidenceSummarySchema = z
   .object({
-    status: knownWords(SUMMARY_STATUSES).meta({
-      description:
-        '`needs_review`: the report asks for a human decision. `recorded`: something was witnessed or declared. `none_recorded`: neither.',
-    }),
+    status: describedWords(SUMMARY_STATUS_MEANINGS).meta({ description: 'What the report comes to.' }),
     counts: evidenceCountsSchema,
     codes: z.array(z.string()).meta({ description: 'Codes of the report, each once.' }),
   })

@@ -1,8 +1,10 @@
 import { z } from 'zod';
-import { KEY_STATUSES, SCOPES } from '../../domain/partner.js';
+import { SCOPES } from '../../domain/partner.js';
+import { KEY_STATUS_MEANINGS } from '../../domain/reference/values.js';
 import {
   countSchema,
   cursorSchema,
+  describedWords,
   identifierSchema,
   knownWords,
   queryInteger,
@@ -36,7 +38,9 @@ export const keyEntrySchema = z
   .object({
     keyId: identifierSchema.meta({ description: 'Id of the key; no secret.' }),
     name: z.string().meta({ description: 'Name that it was given.' }),
-    status: knownWords(KEY_STATUSES).meta({ description: '`expiring`: rotated, in its 72 hours.' }),
+    status: describedWords(KEY_STATUS_MEANINGS).meta({
+      description: 'Whether the key still opens anything.',
+    }),
     scopes: z
       .array(knownWords(SCOPES))
       .meta({ description: 'Scopes of the key; an operation says in `x-scope` which one it needs.' }),

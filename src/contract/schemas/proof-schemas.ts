@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { CARRIER_MEANINGS } from '../../domain/reference/values.js';
 import {
   cursorSchema,
+  describedWords,
   identifierSchema,
   knownWords,
   queryInteger,
@@ -10,7 +12,6 @@ import {
 import { evidenceReportSchema, evidenceSummarySchema } from './evidence-schemas.js';
 import { legacyMembers } from './legacy-schemas.js';
 
-const CARRIERS = ['embedded', 'sidecar'] as const;
 /** The last second that ten digits can write. */
 const LAST_SECOND = 9_999_999_999;
 const DIGEST = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
@@ -58,7 +59,7 @@ const proofEntry = {
   proofId: identifierSchema.meta({ description: 'Id of the proof.' }),
   issuedAt: timestampSchema.meta({ description: 'Time of issue, in unix seconds.' }),
   song: songSchema,
-  carrier: knownWords(CARRIERS).meta({ description: 'Carrier of the credential.' }),
+  carrier: describedWords(CARRIER_MEANINGS).meta({ description: 'Carrier of the credential.' }),
   boundAudioSha256: sha256Schema.meta({
     description: 'Hard-binding digest of an embedded credential; digest of the whole file of a pair.',
   }),
@@ -156,7 +157,7 @@ export const proofRecordSchema = z
     ...reports,
     delivery: z
       .object({
-        carrier: knownWords(CARRIERS).meta({ description: 'Carrier of the credential.' }),
+        carrier: describedWords(CARRIER_MEANINGS).meta({ description: 'Carrier of the credential.' }),
         bytes: z.int().min(0).meta({ description: 'Length of the delivered audio file.' }),
         sha256: sha256Schema.meta({ description: 'SHA-256 of the delivered audio file.' }),
         mediaType: z.string().meta({ description: 'Its media type.' }),

@@ -1,6 +1,18 @@
 import { z } from 'zod';
-import { EVIDENCE_KINDS, EVIDENCE_STATUSES, REVIEW_OUTCOMES } from '../../domain/review.js';
-import { cursorSchema, identifierSchema, knownWords, queryInteger, timestampSchema } from '../primitives.js';
+import {
+  EVIDENCE_KIND_MEANINGS,
+  EVIDENCE_STATUS_MEANINGS,
+  REVIEW_OUTCOME_MEANINGS,
+  REVIEW_STATUS_MEANINGS,
+} from '../../domain/reference/values.js';
+import { EVIDENCE_KINDS, REVIEW_OUTCOMES } from '../../domain/review.js';
+import {
+  cursorSchema,
+  describedWords,
+  identifierSchema,
+  queryInteger,
+  timestampSchema,
+} from '../primitives.js';
 
 const BINDINGS = {
   creatorId: 'creator-4711',
@@ -8,6 +20,7 @@ const BINDINGS = {
   submissionId: 'submission-2026-0117',
   trackId: 'track-3',
 };
+/** Values of the filter. */
 const STATUSES = ['open', 'resolved'] as const;
 const CASE = {
   reviewId: 'rev_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
@@ -106,10 +119,8 @@ export const evidenceParamsSchema = z
 const evidenceRequestSchema = z
   .object({
     requestId: identifierSchema.meta({ description: 'Id of the evidence request.' }),
-    kind: knownWords(EVIDENCE_KINDS).meta({ description: 'Evidence that was asked for.' }),
-    status: knownWords(EVIDENCE_STATUSES).meta({
-      description: '`accepted` and `declined` are terminal and immutable.',
-    }),
+    kind: describedWords(EVIDENCE_KIND_MEANINGS).meta({ description: 'Evidence that was asked for.' }),
+    status: describedWords(EVIDENCE_STATUS_MEANINGS).meta({ description: 'Where the request stands.' }),
     responseReference: responseReferenceSchema.exactOptional(),
     createdAt: timestampSchema.meta({ description: 'Time of its creation, in unix seconds.' }),
     updatedAt: timestampSchema.meta({ description: 'Time of its last change, in unix seconds.' }),
@@ -122,11 +133,10 @@ export const reviewCaseSchema = z
     proofId: identifierSchema.meta({ description: 'Proof that is reviewed.' }),
     // A response may gain members, a request may not.
     bindings: z.object(bindingsSchema.shape).meta({ description: 'Your own identifiers.' }),
-    status: knownWords(STATUSES).meta({ description: '`resolved`: it has an outcome.' }),
-    outcome: knownWords(REVIEW_OUTCOMES)
+    status: describedWords(REVIEW_STATUS_MEANINGS).meta({ description: 'Where the case stands.' }),
+    outcome: describedWords(REVIEW_OUTCOME_MEANINGS)
       .meta({
-        description:
-          "The partner's own; not a claim of authorship or rights. `held` may later become `accepted` or `rejected`.",
+        description: "The partner's own; not a claim of authorship or rights.",
       })
       .exactOptional(),
     createdAt: timestampSchema.meta({ description: 'Time of its creation, in unix seconds.' }),

@@ -1,7 +1,15 @@
 import { z } from 'zod';
-import { CONTAINERS } from '../../domain/audio.js';
+import { meaningsOf } from '../../domain/reference/entry.js';
 import { DECISION_REASON_MEANINGS, REPORT_REASON_MEANINGS } from '../../domain/reference/reasons.js';
-import { DECISION_STATUSES, RECOMMENDED_ACTIONS, VERDICTS } from '../../domain/verification.js';
+import {
+  CONTAINER_MEANINGS,
+  COVERAGE_MEANINGS,
+  CREDENTIAL_CARRIER_MEANINGS,
+  INTEGRITY_MEANINGS,
+  MATCH_MEANINGS,
+  TRUST_MEANINGS,
+} from '../../domain/reference/values.js';
+import { ACTION_REFERENCE, STATUS_REFERENCE, VERDICT_REFERENCE } from '../../domain/reference/verdicts.js';
 import {
   describedWords,
   identifierSchema,
@@ -49,20 +57,21 @@ const reportReasonSchema = describedWords(REPORT_REASON_MEANINGS).meta({
 
 const decisionSchema = z
   .object({
-    status: knownWords(DECISION_STATUSES).meta({
+    status: describedWords(meaningsOf(STATUS_REFERENCE)).meta({
       description:
         '`needs_review` is no failure of the credential: the evidence report asks for a human decision.',
     }),
     reasons: z
       .array(decisionReasonSchema)
       .meta({ description: 'Grounds of the verdict; the first one decided.' }),
-    recommendedAction: knownWords(RECOMMENDED_ACTIONS).meta({ description: 'Hint for automation.' }),
-    credentialCarrier: knownWords(['embedded', 'sidecar', 'none']).meta({
+    recommendedAction: describedWords(meaningsOf(ACTION_REFERENCE)).meta({
+      description: 'Hint for automation.',
+    }),
+    credentialCarrier: describedWords(CREDENTIAL_CARRIER_MEANINGS).meta({
       description: 'What held the credential.',
     }),
-    sourceDetailCoverage: knownWords(['full', 'partial', 'none']).meta({
-      description:
-        '`full`: source detail is delivered and every channel was supported; `partial`: it is delivered, with gaps; `none`: it is not delivered.',
+    sourceDetailCoverage: describedWords(COVERAGE_MEANINGS).meta({
+      description: 'How far source detail is delivered.',
     }),
     counts: evidenceCountsSchema,
   })
@@ -70,7 +79,7 @@ const decisionSchema = z
 
 const audioSummarySchema = z
   .object({
-    container: knownWords(CONTAINERS).meta({
+    container: describedWords(CONTAINER_MEANINGS).meta({
       description: 'Container that the first bytes of the file announce.',
     }),
     sampleRate: z.int().meta({ description: 'Samples a second of each channel.' }).exactOptional(),
@@ -105,13 +114,10 @@ const credentialReportSchema = z
     algorithm: z.string().meta({ description: 'Algorithm of the signature.' }).exactOptional(),
     claimVersion: z.int().meta({ description: 'Version of the C2PA claim.' }).exactOptional(),
     manifestLabel: z.string().meta({ description: 'Label of the active manifest.' }).exactOptional(),
-    integrity: knownWords(['verified', 'failed', 'not_checked']).meta({
-      description:
-        'Outcome of checking signature and hashes. `not_checked`: the credential has parts that are not looked into here.',
+    integrity: describedWords(INTEGRITY_MEANINGS).meta({
+      description: 'Outcome of checking signature and hashes.',
     }),
-    trust: knownWords(['service', 'device', 'unknown']).meta({
-      description: 'Signer: this service, a device of the artist, or somebody unknown here.',
-    }),
+    trust: describedWords(TRUST_MEANINGS).meta({ description: 'Signer.' }),
     reasons: z
       .array(reportReasonSchema)
       .meta({ description: 'Slugs of what was found; empty where nothing was.' }),
@@ -123,7 +129,7 @@ const credentialReportSchema = z
 
 export const verificationSchema = z
   .object({
-    verdict: knownWords(VERDICTS).meta({
+    verdict: describedWords(meaningsOf(VERDICT_REFERENCE)).meta({
       description:
         'Accept only when this is `valid` and `good` is true. A value you do not know is a failed verification.',
     }),
@@ -186,10 +192,7 @@ export const identificationSchema = z
       .array(
         z.object({
           proofId: identifierSchema.meta({ description: 'Proof that the file belongs to.' }),
-          type: knownWords(['exact_file', 'bound_audio', 'original_file']).meta({
-            description:
-              'Bytes that are the same: the file that was delivered, the audio that is bound, or the file as it came to be issued. Others may be added.',
-          }),
+          type: describedWords(MATCH_MEANINGS).meta({ description: 'Bytes that are the same.' }),
           confidence: z.number().min(0).max(1).meta({ description: 'From 0 to 1; 1 for a match by digest.' }),
         }),
       )

@@ -7,7 +7,7 @@ import type {
   Parameter,
   Response,
 } from '../../contract/openapi.js';
-import { KNOWN_VALUES } from '../../contract/primitives.js';
+import { KNOWN_VALUES, MEANINGS } from '../../contract/primitives.js';
 import { EVIDENCE_CODES, type EvidenceCode } from '../../domain/evidence-codes.js';
 import type { ReferenceEntry } from '../../domain/reference/entry.js';
 import { ERROR_CODE_REFERENCE, ERROR_REASON_REFERENCE } from '../../domain/reference/errors.js';
@@ -200,6 +200,9 @@ const EVERYWHERE: ReadonlySet<string> = new Set([
   'Cache-Control',
 ]);
 
+/** Values that are listed with their meanings beside the member that has them. */
+const MOST_MEANINGS = 16;
+
 interface KnownWords {
   readonly [KNOWN_VALUES]: readonly string[];
 }
@@ -224,11 +227,19 @@ function schemaHtml(schema: JsonSchema): string {
   const required = (schema['required'] as readonly string[] | undefined) ?? [];
   const rows = Object.entries(properties).map(([name, member]) => {
     const nested = nestedObject(member);
-    return `<tr><td><code>${text(name)}</code>${required.includes(name) ? '' : '<small>optional</small>'}</td><td>${typeHtml(member)}</td><td>${typeof member['description'] === 'string' ? inline(member['description']) : ''}${nested === undefined ? '' : schemaHtml(nested)}</td></tr>`;
+    return `<tr><td><code>${text(name)}</code>${required.includes(name) ? '' : '<small>optional</small>'}</td><td>${typeHtml(member)}</td><td>${typeof member['description'] === 'string' ? inline(member['description']) : ''}${meaningsHtml(member)}${nested === undefined ? '' : schemaHtml(nested)}</td></tr>`;
   });
   return rows.length === 0
     ? '<p><small>An object whose members may grow.</small></p>'
     : table(['Member', 'Type', 'Meaning'], rows);
+}
+
+/** Values with their meanings, where they are few: reasons have tables of their own. */
+function meaningsHtml(schema: JsonSchema): string {
+  const entries = Object.entries((schema[MEANINGS] ?? {}) as Readonly<Record<string, string>>);
+  if (entries.length === 0 || entries.length > MOST_MEANINGS) return '';
+  const items = entries.map(([word, meaning]) => `<li><code>${text(word)}</code> ${inline(meaning)}</li>`);
+  return `<ul class="values">${items.join('')}</ul>`;
 }
 
 function nestedObject(schema: JsonSchema): JsonSchema | undefined {

@@ -23,6 +23,7 @@ p{margin:.5rem 0;max-width:44rem}
 .group{margin:3rem 0 0;padding-bottom:.35rem;border-bottom:2px solid var(--ink);font-size:1.5rem}
 article{padding:1.5rem 0;border-bottom:1px solid var(--line)}
 article h3{display:flex;flex-wrap:wrap;gap:.35rem .75rem;align-items:baseline;margin:0;font-size:1.0625rem}
+ul.values{margin:.35rem 0 0;padding:0;list-style:none;font-size:.875rem}
 h4{margin:1.25rem 0 .35rem;font-size:.9375rem}
 .summary{display:flex;flex-wrap:wrap;justify-content:space-between;gap:.25rem 2rem;max-width:none;font-size:1.0625rem}
 .auth{font-size:.875rem}
