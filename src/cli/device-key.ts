@@ -1,7 +1,7 @@
-import { mkdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createDeviceKey, type DeviceKey, loadDeviceKey } from '../capture/index.js';
+import { makeDirectory } from '../files/make-directory.js';
 
 /** The key that this machine signs traces with; a new one where there is none. @param file in the home by default */
 export async function openDeviceKey(
@@ -11,7 +11,7 @@ export async function openDeviceKey(
     return await loadDeviceKey(file);
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    await makeDirectory(dirname(file));
     return createDeviceKey(file);
   }
 }

@@ -1,7 +1,8 @@
 import { constants } from 'node:fs';
-import { mkdir, open } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { replaceFile } from '../files/durable.js';
+import { makeDirectory } from '../files/make-directory.js';
 import { UsageError } from './command.js';
 
 /** Address of a service, and the key for it: they are named together, so that neither goes with another's. */
@@ -50,7 +51,7 @@ export async function addProfile(
     throw new UsageError(`the profile ${name} exists; give --force to replace it`);
   if (!Object.hasOwn(profiles, name) && Object.keys(profiles).length >= MAX_PROFILES)
     throw new UsageError(`there are ${MAX_PROFILES} profiles, and no more are kept`);
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await makeDirectory(dirname(path));
   await writeProfiles(path, { ...profiles, [name]: profile });
 }
 

@@ -561,7 +561,7 @@ export class Client {
     if (source.bytes !== undefined && source.bytes > slot.maxBytes) {
       throw new TakemarkError(
         'payload_too_large',
-        `the file has ${source.bytes} bytes, the slot takes ${slot.maxBytes}`,
+        `the file has ${sizeText(source.bytes)}, the slot takes ${sizeText(slot.maxBytes)}`,
       );
     }
     const form = uploadForm(slot.fields);
@@ -595,4 +595,8 @@ export class Client {
 /** Padded, RFC 4648 section 4. */
 function base64(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+}
+
+function sizeText(bytes: number): string {
+  return `${Number((bytes / 1_048_576).toFixed(2))} MiB (${bytes} bytes)`;
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   type ClusterIdentity,
@@ -15,6 +15,7 @@ import { type KeptSecrets, loadSecrets, SECRETS_FILE } from '../adapters/signing
 import { Authenticator } from '../codec/authenticator.js';
 import type { Config } from '../config/config.js';
 import { defined } from '../domain/defined.js';
+import { makeDirectory } from '../files/make-directory.js';
 import type { Secrets } from '../ports/secrets.js';
 import type { Clock } from '../ports/system.js';
 
@@ -32,7 +33,7 @@ export async function openSecrets({
   environment,
   signing,
 }: Config): Promise<OpenedSecrets> {
-  await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
+  await makeDirectory(dataDirectory);
   const files = [SECRETS_FILE, OPERATOR_TOKEN_FILE].map((name) => join(dataDirectory, name));
   if (given !== undefined && 'file' in given) files.push(given.file);
   if (signing.files?.key !== undefined) files.push(signing.files.key);

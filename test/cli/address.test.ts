@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { createServer as createHttpServer } from 'node:http';
@@ -143,4 +144,18 @@ t.test('an address that is wrong is in the error', async (t) => {
 t.test('an error of a setting names the variable', async (t) => {
   const { takemark } = await setUp(t, { apiKey: 'tmk_a key' });
   t.match(await takemark('usage'), { code: 2, err: /TAKEMARK_API_KEY must be printable ASCII/ });
+  const { publicKey } = generateKeyPairSync('ed25519');
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  for (const content of [
+    'no PEM',
+    publicKey.export({ type: 'spki', format: 'pem' }),
+    privateKey.export({ type: 'pkcs8', format: 'pem' }),
+  ]) {
+    const signingKey = join(t.testdir({ key: String(content) }), 'key');
+    const signing = await setUp(t, { signingKey });
+    t.match(await signing.takemark('usage'), {
+      code: 2,
+      err: /TAKEMARK_API_SIGNING_KEY names no Ed25519 or P-256 private key/,
+    });
+  }
 });

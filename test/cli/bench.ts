@@ -44,6 +44,7 @@ export async function setUp(
     readonly dataDirectory?: string;
     readonly dataDirectoryNamed?: boolean;
     readonly ca?: string;
+    readonly signingKey?: string;
     readonly allowPlainHttp?: boolean;
     readonly signal?: AbortSignal;
     readonly serversRefuse?: boolean;

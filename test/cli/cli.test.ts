@@ -198,7 +198,7 @@ t.test('verify explains a verdict, in words or JSON, and exits by it', async (t)
   const good = await takemark('verify', path);
   t.match(good, { code: 0, err: '', out: /^✔ VALID {2}song\.wav\n/ });
   t.match(good.out, /issued +2026-01-01T00:00:00Z/);
-  t.match(good.out, /RIFF, 44\.1 kHz, 16 bit, stereo, 1:01/);
+  t.match(good.out, /WAV, 44\.1 kHz, 16 bit, stereo, 1:01/);
   t.notMatch(good.out, /\u001b/, 'no colours in a pipe');
   const coloured = await onTerminal('verify', path);
   t.match(coloured.out, /\u001b\[1;32m✔ VALID/);

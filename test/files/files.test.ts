@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { createFile, replaceFile } from '../../src/files/durable.js';
 import { type Line, LineLog } from '../../src/files/line-log.js';
+import { makeDirectory } from '../../src/files/make-directory.js';
 
 t.test('a file is replaced as a whole, for its owner alone, and nothing is left beside it', async (t) => {
   const directory = t.testdir({ a: 'former' });
@@ -106,4 +107,17 @@ t.test('a place where nothing can be written is an error of the platform', async
   await writeFile(join(directory, 'file'), '');
   await t.rejects(createFile(join(directory, 'file', 'below'), 'x'), { code: 'ENOTDIR' });
   t.strictSame(await readdir(directory), ['file', 'taken']);
+});
+
+t.test('a directory is made with those above it, for its owner alone', async (t) => {
+  const directory = t.testdir({ a: 'a file' });
+  const path = join(directory, 'b', 'c', 'd');
+  await Promise.all([makeDirectory(path), makeDirectory(path), makeDirectory(join(directory, 'b', 'e'))]);
+  await makeDirectory(path);
+  t.strictSame((await readdir(join(directory, 'b'))).sort(), ['c', 'e']);
+  for (const made of [path, join(directory, 'b')]) t.equal((await stat(made)).mode & 0o777, 0o700);
+  await t.rejects(makeDirectory(join(directory, 'a')), { code: 'EEXIST' });
+  await t.rejects(makeDirectory(join(directory, 'a', 'b')), { code: 'ENOTDIR' });
+  if (process.platform === 'linux')
+    await t.rejects(makeDirectory('/proc/none/below'), { code: 'ENOENT' }, 'and it ends');
 });

@@ -6,6 +6,7 @@ import { defined } from '../../domain/defined.js';
 import { EVIDENCE_PARTS, type EvidencePart } from '../../domain/evidence.js';
 import { syncDirectory, writeAll } from '../../files/durable.js';
 import { ifPresent } from '../../files/if-present.js';
+import { makeDirectory } from '../../files/make-directory.js';
 import type { AssetEntry, AssetStore, ByteRange, StagedAsset } from '../../ports/assets.js';
 import { checkProofId, guarded } from './failure.js';
 import { readFrom } from './spool-file.js';
@@ -27,7 +28,7 @@ const STAGING = 'staging';
  * DomainError `unavailable` / `store_unavailable`; one in the middle of a read is an error of its stream.
  */
 export async function openAssetDirectory({ directory }: { readonly directory: string }): Promise<AssetStore> {
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await makeDirectory(directory);
   await syncDirectory(dirname(resolve(directory)));
   // A kill left what is there: the directory has one process at a time.
   const staging = join(directory, STAGING);

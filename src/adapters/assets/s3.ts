@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import {
   DeleteObjectCommand,
@@ -14,6 +13,7 @@ import {
 import { defined } from '../../domain/defined.js';
 import { EVIDENCE_PARTS, type EvidencePart } from '../../domain/evidence.js';
 import { IDENTIFIER_PATTERN } from '../../domain/identifiers.js';
+import { makeDirectory } from '../../files/make-directory.js';
 import type { AssetEntry, AssetStore, ByteRange, StagedAsset } from '../../ports/assets.js';
 import { type BucketConnection, connectBucket, ifPresent, inTime, statusOf } from './bucket-connection.js';
 import { checkProofId, guarded } from './failure.js';
@@ -53,7 +53,7 @@ const ANSWER_MS = 10_000;
  */
 export async function openAssetBucket(options: AssetBucketOptions): Promise<AssetBucket> {
   const { bucket, prefix, spoolDirectory } = options;
-  await mkdir(spoolDirectory, { recursive: true, mode: 0o700 });
+  await makeDirectory(spoolDirectory);
   const client = connectBucket(options);
   const object = (proofId: string, part?: EvidencePart) => {
     checkProofId(proofId);

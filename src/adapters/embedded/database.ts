@@ -1,10 +1,10 @@
-import { mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ClassicLevel } from 'classic-level';
 import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
 import { syncDirectory } from '../../files/durable.js';
+import { makeDirectory } from '../../files/make-directory.js';
 import type { KeyRange } from './keys.js';
 import { checkDirectory } from './log-check.js';
 import { StoreOpenError } from './open-error.js';
@@ -36,7 +36,7 @@ export class Database {
   /** @throws StoreOpenError */
   static async open(directory: string): Promise<Database> {
     try {
-      await mkdir(directory, { recursive: true, mode: 0o700 });
+      await makeDirectory(directory);
       await checkDirectory(directory);
       const level = new ClassicLevel<string, Uint8Array>(directory, {
         keyEncoding: 'utf8',

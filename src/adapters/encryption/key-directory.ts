@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rm, unlink } from 'node:fs/promises';
+import { open, readdir, readFile, rm, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { CONTENT_KEY_BYTES } from '../../codec/encrypt.js';
 import { DomainError } from '../../domain/errors.js';
 import { IDENTIFIER_PATTERN } from '../../domain/identifiers.js';
 import { createFile, syncDirectory, writeAll } from '../../files/durable.js';
 import { ifPresent } from '../../files/if-present.js';
+import { makeDirectory } from '../../files/make-directory.js';
 import type { ContentKeys } from '../../ports/content-keys.js';
 
 /** Directory, within that of the keys, of those that are being made. */
@@ -17,12 +18,12 @@ const UNFINISHED_KEYS = 'unfinished';
  * never sent twice.
  */
 export async function openKeyDirectory({ directory }: { readonly directory: string }): Promise<ContentKeys> {
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await makeDirectory(directory);
   await syncDirectory(dirname(resolve(directory)));
   // Left by a kill; a key that another process makes at this moment is refused to it, and made at the repeat. They are
   // not overwritten: one that has its place already is the same file.
   const unfinished = join(directory, UNFINISHED_KEYS);
-  await mkdir(unfinished, { mode: 0o700, recursive: true });
+  await makeDirectory(unfinished);
   for (const name of await readdir(unfinished)) await rm(join(unfinished, name), { force: true });
   const pathOf = (proofId: string): string => {
     if (!IDENTIFIER_PATTERN.test(proofId))

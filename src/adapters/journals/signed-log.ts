@@ -1,9 +1,9 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { Batches } from '../../async/batches.js';
 import { DomainError } from '../../domain/errors.js';
 import { LineLog } from '../../files/line-log.js';
+import { makeDirectory } from '../../files/make-directory.js';
 import type { Secrets } from '../../ports/secrets.js';
 
 /** An error at start, for the operator. */
@@ -73,7 +73,7 @@ export class SignedLog {
    */
   static async open(options: SignedLogOptions): Promise<SignedLog> {
     const { path, each } = options;
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await makeDirectory(dirname(path));
     const found = { lines: 0, chain: GENESIS };
     const file = await LineLog.open({
       path,

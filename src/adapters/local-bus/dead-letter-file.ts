@@ -1,10 +1,11 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Authenticator } from '../../codec/authenticator.js';
 import { type ServiceEvent, TOPICS, type Topic } from '../../domain/events.js';
 import { parseEvent } from '../../domain/parse-event.js';
 import { replaceFile } from '../../files/durable.js';
 import { LineLog } from '../../files/line-log.js';
+import { makeDirectory } from '../../files/make-directory.js';
 
 export const DEAD_LETTER_FILE = 'dead-letters.log';
 export const REPLAY_POSITION_FILE = 'dead-letters.position';
@@ -49,7 +50,7 @@ export class DeadLetterFile {
 
   /** The event of a line that a kill cut short comes again, so nothing is lost with that line. */
   static async open(directory: string, reader: DeadLetterReader): Promise<DeadLetterFile> {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await makeDirectory(directory);
     const positions = await readPositions(directory);
     const log = await LineLog.open({ path: join(directory, DEAD_LETTER_FILE) });
     return new DeadLetterFile(directory, reader, log, positions);

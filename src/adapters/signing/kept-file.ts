@@ -1,6 +1,7 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createFile } from '../../files/durable.js';
+import { makeDirectory } from '../../files/make-directory.js';
 
 /**
  * A small secret file of mode 0600 that appears whole or not at all, and that nobody else's start replaces.
@@ -15,7 +16,7 @@ export async function keepFile(
   const path = join(directory, name);
   const kept = await read(path);
   if (kept !== undefined) return { text: kept, made: false };
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await makeDirectory(directory);
   const made = await createFile(path, make());
   return { text: await readFile(path, 'utf8'), made };
 }

@@ -1,7 +1,8 @@
-import { mkdir, mkdtemp, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { mkdtemp, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { SignatureAlgorithm } from '../../domain/parsed-credential.js';
 import { syncDirectory, UNFINISHED } from '../../files/durable.js';
+import { makeDirectory } from '../../files/make-directory.js';
 
 /** A certificate and its private key, PEM, in a directory of their own that appears whole or not at all. */
 export interface KeyPair {
@@ -48,7 +49,7 @@ export async function keepPair(
   name: string,
   { certificate, key }: Pick<KeyPair, 'certificate'> & Partial<KeyPair>,
 ): Promise<void> {
-  await mkdir(parent, { recursive: true, mode: 0o700 });
+  await makeDirectory(parent);
   const unfinished = await mkdtemp(join(parent, UNFINISHED));
   if (key !== undefined) await writeSynced(join(unfinished, KEY), key);
   await writeSynced(join(unfinished, CERTIFICATE), certificate);

@@ -1,3 +1,4 @@
+import { createPrivateKey } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { type Client, type ClientOptions, createClient } from '../../client/index.js';
 import { type ClientConfig, type Context, UsageError } from '../command.js';
@@ -29,7 +30,18 @@ export async function partnerAccess(
   const signingKey = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(`TAKEMARK_API_SIGNING_KEY cannot be read (${path}: ${error.code ?? 'unreadable'})`);
   });
+  if (!signsCalls(signingKey))
+    throw new UsageError(`TAKEMARK_API_SIGNING_KEY names no Ed25519 or P-256 private key in PEM (${path})`);
   return { ...access, signingKey };
+}
+
+function signsCalls(pem: string): boolean {
+  try {
+    const { asymmetricKeyType: type, asymmetricKeyDetails: details } = createPrivateKey(pem);
+    return type === 'ed25519' || details?.namedCurve === 'prime256v1';
+  } catch {
+    return false;
+  }
 }
 
 /** Client options of every partner command: its name in `User-Agent`, and a line on stderr for each deprecation. */

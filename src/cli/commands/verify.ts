@@ -192,7 +192,8 @@ function signerText({
 }
 
 function audioText(audio: AudioSummary): string {
-  const parts = [audio.container.toUpperCase()];
+  // A RIFF file that was measured is of form WAVE.
+  const parts = [audio.container === 'riff' ? 'WAV' : audio.container.toUpperCase()];
   if (audio.sampleRate !== undefined) parts.push(`${audio.sampleRate / 1000} kHz`);
   if (audio.bitsPerSample !== undefined) parts.push(`${audio.bitsPerSample} bit`);
   if (audio.channels !== undefined)

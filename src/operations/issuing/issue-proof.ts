@@ -250,6 +250,7 @@ async function embed(
 
 /** @throws DomainError `unprocessable`, with a reason, for a file that cannot carry a credential in itself */
 export function refuseUnembeddable(original: Measurement): void {
+  if (original.bytes === 0) throw emptyFile();
   if (original.container !== 'riff')
     throw new DomainError(
       'unprocessable',
@@ -274,14 +275,17 @@ export function refuseUnembeddable(original: Measurement): void {
     throw new DomainError('unprocessable', 'The file holds no audio.', { reason: 'audio_empty' });
 }
 
+function emptyFile(): DomainError {
+  return new DomainError('unprocessable', 'The file is empty.', { reason: 'audio_empty' });
+}
+
 /** A sidecar binds the whole file; the audio of a pair is opaque bytes. */
 async function pair(
   deps: IssueProofDeps,
   statement: ProductionStatement,
   original: Measurement,
 ): Promise<Bound> {
-  if (original.bytes === 0)
-    throw new DomainError('unprocessable', 'The file is empty.', { reason: 'audio_empty' });
+  if (original.bytes === 0) throw emptyFile();
   const sidecar = await signSidecar({
     statement,
     binding: { bytes: original.bytes, sha256: original.sha256 },
