@@ -8,9 +8,9 @@ export const RESPONSE_HEADERS = {
   'X-Content-Type-Options': { description: 'Always `nosniff`.', type: 'string', pattern: '^nosniff$' },
   'Cache-Control': {
     description:
-      '`no-store`: the answer must not be kept. `private, no-cache`: it may be, and is asked after each time.',
+      '`no-store`: the answer must not be kept. `no-cache`: it may be, and is asked after each time; `private`: by the caller alone.',
     type: 'string',
-    pattern: '^(no-store|private, no-cache)$',
+    pattern: '^(no-store|(private, )?no-cache)$',
   },
   'X-RateLimit-Limit': {
     description: "The plan's monthly quota, in units.",
@@ -39,9 +39,19 @@ export const RESPONSE_HEADERS = {
   },
   Location: { description: 'Where to go instead.', type: 'string', pattern: '^\\S+$' },
   ETag: {
-    description: 'Strong validator: the SHA-256 of the whole file.',
+    description: 'Strong validator: the SHA-256 of the whole file, or of the page in its coding.',
     type: 'string',
     pattern: '^"[0-9a-f]{64}"$',
+  },
+  Vary: {
+    description: 'Request headers that select the form of the answer.',
+    type: 'string',
+    pattern: '^Accept-Encoding$',
+  },
+  'Content-Encoding': {
+    description: 'Coding of the page; absent where it is not compressed.',
+    type: 'string',
+    pattern: '^(br|gzip)$',
   },
   'Accept-Ranges': { description: 'Always `bytes`.', type: 'string', pattern: '^bytes$' },
   'Content-Range': {

@@ -10,7 +10,7 @@ import { FormPermits } from './body/form-permits.js';
 import { receiveForm, type UploadPermits } from './body/upload-form.js';
 import { DEFAULT_LIMITS, type Exchange } from './exchange.js';
 import { assetResponse } from './response/asset-response.js';
-import { docsResponse } from './response/docs-page.js';
+import { buildDocs } from './response/docs-page.js';
 import { constantJson, json } from './response/response.js';
 import { ConcurrencyLimit } from './server/concurrency-limit.js';
 import { type Endpoints, joinEndpoints } from './server/endpoint.js';
@@ -57,7 +57,7 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
   const health = constantJson(200, { ok: true, ...build, contract: CONTRACT_VERSION });
   const document = openApiDocument();
   const openApi = constantJson(200, document);
-  const docs = docsResponse(document);
+  const docs = buildDocs(document);
   const endpoints = {
     verify: async ({ caller, body: { uploadId, sidecar } }) => {
       const request = defined({
@@ -112,7 +112,12 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
     telemetry: ({ body: { events } }) => json(202, operations.telemetry(events)),
     health: () => health,
     readDocument: () => openApi,
-    readDocs: () => docs,
+    readDocs: ({ exchange, headers }) =>
+      docs.respond({
+        ...headers,
+        'accept-encoding': exchange.request.headers['accept-encoding'] as string | undefined,
+      }),
+    readRoot: () => ({ kind: 'empty', status: 302, headers: { Location: '/docs', 'Content-Length': '0' } }),
   } satisfies Partial<Endpoints<'partner'>>;
   return createListener(
     'partner',

@@ -38,6 +38,7 @@ import {
   documentSchema,
   downloadQuerySchema,
   healthSchema,
+  pageHeadersSchema,
   telemetryAcceptedSchema,
   telemetrySchema,
 } from '../schemas/system-schemas.js';
@@ -107,6 +108,9 @@ const FILE_RESPONSES = {
     headers: { ETag: 'always', 'Cache-Control': 'always' },
   },
 } as const;
+
+/** Headers of a page that caches keep, each of whose forms is another one. */
+const PAGE_HEADERS = { ETag: 'always', 'Cache-Control': 'always', Vary: 'always' } as const;
 
 /** Routes of the partner listener. Their order is the order of matching, so the busiest paths stand first. */
 export const PARTNER_ROUTES = {
@@ -560,13 +564,26 @@ export const PARTNER_ROUTES = {
     path: '/docs',
     summary: 'This document, as a page to read',
     auth: 'public',
+    headers: pageHeadersSchema,
     responses: {
       200: {
         description: 'A page that loads nothing',
         mediaTypes: ['text/html'],
-        headers: { 'Content-Security-Policy': 'always' },
+        headers: { ...PAGE_HEADERS, 'Content-Security-Policy': 'always', 'Content-Encoding': 'sometimes' },
       },
+      304: { description: 'The page is the one the caller has', headers: PAGE_HEADERS },
     },
+    errors: publicErrors(),
+    noStore: false,
+  },
+  readRoot: {
+    listener: 'partner',
+    group: 'System',
+    method: 'GET',
+    path: '/',
+    summary: 'Be sent to the page',
+    auth: 'public',
+    responses: { 302: { description: 'The page is there', headers: { Location: 'always' } } },
     errors: publicErrors(),
     noStore: false,
   },

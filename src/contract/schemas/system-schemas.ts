@@ -26,6 +26,13 @@ export const healthSchema = z
     ],
   });
 
+/** Request headers of a page. */
+export const pageHeadersSchema = z
+  .object({
+    'if-none-match': z.string().meta({ description: '304 where it holds the ETag.' }).exactOptional(),
+  })
+  .meta({ examples: [{}] });
+
 export const probeSchema = z.object({ ok: z.literal(true) }).meta({ id: 'Probe', examples: [{ ok: true }] });
 
 /** A name in a path of the download table. */

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { DomainError } from '../../domain/errors.js';
 import type { Asset } from '../../operations/proofs/read-asset.js';
+import { matchesTag } from './entity-tag.js';
 import type { EmptyResponse, FailedResponse, StreamResponse } from './response.js';
 
 /** Request headers that select the response, by lower-case name. */
@@ -29,9 +30,9 @@ export async function assetResponse(
   const { bytes, sha256, fileName, mediaType } = asset;
   const etag = `"${sha256}"`;
   const kept = { ETag: etag, 'Cache-Control': 'private, no-cache' };
-  if (headers['if-match'] !== undefined && !matches(headers['if-match'], etag, 'strong'))
+  if (headers['if-match'] !== undefined && !matchesTag(headers['if-match'], etag, 'strong'))
     throw new DomainError('precondition_failed', 'The file is another one.');
-  if (headers['if-none-match'] !== undefined && matches(headers['if-none-match'], etag, 'weak'))
+  if (headers['if-none-match'] !== undefined && matchesTag(headers['if-none-match'], etag, 'weak'))
     return { kind: 'empty', status: 304, headers: kept };
 
   const file = {
@@ -69,13 +70,6 @@ export async function assetResponse(
 /** A stream whose failure is looked at when it is sent; nobody listens for it before. */
 async function open(asset: Asset, range?: Range): Promise<Readable> {
   return (await asset.read(range)).on('error', () => {});
-}
-
-/** Entity tags of a list, or `*`; any other text matches nothing. */
-function matches(list: string, etag: string, comparison: 'strong' | 'weak'): boolean {
-  if (list.trim() === '*') return true;
-  const tags = list.match(/(W\/)?"[\x21\x23-\x7e\x80-\xff]*"/g) ?? [];
-  return tags.some((tag) => (comparison === 'weak' ? tag.replace(/^W\//, '') : tag) === etag);
 }
 
 /**

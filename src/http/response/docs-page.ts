@@ -13,24 +13,19 @@ import type { ReferenceEntry } from '../../domain/reference/entry.js';
 import { ERROR_CODE_REFERENCE, ERROR_REASON_REFERENCE } from '../../domain/reference/errors.js';
 import { DECISION_REASONS, UNCHECKED_PARTS } from '../../domain/reference/reasons.js';
 import { ACTION_REFERENCE, STATUS_REFERENCE, VERDICT_REFERENCE } from '../../domain/reference/verdicts.js';
+import { BuiltPage } from './built-page.js';
 import { DOCS_STYLE } from './docs-style.js';
-import type { TextResponse } from './response.js';
+import { QUICK_STARTS } from './quick-start.js';
 
 /** The contract's document as one page: no script, nothing loaded, no address but those of this listener. */
-export function docsResponse(document: OpenApiDocument): TextResponse<200> {
+export function buildDocs(document: OpenApiDocument): BuiltPage {
   const style = createHash('sha256').update(DOCS_STYLE).digest('base64');
-  return {
-    kind: 'text',
-    status: 200,
-    mediaType: 'text/html; charset=utf-8',
-    text: Buffer.from(docsPage(document)),
-    headers: {
-      'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${style}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
-    },
-  };
+  return new BuiltPage('text/html; charset=utf-8', docsPage(document), {
+    'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${style}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  });
 }
 
-export function docsPage(document: OpenApiDocument): string {
+function docsPage(document: OpenApiDocument): string {
   const { info, tags, paths, components } = document;
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
@@ -66,9 +61,10 @@ export function docsPage(document: OpenApiDocument): string {
 <style>${DOCS_STYLE}</style>
 </head>
 <body>
-<nav aria-label="Operations"><p class="brand"><a href="#top">${text(info.title)}</a> <small>${text(info.version)}</small></p>${navigation}<h2><a href="#verdicts">Verdicts and decisions</a></h2><h2><a href="#evidence-codes">Evidence codes</a></h2><h2><a href="#errors">Errors</a></h2><h2><a href="#schemas">Schemas</a></h2></nav>
+<nav aria-label="Operations"><p class="brand"><a href="#top">${text(info.title)}</a> <small>${text(info.version)}</small></p><h2><a href="#quick-start">Quick start</a></h2>${navigation}<h2><a href="#verdicts">Verdicts and decisions</a></h2><h2><a href="#evidence-codes">Evidence codes</a></h2><h2><a href="#errors">Errors</a></h2><h2><a href="#schemas">Schemas</a></h2></nav>
 <main id="top">
 <header><h1>${text(info.title)} <small>${text(info.version)}</small></h1>${markdown(info.description)}<p><a href="/v1/openapi.json">openapi.json</a> is the document behind this page.</p></header>
+<section id="quick-start"><h2 class="group">Quick start</h2>${quickStartHtml()}</section>
 ${chapters}
 <section id="verdicts"><h2 class="group">Verdicts and decisions</h2>${verdictsHtml()}</section>
 <section id="evidence-codes"><h2 class="group">Evidence codes</h2>${codesHtml(EVIDENCE_CODES)}</section>
@@ -78,6 +74,17 @@ ${chapters}
 </body>
 </html>
 `;
+}
+
+/** What a first call needs, and the call in three languages. */
+function quickStartHtml(): string {
+  const articles = QUICK_STARTS.map(
+    ({ id, title, code }) =>
+      `<article id="quick-start-${id}"><h3>${text(title)}</h3><pre><code>${text(code)}</code></pre></article>`,
+  );
+  return `${markdown(
+    'Put the address of this page, without `/docs`, into the environment as `TAKEMARK_URL`, and the key that you were given as `TAKEMARK_API_KEY`. The programs below send `song.wav` and print the verdict.\n\n**Accept a file only where `verdict` is `valid` and `good` is true**, and where `status` is `needs_review` have a person look first. Any other verdict, one that you do not know among them, is a failed verification. Calls answered 429 or 503 are sent again after the seconds in `Retry-After`; nothing is billed twice.',
+  )}${articles.join('')}`;
 }
 
 /** Verdicts, decision statuses, recommended actions and reasons, from their registry; each value has an anchor. */

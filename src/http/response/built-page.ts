@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { matchesTag } from './entity-tag.js';
+import type { EmptyResponse, TextResponse } from './response.js';
+
+/** Codings of a page (RFC 9110, 8.4.1), those first that make it smaller. */
+const CODINGS = ['br', 'gzip'] as const;
+type Coding = (typeof CODINGS)[number];
+
+/** Little more than the best quality makes of a page, in a hundredth of its time. */
+const BROTLI_QUALITY = 9;
+
+/** Request headers that select the form of a page, by lower-case name. */
+export interface PageHeaders {
+  readonly 'accept-encoding'?: string | undefined;
+  readonly 'if-none-match'?: string | undefined;
+}
+
+interface Form {
+  readonly bytes: Buffer;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A page that is the same for everybody: compressed once, ahead, and each form of it with an ETag of its own. */
+export class BuiltPage {
+  readonly #mediaType: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #plain: Form;
+  readonly #coded: ReadonlyMap<Coding, Form>;
+
+  /** @param headers of the page in every form */
+  constructor(mediaType: string, text: string, headers: Readonly<Record<string, string>>) {
+    const bytes = Buffer.from(text);
+    this.#mediaType = mediaType;
+    this.#headers = headers;
+    this.#plain = formOf(bytes);
+    this.#coded = new Map(CODINGS.map((coding) => [coding, formOf(encoded(coding, bytes), coding)]));
+  }
+
+  respond(request: PageHeaders): TextResponse<200> | EmptyResponse<304> {
+    const accepted = request['accept-encoding'] ?? '';
+    const coding = CODINGS.find((each) => isAccepted(accepted, each));
+    const { bytes, headers } = (coding && this.#coded.get(coding)) ?? this.#plain;
+    if (matchesTag(request['if-none-match'] ?? '', headers['ETag']!, 'weak')) {
+      // What a cache keeps already is left out (RFC 9110, 15.4.5).
+      const { 'Content-Encoding': _, ...kept } = headers;
+      return { kind: 'empty', status: 304, headers: kept };
+    }
+    return {
+      kind: 'text',
+      status: 200,
+      mediaType: this.#mediaType,
+      text: bytes,
+      headers: { ...this.#headers, ...headers },
+    };
+  }
+}
+
+function formOf(bytes: Buffer, coding?: Coding): Form {
+  return {
+    bytes,
+    headers: {
+      ETag: `"${createHash('sha256').update(bytes).digest('hex')}"`,
+      // Kept by whoever likes, and asked after each time: another version of the service has another page.
+      'Cache-Control': 'no-cache',
+      Vary: 'Accept-Encoding',
+      ...(coding === undefined ? {} : { 'Content-Encoding': coding }),
+    },
+  };
+}
+
+function encoded(coding: Coding, bytes: Buffer): Buffer {
+  return coding === 'gzip'
+    ? gzipSync(bytes, { level: 9 })
+    : brotliCompressSync(bytes, {
+        params: {
+          [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY,
+          [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+        },
+      });
+}
+
+/** Tells whether Accept-Encoding (RFC 9110, 12.5.3) names a coding, or all, with a weight above 0. */
+function isAccepted(header: string, coding: Coding): boolean {
+  let accepted = false;
+  for (const item of header.toLowerCase().split(',')) {
+    const [name, ...parameters] = item.split(';').map((part) => part.trim());
+    const isRefused = parameters.some((parameter) => /^q\s*=\s*0(\.0*)?$/.test(parameter));
+    if (name === coding) return !isRefused;
+    if (name === '*') accepted = !isRefused;
+  }
+  return accepted;
+}

@@ -1,0 +1,79 @@
+/** The programs of the quick start at `/docs`, as they stand there. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import t from 'tap';
+import { TestService } from '../fixtures/service.js';
+import { needs } from '../fixtures/tools.js';
+import { wav } from '../fixtures/wav.js';
+import { ROOT } from './pages.js';
+import { runProgram } from './run-program.js';
+
+const COMPILER = join(ROOT, 'node_modules/typescript/bin/tsc');
+const TYPES = join(ROOT, 'node_modules/@types');
+
+interface Language {
+  readonly file: string;
+  readonly programs: readonly string[];
+  /** Commands in the program's directory; the last one verifies. */
+  readonly commands: readonly string[];
+}
+
+const LANGUAGES: Readonly<Record<string, Language>> = {
+  curl: { file: 'quick.sh', programs: ['curl', 'jq'], commands: ['sh quick.sh'] },
+  typescript: {
+    file: 'quick.mts',
+    programs: [process.execPath],
+    commands: [
+      `'${process.execPath}' '${COMPILER}' quick.mts --ignoreConfig --strict --module node20 --target es2022 --types node --typeRoots '${TYPES}'`,
+      `'${process.execPath}' quick.mjs`,
+    ],
+  },
+  python: { file: 'quick.py', programs: ['python3'], commands: ['python3 quick.py'] },
+};
+
+function unescaped(html: string): string {
+  return html
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&amp;', '&');
+}
+
+t.test('each program of the quick start verifies a file', async (t) => {
+  const service = await TestService.start();
+  t.teardown(() => service.stop());
+  const { partnerId, apiKey } = await service.partner();
+  const { file: valid } = await service.issue(partnerId, wav(48_000));
+  const altered = Buffer.from(valid);
+  altered[altered.length - 1000]! ^= 1;
+  const page = await (await fetch(`${service.partnerUrl}/docs`)).text();
+  const programs = new Map(
+    [
+      ...page.matchAll(/<article id="quick-start-(\w+)">.*?<pre><code>([\s\S]*?)<\/code><\/pre><\/article>/g),
+    ].map(([, id, code]) => [id!, unescaped(code!)]),
+  );
+  t.strictSame([...programs.keys()], Object.keys(LANGUAGES));
+  for (const [id, { file, programs: needed, commands }] of Object.entries(LANGUAGES))
+    await t.test(id, { skip: needed.map(needs).find(Boolean) ?? false }, async (t) => {
+      const directory = t.testdir({ [file]: programs.get(id)! });
+      for (const [audio, answer] of [
+        [valid, { verdict: 'valid', good: true, status: 'verified_binding' }],
+        [altered, { verdict: 'tampered', good: false, status: 'invalid_proof' }],
+      ] as const) {
+        await writeFile(join(directory, 'song.wav'), audio);
+        const { code, out, err } = await runProgram(
+          'sh',
+          ['-c', `cd "$0" && ${commands.join(' && ')}`, directory],
+          { TAKEMARK_URL: service.partnerUrl, TAKEMARK_API_KEY: apiKey },
+        );
+        t.strictSame([code, err], [0, ''], out);
+        t.strictSame(JSON.parse(out), answer);
+      }
+      const refused = await runProgram('sh', ['-c', `cd "$0" && ${commands.at(-1)!}`, directory], {
+        TAKEMARK_URL: service.partnerUrl,
+        TAKEMARK_API_KEY: `${apiKey.slice(0, -1)}!`,
+      });
+      t.not(refused.code, 0, 'a key that is refused is no verdict');
+      t.notMatch(refused.out, /valid/);
+    });
+});
