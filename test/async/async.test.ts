@@ -3,6 +3,7 @@ import t from 'tap';
 import { jittered, pauseAfter } from '../../src/async/backoff.js';
 import { Batches } from '../../src/async/batches.js';
 import { withDeadline } from '../../src/async/deadline.js';
+import { WorkQueue } from '../../src/async/work-queue.js';
 
 const never = (): never => {
   throw new Error('too late');
@@ -69,4 +70,29 @@ t.test('a write that fails fails its own batch alone', async (t) => {
   });
   await t.rejects(batches.add('bad'), { message: 'full' });
   await t.resolves(batches.add('good'));
+});
+
+t.test('a queue of works keeps to its bound and their order, whatever becomes of them', async (t) => {
+  const queue = new WorkQueue(3);
+  const begun: number[] = [];
+  let atWork = 0;
+  let most = 0;
+  const results = await Promise.allSettled(
+    Array.from({ length: 20 }, (_, i) =>
+      queue.run(async () => {
+        begun.push(i);
+        most = Math.max(most, (atWork += 1));
+        await new Promise((resolve) => setImmediate(resolve));
+        atWork -= 1;
+        if (i % 3 === 0) throw new Error(`${i}`);
+        return i;
+      }),
+    ),
+  );
+  t.equal(most, 3);
+  t.strictSame(begun, [...begun.keys()]);
+  t.strictSame(
+    results.map((result) => (result.status === 'fulfilled' ? result.value : result.reason.message)),
+    Array.from({ length: 20 }, (_, i) => (i % 3 === 0 ? `${i}` : i)),
+  );
 });

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { WorkQueue } from '../../../async/work-queue.js';
 import type { AuditDraft } from '../../../domain/audit.js';
 import type { ServiceEvent, Topic } from '../../../domain/events.js';
 import type { Blobs } from '../driver/blobs.js';
@@ -9,6 +10,9 @@ import { type Pointer, type Pointers, ROW_TTL_SECONDS, type Visited } from './po
 
 /** Operations of which is remembered that their event was published. */
 const TOLD = 10_000;
+
+/** Operations whose act and pointer are removed at once; a connection takes 2,048 requests. */
+const CLEARED_AT_ONCE = 256;
 
 /** Parts of a partition under which acts lie. */
 export const ACT = 'act/';
@@ -117,6 +121,8 @@ export class Decisions {
    * for a reader that saw the act just before it was removed.
    */
   readonly #told = new Set<string>();
+  /** Thousands end at once where events waited for the bus: their removals leave calls a place on the connection. */
+  readonly #clearing = new WorkQueue(CLEARED_AT_ONCE);
 
   constructor({
     session,
@@ -221,10 +227,12 @@ export class Decisions {
     // The answer waits for it, and nothing else: where it fails, the operation is audited and told of.
     const followed = kind.follow?.(key, act);
     const ended = Promise.all([chained, told, followed])
-      .then(async () => {
-        await this.#clear(kind.table, key, op);
-        if (pointer !== undefined) await this.#pointers.remove(pointer);
-      })
+      .then(() =>
+        this.#clearing.run(async () => {
+          await this.#clear(kind.table, key, op);
+          if (pointer !== undefined) await this.#pointers.remove(pointer);
+        }),
+      )
       // The sweep goes on with what stays.
       .catch(() => undefined)
       .finally(() => {
