@@ -517,7 +517,7 @@ export interface EvidenceRequest {
 }
 
 export interface EvidenceSummary {
-  /** What the report comes to. */
+  /** Outcome of the report. */
   readonly status: Growing<'needs_review' | 'recorded' | 'none_recorded'>;
   /** Counts of the evidence report; zeros without one. */
   readonly counts: {
@@ -662,7 +662,7 @@ export interface KeyEntry {
   readonly keyId: Identifier;
   /** Name that it was given. */
   readonly name: string;
-  /** Whether the key still opens anything. */
+  /** State of the key. */
   readonly status: Growing<'active' | 'expiring' | 'expired' | 'revoked'>;
   /** Scopes of the key; an operation says in `x-scope` which one it needs. */
   readonly scopes: readonly Growing<'verify' | 'proofs' | 'erase' | 'reviews' | 'keys' | 'usage'>[];

@@ -3,8 +3,7 @@ import { dirname } from 'node:path';
 
 /**
  * Makes a directory, and those above it that are missing, for this user alone. One that is there stays as it is. The
- * platform's own recursive call never ends below a directory in which nothing can be made, such as /proc (Node 20 to
- * 26).
+ * platform's own recursive call never ends below a directory in which nothing can be made, such as /proc.
  * @throws the file system's error
  */
 export async function makeDirectory(path: string): Promise<void> {

@@ -98,13 +98,14 @@ class Reading {
 }
 
 interface BareBrokerOptions {
-  /** Values of the topic's messages, in its one partition. Without them the broker knows of no group. */
-  readonly messages?: readonly Buffer[];
-  /** Questions for committed offsets that are refused as a whole, as by a coordinator of before. */
+  /**
+   * Questions for committed offsets that are refused as a whole, as by a coordinator of before. Without it the broker
+   * knows of no group.
+   */
   readonly refusals?: number;
 }
 
-/** As much of a broker as a client asks for that finds its way, and, where it has messages, reads them alone in a group. */
+/** As much of a broker as a client asks for that finds its way, or reads an empty partition alone in a group. */
 export class BareBroker {
   namesItself = true;
   /** Connections are served, questions about topics are not answered. */
@@ -112,15 +113,13 @@ export class BareBroker {
   /** Offsets from which messages were asked for. */
   readonly fetched: number[] = [];
   readonly #topic: string;
-  readonly #messages: readonly Buffer[] | undefined;
-  #refusals: number;
+  #refusals: number | undefined;
   readonly #sockets = new Set<Socket>();
   readonly #server: Server;
 
-  private constructor(server: Server, topic: string, { messages, refusals = 0 }: BareBrokerOptions) {
+  private constructor(server: Server, topic: string, { refusals }: BareBrokerOptions) {
     this.#server = server;
     this.#topic = topic;
-    this.#messages = messages;
     this.#refusals = refusals;
     server.on('connection', (socket) => {
       this.#sockets.add(socket);
@@ -173,7 +172,7 @@ export class BareBroker {
       case API.metadata:
         return this.#metadata(version);
       case API.findCoordinator:
-        return this.#messages === undefined
+        return this.#refusals === undefined
           ? Buffer.concat([int16(ERROR.coordinatorNotAvailable), int32(-1), string(''), int32(0)])
           : Buffer.concat([int16(ERROR.none), int32(1), string('127.0.0.1'), int32(this.port)]);
       case API.joinGroup: {
@@ -194,7 +193,7 @@ export class BareBroker {
         return Buffer.concat([int16(ERROR.none), bytes(request.bytes())]);
       }
       case API.offsetFetch:
-        if (this.#refusals > 0) {
+        if (this.#refusals !== undefined && this.#refusals > 0) {
           this.#refusals -= 1;
           return Buffer.concat([list([]), int16(ERROR.notCoordinator)]);
         }
@@ -202,12 +201,8 @@ export class BareBroker {
           this.#ofPartition(int64(-1), string(''), int16(ERROR.none)),
           int16(ERROR.none),
         ]);
-      case API.listOffsets: {
-        request.skip(4 + 4).string();
-        const isBeginning = request.skip(4 + 4).int64() === -2;
-        const offset = isBeginning ? 0 : this.#messages!.length;
-        return this.#ofPartition(int16(ERROR.none), int64(-1), int64(offset));
-      }
+      case API.listOffsets:
+        return this.#ofPartition(int16(ERROR.none), int64(-1), int64(0));
       case API.offsetCommit:
         return this.#ofPartition(int16(ERROR.none));
       case API.fetch:
@@ -219,19 +214,14 @@ export class BareBroker {
 
   #fetch(request: Reading): Buffer {
     request.skip(4 + 4 + 4 + 4 + 1 + 4).string();
-    const from = request.skip(4 + 4).int64();
-    this.fetched.push(from);
-    const end = int64(this.#messages!.length);
-    const found = this.#messages!.map((value, offset) =>
-      offset < from ? Buffer.alloc(0) : messageOf(value, offset),
-    );
+    this.fetched.push(request.skip(4 + 4).int64());
     return Buffer.concat([
       int32(0),
-      this.#ofPartition(int16(ERROR.none), end, end, list([]), bytes(Buffer.concat(found))),
+      this.#ofPartition(int16(ERROR.none), int64(0), int64(0), list([]), bytes(Buffer.alloc(0))),
     ]);
   }
 
-  /** What is answered of topics and their partitions, where there is one of each. */
+  /** Answer about topics and their partitions, of which there is one each. */
   #ofPartition(...parts: readonly Buffer[]): Buffer {
     return list([Buffer.concat([string(this.#topic), list([Buffer.concat([int32(0), ...parts])])])]);
   }
@@ -273,10 +263,4 @@ function versionsOf(version: number): Buffer {
         int32(0),
         int8(0),
       ]);
-}
-
-/** A message of format version 1; clients look at its checksum only where they are told to. */
-function messageOf(value: Buffer, offset: number): Buffer {
-  const message = Buffer.concat([int32(0), int8(1), int8(0), int64(0), int32(-1), bytes(value)]);
-  return Buffer.concat([int64(offset), bytes(message)]);
 }

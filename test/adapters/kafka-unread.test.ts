@@ -13,7 +13,7 @@ const PREFIX = 'unread';
 const PATIENCE_MS = 120_000;
 
 t.test('partitions are read that a coordinator refused to tell of', { timeout: 300_000 }, async (t) => {
-  const broker = await BareBroker.start(`${PREFIX}.erasure`, { messages: [], refusals: 1 });
+  const broker = await BareBroker.start(`${PREFIX}.erasure`, { refusals: 1 });
   const faults: string[] = [];
   const bus = await openKafkaBus({
     brokers: [`127.0.0.1:${String(broker.port)}`],

@@ -129,7 +129,7 @@ export async function caughtUp(
   }
 }
 
-/** What topics and dead letters hold of proofs whose erasure is not confirmed. */
+/** Events and dead letters of proofs whose erasure is not confirmed. */
 async function whereabouts(topics: Topics, proofIds: readonly string[]): Promise<readonly string[]> {
   if (proofIds.length === 0) return [];
   const events = (await topics.read()).filter(({ topic }) => topic === 'erasure');

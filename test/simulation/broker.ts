@@ -336,7 +336,7 @@ class SimulatedConsumer {
     [];
   #granted = '';
   #isPaused = false;
-  /** What is held is not read until it is assigned again, and nobody is told. */
+  /** True where nothing that is held is read until it is assigned again, and nobody is told. */
   #isUnread = false;
   #isConnected = false;
   #waiting: { readonly limit: number; readonly done: Done } | undefined;

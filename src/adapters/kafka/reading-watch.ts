@@ -65,7 +65,7 @@ export class ReadingWatch {
     for (const { topic, partition } of client.held) {
       const position = this.#next.get(partition) ?? (await committedIn(client, { topic, partition }));
       const { low, high } = await client.bounds(topic, partition);
-      // What has expired is not there to be read.
+      // Messages that have expired are not there to be read.
       const from = Math.max(position, low);
       if (high > from) behind.set(partition, from);
     }

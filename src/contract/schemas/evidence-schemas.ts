@@ -248,7 +248,7 @@ export const evidenceCountsSchema = z
 /** Summary of a report in a list's entry (rule 9.30). */
 export const evidenceSummarySchema = z
   .object({
-    status: describedWords(SUMMARY_STATUS_MEANINGS).meta({ description: 'What the report comes to.' }),
+    status: describedWords(SUMMARY_STATUS_MEANINGS).meta({ description: 'Outcome of the report.' }),
     counts: evidenceCountsSchema,
     codes: z.array(z.string()).meta({ description: 'Codes of the report, each once.' }),
   })

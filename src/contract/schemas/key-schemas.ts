@@ -39,7 +39,7 @@ export const keyEntrySchema = z
     keyId: identifierSchema.meta({ description: 'Id of the key; no secret.' }),
     name: z.string().meta({ description: 'Name that it was given.' }),
     status: describedWords(KEY_STATUS_MEANINGS).meta({
-      description: 'Whether the key still opens anything.',
+      description: 'State of the key.',
     }),
     scopes: z
       .array(knownWords(SCOPES))

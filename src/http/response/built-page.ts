@@ -7,7 +7,7 @@ import type { EmptyResponse, TextResponse } from './response.js';
 const CODINGS = ['br', 'gzip'] as const;
 type Coding = (typeof CODINGS)[number];
 
-/** Little more than the best quality makes of a page, in a hundredth of its time. */
+/** A tenth larger than with the best quality, in a tenth of its time. */
 const BROTLI_QUALITY = 9;
 
 /** Request headers that select the form of a page, by lower-case name. */
@@ -42,7 +42,7 @@ export class BuiltPage {
     const coding = CODINGS.find((each) => isAccepted(accepted, each));
     const { bytes, headers } = (coding && this.#coded.get(coding)) ?? this.#plain;
     if (matchesTag(request['if-none-match'] ?? '', headers['ETag']!, 'weak')) {
-      // What a cache keeps already is left out (RFC 9110, 15.4.5).
+      // A cache has the coding already (RFC 9110, 15.4.5).
       const { 'Content-Encoding': _, ...kept } = headers;
       return { kind: 'empty', status: 304, headers: kept };
     }

@@ -76,14 +76,14 @@ ${chapters}
 `;
 }
 
-/** What a first call needs, and the call in three languages. */
+/** First verification: the settings that it needs, and the program in three languages. */
 function quickStartHtml(): string {
   const articles = QUICK_STARTS.map(
     ({ id, title, code }) =>
       `<article id="quick-start-${id}"><h3>${text(title)}</h3><pre><code>${text(code)}</code></pre></article>`,
   );
   return `${markdown(
-    'Put the address of this page, without `/docs`, into the environment as `TAKEMARK_URL`, and the key that you were given as `TAKEMARK_API_KEY`. The programs below send `song.wav` and print the verdict.\n\n**Accept a file only where `verdict` is `valid` and `good` is true**, and where `status` is `needs_review` have a person look first. Any other verdict, one that you do not know among them, is a failed verification. Calls answered 429 or 503 are sent again after the seconds in `Retry-After`; nothing is billed twice.',
+    'Put the address of this page, without `/docs`, into the environment as `TAKEMARK_URL`, and the key that you were given as `TAKEMARK_API_KEY`. The programs below send `song.wav` and print the verdict.\n\n**Accept a file only where `verdict` is `valid` and `good` is true**, and where `status` is `needs_review` have a person look first. Any other verdict, one that you do not know among them, is a failed verification. Calls answered 429 or 503 are sent again after the seconds in `Retry-After`; an upload that is verified again is billed once.',
   )}${articles.join('')}`;
 }
 

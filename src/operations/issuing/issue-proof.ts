@@ -275,7 +275,7 @@ export function refuseUnembeddable(original: Measurement): void {
     throw new DomainError('unprocessable', 'The file holds no audio.', { reason: 'audio_empty' });
 }
 
-function emptyFile(): DomainError {
+export function emptyFile(): DomainError {
   return new DomainError('unprocessable', 'The file is empty.', { reason: 'audio_empty' });
 }
 

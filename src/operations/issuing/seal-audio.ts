@@ -7,7 +7,7 @@ import type { SealStatement } from '../../domain/parsed-credential.js';
 import type { AudioEngine } from '../../ports/audio-engine.js';
 import type { LocalSigner } from '../../ports/signing.js';
 import type { Clock } from '../../ports/system.js';
-import { measure, refuseUnembeddable } from './issue-proof.js';
+import { emptyFile, measure, refuseUnembeddable } from './issue-proof.js';
 
 export interface SealAudioDeps {
   readonly engine: AudioEngine;
@@ -53,7 +53,7 @@ export async function sealBesideFile(
   audio: PlainAudio,
 ): Promise<SealFacts & { readonly sidecar: Uint8Array }> {
   const { bytes, sha256 } = await measure(deps.engine, audio.read());
-  if (bytes === 0) throw new DomainError('unprocessable', 'The file is empty.', { reason: 'audio_empty' });
+  if (bytes === 0) throw emptyFile();
   const statement = stateSeal(deps.signer.identity, Math.floor(deps.clock.now() / 1000));
   return {
     ...factsOf(statement),

@@ -128,7 +128,7 @@ export function proofErasing(
         operation: { column: 'confirm_op', id: op },
       });
       if (applied) return 'confirmed';
-      // What refused is another confirmation, or a state that the read above did not show.
+      // Another confirmation refused it, or a state that the read above did not show.
       return current !== undefined && textIn(current, 'confirm_op') !== undefined
         ? 'already_confirmed'
         : 'not_erased';
