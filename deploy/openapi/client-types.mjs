@@ -82,6 +82,7 @@ function typeOf(schema, named, closed) {
   if (schema.const === true) return 'true';
   if (Array.isArray(schema.type))
     return schema.type.map((type) => typeOf({ type }, named, closed)).join(' | ');
+  if (schema.anyOf !== undefined) return schema.anyOf.map((part) => typeOf(part, named, closed)).join(' | ');
   switch (schema.type) {
     case 'string':
     case 'boolean':
@@ -110,8 +111,7 @@ function objectType({ properties = {}, required = [], additionalProperties }, na
   );
   const others = typeof additionalProperties === 'object' ? additionalProperties : undefined;
   if (others !== undefined) {
-    const type =
-      others.type === undefined && others.$ref === undefined ? 'unknown' : typeOf(others, named, closed);
+    const type = Object.keys(others).length === 0 ? 'unknown' : typeOf(others, named, closed);
     if (members.length === 0) return `Readonly<Record<string, ${type}>>`;
     members.push(`readonly [member: string]: ${type};`);
   }

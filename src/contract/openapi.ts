@@ -28,6 +28,9 @@ export interface Response {
   readonly description: string;
   readonly headers: Readonly<Record<string, unknown>>;
   readonly content?: Readonly<Record<string, MediaType>>;
+  /** Of an error: its code, and the reasons that this operation has for it today. */
+  readonly 'x-code'?: string;
+  readonly 'x-reasons'?: readonly string[];
 }
 
 export interface OperationObject {
@@ -67,6 +70,8 @@ export interface OpenApiDocument {
     readonly securitySchemes: Readonly<Record<string, unknown>>;
   };
 }
+
+const MAX_INT32 = 2 ** 31 - 1;
 
 const DESCRIPTION = `Verify credentialed audio, and read the record of its production.
 
@@ -126,7 +131,7 @@ export function openApiDocument(routes: Readonly<Record<string, Route>> = ROUTES
             'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' },
             Allow: { description: 'The methods it has.', schema: { type: 'string' } },
           },
-          content: { 'application/json': { schema: errorBodySchema(error, 405, []) } },
+          ...errorBody(error, 405, []),
         },
       },
       securitySchemes: {
@@ -176,7 +181,7 @@ function operation(
       {
         description: STATUS_OF_ERROR[status].description,
         headers: headerObjects(route, status),
-        content: { 'application/json': { schema: errorBodySchema(error, status, reasons) } },
+        ...errorBody(error, status, reasons),
       },
     ];
   });
@@ -297,15 +302,15 @@ function jsonContent(schema: z.ZodType, schemas: Map<string, JsonSchema>): Media
   });
 }
 
-/** The error body with the code of the status, and the reasons that this operation has for it today. */
-function errorBodySchema(error: JsonSchema, status: ErrorStatus, reasons: readonly string[]): JsonSchema {
-  const { code } = STATUS_OF_ERROR[status];
+/**
+ * The error body of a status. The code and the reasons are beside it and not in a schema of their own: generators made
+ * a class of each, or took part of it only.
+ */
+function errorBody(error: JsonSchema, status: ErrorStatus, reasons: readonly string[]) {
   return {
-    allOf: [error],
-    properties: defined({
-      code: { [KNOWN_VALUES]: [code] },
-      reason: reasons.length === 0 ? undefined : { [KNOWN_VALUES]: reasons },
-    }),
+    content: { 'application/json': { schema: error } },
+    'x-code': STATUS_OF_ERROR[status].code,
+    ...(reasons.length > 0 && { 'x-reasons': reasons }),
   };
 }
 
@@ -338,7 +343,7 @@ function schemaOf(schema: z.ZodType, schemas: Map<string, JsonSchema>): JsonSche
     $schema: _draft,
     $defs = {},
     ...root
-  } = relocate(z.toJSONSchema(schema, { io: 'input', override: openKnownWords })) as Record<string, unknown>;
+  } = relocate(z.toJSONSchema(schema, { io: 'input', override: spellOut })) as Record<string, unknown>;
   for (const [name, definition] of Object.entries($defs as Record<string, JsonSchema>)) {
     const known = schemas.get(name);
     if (known !== undefined && JSON.stringify(known) !== JSON.stringify(definition))
@@ -351,9 +356,23 @@ function schemaOf(schema: z.ZodType, schemas: Map<string, JsonSchema>): JsonSche
   return { $ref: `#/components/schemas/${id}` };
 }
 
-/** Leaves the list of known words open: what the service sends is checked by the table's own schema. */
-function openKnownWords({ jsonSchema }: { readonly jsonSchema: Record<string, unknown> }): void {
+/**
+ * Says what generators of clients do not assume: words and members may come (what the service sends is checked by the
+ * table's own schema), and numbers need more than 32 bits.
+ */
+function spellOut({ jsonSchema }: { readonly jsonSchema: Record<string, unknown> }): void {
   if (jsonSchema[KNOWN_VALUES] !== undefined) delete jsonSchema['enum'];
+  switch (jsonSchema['type']) {
+    case 'object':
+      jsonSchema['additionalProperties'] ??= true;
+      break;
+    case 'integer':
+      if (Number(jsonSchema['maximum'] ?? Infinity) > MAX_INT32) jsonSchema['format'] = 'int64';
+      break;
+    case 'number':
+      jsonSchema['format'] = 'double';
+      break;
+  }
 }
 
 /**

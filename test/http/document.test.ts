@@ -113,6 +113,11 @@ t.test('every member and parameter is described, and a received one is open', (t
   const open = (schema: JsonSchema, where: string): void => {
     if (schema['enum'] !== undefined) t.fail(`${where} is a closed list`);
     if (schema['const'] !== undefined) t.fail(`${where} is one value`);
+    if (schema['type'] === 'object' && (schema['additionalProperties'] ?? false) === false)
+      t.fail(`${where}: generators are not told that members may come`);
+    if (schema['type'] === 'integer' && (schema['maximum'] as number) >= 2 ** 31)
+      t.equal(schema['format'], 'int64', `${where}: generators would take 32 bits`);
+    if (schema['type'] === 'number') t.equal(schema['format'], 'double', where);
     const meanings = schema[MEANINGS] as Readonly<Record<string, string>> | undefined;
     if (meanings !== undefined) {
       meant.add(where.split('.').at(-1)!);
@@ -127,11 +132,23 @@ t.test('every member and parameter is described, and a received one is open', (t
   for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
     for (const { name, description, schema } of operation.parameters ?? [])
       t.ok(description ?? schema['description'], `${operation.operationId}: ${name}`);
-    for (const [status, { content = {} }] of Object.entries(operation.responses))
+    for (const [status, response] of Object.entries(operation.responses)) {
+      const { content = {} } = response;
+      if (Number(status) >= 400) {
+        t.strictSame(
+          content,
+          { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+          `${operation.operationId} ${status}: errors are one class`,
+        );
+        t.ok(ERROR_CODES.some((code) => code === response['x-code']));
+        for (const reason of response['x-reasons'] ?? [])
+          if (!ERROR_REASONS.some((known) => known === reason)) t.fail(`${reason} is no reason`);
+      }
       for (const { schema } of Object.values(content)) {
         if (schema === undefined) t.fail(`${operation.operationId} ${status}: a body without a schema`);
         else each(schema, `${operation.operationId} ${status}`, open);
       }
+    }
   }
   t.ok(seen.has('Verification') && seen.has('EvidenceFact'));
   for (const name of [

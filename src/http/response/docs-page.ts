@@ -210,21 +210,12 @@ const EVERYWHERE: ReadonlySet<string> = new Set([
 /** Values that are listed with their meanings beside the member that has them. */
 const MOST_MEANINGS = 16;
 
-interface KnownWords {
-  readonly [KNOWN_VALUES]: readonly string[];
-}
-
 function errorsHtml(errors: readonly (readonly [string, Response])[]): string {
-  const rows = errors.map(([status, { description, content }]) => {
-    const { code, reason } = (
-      content!['application/json']!.schema as {
-        properties: { code: KnownWords; reason?: KnownWords };
-      }
-    ).properties;
-    const words = (list: readonly string[]) => list.map((slug) => `<code>${text(slug)}</code>`).join(' ');
-    const reasons = words(reason?.[KNOWN_VALUES] ?? []);
-    return `<tr><td><code>${status}</code> ${words(code[KNOWN_VALUES])}</td><td>${text(description)}</td><td class="reasons">${reasons}</td></tr>`;
-  });
+  const words = (list: readonly string[]) => list.map((slug) => `<code>${text(slug)}</code>`).join(' ');
+  const rows = errors.map(
+    ([status, { description, 'x-code': code, 'x-reasons': reasons = [] }]) =>
+      `<tr><td><code>${status}</code> ${words([code!])}</td><td>${text(description)}</td><td class="reasons">${words(reasons)}</td></tr>`,
+  );
   return table(['Status, code', 'Meaning', 'Reasons'], rows);
 }
 
@@ -268,6 +259,8 @@ function typeHtml(schema: JsonSchema): string {
   if (schema[KNOWN_VALUES] !== undefined)
     return `${(schema[KNOWN_VALUES] as readonly string[]).map((word) => `<code>${text(word)}</code>`).join('<wbr> | ')} <small>or later ones</small>`;
   if (schema['const'] !== undefined) return `<code>${text(JSON.stringify(schema['const']))}</code>`;
+  const kinds = schema['anyOf'] as readonly JsonSchema[] | undefined;
+  if (kinds !== undefined) return kinds.map(typeHtml).join(' or ');
   if (schema['type'] === 'array') return `list of ${typeHtml(schema['items'] as JsonSchema)}`;
   if (
     schema['type'] === 'object' &&
