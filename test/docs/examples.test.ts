@@ -13,7 +13,7 @@ import { collect, TestService } from '../fixtures/service.js';
 import { needs } from '../fixtures/tools.js';
 import { wav } from '../fixtures/wav.js';
 import { ROOT } from './pages.js';
-import { runProgram } from './run-program.js';
+import { built, runProgram } from './run-program.js';
 
 const EXAMPLES = join(ROOT, 'docs/examples');
 const [ACCEPTED, NOT_ACCEPTED, WRONG_USE, NO_ANSWER, REVIEW] = [0, 1, 2, 3, 4];
@@ -24,11 +24,6 @@ interface Language {
   readonly programs: readonly string[];
   /** The command that runs the example; `directory` is for what is compiled. */
   readonly prepare: (directory: string) => Promise<readonly [string, ...string[]]>;
-}
-
-async function built(command: string, ...args: readonly string[]): Promise<void> {
-  const { code, out, err } = await runProgram(command, args);
-  if (code !== 0) throw new Error(`${command}: ${out}${err}`);
 }
 
 const LANGUAGES: readonly Language[] = [

@@ -19,3 +19,9 @@ export async function runProgram(
   ]);
   return { code, out, err };
 }
+
+/** Runs a program that has to succeed. */
+export async function built(command: string, ...args: readonly string[]): Promise<void> {
+  const { code, out, err } = await runProgram(command, args);
+  if (code !== 0) throw new Error(`${command}: ${out}${err}`);
+}

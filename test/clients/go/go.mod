@@ -1,0 +1,3 @@
+module read
+
+go 1.23
