@@ -16,6 +16,7 @@ export interface Partner {
   readonly partnerId: string;
   readonly name: string;
   readonly plan: string;
+  readonly nextPlan?: { readonly plan: string; readonly from: number };
   readonly createdAt: number;
   readonly sourceDetail?: { readonly consentVersion: string; readonly approvedAt: number };
 }
@@ -27,13 +28,23 @@ export interface CreatedKey {
   readonly name: string;
 }
 
-export interface Plan {
-  readonly name: string;
+export interface PlanLimits {
   readonly monthlyQuota: number;
   readonly requestsPerSecond: number;
   readonly burst: number;
   readonly concurrentUploads: number;
   readonly rotationsPerDay: number;
+}
+
+export interface Plan extends PlanLimits {
+  readonly name: string;
+  /** Limits that take the place of these. */
+  readonly next?: PlanLimits & { readonly from: number };
+}
+
+/** Moment from which a change of plans holds. */
+export interface PlanEffect {
+  readonly effect: 'at_once' | 'next_month';
 }
 
 /** A signing certificate of the service. Times in unix seconds. */
@@ -196,6 +207,24 @@ export class OperatorClient {
 
   async listPlans(): Promise<readonly Plan[]> {
     return this.#list<Plan>('plans', 'plans');
+  }
+
+  /** Safe to repeat: a plan that is there with these limits already stays so. */
+  async createPlan(plan: PlanLimits & { readonly name: string }): Promise<Plan> {
+    return (await retrying(RETRY, this.#signal, () => this.#post('plans', plan))) as Plan;
+  }
+
+  /** Safe to repeat, as is the one below. */
+  async setPlan(name: string, change: PlanLimits & PlanEffect): Promise<Plan> {
+    return (await retrying(RETRY, this.#signal, () =>
+      this.#write('PUT', `plans/${pathPart(name)}`, change),
+    )) as Plan;
+  }
+
+  async assignPlan(partnerId: string, change: { readonly plan: string } & PlanEffect): Promise<Partner> {
+    return (await retrying(RETRY, this.#signal, () =>
+      this.#write('PUT', `partners/${pathPart(partnerId)}/plan`, change),
+    )) as Partner;
   }
 
   async listPartnerKeys(partnerId: string): Promise<readonly KeyEntry[]> {

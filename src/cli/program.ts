@@ -13,7 +13,6 @@ import {
   createPartner,
   listPartnerKeys,
   listPartners,
-  listPlans,
   revokeKey,
 } from './commands/operator-accounts.js';
 import { initSecrets, migrateStore, restore, rotateSecrets } from './commands/operator-cluster.js';
@@ -24,6 +23,7 @@ import { examineServers } from './commands/operator-doctor.js';
 import { issue } from './commands/operator-issue.js';
 import { initAuthority, installLeaf, issueLeaf, requestLeaf } from './commands/operator-leaf.js';
 import { importLegacy } from './commands/operator-legacy.js';
+import { assignPlan, createPlan, listPlans, setPlan } from './commands/operator-plans.js';
 import {
   auditStores,
   erasureStatus,
@@ -94,6 +94,9 @@ const COMMANDS: readonly Command[] = [
   createPartner,
   listPartners,
   listPlans,
+  createPlan,
+  setPlan,
+  assignPlan,
   createKey,
   listPartnerKeys,
   revokeKey,
@@ -146,7 +149,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   completion: 'Completion of commands in your shell',
   operator: 'What the operator of a service does',
   'operator partner': 'Partners',
-  'operator plan': 'Plans and their limits',
+  'operator plan': 'Plans, their limits, and whose they are',
   'operator key': 'Keys of partners',
   'operator declaration': "Creators' declarations",
   'operator legacy': 'Proofs of an earlier registry',

@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto';
 import { defined } from './defined.js';
 
 /**
- * Audit log: a hash-chained record for each partner, for the service's own signers and for devices (rule 15.6). Entries
- * hold ids and closed words only and no content, so an erasure leaves none.
+ * Audit log: a hash-chained record for each partner, for the service's own signers, for devices and for plans
+ * (rule 15.6). Entries hold ids, closed words and plans' limits only and no content, so an erasure leaves none.
  */
 
 export const AUDIT_ACTIONS = [
@@ -28,6 +28,9 @@ export const AUDIT_ACTIONS = [
   'source_detail_withdrawn',
   'consent_granted',
   'consent_revoked',
+  'plan_created',
+  'plan_changed',
+  'plan_assigned',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

@@ -59,6 +59,8 @@ export const ERROR_REASONS = [
   // verify and issuing
   'sidecar_not_base64',
   'plan_unknown',
+  'plan_exists',
+  'plans_full',
   'audio_malformed',
   'audio_already_credentialed',
   'audio_empty',

@@ -1,7 +1,7 @@
-/** Partners and their plans. Plans are data. */
+/** Partners and their plans. */
 
-export interface Plan {
-  readonly name: string;
+/** Limits of a plan, each for a whole partner (rule 6.1). */
+export interface PlanLimits {
   /** Units of a UTC calendar month; verify and identify cost one. */
   readonly monthlyQuota: number;
   readonly requestsPerSecond: number;
@@ -11,6 +11,19 @@ export interface Plan {
   readonly rotationsPerDay: number;
 }
 
+export const PLAN_LIMITS = [
+  'monthlyQuota',
+  'requestsPerSecond',
+  'burst',
+  'concurrentUploads',
+  'rotationsPerDay',
+] as const satisfies readonly (keyof PlanLimits)[];
+
+export interface Plan extends PlanLimits {
+  readonly name: string;
+}
+
+/** Plans of every installation; the operator changes their limits and makes others. */
 export const SHIPPED_PLANS: readonly Plan[] = [
   {
     name: 'trial',
@@ -42,6 +55,7 @@ export const DEFAULT_PLAN = 'standard';
 export interface Partner {
   readonly partnerId: string;
   readonly name: string;
+  /** Plan that the partner was created with; the log of plans says which one it has since. */
   readonly plan: string;
   readonly createdAt: number;
   /** Present where the partner may be given source detail. */

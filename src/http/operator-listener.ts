@@ -53,7 +53,11 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
   let port = 0;
   const endpoints = {
     listPartners: async () => json(200, { partners: await operations.listPartners() }),
-    listPlans: () => json(200, { plans: operations.listPlans() }),
+    listPlans: async () => json(200, { plans: await operations.listPlans() }),
+    createPlan: async ({ body }) => {
+      const { plan, repeated } = await operations.createPlan(body);
+      return json(repeated ? 200 : 201, plan);
+    },
     listPartnerKeys: async ({ params: { partnerId } }) =>
       json(200, { keys: await operations.listPartnerKeys(partnerId) }),
     listSigners: async () => json(200, { signers: await operations.listSigners() }),

@@ -1,4 +1,3 @@
-import { SHIPPED_PLANS } from '../domain/partner.js';
 import type { AssetStore } from '../ports/assets.js';
 import type { AudioEngine } from '../ports/audio-engine.js';
 import type { AuditedStore } from '../ports/audited-store.js';
@@ -21,7 +20,8 @@ import { revokeKey, revokeOwnKey } from './keys/revoke-key.js';
 import { createRotationLocks, rotateKey } from './keys/rotate-key.js';
 import { createCursors } from './page.js';
 import { readAudit, verifyAudit } from './partners/audit.js';
-import { createPartner, listPartners, listPlans } from './partners/partners.js';
+import { createPartner, listPartners } from './partners/partners.js';
+import { assignPlan, createPlan, listPlans, Plans, setPlan } from './partners/plans.js';
 import { listDeclarations, recordDeclaration } from './proofs/declarations.js';
 import { eraseProof, erasureStatus } from './proofs/erase-proof.js';
 import { importLegacy } from './proofs/import-legacy.js';
@@ -94,7 +94,7 @@ export function createOperations(given: OperationsDeps) {
   const { environment, secrets, stores, encrypted, clock, wallClock, processes } = given;
   const deps = {
     ...given,
-    plans: new Map(SHIPPED_PLANS.map((plan) => [plan.name, plan])),
+    plans: new Plans(given),
     policies: createUploadPolicySigner(secrets, environment),
     uploadLocks: createUploadLocks(),
     rotationLocks: createRotationLocks(),
@@ -146,6 +146,9 @@ export function createOperations(given: OperationsDeps) {
         auditStores,
         listPartners,
         listPlans,
+        createPlan,
+        setPlan,
+        assignPlan,
         createPartner,
         createKey,
         listPartnerKeys,

@@ -46,6 +46,9 @@ const COMMANDS = [
     'partner create',
     'partner list',
     'plan list',
+    'plan create',
+    'plan set',
+    'plan assign',
     'key create',
     'key list',
     'key revoke',
@@ -552,9 +555,9 @@ t.test('the operator lists accounts, records and audit logs', async (t) => {
     await takemark('operator', 'audit', 'verify'),
     {
       code: 0,
-      out: '✔ SOUND  ptr_1  12 entries\n✔ SOUND  signers  2 entries\n✔ SOUND  devices  3 entries\n',
+      out: '✔ SOUND  ptr_1  12 entries\n✔ SOUND  signers  2 entries\n✔ SOUND  devices  3 entries\n✔ SOUND  plans  2 entries\n',
     },
-    'all partners and the signers where none is named',
+    'all partners and the logs of the service where none is named',
   );
   t.match(await takemark('operator', 'audit', 'verify', 'ptr_2', '--json'), {
     code: 1,
@@ -1001,6 +1004,65 @@ t.test('the operator enrols devices by their public key, and revokes them', asyn
   });
   t.strictSame(JSON.parse(operator.calls.at(-1)!.body.toString()), { from: 1_767_225_600 });
   t.match(await takemark(...revoke, '--from', 'yesterday'), { code: 2 });
+});
+
+t.test('the operator makes plans, changes their limits, and gives them to partners', async (t) => {
+  const { operator, takemark } = await setUp(t);
+  const plan = (...words: string[]) => takemark('operator', 'plan', ...words);
+  const sent = () => JSON.parse(operator.calls.at(-1)!.body.toString()) as unknown;
+  const limits = ['--monthly-quota', '7000', '--requests-per-second', '9', '--burst', '20'];
+  t.match(await plan('create', 'label', ...limits, '--concurrent-uploads', '3'), {
+    code: 0,
+    out: /\nlabel +7000 +9 +20 +3 +5\n$/,
+  });
+  t.strictSame(sent(), {
+    name: 'label',
+    monthlyQuota: 7000,
+    requestsPerSecond: 9,
+    burst: 20,
+    concurrentUploads: 3,
+    rotationsPerDay: 5,
+  });
+  t.match(await plan('create', 'label', ...limits), { code: 2 }, 'a limit lacks');
+
+  const changed = {
+    monthlyQuota: 200_000,
+    requestsPerSecond: 50,
+    burst: 100,
+    concurrentUploads: 8,
+    rotationsPerDay: 5,
+  };
+  t.match(await plan('set', 'standard', '--monthly-quota', '200000'), {
+    code: 0,
+    out: /\nstandard +200000 +50 +100 +8 +5\n$/,
+  });
+  t.strictSame(
+    sent(),
+    { ...changed, effect: 'at_once' },
+    'what was not named stays, and what is not known is not sent',
+  );
+  t.match(await plan('set', 'standard', '--monthly-quota', '200000', '--next-month'), {
+    code: 0,
+    out: /\nstandard +100000 +50 +100 +8 +5\nfrom 2026-02-01T00:00:00Z +200000 +50 +100 +8 +5\n$/,
+  });
+  t.match(sent(), { effect: 'next_month' });
+  t.match(JSON.parse((await plan('set', 'standard', '--burst', '7', '--json')).out), { burst: 7 });
+  t.match(await plan('set', 'none', '--burst', '7'), { code: 3, err: /there is no plan none/ });
+  const before = operator.calls.length;
+  t.match(await plan('set', 'standard'), { code: 2, err: /give a limit to change/ });
+  t.match(await plan('set', 'standard', '--burst', '0'), { code: 2 });
+  t.match(await plan('assign', 'volume'), { code: 2 }, 'whose it becomes is not named');
+  t.equal(operator.calls.length, before, 'nothing was asked');
+
+  t.match(await plan('assign', 'volume', '--partner', 'ptr_1'), { code: 0, out: 'ptr_1  N (plan volume)\n' });
+  t.strictSame(sent(), { plan: 'volume', effect: 'at_once' });
+  t.match(await plan('assign', 'volume', '--partner', 'ptr_1', '--next-month'), {
+    code: 0,
+    out: 'ptr_1  N (plan standard, volume from 2026-02-01T00:00:00Z)\n',
+  });
+  t.match(JSON.parse((await plan('assign', 'volume', '--partner', 'ptr_1', '--json')).out), {
+    plan: 'volume',
+  });
 });
 
 t.test('the operator approves partners for source detail, and records consent', async (t) => {

@@ -4,6 +4,14 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { challengeKey, challengeResponse } from '../../src/contract/operator-challenge.js';
 
+const STANDARD = {
+  name: 'standard',
+  monthlyQuota: 100_000,
+  requestsPerSecond: 50,
+  burst: 100,
+  concurrentUploads: 8,
+  rotationsPerDay: 5,
+};
 const DEVICE = { deviceId: 'ab'.repeat(32), algorithm: 'Ed25519', enrolledAt: 1_767_225_600 };
 
 const SIGNER = {
@@ -135,18 +143,31 @@ export class OperatorDouble {
           ],
         });
       case 'GET /operator/v1/plans':
-        return send(200, {
-          plans: [
-            {
-              name: 'standard',
-              monthlyQuota: 100_000,
-              requestsPerSecond: 50,
-              burst: 100,
-              concurrentUploads: 8,
-              rotationsPerDay: 5,
-            },
-          ],
-        });
+        return send(200, { plans: [{ ...STANDARD, later: 1 }] });
+      case 'POST /operator/v1/plans':
+        return send(201, JSON.parse(body.toString()) as object);
+      case 'PUT /operator/v1/plans/standard': {
+        const { effect, ...limits } = JSON.parse(body.toString()) as { readonly effect: string };
+        return send(
+          200,
+          effect === 'at_once'
+            ? { name: 'standard', ...limits }
+            : { ...STANDARD, next: { ...limits, from: 1_769_904_000 } },
+        );
+      }
+      case 'PUT /operator/v1/partners/ptr_1/plan': {
+        const { plan, effect } = JSON.parse(body.toString()) as {
+          readonly plan: string;
+          readonly effect: string;
+        };
+        const partner = { partnerId: 'ptr_1', name: 'N', plan: 'standard', createdAt: 1 };
+        return send(
+          200,
+          effect === 'at_once'
+            ? { ...partner, plan }
+            : { ...partner, nextPlan: { plan, from: 1_769_904_000 } },
+        );
+      }
       case 'GET /operator/v1/partners/ptr_1/keys':
         return send(200, {
           keys: [
@@ -269,6 +290,8 @@ export class OperatorDouble {
         return send(200, { proofId: 'prf_1' });
       case 'GET /operator/v1/partners/devices/audit/verification':
         return send(200, { ok: true, entries: 3 });
+      case 'GET /operator/v1/partners/plans/audit/verification':
+        return send(200, { ok: true, entries: 2 });
       case 'GET /operator/v1/devices':
         return send(200, {
           devices: [DEVICE, { ...DEVICE, revocation: { from: 1_767_225_600, at: 1_767_225_700 } }],

@@ -3,7 +3,7 @@ import t from 'tap';
 import type { Route } from '../../src/contract/route.js';
 import { ROUTES } from '../../src/contract/routes/routes.js';
 import { DomainError } from '../../src/domain/errors.js';
-import { SCOPES } from '../../src/domain/partner.js';
+import { SCOPES, SHIPPED_PLANS } from '../../src/domain/partner.js';
 import { partnerContract } from '../fixtures/contract-check.js';
 import { KEY, startOperator, startPartner, TOKEN } from './doubles.js';
 import { ASSET, ASSET_SHA256 } from './memory-contract.js';
@@ -544,6 +544,46 @@ t.test('every route of the operator listener answers as its table says', async (
   };
   t.match(await read('partners'), { partners: [{ partnerId: 'ptr_1' }] });
   t.match(await read('plans'), { plans: [{ name: 'trial' }, { name: 'standard' }, { name: 'volume' }] });
+  const write = async (method: string, path: string, body: object, status: number) => {
+    const answer = await ask(
+      port,
+      request(
+        method,
+        `/operator/v1/${path}`,
+        { ...auth, 'Content-Type': 'application/json' },
+        JSON.stringify(body),
+      ),
+    );
+    t.equal(answer!.status, status, `${method} ${path} ${JSON.stringify(body)}`);
+    return jsonOf(answer);
+  };
+  const { name, ...limits } = SHIPPED_PLANS[0]!;
+  t.match(await write('POST', 'plans', { ...limits, name: 'label' }, 201), { name: 'label', burst: 10 });
+  t.match(await write('POST', 'plans', { ...limits, name }, 200), { name });
+  t.match(await write('POST', 'plans', { ...limits, name, burst: 11 }, 409), { reason: 'plan_exists' });
+  t.match(await write('PUT', 'plans/trial', { ...limits, burst: 11 }, 200), { name, burst: 11 });
+  t.match(await write('PUT', 'plans/trial', { ...limits, burst: 11, effect: 'next_month' }, 200), {
+    burst: 10,
+    next: { burst: 11 },
+  });
+  await write('PUT', 'plans/none', limits, 404);
+  t.match(await write('PUT', 'partners/ptr_1/plan', { plan: 'trial' }, 200), { plan: 'trial' });
+  t.match(await write('PUT', 'partners/ptr_1/plan', { plan: 'trial', effect: 'next_month' }, 200), {
+    plan: 'standard',
+    nextPlan: { plan: 'trial' },
+  });
+  await write('PUT', 'partners/ptr_2/plan', { plan: 'trial' }, 404);
+  t.match(await write('PUT', 'partners/ptr_1/plan', { plan: 'none' }, 400), { reason: 'plan_unknown' });
+  for (const [path, body] of [
+    ['plans/Label', limits],
+    ['plans/trial', { ...limits, monthlyQuota: -1 }],
+    ['plans/trial', { ...limits, requestsPerSecond: 0 }],
+    ['plans/trial', { ...limits, concurrentUploads: 1.5 }],
+    ['plans/trial', { ...limits, effect: 'later' }],
+    ['plans/trial', { monthlyQuota: 1 }],
+    ['plans/trial', { ...limits, name }],
+  ] as const)
+    t.match(await write('PUT', path, body, 400), { reason: 'invalid_member' });
   t.match(await read('partners/ptr_1/keys'), { keys: [{ keyId: 'key_1' }] });
   await read('partners/ptr_2/keys', 404);
   t.match(await read('partners/ptr_1/audit'), { entries: [{ sequence: 1 }] });

@@ -237,6 +237,9 @@ export class MemoryContract {
     Operations['operator'],
     | 'listPartners'
     | 'listPlans'
+    | 'createPlan'
+    | 'setPlan'
+    | 'assignPlan'
     | 'listPartnerKeys'
     | 'revokeKey'
     | 'supplyEvidence'
@@ -262,7 +265,30 @@ export class MemoryContract {
   > {
     return {
       listPartners: async () => [PARTNER],
-      listPlans: () => SHIPPED_PLANS,
+      listPlans: async () => SHIPPED_PLANS,
+      createPlan: async (plan) => {
+        const known = SHIPPED_PLANS.find(({ name }) => name === plan.name);
+        if (known === undefined) return { plan, repeated: false };
+        if (known.burst !== plan.burst) throw conflict('plan_exists');
+        return { plan: known, repeated: true };
+      },
+      setPlan: async ({ plan, effect, ...limits }) => {
+        const known = SHIPPED_PLANS.find(({ name }) => name === plan);
+        if (known === undefined) throw new DomainError('not_found', 'There is no such plan.');
+        return effect === 'at_once'
+          ? { name: plan, ...limits }
+          : { ...known, next: { ...limits, from: NOW + 1 } };
+      },
+      assignPlan: async ({ partnerId, plan, effect }) => {
+        if (!SHIPPED_PLANS.some(({ name }) => name === plan))
+          throw new DomainError('invalid_request', 'There is no plan of that name.', {
+            reason: 'plan_unknown',
+          });
+        const partner = partnerOf(partnerId);
+        return effect === 'at_once'
+          ? { ...partner, plan }
+          : { ...partner, nextPlan: { plan, from: NOW + 1 } };
+      },
       listPartnerKeys: async (partnerId) => {
         if (partnerId !== 'ptr_1') throw new DomainError('not_found', 'There is no such partner.');
         return [KEY_ENTRY];

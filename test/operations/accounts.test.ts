@@ -310,7 +310,7 @@ t.test('downloads, telemetry and plans follow the configuration', async (t) => {
     { code: 'invalid_request' },
   );
   t.match(
-    house.operator.listPlans().map(({ name }) => name),
+    (await house.operator.listPlans()).map(({ name }) => name),
     ['trial', 'standard', 'volume'],
   );
   t.ok((await house.operator.listPartners()).some((known) => known.partnerId === partnerId));

@@ -1,37 +1,15 @@
 /** Capture devices: enrolled, revoked for good, and known to every process by the log. */
 import t from 'tap';
-import { type AuditDraft, type AuditEntry, chainAudit } from '../../src/domain/audit.js';
 import { DEVICES_LOG, enrolmentEntry, MAX_DEVICES } from '../../src/domain/device.js';
 import { Devices, enrolDevice, listDevices, revokeDevice } from '../../src/operations/system/devices.js';
-import type { Secrets } from '../../src/ports/secrets.js';
-import type { AuditStore } from '../../src/ports/stores.js';
+import { AUDIT_SECRETS, MemoryLog } from './memory-log.js';
 import { notFound, RestartedService } from './restarted-service.js';
 
-const KEY = new Uint8Array(32).fill(7);
 const NOW = 1_767_225_600;
-const secrets: Secrets = {
-  current: () => ({ id: 'audit-1', key: KEY }),
-  find: () => undefined,
-  all: () => [{ id: 'audit-1', key: KEY }],
-};
 const idOf = (n: number) => n.toString(16).padStart(64, '0');
 
-function memoryLog() {
-  const entries: AuditEntry[] = [];
-  const stores: AuditStore = {
-    async readAudit(partnerId, fromSequence, limit) {
-      t.equal(partnerId, DEVICES_LOG);
-      return entries.slice(fromSequence - 1, fromSequence - 1 + limit);
-    },
-    async appendAudit(draft: AuditDraft) {
-      entries.push(chainAudit(KEY, entries.at(-1), draft));
-    },
-  };
-  return { entries, stores };
-}
-
-function setUp({ entries, stores } = memoryLog()) {
-  const devices = new Devices({ stores, secrets });
+function setUp({ entries, stores } = new MemoryLog(DEVICES_LOG)) {
+  const devices = new Devices({ stores, secrets: AUDIT_SECRETS });
   return { entries, stores, devices, deps: { stores, devices, clock: { now: () => NOW * 1000 } } };
 }
 
@@ -77,7 +55,7 @@ t.test('a device is enrolled once, revoked from a time on, and never enrolled ag
 });
 
 t.test('another process knows of a revocation, and an altered log stops both', async (t) => {
-  const log = memoryLog();
+  const log = new MemoryLog(DEVICES_LOG);
   const here = setUp(log);
   const there = setUp(log);
   await enrolDevice(here.deps, { deviceId: idOf(1) });
@@ -97,7 +75,7 @@ t.test('another process knows of a revocation, and an altered log stops both', a
 });
 
 t.test('of enrolments of one device at once the first holds, and an installation has a bound', async (t) => {
-  const log = memoryLog();
+  const log = new MemoryLog(DEVICES_LOG);
   await log.stores.appendAudit(enrolmentEntry(idOf(1), 'ES256', NOW));
   await log.stores.appendAudit(enrolmentEntry(idOf(1), 'Ed25519', NOW + 1));
   for (let i = 2; i < MAX_DEVICES; i += 1)

@@ -8,6 +8,7 @@ import type { EvidenceOverlay, StoredSourceDetail } from '../../src/domain/evide
 import { MAX_OVERLAY_REVISIONS } from '../../src/domain/evidence-overlay.js';
 import { encodeEvidence } from '../../src/evidence/evidence-body.js';
 import type { Caller } from '../../src/operations/caller.js';
+import { Plans } from '../../src/operations/partners/plans.js';
 import { listDeclarations, recordDeclaration } from '../../src/operations/proofs/declarations.js';
 import { eraseProof } from '../../src/operations/proofs/erase-proof.js';
 import { findIssued } from '../../src/operations/proofs/find-proof.js';
@@ -57,7 +58,14 @@ async function setUp(t: Test) {
   const stores = await openEmbeddedStore({ directory, audit: { key: AUDIT_KEY, heads }, authenticator });
   t.teardown(() => stores.close());
   const assets = await openAssetDirectory({ directory: join(directory, '..', 'assets') });
-  const deps = { stores, assets, secrets, clock: { now: () => NOW * 1000 } };
+  const clock = { now: () => NOW * 1000 };
+  const plans = new Plans({
+    stores,
+    secrets,
+    clock,
+    observer: { fault: (_where, error) => void t.error(error) },
+  });
+  const deps = { stores, assets, secrets, plans, clock };
   for (const id of ['ptr_owner', 'ptr_reader', 'ptr_other'])
     await stores.createPartner(partner(id), audit(id, 'partner_created', id));
   const issue = async (

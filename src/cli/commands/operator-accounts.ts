@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { defined } from '../../domain/defined.js';
 import { type Context, defineCommand, EXIT, UsageError } from '../command.js';
-import { findOperatorToken, OperatorClient } from '../operator-client.js';
+import { findOperatorToken, OperatorClient, type Partner } from '../operator-client.js';
 import { serviceAccess } from '../service-access.js';
-import { formatTime, printable, table } from '../terminal.js';
+import { formatTime, printable } from '../terminal.js';
 import { keyLine } from './partner-keys.js';
 
 /** Lines of every operator command's help on its environment. */
@@ -32,6 +32,13 @@ export async function withOperator<T>(
   }
 }
 
+/** Plan that a partner has, and the one that it will have. */
+export function planText({ plan, nextPlan }: Partner): string {
+  return nextPlan === undefined
+    ? `plan ${plan}`
+    : `plan ${plan}, ${nextPlan.plan} from ${formatTime(nextPlan.from)}`;
+}
+
 export const createPartner = defineCommand({
   name: 'operator partner create',
   service: 'operator',
@@ -39,7 +46,7 @@ export const createPartner = defineCommand({
   details: OPERATOR_DETAILS,
   operands: ['<name>'],
   options: {
-    plan: { value: 'plan', help: 'trial, standard (the default) or volume' },
+    plan: { value: 'plan', help: 'name of a plan (standard)' },
     json: { help: 'the partner as one line of JSON' },
   },
   async run([name], options, context) {
@@ -47,7 +54,7 @@ export const createPartner = defineCommand({
     const plan = options.plan;
     const partner = await withOperator(context, (client) => client.createPartner(defined({ name, plan })));
     if (options.json) terminal.printJson(partner);
-    else terminal.print(printable(`${partner.partnerId}  ${partner.name} (plan ${partner.plan})`));
+    else terminal.print(printable(`${partner.partnerId}  ${partner.name} (${planText(partner)})`));
     return EXIT.good;
   },
 });
@@ -66,44 +73,10 @@ export const listPartners = defineCommand({
       else
         terminal.print(
           printable(
-            `${partner.partnerId}  ${formatTime(partner.createdAt)}  ${partner.name} (plan ${partner.plan})`,
+            `${partner.partnerId}  ${formatTime(partner.createdAt)}  ${partner.name} (${planText(partner)})`,
           ),
         );
     }
-    return EXIT.good;
-  },
-});
-
-export const listPlans = defineCommand({
-  name: 'operator plan list',
-  service: 'operator',
-  summary: 'List the plans and their limits',
-  details: OPERATOR_DETAILS,
-  operands: [],
-  options: { json: { help: 'one line of JSON for each plan' } },
-  async run(_operands, options, context) {
-    const { terminal } = context;
-    const plans = await withOperator(context, (client) => client.listPlans());
-    if (options.json) {
-      for (const plan of plans) terminal.printJson(plan);
-      return EXIT.good;
-    }
-    const rows = plans.map((plan) =>
-      [
-        plan.name,
-        plan.monthlyQuota,
-        plan.requestsPerSecond,
-        plan.burst,
-        plan.concurrentUploads,
-        plan.rotationsPerDay,
-      ].map((cell) => printable(String(cell))),
-    );
-    for (const line of table(
-      ['plan', 'units a month', 'requests a second', 'burst', 'uploads at once', 'rotations a day'],
-      rows,
-      (cell) => cell,
-    ))
-      terminal.print(line);
     return EXIT.good;
   },
 });

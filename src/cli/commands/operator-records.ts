@@ -54,9 +54,8 @@ export const erasureStatus = defineCommand({
   },
 });
 
-/** The audit log of the service's own certificates is read under this name. */
-const SIGNERS_LOG = 'signers';
-const DEVICES_LOG = 'devices';
+/** Logs of the service's own, read under these names. */
+const SERVICE_LOGS = ['signers', 'devices', 'plans'];
 const SEQUENCES = [1, 999_999_999_999] as const;
 
 export const readAudit = defineCommand({
@@ -138,7 +137,7 @@ export const verifyAudit = defineCommand({
   service: 'operator',
   summary: 'Check whole audit logs for edits, deletions, reordering and truncation',
   details: [
-    'All partners, and the logs of signers and devices, are checked where none is named.',
+    'All partners, and the logs of signers, devices and plans, are checked where none is named.',
     'The exit code is 0 where every log is sound, and 1 where one is not.',
     '',
     ...OPERATOR_DETAILS,
@@ -150,7 +149,7 @@ export const verifyAudit = defineCommand({
     const results = await withOperator(context, async (client) => {
       const partnerIds =
         named === undefined
-          ? [...(await client.listPartners()).map(({ partnerId }) => partnerId), SIGNERS_LOG, DEVICES_LOG]
+          ? [...(await client.listPartners()).map(({ partnerId }) => partnerId), ...SERVICE_LOGS]
           : [named];
       const checked: { partnerId: string; result: AuditVerification }[] = [];
       for (const partnerId of partnerIds)

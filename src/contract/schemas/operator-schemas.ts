@@ -3,6 +3,7 @@ import { AUDIT_ACTIONS } from '../../domain/audit.js';
 import { TOPICS } from '../../domain/events.js';
 import { FINDING_KINDS } from '../../domain/finding.js';
 import { SCOPES } from '../../domain/partner.js';
+import { PLAN_EFFECTS } from '../../domain/plan-log.js';
 import { REVOCATION_REASONS } from '../../domain/signer-revocation.js';
 import { DEVICE_ALGORITHMS } from '../../domain/trace.js';
 import {
@@ -26,7 +27,11 @@ export const partnerSchema = z
   .object({
     partnerId: identifierSchema,
     name: z.string(),
-    plan: z.string(),
+    plan: z.string().meta({ description: 'Plan that the partner has now.' }),
+    nextPlan: z
+      .object({ plan: z.string(), from: timestampSchema })
+      .meta({ description: 'Plan that takes its place, and when; absent where none does.' })
+      .exactOptional(),
     createdAt: timestampSchema,
     sourceDetail: z
       .object({ consentVersion: identifierSchema, approvedAt: timestampSchema })
@@ -154,36 +159,87 @@ export const partnerListSchema = z.object({ partners: z.array(partnerSchema) }).
   ],
 });
 
-export const planListSchema = z
+const PLAN_NAME = nameSchema(64).regex(
+  /^[a-z][a-z0-9-]*$/,
+  'must be a small letter, then small letters, digits and hyphens',
+);
+
+/** Limits of a plan (rule 6.1). */
+const planLimits = {
+  monthlyQuota: z
+    .int()
+    .min(0)
+    .max(1_000_000_000_000)
+    .meta({ description: 'Units of a UTC calendar month; verify and identify cost one each.' }),
+  requestsPerSecond: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .meta({ description: 'Requests that come back each second.' }),
+  burst: z.int().min(1).max(1_000_000).meta({ description: 'Requests at once, after a pause.' }),
+  concurrentUploads: z.int().min(1).max(10_000).meta({ description: 'Uploads at a time.' }),
+  rotationsPerDay: z.int().min(1).max(10_000).meta({ description: 'Key rotations of 24 hours.' }),
+};
+
+const effectSchema = z
+  .enum(PLAN_EFFECTS)
+  .default('at_once')
+  .meta({ description: 'Moment from which it holds: this one, or the beginning of the next UTC month.' });
+
+const STANDARD_LIMITS = {
+  monthlyQuota: 100_000,
+  requestsPerSecond: 50,
+  burst: 100,
+  concurrentUploads: 8,
+  rotationsPerDay: 5,
+};
+
+export const createPlanSchema = z
+  .strictObject({ name: PLAN_NAME, ...planLimits })
+  .meta({ id: 'CreatePlan', examples: [{ name: 'label', ...STANDARD_LIMITS }] });
+
+export const planParamsSchema = z.strictObject({ plan: PLAN_NAME }).meta({ examples: [{ plan: 'label' }] });
+
+export const setPlanSchema = z.strictObject({ ...planLimits, effect: effectSchema }).meta({
+  id: 'SetPlan',
+  examples: [
+    { ...STANDARD_LIMITS, monthlyQuota: 200_000 },
+    { ...STANDARD_LIMITS, effect: 'next_month' },
+  ],
+});
+
+export const assignPlanSchema = z.strictObject({ plan: PLAN_NAME, effect: effectSchema }).meta({
+  id: 'AssignPlan',
+  examples: [{ plan: 'label' }, { plan: 'volume', effect: 'next_month' }],
+});
+
+export const planSchema = z
   .object({
-    plans: z.array(
-      z.object({
-        name: z.string(),
-        monthlyQuota: countSchema,
-        requestsPerSecond: countSchema,
-        burst: countSchema,
-        concurrentUploads: countSchema,
-        rotationsPerDay: countSchema,
-      }),
-    ),
+    name: z.string().meta({ description: 'Name of the plan.' }),
+    ...planLimits,
+    next: z
+      .object({
+        ...planLimits,
+        from: timestampSchema.meta({ description: 'Unix seconds from which these limits hold.' }),
+      })
+      .meta({ description: 'Limits that take the place of the present ones; absent where none do.' })
+      .exactOptional(),
   })
   .meta({
-    id: 'PlanList',
+    id: 'Plan',
     examples: [
+      { name: 'standard', ...STANDARD_LIMITS },
       {
-        plans: [
-          {
-            name: 'trial',
-            monthlyQuota: 1000,
-            requestsPerSecond: 5,
-            burst: 10,
-            concurrentUploads: 2,
-            rotationsPerDay: 5,
-          },
-        ],
+        name: 'standard',
+        ...STANDARD_LIMITS,
+        next: { ...STANDARD_LIMITS, monthlyQuota: 200_000, from: 1_769_904_000 },
       },
     ],
   });
+
+export const planListSchema = z
+  .object({ plans: z.array(planSchema) })
+  .meta({ id: 'PlanList', examples: [{ plans: [{ name: 'standard', ...STANDARD_LIMITS }] }] });
 
 export const partnerKeyParamsSchema = z
   .strictObject({ partnerId: identifierSchema, keyId: identifierSchema })

@@ -151,6 +151,14 @@ export const ERROR_REASON_REFERENCE = {
     caller: 'Encode the bytes of the sidecar by RFC 4648, section 4.',
   },
   plan_unknown: { meaning: 'There is no plan of that name.', caller: 'Use a plan that the message names.' },
+  plan_exists: {
+    meaning: 'There is a plan of that name with other limits.',
+    caller: 'Change its limits, or give the new plan another name.',
+  },
+  plans_full: {
+    meaning: 'The installation has as many plans as it may have.',
+    caller: 'Change a plan that no partner has any more.',
+  },
   audio_malformed: {
     meaning: 'The structure of the WAV file is broken; the message names the findings.',
     caller: 'Export the file anew.',

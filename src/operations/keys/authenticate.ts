@@ -1,17 +1,18 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
-import { keyStatus, type PartnerKey, type Plan } from '../../domain/partner.js';
+import { keyStatus, type PartnerKey } from '../../domain/partner.js';
 import { type Environment, parseApiKey } from '../../domain/partner-key.js';
 import { testAnswerOf } from '../../domain/test-key.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { KeyStore, PartnerStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
+import type { Plans } from '../partners/plans.js';
 
 export interface AuthenticateDeps {
   readonly environment: Environment;
-  readonly plans: ReadonlyMap<string, Plan>;
+  readonly plans: Plans;
   readonly secrets: Secrets;
   readonly stores: KeyStore & PartnerStore;
   readonly clock: Clock;
@@ -40,7 +41,7 @@ export async function authenticate(deps: AuthenticateDeps, apiKey: string | unde
   const now = Math.floor(deps.clock.now() / 1000);
   if (key === undefined || !secretMatches(deps.secrets, key, apiKey) || !isLive(key, now)) throw forbidden();
   const partner = await deps.stores.getPartner(key.partnerId);
-  const plan = partner === undefined ? undefined : deps.plans.get(partner.plan);
+  const plan = partner && (await deps.plans.of(partner));
   if (plan === undefined) throw forbidden();
   deps.uses.note(key.partnerId, keyId, now);
   const { partnerId, scopes, publicKey, name } = key;

@@ -5,6 +5,7 @@ import type { KeyStore, PartnerStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 import { type Cursors, cutPage } from '../page.js';
+import type { Plans } from '../partners/plans.js';
 
 /** Metadata of a key: never the secret, nor a hash of the secret. */
 export interface KeyEntry {
@@ -55,13 +56,18 @@ export async function listKeys(
 
 /** Every key of a partner, for the operator. */
 export async function listPartnerKeys(
-  { stores, clock }: { readonly stores: KeyStore & PartnerStore; readonly clock: Clock },
+  {
+    stores,
+    plans,
+    clock,
+  }: { readonly stores: KeyStore & PartnerStore; readonly plans: Plans; readonly clock: Clock },
   partnerId: string,
 ): Promise<readonly KeyEntry[]> {
   const partner = await stores.getPartner(partnerId);
   if (partner === undefined) throw new DomainError('not_found', 'There is no such partner.');
   const now = Math.floor(clock.now() / 1000);
-  return keyEntries(stores, partnerId, await stores.listKeys(partnerId), partner.plan, now);
+  const { plan } = await plans.view(partner);
+  return keyEntries(stores, partnerId, await stores.listKeys(partnerId), plan, now);
 }
 
 export async function keyEntries(

@@ -4,6 +4,7 @@ import { keyStatus } from '../../domain/partner.js';
 import type { KeyStore, PartnerStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
+import type { Plans } from '../partners/plans.js';
 import { type KeyEntry, keyEntries } from './list-keys.js';
 
 /** Keys looked at in one step for another active one. */
@@ -77,7 +78,11 @@ async function hasOtherActive(
  * key was rotated to is a key of its own.
  */
 export async function revokeKey(
-  { stores, clock }: { readonly stores: KeyStore & PartnerStore; readonly clock: Clock },
+  {
+    stores,
+    plans,
+    clock,
+  }: { readonly stores: KeyStore & PartnerStore; readonly plans: Plans; readonly clock: Clock },
   { partnerId, keyId }: { readonly partnerId: string; readonly keyId: string },
 ): Promise<KeyEntry> {
   const now = Math.floor(clock.now() / 1000);
@@ -92,6 +97,7 @@ export async function revokeKey(
   const key = outcome === 'not_found' ? undefined : await stores.getKey(keyId);
   if (key === undefined || partner === undefined)
     throw new DomainError('not_found', 'There is no such key of this partner.');
-  const [entry] = await keyEntries(stores, partnerId, [key], partner.plan, now);
+  const { plan } = await plans.view(partner);
+  const [entry] = await keyEntries(stores, partnerId, [key], plan, now);
   return entry!;
 }

@@ -1,6 +1,7 @@
 import { type AuditEntry, type AuditVerification, AuditWalk } from '../../domain/audit.js';
 import { DEVICES_LOG } from '../../domain/device.js';
 import { DomainError } from '../../domain/errors.js';
+import { PLANS_LOG } from '../../domain/plan-log.js';
 import { SIGNERS_LOG } from '../../domain/signer-revocation.js';
 import type { AuditHeads } from '../../ports/journals.js';
 import type { Secrets } from '../../ports/secrets.js';
@@ -39,7 +40,7 @@ export async function verifyAudit(
 
 /** Tells whether an id names a log of the service's own, which belongs to no partner. */
 function isServiceLog(partnerId: string): boolean {
-  return partnerId === SIGNERS_LOG || partnerId === DEVICES_LOG;
+  return [SIGNERS_LOG, DEVICES_LOG, PLANS_LOG].includes(partnerId);
 }
 
 /** A stretch of a partner's log, oldest first. */

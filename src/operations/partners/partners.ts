@@ -1,26 +1,22 @@
-import { DomainError } from '../../domain/errors.js';
-import { DEFAULT_PLAN, type Partner, type Plan } from '../../domain/partner.js';
+import { DEFAULT_PLAN, type Partner } from '../../domain/partner.js';
 import type { PartnerStore } from '../../ports/stores.js';
 import type { Clock, Ids } from '../../ports/system.js';
+import type { PartnerView, Plans } from './plans.js';
 
 export interface CreatePartnerDeps {
   readonly stores: PartnerStore;
-  readonly plans: ReadonlyMap<string, Plan>;
+  readonly plans: Plans;
   readonly clock: Clock;
   readonly ids: Ids;
 }
 
+/** @throws DomainError `invalid_request` / `plan_unknown` */
 export async function createPartner(
   deps: CreatePartnerDeps,
   request: { readonly name: string; readonly plan?: string },
-): Promise<Partner> {
+): Promise<PartnerView> {
   const plan = request.plan ?? DEFAULT_PLAN;
-  if (!deps.plans.has(plan))
-    throw new DomainError(
-      'invalid_request',
-      `There is no plan of that name; known: ${[...deps.plans.keys()].join(', ')}.`,
-      { reason: 'plan_unknown' },
-    );
+  await deps.plans.require(plan);
   const partner: Partner = {
     partnerId: deps.ids.next('partner'),
     name: request.name,
@@ -37,10 +33,9 @@ export async function createPartner(
   return partner;
 }
 
-export function listPartners({ stores }: Pick<CreatePartnerDeps, 'stores'>): Promise<readonly Partner[]> {
-  return stores.listPartners();
-}
-
-export function listPlans({ plans }: Pick<CreatePartnerDeps, 'plans'>): readonly Plan[] {
-  return [...plans.values()];
+export async function listPartners({
+  stores,
+  plans,
+}: Pick<CreatePartnerDeps, 'stores' | 'plans'>): Promise<readonly PartnerView[]> {
+  return Promise.all((await stores.listPartners()).map((partner) => plans.view(partner)));
 }

@@ -2,19 +2,20 @@ import { SUBMISSION_SKEW_SECONDS } from '../../domain/declaration.js';
 import { DomainError } from '../../domain/errors.js';
 import type { StoredConsent } from '../../domain/evidence.js';
 import { MAX_OVERLAY_REVISIONS } from '../../domain/evidence-overlay.js';
-import type { Partner } from '../../domain/partner.js';
 import type { IssuedProof } from '../../domain/proof.js';
 import type { SourceDetail } from '../../domain/session-evidence.js';
 import type { AssetStore } from '../../ports/assets.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { PartnerStore, ProofStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
+import type { PartnerView, Plans } from '../partners/plans.js';
 import { readFacts, readPart } from './evidence-parts.js';
 import { findIssued, noSuchProof } from './find-proof.js';
 import { checkOverlay, reviseOverlay } from './overlay.js';
 
 export interface ApproveDeps {
   readonly stores: PartnerStore;
+  readonly plans: Plans;
   readonly clock: Clock;
 }
 
@@ -22,7 +23,7 @@ export interface ApproveDeps {
 export function approveSourceDetail(
   deps: ApproveDeps,
   { partnerId, consentVersion }: { readonly partnerId: string; readonly consentVersion: string },
-): Promise<Partner> {
+): Promise<PartnerView> {
   return setApproval(deps, partnerId, consentVersion);
 }
 
@@ -30,15 +31,15 @@ export function approveSourceDetail(
 export function withdrawSourceDetail(
   deps: ApproveDeps,
   { partnerId }: { readonly partnerId: string },
-): Promise<Partner> {
+): Promise<PartnerView> {
   return setApproval(deps, partnerId, undefined);
 }
 
 async function setApproval(
-  { stores, clock }: ApproveDeps,
+  { stores, plans, clock }: ApproveDeps,
   partnerId: string,
   consentVersion: string | undefined,
-): Promise<Partner> {
+): Promise<PartnerView> {
   const at = Math.floor(clock.now() / 1000);
   const approval = consentVersion === undefined ? undefined : { consentVersion, approvedAt: at };
   const outcome = await stores.setSourceDetail(partnerId, approval, {
@@ -50,7 +51,7 @@ async function setApproval(
   });
   const partner = outcome === 'not_found' ? undefined : await stores.getPartner(partnerId);
   if (partner === undefined) throw new DomainError('not_found', 'There is no such partner.');
-  return partner;
+  return plans.view(partner);
 }
 
 export interface ConsentDeps {

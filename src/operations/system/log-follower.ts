@@ -7,6 +7,14 @@ import type { AuditStore } from '../../ports/stores.js';
 const MAX_AGE_MS = 1000;
 const PAGE = 500;
 
+/** A log with an entry that was altered, or that lacks one. What stands before the fault was taken. */
+export class UnsoundLog extends Error {
+  constructor(log: string) {
+    super(`the log of ${log} is not sound: see takemark operator audit verify ${log}`);
+    this.name = 'UnsoundLog';
+  }
+}
+
 /**
  * Follower of one of the service's own logs. Each look reads only what the log has grown by, and its chain is
  * checked: an entry that was altered in the store stops every call that would need the log, rather than have
@@ -67,9 +75,7 @@ export class LogFollower {
           throw new DomainError('unavailable', 'The registry cannot be asked at the moment.', {
             reason: 'store_unavailable',
             retryAfterSeconds: 60,
-            cause: new Error(
-              `the log of ${this.#log} is not sound: see takemark operator audit verify ${this.#log}`,
-            ),
+            cause: new UnsoundLog(this.#log),
           });
         }
         this.#take(entry);

@@ -2,12 +2,12 @@ import type { Measurement } from '../../domain/audio.js';
 import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
 import type { EmbeddedParseResult } from '../../domain/parsed-credential.js';
-import type { Plan } from '../../domain/partner.js';
 import { FACTS_LIFE_SECONDS, type UploadFacts, type UploadSlot } from '../../domain/upload.js';
 import type { AudioEngine, AudioIngest } from '../../ports/audio-engine.js';
 import type { CredentialReader } from '../../ports/credential-reader.js';
 import type { PartnerStore, UploadStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
+import type { Plans } from '../partners/plans.js';
 import { shareOf } from '../usage/rate-limits.js';
 import type { UploadPolicySigner } from './upload-policy.js';
 
@@ -42,7 +42,7 @@ export interface ReceiveUploadDeps {
   readonly policies: UploadPolicySigner;
   readonly uploadLocks: UploadLocks;
   readonly reader: Pick<CredentialReader, 'readEmbedded'>;
-  readonly plans: ReadonlyMap<string, Plan>;
+  readonly plans: Plans;
   /** Processes that share a plan's numbers. */
   readonly processes: number;
 }
@@ -61,7 +61,8 @@ export async function receiveUpload(
   const upload = await deps.stores.getUpload(uploadId, nowSeconds(deps.clock));
   if (upload === undefined) throw new DomainError('not_found', 'There is no such upload slot.');
   if (upload.facts !== undefined) throw alreadyUsed();
-  const plan = deps.plans.get((await deps.stores.getPartner(upload.slot.partnerId))?.plan ?? '');
+  const partner = await deps.stores.getPartner(upload.slot.partnerId);
+  const plan = partner && (await deps.plans.of(partner));
   if (plan === undefined) throw new DomainError('not_found', 'There is no such upload slot.');
   const limit = shareOf(plan.concurrentUploads, deps.processes);
   const release = deps.uploadLocks.take(uploadId, upload.slot.partnerId, limit);

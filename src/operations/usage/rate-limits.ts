@@ -34,6 +34,7 @@ interface Shape {
 }
 
 interface TokenBucket {
+  readonly plan: Plan;
   readonly shape: Shape;
   /** Level in calls times the period, so that a refill is a whole number and exact. */
   level: number;
@@ -53,12 +54,12 @@ export function createRateLimits(clock: Clock, processes = 1): RateLimits {
       for (const [name, bucket] of buckets)
         if (refill(bucket, now).level === capacity(bucket.shape)) buckets.delete(name);
     }
-    // The plan is part of the name: a partner that changes its plan starts with that plan's bucket.
-    const name = `${rateClass} ${plan.name} ${partnerId}`;
+    const name = `${rateClass} ${partnerId}`;
     const held = buckets.get(name);
-    if (held !== undefined) return refill(held, now);
+    // A partner that gets another plan, or whose plan gets other limits, starts with a full bucket of it.
+    if (held?.plan === plan) return refill(held, now);
     const shape = shapeOf(plan, rateClass, processes);
-    const bucket = { shape, level: capacity(shape), at: now };
+    const bucket = { plan, shape, level: capacity(shape), at: now };
     buckets.set(name, bucket);
     return bucket;
   };

@@ -1,0 +1,243 @@
+import { defined } from '../../domain/defined.js';
+import { DomainError } from '../../domain/errors.js';
+import { type Partner, PLAN_LIMITS, type Plan, type PlanLimits } from '../../domain/partner.js';
+import {
+  assignmentEntry,
+  limitsEntry,
+  MAX_PLANS,
+  newPlanBook,
+  PLANS_LOG,
+  type PlanEffect,
+  planEntry,
+  type Scheduled,
+  settled,
+  takePlanEntry,
+} from '../../domain/plan-log.js';
+import { monthEnd } from '../../domain/usage-window.js';
+import type { Observer } from '../../ports/observer.js';
+import type { Secrets } from '../../ports/secrets.js';
+import type { AuditStore, PartnerStore } from '../../ports/stores.js';
+import type { Clock } from '../../ports/system.js';
+import { LogFollower, UnsoundLog } from '../system/log-follower.js';
+
+/** A plan as the operator sees it. */
+export interface PlanView extends Plan {
+  /** Limits that take the place of these. */
+  readonly next?: PlanLimits & { readonly from: number };
+}
+
+/** A partner with the plan that it has now. */
+export interface PartnerView extends Partner {
+  /** Plan that takes the place of this one, and unix seconds from which it does. */
+  readonly nextPlan?: { readonly plan: string; readonly from: number };
+}
+
+/** Interval between two looks at the log that are not asked for: the delay of a change in the other processes. */
+const LOOK_MS = 1000;
+
+/**
+ * The plans and whose they are. A process whose looks at the log fail goes on with what it has read before, and one
+ * that finds the log unsound with what stands before the fault: a plan protects nobody, and one damaged row refuses
+ * nobody either.
+ */
+export class Plans {
+  readonly #log: LogFollower;
+  readonly #clock: Clock;
+  readonly #observer: Pick<Observer, 'fault'>;
+  readonly #book = newPlanBook();
+  /** Monotonic milliseconds of the last look, whether or not it came to its end. */
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #hasRead = false;
+  #fails = false;
+
+  constructor({
+    stores,
+    secrets,
+    clock,
+    observer,
+  }: {
+    readonly stores: AuditStore;
+    readonly secrets: Secrets;
+    readonly clock: Clock;
+    readonly observer: Pick<Observer, 'fault'>;
+  }) {
+    this.#log = new LogFollower({ stores, secrets }, PLANS_LOG, (entry) => takePlanEntry(this.#book, entry));
+    this.#clock = clock;
+    this.#observer = observer;
+  }
+
+  /**
+   * Plan of a partner now, the same object until it or its limits change.
+   * @throws DomainError `unavailable` / `store_unavailable` where the log was never read
+   */
+  async of(partner: Partner): Promise<Plan | undefined> {
+    await this.#keepUp();
+    const now = this.now();
+    const { current = partner.plan } = this.#assigned(partner.partnerId, now);
+    const plan = this.#book.plans.get(current);
+    return plan && settled(plan, now).current;
+  }
+
+  async view(partner: Partner): Promise<PartnerView> {
+    await this.#keepUp();
+    const { current = partner.plan, next } = this.#assigned(partner.partnerId, this.now());
+    const nextPlan = next?.value === undefined ? undefined : { plan: next.value, from: next.from };
+    return defined({ ...partner, plan: current, nextPlan });
+  }
+
+  /** @throws DomainError `invalid_request` / `plan_unknown` */
+  async require(name: string): Promise<void> {
+    if ((await this.find(name)) !== undefined) return;
+    throw new DomainError(
+      'invalid_request',
+      `There is no plan of that name; known: ${[...this.#book.plans.keys()].join(', ')}.`,
+      { reason: 'plan_unknown' },
+    );
+  }
+
+  /** A plan as the log has it at the call or later. */
+  async find(name: string): Promise<Scheduled<Plan> | undefined> {
+    await this.refresh();
+    const plan = this.#book.plans.get(name);
+    return plan && settled(plan, this.now());
+  }
+
+  /** Every plan, the shipped ones first. */
+  list(): readonly Scheduled<Plan>[] {
+    return [...this.#book.plans.values()].map((plan) => settled(plan, this.now()));
+  }
+
+  /** Reads at least what the log held at the call. */
+  async refresh(): Promise<void> {
+    await this.#log.refresh();
+    this.#hasRead = true;
+  }
+
+  /** Unix seconds. */
+  now(): number {
+    return Math.floor(this.#clock.now() / 1000);
+  }
+
+  #assigned(partnerId: string, now: number): Scheduled<string | undefined> {
+    return settled(this.#book.assigned.get(partnerId) ?? { current: undefined }, now);
+  }
+
+  async #keepUp(): Promise<void> {
+    const now = performance.now();
+    if (this.#hasRead && now - this.#lookedAt <= LOOK_MS) return;
+    this.#lookedAt = now;
+    try {
+      await this.#log.keepUp();
+      this.#hasRead = true;
+      this.#fails = false;
+    } catch (error) {
+      const isUnsound = error instanceof DomainError && error.cause instanceof UnsoundLog;
+      if (!this.#hasRead && !isUnsound) throw error;
+      this.#hasRead = true;
+      // Told once, not at each look.
+      if (!this.#fails) this.#observer.fault('plans', error);
+      this.#fails = true;
+    }
+  }
+}
+
+export interface PlansDeps {
+  readonly stores: AuditStore & PartnerStore;
+  readonly plans: Plans;
+}
+
+export async function listPlans({ plans }: Pick<PlansDeps, 'plans'>): Promise<readonly PlanView[]> {
+  await plans.refresh();
+  return plans.list().map(viewOf);
+}
+
+/**
+ * Creates a plan; the same again changes nothing.
+ * @throws DomainError `conflict` / `plan_exists`: the name is that of a plan with other limits; `plans_full`
+ */
+export async function createPlan(
+  { stores, plans }: PlansDeps,
+  plan: Plan,
+): Promise<{ readonly plan: PlanView; readonly repeated: boolean }> {
+  const known = await plans.find(plan.name);
+  if (known !== undefined) {
+    if (known.next !== undefined || !hasLimits(known.current, plan))
+      throw new DomainError('conflict', 'There is a plan of that name with other limits.', {
+        reason: 'plan_exists',
+      });
+    return { plan: viewOf(known), repeated: true };
+  }
+  if (plans.list().length >= MAX_PLANS)
+    throw new DomainError('conflict', `An installation has at most ${MAX_PLANS} plans.`, {
+      reason: 'plans_full',
+    });
+  await stores.appendAudit(planEntry(plan, plans.now()));
+  return { plan: viewOf((await plans.find(plan.name))!), repeated: false };
+}
+
+/**
+ * Changes the limits of a plan, for every partner that has it. The change takes the place of one that has not come
+ * yet.
+ * @throws DomainError `not_found`
+ */
+export async function setPlan(
+  { stores, plans }: PlansDeps,
+  { plan: name, effect, ...limits }: PlanLimits & { readonly plan: string; readonly effect: PlanEffect },
+): Promise<PlanView> {
+  const known = await plans.find(name);
+  if (known === undefined) throw new DomainError('not_found', 'There is no such plan.');
+  const at = plans.now();
+  const from = effectiveFrom(effect, at);
+  const isSo = comesTo(known, from, (plan) => hasLimits(plan, limits));
+  if (!isSo) await stores.appendAudit(limitsEntry({ ...limits, name }, from, at));
+  return viewOf((await plans.find(name))!);
+}
+
+/**
+ * Gives a partner another plan, which takes the place of one that it was to get. At once, what it used of the month
+ * counts for the new plan as well.
+ * @throws DomainError `not_found`; `invalid_request` / `plan_unknown`
+ */
+export async function assignPlan(
+  { stores, plans }: PlansDeps,
+  {
+    partnerId,
+    plan,
+    effect,
+  }: { readonly partnerId: string; readonly plan: string; readonly effect: PlanEffect },
+): Promise<PartnerView> {
+  await plans.require(plan);
+  const partner = await stores.getPartner(partnerId);
+  if (partner === undefined) throw new DomainError('not_found', 'There is no such partner.');
+  const { plan: current, nextPlan } = await plans.view(partner);
+  const at = plans.now();
+  const from = effectiveFrom(effect, at);
+  const next = nextPlan && { value: nextPlan.plan, from: nextPlan.from };
+  const isSo = comesTo(defined({ current, next }), from, (name) => name === plan);
+  if (!isSo) await stores.appendAudit(assignmentEntry(partnerId, plan, from, at));
+  await plans.refresh();
+  return plans.view(partner);
+}
+
+function effectiveFrom(effect: PlanEffect, at: number): number {
+  return effect === 'at_once' ? at : monthEnd(at);
+}
+
+/** Tells whether a value is as asked for from that time on, and for good as far as is known. */
+function comesTo<Value>(
+  { current, next }: Scheduled<Value>,
+  from: number,
+  isAsked: (value: Value) => boolean,
+): boolean {
+  return next === undefined ? isAsked(current) : next.from === from && isAsked(next.value);
+}
+
+function hasLimits(plan: PlanLimits, limits: PlanLimits): boolean {
+  return PLAN_LIMITS.every((name) => plan[name] === limits[name]);
+}
+
+function viewOf({ current, next }: Scheduled<Plan>): PlanView {
+  if (next === undefined) return current;
+  const { name: _, ...limits } = next.value;
+  return { ...current, next: { ...limits, from: next.from } };
+}
