@@ -7,6 +7,7 @@ import { mkdir, mkdtemp, open, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { isCassandra } from './composition.js';
 import { FAKETIME, setFakeClock } from './members.js';
 import type { Network } from './network.js';
 
@@ -18,6 +19,11 @@ const LAUNCHER = new URL('../../../deploy/services/services.mjs', import.meta.ur
 const NETWORK = '127.0.1';
 /** Bytes of a disk that can be filled: several times what an hour's run leaves on it. */
 const DISK_BYTES = 1 << 30;
+/**
+ * Time for which a node of Cassandra is started again and again. It ends where it finds no other one, and faults may keep
+ * the others away for some minutes; whoever supervises it in production starts it again, too.
+ */
+const ALONE_MS = 7 * 60_000;
 /** Left to be written, since the server writes meanwhile. */
 const SPARE_BLOCKS = 4096;
 
@@ -107,6 +113,18 @@ export async function startServers({
     return stdout;
   };
   const named = (names: readonly string[]) => names.flatMap((name) => ['--name', name]);
+  const up = async (...names: readonly string[]): Promise<void> => {
+    for (const deadline = performance.now() + ALONE_MS; ; ) {
+      try {
+        await launcher('up', ...named(names));
+        return;
+      } catch (error) {
+        const mayBeAlone = nodes > 1 && names.some(isCassandra);
+        if (!mayBeAlone || performance.now() > deadline) throw error;
+        say(`${names.join(', ')}: not up yet, starting again`);
+      }
+    }
+  };
   const mounted: string[] = [];
   const remove = async (): Promise<void> => {
     await launcher('down');
@@ -149,7 +167,7 @@ export async function startServers({
         TAKEMARK_KAFKA_REPLICATION: String(nodes),
         ...(accepted.length > 0 && { TAKEMARK_ACCEPT_SERVERS: accepted.join(',') }),
       },
-      up: async (...names) => void (await launcher('up', ...named(names))),
+      up,
       down: async (...names) => void (await launcher('down', ...named(names))),
       kill: async (...names) => void (await launcher('kill', ...named(names))),
       freeze: async (...names) => void (await launcher('freeze', ...named(names))),
@@ -162,7 +180,7 @@ export async function startServers({
           await rm(path);
           // A server that met a full disk has given up, or stands there and refuses: it is started anew.
           await launcher('kill', '--name', name).catch(() => undefined);
-          await launcher('up', '--name', name);
+          await up(name);
         };
       },
       repair: async (keyspace, names) => {
