@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { isLoopback, isPlain, parseBase, parseResponse, pathPart } from '../client/connection.js';
 import { TakemarkError } from '../client/errors.js';
 import type { CreatorDeclaration, KeyEntry, PartnerReviewCase } from '../client/index.js';
+import { entriesOf } from '../client/pages.js';
 import { retrying } from '../client/retry.js';
 import type { AudioSource } from '../client/source.js';
 import { type Progress, type RequestSpec, Transport } from '../client/transport.js';
@@ -309,6 +310,29 @@ export class OperatorClient {
     return (await retrying(RETRY, this.#signal, () =>
       this.#post(`devices/${pathPart(deviceId)}/revoke`, request),
     )) as DeviceEntry;
+  }
+
+  /** A partner's review cases, newest first, page after page. */
+  listReviews(
+    partnerId: string,
+    filter: { readonly proofId?: string | undefined; readonly status?: string | undefined },
+  ): AsyncGenerator<PartnerReviewCase, void, undefined> {
+    return entriesOf(async (cursor) => {
+      const query: Record<string, string> = defined({ ...filter, limit: '100', cursor });
+      const page = await this.#get(`partners/${pathPart(partnerId)}/reviews`, TIMEOUT_MS, query);
+      const { reviews, nextCursor } = page as {
+        readonly reviews?: readonly PartnerReviewCase[];
+        readonly nextCursor?: string;
+      };
+      if (!Array.isArray(reviews)) throw new TakemarkError('bad_response', 'the answer has no reviews');
+      return { entries: reviews, nextCursor };
+    });
+  }
+
+  async readReview(reviewId: string): Promise<PartnerReviewCase & { readonly partnerId: string }> {
+    return (await this.#get(`reviews/${pathPart(reviewId)}`)) as PartnerReviewCase & {
+      readonly partnerId: string;
+    };
   }
 
   /** Safe to repeat: a request that is supplied already stays so. */

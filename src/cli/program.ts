@@ -24,13 +24,8 @@ import { issue } from './commands/operator-issue.js';
 import { initAuthority, installLeaf, issueLeaf, requestLeaf } from './commands/operator-leaf.js';
 import { importLegacy } from './commands/operator-legacy.js';
 import { assignPlan, createPlan, listPlans, setPlan } from './commands/operator-plans.js';
-import {
-  auditStores,
-  erasureStatus,
-  readAudit,
-  supplyEvidence,
-  verifyAudit,
-} from './commands/operator-records.js';
+import { auditStores, erasureStatus, readAudit, verifyAudit } from './commands/operator-records.js';
+import { getPartnerReview, listPartnerReviews, supplyEvidence } from './commands/operator-reviews.js';
 import { listSigners, reinstateSigner, revokeSigner } from './commands/operator-signing.js';
 import {
   approveSourceDetail,
@@ -105,6 +100,8 @@ const COMMANDS: readonly Command[] = [
   simulateSessionTrace,
   recordDeclaration,
   listDeclarations,
+  listPartnerReviews,
+  getPartnerReview,
   supplyEvidence,
   erasureStatus,
   readAudit,
@@ -154,7 +151,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   'operator declaration': "Creators' declarations",
   'operator legacy': 'Proofs of an earlier registry',
   'operator trace': 'Capture traces',
-  'operator evidence': 'Evidence that reviews ask for',
+  'operator reviews': 'Review cases of partners, and the evidence that they ask for',
   'operator erasure': 'Erasures of proofs',
   'operator audit': 'Audit logs',
   'operator signing': 'Signing certificates',

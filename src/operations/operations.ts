@@ -34,7 +34,14 @@ import {
   withdrawSourceDetail,
 } from './proofs/source-detail.js';
 import { closeEvidence, openEvidence, supplyEvidence } from './reviews/evidence.js';
-import { createReview, listReviews, readReview, resolveReview } from './reviews/reviews.js';
+import {
+  createReview,
+  listPartnerReviews,
+  listReviews,
+  readPartnerReview,
+  readReview,
+  resolveReview,
+} from './reviews/reviews.js';
 import { Sandbox, sandboxFile, sandboxFixtures } from './sandbox/sandbox.js';
 import { auditStores } from './system/audit-stores.js';
 import { listDeadLetters, replayDeadLetters } from './system/dead-letters.js';
@@ -153,6 +160,8 @@ export function createOperations(given: OperationsDeps) {
         createKey,
         listPartnerKeys,
         revokeKey,
+        listPartnerReviews,
+        readPartnerReview,
         supplyEvidence,
         issueProof,
         importLegacy,

@@ -56,7 +56,9 @@ const COMMANDS = [
     'trace simulate',
     'declaration record',
     'declaration list',
-    'evidence supply',
+    'reviews list',
+    'reviews get',
+    'reviews supply',
     'erasure status',
     'audit read',
     'audit verify',
@@ -137,7 +139,7 @@ t.test('wrong use is told in one line that names the help', async (t) => {
     [['keys', 'rotate'], /required option '--state <file>'/],
     [['usage', '--days', '93'], /--days .* a whole number from 1 to 92/],
     [['operator', 'key', 'revoke', '--partner', 'p'], /missing required argument 'keyId'/],
-    [['operator', 'evidence', 'supply', 'rev_1'], /missing required argument 'requestId'/],
+    [['operator', 'reviews', 'supply', 'rev_1'], /missing required argument 'requestId'/],
     [['operator', 'audit', 'read', 'p', '--limit', '1e3'], /--limit .* a whole number/],
     [
       ['operator', 'key', 'create', '--partner', 'p', '--name', 'n', '--scopes', 'verify,,erase'],
@@ -509,7 +511,43 @@ t.test('the operator lists accounts, records and audit logs', async (t) => {
     code: 0,
     out: /^key_1 {2}revoked /,
   });
-  t.match(await takemark('operator', 'evidence', 'supply', 'rev_1', 'req_1'), {
+  t.match(
+    await takemark(
+      'operator',
+      'reviews',
+      'list',
+      '--partner',
+      'ptr_1',
+      '--status',
+      'open',
+      '--proof',
+      'prf_1',
+    ),
+    {
+      code: 0,
+      out: 'rev_2  2026-01-02T00:00:00Z  open                prf_1\nrev_1  2026-01-01T00:00:00Z  open                prf_1\n',
+    },
+  );
+  t.strictSame(
+    operator.calls
+      .slice(-2)
+      .map(({ query }) => Object.fromEntries(query))
+      .filter(({ limit }) => limit !== undefined),
+    [
+      { proofId: 'prf_1', status: 'open', limit: '100' },
+      { proofId: 'prf_1', status: 'open', limit: '100', cursor: 'bmV4dA' },
+    ],
+    'all pages, with the filter',
+  );
+  t.match(JSON.parse((await takemark('operator', 'reviews', 'get', 'rev_1', '--json')).out), {
+    partnerId: 'ptr_1',
+  });
+  t.match(await takemark('operator', 'reviews', 'get', 'rev_1'), {
+    code: 0,
+    out: /^review +rev_1\npartner +ptr_1\nproof +prf_1\n(?:.*\n)*req_1 {2}source_evidence {2}requested {2}2026-01-01T00:00:00Z\n$/,
+  });
+  t.match(await takemark('operator', 'reviews', 'list'), { code: 2 }, 'no partner is named');
+  t.match(await takemark('operator', 'reviews', 'supply', 'rev_1', 'req_1'), {
     code: 0,
     out: 'rev_1  open  proof prf_1\n  req_1  supplied   source_evidence\n',
   });

@@ -4,6 +4,24 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { challengeKey, challengeResponse } from '../../src/contract/operator-challenge.js';
 
+const REVIEW = {
+  reviewId: 'rev_1',
+  proofId: 'prf_1',
+  bindings: { creatorId: 'c', accountId: 'a', submissionId: 's', trackId: 't' },
+  status: 'open',
+  createdAt: 1_767_225_600,
+  updatedAt: 1_767_225_600,
+  expiresAt: 1_782_777_600,
+  evidenceRequests: [
+    {
+      requestId: 'req_1',
+      kind: 'source_evidence',
+      status: 'requested',
+      createdAt: 1_767_225_600,
+      updatedAt: 1_767_225_600,
+    },
+  ],
+};
 const STANDARD = {
   name: 'standard',
   monthlyQuota: 100_000,
@@ -189,6 +207,18 @@ export class OperatorDouble {
           plan: 'standard',
           createdAt: 1,
         });
+      case 'GET /operator/v1/partners/ptr_1/reviews':
+        return send(
+          200,
+          url.searchParams.has('cursor')
+            ? { reviews: [REVIEW] }
+            : {
+                reviews: [{ ...REVIEW, reviewId: 'rev_2', createdAt: 1_767_312_000 }],
+                nextCursor: 'bmV4dA',
+              },
+        );
+      case 'GET /operator/v1/reviews/rev_1':
+        return send(200, { partnerId: 'ptr_1', ...REVIEW });
       case 'POST /operator/v1/reviews/rev_1/evidence-requests/req_1/supply':
         return send(200, {
           reviewId: 'rev_1',

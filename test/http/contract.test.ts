@@ -584,6 +584,12 @@ t.test('every route of the operator listener answers as its table says', async (
     ['plans/trial', { ...limits, name }],
   ] as const)
     t.match(await write('PUT', path, body, 400), { reason: 'invalid_member' });
+  t.strictSame(await read('partners/ptr_1/reviews'), { reviews: [] });
+  t.match(await read('partners/ptr_1/reviews?limit=2&status=open&proofId=prf_1'), { nextCursor: 'bmV4dA' });
+  t.strictSame(operations.contract.asked.at(-1), { partnerId: 'ptr_1', status: 'open', proofId: 'prf_1' });
+  await read('partners/ptr_2/reviews', 404);
+  t.match(await read('partners/ptr_1/reviews?status=closed', 400), { reason: 'invalid_member' });
+  await read('reviews/rev_never', 404);
   t.match(await read('partners/ptr_1/keys'), { keys: [{ keyId: 'key_1' }] });
   await read('partners/ptr_2/keys', 404);
   t.match(await read('partners/ptr_1/audit'), { entries: [{ sequence: 1 }] });
@@ -834,6 +840,10 @@ t.test('every route of the operator listener answers as its table says', async (
   const opened = await operations.contract
     .partner()
     .openEvidence({} as never, { reviewId: review.reviewId, kind: 'source_evidence' });
+  t.match(jsonOf(await ask(port, request('GET', `/operator/v1/reviews/${review.reviewId}`, auth))), {
+    partnerId: 'ptr_1',
+    reviewId: review.reviewId,
+  });
   const supply = `/operator/v1/reviews/${review.reviewId}/evidence-requests/${opened.evidenceRequests[0]!.requestId}/supply`;
   t.match(jsonOf(await ask(port, request('POST', supply, auth))), {
     evidenceRequests: [{ status: 'supplied' }],

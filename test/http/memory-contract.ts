@@ -243,6 +243,8 @@ export class MemoryContract {
     | 'listPartnerKeys'
     | 'revokeKey'
     | 'supplyEvidence'
+    | 'listPartnerReviews'
+    | 'readPartnerReview'
     | 'importLegacy'
     | 'recordDeclaration'
     | 'listDeclarations'
@@ -297,6 +299,13 @@ export class MemoryContract {
         if (keyId !== 'key_1') throw new DomainError('not_found', 'There is no such key of this partner.');
         return { ...KEY_ENTRY, status: 'revoked' };
       },
+      listPartnerReviews: async ({ partnerId, limit, ...query }) => {
+        partnerOf(partnerId);
+        this.asked.push({ partnerId, ...query });
+        const reviews = [...this.reviews.values()].map(view);
+        return limit === undefined ? { reviews } : { reviews: reviews.slice(0, limit), nextCursor: 'bmV4dA' };
+      },
+      readPartnerReview: async ({ reviewId }) => this.#review(reviewId),
       supplyEvidence: async ({ reviewId, requestId }) =>
         this.#change(stepEvidence(this.#review(reviewId), requestId, 'supply', undefined, NOW)),
       importLegacy: async ({ proofId }) => {

@@ -366,6 +366,15 @@ t.test('a resolved review keeps its outcome, and its requests are closed once', 
     evidenceRequests: [{ status: 'supplied' }, { status: 'requested' }, { status: 'requested' }],
   });
   const supplied = await house.partner.readReview(stranger, { reviewId });
+  const theirs = { partnerId: stranger.partnerId };
+  t.strictSame(await house.operator.readPartnerReview({ reviewId }), { ...theirs, ...supplied });
+  t.strictSame(await house.operator.listPartnerReviews({ ...theirs, status: 'open' }), {
+    reviews: [supplied],
+  });
+  t.strictSame(await house.operator.listPartnerReviews({ ...theirs, status: 'resolved' }), { reviews: [] });
+  t.strictSame(await house.operator.listPartnerReviews({ partnerId: caller.partnerId }), { reviews: [] });
+  await t.rejects(house.operator.readPartnerReview({ reviewId: 'rev_never' }), notFound);
+  await t.rejects(house.operator.listPartnerReviews({ partnerId: 'ptr_never' }), notFound);
   house.clock.advance(1);
   t.strictSame(
     await house.operator.supplyEvidence({ reviewId, requestId: first! }),
@@ -455,6 +464,7 @@ t.test('a resolved review keeps its outcome, and its requests are closed once', 
   await t.rejects(house.partner.readReview(stranger, { reviewId }), notFound, '180 days');
   await t.rejects(house.partner.resolveReview(stranger, { reviewId, outcome: 'accepted' }), notFound);
   await t.rejects(house.operator.supplyEvidence({ reviewId, requestId: first! }), notFound);
+  await t.rejects(house.operator.readPartnerReview({ reviewId }), notFound);
   t.match(await house.partner.readReview(stranger, { reviewId: next.reviewId }), { status: 'open' });
 
   const audit = await house.operator.readAudit({

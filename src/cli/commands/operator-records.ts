@@ -3,31 +3,6 @@ import type { AuditVerification } from '../operator-client.js';
 import { formatTime, printable } from '../terminal.js';
 import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
 
-export const supplyEvidence = defineCommand({
-  name: 'operator evidence supply',
-  service: 'operator',
-  summary: 'Say that the evidence of a request was supplied',
-  details: [
-    'The evidence itself never passes through the service; the partner then accepts or declines it.',
-    '',
-    ...OPERATOR_DETAILS,
-  ],
-  operands: ['<reviewId>', '<requestId>'],
-  options: { json: { help: 'the review case as one line of JSON' } },
-  async run([reviewId, requestId], options, context) {
-    const { terminal } = context;
-    const review = await withOperator(context, (client) => client.supplyEvidence(reviewId, requestId));
-    if (options.json) {
-      terminal.printJson(review);
-      return EXIT.good;
-    }
-    terminal.print(printable(`${review.reviewId}  ${review.status}  proof ${review.proofId}`));
-    for (const { requestId, kind, status } of review.evidenceRequests)
-      terminal.print(printable(`  ${requestId}  ${status.padEnd(9)}  ${kind}`));
-    return EXIT.good;
-  },
-});
-
 export const erasureStatus = defineCommand({
   name: 'operator erasure status',
   service: 'operator',

@@ -1,10 +1,16 @@
 import type { Client, PartnerReviewCase } from '../../client/index.js';
 import { type Context, defineCommand, EXIT } from '../command.js';
-import { formatTime, printable } from '../terminal.js';
+import { formatTime, printable, type Terminal } from '../terminal.js';
 import { PARTNER_DETAILS, withPartner } from './partner-account.js';
 import { printFacts } from './partner-proofs.js';
 
 const JSON_OPTION = { help: 'the case as one line of JSON' };
+/** Options of lists of cases. */
+export const CASE_FILTERS = {
+  proof: { value: 'id', help: 'cases of this proof alone' },
+  status: { value: 'status', choices: ['open', 'resolved'], help: 'cases of this status alone' },
+  json: { help: 'one line of JSON for each case' },
+} as const;
 
 export const createReview = defineCommand({
   name: 'reviews create',
@@ -41,22 +47,13 @@ export const listReviews = defineCommand({
   summary: 'List your review cases, newest first',
   details: ['Cases that have ended, or whose proof was erased, are not listed.', '', ...PARTNER_DETAILS],
   operands: [],
-  options: {
-    proof: { value: 'id', help: 'cases of this proof alone' },
-    status: { value: 'status', choices: ['open', 'resolved'], help: 'cases of this status alone' },
-    json: { help: 'one line of JSON for each case' },
-  },
+  options: CASE_FILTERS,
   async run(_operands, { proof: proofId, status, json }, context) {
     const { terminal, signal } = context;
     await withPartner(context, async (client) => {
       for await (const review of client.listReviews({ proofId, status, signal })) {
         if (json) terminal.printJson(review);
-        else
-          terminal.print(
-            printable(
-              `${review.reviewId}  ${formatTime(review.createdAt)}  ${statusOf(review).padEnd(18)}  ${review.proofId}`,
-            ),
-          );
+        else terminal.print(caseLine(review));
       }
     });
     return EXIT.good;
@@ -145,13 +142,27 @@ async function showCase(
 ): Promise<number> {
   const { terminal } = context;
   const review = await withPartner(context, (client) => call(client, context));
-  if (json) {
-    terminal.printJson(review);
-    return EXIT.good;
-  }
+  if (json) terminal.printJson(review);
+  else printCase(terminal, review);
+  return EXIT.good;
+}
+
+/** Line of a case in lists. */
+export function caseLine(review: PartnerReviewCase): string {
+  const { reviewId, createdAt, proofId } = review;
+  return printable(`${reviewId}  ${formatTime(createdAt)}  ${statusOf(review).padEnd(18)}  ${proofId}`);
+}
+
+/** @param more facts that stand behind the id */
+export function printCase(
+  terminal: Terminal,
+  review: PartnerReviewCase,
+  more: readonly (readonly [string, string])[] = [],
+): void {
   const { bindings, createdAt, expiresAt, resolvedAt, evidenceRequests } = review;
   printFacts(terminal, [
     ['review', review.reviewId],
+    ...more,
     ['proof', review.proofId],
     ['status', statusOf(review)],
     ['creator', bindings.creatorId],
@@ -164,7 +175,6 @@ async function showCase(
   ]);
   for (const { requestId, kind, status: state, updatedAt } of evidenceRequests)
     terminal.print(printable(`${requestId}  ${kind}  ${state}  ${formatTime(updatedAt)}`));
-  return EXIT.good;
 }
 
 function statusOf({ status, outcome }: PartnerReviewCase): string {

@@ -50,7 +50,14 @@ import {
   signerSchema,
 } from '../schemas/operator-schemas.js';
 import { assetQuerySchema, proofParamsSchema } from '../schemas/proof-schemas.js';
-import { evidenceParamsSchema, reviewCaseSchema } from '../schemas/review-schemas.js';
+import {
+  evidenceParamsSchema,
+  listReviewsQuerySchema,
+  partnerReviewSchema,
+  reviewCaseSchema,
+  reviewPageSchema,
+  reviewParamsSchema,
+} from '../schemas/review-schemas.js';
 import { probeSchema } from '../schemas/system-schemas.js';
 import { FORM_BYTES, JSON_BYTES } from './partner-routes.js';
 
@@ -256,6 +263,25 @@ export const OPERATOR_ROUTES = {
     query: auditStoresQuerySchema,
     responses: { 200: { description: 'The findings', mediaTypes: JSON_TYPE, schema: auditStepSchema } },
     errors: bearerErrors(),
+  },
+  listPartnerReviews: {
+    ...operatorRoute,
+    method: 'GET',
+    path: '/operator/v1/partners/{partnerId}/reviews',
+    summary: "List a partner's review cases, newest first",
+    params: partnerParamsSchema,
+    query: listReviewsQuerySchema,
+    responses: { 200: { description: 'One page', mediaTypes: JSON_TYPE, schema: reviewPageSchema } },
+    errors: bearerErrors({ 404: [] }),
+  },
+  readPartnerReview: {
+    ...operatorRoute,
+    method: 'GET',
+    path: '/operator/v1/reviews/{reviewId}',
+    summary: 'Read a review case of any partner',
+    params: reviewParamsSchema,
+    responses: { 200: { description: 'The case', mediaTypes: JSON_TYPE, schema: partnerReviewSchema } },
+    errors: bearerErrors({ 404: [] }),
   },
   supplyEvidence: {
     ...operatorRoute,

@@ -186,3 +186,11 @@ export const reviewPageSchema = z
       .exactOptional(),
   })
   .meta({ id: 'ReviewPage', examples: [{ reviews: [CASE] }, { reviews: [], nextCursor: 'b3BhcXVl' }] });
+
+/** A review as the operator reads it. */
+export const partnerReviewSchema = z
+  .object({
+    partnerId: identifierSchema.meta({ description: 'Partner whose case it is.' }),
+    ...reviewCaseSchema.shape,
+  })
+  .meta({ id: 'OperatorReviewCase', examples: [{ partnerId: 'ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', ...CASE }] });

@@ -9,7 +9,7 @@ import {
   type ReviewOutcome,
   resolveReview as resolve,
 } from '../../domain/review.js';
-import type { ProofStore, ReviewReplay, ReviewStore } from '../../ports/stores.js';
+import type { PartnerStore, ProofStore, ReviewReplay, ReviewStore } from '../../ports/stores.js';
 import type { Clock, Ids } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 import { idempotencyDigest, idempotencyKeyReused, REPLAY_SECONDS } from '../idempotency.js';
@@ -114,24 +114,33 @@ const DEFAULT_LIMIT = 50;
 /** Entries that are looked at for a page of one status. */
 const LOOKED_AT = 100;
 
+export interface ReviewQuery {
+  readonly limit?: number;
+  readonly cursor?: string;
+  readonly proofId?: string;
+  readonly status?: ReviewCase['status'];
+}
+
+export interface ReviewPage {
+  readonly reviews: readonly ReviewView[];
+  readonly nextCursor?: string;
+}
+
+interface ListReviewsDeps {
+  readonly stores: Pick<ReviewStore, 'listReviews'>;
+  readonly cursors: Cursors;
+  readonly clock: Clock;
+}
+
 /**
  * The partner's own reviews, newest first. Where some have ended, or a status is asked for, a page may be short or
  * empty and not be the last (rule 12.19).
  */
 export async function listReviews(
-  deps: {
-    readonly stores: Pick<ReviewStore, 'listReviews'>;
-    readonly cursors: Cursors;
-    readonly clock: Clock;
-  },
-  { partnerId }: Caller,
-  query: {
-    readonly limit?: number;
-    readonly cursor?: string;
-    readonly proofId?: string;
-    readonly status?: ReviewCase['status'];
-  },
-): Promise<{ readonly reviews: readonly ReviewView[]; readonly nextCursor?: string }> {
+  deps: ListReviewsDeps,
+  { partnerId }: Pick<Caller, 'partnerId'>,
+  query: ReviewQuery,
+): Promise<ReviewPage> {
   const { limit = DEFAULT_LIMIT, cursor, proofId, status } = query;
   const scope = { partnerId, route: 'GET /partner/reviews', filter: [proofId ?? null, status ?? null] };
   const before = cursor === undefined ? undefined : deps.cursors.read(scope, cursor);
@@ -155,13 +164,33 @@ export async function listReviews(
   });
 }
 
+/** Reviews of one partner, for the operator, as the partner has them. @throws DomainError `not_found` */
+export async function listPartnerReviews(
+  deps: ListReviewsDeps & { readonly stores: PartnerStore },
+  { partnerId, ...query }: ReviewQuery & { readonly partnerId: string },
+): Promise<ReviewPage> {
+  if ((await deps.stores.getPartner(partnerId)) === undefined)
+    throw new DomainError('not_found', 'There is no such partner.');
+  return listReviews(deps, { partnerId }, query);
+}
+
+/** A review of any partner, for the operator. */
+export async function readPartnerReview(
+  deps: { readonly stores: ReviewStore; readonly clock: Clock },
+  { reviewId }: { readonly reviewId: string },
+): Promise<ReviewCase> {
+  const partnerId = await deps.stores.findReviewPartner(reviewId, Math.floor(deps.clock.now() / 1000));
+  if (partnerId === undefined) throw noSuchReview();
+  return { partnerId, ...(await readReview(deps, { partnerId }, { reviewId })) };
+}
+
 /** A review with its evidence requests, for the partner that made it. */
 export async function readReview(
   { stores, clock }: { readonly stores: ReviewStore; readonly clock: Clock },
-  caller: Caller,
+  { partnerId }: Pick<Caller, 'partnerId'>,
   { reviewId }: { readonly reviewId: string },
 ): Promise<ReviewView> {
-  const review = await stores.getReview(caller.partnerId, reviewId, Math.floor(clock.now() / 1000));
+  const review = await stores.getReview(partnerId, reviewId, Math.floor(clock.now() / 1000));
   if (review === undefined) throw noSuchReview();
   return reviewView(review);
 }
