@@ -1,14 +1,17 @@
 /**
- * Writes takemark.json beside this file from the path table, and from takemark.json the client's types and the
- * Postman collection. Run by `npm run build:openapi` after a change of the contract.
+ * Writes takemark.json and operator.json beside this file from the path table, and from takemark.json the client's types
+ * and the Postman collection. Run by `npm run build:openapi` after a change of the contract.
  */
 import { writeFileSync } from 'node:fs';
 import { openApiDocument } from '../../dist/src/contract/openapi.js';
+import { ROUTES } from '../../dist/src/contract/routes/routes.js';
 import { clientTypes } from './client-types.mjs';
 import { postmanCollection } from './postman-collection.mjs';
 
 const document = openApiDocument();
-writeFileSync(new URL('takemark.json', import.meta.url), `${JSON.stringify(document, null, 2)}\n`);
+const write = (name, contents) =>
+  writeFileSync(new URL(name, import.meta.url), `${JSON.stringify(contents, null, 2)}\n`);
+write('takemark.json', document);
+write('operator.json', openApiDocument(ROUTES, 'operator'));
 writeFileSync(new URL('../../src/client/api-types.ts', import.meta.url), clientTypes(document));
-const collection = new URL('../../docs/takemark.postman_collection.json', import.meta.url);
-writeFileSync(collection, `${JSON.stringify(postmanCollection(document), null, 2)}\n`);
+write('../../docs/takemark.postman_collection.json', postmanCollection(document));

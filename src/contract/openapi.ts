@@ -91,33 +91,70 @@ const DESCRIPTION = `Verify credentialed audio, and read the record of its produ
 
 **Versions.** Additive changes ship at any time. Breaking changes are announced at least 6 months ahead (12 months for integrations in production on the old behaviour), with \`Deprecation\`, \`Sunset\` and \`Link\` on the responses they affect.`;
 
-/** The contract's document, derived from the partner listener's routes. The operator's are no part of it. */
-export function openApiDocument(routes: Readonly<Record<string, Route>> = ROUTES): OpenApiDocument {
+const OPERATOR_DESCRIPTION = `The issuer and operator API of one service: partners, plans and keys, issuing, signing certificates, devices, audit and dead letters. It is for who runs the service; no partner reaches it.
+
+**Authentication.** \`Authorization: Bearer\` with the operator's token, which the first start of a service writes to \`operator-token\` of its data directory. Metrics and probes need none, and answer to this machine's names and addresses alone. Before the token is sent over plain HTTP, \`GET /operator/v1/challenge\` shows whether whoever listens knows it.
+
+**Conventions.** Bodies are JSON in UTF-8, names are camelCase, times are whole unix seconds. An unknown member or query parameter is 400. Responses may grow: tolerate members and words that you do not know. Every error has the body \`{ error, code, reason? }\`, every response \`X-Request-Id\`. This API has no promise of notice: it changes with the version of the service.`;
+
+interface Described {
+  readonly title: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly server: string;
+  readonly securitySchemes: Readonly<Record<string, unknown>>;
+}
+
+const DOCUMENTS: Readonly<Record<Route['listener'], Described>> = {
+  partner: {
+    title: 'Takemark partner API',
+    summary: 'Audio verification and review',
+    description: DESCRIPTION,
+    server:
+      'The environment that serves this document: production, or beta with keys, registry and data of its own',
+    securitySchemes: {
+      apiKey: {
+        type: 'apiKey',
+        in: 'header',
+        name: 'x-api-key',
+        description: 'The partner key, issued by the operator and shown once.',
+      },
+    },
+  },
+  operator: {
+    title: 'Takemark operator API',
+    summary: 'Issuing and operation of one service',
+    description: OPERATOR_DESCRIPTION,
+    server: 'The operator listener that serves this document',
+    securitySchemes: {
+      bearer: { type: 'http', scheme: 'bearer', description: "The operator's token." },
+    },
+  },
+};
+
+/**
+ * The document of a listener's routes: the contract with partners, or what the operator's side has. Neither has a part
+ * of the other.
+ */
+export function openApiDocument(
+  routes: Readonly<Record<string, Route>> = ROUTES,
+  listener: Route['listener'] = 'partner',
+): OpenApiDocument {
+  const { title, summary, description, server, securitySchemes } = DOCUMENTS[listener];
   const schemas = new Map<string, JsonSchema>();
   const paths: Record<string, Record<string, OperationObject>> = {};
   const error = schemaOf(errorSchema, schemas);
   for (const [id, route] of Object.entries(routes)) {
-    if (route.listener !== 'partner') continue;
+    if (route.listener !== listener) continue;
     paths[route.path] ??= {};
     paths[route.path]![route.method.toLowerCase()] = operation(id, route, error, schemas);
   }
   return {
     openapi: '3.1.1',
-    info: {
-      title: 'Takemark partner API',
-      version: CONTRACT_VERSION,
-      summary: 'Audio verification and review',
-      description: DESCRIPTION,
-    },
-    servers: [
-      {
-        url: '/',
-        description:
-          'The environment that serves this document: production, or beta with keys, registry and data of its own',
-      },
-    ],
+    info: { title, version: CONTRACT_VERSION, summary, description },
+    servers: [{ url: '/', description: server }],
     tags: ROUTE_GROUPS.filter((group) =>
-      Object.values(routes).some((route) => route.listener === 'partner' && route.group === group),
+      Object.values(routes).some((route) => route.listener === listener && route.group === group),
     ).map((name) => ({ name })),
     paths,
     components: {
@@ -134,17 +171,17 @@ export function openApiDocument(routes: Readonly<Record<string, Route>> = ROUTES
           ...errorBody(error, 405, []),
         },
       },
-      securitySchemes: {
-        apiKey: {
-          type: 'apiKey',
-          in: 'header',
-          name: 'x-api-key',
-          description: 'The partner key, issued by the operator and shown once.',
-        },
-      },
+      securitySchemes,
     },
   };
 }
+
+const SECURITY: Readonly<Record<Route['auth'], OperationObject['security']>> = {
+  key: [{ apiKey: [] }],
+  bearer: [{ bearer: [] }],
+  form: [],
+  public: [],
+};
 
 function operation(
   id: string,
@@ -191,7 +228,7 @@ function operation(
     summary: route.summary,
     description: route.description,
     deprecated: route.deprecation && (true as const),
-    security: route.auth === 'key' ? [{ apiKey: [] }] : [],
+    security: SECURITY[route.auth],
     'x-scope': route.auth === 'key' && route.scope !== 'any' ? route.scope : undefined,
     'x-environments': route.environments,
     parameters: parameters.length === 0 ? undefined : parameters,

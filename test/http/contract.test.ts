@@ -584,6 +584,7 @@ t.test('every route of the operator listener answers as its table says', async (
     ['plans/trial', { ...limits, name }],
   ] as const)
     t.match(await write('PUT', path, body, 400), { reason: 'invalid_member' });
+  t.match(await read('openapi.json'), { info: { title: 'Takemark operator API' } });
   t.strictSame(await read('partners/ptr_1/reviews'), { reviews: [] });
   t.match(await read('partners/ptr_1/reviews?limit=2&status=open&proofId=prf_1'), { nextCursor: 'bmV4dA' });
   t.strictSame(operations.contract.asked.at(-1), { partnerId: 'ptr_1', status: 'open', proofId: 'prf_1' });

@@ -15,7 +15,7 @@ import { DEFAULT_LIMITS } from '../../src/http/exchange.js';
 import { json } from '../../src/http/response/response.js';
 import { createListener } from '../../src/http/server/listener.js';
 import { ContractCheck } from '../fixtures/contract-check.js';
-import { ids, MemoryReports, startPartner } from './doubles.js';
+import { ids, MemoryReports, startOperator, startPartner, TOKEN } from './doubles.js';
 import { ask, jsonOf, request } from './raw-client.js';
 
 t.test('the document that is checked in is derived from the path table', async (t) => {
@@ -83,92 +83,121 @@ t.test('the document that is checked in is derived from the path table', async (
   for (const { code } of EVIDENCE_CODES) t.ok(targets.has(`code-${code}`), `${code} is on the page`);
 });
 
-t.test('every member and parameter is described, and a received one is open', (t) => {
-  const { paths, components } = openApiDocument();
-  let members = 0;
-  const each = (
-    schema: JsonSchema,
-    where: string,
-    look: (schema: JsonSchema, where: string) => void,
-  ): void => {
-    look(schema, where);
-    const properties = (schema['properties'] ?? {}) as Readonly<Record<string, JsonSchema>>;
-    for (const [name, member] of Object.entries(properties)) each(member, `${where}.${name}`, look);
-    for (const inner of [schema['items'], schema['additionalProperties']])
-      if (typeof inner === 'object') each(inner as JsonSchema, `${where}[]`, look);
-    for (const part of ['allOf', 'anyOf', 'oneOf'])
-      for (const inner of (schema[part] ?? []) as readonly JsonSchema[]) each(inner, where, look);
-  };
-  const described = (schema: JsonSchema, where: string): void => {
-    for (const [name, member] of Object.entries((schema['properties'] ?? {}) as Record<string, JsonSchema>)) {
-      members += 1;
-      if (typeof member['description'] !== 'string') t.fail(`${where}.${name} has no description`);
-    }
-  };
-  for (const [name, schema] of Object.entries(components.schemas)) each(schema, name, described);
-  t.ok(members > 200);
+t.test("the operator's document has the operator's routes, and is served to the operator", async (t) => {
+  const document = openApiDocument(ROUTES, 'operator');
+  const checkedIn = readFileSync('deploy/openapi/operator.json', 'utf8');
+  t.ok(checkedIn === `${JSON.stringify(document, null, 2)}\n`, 'after a change: npm run build:openapi');
+  const rows = Object.values<Route>(ROUTES).filter(({ listener }) => listener === 'operator');
+  for (const { method, path, auth } of rows)
+    t.strictSame(
+      document.paths[path]?.[method.toLowerCase()]?.security,
+      auth === 'bearer' ? [{ bearer: [] }] : [],
+      `${method} ${path}`,
+    );
+  t.equal(Object.values(document.paths).flatMap(Object.keys).length, rows.length, 'and nothing else');
+  t.notMatch(checkedIn, /x-api-key|"apiKey": \[\]|\/v1\/partner\//, 'nothing of the partners');
 
-  const seen = new Set<string>();
-  const meant = new Set<string>();
-  const open = (schema: JsonSchema, where: string): void => {
-    if (schema['enum'] !== undefined) t.fail(`${where} is a closed list`);
-    if (schema['const'] !== undefined) t.fail(`${where} is one value`);
-    if (schema['type'] === 'object' && (schema['additionalProperties'] ?? false) === false)
-      t.fail(`${where}: generators are not told that members may come`);
-    if (schema['type'] === 'integer' && (schema['maximum'] as number) >= 2 ** 31)
-      t.equal(schema['format'], 'int64', `${where}: generators would take 32 bits`);
-    if (schema['type'] === 'number') t.equal(schema['format'], 'double', where);
-    const meanings = schema[MEANINGS] as Readonly<Record<string, string>> | undefined;
-    if (meanings !== undefined) {
-      meant.add(where.split('.').at(-1)!);
-      t.strictSame(Object.keys(meanings), schema[KNOWN_VALUES], `${where}: each value has its meaning`);
-      for (const meaning of Object.values(meanings)) t.match(meaning, /^[A-Z].*\.$/, where);
-    }
-    const name = String(schema['$ref'] ?? '').replace('#/components/schemas/', '');
-    if (name === '' || seen.has(name)) return;
-    seen.add(name);
-    each(components.schemas[name]!, name, open);
-  };
-  for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
-    for (const { name, description, schema } of operation.parameters ?? [])
-      t.ok(description ?? schema['description'], `${operation.operationId}: ${name}`);
-    for (const [status, response] of Object.entries(operation.responses)) {
-      const { content = {} } = response;
-      if (Number(status) >= 400) {
-        t.strictSame(
-          content,
-          { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-          `${operation.operationId} ${status}: errors are one class`,
-        );
-        t.ok(ERROR_CODES.some((code) => code === response['x-code']));
-        for (const reason of response['x-reasons'] ?? [])
-          if (!ERROR_REASONS.some((known) => known === reason)) t.fail(`${reason} is no reason`);
-      }
-      for (const { schema } of Object.values(content)) {
-        if (schema === undefined) t.fail(`${operation.operationId} ${status}: a body without a schema`);
-        else each(schema, `${operation.operationId} ${status}`, open);
-      }
-    }
-  }
-  t.ok(seen.has('Verification') && seen.has('EvidenceFact'));
-  for (const name of [
-    'verdict',
-    'status',
-    'recommendedAction',
-    'carrier',
-    'credentialCarrier',
-    'container',
-    'integrity',
-    'trust',
-    'type',
-    'contentClass',
-    'outcome',
-    'kind',
-    'code',
-  ])
-    t.ok(meant.has(name), `the values of ${name} have meanings`);
-  t.end();
+  const { port, listener } = await startOperator();
+  t.teardown(() => listener.close(100));
+  const path = '/operator/v1/openapi.json';
+  const served = await ask(port, request('GET', path, { Authorization: `Bearer ${TOKEN}` }));
+  t.strictSame(jsonOf(served), JSON.parse(checkedIn));
+  t.equal((await ask(port, request('GET', path)))!.status, 403, 'not without the token');
+  const partner = await startPartner();
+  t.teardown(() => partner.listener.close(100));
+  t.equal((await ask(partner.port, request('GET', path)))!.status, 404);
 });
+
+for (const listener of ['partner', 'operator'] as const)
+  t.test(`every member and parameter of ${listener} routes is described, and a received one is open`, (t) => {
+    const { paths, components } = openApiDocument(ROUTES, listener);
+    let members = 0;
+    const each = (
+      schema: JsonSchema,
+      where: string,
+      look: (schema: JsonSchema, where: string) => void,
+    ): void => {
+      look(schema, where);
+      const properties = (schema['properties'] ?? {}) as Readonly<Record<string, JsonSchema>>;
+      for (const [name, member] of Object.entries(properties)) each(member, `${where}.${name}`, look);
+      for (const inner of [schema['items'], schema['additionalProperties']])
+        if (typeof inner === 'object') each(inner as JsonSchema, `${where}[]`, look);
+      for (const part of ['allOf', 'anyOf', 'oneOf'])
+        for (const inner of (schema[part] ?? []) as readonly JsonSchema[]) each(inner, where, look);
+    };
+    const described = (schema: JsonSchema, where: string): void => {
+      for (const [name, member] of Object.entries(
+        (schema['properties'] ?? {}) as Record<string, JsonSchema>,
+      )) {
+        members += 1;
+        if (typeof member['description'] !== 'string') t.fail(`${where}.${name} has no description`);
+      }
+    };
+    for (const [name, schema] of Object.entries(components.schemas)) each(schema, name, described);
+    t.ok(members > 200);
+
+    const seen = new Set<string>();
+    const meant = new Set<string>();
+    const open = (schema: JsonSchema, where: string): void => {
+      if (schema['enum'] !== undefined) t.fail(`${where} is a closed list`);
+      if (schema['const'] !== undefined) t.fail(`${where} is one value`);
+      if (schema['type'] === 'object' && (schema['additionalProperties'] ?? false) === false)
+        t.fail(`${where}: generators are not told that members may come`);
+      if (schema['type'] === 'integer' && (schema['maximum'] as number) >= 2 ** 31)
+        t.equal(schema['format'], 'int64', `${where}: generators would take 32 bits`);
+      if (schema['type'] === 'number') t.equal(schema['format'], 'double', where);
+      const meanings = schema[MEANINGS] as Readonly<Record<string, string>> | undefined;
+      if (meanings !== undefined) {
+        meant.add(where.split('.').at(-1)!);
+        t.strictSame(Object.keys(meanings), schema[KNOWN_VALUES], `${where}: each value has its meaning`);
+        for (const meaning of Object.values(meanings)) t.match(meaning, /^[A-Z].*\.$/, where);
+      }
+      const name = String(schema['$ref'] ?? '').replace('#/components/schemas/', '');
+      if (name === '' || seen.has(name)) return;
+      seen.add(name);
+      each(components.schemas[name]!, name, open);
+    };
+    for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
+      for (const { name, description, schema } of operation.parameters ?? [])
+        t.ok(description ?? schema['description'], `${operation.operationId}: ${name}`);
+      for (const [status, response] of Object.entries(operation.responses)) {
+        const { content = {} } = response;
+        if (Number(status) >= 400) {
+          t.strictSame(
+            content,
+            { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+            `${operation.operationId} ${status}: errors are one class`,
+          );
+          t.ok(ERROR_CODES.some((code) => code === response['x-code']));
+          for (const reason of response['x-reasons'] ?? [])
+            if (!ERROR_REASONS.some((known) => known === reason)) t.fail(`${reason} is no reason`);
+        }
+        for (const { schema } of Object.values(content)) {
+          if (schema === undefined) t.fail(`${operation.operationId} ${status}: a body without a schema`);
+          else each(schema, `${operation.operationId} ${status}`, open);
+        }
+      }
+    }
+    if (listener === 'operator') return t.end();
+    t.ok(seen.has('Verification') && seen.has('EvidenceFact'));
+    for (const name of [
+      'verdict',
+      'status',
+      'recommendedAction',
+      'carrier',
+      'credentialCarrier',
+      'container',
+      'integrity',
+      'trust',
+      'type',
+      'contentClass',
+      'outcome',
+      'kind',
+      'code',
+    ])
+      t.ok(meant.has(name), `the values of ${name} have meanings`);
+    t.end();
+  });
 
 t.test('a deprecation is announced as early as the contract asks', async (t) => {
   const at = (text: string) => Date.parse(`${text}T00:00:00Z`) / 1000;

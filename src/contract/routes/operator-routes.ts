@@ -58,7 +58,7 @@ import {
   reviewPageSchema,
   reviewParamsSchema,
 } from '../schemas/review-schemas.js';
-import { probeSchema } from '../schemas/system-schemas.js';
+import { documentSchema, probeSchema } from '../schemas/system-schemas.js';
 import { FORM_BYTES, JSON_BYTES } from './partner-routes.js';
 
 const JSON_TYPE = ['application/json'] as const;
@@ -457,6 +457,15 @@ export const OPERATOR_ROUTES = {
     body: { kind: 'json', schema: replayDeadLettersSchema, required: true, maxBytes: JSON_BYTES },
     responses: { 200: { description: 'How many', mediaTypes: JSON_TYPE, schema: replayedDeadLettersSchema } },
     errors: bearerErrors(JSON_BODY, BUS),
+  },
+  readOperatorDocument: {
+    ...operatorRoute,
+    method: 'GET',
+    path: '/operator/v1/openapi.json',
+    summary: 'This document',
+    responses: { 200: { description: 'OpenAPI 3.1', mediaTypes: JSON_TYPE, schema: documentSchema } },
+    errors: bearerErrors(),
+    noStore: false,
   },
   readAuthority: {
     ...operatorRoute,

@@ -38,13 +38,33 @@ const DECLARATION = {
 };
 const ENVELOPE = { ...DECLARATION, recordedAt: 1_767_229_260, bindingStatus: BINDING_STATUS };
 
+const SURVEY_DIMENSIONS = {
+  declaredOrigin: 'Where the material came from, as the creator says.',
+  aiShareBand: 'Share of generated material, as the creator says.',
+  manualWork: 'Work by hand, as the creator says.',
+  contributionBand: "The creator's own part of the work, as the creator says.",
+  disputedAssessment: 'Whether the creator disputes an assessment of the track.',
+};
+
 /** Answers as the survey takes them: closed words (rule 9.12). */
 const answers = {
-  declaredOrigin: z.enum(SURVEY.declaredOrigin).exactOptional(),
-  aiShareBand: z.enum(SURVEY.aiShareBand).exactOptional(),
-  manualWork: z.enum(SURVEY.manualWork).exactOptional(),
-  contributionBand: z.enum(SURVEY.contributionBand).exactOptional(),
-  disputedAssessment: z.enum(SURVEY.disputedAssessment).exactOptional(),
+  declaredOrigin: z
+    .enum(SURVEY.declaredOrigin)
+    .meta({ description: SURVEY_DIMENSIONS.declaredOrigin })
+    .exactOptional(),
+  aiShareBand: z
+    .enum(SURVEY.aiShareBand)
+    .meta({ description: SURVEY_DIMENSIONS.aiShareBand })
+    .exactOptional(),
+  manualWork: z.enum(SURVEY.manualWork).meta({ description: SURVEY_DIMENSIONS.manualWork }).exactOptional(),
+  contributionBand: z
+    .enum(SURVEY.contributionBand)
+    .meta({ description: SURVEY_DIMENSIONS.contributionBand })
+    .exactOptional(),
+  disputedAssessment: z
+    .enum(SURVEY.disputedAssessment)
+    .meta({ description: SURVEY_DIMENSIONS.disputedAssessment })
+    .exactOptional(),
   aiRoles: z
     .array(z.enum(SURVEY.aiRoles))
     .min(1)
@@ -61,19 +81,19 @@ const answers = {
 /** Answers as they are reported: dimensions and words may be added. */
 const reportedAnswers = {
   declaredOrigin: knownWords(SURVEY.declaredOrigin)
-    .meta({ description: 'Where the material came from, as the creator says.' })
+    .meta({ description: SURVEY_DIMENSIONS.declaredOrigin })
     .exactOptional(),
   aiShareBand: knownWords(SURVEY.aiShareBand)
-    .meta({ description: 'Share of generated material, as the creator says.' })
+    .meta({ description: SURVEY_DIMENSIONS.aiShareBand })
     .exactOptional(),
   manualWork: knownWords(SURVEY.manualWork)
-    .meta({ description: 'Work by hand, as the creator says.' })
+    .meta({ description: SURVEY_DIMENSIONS.manualWork })
     .exactOptional(),
   contributionBand: knownWords(SURVEY.contributionBand)
-    .meta({ description: "The creator's own part of the work, as the creator says." })
+    .meta({ description: SURVEY_DIMENSIONS.contributionBand })
     .exactOptional(),
   disputedAssessment: knownWords(SURVEY.disputedAssessment)
-    .meta({ description: 'Whether the creator disputes an assessment of the track.' })
+    .meta({ description: SURVEY_DIMENSIONS.disputedAssessment })
     .exactOptional(),
   aiRoles: z
     .array(knownWords(SURVEY.aiRoles))
@@ -81,25 +101,26 @@ const reportedAnswers = {
     .exactOptional(),
 };
 
-/** Members of an envelope (rule 9.13): identifiers throughout, so that no free text can travel in them. */
-export const declareSchema = z
-  .strictObject({
-    surveyVersion: identifierSchema,
-    submissionId: identifierSchema,
-    subject: identifierSchema,
-    submittedAt: timestampSchema,
-    answers: z
-      .strictObject(answers)
-      .refine((given) => Object.keys(given).length > 0, 'must answer at least one dimension')
-      .meta({ minProperties: 1 }),
-  })
-  .meta({ id: 'Declare', examples: [DECLARATION] });
-
-const envelope = {
+const submission = {
   surveyVersion: identifierSchema.meta({ description: 'Edition of the survey that was asked.' }),
   submissionId: identifierSchema.meta({ description: 'Submission that the answers belong to.' }),
   subject: identifierSchema.meta({ description: 'Who or what the answers are about; opaque, never a name.' }),
   submittedAt: timestampSchema.meta({ description: "Unix seconds, by the survey's clock." }),
+};
+
+/** Members of an envelope (rule 9.13): identifiers throughout, so that no free text can travel in them. */
+export const declareSchema = z
+  .strictObject({
+    ...submission,
+    answers: z
+      .strictObject(answers)
+      .refine((given) => Object.keys(given).length > 0, 'must answer at least one dimension')
+      .meta({ minProperties: 1, description: 'Answers, at least one.' }),
+  })
+  .meta({ id: 'Declare', examples: [DECLARATION] });
+
+const envelope = {
+  ...submission,
   answers: z.object(reportedAnswers).meta({ description: 'Answers, at least one.' }),
   recordedAt: timestampSchema.meta({ description: "Unix seconds, by the service's clock." }),
   bindingStatus: knownWords([BINDING_STATUS]).meta({
@@ -112,7 +133,17 @@ export const declarationSchema = z.object(envelope).meta({ id: 'Declaration', ex
 
 /** Declarations for the operator's side: a record that was altered in the store is shown as not authentic. */
 export const declarationListSchema = z
-  .object({ declarations: z.array(z.object({ ...envelope, authentic: z.boolean() })).max(MAX_DECLARATIONS) })
+  .object({
+    declarations: z
+      .array(
+        z.object({
+          ...envelope,
+          authentic: z.boolean().meta({ description: 'False where the record was altered in the store.' }),
+        }),
+      )
+      .max(MAX_DECLARATIONS)
+      .meta({ description: 'Declarations, in the order of recording.' }),
+  })
   .meta({
     id: 'DeclarationList',
     examples: [{ declarations: [{ ...ENVELOPE, authentic: true }] }, { declarations: [] }],

@@ -15,31 +15,34 @@ export const legacyMembers = {
 /** A proof of an earlier registry (rule 9.28). */
 export const importLegacySchema = z
   .strictObject({
-    proofId: identifierSchema,
-    partnerId: identifierSchema,
-    createdAt: timestampSchema,
+    proofId: identifierSchema.meta({ description: 'Id that the proof had, and keeps.' }),
+    partnerId: identifierSchema.meta({ description: 'Partner that the proof becomes one of.' }),
+    createdAt: timestampSchema.meta({ description: 'Time of its issuing, in unix seconds.' }),
     kid: sha256Schema.meta({ description: "SHA-256 of the signer's certificate." }),
-    carrier: z.enum(['embedded', 'sidecar']),
-    song: z.strictObject({ title: nameSchema(500) }),
-    originalSha256: sha256Schema,
-    boundAudioSha256: sha256Schema,
+    carrier: z.enum(['embedded', 'sidecar']).meta({ description: 'Place of the credential.' }),
+    song: z
+      .strictObject({ title: nameSchema(500).meta({ description: 'Title of the song.' }) })
+      .meta({ description: 'Song of the proof.' }),
+    originalSha256: sha256Schema.meta({ description: 'Digest of the file before its credential.' }),
+    boundAudioSha256: sha256Schema.meta({ description: 'Digest of the audio that the proof is bound to.' }),
     credentialSha256: sha256Schema.meta({
       description: 'Digest of the credential chunk with its header, or of the sidecar.',
     }),
     asset: z
       .strictObject({
-        bytes: z.int().min(1),
-        sha256: sha256Schema,
-        fileName: nameSchema(255),
+        bytes: z.int().min(1).meta({ description: 'Size in bytes.' }),
+        sha256: sha256Schema.meta({ description: 'Digest of the file.' }),
+        fileName: nameSchema(255).meta({ description: 'Name of the file.' }),
         mediaType: z
           .string()
           .max(100)
-          .regex(/^[a-z]+\/[a-z0-9][a-z0-9.+-]*$/, 'must be a media type'),
+          .regex(/^[a-z]+\/[a-z0-9][a-z0-9.+-]*$/, 'must be a media type')
+          .meta({ description: 'Media type of the file.' }),
       })
       .meta({ description: 'What was delivered. The file itself is not imported.' }),
-    classification: nameSchema(LEGACY_LIMITS.classification).exactOptional(),
-    grade: nameSchema(LEGACY_LIMITS.grade).exactOptional(),
-    interpretation: nameSchema(LEGACY_LIMITS.interpretation).exactOptional(),
+    classification: nameSchema(LEGACY_LIMITS.classification).meta({ description: MEANING }).exactOptional(),
+    grade: nameSchema(LEGACY_LIMITS.grade).meta({ description: MEANING }).exactOptional(),
+    interpretation: nameSchema(LEGACY_LIMITS.interpretation).meta({ description: MEANING }).exactOptional(),
   })
   .meta({
     id: 'ImportLegacy',
@@ -62,5 +65,8 @@ export const importLegacySchema = z
   });
 
 export const importedLegacySchema = z
-  .object({ proofId: identifierSchema, outcome: knownWords(['imported', 'already_imported']) })
+  .object({
+    proofId: identifierSchema.meta({ description: 'Id of the proof.' }),
+    outcome: knownWords(['imported', 'already_imported']).meta({ description: 'What the call did.' }),
+  })
   .meta({ id: 'ImportedLegacy', examples: [{ proofId: 'tpf_2024-000117', outcome: 'imported' }] });

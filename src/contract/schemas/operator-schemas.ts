@@ -9,6 +9,7 @@ import { DEVICE_ALGORITHMS } from '../../domain/trace.js';
 import {
   countSchema,
   identifierSchema,
+  knownWords,
   nameSchema,
   queryInteger,
   sha256Schema,
@@ -17,7 +18,12 @@ import {
 import { keyEntrySchema } from './key-schemas.js';
 
 export const createPartnerSchema = z
-  .strictObject({ name: nameSchema(200), plan: nameSchema(64).exactOptional() })
+  .strictObject({
+    name: nameSchema(200).meta({ description: "Name of the partner, for the operator's lists." }),
+    plan: nameSchema(64)
+      .meta({ description: 'Plan of the partner; `standard` where it is absent.' })
+      .exactOptional(),
+  })
   .meta({
     id: 'CreatePartner',
     examples: [{ name: 'Nordlicht Distribution' }, { name: 'Nordlicht Distribution', plan: 'volume' }],
@@ -25,16 +31,22 @@ export const createPartnerSchema = z
 
 export const partnerSchema = z
   .object({
-    partnerId: identifierSchema,
-    name: z.string(),
+    partnerId: identifierSchema.meta({ description: 'Id of the partner.' }),
+    name: z.string().meta({ description: "Name in the operator's lists." }),
     plan: z.string().meta({ description: 'Plan that the partner has now.' }),
     nextPlan: z
-      .object({ plan: z.string(), from: timestampSchema })
+      .object({
+        plan: z.string().meta({ description: 'Name of the plan.' }),
+        from: timestampSchema.meta({ description: 'Unix seconds from which the partner has it.' }),
+      })
       .meta({ description: 'Plan that takes its place, and when; absent where none does.' })
       .exactOptional(),
-    createdAt: timestampSchema,
+    createdAt: timestampSchema.meta({ description: 'Time of its creation, in unix seconds.' }),
     sourceDetail: z
-      .object({ consentVersion: identifierSchema, approvedAt: timestampSchema })
+      .object({
+        consentVersion: identifierSchema.meta({ description: 'Version of the consent text.' }),
+        approvedAt: timestampSchema.meta({ description: 'Time of the approval, in unix seconds.' }),
+      })
       .meta({
         description: 'Present where the partner may be given source detail, under this version alone.',
       })
@@ -54,23 +66,38 @@ export const partnerSchema = z
 
 /** A nonce: 32 random bytes in base64url. */
 export const challengeQuerySchema = z
-  .strictObject({ nonce: z.string().regex(/^[A-Za-z0-9_-]{43}$/, 'must be 32 bytes in base64url') })
+  .strictObject({
+    nonce: z
+      .string()
+      .regex(/^[A-Za-z0-9_-]{43}$/, 'must be 32 bytes in base64url')
+      .meta({ description: 'Random bytes of the caller, 32 of them in base64url.' }),
+  })
   .meta({ examples: [{ nonce: 'nqRjyWgxC8R1yGHnYWGhr-EJgfG0RRDgHAuFa8KYVpE' }] });
 
 /** A response to the challenge for each token that is accepted. */
-export const challengeSchema = z.object({ port: z.number().int(), answers: z.array(z.string()) }).meta({
-  id: 'OperatorChallenge',
-  examples: [{ port: 8081, answers: ['8R5yq1tYqYB2s6pKzG3Ff4oVwXJm7QnD0cL9hTbE2uA'] }],
-});
+export const challengeSchema = z
+  .object({
+    port: z.int().min(0).meta({ description: 'Port that the listener is bound to.' }),
+    answers: z.array(z.string()).meta({ description: 'MAC over nonce and port, one for each token.' }),
+  })
+  .meta({
+    id: 'OperatorChallenge',
+    examples: [{ port: 8081, answers: ['8R5yq1tYqYB2s6pKzG3Ff4oVwXJm7QnD0cL9hTbE2uA'] }],
+  });
 
 export const partnerParamsSchema = z
-  .strictObject({ partnerId: identifierSchema })
+  .strictObject({ partnerId: identifierSchema.meta({ description: 'Id of the partner.' }) })
   .meta({ examples: [{ partnerId: 'ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }] });
 
 export const createKeySchema = z
   .strictObject({
-    name: nameSchema(200),
-    scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length).exactOptional(),
+    name: nameSchema(200).meta({ description: 'Name of the key in lists.' }),
+    scopes: z
+      .array(z.enum(SCOPES))
+      .min(1)
+      .max(SCOPES.length)
+      .meta({ description: 'What the key may do; all of them where it is absent.' })
+      .exactOptional(),
     publicKey: z
       .string()
       .min(1)
@@ -81,7 +108,11 @@ export const createKeySchema = z
   .meta({ id: 'CreateKey', examples: [{ name: 'ingest' }, { name: 'screening', scopes: ['verify'] }] });
 
 export const createdKeySchema = z
-  .object({ keyId: identifierSchema, apiKey: z.string().min(1), name: z.string() })
+  .object({
+    keyId: identifierSchema.meta({ description: 'Id of the key.' }),
+    apiKey: z.string().min(1).meta({ description: 'The secret, in this answer and nowhere else.' }),
+    name: z.string().meta({ description: 'Name of the key in lists.' }),
+  })
   .meta({
     id: 'CreatedKey',
     examples: [{ keyId: 'key_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', apiKey: '<API_KEY>', name: 'ingest' }],
@@ -93,10 +124,13 @@ export const createdKeySchema = z
  */
 export const issueQuerySchema = z
   .strictObject({
-    partnerId: identifierSchema,
-    song: nameSchema(500),
-    fileName: nameSchema(255),
-    carrier: z.enum(['embedded', 'sidecar']).default('embedded'),
+    partnerId: identifierSchema.meta({ description: 'Partner that the proof is issued for.' }),
+    song: nameSchema(500).meta({ description: 'Title of the song.' }),
+    fileName: nameSchema(255).meta({ description: 'Name of the file.' }),
+    carrier: z
+      .enum(['embedded', 'sidecar'])
+      .default('embedded')
+      .meta({ description: 'Place of the credential: in the file, or in a sidecar beside it.' }),
   })
   .meta({
     id: 'IssueQuery',
@@ -112,17 +146,19 @@ export const issueQuerySchema = z
 
 export const issuedProofSchema = z
   .object({
-    proofId: identifierSchema,
-    issuedAt: timestampSchema,
-    carrier: z.enum(['embedded', 'sidecar']),
-    originalSha256: sha256Schema,
-    boundAudioSha256: sha256Schema,
-    asset: z.object({
-      bytes: z.int().min(0),
-      sha256: sha256Schema,
-      fileName: z.string(),
-      mediaType: z.string(),
-    }),
+    proofId: identifierSchema.meta({ description: 'Id of the proof.' }),
+    issuedAt: timestampSchema.meta({ description: 'Time of issuing, in unix seconds.' }),
+    carrier: knownWords(['embedded', 'sidecar']).meta({ description: 'Place of the credential.' }),
+    originalSha256: sha256Schema.meta({ description: 'Digest of the file as it came.' }),
+    boundAudioSha256: sha256Schema.meta({ description: 'Digest of the audio that the proof is bound to.' }),
+    asset: z
+      .object({
+        bytes: z.int().min(0).meta({ description: 'Size in bytes.' }),
+        sha256: sha256Schema.meta({ description: 'Digest of the file.' }),
+        fileName: z.string().meta({ description: 'Name of the file.' }),
+        mediaType: z.string().meta({ description: 'Media type of the file.' }),
+      })
+      .meta({ description: 'File that is delivered: with the credential in it, or the audio of a pair.' }),
   })
   .meta({
     id: 'IssuedProof',
@@ -143,21 +179,23 @@ export const issuedProofSchema = z
     ],
   });
 
-export const partnerListSchema = z.object({ partners: z.array(partnerSchema) }).meta({
-  id: 'PartnerList',
-  examples: [
-    {
-      partners: [
-        {
-          partnerId: 'ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
-          name: 'Nordlicht Distribution',
-          plan: 'standard',
-          createdAt: 1_767_225_600,
-        },
-      ],
-    },
-  ],
-});
+export const partnerListSchema = z
+  .object({ partners: z.array(partnerSchema).meta({ description: 'All partners, by id.' }) })
+  .meta({
+    id: 'PartnerList',
+    examples: [
+      {
+        partners: [
+          {
+            partnerId: 'ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
+            name: 'Nordlicht Distribution',
+            plan: 'standard',
+            createdAt: 1_767_225_600,
+          },
+        ],
+      },
+    ],
+  });
 
 const PLAN_NAME = nameSchema(64).regex(
   /^[a-z][a-z0-9-]*$/,
@@ -195,10 +233,12 @@ const STANDARD_LIMITS = {
 };
 
 export const createPlanSchema = z
-  .strictObject({ name: PLAN_NAME, ...planLimits })
+  .strictObject({ name: PLAN_NAME.meta({ description: 'Name of the plan, for good.' }), ...planLimits })
   .meta({ id: 'CreatePlan', examples: [{ name: 'label', ...STANDARD_LIMITS }] });
 
-export const planParamsSchema = z.strictObject({ plan: PLAN_NAME }).meta({ examples: [{ plan: 'label' }] });
+export const planParamsSchema = z
+  .strictObject({ plan: PLAN_NAME.meta({ description: 'Name of the plan.' }) })
+  .meta({ examples: [{ plan: 'label' }] });
 
 export const setPlanSchema = z.strictObject({ ...planLimits, effect: effectSchema }).meta({
   id: 'SetPlan',
@@ -208,10 +248,12 @@ export const setPlanSchema = z.strictObject({ ...planLimits, effect: effectSchem
   ],
 });
 
-export const assignPlanSchema = z.strictObject({ plan: PLAN_NAME, effect: effectSchema }).meta({
-  id: 'AssignPlan',
-  examples: [{ plan: 'label' }, { plan: 'volume', effect: 'next_month' }],
-});
+export const assignPlanSchema = z
+  .strictObject({ plan: PLAN_NAME.meta({ description: 'Name of the plan.' }), effect: effectSchema })
+  .meta({
+    id: 'AssignPlan',
+    examples: [{ plan: 'label' }, { plan: 'volume', effect: 'next_month' }],
+  });
 
 export const planSchema = z
   .object({
@@ -238,40 +280,47 @@ export const planSchema = z
   });
 
 export const planListSchema = z
-  .object({ plans: z.array(planSchema) })
+  .object({ plans: z.array(planSchema).meta({ description: 'All plans, the shipped ones first.' }) })
   .meta({ id: 'PlanList', examples: [{ plans: [{ name: 'standard', ...STANDARD_LIMITS }] }] });
 
 export const partnerKeyParamsSchema = z
-  .strictObject({ partnerId: identifierSchema, keyId: identifierSchema })
+  .strictObject({
+    partnerId: identifierSchema.meta({ description: 'Id of the partner.' }),
+    keyId: identifierSchema.meta({ description: 'Id of the key.' }),
+  })
   .meta({
     examples: [{ partnerId: 'ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', keyId: 'key_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }],
   });
 
-export const keyListSchema = z.object({ keys: z.array(keyEntrySchema) }).meta({
-  id: 'KeyList',
-  examples: [
-    {
-      keys: [
-        {
-          keyId: 'key_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
-          name: 'ingest',
-          status: 'active',
-          scopes: ['verify', 'usage'],
-          plan: 'standard',
-          createdAt: 1_767_225_600,
-        },
-      ],
-    },
-  ],
-});
+export const keyListSchema = z
+  .object({ keys: z.array(keyEntrySchema).meta({ description: 'Keys, oldest first.' }) })
+  .meta({
+    id: 'KeyList',
+    examples: [
+      {
+        keys: [
+          {
+            keyId: 'key_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
+            name: 'ingest',
+            status: 'active',
+            scopes: ['verify', 'usage'],
+            plan: 'standard',
+            createdAt: 1_767_225_600,
+          },
+        ],
+      },
+    ],
+  });
 
 export const erasureStatusSchema = z
   .object({
-    proofId: identifierSchema,
-    state: z.enum(['pending', 'issued', 'erased']),
-    erasedAt: timestampSchema.exactOptional(),
-    confirmedAt: timestampSchema.exactOptional(),
-    assetPresent: z.boolean(),
+    proofId: identifierSchema.meta({ description: 'Id of the proof.' }),
+    state: knownWords(['pending', 'issued', 'erased']).meta({ description: 'Where the proof stands.' }),
+    erasedAt: timestampSchema.meta({ description: 'Time of the erasure, in unix seconds.' }).exactOptional(),
+    confirmedAt: timestampSchema
+      .meta({ description: 'Time at which a consumer confirmed the erasure; absent until then.' })
+      .exactOptional(),
+    assetPresent: z.boolean().meta({ description: 'True while the deliverable is there.' }),
   })
   .meta({
     id: 'ErasureStatus',
@@ -287,7 +336,10 @@ export const erasureStatusSchema = z
   });
 
 export const deadLettersQuerySchema = z
-  .strictObject({ topic: z.enum(TOPICS).exactOptional(), limit: queryInteger(1, 1000).default(100) })
+  .strictObject({
+    topic: z.enum(TOPICS).meta({ description: 'Dead letters of this topic alone.' }).exactOptional(),
+    limit: queryInteger(1, 1000).default(100).meta({ description: 'Entries at most.' }),
+  })
   .meta({ id: 'DeadLettersQuery', examples: [{}, { topic: 'usage', limit: 20 }] });
 
 /**
@@ -296,16 +348,26 @@ export const deadLettersQuerySchema = z
  */
 export const deadLettersSchema = z
   .object({
-    deadLetters: z.array(
-      z.object({
-        topic: z.enum(TOPICS),
-        position: z.string(),
-        reason: z.string(),
-        at: timestampSchema,
-        eventId: z.string().exactOptional(),
-        kind: z.string().exactOptional(),
-      }),
-    ),
+    deadLetters: z
+      .array(
+        z.object({
+          topic: knownWords(TOPICS).meta({ description: 'Topic that the event came from.' }),
+          position: z.string().meta({ description: 'Place in the topic of dead letters.' }),
+          reason: z
+            .string()
+            .meta({ description: 'Why no consumer could take it; holds nothing of the event.' }),
+          at: timestampSchema.meta({ description: 'Time at which it was given up, in unix seconds.' }),
+          eventId: z
+            .string()
+            .meta({ description: 'Id of the event, where it could be read.' })
+            .exactOptional(),
+          kind: z
+            .string()
+            .meta({ description: 'Kind of the event, where it could be read.' })
+            .exactOptional(),
+        }),
+      )
+      .meta({ description: 'Events that no consumer could take, oldest first.' }),
   })
   .meta({
     id: 'DeadLetters',
@@ -326,34 +388,41 @@ export const deadLettersSchema = z
   });
 
 export const replayDeadLettersSchema = z
-  .strictObject({ topic: z.enum(TOPICS), limit: z.int().min(1).max(10_000).default(1000) })
+  .strictObject({
+    topic: z.enum(TOPICS).meta({ description: 'Topic that they go back into.' }),
+    limit: z.int().min(1).max(10_000).default(1000).meta({ description: 'Events at most, oldest first.' }),
+  })
   .meta({ id: 'ReplayDeadLetters', examples: [{ topic: 'usage' }, { topic: 'usage', limit: 10 }] });
 
 export const replayedDeadLettersSchema = z
-  .object({ replayed: countSchema })
+  .object({ replayed: countSchema.meta({ description: 'Events that were put into the topic again.' }) })
   .meta({ id: 'ReplayedDeadLetters', examples: [{ replayed: 3 }] });
 
 /** A range of a log, whose entries count from 1. */
 export const auditQuerySchema = z
   .strictObject({
-    from: queryInteger(1, 9_999_999_999).default(1),
-    limit: queryInteger(1, 1000).default(100),
+    from: queryInteger(1, 9_999_999_999).default(1).meta({ description: 'Number of the first entry.' }),
+    limit: queryInteger(1, 1000).default(100).meta({ description: 'Entries at most.' }),
   })
   .meta({ id: 'AuditQuery', examples: [{}, { from: 101, limit: 100 }] });
 
 export const auditSchema = z
   .object({
-    entries: z.array(
-      z.object({
-        partnerId: identifierSchema,
-        sequence: z.int().min(1),
-        action: z.enum(AUDIT_ACTIONS),
-        at: timestampSchema,
-        actor: z.string(),
-        subjects: z.array(z.string()),
-        mac: sha256Schema,
-      }),
-    ),
+    entries: z
+      .array(
+        z.object({
+          partnerId: identifierSchema.meta({
+            description: 'Partner whose log it is, or `signers`, `devices` or `plans`.',
+          }),
+          sequence: z.int().min(1).meta({ description: 'Number of the entry, from 1 without gaps.' }),
+          action: knownWords(AUDIT_ACTIONS).meta({ description: 'What was done.' }),
+          at: timestampSchema.meta({ description: 'Time of the action, in unix seconds.' }),
+          actor: z.string().meta({ description: 'Id of the key that acted, or `operator`.' }),
+          subjects: z.array(z.string()).meta({ description: 'Ids and closed words of what it was done to.' }),
+          mac: sha256Schema.meta({ description: 'HMAC over the entry and the one before it.' }),
+        }),
+      )
+      .meta({ description: 'Entries, oldest first.' }),
   })
   .meta({
     id: 'Audit',
@@ -382,22 +451,27 @@ export const auditStoresQuerySchema = z
       .regex(/^[\x21-\x7e]{1,1500}$/, 'must be 1 to 1500 visible ASCII characters')
       .meta({ description: 'The `next` of the step before; absent at the beginning of a pass.' })
       .exactOptional(),
-    limit: queryInteger(1, 500).default(200),
+    limit: queryInteger(1, 500).default(200).meta({ description: 'Looks of the step at most.' }),
   })
   .meta({ id: 'AuditStoresQuery', examples: [{}, { from: 'objects', limit: 100 }] });
 
 /** Findings of one step: each was seen twice. */
 export const auditStepSchema = z
   .object({
-    findings: z.array(
-      z.object({
-        kind: z.enum(FINDING_KINDS),
-        subject: z.string(),
-        detail: z.string(),
-      }),
-    ),
-    looked: countSchema,
-    next: z.string().exactOptional(),
+    findings: z
+      .array(
+        z.object({
+          kind: knownWords(FINDING_KINDS).meta({ description: 'Kind of the finding.' }),
+          subject: z.string().meta({ description: 'Id of what it is about.' }),
+          detail: z.string().meta({ description: 'What was seen, in words.' }),
+        }),
+      )
+      .meta({ description: 'What was found, each seen twice.' }),
+    looked: countSchema.meta({ description: 'Looks that the step made.' }),
+    next: z
+      .string()
+      .meta({ description: 'Place of the next step; absent at the end of a pass.' })
+      .exactOptional(),
   })
   .meta({
     id: 'AuditStep',
@@ -419,14 +493,19 @@ export const auditStepSchema = z
 
 export const auditVerificationSchema = z
   .object({
-    ok: z.boolean(),
-    entries: countSchema,
-    head: countSchema.exactOptional(),
+    ok: z.boolean().meta({ description: 'True where the whole log is sound.' }),
+    entries: countSchema.meta({ description: 'Entries that were read.' }),
+    head: countSchema
+      .meta({ description: 'Number in the head that is kept apart; absent where there is none.' })
+      .exactOptional(),
     fault: z
       .object({
-        sequence: countSchema,
-        reason: z.enum(['sequence_broken', 'mac_mismatch', 'truncated', 'head_mismatch']),
+        sequence: countSchema.meta({ description: 'Number of the entry.' }),
+        reason: knownWords(['sequence_broken', 'mac_mismatch', 'truncated', 'head_mismatch']).meta({
+          description: 'What does not fit.',
+        }),
       })
+      .meta({ description: 'First entry that does not fit; absent where all do.' })
       .exactOptional(),
   })
   .meta({
@@ -439,7 +518,9 @@ export const auditVerificationSchema = z
 
 const KID = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
 
-export const signerParamsSchema = z.strictObject({ kid: sha256Schema }).meta({ examples: [{ kid: KID }] });
+export const signerParamsSchema = z
+  .strictObject({ kid: sha256Schema.meta({ description: 'SHA-256 of the certificate (DER).' }) })
+  .meta({ examples: [{ kid: KID }] });
 
 export const approveSourceDetailSchema = z
   .strictObject({
@@ -451,7 +532,10 @@ export const approveSourceDetailSchema = z
 
 /** A creator's consent to the delivery of a proof's source detail. */
 export const grantConsentSchema = z
-  .strictObject({ consentVersion: identifierSchema, grantedAt: timestampSchema })
+  .strictObject({
+    consentVersion: identifierSchema.meta({ description: 'Version of the consent text that was agreed to.' }),
+    grantedAt: timestampSchema.meta({ description: 'Time of the consent, in unix seconds.' }),
+  })
   .meta({
     id: 'GrantConsent',
     examples: [{ consentVersion: '2026-01', grantedAt: 1_767_225_600 }],
@@ -459,8 +543,14 @@ export const grantConsentSchema = z
 
 export const consentStateSchema = z
   .object({
-    proofId: identifierSchema,
-    consent: z.object({ consentVersion: identifierSchema, grantedAt: timestampSchema }).exactOptional(),
+    proofId: identifierSchema.meta({ description: 'Id of the proof.' }),
+    consent: z
+      .object({
+        consentVersion: identifierSchema.meta({ description: 'Version of the consent text.' }),
+        grantedAt: timestampSchema.meta({ description: 'Time of the consent, in unix seconds.' }),
+      })
+      .meta({ description: 'Consent that holds; absent where there is none.' })
+      .exactOptional(),
   })
   .meta({
     id: 'ConsentState',
@@ -476,14 +566,14 @@ export const consentStateSchema = z
 const DEVICE_ID = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08';
 
 export const deviceParamsSchema = z
-  .strictObject({ deviceId: sha256Schema })
+  .strictObject({ deviceId: sha256Schema.meta({ description: "SHA-256 of the device's public key." }) })
   .meta({ examples: [{ deviceId: DEVICE_ID }] });
 
 /** A capture device: the digest of its public key, and no name. */
 export const enrolDeviceSchema = z
   .strictObject({
     deviceId: sha256Schema.meta({ description: "SHA-256 of the device's public key (SPKI in DER)." }),
-    algorithm: z.enum(DEVICE_ALGORITHMS).exactOptional(),
+    algorithm: z.enum(DEVICE_ALGORITHMS).meta({ description: 'Algorithm of the key.' }).exactOptional(),
   })
   .meta({ id: 'EnrolDevice', examples: [{ deviceId: DEVICE_ID, algorithm: 'Ed25519' }] });
 
@@ -497,10 +587,16 @@ export const revokeDeviceSchema = z
 
 export const deviceSchema = z
   .object({
-    deviceId: sha256Schema,
-    algorithm: z.string().exactOptional(),
-    enrolledAt: timestampSchema,
-    revocation: z.object({ from: timestampSchema, at: timestampSchema }).exactOptional(),
+    deviceId: sha256Schema.meta({ description: "SHA-256 of the device's public key." }),
+    algorithm: z.string().meta({ description: 'Algorithm of the key, where it was named.' }).exactOptional(),
+    enrolledAt: timestampSchema.meta({ description: 'Time of its enrolment, in unix seconds.' }),
+    revocation: z
+      .object({
+        from: timestampSchema.meta({ description: 'Unix seconds from which it is not believed.' }),
+        at: timestampSchema.meta({ description: 'Time at which the operator said so.' }),
+      })
+      .meta({ description: 'Present where the device was revoked, for good.' })
+      .exactOptional(),
   })
   .meta({
     id: 'Device',
@@ -509,34 +605,50 @@ export const deviceSchema = z
 
 /** A range of the devices, which count from 1 in the order of enrolment. */
 export const devicesQuerySchema = z
-  .strictObject({ from: queryInteger(1, 1_000_000).default(1), limit: queryInteger(1, 1000).default(100) })
+  .strictObject({
+    from: queryInteger(1, 1_000_000).default(1).meta({ description: 'Number of the first device.' }),
+    limit: queryInteger(1, 1000).default(100).meta({ description: 'Devices at most.' }),
+  })
   .meta({ id: 'DevicesQuery', examples: [{}, { from: 101, limit: 100 }] });
 
-export const deviceListSchema = z.object({ devices: z.array(deviceSchema), deviceCount: countSchema }).meta({
-  id: 'DeviceList',
-  examples: [
-    {
-      devices: [{ deviceId: DEVICE_ID, algorithm: 'Ed25519', enrolledAt: 1_767_225_600 }],
-      deviceCount: 1,
-    },
-  ],
-});
+export const deviceListSchema = z
+  .object({
+    devices: z.array(deviceSchema).meta({ description: 'Devices in the order of enrolment.' }),
+    deviceCount: countSchema.meta({ description: 'Count of all devices.' }),
+  })
+  .meta({
+    id: 'DeviceList',
+    examples: [
+      {
+        devices: [{ deviceId: DEVICE_ID, algorithm: 'Ed25519', enrolledAt: 1_767_225_600 }],
+        deviceCount: 1,
+      },
+    ],
+  });
 
 export const revokeSignerSchema = z
-  .strictObject({ from: timestampSchema, reason: z.enum(REVOCATION_REASONS) })
+  .strictObject({
+    from: timestampSchema.meta({ description: 'Unix seconds from which what it signed does not count.' }),
+    reason: z.enum(REVOCATION_REASONS).meta({ description: 'Why it is revoked.' }),
+  })
   .meta({ id: 'RevokeSigner', examples: [{ from: 1_767_225_600, reason: 'key_compromise' }] });
 
 /** A leaf of the service; `signs` is true for the one that new proofs are signed with. */
 export const signerSchema = z
   .object({
-    kid: sha256Schema,
-    algorithm: z.string(),
-    issuer: z.string(),
-    notBefore: timestampSchema,
-    notAfter: timestampSchema,
-    signs: z.boolean(),
+    kid: sha256Schema.meta({ description: 'SHA-256 of the certificate (DER).' }),
+    algorithm: z.string().meta({ description: 'Signature algorithm.' }),
+    issuer: z.string().meta({ description: 'Name of the authority.' }),
+    notBefore: timestampSchema.meta({ description: 'Beginning of its validity, in unix seconds.' }),
+    notAfter: timestampSchema.meta({ description: 'End of its validity, in unix seconds.' }),
+    signs: z.boolean().meta({ description: 'True for the one that new proofs are signed with.' }),
     revocation: z
-      .object({ from: timestampSchema, reason: z.enum(REVOCATION_REASONS), at: timestampSchema })
+      .object({
+        from: timestampSchema.meta({ description: 'Unix seconds from which what it signed does not count.' }),
+        reason: knownWords(REVOCATION_REASONS).meta({ description: 'Why it was revoked.' }),
+        at: timestampSchema.meta({ description: 'Time at which the operator said so.' }),
+      })
+      .meta({ description: 'Present where the certificate is revoked.' })
       .exactOptional(),
   })
   .meta({
@@ -553,20 +665,22 @@ export const signerSchema = z
     ],
   });
 
-export const signerListSchema = z.object({ signers: z.array(signerSchema) }).meta({
-  id: 'SignerList',
-  examples: [
-    {
-      signers: [
-        {
-          kid: KID,
-          algorithm: 'Ed25519',
-          issuer: 'Takemark',
-          notBefore: 1_767_139_200,
-          notAfter: 2_398_291_200,
-          signs: true,
-        },
-      ],
-    },
-  ],
-});
+export const signerListSchema = z
+  .object({ signers: z.array(signerSchema).meta({ description: 'Certificates, the one that signs first.' }) })
+  .meta({
+    id: 'SignerList',
+    examples: [
+      {
+        signers: [
+          {
+            kid: KID,
+            algorithm: 'Ed25519',
+            issuer: 'Takemark',
+            notBefore: 1_767_139_200,
+            notAfter: 2_398_291_200,
+            signs: true,
+          },
+        ],
+      },
+    ],
+  });

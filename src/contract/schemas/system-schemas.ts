@@ -33,7 +33,9 @@ export const pageHeadersSchema = z
   })
   .meta({ examples: [{}] });
 
-export const probeSchema = z.object({ ok: z.literal(true) }).meta({ id: 'Probe', examples: [{ ok: true }] });
+export const probeSchema = z
+  .object({ ok: z.boolean().meta({ description: 'True.' }) })
+  .meta({ id: 'Probe', examples: [{ ok: true }] });
 
 /** A name in a path of the download table. */
 const slugSchema = z
