@@ -28,7 +28,7 @@ export interface Response {
   readonly description: string;
   readonly headers: Readonly<Record<string, unknown>>;
   readonly content?: Readonly<Record<string, MediaType>>;
-  /** Of an error: its code, and the reasons that this operation has for it today. */
+  /** Code of an error, and the reasons that this operation has for it today. */
   readonly 'x-code'?: string;
   readonly 'x-reasons'?: readonly string[];
 }
@@ -91,14 +91,31 @@ const DESCRIPTION = `Verify credentialed audio, and read the record of its produ
 
 **Versions.** Additive changes ship at any time. Breaking changes are announced at least 6 months ahead (12 months for integrations in production on the old behaviour), with \`Deprecation\`, \`Sunset\` and \`Link\` on the responses they affect.`;
 
-const OPERATOR_DESCRIPTION = `The issuer and operator API of one service: partners, plans and keys, issuing, signing certificates, devices, audit and dead letters. It is for who runs the service; no partner reaches it.
+/** Version of the operator API; the one of the contract is the partners'. */
+const OPERATOR_VERSION = '1.0.0';
 
-**Authentication.** \`Authorization: Bearer\` with the operator's token, which the first start of a service writes to \`operator-token\` of its data directory. Metrics and probes need none, and answer to this machine's names and addresses alone. Before the token is sent over plain HTTP, \`GET /operator/v1/challenge\` shows whether whoever listens knows it.
-
-**Conventions.** Bodies are JSON in UTF-8, names are camelCase, times are whole unix seconds. An unknown member or query parameter is 400. Responses may grow: tolerate members and words that you do not know. Every error has the body \`{ error, code, reason? }\`, every response \`X-Request-Id\`. This API has no promise of notice: it changes with the version of the service.`;
+const OPERATOR_DESCRIPTION = [
+  [
+    'The issuer and operator API of one service: partners, plans and keys, issuing, signing certificates, devices, audit and',
+    'dead letters. It is for who runs the service; no partner reaches it.',
+  ],
+  [
+    "**Authentication.** `Authorization: Bearer` with the operator's token, which the first start of a service writes to",
+    "`operator-token` of its data directory. Metrics and probes need none, and answer to this machine's names and addresses",
+    'alone. Before the token is sent over plain HTTP, `GET /operator/v1/challenge` shows whether whoever listens knows it.',
+  ],
+  [
+    '**Conventions.** Bodies are JSON in UTF-8, names are camelCase, times are whole unix seconds. An unknown member or query',
+    'parameter is 400. Responses may grow: tolerate members and words that you do not know. Every error has the body',
+    '`{ error, code, reason? }`, every response `X-Request-Id`. No notice of changes is promised.',
+  ],
+]
+  .map((lines) => lines.join(' '))
+  .join('\n\n');
 
 interface Described {
   readonly title: string;
+  readonly version: string;
   readonly summary: string;
   readonly description: string;
   readonly server: string;
@@ -108,6 +125,7 @@ interface Described {
 const DOCUMENTS: Readonly<Record<Route['listener'], Described>> = {
   partner: {
     title: 'Takemark partner API',
+    version: CONTRACT_VERSION,
     summary: 'Audio verification and review',
     description: DESCRIPTION,
     server:
@@ -123,6 +141,7 @@ const DOCUMENTS: Readonly<Record<Route['listener'], Described>> = {
   },
   operator: {
     title: 'Takemark operator API',
+    version: OPERATOR_VERSION,
     summary: 'Issuing and operation of one service',
     description: OPERATOR_DESCRIPTION,
     server: 'The operator listener that serves this document',
@@ -140,7 +159,7 @@ export function openApiDocument(
   routes: Readonly<Record<string, Route>> = ROUTES,
   listener: Route['listener'] = 'partner',
 ): OpenApiDocument {
-  const { title, summary, description, server, securitySchemes } = DOCUMENTS[listener];
+  const { title, version, summary, description, server, securitySchemes } = DOCUMENTS[listener];
   const schemas = new Map<string, JsonSchema>();
   const paths: Record<string, Record<string, OperationObject>> = {};
   const error = schemaOf(errorSchema, schemas);
@@ -151,7 +170,7 @@ export function openApiDocument(
   }
   return {
     openapi: '3.1.1',
-    info: { title, version: CONTRACT_VERSION, summary, description },
+    info: { title, version, summary, description },
     servers: [{ url: '/', description: server }],
     tags: ROUTE_GROUPS.filter((group) =>
       Object.values(routes).some((route) => route.listener === listener && route.group === group),

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { openApiDocument } from '../contract/openapi.js';
+import { type OpenApiDocument, openApiDocument } from '../contract/openapi.js';
 import { challengeKey, challengeResponse } from '../contract/operator-challenge.js';
 import { ROUTES } from '../contract/routes/routes.js';
 import { defined } from '../domain/defined.js';
@@ -8,7 +8,7 @@ import type { OperatorOperations } from '../operations/operations.js';
 import { issuingBody } from './body/issuing-body.js';
 import { DEFAULT_LIMITS, type Exchange, type ListenerLimits } from './exchange.js';
 import { contentDisposition } from './response/asset-response.js';
-import { constantJson, json } from './response/response.js';
+import { constantJson, type JsonResponse, json } from './response/response.js';
 import { bearerGuard, type Endpoints, joinEndpoints, joinOwn } from './server/endpoint.js';
 import { createListener, type Listener, type ListenerParts } from './server/listener.js';
 
@@ -50,7 +50,8 @@ export function createProbeListener(parts: ProbeListenerParts): Listener {
 export function createOperatorListener(parts: OperatorListenerParts): Listener {
   const { operations } = parts;
   const challengeKeys = parts.tokens.map(challengeKey);
-  const document = constantJson(200, openApiDocument(ROUTES, 'operator'));
+  /** Made when it is asked for: a start need not wait for it. */
+  let document: JsonResponse<200, OpenApiDocument> | undefined;
   /** Known once the listener is bound. */
   let port = 0;
   const endpoints = {
@@ -126,7 +127,7 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
       text: operations.readAuthority(),
     }),
 
-    readOperatorDocument: () => document,
+    readOperatorDocument: () => (document ??= constantJson(200, openApiDocument(ROUTES, 'operator'))),
 
     challenge: ({ query: { nonce } }) =>
       json(200, { port, answers: challengeKeys.map((key) => challengeResponse(key, nonce, port)) }),

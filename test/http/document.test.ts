@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { z } from 'zod';
 import { type Deprecation, deprecated, noticeProblem } from '../../src/contract/deprecation.js';
-import { type JsonSchema, openApiDocument } from '../../src/contract/openapi.js';
+import { type JsonSchema, type OpenApiDocument, openApiDocument } from '../../src/contract/openapi.js';
 import { KNOWN_VALUES, MEANINGS } from '../../src/contract/primitives.js';
 import type { OpenRoute, Route } from '../../src/contract/route.js';
 import { ROUTES } from '../../src/contract/routes/routes.js';
@@ -18,6 +18,23 @@ import { ContractCheck } from '../fixtures/contract-check.js';
 import { ids, MemoryReports, startOperator, startPartner, TOKEN } from './doubles.js';
 import { ask, jsonOf, request } from './raw-client.js';
 
+function operationsOf({ paths }: OpenApiDocument) {
+  return Object.values(paths).flatMap((methods) => Object.values(methods));
+}
+
+/** Checks that references lead to something, and that operations have summaries and responses ids. */
+function checkParts(t: Test, document: OpenApiDocument, text: string): void {
+  for (const [, name] of text.matchAll(/"#\/components\/schemas\/(\w+)"/g))
+    t.ok(document.components.schemas[name!], `${name} is there`);
+  for (const [, name] of text.matchAll(/"#\/components\/headers\/([\w.-]+)"/g))
+    if (!document.components.headers[name!]) t.fail(`the header ${name} is missing`);
+  for (const { operationId, responses, summary } of operationsOf(document)) {
+    t.ok(/^[A-Z].*[^.]$/.test(summary), `${operationId}: has a summary`);
+    for (const [status, { headers }] of Object.entries(responses))
+      if (headers['X-Request-Id'] === undefined) t.fail(`${operationId} ${status}: no request id`);
+  }
+}
+
 t.test('the document that is checked in is derived from the path table', async (t) => {
   const document = openApiDocument();
   const checkedIn = readFileSync('deploy/openapi/takemark.json', 'utf8');
@@ -30,20 +47,10 @@ t.test('the document that is checked in is derived from the path table', async (
     t.ok(document.paths[path]?.[method.toLowerCase()], `${method} ${path}`);
   t.equal(Object.values(document.paths).flatMap(Object.keys).length, rows.length, 'and nothing else');
   t.notMatch(checkedIn, /operator\/v1|livez|bearer/, "nothing of the operators'");
-  for (const [, name] of checkedIn.matchAll(/"#\/components\/schemas\/(\w+)"/g))
-    t.ok(document.components.schemas[name!], `${name} is there`);
-  for (const [, name] of checkedIn.matchAll(/"#\/components\/headers\/([\w.-]+)"/g))
-    if (!document.components.headers[name!]) t.fail(`the header ${name} is missing`);
-  for (const methods of Object.values(document.paths)) {
-    for (const { operationId, responses, summary, security } of Object.values(methods)) {
-      t.ok(/^[A-Z].*[^.]$/.test(summary), `${operationId}: has a summary`);
-      for (const [status, { headers }] of Object.entries(responses))
-        if (headers['X-Request-Id'] === undefined) t.fail(`${operationId} ${status}: no request id`);
-      if (security.length > 0)
-        for (const status of ['403', '429', '503'])
-          t.ok(responses[status], `${operationId}: may be ${status}`);
-    }
-  }
+  checkParts(t, document, checkedIn);
+  for (const { operationId, responses, security } of operationsOf(document))
+    if (security.length > 0)
+      for (const status of ['403', '429', '503']) t.ok(responses[status], `${operationId}: may be ${status}`);
 
   const { port, listener } = await startPartner();
   t.teardown(() => listener.close(100));
@@ -95,6 +102,10 @@ t.test("the operator's document has the operator's routes, and is served to the 
       `${method} ${path}`,
     );
   t.equal(Object.values(document.paths).flatMap(Object.keys).length, rows.length, 'and nothing else');
+  checkParts(t, document, checkedIn);
+  for (const { operationId, responses, security } of operationsOf(document))
+    if (security.length > 0)
+      for (const status of ['403', '503']) t.ok(responses[status], `${operationId}: may be ${status}`);
   t.notMatch(checkedIn, /x-api-key|"apiKey": \[\]|\/v1\/partner\//, 'nothing of the partners');
 
   const { port, listener } = await startOperator();

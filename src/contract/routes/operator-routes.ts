@@ -3,35 +3,13 @@ import { TRACE_LIMITS } from '../../domain/trace.js';
 import { MAX_UPLOAD_BYTES } from '../../domain/upload.js';
 import { BUS, bearerErrors, JSON_BODY, publicErrors, STREAMED_BODY } from '../errors.js';
 import type { Route } from '../route.js';
-import { declarationListSchema, declarationSchema, declareSchema } from '../schemas/evidence-schemas.js';
-import { idempotencyHeadersSchema, keyEntrySchema } from '../schemas/key-schemas.js';
-import { importedLegacySchema, importLegacySchema } from '../schemas/legacy-schemas.js';
 import {
   approveSourceDetailSchema,
   assignPlanSchema,
-  auditQuerySchema,
-  auditSchema,
-  auditStepSchema,
-  auditStoresQuerySchema,
-  auditVerificationSchema,
-  challengeQuerySchema,
-  challengeSchema,
-  consentStateSchema,
   createdKeySchema,
   createKeySchema,
   createPartnerSchema,
   createPlanSchema,
-  deadLettersQuerySchema,
-  deadLettersSchema,
-  deviceListSchema,
-  deviceParamsSchema,
-  deviceSchema,
-  devicesQuerySchema,
-  enrolDeviceSchema,
-  erasureStatusSchema,
-  grantConsentSchema,
-  issuedProofSchema,
-  issueQuerySchema,
   keyListSchema,
   partnerKeyParamsSchema,
   partnerListSchema,
@@ -40,14 +18,30 @@ import {
   planListSchema,
   planParamsSchema,
   planSchema,
+  setPlanSchema,
+} from '../schemas/account-schemas.js';
+import {
+  auditQuerySchema,
+  auditSchema,
+  auditStepSchema,
+  auditStoresQuerySchema,
+  auditVerificationSchema,
+} from '../schemas/audit-schemas.js';
+import { declarationListSchema, declarationSchema, declareSchema } from '../schemas/evidence-schemas.js';
+import { idempotencyHeadersSchema, keyEntrySchema } from '../schemas/key-schemas.js';
+import { importedLegacySchema, importLegacySchema } from '../schemas/legacy-schemas.js';
+import {
+  challengeQuerySchema,
+  challengeSchema,
+  consentStateSchema,
+  deadLettersQuerySchema,
+  deadLettersSchema,
+  erasureStatusSchema,
+  grantConsentSchema,
+  issuedProofSchema,
+  issueQuerySchema,
   replayDeadLettersSchema,
   replayedDeadLettersSchema,
-  revokeDeviceSchema,
-  revokeSignerSchema,
-  setPlanSchema,
-  signerListSchema,
-  signerParamsSchema,
-  signerSchema,
 } from '../schemas/operator-schemas.js';
 import { assetQuerySchema, proofParamsSchema } from '../schemas/proof-schemas.js';
 import {
@@ -59,6 +53,18 @@ import {
   reviewParamsSchema,
 } from '../schemas/review-schemas.js';
 import { documentSchema, probeSchema } from '../schemas/system-schemas.js';
+import {
+  deviceListSchema,
+  deviceParamsSchema,
+  deviceSchema,
+  devicesQuerySchema,
+  enrolDeviceSchema,
+  revokeDeviceSchema,
+  revokeSignerSchema,
+  signerListSchema,
+  signerParamsSchema,
+  signerSchema,
+} from '../schemas/trust-schemas.js';
 import { FORM_BYTES, JSON_BYTES } from './partner-routes.js';
 
 const JSON_TYPE = ['application/json'] as const;

@@ -1,0 +1,226 @@
+import { z } from 'zod';
+import { SCOPES } from '../../domain/partner.js';
+import { PLAN_EFFECTS } from '../../domain/plan-log.js';
+import { identifierSchema, nameSchema, timestampSchema } from '../primitives.js';
+import { keyEntrySchema } from './key-schemas.js';
+
+export const createPartnerSchema = z
+  .strictObject({
+    name: nameSchema(200).meta({ description: "Name of the partner, for the operator's lists." }),
+    plan: nameSchema(64)
+      .meta({ description: 'Plan of the partner; `standard` where it is absent.' })
+      .exactOptional(),
+  })
+  .meta({
+    id: 'CreatePartner',
+    examples: [{ name: 'Nordlicht Distribution' }, { name: 'Nordlicht Distribution', plan: 'volume' }],
+  });
+
+export const partnerSchema = z
+  .object({
+    partnerId: identifierSchema.meta({ description: 'Id of the partner.' }),
+    name: z.string().meta({ description: "Name in the operator's lists." }),
+    plan: z.string().meta({ description: 'Plan that the partner has now.' }),
+    nextPlan: z
+      .object({
+        plan: z.string().meta({ description: 'Name of the plan.' }),
+        from: timestampSchema.meta({ description: 'Unix seconds from which the partner has it.' }),
+      })
+      .meta({ description: 'Plan that takes its place, and when; absent where none does.' })
+      .exactOptional(),
+    createdAt: timestampSchema.meta({ description: 'Time of its creation, in unix seconds.' }),
+    sourceDetail: z
+      .object({
+        consentVersion: identifierSchema.meta({ description: 'Version of the consent text.' }),
+        approvedAt: timestampSchema.meta({ description: 'Time of the approval, in unix seconds.' }),
+      })
+      .meta({
+        description: 'Present where the partner may be given source detail, under this version alone.',
+      })
+      .exactOptional(),
+  })
+  .meta({
+    id: 'Partner',
+    examples: [
+      {
+        partnerId: 'ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
+        name: 'Nordlicht Distribution',
+        plan: 'standard',
+        createdAt: 1_767_225_600,
+      },
+    ],
+  });
+
+export const partnerParamsSchema = z
+  .strictObject({ partnerId: identifierSchema.meta({ description: 'Id of the partner.' }) })
+  .meta({ examples: [{ partnerId: 'ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }] });
+
+export const createKeySchema = z
+  .strictObject({
+    name: nameSchema(200).meta({ description: 'Name of the key in lists.' }),
+    scopes: z
+      .array(z.enum(SCOPES))
+      .min(1)
+      .max(SCOPES.length)
+      .meta({ description: 'What the key may do; all of them where it is absent.' })
+      .exactOptional(),
+    publicKey: z
+      .string()
+      .min(1)
+      .max(1000)
+      .meta({ description: 'PEM of an Ed25519 or P-256 key: calls with the key must be signed.' })
+      .exactOptional(),
+  })
+  .meta({ id: 'CreateKey', examples: [{ name: 'ingest' }, { name: 'screening', scopes: ['verify'] }] });
+
+export const createdKeySchema = z
+  .object({
+    keyId: identifierSchema.meta({ description: 'Id of the key.' }),
+    apiKey: z.string().min(1).meta({ description: 'The secret, in this answer and nowhere else.' }),
+    name: z.string().meta({ description: 'Name of the key in lists.' }),
+  })
+  .meta({
+    id: 'CreatedKey',
+    examples: [{ keyId: 'key_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', apiKey: '<API_KEY>', name: 'ingest' }],
+  });
+
+export const partnerListSchema = z
+  .object({ partners: z.array(partnerSchema).meta({ description: 'All partners, by id.' }) })
+  .meta({
+    id: 'PartnerList',
+    examples: [
+      {
+        partners: [
+          {
+            partnerId: 'ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
+            name: 'Nordlicht Distribution',
+            plan: 'standard',
+            createdAt: 1_767_225_600,
+          },
+        ],
+      },
+    ],
+  });
+
+const PLAN_NAME = nameSchema(64).regex(
+  /^[a-z][a-z0-9-]*$/,
+  'must be a small letter, then small letters, digits and hyphens',
+);
+
+/** Limits of a plan (rule 6.1). */
+const planLimits = {
+  monthlyQuota: z
+    .int()
+    .min(0)
+    .max(1_000_000_000_000)
+    .meta({ description: 'Units of a UTC calendar month; verify and identify cost one each.' }),
+  requestsPerSecond: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .meta({ description: 'Requests that come back each second.' }),
+  burst: z.int().min(1).max(1_000_000).meta({ description: 'Requests at once, after a pause.' }),
+  concurrentUploads: z.int().min(1).max(10_000).meta({ description: 'Uploads at a time.' }),
+  rotationsPerDay: z.int().min(1).max(10_000).meta({ description: 'Key rotations of 24 hours.' }),
+};
+
+const effectSchema = z
+  .enum(PLAN_EFFECTS)
+  .default('at_once')
+  .meta({ description: 'Moment from which it holds: this one, or the beginning of the next UTC month.' });
+
+const STANDARD_LIMITS = {
+  monthlyQuota: 100_000,
+  requestsPerSecond: 50,
+  burst: 100,
+  concurrentUploads: 8,
+  rotationsPerDay: 5,
+};
+
+export const createPlanSchema = z
+  .strictObject({ name: PLAN_NAME.meta({ description: 'Name of the plan, for good.' }), ...planLimits })
+  .meta({ id: 'CreatePlan', examples: [{ name: 'label', ...STANDARD_LIMITS }] });
+
+export const planParamsSchema = z
+  .strictObject({ plan: PLAN_NAME.meta({ description: 'Name of the plan.' }) })
+  .meta({ examples: [{ plan: 'label' }] });
+
+export const setPlanSchema = z.strictObject({ ...planLimits, effect: effectSchema }).meta({
+  id: 'SetPlan',
+  examples: [
+    { ...STANDARD_LIMITS, monthlyQuota: 200_000 },
+    { ...STANDARD_LIMITS, effect: 'next_month' },
+  ],
+});
+
+export const assignPlanSchema = z
+  .strictObject({ plan: PLAN_NAME.meta({ description: 'Name of the plan.' }), effect: effectSchema })
+  .meta({
+    id: 'AssignPlan',
+    examples: [{ plan: 'label' }, { plan: 'volume', effect: 'next_month' }],
+  });
+
+export const planSchema = z
+  .object({
+    name: z.string().meta({ description: 'Name of the plan.' }),
+    ...planLimits,
+    next: z
+      .object({
+        ...planLimits,
+        from: timestampSchema.meta({ description: 'Unix seconds from which these limits hold.' }),
+      })
+      .meta({ description: 'Limits that take the place of the present ones; absent where none do.' })
+      .exactOptional(),
+  })
+  .meta({
+    id: 'Plan',
+    examples: [
+      { name: 'standard', ...STANDARD_LIMITS },
+      {
+        name: 'standard',
+        ...STANDARD_LIMITS,
+        next: { ...STANDARD_LIMITS, monthlyQuota: 200_000, from: 1_769_904_000 },
+      },
+    ],
+  });
+
+export const planListSchema = z
+  .object({ plans: z.array(planSchema).meta({ description: 'All plans, the shipped ones first.' }) })
+  .meta({ id: 'PlanList', examples: [{ plans: [{ name: 'standard', ...STANDARD_LIMITS }] }] });
+
+export const partnerKeyParamsSchema = z
+  .strictObject({
+    partnerId: identifierSchema.meta({ description: 'Id of the partner.' }),
+    keyId: identifierSchema.meta({ description: 'Id of the key.' }),
+  })
+  .meta({
+    examples: [{ partnerId: 'ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', keyId: 'key_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }],
+  });
+
+export const keyListSchema = z
+  .object({ keys: z.array(keyEntrySchema).meta({ description: 'Keys, oldest first.' }) })
+  .meta({
+    id: 'KeyList',
+    examples: [
+      {
+        keys: [
+          {
+            keyId: 'key_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
+            name: 'ingest',
+            status: 'active',
+            scopes: ['verify', 'usage'],
+            plan: 'standard',
+            createdAt: 1_767_225_600,
+          },
+        ],
+      },
+    ],
+  });
+
+export const approveSourceDetailSchema = z
+  .strictObject({
+    consentVersion: identifierSchema.meta({
+      description: 'Version of the consent text that a creator must have agreed to; no other one will do.',
+    }),
+  })
+  .meta({ id: 'ApproveSourceDetail', examples: [{ consentVersion: '2026-01' }] });

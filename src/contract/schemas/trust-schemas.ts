@@ -1,0 +1,132 @@
+import { z } from 'zod';
+import { REVOCATION_REASONS } from '../../domain/signer-revocation.js';
+import { DEVICE_ALGORITHMS } from '../../domain/trace.js';
+import { countSchema, knownWords, queryInteger, sha256Schema, timestampSchema } from '../primitives.js';
+
+const KID = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
+const SIGNER = {
+  kid: KID,
+  algorithm: 'Ed25519',
+  issuer: 'Takemark',
+  notBefore: 1_767_139_200,
+  notAfter: 2_398_291_200,
+  signs: true,
+};
+
+export const signerParamsSchema = z
+  .strictObject({ kid: sha256Schema.meta({ description: 'SHA-256 of the certificate (DER).' }) })
+  .meta({ examples: [{ kid: KID }] });
+
+const DEVICE_ID = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08';
+const DEVICE = { deviceId: DEVICE_ID, algorithm: 'Ed25519', enrolledAt: 1_767_225_600 };
+
+export const deviceParamsSchema = z
+  .strictObject({ deviceId: sha256Schema.meta({ description: "SHA-256 of the device's public key." }) })
+  .meta({ examples: [{ deviceId: DEVICE_ID }] });
+
+/** A capture device: the digest of its public key, and no name. */
+export const enrolDeviceSchema = z
+  .strictObject({
+    deviceId: sha256Schema.meta({ description: "SHA-256 of the device's public key (SPKI in DER)." }),
+    algorithm: z.enum(DEVICE_ALGORITHMS).meta({ description: 'Algorithm of the key.' }).exactOptional(),
+  })
+  .meta({ id: 'EnrolDevice', examples: [{ deviceId: DEVICE_ID, algorithm: 'Ed25519' }] });
+
+export const revokeDeviceSchema = z
+  .strictObject({
+    from: timestampSchema
+      .meta({ description: 'Time from which the device is not believed; now by default.' })
+      .exactOptional(),
+  })
+  .meta({ id: 'RevokeDevice', examples: [{}, { from: 1_767_225_600 }] });
+
+export const deviceSchema = z
+  .object({
+    deviceId: sha256Schema.meta({ description: "SHA-256 of the device's public key." }),
+    algorithm: z.string().meta({ description: 'Algorithm of the key, where it was named.' }).exactOptional(),
+    enrolledAt: timestampSchema.meta({ description: 'Time of its enrolment, in unix seconds.' }),
+    revocation: z
+      .object({
+        from: timestampSchema.meta({ description: 'Unix seconds from which it is not believed.' }),
+        at: timestampSchema.meta({ description: 'Time at which the operator said so.' }),
+      })
+      .meta({ description: 'Present where the device was revoked, for good.' })
+      .exactOptional(),
+  })
+  .meta({
+    id: 'Device',
+    examples: [DEVICE],
+  });
+
+/** A range of the devices, which count from 1 in the order of enrolment. */
+export const devicesQuerySchema = z
+  .strictObject({
+    from: queryInteger(1, 1_000_000).default(1).meta({ description: 'Number of the first device.' }),
+    limit: queryInteger(1, 1000).default(100).meta({ description: 'Devices at most.' }),
+  })
+  .meta({ id: 'DevicesQuery', examples: [{}, { from: 101, limit: 100 }] });
+
+export const deviceListSchema = z
+  .object({
+    devices: z.array(deviceSchema).meta({ description: 'Devices in the order of enrolment.' }),
+    deviceCount: countSchema.meta({ description: 'Count of all devices.' }),
+  })
+  .meta({
+    id: 'DeviceList',
+    examples: [
+      {
+        devices: [DEVICE],
+        deviceCount: 1,
+      },
+    ],
+  });
+
+export const revokeSignerSchema = z
+  .strictObject({
+    from: timestampSchema.meta({ description: 'Unix seconds from which what it signed does not count.' }),
+    reason: z.enum(REVOCATION_REASONS).meta({ description: 'Why it is revoked.' }),
+  })
+  .meta({ id: 'RevokeSigner', examples: [{ from: 1_767_225_600, reason: 'key_compromise' }] });
+
+/** A leaf of the service; `signs` is true for the one that new proofs are signed with. */
+export const signerSchema = z
+  .object({
+    kid: sha256Schema.meta({ description: 'SHA-256 of the certificate (DER).' }),
+    algorithm: z.string().meta({ description: 'Signature algorithm.' }),
+    issuer: z.string().meta({ description: 'Name of the authority.' }),
+    notBefore: timestampSchema.meta({ description: 'Beginning of its validity, in unix seconds.' }),
+    notAfter: timestampSchema.meta({ description: 'End of its validity, in unix seconds.' }),
+    signs: z.boolean().meta({ description: 'True for the one that new proofs are signed with.' }),
+    revocation: z
+      .object({
+        from: timestampSchema.meta({ description: 'Unix seconds from which what it signed does not count.' }),
+        reason: knownWords(REVOCATION_REASONS).meta({ description: 'Why it was revoked.' }),
+        at: timestampSchema.meta({ description: 'Time at which the operator said so.' }),
+      })
+      .meta({ description: 'Present where the certificate is revoked.' })
+      .exactOptional(),
+  })
+  .meta({
+    id: 'Signer',
+    examples: [SIGNER],
+  });
+
+export const signerListSchema = z
+  .object({ signers: z.array(signerSchema).meta({ description: 'Certificates, the one that signs first.' }) })
+  .meta({
+    id: 'SignerList',
+    examples: [
+      {
+        signers: [
+          {
+            kid: KID,
+            algorithm: 'Ed25519',
+            issuer: 'Takemark',
+            notBefore: 1_767_139_200,
+            notAfter: 2_398_291_200,
+            signs: true,
+          },
+        ],
+      },
+    ],
+  });
