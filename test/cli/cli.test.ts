@@ -544,7 +544,7 @@ t.test('the operator lists accounts, records and audit logs', async (t) => {
   });
   t.match(await takemark('operator', 'reviews', 'get', 'rev_1'), {
     code: 0,
-    out: /^review +rev_1\npartner +ptr_1\nproof +prf_1\n(?:.*\n)*req_1 {2}source_evidence {2}requested {2}2026-01-01T00:00:00Z\n$/,
+    out: /^review +rev_1\npartner +ptr_1\nproof +prf_1\n(?:.*\n)*req_1 {2}source_licence {2}supplied {2}2026-01-01T00:00:00Z\n$/,
   });
   t.match(await takemark('operator', 'reviews', 'list'), { code: 2 }, 'no partner is named');
   t.match(await takemark('operator', 'reviews', 'supply', 'rev_1', 'req_1'), {

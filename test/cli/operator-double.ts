@@ -3,33 +3,10 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { challengeKey, challengeResponse } from '../../src/contract/operator-challenge.js';
+import { SHIPPED_PLANS } from '../../src/domain/partner.js';
+import { REVIEW } from './review-case.js';
 
-const REVIEW = {
-  reviewId: 'rev_1',
-  proofId: 'prf_1',
-  bindings: { creatorId: 'c', accountId: 'a', submissionId: 's', trackId: 't' },
-  status: 'open',
-  createdAt: 1_767_225_600,
-  updatedAt: 1_767_225_600,
-  expiresAt: 1_782_777_600,
-  evidenceRequests: [
-    {
-      requestId: 'req_1',
-      kind: 'source_evidence',
-      status: 'requested',
-      createdAt: 1_767_225_600,
-      updatedAt: 1_767_225_600,
-    },
-  ],
-};
-const STANDARD = {
-  name: 'standard',
-  monthlyQuota: 100_000,
-  requestsPerSecond: 50,
-  burst: 100,
-  concurrentUploads: 8,
-  rotationsPerDay: 5,
-};
+const STANDARD = SHIPPED_PLANS.find(({ name }) => name === 'standard')!;
 const DEVICE = { deviceId: 'ab'.repeat(32), algorithm: 'Ed25519', enrolledAt: 1_767_225_600 };
 
 const SIGNER = {

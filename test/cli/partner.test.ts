@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { errorText } from '../../src/cli/file-errors.js';
 import { setUp } from './bench.js';
+import { REVIEW } from './review-case.js';
 
 const PROOF = {
   proofId: 'prf_1',
@@ -12,25 +13,6 @@ const PROOF = {
   carrier: 'sidecar',
   boundAudioSha256: 'aa',
   originalSha256: 'bb',
-};
-
-const REVIEW = {
-  reviewId: 'rev_1',
-  proofId: 'prf_1',
-  bindings: { creatorId: 'c', accountId: 'a', submissionId: 's', trackId: 't' },
-  status: 'open',
-  createdAt: 1_767_225_600,
-  updatedAt: 1_767_225_600,
-  expiresAt: 1_782_777_600,
-  evidenceRequests: [
-    {
-      requestId: 'req_1',
-      kind: 'source_licence',
-      status: 'supplied',
-      createdAt: 1_767_225_600,
-      updatedAt: 1_767_225_600,
-    },
-  ],
 };
 
 t.test('a partner reads proofs and records, and takes a file', async (t) => {

@@ -1,4 +1,4 @@
-/** What clients are fed with; `npm run check:clients` generates and runs them. */
+/** The answers that clients are fed with; `npm run check:clients` generates and runs them. */
 import t from 'tap';
 import { openApiDocument } from '../../src/contract/openapi.js';
 import { firstDifference, notFed, OpenValues } from './open-values.js';

@@ -108,7 +108,7 @@ function faultsOf(out: string, answers: Answers): readonly string[] {
   });
 }
 
-/** What a program prints of each call: what it read, or what its client threw. */
+/** A program's line for a call: the answer as its client read it, or the error that the client threw. */
 interface Line {
   readonly call: string;
   readonly status?: number;

@@ -1,8 +1,6 @@
-/** What a service with the embedded store answers a partner, one answer of each operation. */
-import { createHash } from 'node:crypto';
-import { seededDeviceKey, simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
-import { MemorySink } from '../capture/write-trace.js';
+/** Answers of a service with the embedded store to a partner, one of each operation. */
 import { collect, TestService } from '../fixtures/service.js';
+import { issueWithSession } from '../fixtures/simulated-session.js';
 import { wav } from '../fixtures/wav.js';
 import { call, closeWire, upload } from '../fixtures/wire.js';
 
@@ -92,30 +90,11 @@ async function askAll(service: TestService): Promise<Answers> {
 /** A proof whose report has all that one can have: imports with detections, declarations, source detail. */
 async function issueWithEvidence(service: TestService, partnerId: string): Promise<string> {
   const { operator } = service.service.operations;
-  const device = seededDeviceKey(7);
-  await operator.enrolDevice({ deviceId: device.deviceId });
-  const audio = wav(96_000);
-  const sink = new MemorySink();
-  const exportSha256 = createHash('sha256').update(audio).digest('hex');
-  await simulateTrace({
-    minutes: 40,
-    seed: 3,
+  const proofId = await issueWithSession(service, {
+    partnerId,
+    audio: wav(96_000),
     adverse: ['import_only'],
-    exportSha256,
-    to: sink,
-    key: device,
   });
-  const form = new FormData();
-  form.set('trace', new Blob([Uint8Array.from(sink.bytes())]), 'take.trace');
-  form.set('file', new Blob([Uint8Array.from(audio)]), 'take.wav');
-  const query = new URLSearchParams({ partnerId, song: 'Take', fileName: 'take.wav', carrier: 'embedded' });
-  const response = await fetch(`${service.operatorUrl}/operator/v1/proofs?${query}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${service.service.operatorToken}` },
-    body: form,
-  });
-  if (response.status !== 201) throw new Error(`the issuing was answered with ${await response.text()}`);
-  const { proofId } = (await response.json()) as { readonly proofId: string };
   await operator.approveSourceDetail({ partnerId, consentVersion: '2026-01' });
   await operator.grantConsent({ proofId, consentVersion: '2026-01', grantedAt: 1_767_229_200 });
   await operator.recordDeclaration(proofId, {

@@ -6,10 +6,9 @@ import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { seededDeviceKey, simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
-import { MemorySink } from '../capture/write-trace.js';
 import { ServiceDouble } from '../client/service-double.js';
 import { collect, TestService } from '../fixtures/service.js';
+import { issueWithSession } from '../fixtures/simulated-session.js';
 import { needs } from '../fixtures/tools.js';
 import { wav } from '../fixtures/wav.js';
 import { ROOT } from './pages.js';
@@ -64,34 +63,16 @@ async function realFiles(test: Test) {
   const service = await TestService.start({ TAKEMARK_ENVIRONMENT: 'beta' });
   test.teardown(() => service.stop());
   const { operator } = service.service.operations;
-  const device = seededDeviceKey(7);
-  await operator.enrolDevice({ deviceId: device.deviceId });
   const { partnerId, apiKey } = await service.partner();
   const { file: valid } = await service.issue(partnerId, wav(96_000));
   const altered = Buffer.from(valid);
   altered[altered.length - 1000]! ^= 1;
 
-  const audio = wav(48_000);
-  const sink = new MemorySink();
-  const exportSha256 = createHash('sha256').update(audio).digest('hex');
-  await simulateTrace({
-    minutes: 40,
-    seed: 3,
+  const proofId = await issueWithSession(service, {
+    partnerId,
+    audio: wav(48_000),
     adverse: ['import_only', 'imports_cover_export', 'activity_after_export'],
-    exportSha256,
-    to: sink,
-    key: device,
   });
-  const form = new FormData();
-  form.set('trace', new Blob([Uint8Array.from(sink.bytes())]), 'take.trace');
-  form.set('file', new Blob([Uint8Array.from(audio)]), 'take.wav');
-  const query = new URLSearchParams({ partnerId, song: 'Take', fileName: 'take.wav', carrier: 'embedded' });
-  const response = await fetch(`${service.operatorUrl}/operator/v1/proofs?${query}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${service.service.operatorToken}` },
-    body: form,
-  });
-  const { proofId } = (await response.json()) as { readonly proofId: string };
   const doubtful = await collect(await (await operator.readAsset(proofId, 'audio')).read());
   return { url: service.partnerUrl, apiKey, valid, altered, doubtful };
 }

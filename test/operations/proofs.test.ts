@@ -164,8 +164,13 @@ t.test('an erased proof is gone for every read, and a repeat tells the first tim
     for (const [who, { reviewId }] of [
       [caller, own],
       [stranger, foreign],
-    ] as const)
+    ] as const) {
       await t.rejects(house.partner.readReview(who, { reviewId }), notFound);
+      await t.rejects(house.operator.readPartnerReview({ reviewId }), notFound, 'nor for the operator');
+      const theirs = { partnerId: who.partnerId };
+      t.strictSame(await house.operator.listPartnerReviews(theirs), { reviews: [] });
+      t.strictSame(await house.operator.listPartnerReviews({ ...theirs, proofId }), { reviews: [] });
+    }
     t.match(await house.operator.erasureStatus(proofId), {
       state: 'erased',
       erasedAt: at,
