@@ -236,6 +236,7 @@ export async function check({ cluster, calls, ledger, workload, demanded, say }:
     if (behind !== undefined) ledger.violation(`not caught up: ${behind}`);
     say('looking at everything');
     const observed = await observe(ledger, observers, verdicts);
+    say('judging');
     for (const violation of [...judge(ledger, observed), ...judgeCounts(ledger.counts, demanded)])
       ledger.violation(violation);
     ledger.count('events in the topics', observed.events.length);
