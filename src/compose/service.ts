@@ -157,7 +157,8 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       reader,
       signer,
       trust,
-      newDevice: () => temporaryDevice({ name: 'Sandbox device', clock, random: ids.random }),
+      newDevice: (algorithm) =>
+        temporaryDevice({ name: 'Sandbox device', clock, random: ids.random, ...defined({ algorithm }) }),
       revocations,
       devices,
       replay: (open, signal) => replays.replay(open, signal),

@@ -1,3 +1,4 @@
+import type { SignatureAlgorithm } from '../domain/parsed-credential.js';
 import type { AssetStore } from '../ports/assets.js';
 import type { AudioEngine } from '../ports/audio-engine.js';
 import type { AuditedStore } from '../ports/audited-store.js';
@@ -79,7 +80,7 @@ export interface OperationsDeps {
   readonly signer: Signer;
   readonly trust: TrustList;
   /** A new device of an artist, for the sandbox. */
-  readonly newDevice: () => Signer;
+  readonly newDevice: (algorithm?: SignatureAlgorithm) => Signer;
   readonly revocations: SignerRevocations;
   readonly devices: Devices;
   /** Replays a capture trace away from whoever serves callers. */

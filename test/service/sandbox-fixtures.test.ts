@@ -10,7 +10,7 @@ import t, { type Test } from 'tap';
 import { createClient, type Fixtures } from '../../src/client/index.js';
 import { DECISION_REASON_MEANINGS } from '../../src/domain/reference/reasons.js';
 import { DECISION_STATUSES, RECOMMENDED_ACTIONS, VERDICTS } from '../../src/domain/verification.js';
-import { listFixtures, REASONS_WITHOUT_FIXTURE } from '../../src/operations/sandbox/fixtures.js';
+import { listFixtures, ORIGINALS, REASONS_WITHOUT_FIXTURE } from '../../src/operations/sandbox/fixtures.js';
 import type { AnnouncedFixture } from '../../src/operations/sandbox/sandbox.js';
 import { TestService } from '../fixtures/service.js';
 import { call, closeWire } from '../fixtures/wire.js';
@@ -115,7 +115,7 @@ t.test('callers at once find one set, and what was erased is made anew', async (
   t.equal(sandbox.length, 1, 'one partner owns them');
   const owner = { ...caller, partnerId: sandbox[0]!.partnerId };
   const { proofs } = await operations.partner.listProofs(owner, {});
-  t.equal(proofs.length, 7, 'seven proofs');
+  t.equal(proofs.length, ORIGINALS.length, 'one proof of each original');
   for (const title of ['valid', 'needs_review'])
     await operations.partner.eraseProof(owner, {
       proofId: proofs.find(({ song }) => song.title === title)!.proofId,

@@ -3,6 +3,7 @@ import type { StructureFinding } from '../../domain/findings.js';
 import { NAMES_THIS_SERVICE } from '../../domain/parsed-credential.js';
 import type { DecisionReason, ReasonOf } from '../../domain/reference/reasons.js';
 import type { DecisionEnvelope, Verdict } from '../../domain/verification.js';
+import { flipped, SIDECAR_EDITS, SIGNED_FAULTS, STORE_EDITS, storeIn, withStore } from './store-edits.js';
 import { chunk, fmtChunk, riff } from './wave-file.js';
 
 /** Files that were signed once and lie in the registry; every other fixture is an edit of one of them. */
@@ -14,6 +15,7 @@ export const ORIGINALS = [
   'credential_not_as_issued',
   'signer_unknown',
   'sealed_by_device',
+  ...SIGNED_FAULTS.map((reason) => `store_${reason}` as const),
 ] as const;
 export type OriginalName = (typeof ORIGINALS)[number];
 
@@ -35,12 +37,6 @@ export interface Fixture {
   files(originals: Originals): FixtureFiles;
 }
 
-const FAULT_OF_FORM =
-  'a fault of form: other such faults have fixtures, and the answer differs in the slug alone';
-const NEW_SIGNATURE =
-  'needs a new signature: an edit without one is told as assertion_hash_mismatch or signature_mismatch';
-const KEY_OF_SERVICE = 'needs the key of the service, with which it never signs such a statement';
-
 /** Reasons of verify that no fixture shows, each with its cause. */
 export const REASONS_WITHOUT_FIXTURE = {
   signer_revoked: 'needs a revoked certificate, with which every proof it signed would go',
@@ -48,36 +44,6 @@ export const REASONS_WITHOUT_FIXTURE = {
   header_truncated: 'a file of fewer bytes announces no container: the reason is container_unsupported',
   store_too_large: 'the reader of the file finds such a chunk first: the reason is credential_too_large',
   extent_mismatch: 'the reader of the file hands over the data of exactly one chunk',
-  box_truncated: FAULT_OF_FORM,
-  box_too_deep: FAULT_OF_FORM,
-  too_many_boxes: FAULT_OF_FORM,
-  description_malformed: FAULT_OF_FORM,
-  manifest_missing: FAULT_OF_FORM,
-  assertion_malformed: FAULT_OF_FORM,
-  assertion_duplicate: FAULT_OF_FORM,
-  claim_malformed: FAULT_OF_FORM,
-  cose_malformed: FAULT_OF_FORM,
-  cose_payload_present: FAULT_OF_FORM,
-  cose_algorithm_missing: FAULT_OF_FORM,
-  cose_certificate_missing: FAULT_OF_FORM,
-  cose_padding_not_zero: FAULT_OF_FORM,
-  certificate_malformed: FAULT_OF_FORM,
-  signature_reference: FAULT_OF_FORM,
-  assertion_missing: FAULT_OF_FORM,
-  assertion_listed_twice: FAULT_OF_FORM,
-  assertion_not_listed: FAULT_OF_FORM,
-  algorithm_not_of_key: FAULT_OF_FORM,
-  sidecar_not_canonical: FAULT_OF_FORM,
-  sidecar_not_writer_form: FAULT_OF_FORM,
-  signature_not_low_s: 'needs a signer of ES256, and an installation may sign with Ed25519',
-  hash_data_malformed: NEW_SIGNATURE,
-  statement_malformed: NEW_SIGNATURE,
-  not_writer_form: NEW_SIGNATURE,
-  exclusion_not_chunk: NEW_SIGNATURE,
-  kid_mismatch: NEW_SIGNATURE,
-  class_confusion: KEY_OF_SERVICE,
-  issuer_mismatch: KEY_OF_SERVICE,
-  outside_validity: KEY_OF_SERVICE,
 } as const satisfies Partial<Record<DecisionReason, string>>;
 
 const RATE = 22_050;
@@ -188,9 +154,6 @@ function unreadable(reason: ReasonOf<'unreadable'>, audio: () => Buffer): Fixtur
   return fixture(reason, 'unreadable', [reason], 'none', () => ({ audio: audio() }));
 }
 
-/** Edits of a file, by the reason that the edited one is refused for. */
-type Edits = Readonly<Partial<Record<ReasonOf<'tampered'>, (file: Buffer) => Buffer>>>;
-
 function entriesOf<Key extends string, Value>(
   members: Readonly<Partial<Record<Key, Value>>>,
 ): readonly (readonly [Key, Value])[] {
@@ -198,48 +161,18 @@ function entriesOf<Key extends string, Value>(
 }
 
 function tamperedStores(): Fixture[] {
-  const edits: Edits = {
-    // The first box of the manifest says that it goes on behind the store.
-    box_size: (audio) =>
-      written(audio, storeAt(audio) + 8 + audio.readUInt32BE(storeAt(audio) + 8), UNWRITTEN),
-    store_label: (audio) => renamed(audio, '\x03c2pa\0', '\x03c2pb\0'),
-    assertion_store_malformed: (audio) => renamed(audio, 'c2pa.assertions\0', 'c2pa.assertionz\0'),
-    claim_box_malformed: (audio) => renamed(audio, 'c2pa.claim.v2\0', 'c2pa.claim.x2\0'),
-    signature_box_malformed: (audio) => renamed(audio, 'c2pa.signature\0', 'c2pa.signaturf\0'),
-    // Another proof id is written into the statement.
-    assertion_hash_mismatch: (audio) => {
-      const at = audio.indexOf('prf_', storeAt(audio), 'latin1') + 29;
-      const copy = Buffer.from(audio);
-      copy.write(copy[at] === 0x30 ? '1' : '0', at, 'latin1');
-      return copy;
-    },
-    // The store ends with the signature, but for the pad byte of the chunk.
-    signature_mismatch: (audio) => {
-      const start = storeAt(audio);
-      return flipped(audio, start + audio.readUInt32LE(start - 4) - 2);
-    },
-  };
-  return entriesOf(edits).map(([reason, edit]) =>
-    fixture(`store_${reason}`, 'tampered', [reason], 'embedded', ({ valid: { audio } }) => ({
-      audio: edit(audio),
-    })),
-  );
+  return [
+    ...entriesOf(STORE_EDITS).map(([reason, edit]) =>
+      fixture(`store_${reason}`, 'tampered', [reason], 'embedded', ({ valid: { audio } }) => ({
+        audio: withStore(audio, edit(storeIn(audio))),
+      })),
+    ),
+    ...SIGNED_FAULTS.map((reason) => original(`store_${reason}`, 'tampered', [reason], 'embedded')),
+  ];
 }
 
 function tamperedSidecars(): Fixture[] {
-  const edits: Edits = {
-    sidecar_malformed: (sidecar) => sidecar.subarray(0, -10),
-    sidecar_over_budget: (sidecar) => Buffer.concat([sidecar, Buffer.alloc(20 * 1024)]),
-    sidecar_version_unknown: (sidecar) => {
-      const copy = Buffer.from(sidecar);
-      // Behind the array head, the string head, and the name.
-      copy[2 + 'takemark.sidecar'.length] = 2;
-      return copy;
-    },
-    sidecar_members: (sidecar) => renamed(sidecar, 'production-record', 'production-recorx'),
-    signature_mismatch: (sidecar) => flipped(sidecar, sidecar.length - 2),
-  };
-  return entriesOf(edits).map(([reason, edit]) =>
+  return entriesOf(SIDECAR_EDITS).map(([reason, edit]) =>
     fixture(
       reason.startsWith('sidecar_') ? reason : `sidecar_${reason}`,
       'tampered',
@@ -248,30 +181,6 @@ function tamperedSidecars(): Fixture[] {
       ({ valid_pair: { audio, sidecar } }) => ({ audio, sidecar: edit(sidecar!) }),
     ),
   );
-}
-
-/** Start of the manifest store in a file whose last chunk is its credential. */
-function storeAt(audio: Buffer): number {
-  return audio.lastIndexOf('C2PA', undefined, 'latin1') + 8;
-}
-
-function flipped(bytes: Buffer, at: number): Buffer {
-  const copy = Buffer.from(bytes);
-  copy[at]! ^= 1;
-  return copy;
-}
-
-function written(bytes: Buffer, at: number, value: number): Buffer {
-  const copy = Buffer.from(bytes);
-  copy.writeUInt32BE(value, at);
-  return copy;
-}
-
-/** Replaces a text by another of its length, where it first stands. */
-function renamed(bytes: Buffer, text: string, other: string): Buffer {
-  const copy = Buffer.from(bytes);
-  copy.write(other, bytes.indexOf(text, 0, 'latin1'), 'latin1');
-  return copy;
 }
 
 /** A file for each finding of the RIFF reader, in the order in which they are told. */

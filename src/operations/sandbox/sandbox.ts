@@ -4,6 +4,7 @@ import { finishEmbedding, planEmbedding } from '../../credential/embed.js';
 import { type Statement, stateProduction, stateSeal } from '../../credential/statement.js';
 import { DomainError } from '../../domain/errors.js';
 import { formatIdentifier } from '../../domain/identifiers.js';
+import type { SignatureAlgorithm } from '../../domain/parsed-credential.js';
 import type { IssuedProof } from '../../domain/proof.js';
 import type { DecisionEnvelope, Verdict } from '../../domain/verification.js';
 import type { Signer } from '../../ports/signing.js';
@@ -21,6 +22,7 @@ import {
   type Originals,
   plainAudio,
 } from './fixtures.js';
+import { FAULTS_OF_SERVICE, type SignedFault, storeIn, withSignedFault, withStore } from './store-edits.js';
 
 /** File of a fixture, as a list has it. */
 export interface FixtureFile {
@@ -46,7 +48,7 @@ export interface SandboxDeps extends IssueProofDeps, RecordDeclarationDeps, Read
   readonly stores: IssueProofDeps['stores'] & PartnerStore;
   readonly assets: IssueProofDeps['assets'];
   /** A new device of an artist, unknown to the service. */
-  readonly newDevice: () => Signer;
+  readonly newDevice: (algorithm?: SignatureAlgorithm) => Signer;
   readonly sandbox: Sandbox;
 }
 
@@ -205,6 +207,17 @@ async function make(deps: SandboxDeps, name: OriginalName): Promise<void> {
       const device = deps.newDevice();
       return keep(deps, name, stateSeal(device.identity, now(deps)), device);
     }
+    default: {
+      const fault = name.slice('store_'.length) as SignedFault;
+      const signer = FAULTS_OF_SERVICE.has(fault)
+        ? deps.signer
+        : deps.newDevice(fault === 'signature_not_low_s' ? 'ES256' : 'Ed25519');
+      const statement =
+        fault === 'class_confusion'
+          ? stateSeal(signer.identity, now(deps))
+          : production(deps, signer, deps.ids.next('proof'));
+      return keep(deps, name, statement, signer, (store) => withSignedFault(fault, store, signer));
+    }
   }
 }
 
@@ -234,7 +247,13 @@ async function issue(
 }
 
 /** Keeps a file with a credential of its own for all processes: as the audio of a pair, which is opaque bytes. */
-async function keep(deps: SandboxDeps, title: string, statement: Statement, signer: Signer): Promise<void> {
+async function keep(
+  deps: SandboxDeps,
+  title: string,
+  statement: Statement,
+  signer: Signer,
+  edit: (store: Buffer) => Promise<Buffer> | Buffer = (store) => store,
+): Promise<void> {
   const plain = plainAudio();
   const plan = planEmbedding({
     audioBytes: plain.length,
@@ -245,8 +264,10 @@ async function keep(deps: SandboxDeps, title: string, statement: Statement, sign
   plain.writeUInt32LE(plan.riffSize, 4);
   const binding = createHash('sha256').update(plain).update(new Uint8Array(plan.pad)).digest('hex');
   const { bytes } = await finishEmbedding(plan, binding);
+  const signed = Buffer.concat([plain, bytes]);
+  const file = withStore(signed, await edit(storeIn(signed)));
   try {
-    await issue(deps, title, 'sidecar', Buffer.concat([plain, bytes]));
+    await issue(deps, title, 'sidecar', file);
   } catch (error) {
     // Another process was first, with a signature of its own.
     if (!(error instanceof DomainError) || error.reason !== 'idempotency_key_reused') throw error;

@@ -1,0 +1,317 @@
+/** Edits of a credential of the product's own form, each of which brings about one fault. */
+import { createHash } from 'node:crypto';
+import { type CborValue, decodeCborStrict, encodeCbor } from '../../codec/cbor.js';
+import {
+  decodeMessagePackStrict,
+  encodeMessagePack,
+  type MessagePackValue,
+} from '../../codec/messagepack.js';
+import { ASSERTIONS_LABEL } from '../../credential/actions.js';
+import { toBeSigned } from '../../credential/cose.js';
+import { BOX_TYPES, type Box, readBox, writeContentBox, writeSuperbox } from '../../credential/jumbf.js';
+import { readManifest } from '../../credential/manifest.js';
+import { PRODUCTION_LABEL } from '../../credential/statement.js';
+import { CLAIM_LABEL, HASH_DATA_LABEL, SIGNATURE_LABEL } from '../../credential/store-form.js';
+import type { ReasonOf } from '../../domain/reference/reasons.js';
+import type { Signer } from '../../ports/signing.js';
+import { chunk, riff } from './wave-file.js';
+
+/** Edits of some bytes, by the reason that the edited ones are refused for. */
+export type Edits = Readonly<Partial<Record<ReasonOf<'tampered'>, (bytes: Buffer) => Buffer>>>;
+
+/** Last element of a COSE_Sign1 and of a sidecar: the head of a byte string, and 64 bytes. */
+const SIGNATURE_BYTES = 66;
+/** Before it in a COSE_Sign1: the unprotected header, an empty map, and nil in place of the payload. */
+const EMPTY_MAP_FROM_END = SIGNATURE_BYTES + 2;
+const PAYLOAD_FROM_END = SIGNATURE_BYTES + 1;
+/** Before the toggles of the first description: the headers of two boxes, and the type. */
+const TOGGLES_AT = 8 + 8 + 16;
+/** Between the label of the signature's box and the protected header: a box header, tag, array head, head of the bytes. */
+const TO_HEADER = 8 + 1 + 1 + 3;
+/** In the protected header: a map head, the key of the algorithm, its name, the key of the certificate. */
+const ALGORITHM_KEY = 1;
+const ALGORITHM_NAME = 2;
+const CERTIFICATE_KEY = 4;
+/** The certificate itself, behind the head of its bytes. */
+const CERTIFICATE = 8;
+const ED25519 = 0x27;
+const ES256 = 0x26;
+/** More than the boxes that are read, and deeper than they are. */
+const TOO_MANY = 4096;
+const TOO_DEEP = 9;
+
+const MANIFEST = [BOX_TYPES.manifest];
+const ASSERTION_STORE = [...MANIFEST, BOX_TYPES.assertionStore];
+const CLAIM = [...MANIFEST, BOX_TYPES.claim, 'cbor'];
+const SIGNATURE = [...MANIFEST, BOX_TYPES.signature, 'cbor'];
+
+/** Faults of a store that needs no new signature: each comes before the signature is looked at, or is its own. */
+export const STORE_EDITS: Edits = {
+  box_truncated: (store) => rewritten(store, MANIFEST, (boxes) => Buffer.concat([boxes, Buffer.alloc(4)])),
+  // The first box of the manifest says that it goes on behind the store.
+  box_size: (store) => {
+    const copy = Buffer.from(store);
+    copy.writeUInt32BE(0xffff_ffff, 8 + store.readUInt32BE(8));
+    return copy;
+  },
+  box_too_deep: (store) => {
+    let deep = writeContentBox('free', Buffer.alloc(0));
+    for (let depth = 0; depth < TOO_DEEP; depth += 1)
+      deep = writeSuperbox(BOX_TYPES.cborAssertion, 'deep', [deep]);
+    return appended(store, MANIFEST, deep);
+  },
+  too_many_boxes: (store) =>
+    appended(
+      store,
+      MANIFEST,
+      Buffer.concat(Array.from({ length: TOO_MANY }, () => writeContentBox('free', Buffer.alloc(0)))),
+    ),
+  description_malformed: (store) => flipped(store, TOGGLES_AT),
+  store_label: (store) => renamed(store, '\x03c2pa\0', '\x03c2pb\0'),
+  manifest_missing: (store) => renamed(store, 'c2ma', 'c2mx'),
+  assertion_store_malformed: (store) => renamed(store, 'c2pa.assertions\0', 'c2pa.assertionz\0'),
+  claim_box_malformed: (store) => renamed(store, `${CLAIM_LABEL}\0`, 'c2pa.claim.x2\0'),
+  signature_box_malformed: (store) => renamed(store, `${SIGNATURE_LABEL}\0`, 'c2pa.signaturf\0'),
+  // The first assertion is no superbox any more.
+  assertion_malformed: (store) => {
+    const copy = Buffer.from(store);
+    copy.write('free', behind(store, `${ASSERTIONS_LABEL}\0`) + 4, 'latin1');
+    return copy;
+  },
+  assertion_duplicate: (store) => {
+    const [first] = boxAt(store, ASSERTION_STORE).box.children;
+    return appended(store, ASSERTION_STORE, store.subarray(first!.start - 8, first!.end));
+  },
+  claim_malformed: (store) => renamed(store, 'created_assertions', 'created_assertionz'),
+  cose_malformed: (store) => flipped(store, behind(store, `${SIGNATURE_LABEL}\0`) + 8),
+  // False, where nil says that the payload stands elsewhere.
+  cose_payload_present: (store) => set(store, store.length - PAYLOAD_FROM_END, 0xf4),
+  cose_algorithm_missing: (store) => set(store, headerAt(store) + ALGORITHM_KEY, 2),
+  cose_certificate_missing: (store) => flipped(store, headerAt(store) + CERTIFICATE_KEY),
+  cose_padding_not_zero: (store) =>
+    rewritten(store, SIGNATURE, (cose) =>
+      Buffer.concat([
+        cose.subarray(0, -EMPTY_MAP_FROM_END),
+        encodeCbor(new Map<CborValue, CborValue>([['pad', Buffer.from([1])]])),
+        cose.subarray(1 - EMPTY_MAP_FROM_END),
+      ]),
+    ),
+  certificate_malformed: (store) => flipped(store, headerAt(store) + CERTIFICATE),
+  // The claim comes before the box that it names.
+  signature_reference: (store) => renamed(store, SIGNATURE_LABEL, 'c2pa.signaturf'),
+  assertion_missing: (store) => renamed(store, `/${HASH_DATA_LABEL}`, '/c2pa.hash.datb'),
+  assertion_listed_twice: (store) => reclaimed(store, (references) => [...references, references[0]!]),
+  assertion_not_listed: (store) => reclaimed(store, (references) => references.slice(0, -1)),
+  // Another proof id is written into the statement.
+  assertion_hash_mismatch: (store) => {
+    const at = store.indexOf('prf_', 0, 'latin1') + 29;
+    return set(store, at, store[at] === 0x30 ? 0x31 : 0x30);
+  },
+  algorithm_not_of_key: (store) => {
+    const at = headerAt(store) + ALGORITHM_NAME;
+    return set(store, at, store[at] === ED25519 ? ES256 : ED25519);
+  },
+  signature_mismatch: (store) => flipped(store, store.length - 1),
+};
+
+/** Faults of a sidecar. */
+export const SIDECAR_EDITS: Edits = {
+  sidecar_malformed: (sidecar) => sidecar.subarray(0, -10),
+  sidecar_over_budget: (sidecar) => Buffer.concat([sidecar, Buffer.alloc(20 * 1024)]),
+  // A length of two bytes, where one is enough.
+  sidecar_not_canonical: (sidecar) =>
+    Buffer.concat([
+      sidecar.subarray(0, -SIGNATURE_BYTES),
+      Buffer.from([0xc5, 0, 64]),
+      sidecar.subarray(2 - SIGNATURE_BYTES),
+    ]),
+  // Behind the array head, the string head, and the name.
+  sidecar_version_unknown: (sidecar) => set(sidecar, 2 + 'takemark.sidecar'.length, 2),
+  sidecar_members: (sidecar) => renamed(sidecar, 'production-record', 'production-recorx'),
+  sidecar_not_writer_form: (sidecar) => {
+    const decoded = decodeMessagePackStrict(sidecar, sidecar.length);
+    if (!decoded.ok) throw new Error(decoded.fault);
+    const [name, version, body, signature] = decoded.value as readonly MessagePackValue[];
+    const backwards = Object.fromEntries(Object.entries(body as object).reverse()) as MessagePackValue;
+    return Buffer.from(encodeMessagePack([name!, version!, backwards, signature!]));
+  },
+  signature_mismatch: (sidecar) => flipped(sidecar, sidecar.length - 2),
+};
+
+/** Faults that are found in a store whose signature is right: the edit is made, and signed. */
+const SIGNED_EDITS = {
+  hash_data_malformed: (store) =>
+    renamed(store, '\x64hash\x58', '\x64hasi\x58', behind(store, HASH_DATA_LABEL)),
+  statement_malformed: (store) =>
+    set(store, behind(store, '\x67version', behind(store, PRODUCTION_LABEL)), 2),
+  // The instance is named after the manifest.
+  not_writer_form: (store) => flipped(store, behind(store, 'xmp:iid:')),
+  // One byte of the length that is left out.
+  exclusion_not_chunk: (store) => flipped(store, behind(store, '\x66length\x19') + 1),
+  kid_mismatch: (store) => {
+    const at = behind(store, '\x63kid\x78\x40');
+    return set(store, at, store[at] === 0x30 ? 0x31 : 0x30);
+  },
+  // As many bytes, behind the head of the text.
+  issuer_mismatch: (store) => {
+    const head = behind(store, '\x66issuer', behind(store, PRODUCTION_LABEL));
+    const [start, length] =
+      store[head] === 0x78 ? [head + 2, store[head + 1]!] : [head + 1, store[head]! & 0x1f];
+    return Buffer.concat([
+      store.subarray(0, start),
+      Buffer.alloc(length, 'x'),
+      store.subarray(start + length),
+    ]);
+  },
+  // The first number of four bytes: a day in 1970.
+  outside_validity: (store) => {
+    const copy = Buffer.from(store);
+    copy.writeUInt32BE(0x1_0000, behind(store, '\x69createdAt\x1a'));
+    return copy;
+  },
+} as const satisfies Edits;
+
+/** Their reasons, that of ES256 in its other form, and that of a seal by a key that makes none. */
+export const SIGNED_FAULTS = [
+  ...(Object.keys(SIGNED_EDITS) as (keyof typeof SIGNED_EDITS)[]),
+  'signature_not_low_s',
+  'class_confusion',
+] as const;
+export type SignedFault = (typeof SIGNED_FAULTS)[number];
+
+/** Those of them that are looked for under a certificate of the service alone. */
+export const FAULTS_OF_SERVICE: ReadonlySet<SignedFault> = new Set([
+  'class_confusion',
+  'issuer_mismatch',
+  'outside_validity',
+]);
+
+/**
+ * A store with a fault that comes after its signature.
+ * @param store of `class_confusion` with a seal in it
+ * @param signer who signed the store; of `signature_not_low_s` with ES256
+ */
+export function withSignedFault(fault: SignedFault, store: Buffer, signer: Signer): Promise<Buffer> | Buffer {
+  if (fault === 'class_confusion') return store;
+  return fault === 'signature_not_low_s' ? withHighS(store) : signedAgain(SIGNED_EDITS[fault](store), signer);
+}
+
+/** A store of which bytes were replaced, with the hashes and the signature that it would have been given. */
+async function signedAgain(store: Buffer, signer: Signer): Promise<Buffer> {
+  const reading = readManifest(store);
+  if (reading.kind !== 'manifest') throw new Error('an edit that is signed leaves a manifest');
+  const hashes = new Map(
+    reading.manifest.assertions.map(({ label, hashed }) => [
+      `self#jumbf=${ASSERTIONS_LABEL}/${label}`,
+      createHash('sha256').update(hashed).digest(),
+    ]),
+  );
+  const hashed = reclaimed(store, (references) =>
+    references.map(
+      (reference) => new Map([...reference, ['hash', hashes.get(String(reference.get('url')))!]]),
+    ),
+  );
+  const { start, end } = boxAt(hashed, CLAIM).box;
+  const header = hashed.subarray(headerAt(hashed), hashed.length - EMPTY_MAP_FROM_END);
+  const signature = await signer.sign(toBeSigned(header, hashed.subarray(start, end)));
+  return Buffer.concat([hashed.subarray(0, -signature.length), signature]);
+}
+
+/** Order of the group of P-256 (SEC 2 section 2.4.2). */
+const P256_ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
+
+/** A store of ES256 with the other form of its signature: n - s in place of s. */
+function withHighS(store: Buffer): Buffer {
+  const s = BigInt(`0x${store.toString('hex', store.length - 32)}`);
+  return Buffer.concat([
+    store.subarray(0, -32),
+    Buffer.from((P256_ORDER - s).toString(16).padStart(64, '0'), 'hex'),
+  ]);
+}
+
+/** Store of a file whose last chunk is its credential. */
+export function storeIn(audio: Buffer): Buffer {
+  const at = chunkAt(audio);
+  return audio.subarray(at + 8, at + 8 + audio.readUInt32LE(at + 4));
+}
+
+/** The file with another store in its last chunk. */
+export function withStore(audio: Buffer, store: Buffer): Buffer {
+  return riff([audio.subarray(12, chunkAt(audio)), chunk({ id: 'C2PA', data: store })]);
+}
+
+function chunkAt(audio: Buffer): number {
+  return audio.lastIndexOf('C2PA', undefined, 'latin1');
+}
+
+type References = readonly ReadonlyMap<CborValue, CborValue>[];
+
+/** A store whose claim lists other assertions. */
+function reclaimed(store: Buffer, edit: (references: References) => References): Buffer {
+  return rewritten(store, CLAIM, (bytes) => {
+    const claim = decodeCborStrict(bytes);
+    if (!claim.ok || !(claim.value instanceof Map)) throw new Error('a store of the own form has a claim');
+    const members = claim.value as ReadonlyMap<CborValue, CborValue>;
+    const references = members.get('created_assertions') as unknown as References;
+    return encodeCbor(
+      new Map([...members, ['created_assertions', edit(references) as unknown as CborValue]]),
+    );
+  });
+}
+
+/** A store in which one box holds something else: sizes follow. @param path types of the boxes below the store's */
+function rewritten(store: Buffer, path: readonly string[], edit: (content: Buffer) => Uint8Array): Buffer {
+  const { box, around } = boxAt(store, path);
+  const content = edit(store.subarray(box.start, box.end));
+  const written = Buffer.concat([store.subarray(0, box.start), content, store.subarray(box.end)]);
+  const growth = content.length - (box.end - box.start);
+  for (const { start, end } of [...around, box]) written.writeUInt32BE(8 + end - start + growth, start - 8);
+  return written;
+}
+
+/** A store in which one box has another child. */
+function appended(store: Buffer, path: readonly string[], child: Uint8Array): Buffer {
+  return rewritten(store, path, (children) => Buffer.concat([children, child]));
+}
+
+function boxAt(
+  store: Buffer,
+  path: readonly string[],
+): { readonly box: Box; readonly around: readonly Box[] } {
+  const reading = readBox(store);
+  if (!reading.ok) throw new Error(reading.fault);
+  let { box } = reading;
+  const around: Box[] = [];
+  for (const type of path) {
+    around.push(box);
+    box = box.children.find((child) => (child.description?.type ?? child.type) === type)!;
+  }
+  return { box, around };
+}
+
+/** Place of the protected header in a store. */
+function headerAt(store: Buffer): number {
+  return behind(store, `${SIGNATURE_LABEL}\0`) + TO_HEADER;
+}
+
+/** Place behind a text, where it first stands. */
+function behind(bytes: Buffer, text: string, from = 0): number {
+  return bytes.indexOf(text, from, 'latin1') + text.length;
+}
+
+export function flipped(bytes: Buffer, at: number): Buffer {
+  return set(bytes, at, bytes[at]! ^ 1);
+}
+
+function set(bytes: Buffer, at: number, value: number): Buffer {
+  const copy = Buffer.from(bytes);
+  copy[at] = value;
+  return copy;
+}
+
+/** Replaces a text by another of its length, where it first stands. */
+function renamed(bytes: Buffer, text: string, other: string, from = 0): Buffer {
+  const copy = Buffer.from(bytes);
+  copy.write(other, bytes.indexOf(text, from, 'latin1'), 'latin1');
+  return copy;
+}
