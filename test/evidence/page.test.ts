@@ -20,7 +20,7 @@ import { drawLane, mergeSpans, type Span } from '../../src/evidence/page/lanes.j
 import { type ReportPageInput, renderReportPage } from '../../src/evidence/page/render-report-page.js';
 import { sentenceOf, valueText } from '../../src/evidence/page/words.js';
 import { parseReport, UnreadableReport } from '../../src/evidence/parse-report.js';
-import { Chromium, findChromium } from './chromium.js';
+import { Chromium, findChromium } from '../fixtures/chromium.js';
 import {
   adverseReport,
   cleanReport,

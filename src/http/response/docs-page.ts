@@ -61,8 +61,9 @@ function docsPage(document: OpenApiDocument): string {
 <style>${DOCS_STYLE}</style>
 </head>
 <body>
+<a class="skip" href="#top">To the text</a>
 <nav aria-label="Operations"><p class="brand"><a href="#top">${text(info.title)}</a> <small>${text(info.version)}</small></p><h2><a href="#quick-start">Quick start</a></h2>${navigation}<h2><a href="#verdicts">Verdicts and decisions</a></h2><h2><a href="#evidence-codes">Evidence codes</a></h2><h2><a href="#errors">Errors</a></h2><h2><a href="#schemas">Schemas</a></h2></nav>
-<main id="top">
+<main id="top" tabindex="-1">
 <header><h1>${text(info.title)} <small>${text(info.version)}</small></h1>${markdown(info.description)}<p><a href="/v1/openapi.json">openapi.json</a> is the document behind this page.</p></header>
 <section id="quick-start"><h2 class="group">Quick start</h2>${quickStartHtml()}</section>
 ${chapters}

@@ -3,7 +3,8 @@ export const DOCS_STYLE = `
 :root{color-scheme:light dark;--ink:#1c2126;--soft:#5b6670;--line:#dde3e8;--paper:#fff;--tint:#f5f7f9;--link:#0b5cad;--get:#0b6b4f;--post:#8a4b08;--patch:#5b3fa0;--delete:#a32020}
 @media (prefers-color-scheme:dark){:root{--ink:#e4e8eb;--soft:#9aa6b0;--line:#333c44;--paper:#14181b;--tint:#1c2226;--link:#7ab8f5;--get:#5cc9a0;--post:#e0a35c;--patch:#b6a0f0;--delete:#f08a8a}}
 *{box-sizing:border-box}
-html{scroll-behavior:smooth;scroll-padding-top:1rem}
+html{scroll-padding-top:1rem}
+@media (prefers-reduced-motion:no-preference){html{scroll-behavior:smooth}}
 body{margin:0;display:grid;grid-template-columns:19rem minmax(0,1fr);font:16px/1.55 system-ui,sans-serif;color:var(--ink);background:var(--paper)}
 nav{position:sticky;top:0;height:100vh;overflow-y:auto;padding:1.25rem 1rem;border-right:1px solid var(--line);background:var(--tint);font-size:.8125rem}
 nav h2{margin:1.25rem 0 .25rem;font-size:.75rem;letter-spacing:.04em;color:var(--soft)}
@@ -18,6 +19,8 @@ h1{margin:0 0 1rem;font-size:2rem;line-height:1.2}
 small,.auth{color:var(--soft);font-weight:400}
 a{color:var(--link);text-decoration:none}
 a:hover{text-decoration:underline}
+.skip{position:absolute;left:-100vw;top:0;z-index:1;padding:.5rem 1rem;background:var(--paper)}
+.skip:focus{left:0}
 :focus-visible{outline:2px solid var(--link);outline-offset:2px}
 p{margin:.5rem 0;max-width:44rem}
 .group{margin:3rem 0 0;padding-bottom:.35rem;border-bottom:2px solid var(--ink);font-size:1.5rem}
@@ -51,6 +54,7 @@ td table{margin-top:.35rem}
 .pattern{overflow-wrap:anywhere}
 details{margin-top:1rem}
 summary{cursor:pointer;font-size:.875rem;color:var(--soft)}
-@media (max-width:56rem){body{display:block}nav{position:static;height:auto;border-right:0;border-bottom:1px solid var(--line)}main{padding:1.5rem 1rem 4rem}}
+@media (max-width:56rem){td td code{overflow-wrap:anywhere}body{display:block}nav{position:static;height:auto;max-height:14rem;border-right:0;border-bottom:1px solid var(--line)}main{padding:1.5rem 1rem 4rem}}
+@media (max-width:40rem){table,tbody,tr,td{display:block}thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}tr{padding:.5rem 0;border-bottom:1px solid var(--line)}tr:last-child{border-bottom:0}td{padding:.1rem 0;border:0;overflow-wrap:anywhere}td:first-child,#evidence-codes td:first-child{width:auto;white-space:normal}td table{padding-left:.75rem;border-left:1px solid var(--line)}}
 @media print{nav{display:none}body{display:block}details::details-content{display:block}}
 `;
