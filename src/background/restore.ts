@@ -82,7 +82,16 @@ export async function restore({
     journal,
     clock,
   };
-  await eachOf(journal.read(repeat), ERASURES_AT_ONCE, async (erasure) => {
+  const isHeld = (proofId: string) =>
+    repeat(async () => {
+      try {
+        return (await stores.getProof(proofId)) !== undefined;
+      } catch (error) {
+        if (isRecordDamaged(error)) return true;
+        throw error;
+      }
+    });
+  await eachOf(journal.read(repeat, isHeld), ERASURES_AT_ONCE, async (erasure) => {
     erasures += 1;
     try {
       await repeat(() => finishErasure(deps, erasure));

@@ -20,9 +20,19 @@ export function untilAvailable(pauses = PAUSES): Repeat {
       } catch (error) {
         if (!(error instanceof DomainError) || error.code !== 'unavailable') throw error;
         if (failures === MOST_FAILURES)
-          throw new ServerError(`${error.message} ${failures} attempts in a row failed.`, { cause: error });
+          throw new ServerError(
+            `${error.message} ${failures} attempts in a row failed, the last with ${causeOf(error)}.`,
+            { cause: error },
+          );
         await sleep(jittered(pauseAfter(failures, pauses)));
       }
     }
   };
+}
+
+/** Name and words of what a failure came from: what the server said, or why it could not be asked. */
+function causeOf(error: Error): string {
+  let cause = error;
+  while (cause.cause instanceof Error) cause = cause.cause;
+  return `${cause.name}: ${cause.message}`;
 }

@@ -16,9 +16,15 @@ export interface ErasureJournal {
     readonly partnerId: string;
     readonly erasedAt: number;
   }): Promise<void>;
-  /** @param repeat makes each request to a server; absent: each is made once */
+  /**
+   * @param repeat makes each request to a server; absent: each is made once
+   * @param isHeld tells whether the store holds anything of a proof; an entry that cannot be believed is passed over
+   * where it does not, as there is nothing to erase
+   * @throws ServerError at the end, with the names of other entries that cannot be believed
+   */
   read(
     repeat?: Repeat,
+    isHeld?: (proofId: string) => Promise<boolean>,
   ): AsyncIterable<{ readonly proofId: string; readonly partnerId: string; readonly erasedAt: number }>;
   close(): Promise<void>;
 }

@@ -100,6 +100,37 @@ t.test('an entry that somebody else wrote is not taken, and named behind the oth
   t.strictSame(read, [erasure(1), erasure(2), erasure(3)]);
 });
 
+t.test("what a killed server was writing stands in nobody's way", server, async (t) => {
+  const prefix = `test/${randomBytes(8).toString('hex')}/`;
+  const { journal } = open(t, { prefix });
+  await journal.record(erasure(1));
+  const client = connectBucket(options());
+  t.teardown(() => client.destroy());
+  const { PutObjectCommand } = await import('@aws-sdk/client-s3');
+  const left = [`${erasure(1).proofId}-6f1b7c1e`, `${erasure(2).proofId}-0c9d1f3a`];
+  for (const [at, name] of left.entries())
+    await client.send(
+      new PutObjectCommand({
+        Bucket: bucket,
+        Key: `${prefix}erasures/${name}`,
+        Body: at === 0 ? '' : 'half',
+      }),
+    );
+  const once = <Value>(attempt: () => Promise<Value>) => attempt();
+  const asked: string[] = [];
+  const isHeld = (held: readonly string[]) => async (proofId: string) => {
+    asked.push(proofId);
+    return held.includes(proofId);
+  };
+  t.strictSame(await all(journal.read(once, isHeld([erasure(1).proofId]))), [erasure(1)]);
+  t.strictSame(asked.sort(), left, 'the store is asked for what cannot be believed, and for nothing else');
+  await t.rejects(all(journal.read(once, isHeld([left[0]!]))), {
+    name: 'ServerError',
+    message: new RegExp(`1 entries .*${left[0]}$`),
+  });
+  await t.rejects(all(journal.read()), { message: /2 entries/ }, 'nobody to ask: all of them are named');
+});
+
 t.test('a bucket that is away, or takes nothing, is told of in time', async (t) => {
   let answer = false;
   const store = createServer((_, response) => {

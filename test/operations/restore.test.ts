@@ -85,14 +85,17 @@ function bucketOf(faults: Faults) {
     };
   };
   const client = { send, destroy: () => undefined } as unknown as S3Client;
-  return openBucketNotes({ bucket: 'notes', prefix: '', region: 'any', authenticator, client });
+  return {
+    objects,
+    ...openBucketNotes({ bucket: 'notes', prefix: '', region: 'any', authenticator, client }),
+  };
 }
 
 /** An installation whose backup has forgotten every erasure of the journal. */
 async function forgetful(faults: Faults) {
   const { happens } = faults;
   faults.happens = () => false;
-  const { journal, marks } = bucketOf(faults);
+  const { objects, journal, marks } = bucketOf(faults);
   for (const proofId of proofIds) await journal.record({ proofId, partnerId: 'ptr_1', erasedAt: NOW - 60 });
   await marks.setEpoch(4);
   faults.happens = happens;
@@ -125,7 +128,7 @@ async function forgetful(faults: Faults) {
   };
   const deps = {
     stores: faults.of('stores', {
-      getProof: async (proofId: string) => proofOf(proofId),
+      getProof: async (proofId: string) => (states.has(proofId) ? proofOf(proofId) : undefined),
       async eraseProof(proofId: string) {
         states.set(proofId, 'erased');
         return { outcome: 'erased', proof: proofOf(proofId) };
@@ -155,7 +158,7 @@ async function forgetful(faults: Faults) {
     }),
     pauses,
   } as unknown as RestoreDeps;
-  return { deps, files, confirmed, counted, accepted, begun };
+  return { deps, objects, files, confirmed, counted, accepted, begun };
 }
 
 t.test('a restore waits for servers that fail once at every step', async (t) => {
@@ -209,10 +212,27 @@ t.test('a restore gives up a server that stays away, and the gate stays closed',
     const faults = new Faults();
     faults.happens = (asked) => asked === what;
     const { deps, accepted } = await forgetful(faults);
-    await t.rejects(restore(deps), { name: 'ServerError', message: /25 attempts in a row failed/ }, what);
+    await t.rejects(
+      restore(deps),
+      { name: 'ServerError', message: /25 attempts in a row failed, the last with \w+: ./ },
+      what,
+    );
     t.equal(faults.failures.get(what), 25, 'no attempt around it is made again');
     t.strictSame(accepted, []);
   }
+});
+
+t.test('an entry that cannot be believed matters where the store holds its proof', async (t) => {
+  const held = await forgetful(Object.assign(new Faults(), { happens: () => false }));
+  held.objects.set(`erasures/${proofIds[0]}-6f1b7c1e`, '');
+  t.match(await restore(held.deps), { erasedAgain: ERASURES, left: 0 }, 'nobody has such a proof');
+  t.equal(held.accepted.length, 1);
+
+  const damaged = await forgetful(Object.assign(new Faults(), { happens: () => false }));
+  damaged.objects.set(`erasures/${proofIds[0]}`, 'half');
+  await t.rejects(restore(damaged.deps), { message: new RegExp(`1 entries .*${proofIds[0]}`) });
+  t.equal(damaged.accepted.length, 0, 'the gate stays closed');
+  t.equal(damaged.confirmed.size, ERASURES - 1, 'behind the other ones');
 });
 
 t.test('an error of another kind ends a restore at once', async (t) => {

@@ -3,7 +3,7 @@ import { GetObjectCommand, ListObjectsV2Command, PutObjectCommand, type S3Client
 import type { Authenticator } from '../../codec/authenticator.js';
 import { ServerError } from '../../domain/errors.js';
 import type { ErasureJournal, InstallationMarks, Repeat } from '../../ports/journals.js';
-import { type BucketConnection, connectBucket, ifPresent } from './bucket-connection.js';
+import { type BucketConnection, connectBucket, ifPresent, statusOf } from './bucket-connection.js';
 import { checkProofId, guarded } from './failure.js';
 
 export interface BucketNotesOptions extends BucketConnection {
@@ -46,7 +46,8 @@ export function openBucketNotes(options: BucketNotesOptions): BucketNotes {
         checkProofId(proofId);
         await notes.write(ERASURES + proofId, { partnerId, erasedAt });
       },
-      read: (repeat = (attempt) => attempt()) => readErasures(notes, repeat),
+      read: (repeat = (attempt) => attempt(), isHeld = async () => true) =>
+        readErasures(notes, repeat, isHeld),
       close: async () => client.destroy(),
     },
     marks: {
@@ -63,17 +64,24 @@ export function openBucketNotes(options: BucketNotesOptions): BucketNotes {
 }
 
 /** Entries of the journal, in pages: one page's are read while those before it are worked on. */
-async function* readErasures(notes: Notes, repeat: Repeat): AsyncGenerator<Erasure> {
+async function* readErasures(
+  notes: Notes,
+  repeat: Repeat,
+  isHeld: (proofId: string) => Promise<boolean>,
+): AsyncGenerator<Erasure> {
   const damaged: string[] = [];
   let damagedCount = 0;
   const read = (names: readonly string[]) =>
     Promise.all(
       names.map(async (name): Promise<Erasure | undefined> => {
+        const proofId = name.slice(ERASURES.length);
         try {
           const { partnerId, erasedAt } = (await repeat(() => notes.read(name))) as Omit<Erasure, 'proofId'>;
-          return { proofId: name.slice(ERASURES.length), partnerId, erasedAt };
+          return { proofId, partnerId, erasedAt };
         } catch (error) {
           if (!(error instanceof DamagedNote)) throw error;
+          // A server on a directory that was killed leaves the file that it was writing, under a name of its own.
+          if (!(await isHeld(proofId))) return undefined;
           damagedCount += 1;
           if (damaged.length < TOLD) damaged.push(name);
           return undefined;
@@ -165,12 +173,17 @@ class Notes {
 
   async #text(name: string): Promise<string | undefined> {
     const { bucket, prefix } = this.#options;
+    const range = { Range: `bytes=0-${NOTE_BYTES - 1}` };
     const found = await ifPresent(
-      this.#client.send(
-        new GetObjectCommand({ Bucket: bucket, Key: prefix + name, Range: `bytes=0-${NOTE_BYTES - 1}` }),
-        { abortSignal: AbortSignal.timeout(NOTE_MS) },
-      ),
-    );
+      this.#client.send(new GetObjectCommand({ Bucket: bucket, Key: prefix + name, ...range }), {
+        abortSignal: AbortSignal.timeout(NOTE_MS),
+      }),
+    ).catch((error: unknown) => {
+      // Nothing is in it.
+      if (statusOf(error) === 416) return null;
+      throw error;
+    });
+    if (found === null) return '';
     return found?.Body?.transformToString();
   }
 }
