@@ -3,7 +3,7 @@
  * erases them.
  */
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, open, rm, statfs } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, readdir, rm, stat, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -14,6 +14,7 @@ import type { Network } from './network.js';
 /** Values of Cassandra's `paxos_variant`. */
 export type PaxosVariant = 'v1' | 'v2';
 
+const BUCKET_SERVER = 's3-1';
 const LAUNCHER = new URL('../../../deploy/services/services.mjs', import.meta.url).pathname;
 /** Beside 127.0.0, which the servers of the other suites have. */
 const NETWORK = '127.0.1';
@@ -30,7 +31,7 @@ const SPARE_BLOCKS = 4096;
 /** Names of the servers where Cassandra and Kafka have so many. */
 export function namesOf(nodes: 1 | 3): readonly string[] {
   const several = (kind: string) => Array.from({ length: nodes }, (_, index) => `${kind}-${index + 1}`);
-  return [...several('cassandra'), ...several('kafka'), 's3-1'];
+  return [...several('cassandra'), ...several('kafka'), BUCKET_SERVER];
 }
 
 export interface Servers {
@@ -114,6 +115,7 @@ export async function startServers({
   };
   const named = (names: readonly string[]) => names.flatMap((name) => ['--name', name]);
   const up = async (...names: readonly string[]): Promise<void> => {
+    if (names.includes(BUCKET_SERVER)) await removeUnfinished(join(directory, BUCKET_SERVER, 'data'));
     for (const deadline = performance.now() + ALONE_MS; ; ) {
       try {
         await launcher('up', ...named(names));
@@ -196,6 +198,18 @@ export async function startServers({
     await remove();
     throw error;
   }
+}
+
+/** Name that s3proxy writes an object under before it has its own: the object's, and a UUID. */
+const UNFINISHED = /-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+/**
+ * Removes what the bucket's server was writing when its disk was full or it was killed. It shows such a file as an object, and
+ * answers each list of the folder 500 from then on, as the file has no attributes: whoever runs it has to clean up.
+ */
+async function removeUnfinished(data: string): Promise<void> {
+  for (const name of await readdir(data, { recursive: true }))
+    if (UNFINISHED.test(name) && (await stat(join(data, name))).isFile()) await rm(join(data, name));
 }
 
 /** Leaves no room. */
