@@ -3,7 +3,7 @@
  * erases them.
  */
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, open, readdir, rm, stat, statfs } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, readdir, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -209,7 +209,7 @@ const UNFINISHED = /-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9
  */
 async function removeUnfinished(data: string): Promise<void> {
   for (const name of await readdir(data, { recursive: true }))
-    if (UNFINISHED.test(name) && (await stat(join(data, name))).isFile()) await rm(join(data, name));
+    if (UNFINISHED.test(name)) await rm(join(data, name), { force: true });
 }
 
 /** Leaves no room. */
