@@ -30,9 +30,10 @@ export function untilAvailable(pauses = PAUSES): Repeat {
   };
 }
 
-/** Name and words of what a failure came from: what the server said, or why it could not be asked. */
+/** Name, code and status of what a failure came from; libraries' words quote what they failed on, and the log has this. */
 function causeOf(error: Error): string {
   let cause = error;
   while (cause.cause instanceof Error) cause = cause.cause;
-  return `${cause.name}: ${cause.message}`;
+  const { code, $metadata } = cause as { code?: unknown; $metadata?: { httpStatusCode?: number } };
+  return [cause.name, code, $metadata?.httpStatusCode].filter((part) => part !== undefined).join(' ');
 }

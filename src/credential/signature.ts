@@ -15,8 +15,8 @@ export const SIGNATURE_ALGORITHMS = [
 ] as const;
 export type AlgorithmName = (typeof SIGNATURE_ALGORITHMS)[number];
 
-/** Half the order of P-256 (FIPS 186-5; SEC 2 section 2.4.2). */
-const P256_HALF_ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n >> 1n;
+/** Order of P-256 (FIPS 186-5; SEC 2 section 2.4.2). */
+const P256_ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
 
 const ECDSA = {
   ES256: { curve: 'prime256v1', hash: 'sha256', bytes: 64 },
@@ -92,5 +92,15 @@ export function checkSignature(
 
 /** Tells whether a 64-byte P-256 signature r || s has a low s. */
 export function isLowS(signature: Uint8Array): boolean {
-  return BigInt(`0x${Buffer.from(signature.subarray(32)).toString('hex')}`) <= P256_HALF_ORDER;
+  return sOf(signature) <= P256_ORDER >> 1n;
+}
+
+/** The other form of a 64-byte P-256 signature, (r, n - s): as good as (r, s). */
+export function withOtherS(signature: Uint8Array): Buffer {
+  const other = (P256_ORDER - sOf(signature)).toString(16).padStart(64, '0');
+  return Buffer.concat([signature.subarray(0, 32), Buffer.from(other, 'hex')]);
+}
+
+function sOf(signature: Uint8Array): bigint {
+  return BigInt(`0x${Buffer.from(signature.subarray(32)).toString('hex')}`);
 }

@@ -8,7 +8,7 @@ const skip = program === undefined && 'Chromium is not installed';
 const SCREENS = [390, 820, 1440].flatMap((width) =>
   (['light', 'dark'] as const).map((scheme) => [width, scheme] as const),
 );
-/** Of text with its ground, WCAG 2.2 AA. */
+/** Contrast of text with its ground, WCAG 2.2 AA. */
 const LEAST_CONTRAST = 4.5;
 
 /** Texts of the page whose colour is too near the ground's, with their contrast; as a function of the page. */
@@ -37,7 +37,7 @@ const FAINT_TEXTS = `(() => {
   return [...faint].map((entry) => entry.join(': '));
 })()`;
 
-/** What holds the keyboard: its tag, target, place, and whether an outline tells of it. */
+/** Element that holds the keyboard: its tag, target, place, and whether an outline tells of it. */
 const FOCUSED = `(() => {
   const { tagName, hash, outerHTML } = document.activeElement;
   const { left, top, right, bottom, width } = document.activeElement.getBoundingClientRect();
@@ -109,6 +109,13 @@ t.test('on every screen all of it fits, is told apart and begins with its title'
     t.strictSame(await chromium.evaluate(FAINT_TEXTS), [], `${name}: contrast`);
     t.strictSame(chromium.complaints(url), [], `${name}: complaints, and requests beside the page`);
   }
+});
+
+t.test('a text that is faint is found', { skip }, async (t) => {
+  const { chromium, url } = await open(t);
+  await chromium.show(url, 1440, 'light');
+  await chromium.evaluate(`document.querySelector('h1').style.color = '#aaa'`);
+  t.match(await chromium.evaluate(FAINT_TEXTS), [/^rgb\(170, 170, 170\) on rgb\(255, 255, 255\): <h1/]);
 });
 
 t.test('with the keyboard alone every place is reached, seen and opened', { skip }, async (t) => {

@@ -173,18 +173,19 @@ class Notes {
 
   async #text(name: string): Promise<string | undefined> {
     const { bucket, prefix } = this.#options;
-    const range = { Range: `bytes=0-${NOTE_BYTES - 1}` };
-    const found = await ifPresent(
-      this.#client.send(new GetObjectCommand({ Bucket: bucket, Key: prefix + name, ...range }), {
-        abortSignal: AbortSignal.timeout(NOTE_MS),
-      }),
-    ).catch((error: unknown) => {
+    try {
+      const found = await ifPresent(
+        this.#client.send(
+          new GetObjectCommand({ Bucket: bucket, Key: prefix + name, Range: `bytes=0-${NOTE_BYTES - 1}` }),
+          { abortSignal: AbortSignal.timeout(NOTE_MS) },
+        ),
+      );
+      return await found?.Body?.transformToString();
+    } catch (error) {
       // Nothing is in it.
-      if (statusOf(error) === 416) return null;
+      if (statusOf(error) === 416) return '';
       throw error;
-    });
-    if (found === null) return '';
-    return found?.Body?.transformToString();
+    }
   }
 }
 

@@ -6,12 +6,10 @@ import {
   sign,
   type X509Certificate,
 } from 'node:crypto';
+import { isLowS, withOtherS } from '../../credential/signature.js';
 import { DISPLAY_NAME_PATTERN } from '../../domain/display-name.js';
 import type { SignatureAlgorithm } from '../../domain/parsed-credential.js';
 import type { LocalSigner, SigningIdentity } from '../../ports/signing.js';
-
-/** Order of P-256 (SEC 2 section 2.4.2). */
-const P256_ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
 
 /**
  * The identity a leaf certificate stands for.
@@ -70,12 +68,7 @@ export function publicOf(privateKey: KeyObject): KeyObject {
 
 /** (r, s) and (r, n - s) are both good; ours are always the lower, so that a signature has one form. */
 export function lowS(signature: Uint8Array): Uint8Array {
-  const s = BigInt(`0x${Buffer.from(signature.subarray(32)).toString('hex')}`);
-  if (s <= P256_ORDER >> 1n) return signature;
-  return Buffer.concat([
-    signature.subarray(0, 32),
-    Buffer.from((P256_ORDER - s).toString(16).padStart(64, '0'), 'hex'),
-  ]);
+  return isLowS(signature) ? signature : withOtherS(signature);
 }
 
 /** @throws Error for a key that is neither Ed25519 nor P-256 */

@@ -54,7 +54,17 @@ td table{margin-top:.35rem}
 .pattern{overflow-wrap:anywhere}
 details{margin-top:1rem}
 summary{cursor:pointer;font-size:.875rem;color:var(--soft)}
-@media (max-width:56rem){td td code{overflow-wrap:anywhere}body{display:block}nav{position:static;height:auto;max-height:14rem;border-right:0;border-bottom:1px solid var(--line)}main{padding:1.5rem 1rem 4rem}}
-@media (max-width:40rem){table,tbody,tr,td{display:block}thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}tr{padding:.5rem 0;border-bottom:1px solid var(--line)}tr:last-child{border-bottom:0}td{padding:.1rem 0;border:0;overflow-wrap:anywhere}td:first-child,#evidence-codes td:first-child{width:auto;white-space:normal}td table{padding-left:.75rem;border-left:1px solid var(--line)}}
+@media (max-width:56rem){
+td td code{overflow-wrap:anywhere}
+body{display:block}
+nav{position:static;height:auto;max-height:14rem;border-right:0;border-bottom:1px solid var(--line)}
+main{padding:1.5rem 1rem 4rem}}
+@media (max-width:40rem){
+table,tbody,tr,td{display:block}
+thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
+tr{padding:.5rem 0;border-bottom:1px solid var(--line)}tr:last-child{border-bottom:0}
+td{padding:.1rem 0;border:0;overflow-wrap:anywhere}
+td:first-child,#evidence-codes td:first-child{width:auto;white-space:normal}
+td table{padding-left:.75rem;border-left:1px solid var(--line)}}
 @media print{nav{display:none}body{display:block}details::details-content{display:block}}
 `;

@@ -22,7 +22,14 @@ import {
   type Originals,
   plainAudio,
 } from './fixtures.js';
-import { FAULTS_OF_SERVICE, type SignedFault, storeIn, withSignedFault, withStore } from './store-edits.js';
+import {
+  FAULTS_OF_SERVICE,
+  type SignedFault,
+  stating,
+  storeIn,
+  withSignedFault,
+  withStore,
+} from './store-edits.js';
 
 /** File of a fixture, as a list has it. */
 export interface FixtureFile {
@@ -209,9 +216,12 @@ async function make(deps: SandboxDeps, name: OriginalName): Promise<void> {
     }
     default: {
       const fault = name.slice('store_'.length) as SignedFault;
-      const signer = FAULTS_OF_SERVICE.has(fault)
-        ? deps.signer
-        : deps.newDevice(fault === 'signature_not_low_s' ? 'ES256' : 'Ed25519');
+      const signer = stating(
+        fault,
+        FAULTS_OF_SERVICE.has(fault)
+          ? deps.signer
+          : deps.newDevice(fault === 'signature_not_low_s' ? 'ES256' : 'Ed25519'),
+      );
       const statement =
         fault === 'class_confusion'
           ? stateSeal(signer.identity, now(deps))

@@ -10,14 +10,15 @@ import { ASSERTIONS_LABEL } from '../../credential/actions.js';
 import { toBeSigned } from '../../credential/cose.js';
 import { BOX_TYPES, type Box, readBox, writeContentBox, writeSuperbox } from '../../credential/jumbf.js';
 import { readManifest } from '../../credential/manifest.js';
+import { withOtherS } from '../../credential/signature.js';
 import { PRODUCTION_LABEL } from '../../credential/statement.js';
 import { CLAIM_LABEL, HASH_DATA_LABEL, SIGNATURE_LABEL } from '../../credential/store-form.js';
 import type { ReasonOf } from '../../domain/reference/reasons.js';
-import type { Signer } from '../../ports/signing.js';
+import type { Signer, SigningIdentity } from '../../ports/signing.js';
 import { chunk, riff } from './wave-file.js';
 
 /** Edits of some bytes, by the reason that the edited ones are refused for. */
-export type Edits = Readonly<Partial<Record<ReasonOf<'tampered'>, (bytes: Buffer) => Buffer>>>;
+type Edits = Readonly<Partial<Record<ReasonOf<'tampered'>, (bytes: Buffer) => Buffer>>>;
 
 /** Last element of a COSE_Sign1 and of a sidecar: the head of a byte string, and 64 bytes. */
 const SIGNATURE_BYTES = 66;
@@ -146,23 +147,8 @@ const SIGNED_EDITS = {
     set(store, behind(store, '\x67version', behind(store, PRODUCTION_LABEL)), 2),
   // The instance is named after the manifest.
   not_writer_form: (store) => flipped(store, behind(store, 'xmp:iid:')),
-  // One byte of the length that is left out.
+  // The length that is left out, in its last byte.
   exclusion_not_chunk: (store) => flipped(store, behind(store, '\x66length\x19') + 1),
-  kid_mismatch: (store) => {
-    const at = behind(store, '\x63kid\x78\x40');
-    return set(store, at, store[at] === 0x30 ? 0x31 : 0x30);
-  },
-  // As many bytes, behind the head of the text.
-  issuer_mismatch: (store) => {
-    const head = behind(store, '\x66issuer', behind(store, PRODUCTION_LABEL));
-    const [start, length] =
-      store[head] === 0x78 ? [head + 2, store[head + 1]!] : [head + 1, store[head]! & 0x1f];
-    return Buffer.concat([
-      store.subarray(0, start),
-      Buffer.alloc(length, 'x'),
-      store.subarray(start + length),
-    ]);
-  },
   // The first number of four bytes: a day in 1970.
   outside_validity: (store) => {
     const copy = Buffer.from(store);
@@ -171,29 +157,51 @@ const SIGNED_EDITS = {
   },
 } as const satisfies Edits;
 
-/** Their reasons, that of ES256 in its other form, and that of a seal by a key that makes none. */
+/** Identities that a signer gives itself, in place of its own. */
+const FALSE_IDENTITIES = {
+  kid_mismatch: { kid: '0'.repeat(64) },
+  issuer_mismatch: { issuer: 'Another issuer' },
+} as const satisfies Partial<Record<ReasonOf<'tampered'>, Partial<SigningIdentity>>>;
+
+/** Faults that are found behind a right signature; ES256 in its other form, and a seal by a key that makes none, among them. */
 export const SIGNED_FAULTS = [
-  ...(Object.keys(SIGNED_EDITS) as (keyof typeof SIGNED_EDITS)[]),
+  ...namesOf(SIGNED_EDITS),
+  ...namesOf(FALSE_IDENTITIES),
   'signature_not_low_s',
   'class_confusion',
 ] as const;
 export type SignedFault = (typeof SIGNED_FAULTS)[number];
 
-/** Those of them that are looked for under a certificate of the service alone. */
+/** Faults that are looked for under a certificate of the service alone. */
 export const FAULTS_OF_SERVICE: ReadonlySet<SignedFault> = new Set([
   'class_confusion',
   'issuer_mismatch',
   'outside_validity',
 ]);
 
+/** A signer as it states who it is in a store with this fault. */
+export function stating(fault: SignedFault, signer: Signer): Signer {
+  const identity = { ...signer.identity, ...(isNamed(FALSE_IDENTITIES, fault) && FALSE_IDENTITIES[fault]) };
+  return { identity, sign: (message) => signer.sign(message) };
+}
+
 /**
  * A store with a fault that comes after its signature.
- * @param store of `class_confusion` with a seal in it
- * @param signer who signed the store; of `signature_not_low_s` with ES256
+ * @param signer who signed the store: of `signature_not_low_s` with ES256, of `class_confusion` as a seal
  */
 export function withSignedFault(fault: SignedFault, store: Buffer, signer: Signer): Promise<Buffer> | Buffer {
-  if (fault === 'class_confusion') return store;
-  return fault === 'signature_not_low_s' ? withHighS(store) : signedAgain(SIGNED_EDITS[fault](store), signer);
+  if (isNamed(SIGNED_EDITS, fault)) return signedAgain(SIGNED_EDITS[fault](store), signer);
+  return fault === 'signature_not_low_s'
+    ? Buffer.concat([store.subarray(0, -64), withOtherS(store.subarray(-64))])
+    : store;
+}
+
+function namesOf<Name extends string>(entries: Readonly<Record<Name, unknown>>): readonly Name[] {
+  return Object.keys(entries) as Name[];
+}
+
+function isNamed<Name extends string>(entries: Readonly<Record<Name, unknown>>, name: string): name is Name {
+  return Object.hasOwn(entries, name);
 }
 
 /** A store of which bytes were replaced, with the hashes and the signature that it would have been given. */
@@ -215,18 +223,6 @@ async function signedAgain(store: Buffer, signer: Signer): Promise<Buffer> {
   const header = hashed.subarray(headerAt(hashed), hashed.length - EMPTY_MAP_FROM_END);
   const signature = await signer.sign(toBeSigned(header, hashed.subarray(start, end)));
   return Buffer.concat([hashed.subarray(0, -signature.length), signature]);
-}
-
-/** Order of the group of P-256 (SEC 2 section 2.4.2). */
-const P256_ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
-
-/** A store of ES256 with the other form of its signature: n - s in place of s. */
-function withHighS(store: Buffer): Buffer {
-  const s = BigInt(`0x${store.toString('hex', store.length - 32)}`);
-  return Buffer.concat([
-    store.subarray(0, -32),
-    Buffer.from((P256_ORDER - s).toString(16).padStart(64, '0'), 'hex'),
-  ]);
 }
 
 /** Store of a file whose last chunk is its credential. */
