@@ -7,6 +7,8 @@ import { GrowingBuffer } from './growing-buffer.js';
 const MAX_PREFIX = 65_536;
 const CRLF = Buffer.from('\r\n');
 const HEAD_END = Buffer.from('\r\n\r\n');
+const NOTHING = Buffer.alloc(0);
+const CR = 13;
 
 /**
  * The boundary of a form's media type. RFC 2046: 1 to 70 characters of a closed set, not ending in a space.
@@ -62,15 +64,17 @@ export class FormEnvelope {
   #prefix: GrowingBuffer | undefined;
   #opened = false;
   #bytes = 0;
+  /** What of the last piece is beyond the prefix's greatest size. */
+  #beyond: Buffer = NOTHING;
   #fileStart = -1;
-  #tail: Buffer = Buffer.alloc(0);
+  #tail: Buffer = NOTHING;
 
   /** @param lease pays for what is held until the file starts, and ends then */
   constructor(boundary: string, lease: Lease) {
     this.#lease = lease;
     this.#prefix = new GrowingBuffer(lease);
     this.#prefix.append(CRLF);
-    this.#delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1');
+    this.#delimiter = delimiterOf(boundary);
   }
 
   /**
@@ -89,6 +93,7 @@ export class FormEnvelope {
     // The rest of a large piece is of the file, or is refused.
     const room = Math.max(0, MAX_PREFIX + CRLF.length - this.#prefix.length);
     this.#prefix.append(chunk.subarray(0, room));
+    this.#beyond = chunk.subarray(room);
     if (!this.#opened) {
       const start = this.#prefix.bytes().subarray(0, this.#delimiter.length);
       if (!start.equals(this.#delimiter.subarray(0, start.length)))
@@ -108,11 +113,14 @@ export class FormEnvelope {
 
   /**
    * The head of part number `parts` is complete and the file follows.
+   * @returns all that has come from the last line end of that head on: it may begin a delimiter, too
    * @throws DomainError `invalid_request` where one of the parts before it was not a field
    */
-  fileStarts(parts: number): void {
+  fileStarts(parts: number): Buffer {
     const prefix = this.#prefix!.bytes();
+    const beyond = this.#beyond;
     this.#prefix = undefined;
+    this.#beyond = NOTHING;
     let at = 0;
     for (let part = 0; part < parts; part += 1) {
       at = prefix.indexOf(this.#delimiter, at);
@@ -125,6 +133,8 @@ export class FormEnvelope {
     if (end < 0) throw malformedForm('A part of the form is malformed.');
     this.#fileStart = end + HEAD_END.length - CRLF.length;
     this.#lease.end();
+    const came = prefix.subarray(this.#fileStart);
+    return beyond.length === 0 ? came : Buffer.concat([came, beyond]);
   }
 
   /**
@@ -141,6 +151,52 @@ export class FormEnvelope {
         this.#tail.subarray(-closing.length - 2).equals(Buffer.concat([closing, CRLF])));
     if (!exact) throw malformedForm('The form does not end with the boundary that closes the file.');
   }
+}
+
+/**
+ * Finds the end of a form's file: the first delimiter behind its head, whatever follows it, as the multipart
+ * parser has it.
+ */
+export class FileCutter {
+  readonly #delimiter: Buffer;
+  /** The last bytes, where they may begin a delimiter. */
+  #held: Buffer = NOTHING;
+  /** Bytes to come that are not of the file: the line end of its head. */
+  #before = CRLF.length;
+
+  constructor(boundary: string) {
+    this.#delimiter = delimiterOf(boundary);
+  }
+
+  /**
+   * Takes the next bytes, from the last line end of the file's head on.
+   * @returns `file`: bytes that are surely of the file; `rest`: the delimiter and what has come behind it,
+   * absent until it has come
+   */
+  push(chunk: Buffer): { readonly file: Buffer; readonly rest?: Buffer } {
+    const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
+    const end = bytes.indexOf(this.#delimiter);
+    const sure = end >= 0 ? end : bytes.length - this.#unsure(bytes);
+    const file = bytes.subarray(this.#before, Math.max(this.#before, sure));
+    if (end >= 0) return { file, rest: bytes.subarray(end) };
+    this.#before = Math.max(0, this.#before - sure);
+    // A copy: a few bytes are not worth the memory that holds them.
+    this.#held = sure === bytes.length ? NOTHING : Buffer.from(bytes.subarray(sure));
+    return { file };
+  }
+
+  /** Length of the end of `bytes` that may begin a delimiter, which has one CR, its first byte. */
+  #unsure(bytes: Buffer): number {
+    const last = bytes.subarray(-(this.#delimiter.length - 1));
+    const at = last.lastIndexOf(CR);
+    if (at < 0) return 0;
+    const beginning = last.subarray(at);
+    return beginning.equals(this.#delimiter.subarray(0, beginning.length)) ? beginning.length : 0;
+  }
+}
+
+function delimiterOf(boundary: string): Buffer {
+  return Buffer.from(`\r\n--${boundary}`, 'latin1');
 }
 
 export function malformedForm(message: string): DomainError {

@@ -7,7 +7,7 @@ import { type Exchange, sendContinue } from '../exchange.js';
 import { left, tooSlow } from './body-reader.js';
 import { ClientPace } from './client-pace.js';
 import type { FormPermits } from './form-permits.js';
-import { FormEnvelope, formBoundary, malformedForm } from './multipart-framing.js';
+import { FileCutter, FormEnvelope, formBoundary, malformedForm } from './multipart-framing.js';
 
 const MAX_FIELDS = 16;
 /** Greatest length of a name: busboy does not enforce its own limit on names. */
@@ -29,8 +29,8 @@ export interface UploadPermits {
 
 /**
  * Streams a posted form into a receiver: signed fields first, then exactly one file, named `file`, with a
- * file name. The audio is copied on as it arrives and never kept; a receiver that is full holds the file
- * stream, the parser and, through them, the socket.
+ * file name. The multipart parser reads the form without the file's bytes, which go straight to the receiver
+ * and are never kept; a receiver that is full holds the socket.
  * @param permits the form holds an unproven one until its signed fields have come, and a stalled one while it
  * brings nothing
  * @param open checks the fields and locks the slot; called as soon as the signed fields are whole, before
@@ -59,13 +59,22 @@ class FormReader {
   readonly #parser: busboy.Busboy;
   readonly #pace: ClientPace;
   readonly #fields = new Map<string, string>();
-  #file: Readable | undefined;
+  readonly #cutter: FileCutter;
+  #hasFile = false;
+  #fileEnded = false;
   #fileBytes = 0;
+  /** Bytes of the file that the receiver has no room for yet. */
+  readonly #pieces: Buffer[] = [];
   /** True once the signed fields are whole: right or wrong, they are being looked at. */
   #judged = false;
   #receiver: UploadReceiver | undefined;
-  /** Resolves when the receiver has capacity again behind the chunk that it got last. */
-  #taken: Promise<void> = Promise.resolve();
+  /** The receiver has not taken the whole piece that it got last. */
+  #receiverFull = false;
+  #parserFull = false;
+  /** The service holds the caller back. */
+  #holding = false;
+  /** The form has been read to its end, and is whole. */
+  #complete = false;
   #ended = false;
   #releasePermit: (() => void) | undefined;
   #fieldsTimer: NodeJS.Timeout | undefined;
@@ -84,6 +93,7 @@ class FormReader {
     this.#resolve = resolve;
     this.#reject = reject;
     this.#envelope = new FormEnvelope(boundary, exchange.lease);
+    this.#cutter = new FileCutter(boundary);
     // The parser gets the boundary that the envelope checks, not the header, so that the two cannot read it
     // differently.
     this.#parser = busboy({
@@ -132,19 +142,36 @@ class FormReader {
     this.#pace.received(chunk.length);
     this.#guard(() => {
       this.#envelope.push(chunk);
-      if (!this.#parser.write(chunk)) {
-        this.#exchange.request.pause();
-        this.#pace.holding();
-      }
+      if (this.#hasFile && !this.#fileEnded) this.#cut(chunk);
+      else this.#parse(chunk);
       this.#envelope.checkPrefix();
     });
   };
 
+  #parse(bytes: Buffer): void {
+    if (this.#parser.write(bytes)) return;
+    this.#parserFull = true;
+    this.#setPace();
+  }
+
   readonly #onDrain = (): void => {
-    if (this.#ended) return;
-    this.#pace.waiting();
-    this.#exchange.request.resume();
+    this.#parserFull = false;
+    this.#setPace();
   };
+
+  /** Reads on, or holds the caller back, as there is room. */
+  #setPace(): void {
+    const holding = this.#parserFull || this.#receiverFull || this.#pieces.length > 0;
+    if (this.#ended || holding === this.#holding) return;
+    this.#holding = holding;
+    if (holding) {
+      this.#exchange.request.pause();
+      this.#pace.holding();
+    } else {
+      this.#pace.waiting();
+      this.#exchange.request.resume();
+    }
+  }
 
   readonly #onEnd = (): void => {
     // From here on only the service itself can be slow.
@@ -157,7 +184,7 @@ class FormReader {
   };
 
   #onField(name: string | undefined, value: string | undefined, info: busboy.FieldInfo): void {
-    if (this.#file !== undefined) throw fileNotLast();
+    if (this.#hasFile) throw fileNotLast();
     // busboy gives `undefined` for a character set it does not know.
     if (value === undefined) throw malformedForm('A part of the form has an unknown character set.');
     // busboy gives `undefined` for a part without a name.
@@ -187,7 +214,7 @@ class FormReader {
         this.#receiver = receiver;
         // The engine may give up an upload whose client is waited for; no byte of the client would show that.
         receiver.signal.addEventListener('abort', () => this.#fail(receiver.signal.reason), { once: true });
-        this.#file?.on('data', this.#onAudio);
+        this.#guard(() => this.#give());
       },
       (error: unknown) => this.#fail(error),
     );
@@ -217,58 +244,78 @@ class FormReader {
     // The parser destroys the stream with an error when the form ends early; the form's own error says it
     // all.
     stream.on('error', () => {});
-    if (this.#file !== undefined) throw fileNotLast();
+    if (this.#hasFile) throw fileNotLast();
     if (name === undefined) throw malformedForm('A part of the form has no name.');
     if (name !== 'file') throw invalid('form_field_unknown', 'The file belongs in the field named file.');
     if (!info.filename) throw invalid('file_name_missing', 'The file part has no file name.');
     if (!PLAIN_ENCODINGS.has(info.encoding))
       throw malformedForm('A part of the form has a transfer encoding.');
-    this.#file = stream;
-    this.#envelope.fileStarts(this.#fields.size + 1);
+    this.#hasFile = true;
+    // What the parser has of the file is read from the form itself.
+    stream.resume();
+    const came = this.#envelope.fileStarts(this.#fields.size + 1);
     // A form that lacks fields is refused for its fields, before its file is looked at.
     if (!this.#judged) this.#judge();
-    if (this.#receiver !== undefined) stream.on('data', this.#onAudio);
+    const { file, rest } = this.#cutter.push(came);
+    this.#take(file);
+    // The parser has all that came; it finds a delimiter in it by itself.
+    this.#fileEnded = rest !== undefined;
   }
 
-  readonly #onAudio = (chunk: Buffer): void => {
-    if (this.#ended) return;
-    const receiver = this.#receiver!;
-    this.#fileBytes += chunk.length;
-    this.#guard(() => {
-      const taken = receiver.write(chunk);
-      if (taken === undefined) return;
-      this.#taken = taken;
-      this.#file!.pause();
+  /**
+   * Takes bytes behind the file's head that the parser has not got, and gives it what is not of the file. Where
+   * it holds the beginning of a delimiter back, a whole one follows: the two make no other one, as there is one
+   * CR in it.
+   */
+  #cut(chunk: Buffer): void {
+    const { file, rest } = this.#cutter.push(chunk);
+    this.#take(file);
+    if (rest === undefined) return;
+    this.#fileEnded = true;
+    this.#parse(rest);
+  }
+
+  #take(file: Buffer): void {
+    if (file.length === 0) return;
+    this.#fileBytes += file.length;
+    this.#pieces.push(file);
+    this.#give();
+  }
+
+  /** Gives the receiver what it has room for, then ends the upload where the form is complete. */
+  #give(): void {
+    const receiver = this.#receiver;
+    while (receiver !== undefined && !this.#receiverFull && this.#pieces.length > 0) {
+      const taken = receiver.write(this.#pieces.shift()!);
+      if (taken === undefined) continue;
+      this.#receiverFull = true;
       taken.then(
         () => {
-          if (!this.#ended) this.#file!.resume();
+          this.#receiverFull = false;
+          this.#guard(() => this.#give());
         },
         (error: unknown) => this.#fail(error),
       );
-    });
-  };
+    }
+    this.#setPace();
+    if (!this.#complete || receiver === undefined || this.#receiverFull) return;
+    receiver.finish().then(
+      (stored) => {
+        if (this.#ended) return;
+        this.#end();
+        this.#resolve(stored);
+      },
+      (error: unknown) => this.#fail(error),
+    );
+  }
 
-  /**
-   * The parser has read the closing boundary. The file's last bytes may still wait for the receiver: a stream
-   * that is paused with them has ended.
-   */
+  /** The parser has read the closing boundary. The file's last bytes may still wait for the receiver. */
   #onFinish(): void {
-    if (this.#ended) return;
     this.#guard(() => {
-      const receiver = this.#receiver;
-      if (this.#file === undefined || receiver === undefined)
-        throw invalid('file_missing', 'The form holds no file.');
+      if (!this.#hasFile) throw invalid('file_missing', 'The form holds no file.');
       this.#envelope.checkEnd(this.#fileBytes);
-      this.#taken
-        .then(() => receiver.finish())
-        .then(
-          (stored) => {
-            if (this.#ended) return;
-            this.#end();
-            this.#resolve(stored);
-          },
-          (error: unknown) => this.#fail(error),
-        );
+      this.#complete = true;
+      this.#give();
     });
   }
 
