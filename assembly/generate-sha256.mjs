@@ -38,6 +38,14 @@ function header(purpose) {
   return `// Written by generate-sha256.mjs; change it there.\n// ${purpose}\nimport { rotate, turn } from './vectors';\n`;
 }
 
+/** Code of shifts of `x` that are joined by xor from left to right: `>n` to the right, `<n` to the left. */
+function chain(x, shifts) {
+  return shifts
+    .split(' ')
+    .map((shift) => `i32x4.${shift[0] === '>' ? 'shr_u' : 'shl'}(${x}, ${shift.slice(1)})`)
+    .reduce((left, right) => `v128.xor(${left}, ${right})`);
+}
+
 function lanes() {
   const lines = [];
   for (let t = 0; t < 64; t += 1) {
@@ -118,9 +126,10 @@ function highHalves(x: v128, y: v128): v128 {
 function sigma0(x: v128): v128 {
   return v128.xor(v128.xor(rotate(x, 2), rotate(x, 13)), rotate(x, 22));
 }
+// A rotation is two shifts. Joined one by one, not pair by pair, they need fewer registers at once.
 @inline
 function sigma1(x: v128): v128 {
-  return v128.xor(v128.xor(rotate(x, 6), rotate(x, 11)), rotate(x, 25));
+  return ${chain('x', '>6 <26 >11 <21 >25 <7')};
 }
 @inline
 function choose(e: v128, f: v128, g: v128, h: v128): v128 {
@@ -128,8 +137,8 @@ function choose(e: v128, f: v128, g: v128, h: v128): v128 {
 }
 @inline
 function expand(w16: v128, w15: v128, w7: v128, w2: v128): v128 {
-  const s0 = v128.xor(v128.xor(rotate(w15, 7), rotate(w15, 18)), i32x4.shr_u(w15, 3));
-  const s1 = v128.xor(v128.xor(rotate(w2, 17), rotate(w2, 19)), i32x4.shr_u(w2, 10));
+  const s0 = ${chain('w15', '>7 <25 >18 <14 >3')};
+  const s1 = ${chain('w2', '>17 <15 >19 <13 >10')};
   return i32x4.add(i32x4.add(w16, s0), i32x4.add(w7, s1));
 }
 

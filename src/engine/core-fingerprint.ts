@@ -1,2 +1,2 @@
 /** SHA-256 of dist/core.wasm. Written by `npm run build:fingerprint`. */
-export const CORE_FINGERPRINT = '38f041007d4256efb3b13ebf3a43dd0e93a2de8646cd4105114ebe3cf991a21c';
+export const CORE_FINGERPRINT = '13e26477940bf29337ac3b9837297054fc5e1d03530ba5cce5c68c295bd84255';
