@@ -26,7 +26,9 @@ const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
  */
 export function formatIdentifier(kind: IdKind, now: number, random: Uint8Array): string {
   const uuid = new Uint8Array(16);
-  new DataView(uuid.buffer).setBigUint64(0, BigInt(now) << 16n);
+  const view = new DataView(uuid.buffer);
+  view.setUint32(0, Math.floor(now / 0x1_0000));
+  view.setUint16(4, now % 0x1_0000);
   uuid.set(random.subarray(0, 10), 6);
   uuid[6] = (uuid[6]! & 0x0f) | 0x70;
   uuid[8] = (uuid[8]! & 0x3f) | 0x80;
