@@ -5,8 +5,17 @@ import type { Damages } from './damages.js';
 import type { Database } from './database.js';
 import { following, type KeyRange, type RowKey } from './keys.js';
 
+/** Rows that are kept as they were decoded, and the greatest that is. */
+const KEPT_ROWS = 1024;
+const KEPT_BYTES = 8192;
+
 /** Typed rows over the database. Reads see what is on disk, writes go through the queue. */
 export class Rows {
+  /**
+   * Rows as they were decoded from these bytes, the one that was read longest ago first. Each is read from the
+   * database all the same, and decoded anew where one byte differs, so that a change is seen at once.
+   */
+  readonly #kept = new Map<string, { readonly bytes: Uint8Array; readonly row: unknown }>();
   readonly #database: Database;
   readonly #queue: CommitQueue;
   readonly #codec: RecordCodec;
@@ -21,8 +30,22 @@ export class Rows {
 
   /** The row, read synchronously: LevelDB's memory gives it sooner than a thread could be asked for it. */
   get<Row>(key: RowKey<Row>): Row | undefined {
-    const row = this.#database.get(key);
-    return row === undefined ? undefined : decodeRow(this.#codec, key, row);
+    const bytes = this.#database.get(key);
+    if (bytes === undefined) return undefined;
+    const kept = this.#kept.get(key);
+    if (kept !== undefined) this.#kept.delete(key);
+    if (kept !== undefined && Buffer.compare(kept.bytes, bytes) === 0) {
+      this.#kept.set(key, kept);
+      return kept.row as Row;
+    }
+    const row = decodeRow(this.#codec, key, bytes);
+    if (bytes.length <= KEPT_BYTES) this.#keep(key, bytes, row);
+    return row;
+  }
+
+  #keep(key: string, bytes: Uint8Array, row: unknown): void {
+    this.#kept.set(key, { bytes, row });
+    if (this.#kept.size > KEPT_ROWS) this.#kept.delete(this.#kept.keys().next().value!);
   }
 
   run<Value>(operation: (transaction: Transaction) => Value): Promise<Value> {
