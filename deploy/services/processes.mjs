@@ -66,7 +66,7 @@ export async function ready({ directory, name }, probe) {
       const late = Date.now() > deadline;
       if (late || runningPid(directory) === undefined)
         throw new Error(
-          `${name} ${late ? `does not answer (${error.message})` : 'ended'}; from ${join(directory, LOG)}:\n${excerpt(directory)}`,
+          `${name} ${late ? `does not answer (${error.message})` : 'ended'}; ${excerpt(directory)}`,
         );
     }
     await sleep(200);
@@ -74,13 +74,17 @@ export async function ready({ directory, name }, probe) {
 }
 
 /**
- * The last error and the end: a server that gives up writes its reason and then many lines on how it closes.
+ * What a server's log says last, for an error: the last error and the end. One that gives up writes its reason and
+ * then many lines on how it closes.
  */
-function excerpt(directory) {
-  const lines = readFileSync(join(directory, LOG), 'utf8').split('\n');
+export function excerpt(directory) {
+  const log = join(directory, LOG);
+  if (!existsSync(log)) return `there is no ${log}`;
+  const lines = readFileSync(log, 'utf8').split('\n');
   const end = Math.max(0, lines.length - 15);
   const error = lines.slice(0, end).findLastIndex((line) => /\b(ERROR|FATAL)\b/.test(line));
   return [
+    `from ${log}:`,
     ...(error < 0 ? [] : [...lines.slice(error, Math.min(error + 10, end)), '...']),
     ...lines.slice(end),
   ].join('\n');

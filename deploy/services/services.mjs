@@ -22,7 +22,7 @@ import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { allInstances, BROKERS, classPath, DATACENTER, pomOf, S3 } from './instances.mjs';
-import { freeze, kill, ready, runningPid, start, stop } from './processes.mjs';
+import { excerpt, freeze, kill, ready, runningPid, start, stop } from './processes.mjs';
 import { makeSecurity, password, securityFiles, USER } from './security.mjs';
 
 const USAGE = `usage: services.mjs up [--nodes 1..3] [--only cassandra|kafka|s3]... [--name <instance>]... [--secure] [--print-env]
@@ -264,7 +264,7 @@ async function disturb(command, chosen) {
     const done = await locked(name, () =>
       command === 'kill' ? kill(directory) : freeze(directory, command === 'freeze'),
     );
-    if (!done) throw new Error(`${name} is not running`);
+    if (!done) throw new Error(`${name} is not running; ${excerpt(directory)}`);
   }
 }
 
