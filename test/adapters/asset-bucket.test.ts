@@ -199,9 +199,11 @@ void t.test('a store that takes an upload and says nothing is given up after one
     if (request.method === 'PUT') uploads.push(String(body));
     else response.writeHead(request.method === 'HEAD' ? 200 : 501).end();
   });
+  const warned = t.capture(console, 'warn');
   await t.rejects(publish(await open(t, store), 'prf_1', Buffer.from('audio')), {
     code: 'unavailable',
     reason: 'store_unavailable',
   });
   t.strictSame(uploads, ['audio']);
+  t.strictSame(warned(), [], 'the library writes no line of its own into the log');
 });

@@ -28,9 +28,15 @@ const RESPONSE_MS = 10_000;
 /** Every download in flight holds one connection. */
 const CONNECTIONS = 1024;
 
+/** The library would write to the console by itself, and what it says of a command has the command's input. */
+const SILENT = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
+function nothing(): void {}
+
 export function connectBucket({ region, endpoint, credentials }: BucketAccess): S3Client {
   return new S3Client({
     region,
+    logger: SILENT,
     ...defined({ endpoint }),
     ...(credentials === undefined
       ? {}
