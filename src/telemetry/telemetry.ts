@@ -52,7 +52,7 @@ export function createTelemetry({
   audit,
   destination,
 }: TelemetryParts): Telemetry {
-  const stdout = destination === undefined ? pinoDestination({ fd: 1, sync: false }) : undefined;
+  const stdout = destination === undefined ? standardOutput() : undefined;
   const log = createLog(level, destination ?? stdout!);
   const metrics = createMetrics(engineStats, eventsWaiting, lag, tlsExpiresAt, clocks, signerNotAfter, audit);
   return {
@@ -93,5 +93,31 @@ export function createTelemetry({
     note: (event, facts = {}) => log.info({ event, ...facts }),
     warn: (event, facts = {}) => log.warn({ event, ...facts }),
     flush: () => stdout?.flushSync(),
+  };
+}
+
+/**
+ * Standard output, to which the lines of one turn of the event loop are written together: many calls end in one
+ * turn, and a write for each line costs more than the line. A process that exits writes them, one that is killed
+ * loses those of the turn.
+ */
+function standardOutput(): DestinationStream & { flushSync(): void } {
+  const output = pinoDestination({ fd: 1, sync: false });
+  let lines = '';
+  const writeLines = () => {
+    if (lines !== '') output.write(lines);
+    lines = '';
+  };
+  const flushSync = () => {
+    writeLines();
+    output.flushSync();
+  };
+  process.once('exit', flushSync);
+  return {
+    write(line) {
+      if (lines === '') setImmediate(writeLines);
+      lines += line;
+    },
+    flushSync,
   };
 }
