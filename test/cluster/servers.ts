@@ -127,6 +127,19 @@ export async function startServers({
       }
     }
   };
+  const disturb = async (command: 'kill' | 'freeze', names: readonly string[]): Promise<void> => {
+    for (const name of names) {
+      try {
+        await launcher(command, ...named([name]));
+      } catch (error) {
+        if (!String(error).includes(' is not running')) throw error;
+        // What an earlier fault has left may end it later. It is started again, as a supervisor would have, and told of.
+        say(`${name} had ended by itself: ${String(error)}`);
+        await up(name);
+        await launcher(command, ...named([name]));
+      }
+    }
+  };
   const mounted: string[] = [];
   const remove = async (): Promise<void> => {
     await launcher('down');
@@ -171,8 +184,8 @@ export async function startServers({
       },
       up,
       down: async (...names) => void (await launcher('down', ...named(names))),
-      kill: async (...names) => void (await launcher('kill', ...named(names))),
-      freeze: async (...names) => void (await launcher('freeze', ...named(names))),
+      kill: (...names) => disturb('kill', names),
+      freeze: (...names) => disturb('freeze', names),
       thaw: async (...names) => void (await launcher('thaw', ...named(names))),
       setClock: (name, seconds) => setFakeClock(join(directory, name, 'clock'), seconds),
       fillDisk: async (name) => {
