@@ -40,10 +40,10 @@ function header(purpose) {
 
 /** Code of shifts of `x` that are joined by xor from left to right: `>n` to the right, `<n` to the left. */
 function chain(x, shifts) {
-  return shifts
+  const [first, ...others] = shifts
     .split(' ')
-    .map((shift) => `i32x4.${shift[0] === '>' ? 'shr_u' : 'shl'}(${x}, ${shift.slice(1)})`)
-    .reduce((left, right) => `v128.xor(${left}, ${right})`);
+    .map((shift) => `i32x4.${shift[0] === '>' ? 'shr_u' : 'shl'}(${x}, ${shift.slice(1)})`);
+  return `${'v128.xor('.repeat(others.length)}${first}${others.map((other) => `,\n    ${other})`).join('')}`;
 }
 
 function lanes() {
@@ -220,7 +220,7 @@ function toUpper(x: v128): v128 {
 function expand(x0: v128, x1: v128, x2: v128, x3: v128): v128 {
   const w15 = v128.shuffle<i32>(x0, x1, 1, 2, 3, 4);
   const w7 = v128.shuffle<i32>(x2, x3, 1, 2, 3, 4);
-  const s0 = ${chain('w15', '>7 <25 >18 <14 >3')};
+  const s0 = v128.xor(v128.xor(rotate(w15, 7), rotate(w15, 18)), i32x4.shr_u(w15, 3));
   const sum = i32x4.add(i32x4.add(x0, w7), s0);
   const lower = i32x4.add(sum, toLower(small1(v128.shuffle<i32>(x3, x3, 2, 2, 3, 3))));
   return i32x4.add(lower, toUpper(small1(v128.shuffle<i32>(lower, lower, 0, 0, 1, 1))));

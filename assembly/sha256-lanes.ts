@@ -25,7 +25,12 @@ function sigma0(x: v128): v128 {
 // A rotation is two shifts. Joined one by one, not pair by pair, they need fewer registers at once.
 @inline
 function sigma1(x: v128): v128 {
-  return v128.xor(v128.xor(v128.xor(v128.xor(v128.xor(i32x4.shr_u(x, 6), i32x4.shl(x, 26)), i32x4.shr_u(x, 11)), i32x4.shl(x, 21)), i32x4.shr_u(x, 25)), i32x4.shl(x, 7));
+  return v128.xor(v128.xor(v128.xor(v128.xor(v128.xor(i32x4.shr_u(x, 6),
+    i32x4.shl(x, 26)),
+    i32x4.shr_u(x, 11)),
+    i32x4.shl(x, 21)),
+    i32x4.shr_u(x, 25)),
+    i32x4.shl(x, 7));
 }
 @inline
 function choose(e: v128, f: v128, g: v128, h: v128): v128 {
@@ -33,8 +38,16 @@ function choose(e: v128, f: v128, g: v128, h: v128): v128 {
 }
 @inline
 function expand(w16: v128, w15: v128, w7: v128, w2: v128): v128 {
-  const s0 = v128.xor(v128.xor(v128.xor(v128.xor(i32x4.shr_u(w15, 7), i32x4.shl(w15, 25)), i32x4.shr_u(w15, 18)), i32x4.shl(w15, 14)), i32x4.shr_u(w15, 3));
-  const s1 = v128.xor(v128.xor(v128.xor(v128.xor(i32x4.shr_u(w2, 17), i32x4.shl(w2, 15)), i32x4.shr_u(w2, 19)), i32x4.shl(w2, 13)), i32x4.shr_u(w2, 10));
+  const s0 = v128.xor(v128.xor(v128.xor(v128.xor(i32x4.shr_u(w15, 7),
+    i32x4.shl(w15, 25)),
+    i32x4.shr_u(w15, 18)),
+    i32x4.shl(w15, 14)),
+    i32x4.shr_u(w15, 3));
+  const s1 = v128.xor(v128.xor(v128.xor(v128.xor(i32x4.shr_u(w2, 17),
+    i32x4.shl(w2, 15)),
+    i32x4.shr_u(w2, 19)),
+    i32x4.shl(w2, 13)),
+    i32x4.shr_u(w2, 10));
   return i32x4.add(i32x4.add(w16, s0), i32x4.add(w7, s1));
 }
 

@@ -35,7 +35,7 @@ function toUpper(x: v128): v128 {
 function expand(x0: v128, x1: v128, x2: v128, x3: v128): v128 {
   const w15 = v128.shuffle<i32>(x0, x1, 1, 2, 3, 4);
   const w7 = v128.shuffle<i32>(x2, x3, 1, 2, 3, 4);
-  const s0 = v128.xor(v128.xor(v128.xor(v128.xor(i32x4.shr_u(w15, 7), i32x4.shl(w15, 25)), i32x4.shr_u(w15, 18)), i32x4.shl(w15, 14)), i32x4.shr_u(w15, 3));
+  const s0 = v128.xor(v128.xor(rotate(w15, 7), rotate(w15, 18)), i32x4.shr_u(w15, 3));
   const sum = i32x4.add(i32x4.add(x0, w7), s0);
   const lower = i32x4.add(sum, toLower(small1(v128.shuffle<i32>(x3, x3, 2, 2, 3, 3))));
   return i32x4.add(lower, toUpper(small1(v128.shuffle<i32>(lower, lower, 0, 0, 1, 1))));

@@ -1,2 +1,2 @@
 /** SHA-256 of dist/core.wasm. Written by `npm run build:fingerprint`. */
-export const CORE_FINGERPRINT = '6aad488dfe711923a27b73d6a4a1652898aff6713ee4f59ddfe975b28aad449a';
+export const CORE_FINGERPRINT = '13e26477940bf29337ac3b9837297054fc5e1d03530ba5cce5c68c295bd84255';

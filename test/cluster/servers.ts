@@ -133,7 +133,7 @@ export async function startServers({
         await launcher(command, ...named([name]));
       } catch (error) {
         if (!String(error).includes(' is not running')) throw error;
-        // What an earlier fault has left may end it later. It is started again, as a supervisor would have, and told of.
+        // An earlier fault may end a server later. It is started again, as a supervisor would have, and told of.
         say(`${name} had ended by itself: ${String(error)}`);
         await up(name);
         await launcher(command, ...named([name]));

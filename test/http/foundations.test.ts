@@ -356,6 +356,32 @@ t.test('configuration is read whole, and every fault in it is named', async (t) 
   }
 });
 
+t.test('a process that exits has written its lines, also into a pipe that nobody reads', async (t) => {
+  const program = `
+    import { createTelemetry } from ${JSON.stringify(new URL('../../src/telemetry/telemetry.js', import.meta.url).href)};
+    const { note } = createTelemetry({ level: 'info', eventsWaiting: () => 0, lag: () => new Map() });
+    note('first');
+    setTimeout(() => {
+      note('second');
+      note('third');
+      process.exit(3);
+    }, 200);`;
+  const node = [process.execPath, '--input-type=module', '--eval', program];
+  const { status, stdout, stderr } = spawnSync(node[0]!, node.slice(1), { encoding: 'utf8' });
+  t.strictSame(
+    stdout
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { event: string }).event),
+    ['first', 'second', 'third'],
+  );
+  t.strictSame([status, stderr], [3, '']);
+  const closed = spawnSync('bash', ['-c', '"$@" | true; exit $PIPESTATUS', 'bash', ...node], {
+    encoding: 'utf8',
+  });
+  t.strictSame([closed.status, closed.stderr], [3, '']);
+});
+
 t.test('telemetry counts and logs what it is told of', async (t) => {
   const lines: string[] = [];
   const telemetry = createTelemetry({

@@ -25,7 +25,7 @@ export function partnerStore(rows: Rows, log: AuditLog): PartnerStore {
       log.run((tx, append) => {
         if (insert(tx, partnerKey(partner.partnerId), partner)) append(audit);
       }),
-    getPartner: async (partnerId) => rows.get(partnerKey(partnerId)),
+    getPartner: async (partnerId) => rows.getOften(partnerKey(partnerId)),
     setSourceDetail: (partnerId, approval, audit) =>
       log.run((tx, append) => {
         const partner = tx.get(partnerKey(partnerId));
@@ -49,7 +49,7 @@ export function keyStore(rows: Rows, log: AuditLog): KeyStore {
         append(audit);
       }),
 
-    getKey: async (keyId) => rows.get(keyKey(keyId)),
+    getKey: async (keyId) => rows.getOften(keyKey(keyId)),
 
     async listKeys(partnerId, page) {
       const all = under('partner-key', partnerId);

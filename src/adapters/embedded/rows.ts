@@ -5,9 +5,8 @@ import type { Damages } from './damages.js';
 import type { Database } from './database.js';
 import { following, type KeyRange, type RowKey } from './keys.js';
 
-/** Rows that are kept as they were decoded, and the greatest that is. */
+/** Rows that are kept as they were decoded. */
 const KEPT_ROWS = 1024;
-const KEPT_BYTES = 8192;
 
 /** Typed rows over the database. Reads see what is on disk, writes go through the queue. */
 export class Rows {
@@ -30,22 +29,23 @@ export class Rows {
 
   /** The row, read synchronously: LevelDB's memory gives it sooner than a thread could be asked for it. */
   get<Row>(key: RowKey<Row>): Row | undefined {
-    const bytes = this.#database.get(key);
-    if (bytes === undefined) return undefined;
-    const kept = this.#kept.get(key);
-    if (kept !== undefined) this.#kept.delete(key);
-    if (kept !== undefined && Buffer.compare(kept.bytes, bytes) === 0) {
-      this.#kept.set(key, kept);
-      return kept.row as Row;
-    }
-    const row = decodeRow(this.#codec, key, bytes);
-    if (bytes.length <= KEPT_BYTES) this.#keep(key, bytes, row);
-    return row;
+    const row = this.#database.get(key);
+    return row === undefined ? undefined : decodeRow(this.#codec, key, row);
   }
 
-  #keep(key: string, bytes: Uint8Array, row: unknown): void {
+  /** As `get`, for rows of accounts, which every call reads: one that has not changed is not decoded again. */
+  getOften<Row>(key: RowKey<Row>): Row | undefined {
+    const bytes = this.#database.get(key);
+    const kept = this.#kept.get(key);
+    if (kept !== undefined) this.#kept.delete(key);
+    if (bytes === undefined) return undefined;
+    const row =
+      kept !== undefined && Buffer.compare(kept.bytes, bytes) === 0
+        ? (kept.row as Row)
+        : decodeRow(this.#codec, key, bytes);
     this.#kept.set(key, { bytes, row });
     if (this.#kept.size > KEPT_ROWS) this.#kept.delete(this.#kept.keys().next().value!);
+    return row;
   }
 
   run<Value>(operation: (transaction: Transaction) => Value): Promise<Value> {

@@ -64,7 +64,7 @@ export class FormEnvelope {
   #prefix: GrowingBuffer | undefined;
   #opened = false;
   #bytes = 0;
-  /** What of the last piece is beyond the prefix's greatest size. */
+  /** Bytes of the last piece beyond the prefix's greatest size. */
   #beyond: Buffer = NOTHING;
   #fileStart = -1;
   #tail: Buffer = NOTHING;

@@ -251,7 +251,7 @@ class FormReader {
     if (!PLAIN_ENCODINGS.has(info.encoding))
       throw malformedForm('A part of the form has a transfer encoding.');
     this.#hasFile = true;
-    // What the parser has of the file is read from the form itself.
+    // The parser's part of the file is dropped: its bytes are taken from the form itself.
     stream.resume();
     const came = this.#envelope.fileStarts(this.#fields.size + 1);
     // A form that lacks fields is refused for its fields, before its file is looked at.

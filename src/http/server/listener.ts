@@ -82,8 +82,8 @@ export function createListener(
   const byResponse = new WeakMap<ServerResponse, Exchange>();
   let stopping = false;
 
-  // Its application would give each request and response another prototype, by which all that touches them
-  // afterwards is slower.
+  // Express's application would give each request and response another prototype, by which all that touches
+  // them afterwards is slower.
   const router = express.Router({ caseSensitive: true, strict: true });
   /** Paths without parameters, which most calls give as they are: none of the table is tried for those. */
   const fixed = new Map<string, (exchange: Exchange) => void>();
