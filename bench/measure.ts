@@ -35,7 +35,28 @@ export interface Section {
   readonly method: string;
   readonly figures: readonly Figure[];
   readonly comparisons: readonly Comparison[];
+  readonly curves?: readonly Curve[];
   readonly notes: readonly string[];
+}
+
+/** Cost as work grows: lines over an x axis that is logarithmic. */
+export interface Curve {
+  readonly id: string;
+  readonly title: string;
+  readonly x: { readonly label: string; readonly unit: string };
+  readonly y: { readonly label: string; readonly unit: string };
+  readonly lines: readonly CurveLine[];
+}
+
+/** One line of a curve: a median for each x, with the rounds it is the median of. */
+export interface CurveLine {
+  readonly label: string;
+  readonly role: Figure['role'];
+  readonly points: readonly {
+    readonly x: number;
+    readonly rounds: readonly number[];
+    readonly median: number;
+  }[];
 }
 
 /** Things that a measurement gets from the run it is part of. */
@@ -64,6 +85,15 @@ export function figure(
   rounds: readonly number[],
 ): Figure {
   return { id, label, unit, role, rounds, median: median(rounds) };
+}
+
+/** A line of a curve, from the rounds of each point. */
+export function curveLine(
+  label: string,
+  role: Figure['role'],
+  points: readonly { readonly x: number; readonly rounds: readonly number[] }[],
+): CurveLine {
+  return { label, role, points: points.map(({ x, rounds }) => ({ x, rounds, median: median(rounds) })) };
 }
 
 /** `ours` over `theirs`, round by round: what both saw of the machine's moods falls out of the ratio. */
