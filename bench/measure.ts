@@ -1,6 +1,8 @@
-import { BARS, type Bar, meets } from './bars.js';
+import { defined } from '../src/domain/defined.js';
+import type { Bar } from './bars.js';
 import type { Scale } from './options.js';
 import { median } from './statistics.js';
+import { type Better, betterOf } from './units.js';
 
 /** A quantity, measured once in each round. */
 export interface Figure {
@@ -12,7 +14,7 @@ export interface Figure {
   readonly median: number;
 }
 
-/** A figure beside its baseline, or one that is held against a bar by itself. */
+/** A figure beside its baseline, or a value by itself that may have a bar. */
 export interface Comparison {
   readonly id: string;
   readonly label: string;
@@ -24,6 +26,9 @@ export interface Comparison {
   readonly value: number;
   /** Medians of what the ratio is made of. */
   readonly sides?: { readonly unit: string; readonly ours: number; readonly baseline: number };
+  /** Absent where neither way is: of two figures of ours either may have changed. */
+  readonly better?: Better;
+  /** Bar and outcome are those of the run, added once it is over. */
   readonly bar?: Bar;
   readonly met?: boolean;
 }
@@ -106,13 +111,28 @@ export function ratio(
   theirs: readonly number[],
 ): Comparison {
   return {
-    ...held(
-      id,
-      label,
-      baseline,
-      'x',
-      ours.map((value, round) => value / theirs[round]!),
-    ),
+    ...proportion(id, label, baseline, unit, ours, theirs),
+    ...defined({ better: betterOf(unit) }),
+  };
+}
+
+/** A ratio of two figures of ours, of which either may change: neither more nor less of it is better. */
+export function proportion(
+  id: string,
+  label: string,
+  baseline: string,
+  unit: string,
+  ours: readonly number[],
+  theirs: readonly number[],
+): Comparison {
+  const rounds = ours.map((value, round) => value / theirs[round]!);
+  return {
+    id,
+    label,
+    baseline,
+    unit: 'x',
+    rounds,
+    value: median(rounds),
     sides: { unit, ours: median(ours), baseline: median(theirs) },
   };
 }
@@ -126,19 +146,16 @@ export function speedup(
   ours: readonly number[],
   theirs: readonly number[],
 ): Comparison {
+  const rounds = ours.map((value, round) => theirs[round]! / value);
   return {
-    ...held(
-      id,
-      label,
-      baseline,
-      'x',
-      ours.map((value, round) => theirs[round]! / value),
-    ),
-    sides: { unit, ours: median(ours), baseline: median(theirs) },
+    ...proportion(id, label, baseline, unit, ours, theirs),
+    rounds,
+    value: median(rounds),
+    better: 'more',
   };
 }
 
-/** A value for each round against the bar of that id, where there is one. */
+/** A value for each round that is no ratio. */
 export function held(
   id: string,
   label: string,
@@ -146,16 +163,14 @@ export function held(
   unit: string,
   rounds: readonly number[],
 ): Comparison {
-  const bar = BARS[id];
-  const value = median(rounds);
   return {
     id,
     label,
     baseline,
     unit,
     rounds,
-    value,
-    ...(bar === undefined ? {} : { bar, met: meets(bar, value) }),
+    value: median(rounds),
+    ...defined({ better: betterOf(unit) }),
   };
 }
 

@@ -1,4 +1,5 @@
 import { CORE_FINGERPRINT } from '../src/engine/core-fingerprint.js';
+import { barOf, meets } from './bars.js';
 import { describeMachine, type Machine } from './machine.js';
 import type { Comparison, Section } from './measure.js';
 import type { Options } from './options.js';
@@ -54,7 +55,8 @@ export function gatherResults({
   conditions,
   wrong,
 }: ResultParts): Results {
-  const held = barred(sections);
+  const judged = sections.map((section) => withBars(section, options.quick));
+  const held = barred(judged);
   return {
     startedAt: startedAt.toISOString(),
     seconds: Math.round((Date.now() - startedAt.getTime()) / 1000),
@@ -64,9 +66,18 @@ export function gatherResults({
     coreFingerprint: CORE_FINGERPRINT,
     conditions,
     bars: { met: held.filter(({ met }) => met).length, of: held.length },
-    sections,
+    sections: judged,
     wrong,
   };
+}
+
+/** The section with the bar of each comparison that has one in such a run. */
+function withBars(section: Section, quick: boolean): Section {
+  const comparisons = section.comparisons.map((comparison) => {
+    const bar = barOf(comparison.id, quick);
+    return bar === undefined ? comparison : { ...comparison, bar, met: meets(bar, comparison.value) };
+  });
+  return { ...section, comparisons };
 }
 
 /** The comparisons that have a bar. */

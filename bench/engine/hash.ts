@@ -98,6 +98,7 @@ function report(speeds: ReadonlyMap<string, readonly number[]>): Section {
     ],
     comparisons: [
       ratio('hash.single/hash-wasm', 'one stream', 'hash-wasm', 'MB/s', single, of('hash-wasm')),
+      ratio('hash.single/node', 'one stream', 'node:crypto', 'MB/s', single, of('node:crypto')),
       ratio(
         'hash.single/masked',
         'one stream',

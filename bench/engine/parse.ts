@@ -11,7 +11,7 @@ import {
 import { SLAB_BYTES } from '../../src/engine/ingest.js';
 import { BROADCAST_FORMAT, broadcastWave } from '../fixtures/broadcast-wave.js';
 import { seededBytes } from '../fixtures/random.js';
-import { figure, interleave, type Measure, type Run, ratio, type Section, speedup } from '../measure.js';
+import { figure, interleave, type Measure, proportion, type Run, type Section, speedup } from '../measure.js';
 
 const PAGE = 65_536;
 const CONTEXT = PAGE + 16_384;
@@ -126,7 +126,7 @@ async function measureParse(run: Run): Promise<Section> {
         of('core, with the measurement read'),
         of('music-metadata'),
       ),
-      ratio(
+      proportion(
         'parse.core/hash',
         'parse in slabs, share of the time',
         'one-stream hash of the same file',

@@ -9,7 +9,7 @@ import type { ExpressHello } from '../load/express-hello.js';
 import { jsonRequest } from '../load/form.js';
 import type { PreparedCall, RequestClient } from '../load/request-client.js';
 import type { UploadClient } from '../load/upload-client.js';
-import { figure, interleave, type Measure, type Run, ratio, type Section } from '../measure.js';
+import { figure, interleave, type Measure, proportion, type Run, ratio, type Section } from '../measure.js';
 import { Child } from '../service/child.js';
 import { ServiceProcess } from '../service/service-process.js';
 import { percentile } from '../statistics.js';
@@ -306,7 +306,7 @@ function report(results: ReadonlyMap<string, readonly Rate[]>, calls: number): S
         rates('replay'),
         rates('express'),
       ),
-      ratio(
+      proportion(
         'verify.embedded.tail',
         'p99 of a call, embedded',
         'its own p50',

@@ -1,5 +1,6 @@
 import type { Comparison, Figure, Section } from '../measure.js';
 import { barred, disturbed, type Results } from '../results.js';
+import { unitTitle } from '../units.js';
 import { barChart, escapeText, gauge } from './chart.js';
 import { barText, disturbance, outcome, withUnit } from './numbers.js';
 import { STYLE } from './style.js';
@@ -81,21 +82,12 @@ ${notes.map((note) => `<p class="note">${escapeText(note)}</p>`).join('')}
 </section>`;
 }
 
-const UNIT_TITLES: Readonly<Record<string, string>> = {
-  'MB/s': 'MB/s (millions of bytes), more is better',
-  'CPU s/GB': 'CPU seconds per GB, less is better',
-  'CPU µs a call': 'CPU microseconds per call, less is better',
-  'calls/s': 'Calls per second, more is better',
-  ms: 'Milliseconds, less is better',
-  MB: 'RSS in MB, less is better',
-};
-
 function chartHtml(unit: string, figures: readonly Figure[]): string {
   // Microseconds here span five orders of magnitude; bars of equal scale would show one of them.
   const wide =
     Math.max(...figures.map(({ median }) => median)) / Math.min(...figures.map(({ median }) => median)) > 500;
-  if (!wide) return `<h3>${escapeText(UNIT_TITLES[unit] ?? unit)}</h3>${barChart(unit, figures)}`;
-  return `<h3>${escapeText(UNIT_TITLES[unit] ?? unit)}</h3><table>${figures.map(({ label, median }) => `<tr><td>${escapeText(label)}</td><td class="n strong">${withUnit(median, unit)}</td></tr>`).join('')}</table>`;
+  if (!wide) return `<h3>${escapeText(unitTitle(unit))}</h3>${barChart(unit, figures)}`;
+  return `<h3>${escapeText(unitTitle(unit))}</h3><table>${figures.map(({ label, median }) => `<tr><td>${escapeText(label)}</td><td class="n strong">${withUnit(median, unit)}</td></tr>`).join('')}</table>`;
 }
 
 function table(rows: readonly string[], bars: boolean): string {
@@ -106,11 +98,11 @@ function row(comparison: Comparison, bars: boolean): string {
   const { label, baseline, sides, value, unit, bar, met } = comparison;
   const side = (each: number | undefined): string =>
     sides === undefined || each === undefined ? '' : escapeText(withUnit(each, sides.unit));
-  const prototype =
-    bar?.prototype === undefined ? '' : `<small>prototype ${escapeText(bar.prototype)}</small>`;
+  const small = (word: string, text: string | number | undefined): string =>
+    text === undefined ? '' : `<small>${word} ${escapeText(String(text))}</small>`;
   return `<tr><td>${escapeText(label)}<small>${escapeText(baseline)}</small></td><td class="n">${side(sides?.ours)}</td><td class="n">${side(sides?.baseline)}</td><td class="n strong">${escapeText(withUnit(value, unit))}</td>${
     bars && bar !== undefined
-      ? `<td class="n">${escapeText(barText(bar, unit))}${prototype}</td><td>${gauge(comparison)}</td><td class="${met ? 'yes' : 'no'}">${outcome(comparison)}</td>`
+      ? `<td class="n">${escapeText(barText(bar, unit))}${small('was', bar.was)}${small('prototype', bar.prototype)}</td><td>${gauge(comparison)}</td><td class="${met ? 'yes' : 'no'}">${outcome(comparison)}</td>`
       : ''
   }</tr>`;
 }

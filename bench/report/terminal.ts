@@ -43,7 +43,7 @@ function rowOf(comparison: Comparison): string[] {
     sides === undefined ? '' : withUnit(sides.ours, sides.unit),
     sides === undefined ? '' : withUnit(sides.baseline, sides.unit),
     withUnit(value, unit),
-    bar === undefined ? '' : barText(bar, unit),
+    bar === undefined ? '' : `${barText(bar, unit)}${bar.was === undefined ? '' : ` (was ${bar.was})`}`,
     outcome(comparison),
   ];
 }
