@@ -344,7 +344,7 @@ async function measureAll(
     const large = (files: number): Promise<unknown> =>
       uploads.call('upload', {
         port,
-        apiKey: partners[0]!.apiKey,
+        callers: [partners[0]!],
         connections: 4,
         each: files / 4,
         bytes: LARGE_BYTES,

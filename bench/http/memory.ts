@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { UploadClient } from '../load/upload-client.js';
-import { figure, held, type Measure, type Run, ratio, type Section } from '../measure.js';
+import { figure, held, type Measure, proportion, type Run, type Section } from '../measure.js';
 import { Child } from '../service/child.js';
 import { ServiceProcess } from '../service/service-process.js';
 
@@ -46,7 +46,7 @@ async function measureMemory(run: Run): Promise<Section> {
         'MB',
         grown.large,
       ),
-      ratio(
+      proportion(
         'memory.size',
         `growth with the file, ${mib(memoryBytes.large)}`,
         `uploads of ${mib(memoryBytes.small)}`,
@@ -70,7 +70,13 @@ async function once(
     const apiKey = await service.createKey(await service.createPartner('volume'));
     const port = Number(service.partnerUrl.port);
     const upload = async (connections: number, size: number): Promise<void> => {
-      const { wrong } = await client.call('upload', { port, apiKey, connections, each: 1, bytes: size });
+      const { wrong } = await client.call('upload', {
+        port,
+        callers: [{ apiKey }],
+        connections,
+        each: 1,
+        bytes: size,
+      });
       for (const what of wrong) run.wrong(`memory: ${what}`);
     };
     await upload(1, WARM_UP_BYTES);

@@ -1,8 +1,5 @@
-import { join } from 'node:path';
 import { SLAB_BYTES } from '../../src/engine/ingest.js';
 import { type HashRun, Kernel } from '../engine/kernel.js';
-import type { BusboySink } from '../load/busboy-sink.js';
-import type { UploadClient } from '../load/upload-client.js';
 import { describeMachine } from '../machine.js';
 import {
   type Comparison,
@@ -11,117 +8,46 @@ import {
   held,
   interleave,
   type Measure,
+  proportion,
   type Run,
   ratio,
   type Section,
 } from '../measure.js';
-import { Child } from '../service/child.js';
-import type { Probe } from '../service/process-use.js';
-import { ServiceProcess } from '../service/service-process.js';
 import { percentile } from '../statistics.js';
+import { UPLOAD_SERVERS, type UploadServer, UploadServers, type Uploads } from './upload-servers.js';
 
 const CONCURRENCIES = [4, 16] as const;
 const KERNEL_SLABS = 96;
 
-/** A run of one server at one concurrency, or of a kernel. */
-interface Load {
-  readonly megabytesPerSecond: number;
-  readonly cpuSecondsPerGigabyte: number;
-  readonly times: readonly number[];
-  readonly lanesPerTask: number;
-}
-
-interface Server {
-  readonly name: string;
-  readonly port: number;
-  readonly apiKey?: string;
-  readonly probe: Child<Probe>;
-  /** Process with the WASM engine. */
-  readonly service?: ServiceProcess;
-}
-
 export const upload: Measure = { name: 'upload', run: measureUpload };
 
 async function measureUpload(run: Run): Promise<Section> {
+  const { uploadBytes: bytes, uploadsEach } = run.scale;
   const kernel = await Kernel.load();
-  const client = new Child<UploadClient>(new URL('../load/upload-client.js', import.meta.url));
-  const sink = new Child<BusboySink>(new URL('../load/busboy-sink.js', import.meta.url));
-  const services: ServiceProcess[] = [];
+  const servers = await UploadServers.start(run, 'upload', Math.max(...CONCURRENCIES));
   try {
-    const busboy: Server = {
-      name: 'busboy',
-      port: await sink.call('listen'),
-      probe: sink as unknown as Child<Probe>,
-    };
-    const wasm = await startServer(run, 'wasm', services);
-    const native = await startServer(run, 'native', services);
-    const load = (server: Server, connections: 1 | 4 | 16) => ({
-      name: `${server.name} ${connections}`,
-      once: () => loadOnce(run, client, server, connections),
+    const load = (server: UploadServer, connections: 1 | 4 | 16) => ({
+      name: `${server} ${connections}`,
+      once: () => servers.load(server, { connections, each: uploadsEach[connections], bytes }),
     });
     const results = await interleave(run, 'upload', run.scale.rounds, [
       ...CONCURRENCIES.flatMap((connections) => [
-        load(busboy, connections),
-        load(wasm, connections),
-        load(native, connections),
+        load('busboy', connections),
+        load('wasm', connections),
+        load('native', connections),
       ]),
-      load(wasm, 1),
-      load(native, 1),
+      load('wasm', 1),
+      load('native', 1),
       { name: 'one stream', once: async () => inMemory(() => kernel.single(KERNEL_SLABS)) },
       { name: 'four lanes', once: async () => inMemory(() => kernel.lanes(KERNEL_SLABS)) },
     ]);
     return report(run, results);
   } finally {
-    await Promise.all([client.stop(), sink.stop(), ...services.map((service) => service.stop())]);
+    await servers.stop();
   }
 }
 
-async function startServer(run: Run, engine: 'wasm' | 'native', services: ServiceProcess[]): Promise<Server> {
-  const service = await ServiceProcess.start({
-    dataDir: join(run.dataDir, `upload-${engine}`),
-    engine,
-    profileDir: run.profileDir,
-  });
-  services.push(service);
-  const apiKey = await service.createKey(await service.createPartner('volume'));
-  return {
-    name: engine,
-    port: Number(service.partnerUrl.port),
-    apiKey,
-    probe: service.probe,
-    ...(engine === 'wasm' ? { service } : {}),
-  };
-}
-
-async function loadOnce(
-  run: Run,
-  client: Child<UploadClient>,
-  server: Server,
-  connections: 1 | 4 | 16,
-): Promise<Load> {
-  const { uploadBytes: bytes, uploadsEach } = run.scale;
-  const before = { use: await server.probe.call('use'), engine: await server.service?.engineCounts() };
-  const result = await client.call('upload', {
-    port: server.port,
-    apiKey: server.apiKey,
-    connections,
-    each: uploadsEach[connections],
-    bytes,
-  });
-  const after = { use: await server.probe.call('use'), engine: await server.service?.engineCounts() };
-  for (const wrong of result.wrong) run.wrong(`upload: ${server.name}: ${wrong}`);
-  return {
-    megabytesPerSecond: result.bytes / result.seconds / 1e6,
-    cpuSecondsPerGigabyte: ((after.use.cpuSeconds - before.use.cpuSeconds) / result.bytes) * 1e9,
-    times: result.times,
-    lanesPerTask:
-      before.engine === undefined || after.engine === undefined
-        ? 0
-        : (after.engine.lanes - before.engine.lanes) / (after.engine.tasks - before.engine.tasks),
-  };
-}
-
-function inMemory(run: () => HashRun): Load {
+function inMemory(run: () => HashRun): Uploads {
   const before = process.cpuUsage();
   const { megabytesPerSecond } = run();
   const { user, system } = process.cpuUsage(before);
@@ -133,14 +59,8 @@ function inMemory(run: () => HashRun): Load {
   };
 }
 
-const LABELS: Readonly<Record<string, string>> = {
-  wasm: 'service',
-  native: 'native engine',
-  busboy: 'http + busboy',
-};
-
-function report(run: Run, results: ReadonlyMap<string, readonly Load[]>): Section {
-  const of = (name: string): readonly Load[] => results.get(name)!;
+function report(run: Run, results: ReadonlyMap<string, readonly Uploads[]>): Section {
+  const of = (name: string): readonly Uploads[] => results.get(name)!;
   const speed = (name: string): readonly number[] => of(name).map((load) => load.megabytesPerSecond);
   const cpu = (name: string): readonly number[] => of(name).map((load) => load.cpuSecondsPerGigabyte);
   const times = (name: string): readonly number[] =>
@@ -148,13 +68,13 @@ function report(run: Run, results: ReadonlyMap<string, readonly Load[]>): Sectio
   const figures: Figure[] = [];
   const comparisons: Comparison[] = [];
   for (const connections of CONCURRENCIES) {
-    for (const server of ['wasm', 'native', 'busboy']) {
+    for (const server of ['wasm', 'native', 'busboy'] as const) {
       const name = `${server} ${connections}`;
       const role = server === 'busboy' ? 'baseline' : 'ours';
       figures.push(
         figure(
           `upload.${server}.${connections}`,
-          `${LABELS[server]}, ${connections} at once`,
+          `${UPLOAD_SERVERS[server]}, ${connections} at once`,
           'MB/s',
           role,
           speed(name),
@@ -163,7 +83,7 @@ function report(run: Run, results: ReadonlyMap<string, readonly Load[]>): Sectio
       figures.push(
         figure(
           `upload.${server}.${connections}.cpu`,
-          `${LABELS[server]}, ${connections} at once`,
+          `${UPLOAD_SERVERS[server]}, ${connections} at once`,
           'CPU s/GB',
           role,
           cpu(name),
@@ -174,25 +94,29 @@ function report(run: Run, results: ReadonlyMap<string, readonly Load[]>): Sectio
         figures.push(
           figure(
             `upload.${server}.${connections}.p${percent}`,
-            `${LABELS[server]}, ${connections} at once, p${percent}`,
+            `${UPLOAD_SERVERS[server]}, ${connections} at once, p${percent}`,
             'ms',
             'ours',
             of(name).map((load) => percentile(load.times, percent) * 1000),
           ),
         );
     }
+    for (const [server, id] of [
+      ['wasm', `upload.${connections}`],
+      ['native', `upload.native.${connections}`],
+    ] as const)
+      comparisons.push(
+        ratio(
+          `${id}/busboy`,
+          `${UPLOAD_SERVERS[server]}, ${connections} uploads at once`,
+          'http + busboy that discards',
+          'MB/s',
+          speed(`${server} ${connections}`),
+          speed(`busboy ${connections}`),
+        ),
+      );
     comparisons.push(
-      ratio(
-        `upload.${connections}/busboy`,
-        `service, ${connections} uploads at once`,
-        'http + busboy that discards',
-        'MB/s',
-        speed(`wasm ${connections}`),
-        speed(`busboy ${connections}`),
-      ),
-    );
-    comparisons.push(
-      ratio(
+      proportion(
         `upload.${connections}.cpu`,
         `CPU seconds a GB, ${connections} at once`,
         'busboy + one pass of four lanes',
@@ -211,7 +135,7 @@ function report(run: Run, results: ReadonlyMap<string, readonly Load[]>): Sectio
       ),
     );
     comparisons.push(
-      ratio(
+      proportion(
         `upload.${connections}.tail`,
         `p99 of an upload's time, ${connections} at once`,
         'its own p50',
@@ -221,7 +145,7 @@ function report(run: Run, results: ReadonlyMap<string, readonly Load[]>): Sectio
       ),
     );
     comparisons.push(
-      ratio(
+      proportion(
         `upload.${connections}/native`,
         `service, ${connections} at once`,
         'the same on the native engine',
@@ -231,7 +155,7 @@ function report(run: Run, results: ReadonlyMap<string, readonly Load[]>): Sectio
       ),
     );
     comparisons.push(
-      ratio(
+      proportion(
         `upload.${connections}.cpu/native`,
         `CPU seconds a GB, ${connections} at once`,
         'the same on the native engine',
@@ -241,7 +165,7 @@ function report(run: Run, results: ReadonlyMap<string, readonly Load[]>): Sectio
       ),
     );
     comparisons.push(
-      ratio(
+      proportion(
         `upload.native.${connections}.tail`,
         `p99 of an upload's time, ${connections} at once, native engine`,
         'its own p50',
@@ -262,7 +186,7 @@ function report(run: Run, results: ReadonlyMap<string, readonly Load[]>): Sectio
     figure('upload.kernel.lanes', 'four lanes of the core, in memory', 'MB/s', 'other', speed('four lanes')),
   );
   comparisons.push(
-    ratio(
+    proportion(
       'upload.1/kernel',
       'one upload alone',
       'one stream of the core, in memory',

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { defined } from '../../src/domain/defined.js';
 
 export interface Reply {
   readonly status: number;
@@ -24,8 +25,9 @@ export class Connection {
     socket.on('close', () => this.#fail(new Error('the server closed the connection')));
   }
 
-  static async open(port: number): Promise<Connection> {
-    const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  /** @param localAddress loopback address of the caller's side; the system's choice where it is absent */
+  static async open(port: number, localAddress?: string): Promise<Connection> {
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true, ...defined({ localAddress }) });
     await once(socket, 'connect');
     return new Connection(socket);
   }

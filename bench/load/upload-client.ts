@@ -3,13 +3,20 @@ import { createHash } from 'node:crypto';
 import { broadcastWave } from '../fixtures/broadcast-wave.js';
 import { seededBytes } from '../fixtures/random.js';
 import { answerCalls } from '../service/child.js';
-import { type Connection, openConnections } from './connection.js';
+import { Connection, openConnections, type Reply } from './connection.js';
 import { jsonRequest, uploadRequest } from './form.js';
+
+/** Somebody who uploads: what the service bounds by key and by address is counted for each by itself. */
+export interface Caller {
+  readonly apiKey: string;
+  /** Loopback address; the system's choice where it is absent. */
+  readonly address?: string;
+}
 
 export interface UploadLoad {
   readonly port: number;
-  /** Absent: a sink that takes any form and answers the count of bytes. */
-  readonly apiKey?: string | undefined;
+  /** Callers that the connections are dealt out to; absent: a sink that takes any form and answers the count of bytes. */
+  readonly callers?: readonly Caller[] | undefined;
   /** Uploads at once, each on a connection of its own. */
   readonly connections: number;
   /** Uploads one after the other on each connection. */
@@ -39,6 +46,7 @@ interface Slot {
 }
 
 const STEP = 4099;
+const MOST_CONNECTIONS = 256;
 const takes = new Map<string, Take>();
 let samples: Buffer = Buffer.alloc(0);
 
@@ -51,7 +59,7 @@ function takeOf(connection: number, bytes: number): Take {
   const known = takes.get(name);
   if (known !== undefined) return known;
   const { head, dataBytes, tail } = broadcastWave(bytes, `Take ${connection}`);
-  const needed = dataBytes + 64 * STEP;
+  const needed = dataBytes + MOST_CONNECTIONS * STEP;
   if (samples.length < needed) samples = seededBytes('samples', needed);
   const parts = [head, samples.subarray(connection * STEP, connection * STEP + dataBytes), tail];
   const hash = createHash('sha256');
@@ -67,61 +75,73 @@ async function mint(connection: Connection, apiKey: string | undefined): Promise
   const { status, body } = await connection.request([
     jsonRequest('/v1/uploads', { 'x-api-key': apiKey }, '{"purpose":"verify"}'),
   ]);
-  if (status !== 201) throw new Error(`a slot was refused: ${status} ${body.toString()}`);
   const { uploadId, url, fields } = JSON.parse(body.toString()) as {
-    uploadId: string;
+    uploadId?: string;
     url: string;
     fields: Record<string, string>;
   };
+  if (status !== 201 || uploadId === undefined)
+    throw new Error(`a slot was refused: ${status} ${body.toString()}`);
   return { uploadId, path: new URL(url).pathname, fields };
 }
 
+/** What is refused or cut off is wrong, and the load goes on without it. */
 async function upload({
   port,
-  apiKey,
+  callers,
   connections: count,
   each,
   bytes,
 }: UploadLoad): Promise<UploadLoadResult> {
-  const connections = await openConnections(port, count);
+  const caller = (connection: number): Caller | undefined => callers?.[connection % callers.length];
+  const connections = await Promise.all(
+    Array.from({ length: count }, (_, i) => Connection.open(port, caller(i)?.address)),
+  );
   const wrong: string[] = [];
   const times: number[] = [];
+  let answered = 0;
+  const noted = async (work: () => Promise<void>): Promise<void> => {
+    try {
+      await work();
+    } catch (error) {
+      wrong.push((error as Error).message);
+    }
+  };
   try {
-    const jobs: { readonly connection: Connection; readonly take: Take; readonly slots: readonly Slot[] }[] =
-      [];
+    const jobs: { readonly connection: Connection; readonly take: Take; readonly slots: Slot[] }[] = [];
     for (const [index, connection] of connections.entries()) {
-      const slots: Slot[] = [];
-      for (let i = 0; i < each; i += 1) slots.push(await mint(connection, apiKey));
-      jobs.push({ connection, take: takeOf(index, bytes), slots });
+      const job = { connection, take: takeOf(index, bytes), slots: [] as Slot[] };
+      jobs.push(job);
+      await noted(async () => {
+        while (job.slots.length < each) job.slots.push(await mint(connection, caller(index)?.apiKey));
+      });
     }
     const start = performance.now();
-    await Promise.all(
-      jobs.map(async ({ connection, take, slots }) => {
-        for (const { uploadId, path, fields } of slots) {
-          const began = performance.now();
-          const { status, body } = await connection.request(uploadRequest(path, fields, take.parts));
-          times.push((performance.now() - began) / 1000);
-          const answer = JSON.parse(body.toString()) as {
-            uploadId?: string;
-            bytes?: number;
-            sha256?: string;
-          };
-          const right =
-            status === 201 &&
-            answer.bytes === take.bytes &&
-            (apiKey === undefined || (answer.sha256 === take.sha256 && answer.uploadId === uploadId));
-          if (!right)
-            wrong.push(
-              `upload of ${take.bytes} bytes with digest ${take.sha256}: ${status} ${body.toString()}`,
-            );
-        }
-      }),
-    );
-    const seconds = (performance.now() - start) / 1000;
-    return { seconds, bytes: jobs.reduce((total, { take }) => total + take.bytes * each, 0), times, wrong };
+    const uploadAll = async ({ connection, take, slots }: (typeof jobs)[number]): Promise<void> => {
+      for (const slot of slots) {
+        const began = performance.now();
+        const reply = await connection.request(uploadRequest(slot.path, slot.fields, take.parts));
+        times.push((performance.now() - began) / 1000);
+        answered += take.bytes;
+        checkAnswer(reply, take, slot);
+      }
+    };
+    await Promise.all(jobs.map((job) => noted(() => uploadAll(job))));
+    return { seconds: (performance.now() - start) / 1000, bytes: answered, times, wrong };
   } finally {
     for (const connection of connections) connection.close();
   }
+}
+
+/** @throws Error where the answer is not that of the take; a sink, which gives no slots, hashes nothing */
+function checkAnswer({ status, body }: Reply, take: Take, { uploadId }: Slot): void {
+  const text = body.toString();
+  const answer = JSON.parse(text) as { uploadId?: string; bytes?: number; sha256?: string };
+  const right =
+    status === 201 &&
+    answer.bytes === take.bytes &&
+    (uploadId === undefined || (answer.sha256 === take.sha256 && answer.uploadId === uploadId));
+  if (!right) throw new Error(`upload of ${take.bytes} bytes with digest ${take.sha256}: ${status} ${text}`);
 }
 
 export interface StoreLoad {
