@@ -7,16 +7,27 @@ import { parse } from './engine/parse.js';
 import { evidence } from './evidence/evidence.js';
 import { ingest } from './http/ingest.js';
 import { memory } from './http/memory.js';
+import { scaleUploads } from './http/scale-uploads.js';
 import { upload } from './http/upload.js';
 import { verify } from './http/verify.js';
 import { foreignLoad } from './machine.js';
 import type { Measure, Run, Section } from './measure.js';
-import { type Options, readOptions, USAGE } from './options.js';
+import { isAskedFor, type Options, readOptions, USAGE } from './options.js';
 import { htmlReport } from './report/html.js';
 import { terminalReport } from './report/terminal.js';
 import { type Condition, gatherResults } from './results.js';
 
-const MEASURES: readonly Measure[] = [hash, parse, ingest, upload, memory, verify, store, evidence];
+const MEASURES: readonly Measure[] = [
+  hash,
+  parse,
+  ingest,
+  upload,
+  memory,
+  verify,
+  store,
+  evidence,
+  scaleUploads,
+];
 const COMPARED_PACKAGES = [
   'hash-wasm',
   'music-metadata',
@@ -44,7 +55,7 @@ async function measureAll(options: Options): Promise<boolean> {
   };
   try {
     for (const measure of MEASURES) {
-      if (options.only !== undefined && !options.only.includes(measure.name)) continue;
+      if (!isAskedFor(measure.name, options.only)) continue;
       if (!tty) process.stderr.write(`${measure.name} ...\n`);
       const before = await foreignLoad();
       const start = performance.now();

@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 const MIB = 1024 * 1024;
@@ -19,6 +17,11 @@ export interface Scale {
   readonly verifyRounds: number;
   readonly charges: number;
   readonly traceEvents: number;
+  readonly curveRounds: number;
+  /** What a point of a curve sends, where its files are not larger. */
+  readonly curveBytes: number;
+  readonly uploadsAtOnce: readonly number[];
+  readonly uploadMebibytes: readonly number[];
 }
 
 const FULL: Scale = {
@@ -33,6 +36,10 @@ const FULL: Scale = {
   verifyRounds: 5,
   charges: 30_000,
   traceEvents: 2_000_000,
+  curveRounds: 3,
+  curveBytes: 512 * MIB,
+  uploadsAtOnce: [1, 2, 4, 8, 16, 32, 64, 128, 256],
+  uploadMebibytes: [0.1, 1, 8, 32, 65],
 };
 
 const QUICK: Scale = {
@@ -47,30 +54,44 @@ const QUICK: Scale = {
   verifyRounds: 3,
   charges: 6000,
   traceEvents: 400_000,
+  curveRounds: 2,
+  curveBytes: 256 * MIB,
+  uploadsAtOnce: [1, 16, 64, 256],
+  uploadMebibytes: [0.1, 8, 65],
 };
 
 export interface Options {
   readonly scale: Scale;
   readonly quick: boolean;
-  /** Undefined: all. */
+  /** Measurements that were asked for; undefined: those that run by default. */
   readonly only: readonly string[] | undefined;
   readonly out: string;
   readonly profile: boolean;
   /**
-   * Folder of another built checkout, whose bench runs in turn with this one's; undefined: this one alone.
+   * Folder of another built checkout, whose bench runs in turn with this one's, or results.json of an earlier
+   * run; undefined: this build alone.
    */
   readonly compare: string | undefined;
-  /** Rounds of a comparison, each with one run of either build. */
+  /** Rounds of a comparison with a checkout, each with one run of either build. */
   readonly pairs: number;
+  /** What is slower is told, and fails nothing. */
+  readonly advisory: boolean;
 }
+
+/** Beginning of the names of measurements that take minutes, so that they run only when asked for. */
+const SCALE = 'scale-';
 
 export const USAGE = `npm run bench -- [options]
   --quick         fewer rounds and smaller files: under two minutes
   --only <name>   one measurement; may be given several times
+  --scale         the measurements of how cost grows, ${SCALE}…, which do not run by default; as --only for each
   --out <dir>     where results.json and report.html go (bench/results)
   --profile       CPU profiles of the service, beside the results
-  --compare <dir> run in turn with the bench of another checkout, and print the ratios
-  --pairs <n>     rounds of a comparison (3)`;
+  --compare <of>  hold the figures against another build's; exit code 1 where one is slower beyond the noise
+                  <of> a folder: a built checkout, run in turn with this one
+                  <of> a file: results.json of an earlier run; the measurements of that run, if none is named
+  --pairs <n>     rounds of a comparison with a checkout (3)
+  --advisory      tell what is slower, without failing for it`;
 
 /** @throws Error with a message for people */
 export function readOptions(args: readonly string[], names: readonly string[]): Options {
@@ -79,26 +100,35 @@ export function readOptions(args: readonly string[], names: readonly string[]): 
     options: {
       quick: { type: 'boolean', default: false },
       only: { type: 'string', multiple: true },
+      scale: { type: 'boolean', default: false },
       out: { type: 'string', default: 'bench/results' },
       profile: { type: 'boolean', default: false },
       compare: { type: 'string' },
       pairs: { type: 'string', default: '3' },
+      advisory: { type: 'boolean', default: false },
     },
   });
   const pairs = Number(values.pairs);
   if (!Number.isInteger(pairs) || pairs < 1 || pairs > 100) throw new Error('--pairs takes 1 to 100');
-  if (values.compare !== undefined && !existsSync(join(values.compare, 'dist/bench/main.js')))
-    throw new Error(`there is no bench in ${values.compare}: build that checkout first`);
-  const unknown = values.only?.find((name) => !names.includes(name));
+  const only = [
+    ...(values.only ?? []),
+    ...(values.scale ? names.filter((name) => name.startsWith(SCALE)) : []),
+  ];
+  const unknown = only.find((name) => !names.includes(name));
   if (unknown !== undefined)
     throw new Error(`there is no measurement ${unknown}; there are ${names.join(', ')}`);
   return {
     scale: values.quick ? QUICK : FULL,
     quick: values.quick,
-    only: values.only,
+    only: only.length === 0 ? undefined : only,
     out: values.out,
     profile: values.profile,
     compare: values.compare,
     pairs,
+    advisory: values.advisory,
   };
+}
+
+export function isAskedFor(name: string, only: Options['only']): boolean {
+  return only?.includes(name) ?? !name.startsWith(SCALE);
 }
