@@ -35,8 +35,12 @@ interface Quantity {
 }
 
 const QUANTITIES: readonly Quantity[] = [
-  { id: 'speed', y: { label: 'throughput', unit: 'MB/s' }, of: (uploads) => uploads.megabytesPerSecond },
-  { id: 'cpu', y: { label: 'CPU', unit: 'CPU s/GB' }, of: (uploads) => uploads.cpuSecondsPerGigabyte },
+  { id: 'speed', y: { label: 'Throughput', unit: 'MB/s' }, of: (uploads) => uploads.megabytesPerSecond },
+  {
+    id: 'cpu',
+    y: { label: 'Processor time', unit: 'CPU s/GB' },
+    of: (uploads) => uploads.cpuSecondsPerGigabyte,
+  },
   {
     id: 'p99',
     y: { label: 'p99 of an upload', unit: 'ms' },
@@ -49,13 +53,13 @@ async function measureScaleUploads(run: Run): Promise<Section> {
   const axes: readonly Axis[] = [
     {
       id: 'at-once',
-      title: `uploads at once, files of ${FILE_MIB} MiB`,
+      title: `the number of uploads at once, files of ${FILE_MIB} MiB`,
       x: { label: 'uploads at once', unit: '' },
       points: uploadsAtOnce.map((connections) => ({ x: connections, connections, mebibytes: FILE_MIB })),
     },
     {
       id: 'size',
-      title: `size of a file, ${AT_ONCE} at once`,
+      title: `the size of a file, ${AT_ONCE} at once`,
       x: { label: 'size of a file', unit: 'MiB' },
       points: uploadMebibytes.map((mebibytes) => ({ x: mebibytes, connections: AT_ONCE, mebibytes })),
     },
@@ -79,7 +83,7 @@ async function measureScaleUploads(run: Run): Promise<Section> {
     const curves = axes.flatMap((axis) =>
       QUANTITIES.map(({ id, y, of }) => ({
         id: `scale-uploads.${axis.id}.${id}`,
-        title: `${y.label} by ${axis.title}`,
+        title: `${y.label} over ${axis.title}`,
         x: axis.x,
         y,
         lines: SERVERS.map((server) =>

@@ -39,8 +39,9 @@ export function barChart(unit: string, figures: readonly Figure[]): string {
   return `<svg viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="${escapeText(`${unit}: ${figures.map(({ label, median }) => `${label} ${number(median)}`).join('; ')}`)}">${grid.join('')}${rows.join('')}</svg>`;
 }
 
-function niceTicks(top: number): readonly number[] {
-  const raw = top / 4;
+/** Four to five steps from 0 to where `top` fits in. */
+export function niceTicks(top: number): readonly number[] {
+  const raw = (top > 0 ? top : 1) / 4;
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= raw)!;
   const count = Math.ceil(top / step);

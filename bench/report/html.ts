@@ -1,8 +1,9 @@
-import type { Comparison, Figure, Section } from '../measure.js';
+import type { Comparison, Curve, Figure, Section } from '../measure.js';
 import { barred, disturbed, type Results } from '../results.js';
 import { unitTitle } from '../units.js';
 import { barChart, escapeText, gauge } from './chart.js';
-import { barText, disturbance, outcome, withUnit } from './numbers.js';
+import { curveChart, xsOf } from './curve-chart.js';
+import { barText, disturbance, number, outcome, plainNumber, withUnit } from './numbers.js';
 import { STYLE } from './style.js';
 
 /** A page that needs nothing from anywhere. */
@@ -54,9 +55,9 @@ function overview(sections: readonly Section[]): string {
   return `<section><h2>Bars</h2>${table(rows, true)}<p class="quiet" style="margin-top:12px">The line in the middle of each gauge is the bar, right of it is better, and both ends are a factor of three away; dots are single rounds.</p></section>`;
 }
 
-function sectionHtml({ title, method, figures, comparisons, notes }: Section): string {
+function sectionHtml({ title, method, figures, comparisons, curves = [], notes }: Section): string {
   const units = [...new Set(figures.map(({ unit }) => unit))];
-  const roles = new Set(figures.map(({ role }) => role));
+  const roles = new Set([...figures, ...curves.flatMap(({ lines }) => lines)].map(({ role }) => role));
   const free = comparisons.filter(({ bar }) => bar === undefined);
   return `<section>
 <h2>${escapeText(title)}</h2>
@@ -69,6 +70,7 @@ ${units
     ),
   )
   .join('')}
+${curves.map(curveHtml).join('')}
 <p class="key">${roles.has('ours') ? '<span style="--swatch:var(--ours)">Takemark</span>' : ''}${roles.has('baseline') ? '<span style="--swatch:var(--baseline)">baseline</span>' : ''}${roles.has('other') ? '<span style="--swatch:var(--other)">for reference</span>' : ''}</p>
 ${
   free.length === 0
@@ -88,6 +90,27 @@ function chartHtml(unit: string, figures: readonly Figure[]): string {
     Math.max(...figures.map(({ median }) => median)) / Math.min(...figures.map(({ median }) => median)) > 500;
   if (!wide) return `<h3>${escapeText(unitTitle(unit))}</h3>${barChart(unit, figures)}`;
   return `<h3>${escapeText(unitTitle(unit))}</h3><table>${figures.map(({ label, median }) => `<tr><td>${escapeText(label)}</td><td class="n strong">${withUnit(median, unit)}</td></tr>`).join('')}</table>`;
+}
+
+/** A curve, and under it a table of its medians with the range of their rounds. */
+function curveHtml(curve: Curve): string {
+  const { title, x, y, lines } = curve;
+  const xs = xsOf(lines);
+  const cell = ({ points }: Curve['lines'][number], at: number): string => {
+    const point = points.find((each) => each.x === at);
+    if (point === undefined) return '<td></td>';
+    const range = `${number(Math.min(...point.rounds))} – ${number(Math.max(...point.rounds))}`;
+    return `<td class="n">${number(point.median)}<small>${range}</small></td>`;
+  };
+  const head = [y.unit, x.label, ...(x.unit === '' ? [] : [x.unit])].join(', ');
+  const rows = lines.map(
+    (line) => `<tr><td>${escapeText(line.label)}</td>${xs.map((at) => cell(line, at)).join('')}</tr>`,
+  );
+  return (
+    `<h3>${escapeText(`${title}. ${unitTitle(y.unit)}`)}</h3>${curveChart(curve)}<div class="scroll"><table class="points"><thead><tr>` +
+    `<th>${escapeText(head)}</th>${xs.map((at) => `<th class="n">${plainNumber(at)}</th>`).join('')}</tr></thead>` +
+    `<tbody>${rows.join('')}</tbody></table></div>`
+  );
 }
 
 function table(rows: readonly string[], bars: boolean): string {

@@ -11,6 +11,11 @@ export function number(value: number): string {
   return size < 0.01 ? value.toPrecision(2) : value.toPrecision(3);
 }
 
+/** A number that is no measurement, as it is: a size, a tick of an axis. */
+export function plainNumber(value: number): string {
+  return value.toLocaleString('en-US', { maximumFractionDigits: 4 });
+}
+
 export function withUnit(value: number, unit: string): string {
   if (unit !== 'x') return `${number(value)} ${unit}`;
   return value < 0.01 ? `${number(value * 100)} %` : `${ratioText(value)}×`;

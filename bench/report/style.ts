@@ -18,6 +18,7 @@ th { text-align: left; font-size: 12px; font-weight: 600; color: var(--quiet); p
 td { padding: 6px 10px 6px 0; border-top: 1px solid var(--line); vertical-align: middle; }
 td small { display: block; color: var(--quiet); font-size: 12.5px; }
 td:first-child { min-width: 230px; }
+.points td:first-child { min-width: 110px; } .points td small { font-size: 11px; }
 th.n, td.n { text-align: right; white-space: nowrap; }
 td.strong { font-weight: 600; }
 td.group { padding-top: 16px; font-weight: 600; border-top: 0; }
@@ -33,6 +34,9 @@ svg .value { font-variant-numeric: tabular-nums; font-weight: 600; }
 svg .grid { stroke: var(--line); stroke-width: 1; }
 svg .bar { stroke: var(--ink); stroke-width: 1.5; }
 svg .dot { fill: var(--card); stroke: var(--dot); stroke-width: .8; }
+svg .line { fill: none; stroke-width: 2.2; stroke-linejoin: round; }
+svg .ours.line { stroke: var(--ours); } svg .baseline.line { stroke: var(--baseline); } svg .other.line { stroke: var(--other); }
+svg .round { opacity: .6; }
 .ours { fill: var(--ours); } .baseline { fill: var(--baseline); } .other { fill: var(--other); } .met { fill: var(--met); } .missed { fill: var(--missed); }
 .key { display: flex; flex-wrap: wrap; gap: 6px 18px; font-size: 12.5px; color: var(--quiet); margin-top: 12px; }
 .key span::before { content: ""; display: inline-block; width: 11px; height: 11px; border-radius: 2px; margin-right: 6px; vertical-align: -1px; background: var(--swatch); }

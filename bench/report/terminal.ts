@@ -1,12 +1,14 @@
-import type { Comparison } from '../measure.js';
+import type { Comparison, Curve } from '../measure.js';
 import { disturbed, type Results } from '../results.js';
-import { barText, disturbance, outcome, withUnit } from './numbers.js';
+import { xsOf } from './curve-chart.js';
+import { barText, disturbance, number, outcome, plainNumber, withUnit } from './numbers.js';
+import { tableLines } from './table.js';
 
 const HEAD = ['', 'figure', 'baseline', 'ratio', 'bar', ''];
 
 /** The comparisons as a table for a terminal. */
 export function terminalReport(results: Results, colours: boolean): string {
-  const paint = (code: number, text: string): string => (colours ? `\u001b[${code}m${text}\u001b[0m` : text);
+  const paint: Paint = (code, text) => (colours ? `\u001b[${code}m${text}\u001b[0m` : text);
   const lines: string[] = [];
   const rows = results.sections.flatMap(({ title, comparisons }) => [[title], ...comparisons.map(rowOf)]);
   const widths = HEAD.map((head, column) =>
@@ -24,6 +26,8 @@ export function terminalReport(results: Results, colours: boolean): string {
     else if (row[5] === '') lines.push(line(row).trimEnd());
     else lines.push(line(row.slice(0, 5).concat('')) + paint(row[5] === 'met' ? 32 : 31, row[5]!));
   }
+  for (const curve of results.sections.flatMap(({ curves = [] }) => curves))
+    lines.push('', ...curveLines(curve, paint));
   const { met, of } = results.bars;
   lines.push(
     '',
@@ -34,6 +38,24 @@ export function terminalReport(results: Results, colours: boolean): string {
   if (busy.length > 0) lines.push(paint(33, disturbance(busy)));
   for (const wrong of results.wrong.slice(0, 20)) lines.push(paint(31, `WRONG: ${wrong}`));
   return lines.join('\n');
+}
+
+type Paint = (code: number, text: string) => string;
+
+/** The medians of a curve, a line for each of its lines. */
+function curveLines({ title, x, y, lines }: Curve, paint: Paint): readonly string[] {
+  const xs = xsOf(lines);
+  const rows = lines.map(({ label, points }) => [
+    `  ${label}`,
+    ...xs
+      .map((at) => points.find((point) => point.x === at)?.median)
+      .map((value) => (value === undefined ? '' : number(value))),
+  ]);
+  const [head, ...table] = tableLines(
+    [[`  ${x.label}${x.unit === '' ? '' : `, ${x.unit}`}`, ...xs.map(plainNumber)], ...rows],
+    1,
+  );
+  return [paint(1, `${title}, ${y.unit}`), paint(2, head!), ...table];
 }
 
 function rowOf(comparison: Comparison): string[] {
