@@ -4,48 +4,61 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Options } from './options.js';
+import { defined } from '../src/domain/defined.js';
+import type { Outcome } from './earlier-run.js';
+import { type Compared, comparisonTable, isSlower } from './report/comparison.js';
 import type { Results } from './results.js';
 import { median } from './statistics.js';
+import { type Value, valuesOf, verdictOfPairs } from './verdict.js';
 
 const THIS = fileURLToPath(new URL('../../', import.meta.url));
 
-/** A figure or comparison of both builds, by rounds. */
-interface Pair {
-  readonly label: string;
-  readonly unit: string;
+/** A value of both builds, by rounds. */
+export interface Pair extends Pick<Value, 'label' | 'unit' | 'better'> {
   readonly other: number[];
   readonly ours: number[];
 }
 
 /**
  * Runs this build's measurements and those of another checkout in turn, in an order that changes with each
- * round, and prints medians and the median of the ratios within a round. The machine's moods of minutes are
- * in both sides of a ratio.
+ * round, and compares the medians by the ratios within a round. The machine's moods of minutes are in both
+ * sides of a ratio.
  * @param other folder of the other checkout, built
- * @returns whether every run of both was right in what it answered
+ * @param args of the bench of both
+ * @returns also whether every run of both was right in what it answered
  */
-export async function compare(other: string, options: Options, args: readonly string[]): Promise<boolean> {
+export async function compare(
+  other: string,
+  rounds: number,
+  args: readonly string[],
+  colours: boolean,
+): Promise<Outcome & { readonly right: boolean }> {
   const pairs = new Map<string, Pair>();
   let right = true;
-  for (let round = 0; round < options.pairs; round += 1) {
+  for (let round = 0; round < rounds; round += 1) {
     const sides = [
       ['other', resolve(other)],
       ['ours', THIS],
     ] as const;
     for (const [side, directory] of round % 2 === 0 ? sides : sides.toReversed()) {
-      process.stderr.write(`round ${round + 1} of ${options.pairs}: ${directory}\n`);
+      process.stderr.write(`round ${round + 1} of ${rounds}: ${directory}\n`);
       const results = await measured(directory, args);
       right &&= results.wrong.length === 0;
-      for (const { id, label, unit, value } of valuesOf(results)) {
-        const pair = pairs.get(id) ?? { label, unit, other: [], ours: [] };
-        pairs.set(id, pair);
+      for (const { id, value, label, unit, better } of results.sections.flatMap(valuesOf)) {
+        const { other = [], ours = [] } = pairs.get(id) ?? {};
+        const pair = { label, unit, ...defined({ better }), other, ours };
+        // Which way is better is this build's word: an older one may not know.
+        if (side === 'ours' || !pairs.has(id)) pairs.set(id, pair);
         pair[side].push(value);
       }
     }
   }
-  process.stdout.write(`${comparedReport(pairs)}\n`);
-  return right;
+  const compared = comparedPairs([...pairs.values()]);
+  return {
+    text: comparisonTable(compared, ['other', 'this'], colours),
+    slower: isSlower(compared),
+    right,
+  };
 }
 
 async function measured(directory: string, args: readonly string[]): Promise<Results> {
@@ -57,47 +70,28 @@ async function measured(directory: string, args: readonly string[]): Promise<Res
       stdio: ['ignore', 'ignore', 'inherit'],
     });
     await once(child, 'exit');
-    return JSON.parse(await readFile(join(out, 'results.json'), 'utf8')) as Results;
+    const text = await readFile(join(out, 'results.json'), 'utf8').catch(() => {
+      throw new Error(`the bench of ${directory} ended without results`);
+    });
+    return JSON.parse(text) as Results;
   } finally {
     await rm(out, { recursive: true, force: true });
   }
 }
 
-function valuesOf({ sections }: Results) {
-  return sections.flatMap(({ figures, comparisons }) => [
-    ...figures.map(({ id, label, unit, median: value }) => ({ id: `figure ${id}`, label, unit, value })),
-    ...comparisons.map(({ id, label, baseline, unit, value }) => ({
-      id: `comparison ${id}`,
-      label: `${label} : ${baseline}`,
-      unit,
-      value,
-    })),
-  ]);
-}
-
-/** Lines of a table: other build, this build, ratio. Values that one build alone has are left out. */
-export function comparedReport(pairs: ReadonlyMap<string, Pair>): string {
-  const lines = [...pairs.values()]
+/** The values that both builds have in every round. */
+export function comparedPairs(pairs: readonly Pair[]): readonly Compared[] {
+  return pairs
     .filter(({ other, ours }) => other.length > 0 && other.length === ours.length)
-    .map(({ label, unit, other, ours }) => {
+    .map(({ label, unit, better, other, ours }) => {
       const ratios = ours.map((value, round) => value / other[round]!);
-      return [
+      return {
         label,
         unit,
-        short(median(other)),
-        short(median(ours)),
-        `${median(ratios).toFixed(3)}x`,
-      ] as const;
+        before: { value: median(other), rounds: other },
+        now: { value: median(ours), rounds: ours },
+        ratio: median(ratios),
+        verdict: verdictOfPairs(better, ratios),
+      };
     });
-  const rows = [['', 'unit', 'other', 'this', 'this : other'], ...lines];
-  const widths = [0, 1, 2, 3, 4].map((column) => Math.max(...rows.map((row) => row[column]!.length)));
-  return rows
-    .map((row) =>
-      row.map((cell, at) => (at < 2 ? cell.padEnd(widths[at]!) : cell.padStart(widths[at]!))).join('  '),
-    )
-    .join('\n');
-}
-
-function short(value: number): string {
-  return Number.isInteger(value) ? String(value) : value.toPrecision(4);
 }

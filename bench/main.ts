@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { store } from './adapters/embedded/charge.js';
 import { compare } from './compare.js';
+import { askedAgain, heldAgainst, type Outcome, readEarlierRun } from './earlier-run.js';
 import { hash } from './engine/hash.js';
 import { parse } from './engine/parse.js';
 import { evidence } from './evidence/evidence.js';
@@ -15,7 +16,7 @@ import type { Measure, Run, Section } from './measure.js';
 import { isAskedFor, type Options, readOptions, USAGE } from './options.js';
 import { htmlReport } from './report/html.js';
 import { terminalReport } from './report/terminal.js';
-import { type Condition, gatherResults } from './results.js';
+import { type Condition, gatherResults, type Results } from './results.js';
 
 const MEASURES: readonly Measure[] = [
   hash,
@@ -37,7 +38,7 @@ const COMPARED_PACKAGES = [
   '@msgpack/msgpack',
 ];
 
-async function measureAll(options: Options): Promise<boolean> {
+async function measureAll(options: Options): Promise<Results> {
   const startedAt = new Date();
   const out = resolve(options.out);
   await mkdir(out, { recursive: true });
@@ -81,7 +82,7 @@ async function measureAll(options: Options): Promise<boolean> {
   process.stdout.write(
     `${terminalReport(results, process.stdout.isTTY)}\n${join(options.out, 'report.html')}\n`,
   );
-  return wrong.length === 0;
+  return results;
 }
 
 async function versionsOf(names: readonly string[]): Promise<Readonly<Record<string, string>>> {
@@ -95,22 +96,40 @@ async function versionsOf(names: readonly string[]): Promise<Readonly<Record<str
 }
 
 /** The same measurements for both builds: what an option of theirs says is handed on. */
-async function compared(options: Options): Promise<boolean> {
-  const args = [
-    ...(options.quick ? ['--quick'] : []),
-    ...(options.only ?? []).flatMap((name) => ['--only', name]),
-  ];
-  return compare(options.compare!, options, args);
+function handedOn({ quick, only = [] }: Options): readonly string[] {
+  return [...(quick ? ['--quick'] : []), ...only.flatMap((name) => ['--only', name])];
 }
 
+/** Does what the options say. @returns whether all answers were right, and nothing slower that must not be */
+async function carriedOut(options: Options, earlier: Results | undefined): Promise<boolean> {
+  const { compare: other, pairs, advisory } = options;
+  const colours = process.stdout.isTTY;
+  const passes = (right: boolean, { text, slower }: Outcome): boolean => {
+    process.stdout.write(`${text}\n`);
+    return right && (advisory || !slower);
+  };
+  if (other?.kind === 'checkout') {
+    const outcome = await compare(other.path, pairs, handedOn(options), colours);
+    return passes(outcome.right, outcome);
+  }
+  const results = await measureAll(options);
+  const right = results.wrong.length === 0;
+  if (earlier === undefined) return right;
+  process.stdout.write('\n');
+  return passes(right, heldAgainst(earlier, results, colours));
+}
+
+const NAMES = MEASURES.map(({ name }) => name);
 let options: Options;
+let earlier: Results | undefined;
 try {
-  options = readOptions(
-    process.argv.slice(2),
-    MEASURES.map(({ name }) => name),
-  );
+  options = readOptions(process.argv.slice(2), NAMES);
+  if (options.compare?.kind === 'results') {
+    earlier = await readEarlierRun(options.compare.path);
+    options = { ...options, only: askedAgain(earlier, options, NAMES) };
+  }
 } catch (error) {
   process.stderr.write(`${(error as Error).message}\n\n${USAGE}\n`);
   process.exit(2);
 }
-process.exit((await (options.compare === undefined ? measureAll(options) : compared(options))) ? 0 : 1);
+process.exit((await carriedOut(options, earlier)) ? 0 : 1);

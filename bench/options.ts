@@ -1,3 +1,5 @@
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 const MIB = 1024 * 1024;
@@ -68,10 +70,10 @@ export interface Options {
   readonly out: string;
   readonly profile: boolean;
   /**
-   * Folder of another built checkout, whose bench runs in turn with this one's, or results.json of an earlier
-   * run; undefined: this build alone.
+   * Another built checkout, whose bench runs in turn with this one's, or results.json of an earlier run;
+   * undefined: this build alone.
    */
-  readonly compare: string | undefined;
+  readonly compare: { readonly kind: 'checkout' | 'results'; readonly path: string } | undefined;
   /** Rounds of a comparison with a checkout, each with one run of either build. */
   readonly pairs: number;
   /** What is slower is told, and fails nothing. */
@@ -123,10 +125,19 @@ export function readOptions(args: readonly string[], names: readonly string[]): 
     only: only.length === 0 ? undefined : only,
     out: values.out,
     profile: values.profile,
-    compare: values.compare,
+    compare: values.compare === undefined ? undefined : comparedWith(values.compare),
     pairs,
     advisory: values.advisory,
   };
+}
+
+function comparedWith(path: string): NonNullable<Options['compare']> {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined) throw new Error(`--compare: there is no ${path}`);
+  if (!found.isDirectory()) return { kind: 'results', path };
+  if (!existsSync(join(path, 'dist/bench/main.js')))
+    throw new Error(`there is no bench in ${path}: build that checkout first`);
+  return { kind: 'checkout', path };
 }
 
 export function isAskedFor(name: string, only: Options['only']): boolean {

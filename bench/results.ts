@@ -1,14 +1,21 @@
+import { defined } from '../src/domain/defined.js';
 import { CORE_FINGERPRINT } from '../src/engine/core-fingerprint.js';
 import { barOf, meets } from './bars.js';
 import { describeMachine, type Machine } from './machine.js';
 import type { Comparison, Section } from './measure.js';
 import type { Options } from './options.js';
 
+/** Shape of results.json; a change that a comparison with an earlier run would misread gives it another number. */
+export const RESULTS_FORMAT = 1;
+
 /** All of one run, as results.json has it. */
 export interface Results {
+  readonly format: typeof RESULTS_FORMAT;
   readonly startedAt: string;
   readonly seconds: number;
   readonly quick: boolean;
+  /** Measurements that were asked for; absent: those that run by default. */
+  readonly only?: readonly string[];
   readonly machine: Machine;
   readonly versions: Readonly<Record<string, string>>;
   /** SHA-256 of dist/core.wasm. */
@@ -58,9 +65,11 @@ export function gatherResults({
   const judged = sections.map((section) => withBars(section, options.quick));
   const held = barred(judged);
   return {
+    format: RESULTS_FORMAT,
     startedAt: startedAt.toISOString(),
     seconds: Math.round((Date.now() - startedAt.getTime()) / 1000),
     quick: options.quick,
+    ...defined({ only: options.only }),
     machine: describeMachine(),
     versions,
     coreFingerprint: CORE_FINGERPRINT,

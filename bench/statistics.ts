@@ -15,10 +15,10 @@ export function percentile(values: readonly number[], percent: number): number {
   return sorted[Math.max(0, Math.ceil((percent / 100) * sorted.length) - 1)]!;
 }
 
-/** Largest distance of a round from the median, as a share of the median. */
+/** Range of the rounds as a share of their median. */
 export function spread(values: readonly number[]): number {
   const middle = median(values);
-  return middle === 0 ? 0 : Math.max(...values.map((value) => Math.abs(value - middle))) / middle;
+  return middle === 0 ? 0 : (Math.max(...values) - Math.min(...values)) / middle;
 }
 
 export function sum(values: readonly number[]): number {

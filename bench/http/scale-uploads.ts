@@ -1,7 +1,13 @@
 import { MAX_UPLOAD_BYTES } from '../../src/domain/upload.js';
 import { type Curve, curveLine, interleave, type Measure, type Run, type Section } from '../measure.js';
 import { percentile } from '../statistics.js';
-import { UPLOAD_SERVERS, type UploadServer, UploadServers, type Uploads } from './upload-servers.js';
+import {
+  CONNECTIONS_OF_CALLER,
+  UPLOAD_SERVERS,
+  type UploadServer,
+  UploadServers,
+  type Uploads,
+} from './upload-servers.js';
 
 const MIB = 1024 * 1024;
 const SERVERS = ['busboy', 'wasm', 'native'] as const satisfies readonly UploadServer[];
@@ -118,9 +124,11 @@ function section({ scale }: Run, curves: readonly Curve[]): Section {
     id: 'scale-uploads',
     title: 'Uploads, as they grow in number and size',
     method: [
-      `Uploads as in “Upload, end to end”, ${scale.curveBytes / MIB} MiB of them a point, at most ${MOST_UPLOADS} uploads and at least one`,
-      'on each connection. Each 32 connections are a partner of the largest plan at a loopback address of its own. Throughput and time are',
-      'those of the posts, CPU is that of the whole server process, making the slots included. Every digest is checked; a refusal is a wrong answer.',
+      `Uploads as in “Upload, end to end”, ${scale.curveBytes / MIB} MiB of them a point, at most ${MOST_UPLOADS} uploads and`,
+      `at least one on each connection. Each ${CONNECTIONS_OF_CALLER} connections are a partner of the largest plan at a loopback`,
+      'address of its own.',
+      'Throughput and time are those of the posts, CPU is that of the whole server process, making the slots included. Every digest',
+      'is checked; a refusal is a wrong answer.',
     ].join(' '),
     figures: [],
     comparisons: [],

@@ -11,7 +11,7 @@ export const UPLOAD_SERVERS = { wasm: 'service', native: 'native engine', busboy
 export type UploadServer = keyof typeof UPLOAD_SERVERS;
 
 /** Half of what the plan `volume` and one address may have at once, so that no bound of a caller is met. */
-const CONNECTIONS_OF_CALLER = 32;
+export const CONNECTIONS_OF_CALLER = 32;
 
 /** A run of one server. */
 export interface Uploads {

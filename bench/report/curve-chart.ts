@@ -32,43 +32,58 @@ export function curveChart({ title, x, y, lines }: Curve): string {
 
   const horizontal = ticks.map(
     (tick) =>
-      `<line x1="${PLOT.left}" x2="${right}" y1="${fixed(yAt(tick))}" y2="${fixed(yAt(tick))}" class="grid"/>` +
-      `<text x="${PLOT.left - 8}" y="${fixed(yAt(tick) + 4)}" text-anchor="end" class="tick">${plainNumber(tick)}</text>`,
+      segment(PLOT.left, yAt(tick), right, yAt(tick)) +
+      textAt(PLOT.left - 8, yAt(tick) + 4, 'tick', plainNumber(tick), 'end'),
   );
   const vertical = apart(xs, xAt).map(
     (value) =>
-      `<line x1="${fixed(xAt(value))}" x2="${fixed(xAt(value))}" y1="${PLOT.bottom}" y2="${PLOT.bottom + 5}" class="grid"/>` +
-      `<text x="${fixed(xAt(value))}" y="${PLOT.bottom + 19}" text-anchor="middle" class="tick">${plainNumber(value)}</text>`,
+      segment(xAt(value), PLOT.bottom, xAt(value), PLOT.bottom + 5) +
+      textAt(xAt(value), PLOT.bottom + 19, 'tick', plainNumber(value), 'middle'),
   );
   const ends = spreadOut(lines.map(({ points }) => yAt(points.at(-1)!.median)));
   const drawn = lines.map((line, index) => {
-    const path = line.points.map(({ x, median }) => `${fixed(xAt(x))},${fixed(yAt(median))}`).join(' ');
-    const rounds = line.points.flatMap((point) =>
-      point.rounds.map(
-        (value) =>
-          `<circle cx="${fixed(xAt(point.x))}" cy="${fixed(yAt(value))}" r="2.4" class="${line.role} round"/>`,
-      ),
+    const { label, role, points } = line;
+    const path = points.map((point) => `${fixed(xAt(point.x))},${fixed(yAt(point.median))}`).join(' ');
+    const rounds = points.flatMap((point) =>
+      point.rounds.map((value) => circle(xAt(point.x), yAt(value), 2.4, `${role} round`)),
     );
-    const medians = line.points.map(
-      (point) =>
-        `<circle cx="${fixed(xAt(point.x))}" cy="${fixed(yAt(point.median))}" r="3.8" class="${line.role}">` +
-        `<title>${escapeText(`${line.label}, ${plainNumber(point.x)} ${x.unit || x.label}: ${pointText(point, y.unit)}`)}</title></circle>`,
-    );
-    const end = line.points.at(-1)!;
-    return (
-      `<g><title>${escapeText(lineText(line, y.unit))}</title>` +
-      `<polyline points="${path}" class="${line.role} line" stroke-dasharray="${strokeOf(lines, index)}"/>${rounds.join('')}${medians.join('')}` +
-      `<line x1="${fixed(xAt(end.x) + 5)}" x2="${fixed(right + LABEL_GAP - 6)}" y1="${fixed(yAt(end.median))}" y2="${fixed(ends[index]!)}" class="grid"/>` +
-      `<text x="${fixed(right + LABEL_GAP)}" y="${fixed(ends[index]! + 4)}" class="label">${escapeText(line.label)}</text></g>`
-    );
+    const medians = points.map((point) => {
+      const text = `${label}, ${plainNumber(point.x)} ${x.unit || x.label}: ${pointText(point, y.unit)}`;
+      return circle(xAt(point.x), yAt(point.median), 3.8, role, `<title>${escapeText(text)}</title>`);
+    });
+    const end = points.at(-1)!;
+    return [
+      `<g><title>${escapeText(lineText(line, y.unit))}</title>`,
+      `<polyline points="${path}" class="${role} line" stroke-dasharray="${strokeOf(lines, index)}"/>`,
+      ...rounds,
+      ...medians,
+      segment(xAt(end.x) + 5, yAt(end.median), right + LABEL_GAP - 6, ends[index]!),
+      textAt(right + LABEL_GAP, ends[index]! + 4, 'label', label),
+      '</g>',
+    ].join('');
   });
   const text = `${title}, in ${y.unit}: ${lines.map((line) => lineText(line, y.unit)).join('. ')}`;
-  return (
-    `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escapeText(text)}">` +
-    `<text x="4" y="14" class="tick">${escapeText(withUnitOf(y))}</text>` +
-    `<text x="${fixed(right)}" y="${HEIGHT - 6}" text-anchor="end" class="tick">${escapeText(withUnitOf(x))}</text>` +
-    `${horizontal.join('')}${vertical.join('')}${drawn.join('')}</svg>`
-  );
+  return [
+    `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escapeText(text)}">`,
+    textAt(4, 14, 'tick', withUnitOf(y)),
+    textAt(right, HEIGHT - 6, 'tick', withUnitOf(x), 'end'),
+    ...horizontal,
+    ...vertical,
+    ...drawn,
+    '</svg>',
+  ].join('');
+}
+
+function segment(x1: number, y1: number, x2: number, y2: number): string {
+  return `<line x1="${fixed(x1)}" y1="${fixed(y1)}" x2="${fixed(x2)}" y2="${fixed(y2)}" class="grid"/>`;
+}
+
+function textAt(x: number, y: number, name: string, text: string, anchor = 'start'): string {
+  return `<text x="${fixed(x)}" y="${fixed(y)}" text-anchor="${anchor}" class="${name}">${escapeText(text)}</text>`;
+}
+
+function circle(x: number, y: number, radius: number, name: string, content = ''): string {
+  return `<circle cx="${fixed(x)}" cy="${fixed(y)}" r="${radius}" class="${name}">${content}</circle>`;
 }
 
 /** Every x that a line has, in order. */
@@ -84,7 +99,8 @@ function pointText({ median, rounds }: CurveLine['points'][number], unit: string
   return `median ${number(median)} ${unit}, rounds ${rounds.map(number).join(' ')}`;
 }
 
-function withUnitOf({ label, unit }: Curve['x']): string {
+/** An axis in words. */
+export function withUnitOf({ label, unit }: Curve['x']): string {
   return unit === '' ? label : `${label}, ${unit}`;
 }
 

@@ -2,7 +2,7 @@ import type { Comparison, Curve, Figure, Section } from '../measure.js';
 import { barred, disturbed, type Results } from '../results.js';
 import { unitTitle } from '../units.js';
 import { barChart, escapeText, gauge } from './chart.js';
-import { curveChart, xsOf } from './curve-chart.js';
+import { curveChart, withUnitOf, xsOf } from './curve-chart.js';
 import { barText, disturbance, number, outcome, plainNumber, withUnit } from './numbers.js';
 import { STYLE } from './style.js';
 
@@ -102,13 +102,12 @@ function curveHtml(curve: Curve): string {
     const range = `${number(Math.min(...point.rounds))} – ${number(Math.max(...point.rounds))}`;
     return `<td class="n">${number(point.median)}<small>${range}</small></td>`;
   };
-  const head = [y.unit, x.label, ...(x.unit === '' ? [] : [x.unit])].join(', ');
   const rows = lines.map(
     (line) => `<tr><td>${escapeText(line.label)}</td>${xs.map((at) => cell(line, at)).join('')}</tr>`,
   );
   return (
     `<h3>${escapeText(`${title}. ${unitTitle(y.unit)}`)}</h3>${curveChart(curve)}<div class="scroll"><table class="points"><thead><tr>` +
-    `<th>${escapeText(head)}</th>${xs.map((at) => `<th class="n">${plainNumber(at)}</th>`).join('')}</tr></thead>` +
+    `<th>${escapeText(`${y.unit}, ${withUnitOf(x)}`)}</th>${xs.map((at) => `<th class="n">${plainNumber(at)}</th>`).join('')}</tr></thead>` +
     `<tbody>${rows.join('')}</tbody></table></div>`
   );
 }

@@ -1,6 +1,6 @@
 import type { Comparison, Curve } from '../measure.js';
 import { disturbed, type Results } from '../results.js';
-import { xsOf } from './curve-chart.js';
+import { withUnitOf, xsOf } from './curve-chart.js';
 import { barText, disturbance, number, outcome, plainNumber, withUnit } from './numbers.js';
 import { tableLines } from './table.js';
 
@@ -51,10 +51,7 @@ function curveLines({ title, x, y, lines }: Curve, paint: Paint): readonly strin
       .map((at) => points.find((point) => point.x === at)?.median)
       .map((value) => (value === undefined ? '' : number(value))),
   ]);
-  const [head, ...table] = tableLines(
-    [[`  ${x.label}${x.unit === '' ? '' : `, ${x.unit}`}`, ...xs.map(plainNumber)], ...rows],
-    1,
-  );
+  const [head, ...table] = tableLines([[`  ${withUnitOf(x)}`, ...xs.map(plainNumber)], ...rows], 1);
   return [paint(1, `${title}, ${y.unit}`), paint(2, head!), ...table];
 }
 
