@@ -6,15 +6,15 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defined } from '../src/domain/defined.js';
 import type { Outcome } from './earlier-run.js';
-import { type Compared, comparisonTable, isSlower } from './report/comparison.js';
+import { comparisonTable } from './report/comparison.js';
 import type { Results } from './results.js';
 import { median } from './statistics.js';
-import { type Value, valuesOf, verdictOfPairs } from './verdict.js';
+import { areBeyondNoise, isAnySlower, type Judged, judged, type Value, valuesOf } from './verdict.js';
 
 const THIS = fileURLToPath(new URL('../../', import.meta.url));
 
 /** A value of both builds, by rounds. */
-export interface Pair extends Pick<Value, 'label' | 'unit' | 'better'> {
+export interface Pair extends Pick<Value, 'label' | 'unit' | 'better' | 'group' | 'isBaseline'> {
   readonly other: number[];
   readonly ours: number[];
 }
@@ -44,9 +44,11 @@ export async function compare(
       process.stderr.write(`round ${round + 1} of ${rounds}: ${directory}\n`);
       const results = await measured(directory, args);
       right &&= results.wrong.length === 0;
-      for (const { id, value, label, unit, better } of results.sections.flatMap(valuesOf)) {
+      for (const { id, value, label, unit, better, group, isBaseline } of results.sections.flatMap(
+        valuesOf,
+      )) {
         const { other = [], ours = [] } = pairs.get(id) ?? {};
-        const pair = { label, unit, ...defined({ better }), other, ours };
+        const pair = { label, unit, ...defined({ better, group }), isBaseline, other, ours };
         // Which way is better is this build's word: an older one may not know.
         if (side === 'ours' || !pairs.has(id)) pairs.set(id, pair);
         pair[side].push(value);
@@ -56,7 +58,7 @@ export async function compare(
   const compared = comparedPairs([...pairs.values()]);
   return {
     text: comparisonTable(compared, ['other', 'this'], colours),
-    slower: isSlower(compared),
+    slower: isAnySlower(compared),
     right,
   };
 }
@@ -80,18 +82,18 @@ async function measured(directory: string, args: readonly string[]): Promise<Res
 }
 
 /** The values that both builds have in every round. */
-export function comparedPairs(pairs: readonly Pair[]): readonly Compared[] {
-  return pairs
+export function comparedPairs(pairs: readonly Pair[]): readonly Judged[] {
+  const changes = pairs
     .filter(({ other, ours }) => other.length > 0 && other.length === ours.length)
-    .map(({ label, unit, better, other, ours }) => {
+    .map(({ other, ours, ...facts }) => {
       const ratios = ours.map((value, round) => value / other[round]!);
       return {
-        label,
-        unit,
+        ...facts,
         before: { value: median(other), rounds: other },
         now: { value: median(ours), rounds: ours },
         ratio: median(ratios),
-        verdict: verdictOfPairs(better, ratios),
+        isBeyondNoise: areBeyondNoise(ratios),
       };
     });
+  return judged(changes);
 }

@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { Machine } from './machine.js';
 import { isAskedFor, type Options } from './options.js';
-import { type Compared, comparisonTable, isSlower } from './report/comparison.js';
+import { comparisonTable } from './report/comparison.js';
 import { disturbance } from './report/numbers.js';
 import { disturbed, RESULTS_FORMAT, type Results } from './results.js';
-import { type Value, valuesOf, verdictOfRuns } from './verdict.js';
+import { type Change, isAnySlower, isBeyondNoise, judged, type Value, valuesOf } from './verdict.js';
 
 const numbers = z.array(z.number()).min(1);
 const role = z.enum(['ours', 'baseline', 'other']);
@@ -124,13 +124,13 @@ export interface Outcome {
 export function heldAgainst(earlier: Results, now: Results, colours: boolean): Outcome {
   const isSame = sameMachine(earlier.machine, now.machine);
   const before = new Map(earlier.sections.flatMap(valuesOf).map((value) => [keyOf(value), value]));
-  const compared = now.sections.flatMap(valuesOf).flatMap((value): readonly Compared[] => {
+  const changes = now.sections.flatMap(valuesOf).flatMap((value): readonly Change[] => {
     const was = before.get(keyOf(value));
     if (was === undefined) return [];
-    const { label, unit } = value;
-    const verdict = verdictOfRuns(was, value, isSame);
-    return [{ label, unit, before: was, now: value, ratio: value.value / was.value, verdict }];
+    const ratio = value.value / was.value;
+    return [{ ...value, before: was, now: value, ratio, isBeyondNoise: isBeyondNoise(was, value, isSame) }];
   });
+  const compared = judged(changes);
   const lines = [
     `Held against the run of ${earlier.startedAt.slice(0, 16).replace('T', ' ')} UTC`,
     comparisonTable(compared, ['then', 'now'], colours),
@@ -142,7 +142,7 @@ export function heldAgainst(earlier: Results, now: Results, colours: boolean): O
     ...leftOut(earlier, now),
     ...(disturbed(earlier).length === 0 ? [] : [`Then: ${disturbance(disturbed(earlier))}`]),
   ];
-  return { text: lines.join('\n'), slower: isSlower(compared) };
+  return { text: lines.join('\n'), slower: isAnySlower(compared) };
 }
 
 /** Speeds of machines of the same processor, cores, instructions and Node are compared, others are not. */

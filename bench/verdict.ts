@@ -1,4 +1,5 @@
-import type { Section } from './measure.js';
+import { defined } from '../src/domain/defined.js';
+import type { Figure, Section } from './measure.js';
 import { median, spread } from './statistics.js';
 import { type Better, betterOf, isOfAnyMachine } from './units.js';
 
@@ -9,92 +10,124 @@ export interface Value {
   readonly unit: string;
   /** Absent where neither way is, and for what shows nothing but how the machine was. */
   readonly better?: Better;
+  /** Values that were measured beside it; absent for a ratio, which has its baseline in it. */
+  readonly group?: string;
+  /** A baseline of its group. */
+  readonly isBaseline: boolean;
   readonly rounds: readonly number[];
   readonly value: number;
 }
 
+/** A value of two builds. */
+export interface Change extends Pick<Value, 'label' | 'unit' | 'better' | 'group' | 'isBaseline'> {
+  /** Each side's value, and the rounds by which it wanders. */
+  readonly before: Pick<Value, 'rounds' | 'value'>;
+  readonly now: Pick<Value, 'rounds' | 'value'>;
+  /** `now` to `before`. */
+  readonly ratio: number;
+  readonly isBeyondNoise: boolean;
+}
+
 export type Verdict = 'faster' | 'slower' | '-';
+
+export interface Judged extends Change {
+  readonly verdict: Verdict;
+}
 
 /** Rounds that a side needs, least change that counts between two runs, and within pairs of one run. */
 const LEAST_ROUNDS = 3;
 const LEAST_CHANGE = 0.05;
 const LEAST_CHANGE_OF_PAIRS = 0.03;
 
-export function valuesOf({ figures, comparisons, curves = [] }: Section): readonly Value[] {
+export function valuesOf({ id: section, figures, comparisons, curves = [] }: Section): readonly Value[] {
   return [
     ...figures.map(({ id, label, unit, role, rounds, median: value }) => ({
+      ...absolute(role, unit, section),
       id: `figure ${id}`,
       label,
-      unit,
       rounds,
       value,
-      ...betterFor(role, unit),
     })),
     ...comparisons.map(({ id, label, baseline, unit, better, rounds, value }) => ({
       id: `comparison ${id}`,
       label: `${label} : ${baseline}`,
       unit,
+      ...defined({ better }),
+      isBaseline: false,
       rounds,
       value,
-      ...(better === undefined ? {} : { better }),
     })),
     ...curves.flatMap(({ id, title, x, y, lines }) =>
       lines.flatMap(({ label, role, points }) =>
         points.map((point) => ({
+          ...absolute(role, y.unit, `${id}, ${point.x}`),
           id: `curve ${id}, ${label}, ${point.x}`,
           label: `${title}: ${label}, ${point.x} ${x.unit || x.label}`,
-          unit: y.unit,
           rounds: point.rounds,
           value: point.median,
-          ...betterFor(role, y.unit),
         })),
       ),
     ),
   ];
 }
 
-/** A baseline shows how the machine was, so that neither way of it is better. */
-function betterFor(role: 'ours' | 'baseline' | 'other', unit: string): { readonly better?: Better } {
+function absolute(role: Figure['role'], unit: string, group: string) {
   const better = role === 'ours' ? betterOf(unit) : undefined;
-  return better === undefined ? {} : { better };
+  return { unit, ...defined({ better }), group, isBaseline: role === 'baseline' };
 }
 
 /**
- * The verdict on two runs that lie apart in time. It is given where one way is better, each side has three
- * rounds or more, no round of one side lies in the range of the other, and the medians differ by 5 % and by
- * more than the range of either side's rounds as a share of its median. On different machines ratios and
- * counts alone have one.
+ * Two runs that lie apart in time differ where each side has three rounds or more, no round of one side lies
+ * in the range of the other, and the medians differ by 5 % and by more than the range of either side's rounds
+ * as a share of its median. On different machines only ratios and counts do.
  */
-export function verdictOfRuns(before: Value, now: Value, sameMachine: boolean): Verdict {
-  const sides = [before, now];
+export function isBeyondNoise(before: Value, now: Value, sameMachine: boolean): boolean {
+  const sides = [before.rounds, now.rounds];
   const change = distance(now.value / before.value);
-  const apart =
+  const areApart =
     Math.max(...before.rounds) < Math.min(...now.rounds) ||
     Math.max(...now.rounds) < Math.min(...before.rounds);
-  const isCertain =
+  return (
     (sameMachine || isOfAnyMachine(now.unit)) &&
-    sides.every(({ rounds }) => rounds.length >= LEAST_ROUNDS) &&
-    apart &&
-    change >= LEAST_CHANGE &&
-    sides.every(({ rounds }) => change > spread(rounds));
-  return isCertain ? verdict(now.better, now.value / before.value) : '-';
+    sides.every((rounds) => rounds.length >= LEAST_ROUNDS && change > spread(rounds)) &&
+    areApart &&
+    change >= LEAST_CHANGE
+  );
 }
 
 /**
- * The verdict on two builds that ran in turn, from the ratio of each round. It is given where one way is
- * better, and three rounds or more lie all on the same side of 1 with a median that is 3 % or more from it.
+ * Two builds that ran in turn differ where three rounds or more have ratios on the same side of 1, with a
+ * median that is 3 % or more from it.
  */
-export function verdictOfPairs(better: Better | undefined, ratios: readonly number[]): Verdict {
-  const isCertain =
+export function areBeyondNoise(ratios: readonly number[]): boolean {
+  return (
     ratios.length >= LEAST_ROUNDS &&
     (ratios.every((ratio) => ratio > 1) || ratios.every((ratio) => ratio < 1)) &&
-    distance(median(ratios)) >= LEAST_CHANGE_OF_PAIRS;
-  return isCertain ? verdict(better, median(ratios)) : '-';
+    distance(median(ratios)) >= LEAST_CHANGE_OF_PAIRS
+  );
 }
 
-function verdict(better: Better | undefined, ratio: number): Verdict {
-  if (better === undefined) return '-';
-  return ratio > 1 === (better === 'more') ? 'faster' : 'slower';
+/**
+ * Each change with its verdict: one that is beyond the noise has one where one way is better, and where it is
+ * larger than what befell any baseline that was measured beside it, since that was the machine.
+ */
+export function judged(changes: readonly Change[]): readonly Judged[] {
+  const drifts = new Map<string, number>();
+  for (const { group, isBaseline, ratio } of changes) {
+    if (group !== undefined && isBaseline)
+      drifts.set(group, Math.max(drifts.get(group) ?? 0, distance(ratio)));
+  }
+  return changes.map((change) => {
+    const { group, better, ratio } = change;
+    const drift = (group === undefined ? undefined : drifts.get(group)) ?? 0;
+    const isCertain = change.isBeyondNoise && distance(ratio) > drift;
+    if (!isCertain || better === undefined) return { ...change, verdict: '-' };
+    return { ...change, verdict: ratio > 1 === (better === 'more') ? 'faster' : 'slower' };
+  });
+}
+
+export function isAnySlower(changes: readonly Judged[]): boolean {
+  return changes.some(({ verdict }) => verdict === 'slower');
 }
 
 /** How far a ratio is from 1, the same for a half and the double; none of a ratio that is no number. */

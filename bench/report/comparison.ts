@@ -1,23 +1,7 @@
 import { spread } from '../statistics.js';
-import type { Verdict } from '../verdict.js';
+import type { Judged, Verdict } from '../verdict.js';
+import { number } from './numbers.js';
 import { tableLines } from './table.js';
-
-/** A value of two builds. */
-export interface Compared {
-  readonly label: string;
-  readonly unit: string;
-  /** Each side's value, and the rounds by which it wanders. */
-  readonly before: Side;
-  readonly now: Side;
-  /** `now` to `before`. */
-  readonly ratio: number;
-  readonly verdict: Verdict;
-}
-
-interface Side {
-  readonly value: number;
-  readonly rounds: readonly number[];
-}
 
 const COLOURS = { faster: 32, slower: 31 } as const;
 
@@ -27,7 +11,7 @@ const COLOURS = { faster: 32, slower: 31 } as const;
  * @param names of the two sides
  */
 export function comparisonTable(
-  values: readonly Compared[],
+  values: readonly Judged[],
   [before, now]: readonly [string, string],
   colours: boolean,
 ): string {
@@ -44,8 +28,8 @@ export function comparisonTable(
   const rows = values.map((value) => [
     value.label,
     value.unit,
-    short(value.before.value),
-    short(value.now.value),
+    number(value.before.value),
+    number(value.now.value),
     `${value.ratio.toFixed(3)}x`,
     share(value.before.rounds),
     share(value.now.rounds),
@@ -65,15 +49,7 @@ export function comparisonTable(
   ].join('\n');
 }
 
-export function isSlower(values: readonly Compared[]): boolean {
-  return values.some(({ verdict }) => verdict === 'slower');
-}
-
 /** A single round has no range. */
 function share(rounds: readonly number[]): string {
   return rounds.length < 2 ? '' : `${(spread(rounds) * 100).toFixed(1)} %`;
-}
-
-function short(value: number): string {
-  return Number.isInteger(value) ? String(value) : value.toPrecision(4);
 }
