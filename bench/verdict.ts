@@ -10,7 +10,7 @@ export interface Value {
   readonly unit: string;
   /** Absent where neither way is, and for what shows nothing but how the machine was. */
   readonly better?: Better;
-  /** Values that were measured beside it; absent for a ratio, which has its baseline in it. */
+  /** Shared with values of its unit that were measured beside it; absent for a ratio, which has its baseline in it. */
   readonly group?: string;
   /** A baseline of its group. */
   readonly isBaseline: boolean;
@@ -42,7 +42,7 @@ const LEAST_CHANGE_OF_PAIRS = 0.03;
 export function valuesOf({ id: section, figures, comparisons, curves = [] }: Section): readonly Value[] {
   return [
     ...figures.map(({ id, label, unit, role, rounds, median: value }) => ({
-      ...absolute(role, unit, section),
+      ...absolute(role, unit, `${section}, ${unit}`),
       id: `figure ${id}`,
       label,
       rounds,
@@ -109,7 +109,7 @@ export function areBeyondNoise(ratios: readonly number[]): boolean {
 
 /**
  * Each change with its verdict: one that is beyond the noise has one where one way is better, and where it is
- * larger than what befell any baseline that was measured beside it, since that was the machine.
+ * larger than what befell any baseline of its unit that was measured beside it, since that was the machine.
  */
 export function judged(changes: readonly Change[]): readonly Judged[] {
   const drifts = new Map<string, number>();

@@ -10,7 +10,9 @@ const HEAD = ['', 'figure', 'baseline', 'ratio', 'bar', ''];
 export function terminalReport(results: Results, colours: boolean): string {
   const paint: Paint = (code, text) => (colours ? `\u001b[${code}m${text}\u001b[0m` : text);
   const lines: string[] = [];
-  const rows = results.sections.flatMap(({ title, comparisons }) => [[title], ...comparisons.map(rowOf)]);
+  const rows = results.sections.flatMap(({ title, comparisons }) =>
+    comparisons.length === 0 ? [] : [[title], ...comparisons.map(rowOf)],
+  );
   const widths = HEAD.map((head, column) =>
     Math.max(head.length, ...rows.filter((row) => row.length > 1).map((row) => row[column]!.length)),
   );
@@ -20,7 +22,7 @@ export function terminalReport(results: Results, colours: boolean): string {
         column === 0 || column === 5 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!),
       )
       .join('  ');
-  lines.push(paint(2, line(HEAD)));
+  if (rows.length > 0) lines.push(paint(2, line(HEAD)));
   for (const row of rows) {
     if (row.length === 1) lines.push(paint(1, row[0]!));
     else if (row[5] === '') lines.push(line(row).trimEnd());
