@@ -17,9 +17,10 @@ table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nu
 th { text-align: left; font-size: 12px; font-weight: 600; color: var(--quiet); padding: 4px 10px 6px 0; white-space: nowrap; }
 td { padding: 6px 10px 6px 0; border-top: 1px solid var(--line); vertical-align: middle; }
 td small { display: block; color: var(--quiet); font-size: 12.5px; }
-td:first-child { min-width: 230px; }
+td:first-child { min-width: 210px; }
 .points td:first-child { min-width: 110px; } .points td small { font-size: 11px; }
 th.n, td.n { text-align: right; white-space: nowrap; }
+td.n small { white-space: normal; } .points td.n small { white-space: nowrap; }
 td.strong { font-weight: 600; }
 td.group { padding-top: 16px; font-weight: 600; border-top: 0; }
 .yes { color: var(--met); white-space: nowrap; }
@@ -27,7 +28,7 @@ td.group { padding-top: 16px; font-weight: 600; border-top: 0; }
 .note { border-left: 3px solid var(--ours); padding: 2px 0 2px 12px; }
 .wrong { border-left: 3px solid var(--missed); padding: 2px 0 2px 12px; }
 svg { display: block; width: 100%; height: auto; }
-svg.gauge { width: 190px; height: 20px; }
+svg.gauge { width: 150px; height: 20px; }
 svg text { fill: var(--ink); font-size: 13px; font-family: inherit; }
 svg .tick { fill: var(--quiet); font-size: 11px; }
 svg .value { font-variant-numeric: tabular-nums; font-weight: 600; }
