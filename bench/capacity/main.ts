@@ -2,7 +2,6 @@
  * `npm run bench:capacity`: what deploy/capacity.md is made of, measured on real servers that this command
  * starts. `npm run build:capacity` makes the page of it.
  */
-import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -13,6 +12,7 @@ import { issuingForm } from '../../src/cli/issuing-form.js';
 import { audioSource } from '../../src/client/source.js';
 import { writeLongTrace } from '../evidence/long-trace.js';
 import { broadcastWaveFile } from '../fixtures/broadcast-wave.js';
+import { createPartners, embeddedCalls, type Slot, sha256 } from '../http/verify-calls.js';
 import { jsonRequest } from '../load/form.js';
 import type { PreparedCall, RequestClient } from '../load/request-client.js';
 import type { UploadClient } from '../load/upload-client.js';
@@ -58,11 +58,6 @@ interface Cost {
 interface Idle extends CpuSeconds {
   /** Requests to the bucket a second of one process that does nothing. */
   readonly bucket: Readonly<Record<string, number>>;
-}
-
-interface Subject {
-  readonly partnerId: string;
-  readonly apiKey: string;
 }
 
 interface Work extends Omit<Cost, 'cpu'> {
@@ -193,13 +188,8 @@ async function measureAll(
   const requests = new Child<RequestClient>(new URL('../load/request-client.js', import.meta.url));
   const measurement = new Measurement(deployment);
   try {
-    const partners: readonly Subject[] = await Promise.all(
-      Array.from({ length: PARTNERS }, async () => {
-        const partnerId = await service.createPartner('volume');
-        return { partnerId, apiKey: await service.createKey(partnerId) };
-      }),
-    );
-    const { proofId, deliverable } = await service.issue(
+    const partners = await createPartners(service, PARTNERS);
+    const embedded = await service.issue(
       partners[0]!.partnerId,
       'Measured',
       broadcastWaveFile(FILE_BYTES, 'Measured'),
@@ -285,10 +275,7 @@ async function measureAll(
       }),
     });
     const erasure = (proofId: string) => ({ path: `/v1/proofs/${proofId}`, method: 'DELETE' });
-    const upload = async (
-      calls: number,
-      file: Uint8Array,
-    ): Promise<readonly { readonly uploadId: string; readonly apiKey: string }[]> => {
+    const upload = async (calls: number, file: Uint8Array): Promise<readonly Slot[]> => {
       const lists = await Promise.all(
         partners.map(async ({ apiKey }) => {
           const ids = await uploads.call('storeMany', {
@@ -307,12 +294,7 @@ async function measureAll(
       const { wrong } = await requests.call('send', { port, connections: CONNECTIONS, calls });
       if (wrong.length > 0) throw new Error(`${wrong.length} wrong answers, for instance ${wrong[0]}`);
     };
-    const embedded = (slots: Awaited<ReturnType<typeof upload>>): readonly PreparedCall[] =>
-      slots.map(({ uploadId, apiKey }) => ({
-        request: jsonRequest('/v1/verify', { 'x-api-key': apiKey }, JSON.stringify({ uploadId })),
-        expect: { verdict: 'valid', proofId, 'audio.sha256': sha256(deliverable) },
-      }));
-    const pairs = (slots: Awaited<ReturnType<typeof upload>>): readonly PreparedCall[] =>
+    const pairs = (slots: readonly Slot[]): readonly PreparedCall[] =>
       slots.map(({ uploadId, apiKey }) => ({
         request: jsonRequest(
           '/v1/verify',
@@ -326,7 +308,7 @@ async function measureAll(
       expect: { proofId: id },
     });
     const reads = (calls: number): readonly PreparedCall[] =>
-      Array.from({ length: calls }, () => readOf(proofId, 0));
+      Array.from({ length: calls }, () => readOf(embedded.proofId, 0));
     const file = (id: string) => ({ path: `/v1/proofs/${id}/asset` });
     const range = (id: string, i: number) => ({
       ...file(id),
@@ -355,7 +337,7 @@ async function measureAll(
     const warm = await issue(issued, 'Warm');
     await each(warm, review);
     await each(warm, erasure);
-    await send(embedded(await upload(count, deliverable)));
+    await send(embeddedCalls(embedded, await upload(count, embedded.deliverable)));
     await send(reads(count));
     await large(4);
     await issueLarge(4, 'Warm large');
@@ -381,8 +363,8 @@ async function measureAll(
         range,
       ),
     );
-    const slots = await measurement.of('upload, 24 kB', count, () => upload(count, deliverable));
-    await measurement.of('verify, embedded', count, () => send(embedded(slots)));
+    const slots = await measurement.of('upload, 24 kB', count, () => upload(count, embedded.deliverable));
+    await measurement.of('verify, embedded', count, () => send(embeddedCalls(embedded, slots)));
     await measurement.of('verify, pair', count, () => send(pairs(pairSlots)));
     await measurement.of('upload, 32 MiB', largeCount, () => large(largeCount));
     await measurement.of('create a review', issued, () => each(taken, review));
@@ -431,10 +413,6 @@ function contentionReport(results: readonly Contention[]): string {
         `${String(stores).padStart(4)} stores, ${inFlight} at once: ${chargesPerSecond}/s, p50 ${p50} ms, p99 ${p99} ms`,
     ),
   ].join('\n');
-}
-
-function sha256(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex');
 }
 
 function say(line: string): void {

@@ -1,9 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { openEmbeddedStore } from '../../src/adapters/embedded/store.js';
-import { loadSecrets } from '../../src/adapters/signing/secrets.js';
-import { Authenticator } from '../../src/codec/authenticator.js';
-import { UNAUDITED } from '../adapters/embedded/unaudited.js';
 import { broadcastWaveFile } from '../fixtures/broadcast-wave.js';
 import type { ExpressHello } from '../load/express-hello.js';
 import { jsonRequest } from '../load/form.js';
@@ -11,8 +6,10 @@ import type { PreparedCall, RequestClient } from '../load/request-client.js';
 import type { UploadClient } from '../load/upload-client.js';
 import { figure, interleave, type Measure, proportion, type Run, ratio, type Section } from '../measure.js';
 import { Child } from '../service/child.js';
+import { openLeftStore } from '../service/left-store.js';
 import { ServiceProcess } from '../service/service-process.js';
 import { percentile } from '../statistics.js';
+import { createPartners, embeddedCalls, type Partner, Supply, sha256, uploadCopies } from './verify-calls.js';
 
 const CONNECTIONS = 64;
 /** Several, so that the plan's limit of calls a second is not what is measured. */
@@ -26,11 +23,6 @@ interface Rate {
   readonly times: readonly number[];
   /** CPU of the service, microseconds a call. */
   readonly cpu: number;
-}
-
-interface Partner {
-  readonly partnerId: string;
-  readonly apiKey: string;
 }
 
 export const verify: Measure = { name: 'verify', run: measureVerify };
@@ -48,18 +40,10 @@ async function measureVerify(run: Run): Promise<Section> {
   let units: number;
   try {
     const helloPort = await hello.call('listen');
-    partners = await Promise.all(
-      Array.from({ length: PARTNERS }, async () => {
-        const partnerId = await service.createPartner('volume');
-        return { partnerId, apiKey: await service.createKey(partnerId) };
-      }),
-    );
+    partners = await createPartners(service, PARTNERS);
     const { verifyCalls: calls, verifyRounds: rounds } = run.scale;
     // A share for each round and one for the warm-up.
-    const embedded = new Supply(
-      await embeddedCalls(run, service, uploads, partners, calls * (rounds + 1)),
-      calls,
-    );
+    const embedded = new Supply(await newUnits(run, service, uploads, partners, calls * (rounds + 1)), calls);
     const pairs = new Supply(await pairCalls(run, service, uploads, partners, calls * (rounds + 1)), calls);
     const replays = embedded.all.slice(0, calls);
 
@@ -107,54 +91,22 @@ async function measureVerify(run: Run): Promise<Section> {
   return section;
 }
 
-/** Calls that were never sent before, a share at a time. */
-class Supply {
-  readonly all: readonly PreparedCall[];
-  readonly #share: number;
-  #next = 0;
-
-  constructor(all: readonly PreparedCall[], share: number) {
-    this.all = all;
-    this.#share = share;
-  }
-
-  get used(): number {
-    return this.#next;
-  }
-
-  next(): readonly PreparedCall[] {
-    const share = this.all.slice(this.#next, this.#next + this.#share);
-    this.#next += share.length;
-    return share;
-  }
-}
-
 /** A credentialed file in as many slots as there are calls: each call is a new billable unit. */
-async function embeddedCalls(
+async function newUnits(
   run: Run,
   service: ServiceProcess,
   client: Child<UploadClient>,
   partners: readonly Partner[],
   count: number,
 ): Promise<readonly PreparedCall[]> {
-  const { proofId, deliverable } = await service.issue(
+  const issued = await service.issue(
     partners[0]!.partnerId,
     'Bench',
     broadcastWaveFile(FILE_BYTES, 'Bench'),
     'embedded',
   );
-  const expect = {
-    verdict: 'valid',
-    good: true,
-    proofId,
-    'decision.credentialCarrier': 'embedded',
-    'audio.sha256': sha256(deliverable),
-  };
-  const slots = await upload(run, service, client, partners, count, deliverable);
-  return slots.map(({ uploadId, apiKey }) => ({
-    request: jsonRequest('/v1/verify', { 'x-api-key': apiKey }, JSON.stringify({ uploadId })),
-    expect,
-  }));
+  run.progress(`verify: ${count} uploads to be verified`);
+  return embeddedCalls(issued, await uploadCopies(service, client, partners, count, issued.deliverable));
 }
 
 /**
@@ -172,7 +124,8 @@ async function pairCalls(
   const issued = [];
   for (let i = 0; i < SIDECARS; i += 1)
     issued.push(await service.issue(partners[0]!.partnerId, `Pair ${i}`, audio, 'sidecar'));
-  const slots = await upload(run, service, client, partners, Math.ceil(count / SIDECARS), audio);
+  run.progress(`verify: ${count} pairs to be verified`);
+  const slots = await uploadCopies(service, client, partners, Math.ceil(count / SIDECARS), audio);
   const calls = issued.flatMap(({ proofId, deliverable }) =>
     slots.map(({ uploadId, apiKey }) => ({
       request: jsonRequest(
@@ -192,32 +145,6 @@ async function pairCalls(
   return calls.slice(0, count);
 }
 
-/** Uploads `file` so often, shared among the partners, and mixes them. */
-async function upload(
-  run: Run,
-  service: ServiceProcess,
-  client: Child<UploadClient>,
-  partners: readonly Partner[],
-  count: number,
-  file: Uint8Array,
-): Promise<readonly { readonly uploadId: string; readonly apiKey: string }[]> {
-  run.progress(`verify: ${count} uploads to be verified`);
-  const share = Math.ceil(count / partners.length);
-  const lists = await Promise.all(
-    partners.map(async ({ apiKey }) => {
-      const ids = await client.call('storeMany', {
-        port: Number(service.partnerUrl.port),
-        apiKey,
-        connections: 16,
-        count: share,
-        file,
-      });
-      return ids.map((uploadId) => ({ uploadId, apiKey }));
-    }),
-  );
-  return Array.from({ length: share }, (_, i) => lists.map((list) => list[i]!)).flat();
-}
-
 /**
  * Units that were billed, read from the store the service has left: as many units as new calls, and none for
  * the replays.
@@ -228,20 +155,11 @@ async function checkUnits(
   partners: readonly Partner[],
   units: number,
 ): Promise<void> {
-  const { secrets } = await loadSecrets({
-    directory: dataDir,
-    environment: 'production',
-    random: randomBytes,
-  });
-  const authenticator = new Authenticator(
-    { current: () => secrets.current('row'), find: (id) => secrets.find('row', id) },
-    'production',
-  );
-  const stores = await openEmbeddedStore({ directory: join(dataDir, 'store'), ...UNAUDITED, authenticator });
+  const { stores, close } = await openLeftStore(dataDir);
   let used = 0;
   for (const { partnerId } of partners)
     used += await stores.getUsed(partnerId, Math.floor(Date.now() / 1000));
-  await stores.close();
+  await close();
   if (used !== units) run.wrong(`verify: ${units} new units were asked for, ${used} were billed`);
 }
 
@@ -317,8 +235,4 @@ function report(results: ReadonlyMap<string, readonly Rate[]>, calls: number): S
     ],
     notes: [],
   };
-}
-
-function sha256(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex');
 }
