@@ -17,6 +17,7 @@ import { isAskedFor, type Options, readOptions, USAGE } from './options.js';
 import { htmlReport } from './report/html.js';
 import { terminalReport } from './report/terminal.js';
 import { type Condition, gatherResults, type Results } from './results.js';
+import { scaleRegistry } from './scale/registry.js';
 
 const MEASURES: readonly Measure[] = [
   hash,
@@ -28,6 +29,7 @@ const MEASURES: readonly Measure[] = [
   store,
   evidence,
   scaleUploads,
+  scaleRegistry,
 ];
 const COMPARED_PACKAGES = [
   'hash-wasm',
@@ -96,8 +98,12 @@ async function versionsOf(names: readonly string[]): Promise<Readonly<Record<str
 }
 
 /** The same measurements for both builds: what an option of theirs says is handed on. */
-function handedOn({ quick, only = [] }: Options): readonly string[] {
-  return [...(quick ? ['--quick'] : []), ...only.flatMap((name) => ['--only', name])];
+function handedOn({ quick, only = [], largest }: Options): readonly string[] {
+  return [
+    ...(quick ? ['--quick'] : []),
+    ...only.flatMap((name) => ['--only', name]),
+    ...(largest === undefined ? [] : ['--largest', largest]),
+  ];
 }
 
 /** Does what the options say. @returns whether all answers were right, and nothing slower that must not be */

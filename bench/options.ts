@@ -24,6 +24,10 @@ export interface Scale {
   readonly curveBytes: number;
   readonly uploadsAtOnce: readonly number[];
   readonly uploadMebibytes: readonly number[];
+  /** Proofs of each registry, the smallest first. */
+  readonly registries: readonly number[];
+  /** Calls of a round of verify where its cost is measured as something grows. */
+  readonly scaledVerifyCalls: number;
 }
 
 const FULL: Scale = {
@@ -42,6 +46,8 @@ const FULL: Scale = {
   curveBytes: 512 * MIB,
   uploadsAtOnce: [1, 2, 4, 8, 16, 32, 64, 128, 256],
   uploadMebibytes: [0.1, 1, 8, 32, 65],
+  registries: [10_000, 1_000_000, 10_000_000],
+  scaledVerifyCalls: 2000,
 };
 
 const QUICK: Scale = {
@@ -60,6 +66,8 @@ const QUICK: Scale = {
   curveBytes: 256 * MIB,
   uploadsAtOnce: [1, 16, 64, 256],
   uploadMebibytes: [0.1, 8, 65],
+  registries: [1000, 10_000, 100_000],
+  scaledVerifyCalls: 800,
 };
 
 export interface Options {
@@ -67,6 +75,8 @@ export interface Options {
   readonly quick: boolean;
   /** Measurements that were asked for; undefined: those that run by default. */
   readonly only: readonly string[] | undefined;
+  /** As `registries` of the scale has taken it; undefined: all of them. */
+  readonly largest: string | undefined;
   readonly out: string;
   readonly profile: boolean;
   /**
@@ -87,6 +97,7 @@ export const USAGE = `npm run bench -- [options]
   --quick         fewer rounds and smaller files: under two minutes
   --only <name>   one measurement; may be given several times
   --scale         the measurements of how cost grows, ${SCALE}…, which do not run by default; as --only for each
+  --largest <n>   leaves out larger registries of scale-registry
   --out <dir>     where results.json and report.html go (bench/results)
   --profile       CPU profiles of the service, beside the results
   --compare <of>  hold the figures against another build's; exit code 1 where one is slower beyond the noise
@@ -103,6 +114,7 @@ export function readOptions(args: readonly string[], names: readonly string[]): 
       quick: { type: 'boolean', default: false },
       only: { type: 'string', multiple: true },
       scale: { type: 'boolean', default: false },
+      largest: { type: 'string' },
       out: { type: 'string', default: 'bench/results' },
       profile: { type: 'boolean', default: false },
       compare: { type: 'string' },
@@ -119,10 +131,16 @@ export function readOptions(args: readonly string[], names: readonly string[]): 
   const unknown = only.find((name) => !names.includes(name));
   if (unknown !== undefined)
     throw new Error(`there is no measurement ${unknown}; there are ${names.join(', ')}`);
+  const scale = values.quick ? QUICK : FULL;
+  const registries = scale.registries.filter(
+    (proofs) => values.largest === undefined || proofs <= Number(values.largest),
+  );
+  if (registries.length === 0) throw new Error(`--largest takes ${scale.registries[0]!} or more`);
   return {
-    scale: values.quick ? QUICK : FULL,
+    scale: { ...scale, registries },
     quick: values.quick,
     only: only.length === 0 ? undefined : only,
+    largest: values.largest,
     out: values.out,
     profile: values.profile,
     compare: values.compare === undefined ? undefined : comparedWith(values.compare),

@@ -1,7 +1,16 @@
+import { readFileSync } from 'node:fs';
+import { defined } from '../../src/domain/defined.js';
+
 export interface ProcessUse {
   /** Seconds of CPU since the process began, user and system, of all its threads. */
   readonly cpuSeconds: number;
   readonly rssBytes: number;
+}
+
+export interface MemoryUse {
+  readonly rssBytes: number;
+  /** Without pages of files that are mapped; absent where the system does not say. */
+  readonly ownBytes?: number;
 }
 
 const WATCH_MS = 10;
@@ -15,11 +24,23 @@ function sample(): number {
   return rss;
 }
 
+function ownBytes(): number | undefined {
+  try {
+    const kibibytes = /^RssAnon:\s*(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'latin1'))?.[1];
+    return kibibytes === undefined ? undefined : Number(kibibytes) * 1024;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Figures that a measured process reports of itself. */
 export const probe = {
   use(): ProcessUse {
     const { user, system } = process.cpuUsage();
     return { cpuSeconds: (user + system) / 1e6, rssBytes: process.memoryUsage.rss() };
+  },
+  memory(): MemoryUse {
+    return { rssBytes: process.memoryUsage.rss(), ...defined({ ownBytes: ownBytes() }) };
   },
   watchMemory(): void {
     peak = 0;

@@ -1,12 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { AuditStep } from '../../src/domain/finding.js';
 import { Child } from './child.js';
 import type { Probe } from './process-use.js';
 
 const MAIN = new URL('../../src/main.js', import.meta.url);
 const PROBE = new URL('./process-probe.js', import.meta.url);
 const START_MS = 60_000;
+/** Things that a step of the auditor looks at. */
+export const AUDIT_STEP = 500;
 /** Flags of `npm start`. */
 export const START_FLAGS = ['--initial-old-space-size=128'];
 
@@ -142,10 +145,12 @@ export class ServiceProcess {
     return ((await response.json()) as { proofId: string }).proofId;
   }
 
-  /** Has the auditor take a step of a pass. */
-  async auditStep(from: string): Promise<{ readonly looked: number; readonly next?: string }> {
-    const step = await this.#fetch(`audit/stores?${new URLSearchParams({ from, limit: '500' })}`);
-    return (await step.json()) as { looked: number; next?: string };
+  /** Has the auditor take a step of a pass, with at most `AUDIT_STEP` things. */
+  async auditStep(from: string): Promise<AuditStep> {
+    const step = await this.#fetch(
+      `audit/stores?${new URLSearchParams({ from, limit: String(AUDIT_STEP) })}`,
+    );
+    return (await step.json()) as AuditStep;
   }
 
   async engineCounts(): Promise<EngineCounts> {

@@ -1,0 +1,154 @@
+import { randomBytes } from 'node:crypto';
+import { linkSync } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { encryptedStores } from '../../src/adapters/encryption/encrypted-stores.js';
+import { openKeyDirectory } from '../../src/adapters/encryption/key-directory.js';
+import { createIds } from '../../src/adapters/system/system.js';
+import { eachOf } from '../../src/async/each-of.js';
+import type { IssuedProof } from '../../src/domain/proof.js';
+import type { ProofStore } from '../../src/ports/stores.js';
+import { openLeftStore } from '../service/left-store.js';
+
+/** Proofs that are being registered at once: they share the syncs of the store and of the heads of its log. */
+export const AT_ONCE = 2048;
+/** Proofs whose rate is a round. */
+export const SLICE = 20_000;
+const SPAN_SECONDS = 365 * 86_400;
+/** Age of the newest proof: by then an auditor looks at it. */
+const NEWEST_SECONDS = 86_400;
+/** Ids that are kept of those that were loaded, at most about so many. */
+const SAMPLED = 20_000;
+const LOOK_MS = 500;
+/** Looks at the store's files that find them as they were, until no compaction is under way. */
+const SAME_LOOKS = 8;
+
+export interface Load {
+  /** Of a service that has stopped. */
+  readonly dataDir: string;
+  /** Ids of proofs that the service issued. */
+  readonly originals: readonly string[];
+  /** The first one gets half of the proofs, and the others share the rest. */
+  readonly owners: readonly string[];
+  readonly count: number;
+  readonly progress: (loaded: number) => void;
+}
+
+export interface Loaded {
+  /** Ids of proofs of the first owner, from the whole time. */
+  readonly sample: readonly string[];
+  /** Proofs a second through the store, slice by slice. */
+  readonly rates: readonly number[];
+  /** Bytes of the store's files. */
+  readonly bytes: number;
+}
+
+/** A proof that the service issued, and the store that encrypts with its key. */
+interface Original {
+  readonly proof: IssuedProof;
+  readonly stores: ProofStore;
+}
+
+/**
+ * Fills a registry by the store's own calls: each proof is reserved and issued, with its code, encrypted content,
+ * indexes and audit entry. It is a copy of one that the service issued, with id, owner, time, title and digests of
+ * its own. It shares that one's key and file: their directories have a name for each proof, which is a hard link. No proof may be
+ * erased afterwards: a key is overwritten in its place, for all that share it.
+ */
+export async function loadRegistry({ dataDir, originals, owners, count, progress }: Load): Promise<Loaded> {
+  const { stores, close } = await openLeftStore(dataDir);
+  try {
+    const keys = await openKeyDirectory({ directory: join(dataDir, 'content-keys') });
+    const templates = await Promise.all(
+      originals.map(async (proofId): Promise<Original> => {
+        const opened = encryptedStores(stores, keys);
+        const proof = await opened.getProof(proofId);
+        const key = await keys.read(proofId);
+        if (proof?.state !== 'issued' || key === undefined) throw new Error(`${proofId} is not in the store`);
+        return { proof, stores: encryptedStores(stores, { ...keys, obtain: async () => key }) };
+      }),
+    );
+    const from = Math.floor(Date.now() / 1000) - NEWEST_SECONDS - SPAN_SECONDS;
+    const timeOf = (index: number): number => from + Math.floor((index * SPAN_SECONDS) / count);
+    let createdAt = from;
+    const ids = createIds({ now: () => createdAt * 1000 });
+    const stride = 2 * Math.ceil(count / 2 / SAMPLED);
+    const sample: string[] = [];
+    const rates: number[] = [];
+    for (let first = 0; first < count; first += SLICE) {
+      const slice = Array.from({ length: Math.min(SLICE, count - first) }, (_, place) => {
+        const index = first + place;
+        createdAt = timeOf(index);
+        const proofId = ids.next('proof');
+        const template = templates[index % templates.length]!;
+        for (const [directory, ending] of [
+          ['content-keys', '.key'],
+          ['assets', '.asset'],
+        ] as const)
+          linkSync(
+            join(dataDir, directory, template.proof.proofId + ending),
+            join(dataDir, directory, proofId + ending),
+          );
+        const partnerId = owners[index % 2 === 0 ? 0 : 1 + (((index - 1) / 2) % (owners.length - 1))]!;
+        if (index % stride === 0) sample.push(proofId);
+        return {
+          stores: template.stores,
+          proof: copyOf(template.proof, { proofId, partnerId, createdAt, index }),
+        };
+      });
+      const began = performance.now();
+      await eachOf(slice, AT_ONCE, register);
+      rates.push((slice.length / (performance.now() - began)) * 1000);
+      progress(first + slice.length);
+    }
+    return { sample, rates, bytes: await settledBytes(join(dataDir, 'store')) };
+  } finally {
+    await close();
+  }
+}
+
+async function register({ stores, proof }: Original): Promise<void> {
+  const { proofId, partnerId, createdAt } = proof;
+  await stores.reserveProof(proofId, partnerId, createdAt);
+  await stores.issueProof(proof, {
+    partnerId,
+    action: 'proof_issued',
+    at: createdAt,
+    actor: 'operator',
+    subjects: [proofId],
+  });
+}
+
+function copyOf(
+  proof: IssuedProof,
+  { index, ...own }: Pick<IssuedProof, 'proofId' | 'partnerId' | 'createdAt'> & { readonly index: number },
+): IssuedProof {
+  const digits = randomBytes(128).toString('hex');
+  const digest = (number: number): string => digits.slice(number * 64, (number + 1) * 64);
+  return {
+    ...proof,
+    ...own,
+    song: { title: `Take ${index}` },
+    originalSha256: digest(0),
+    boundAudioSha256: digest(1),
+    credentialSha256: digest(2),
+    asset: { ...proof.asset, sha256: digest(3) },
+  };
+}
+
+/** Size of the files of a store that is open, once compactions have left them alone for some seconds. */
+async function settledBytes(directory: string): Promise<number> {
+  let before = '';
+  for (let same = 0; ; ) {
+    const names = await readdir(directory);
+    const sizes = await Promise.all(
+      names.map(async (name) => (await stat(join(directory, name)).catch(() => undefined))?.size ?? 0),
+    );
+    const now = JSON.stringify([names, sizes]);
+    same = now === before ? same + 1 : 0;
+    if (same === SAME_LOOKS) return sizes.reduce((sum, size) => sum + size, 0);
+    before = now;
+    await sleep(LOOK_MS);
+  }
+}
