@@ -17,6 +17,7 @@ import { isAskedFor, type Options, readOptions, USAGE } from './options.js';
 import { htmlReport } from './report/html.js';
 import { terminalReport } from './report/terminal.js';
 import { type Condition, gatherResults, type Results } from './results.js';
+import { scaleProcesses } from './scale/processes.js';
 import { scaleRegistry } from './scale/registry.js';
 
 const MEASURES: readonly Measure[] = [
@@ -29,6 +30,7 @@ const MEASURES: readonly Measure[] = [
   store,
   evidence,
   scaleUploads,
+  scaleProcesses,
   scaleRegistry,
 ];
 const COMPARED_PACKAGES = [

@@ -34,6 +34,7 @@ export class Deployment {
   readonly #bucket: BucketCounter;
   readonly #settings: Settings;
   readonly #dataDir: string;
+  readonly #others: ServiceProcess[] = [];
 
   private constructor(
     service: ServiceProcess,
@@ -111,11 +112,7 @@ export class Deployment {
 
   /** Work of another service over the same servers, of which the measured one has nothing in memory. */
   async elsewhere<Result>(work: (service: ServiceProcess) => Promise<Result>): Promise<Result> {
-    const other = await ServiceProcess.start({
-      dataDir: join(this.#dataDir, 'elsewhere'),
-      settings: this.#settings,
-      operatorToken: OPERATOR_TOKEN,
-    });
+    const other = await this.startAnother('elsewhere');
     try {
       return await work(other);
     } finally {
@@ -123,15 +120,30 @@ export class Deployment {
     }
   }
 
+  /** Another service over the same servers, which ends with the deployment at the latest. */
+  async startAnother(name: string): Promise<ServiceProcess> {
+    const other = await ServiceProcess.start({
+      dataDir: join(this.#dataDir, name),
+      settings: this.#settings,
+      operatorToken: OPERATOR_TOKEN,
+    });
+    this.#others.push(other);
+    return other;
+  }
+
   /** Requests to the bucket since the start. */
   get bucket(): BucketUse {
     return this.#bucket.use;
   }
 
-  /** With the processes that read credentials, which are children of the service. */
+  /** Of one service; with the processes that read credentials, which are its children. */
+  cpuOf(service: ServiceProcess): number {
+    return cpuOfTree(service.probe.process.pid!);
+  }
+
   async cpu(): Promise<CpuSeconds> {
     return {
-      service: cpuOfTree(this.service.probe.process.pid!),
+      service: this.cpuOf(this.service),
       consumers: cpuOfTree(this.#consumers.pid!),
       cassandra: cpuOf(await this.#pidOf('cassandra-1')),
       kafka: cpuOf(await this.#pidOf('kafka-1')),
@@ -168,7 +180,7 @@ export class Deployment {
 
   async stop(): Promise<void> {
     this.#consumers.kill('SIGTERM');
-    await this.service.stop();
+    await Promise.all([this.service, ...this.#others].map((service) => service.stop()));
     this.#bucket.stop();
     await this.#servers.remove();
   }
