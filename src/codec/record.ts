@@ -39,7 +39,30 @@ export class RecordCodec {
 
   /** @param key ASCII */
   encode(key: string, value: unknown): Uint8Array {
-    return this.#seal(key, this.#encoder.encodeSharedRef(value));
+    return this.seal(key, this.#encoder.encodeSharedRef(value));
+  }
+
+  /** A value as MessagePack: a record without its code, for bytes that do not leave the process. */
+  document(value: unknown): Uint8Array {
+    return this.#encoder.encode(value);
+  }
+
+  /** Value of what `document` made. */
+  read(document: Uint8Array): unknown {
+    return this.#decoder.decode(document);
+  }
+
+  /** The record of what `document` made. @param key ASCII */
+  seal(key: string, document: Uint8Array): Uint8Array {
+    const { keyId, mac } = this.#authenticator.make(label(key), document);
+    const macAt = KEY_ID_OFFSET + keyId.length;
+    const row = new Uint8Array(macAt + MAC_BYTES + document.length);
+    row[0] = VERSION;
+    row[1] = keyId.length;
+    row.set(Buffer.from(keyId, 'latin1'), KEY_ID_OFFSET);
+    row.set(mac, macAt);
+    row.set(document, macAt + MAC_BYTES);
+    return row;
   }
 
   /** @throws RecordError */
@@ -75,19 +98,7 @@ export class RecordCodec {
 
   /** Decodes a record of the former form. @throws RecordError where its checksum does not hold */
   adopt(key: string, row: Uint8Array): Uint8Array {
-    return this.#seal(key, row.subarray(formerDocumentOffset(key, row)));
-  }
-
-  #seal(key: string, document: Uint8Array): Uint8Array {
-    const { keyId, mac } = this.#authenticator.make(label(key), document);
-    const macAt = KEY_ID_OFFSET + keyId.length;
-    const row = new Uint8Array(macAt + MAC_BYTES + document.length);
-    row[0] = VERSION;
-    row[1] = keyId.length;
-    row.set(Buffer.from(keyId, 'latin1'), KEY_ID_OFFSET);
-    row.set(mac, macAt);
-    row.set(document, macAt + MAC_BYTES);
-    return row;
+    return this.seal(key, row.subarray(formerDocumentOffset(key, row)));
   }
 
   #read(row: Uint8Array, documentAt: number): unknown {

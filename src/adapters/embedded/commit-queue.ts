@@ -58,7 +58,7 @@ export class CommitQueue {
   #syncing: Group | undefined;
   #draining: Promise<void> | undefined;
   #closed = false;
-  /** Writes of the running operation. */
+  /** Writes of the running operation, as Group has them. */
   #staged = new Map<string, Uint8Array | null>();
   readonly #transaction: Transaction;
 
@@ -70,7 +70,7 @@ export class CommitQueue {
     this.#transaction = {
       get: <Row>(key: RowKey<Row>) => this.#get(key),
       getSound: <Row>(key: RowKey<Row>) => damages.sound(key, () => this.#get(key)),
-      put: (key, row) => void this.#staged.set(key, codec.encode(key, row)),
+      put: (key, row) => void this.#staged.set(key, codec.document(row)),
       delete: (key) => void this.#staged.set(key, null),
       get batch() {
         return gathering();
@@ -124,9 +124,11 @@ export class CommitQueue {
       this.#syncing = group;
       const start = performance.now();
       try {
-        group.finish((key, row) => group.write(key, this.#codec.encode(key, row)));
+        group.finish((key, row) => group.write(key, this.#codec.document(row)));
         if (group.writes.size > 0) {
-          await this.#database.write(group.writes);
+          await this.#database.write(
+            Array.from(group.writes, ([key, row]) => [key, row && this.#codec.seal(key, row)] as const),
+          );
           this.#onCommit?.({
             operations: group.operations,
             rows: group.writes.size,
@@ -148,17 +150,19 @@ export class CommitQueue {
   }
 
   #get<Row>(key: RowKey<Row>): Row | undefined {
-    const row = this.#find(key);
-    return row === null || row === undefined ? undefined : decodeRow(this.#codec, key, row);
+    const written = this.#written(key);
+    if (written !== undefined) return written === null ? undefined : (this.#codec.read(written) as Row);
+    const row = this.#database.get(key);
+    return row === undefined ? undefined : decodeRow(this.#codec, key, row);
   }
 
-  #find(key: string): Uint8Array | null | undefined {
-    const staged = this.#staged.get(key);
-    if (staged !== undefined) return staged;
-    const gathered = this.#gathering.writes.get(key);
-    if (gathered !== undefined) return gathered;
-    const syncing = this.#syncing?.writes.get(key);
-    return syncing === undefined ? this.#database.get(key) : syncing;
+  /** The row as it waits for the disk; null where it is removed. */
+  #written(key: string): Uint8Array | null | undefined {
+    for (const writes of [this.#staged, this.#gathering.writes, this.#syncing?.writes]) {
+      const row = writes?.get(key);
+      if (row !== undefined) return row;
+    }
+    return undefined;
   }
 }
 
@@ -172,6 +176,10 @@ export function decodeRow<Row>(codec: RecordCodec, key: RowKey<Row>, bytes: Uint
 }
 
 class Group implements Batch {
+  /**
+   * Rows as MessagePack, null for one that is removed. Each gets its code when the group is written, so that a
+   * row that many operations change gets one, and none is checked that has not left the process.
+   */
   readonly writes = new Map<string, Uint8Array | null>();
   operations = 0;
   bytes = 0;

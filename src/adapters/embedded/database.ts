@@ -9,8 +9,8 @@ import type { KeyRange } from './keys.js';
 import { checkDirectory } from './log-check.js';
 import { StoreOpenError } from './open-error.js';
 
-/** New rows by key; null removes the row. */
-export type Writes = ReadonlyMap<string, Uint8Array | null>;
+/** New rows by key, no key twice; null removes the row. */
+export type Writes = Iterable<readonly [key: string, row: Uint8Array | null]>;
 
 /**
  * Size of the write buffer, larger than LevelDB's default for fewer compactions under load. A log of this
