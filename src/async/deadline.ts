@@ -4,18 +4,31 @@
  * @param limitMs milliseconds; none left where it is negative
  * @param giveUp called when the time is up; throws, or returns what stands in for the outcome
  */
-export async function withDeadline<Value>(
+export function withDeadline<Value>(
   work: Promise<Value>,
   limitMs: number,
   giveUp: () => Value,
 ): Promise<Value> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeIsUp = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, Math.max(0, limitMs));
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => {
+        try {
+          resolve(giveUp());
+        } catch (error) {
+          reject(error);
+        }
+      },
+      Math.max(0, limitMs),
+    );
+    work.then(
+      (value) => {
+        clearTimeout(timer);
+        resolve(value);
+      },
+      (error) => {
+        clearTimeout(timer);
+        reject(error);
+      },
+    );
   });
-  try {
-    return await Promise.race([work, timeIsUp.then(giveUp)]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -12,5 +12,7 @@ export type Defined<T extends object> = Flat<
  * Members that are null, false, 0 or empty stay.
  */
 export function defined<T extends object>(members: T): Defined<T> {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Defined<T>;
+  const present: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(members)) if (value !== undefined) present[name] = value;
+  return present as Defined<T>;
 }

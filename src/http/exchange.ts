@@ -120,6 +120,8 @@ export interface Exchange {
   working: boolean;
   /** The connection is gone, so that nothing can be sent. */
   gone: boolean;
+  /** The request has been logged. */
+  logged: boolean;
   /** Set by the sender of a streamed response: frees its resources when the connection goes. */
   onGone: (() => void) | undefined;
   /** Set by the reader of the body: ends the reading when the parser gives the request up. */

@@ -104,12 +104,12 @@ export async function send(exchange: Exchange, response: Response): Promise<void
         exchange,
         response.status,
         JSON_TYPE,
-        response.bytes ?? Buffer.from(JSON.stringify(response.body)),
+        response.bytes ?? JSON.stringify(response.body),
         response.headers,
       );
       return;
     case 'text':
-      sendBytes(exchange, response.status, response.mediaType, bytesOf(response.text), response.headers);
+      sendBytes(exchange, response.status, response.mediaType, response.text, response.headers);
       return;
     case 'empty':
       sendWhole(exchange, response.status, response.headers, NOTHING);
@@ -139,27 +139,23 @@ export function sendError(
     exchange,
     status,
     JSON_TYPE,
-    Buffer.from(body),
+    body,
     retryAfterSeconds === undefined ? headers : { ...headers, 'Retry-After': String(retryAfterSeconds) },
   );
-}
-
-function bytesOf(text: string | Buffer): Buffer {
-  return typeof text === 'string' ? Buffer.from(text) : text;
 }
 
 function sendBytes(
   exchange: Exchange,
   status: number,
   mediaType: string,
-  bytes: Buffer,
+  body: string | Buffer,
   extra: Readonly<Record<string, string>> | undefined,
 ): void {
   sendWhole(
     exchange,
     status,
-    { 'Content-Type': mediaType, 'Content-Length': String(bytes.length), ...extra },
-    bytes,
+    { 'Content-Type': mediaType, 'Content-Length': String(Buffer.byteLength(body)), ...extra },
+    body,
   );
 }
 
@@ -167,16 +163,16 @@ function sendWhole(
   exchange: Exchange,
   status: number,
   own: Readonly<Record<string, string>>,
-  bytes: Buffer,
+  body: string | Buffer,
 ): void {
   const { request, response } = exchange;
   if (response.headersSent || response.destroyed || exchange.gone) return;
-  exchange.bytesOut = bytes.length;
+  exchange.bytesOut = Buffer.byteLength(body);
   const headers: Record<string, string> = { ...own, ...exchange.headers };
   if (exchange.connectionClose) headers['Connection'] = 'close';
   if (request.complete || request.destroyed || exchange.awaitsContinue) {
     response.writeHead(status, headers);
-    response.end(bytes);
+    response.end(body);
     return;
   }
   // The caller is still sending. The whole response goes out now. The response is ended, and with it the
@@ -192,7 +188,7 @@ function sendWhole(
     exchange.connectionClose = true;
   }
   response.writeHead(status, headers);
-  response.write(bytes);
+  response.write(body);
   drain(exchange);
 }
 

@@ -224,6 +224,12 @@ export class CallerConnection extends Duplex {
     chunks: { chunk: Buffer | string; encoding: BufferEncoding }[],
     done: (error?: Error | null) => void,
   ): void {
+    // Node ends each response with a write of nothing, whose callback alone counts.
+    const [only, ...more] = chunks.filter(({ chunk }) => chunk.length > 0);
+    if (more.length === 0) {
+      this._write(only?.chunk ?? NOTHING, only?.encoding ?? 'utf8', done);
+      return;
+    }
     this.socket.cork();
     chunks.forEach(({ chunk, encoding }, i) =>
       this.socket.write(

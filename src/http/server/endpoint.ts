@@ -245,9 +245,11 @@ async function quotaHeaders(
   caller: Caller,
 ): Promise<void> {
   try {
-    const { limit, remaining, reset } = await new Deadline(exchange.limits.quotaMs, (error) =>
-      observer.fault('quota', error),
-    ).of(partners.quota(caller));
+    const quota = partners.quota(caller);
+    const { limit, remaining, reset } =
+      quota instanceof Promise
+        ? await new Deadline(exchange.limits.quotaMs, (error) => observer.fault('quota', error)).of(quota)
+        : quota;
     Object.assign(exchange.headers, {
       'X-RateLimit-Limit': String(limit),
       'X-RateLimit-Remaining': String(remaining),

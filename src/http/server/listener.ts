@@ -185,10 +185,10 @@ export function createListener(
       lease: budget.lease(address),
       working: false,
       gone: false,
+      logged: false,
       onGone: undefined,
       abortBody: undefined,
     };
-    byResponse.set(response, exchange);
     connection.begin(exchange);
     response.on('close', () => {
       if (!exchange.working) finish(exchange);
@@ -198,11 +198,10 @@ export function createListener(
     return exchange;
   };
 
-  const finished = new WeakSet<Exchange>();
   /** Logs an exchange once: its response has gone out, or its connection is gone and the work is done. */
   const finish = (exchange: Exchange): void => {
-    if (finished.has(exchange)) return;
-    finished.add(exchange);
+    if (exchange.logged) return;
+    exchange.logged = true;
     exchange.lease.end();
     const { request, response, requestId, route, startedAt, keyId, bytesIn, bytesOut } = exchange;
     const method = METHODS.has(request.method!) ? request.method! : 'other';
@@ -238,6 +237,7 @@ export function createListener(
         known(exchange);
         return;
       }
+      byResponse.set(response, exchange);
       // The router asks nothing of an application's requests and responses, which its types speak of.
       (
         router as unknown as (

@@ -57,14 +57,17 @@ function quotaExceeded(now: number): DomainError {
   });
 }
 
-/** The partner's quota when the response is ready: the call itself is counted. */
-export async function readQuota(
+/**
+ * The partner's quota when the response is ready: the call itself is counted. A call that was charged knows it
+ * without the store.
+ */
+export function readQuota(
   { stores, clock }: { readonly stores: UsageStore; readonly clock: Clock },
   caller: Caller,
-): Promise<QuotaFacts> {
+): QuotaFacts | Promise<QuotaFacts> {
   const now = Math.floor(clock.now() / 1000);
   const limit = caller.plan.monthlyQuota;
-  const used = caller.used ?? (await stores.getUsed(caller.partnerId, now));
   // A plan that was made smaller leaves more used than it allows.
-  return { limit, remaining: Math.max(0, limit - used), reset: monthEnd(now) };
+  const facts = (used: number) => ({ limit, remaining: Math.max(0, limit - used), reset: monthEnd(now) });
+  return caller.used === undefined ? stores.getUsed(caller.partnerId, now).then(facts) : facts(caller.used);
 }
