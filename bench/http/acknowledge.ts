@@ -1,4 +1,6 @@
+import type { TaskOutcome } from '../../src/engine/worker.js';
+
 /** A worker's task that hashes nothing. */
-export function acknowledge(): undefined {
-  return undefined;
+export function acknowledge(): TaskOutcome {
+  return {};
 }

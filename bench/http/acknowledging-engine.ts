@@ -3,7 +3,7 @@ import type { Measurement } from '../../src/domain/audio.js';
 import { BlockAllocator } from '../../src/engine/blocks.js';
 import { SLAB_BYTES } from '../../src/engine/ingest.js';
 import { LANES, Scheduler } from '../../src/engine/scheduler.js';
-import type { HashTask } from '../../src/engine/worker.js';
+import type { HashTask, TaskOutcome } from '../../src/engine/worker.js';
 import type { AudioIngest } from '../../src/ports/audio-engine.js';
 
 const UPLOADS = 64;
@@ -15,7 +15,7 @@ const CONTEXTS = UPLOADS + (1 + QUEUE) * LANES;
  * worker thread, and that worker only acknowledges. What is left is what taking bytes in costs.
  */
 export class AcknowledgingEngine {
-  readonly #pool = new Piscina<HashTask, undefined>({
+  readonly #pool = new Piscina<HashTask, TaskOutcome>({
     filename: new URL('./acknowledge.js', import.meta.url).href,
     name: 'acknowledge',
     minThreads: 1,
@@ -25,8 +25,11 @@ export class AcknowledgingEngine {
   });
   readonly #hashed = new Map<number, number>();
   readonly #scheduler = new Scheduler({
+    groups: 1,
     workers: 1,
     maxQueue: QUEUE,
+    worthwhile: LANES,
+    endsInTask: false,
     maxUploads: UPLOADS,
     memory: Buffer.from(new SharedArrayBuffer(2 * UPLOADS * SLAB_BYTES)),
     contexts: new BlockAllocator(0, 1, CONTEXTS),
@@ -38,7 +41,7 @@ export class AcknowledgingEngine {
       this.#hashed.set(context, this.#hashed.get(context)! + length);
       return undefined;
     },
-    finish: (context) => emptyMeasurement(this.#hashed.get(context)!),
+    finish: ({ context }) => emptyMeasurement(this.#hashed.get(context)!),
     displaced: () => undefined,
     occupied: () => undefined,
   });

@@ -2,23 +2,22 @@ import { availableParallelism } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import type { AudioEngine, EngineStats } from '../ports/audio-engine.js';
 import type { Observer } from '../ports/observer.js';
-import { NativeEngine } from './native-engine.js';
-import { WasmEngine } from './wasm-engine.js';
+import { WorkerEngine } from './worker-engine.js';
 
 /** Options of an engine. Every member but `kind` has a default that suits any host. */
 export interface EngineOptions {
   /**
-   * `wasm`: sandboxed core on worker threads. `native`: Node's own hash on the calling thread, for hosts
-   * where it is measured to pay.
+   * `wasm`: the sandboxed core parses and hashes. `native`: it parses, and Node hashes, for hosts where that is
+   * measured to pay.
    */
   readonly kind: EngineStats['kind'];
   /**
-   * Worker threads (wasm). Default: one less than the cores, at least one: the ingress needs a core to
+   * Worker threads. Default: one less than the cores, at least one: the ingress needs a core to
    * itself.
    */
   readonly workers?: number;
   /**
-   * Slabs of 1 MiB in the pool (wasm), the memory that uploads cost. Default: two for each upload, at most
+   * Slabs of 1 MiB in the pool, the memory that uploads cost. Default: two for each upload, at most
    * 120; an upload never holds more than three.
    */
   readonly slabs?: number;
@@ -27,7 +26,7 @@ export interface EngineOptions {
    * more. Default 512.
    */
   readonly maxUploads?: number;
-  /** Tasks that may wait for a worker, beyond one running on each (wasm). Default: one for each worker. */
+  /** Tasks that may wait for a worker (wasm), beyond one running on each. Default: one for each worker. */
   readonly maxQueue?: number;
   /**
    * Pause after which a part-filled slab is hashed instead of kept, and the grain of the rates that uploads
@@ -45,8 +44,7 @@ export interface EngineOptions {
  * @throws RangeError for an option out of its range
  */
 export function createAudioEngine(options: EngineOptions): AudioEngine {
-  const complete = completeOptions(options);
-  return complete.kind === 'native' ? new NativeEngine(complete) : new WasmEngine(complete);
+  return new WorkerEngine(completeOptions(options));
 }
 
 /** @throws RangeError for a count that is not a whole number in its range. */

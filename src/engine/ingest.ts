@@ -1,4 +1,5 @@
 import type { Measurement } from '../domain/audio.js';
+import type { HostDigests } from './core.js';
 import { type PlaceHolder, SendingPace } from './places.js';
 
 export const SLAB_BYTES = 1024 * 1024;
@@ -14,6 +15,9 @@ export interface Slab {
   readonly address: number;
   filled: number;
 }
+
+/** Slab of a file that ends without bytes that are still to be hashed: none of the memory. */
+export const NO_SLAB: Slab = { address: 0, filled: 0 };
 
 /** Write that found no slab for all of its chunk. */
 export interface PendingWrite {
@@ -37,6 +41,8 @@ export class Ingest implements PlaceHolder {
   readonly owner: string;
   /** Address of the upload's context. */
   readonly context: number;
+  /** Group of workers that has all tasks of the upload. */
+  readonly group: number;
   readonly pace = new SendingPace();
   /** Aborts when the engine gives the upload up by itself. */
   readonly givenUp = new AbortController();
@@ -53,12 +59,17 @@ export class Ingest implements PlaceHolder {
   /** The slab being filled has seen a tick. */
   aged = false;
   ended = false;
+  /** A worker has got the beginning of the file. */
+  started = false;
+  /** Digests of the whole file by Node, from a task that has hashed its end. */
+  digests: HostDigests | undefined;
   /** Reason why nothing more is taken; from then on the upload only waits for its slab in flight. */
   over: unknown;
 
-  constructor(owner: string, context: number) {
+  constructor(owner: string, context: number, group: number) {
     this.owner = owner;
     this.context = context;
+    this.group = group;
   }
 
   /** Number of slabs the upload holds. */

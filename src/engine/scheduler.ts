@@ -4,34 +4,46 @@ import type { Displacement } from '../ports/observer.js';
 import type { BlockAllocator } from './blocks.js';
 import type { Slice } from './core.js';
 import { engineFailed, gaveWay, uploadAborted } from './errors.js';
-import { Ingest, SLAB_BYTES, SLABS_PER_UPLOAD, type Slab } from './ingest.js';
+import { Ingest, NO_SLAB, SLAB_BYTES, SLABS_PER_UPLOAD, type Slab } from './ingest.js';
 import { Places } from './places.js';
-import type { HashTask } from './worker.js';
+import type { HashTask, TaskOutcome, TaskSlice } from './worker.js';
 
 /** Most uploads that one task carries: the lanes of the SIMD kernel. */
 export const LANES = 4;
 
 export interface SchedulerOptions {
+  /**
+   * Groups of workers. An upload stays with the one it is given at first, which is the one with the fewest
+   * uploads: more than one where its state lies in a thread.
+   */
+  readonly groups: number;
+  /** Workers of a group. */
   readonly workers: number;
+  /** Tasks of a group that may wait for a worker. */
   readonly maxQueue: number;
+  /** The end of a file is told to a task, which gives its digests. */
+  readonly endsInTask: boolean;
+  /** Uploads for which a task is worth while beside one that runs: the lanes of a kernel that has some. */
+  readonly worthwhile: number;
   readonly maxUploads: number;
   /** The shared memory in which the slabs lie. */
   readonly memory: Buffer;
   /**
    * More than `maxUploads`: an upload that was given up keeps its context while a task works on it, but not
-   * its place. Tasks carry at most `(workers + maxQueue) * LANES` uploads.
+   * its place. Tasks carry at most `groups * (workers + maxQueue) * LANES` uploads.
    */
   readonly contexts: BlockAllocator;
   readonly slabs: BlockAllocator;
-  /** A block for each task that may be in flight, `workers + maxQueue`. */
+  /** A block for each task that may be in flight, `groups * (workers + maxQueue)`. */
   readonly scratches: BlockAllocator;
   /** Its promise settles when no thread touches the task's memory any more, and not earlier. */
-  readonly run: (task: HashTask) => Promise<void>;
+  readonly run: (task: HashTask, group: number) => Promise<TaskOutcome>;
   /** Makes a context ready for a new file. */
   readonly begin: (context: number) => void;
   /** Copy of the credential bytes in the slice, which is the one its context was last hashed with. */
   readonly credentialBytes: (slice: Slice) => Uint8Array | undefined;
-  readonly finish: (context: number, credential: readonly Uint8Array[]) => Measurement;
+  /** Measurement of an upload that is hashed to its end. */
+  readonly finish: (ingest: Ingest) => Measurement;
   readonly displaced: (reason: Displacement) => void;
   /**
    * Called with `true` when the first upload opens, with `false` when the last one has let go of everything.
@@ -54,13 +66,11 @@ export class Scheduler {
   readonly #ingests = new Set<Ingest>();
   /** Uploads whose write waits for a slab, in the order in which they came. */
   readonly #waiting = new Set<Ingest>();
-  /** Uploads with a ready slab and none in flight, in the order in which they became ready. */
-  readonly #ready = new Set<Ingest>();
+  readonly #groups: readonly Group[];
   /** Uploads that have ended and wait for their last slab. */
   readonly #ending = new Set<Ingest>();
   /** Uploads that the engine gave up and whose signal has not been fired yet. */
   readonly #givenUp: Ingest[] = [];
-  #running = 0;
   #tasks = 0;
   #lanes = 0;
   #bytes = 0;
@@ -68,6 +78,11 @@ export class Scheduler {
   constructor(options: SchedulerOptions) {
     this.#options = options;
     this.#places = new Places(options.maxUploads);
+    this.#groups = Array.from({ length: options.groups }, () => ({
+      ready: new Set<Ingest>(),
+      running: 0,
+      uploads: 0,
+    }));
   }
 
   get uploads(): number {
@@ -96,8 +111,13 @@ export class Scheduler {
     const context = contexts.take();
     if (context === undefined) throw new Error('more uploads than contexts');
     begin(context);
-    const ingest = new Ingest(owner, context);
+    const group = this.#groups.reduce(
+      (best, each, i) => (each.uploads < this.#groups[best]!.uploads ? i : best),
+      0,
+    );
+    const ingest = new Ingest(owner, context, group);
     this.#ingests.add(ingest);
+    this.#groups[group]!.uploads += 1;
     this.#places.add(ingest);
     if (this.#ingests.size === 1) occupied(true);
     if (displacement !== undefined) {
@@ -166,11 +186,17 @@ export class Scheduler {
   }
 
   /** @param failure why it is unknown how far the slices were processed; undefined when all were */
-  #taskDone(scratch: number, ingests: readonly Ingest[], failure: unknown): void {
-    const { scratches, slabs, credentialBytes } = this.#options;
+  #taskDone(
+    group: Group,
+    scratch: number,
+    ingests: readonly Ingest[],
+    digests: TaskOutcome['digests'],
+    failure: unknown,
+  ): void {
+    const { scratches, credentialBytes } = this.#options;
     scratches.give(scratch);
-    this.#running -= 1;
-    for (const ingest of ingests) {
+    group.running -= 1;
+    for (const [i, ingest] of ingests.entries()) {
       const slab = ingest.inFlight!;
       ingest.inFlight = undefined;
       if (ingest.over !== undefined) {
@@ -180,10 +206,11 @@ export class Scheduler {
       } else {
         const bytes = credentialBytes(sliceOf(ingest, slab));
         if (bytes !== undefined) ingest.credential.push(bytes);
-        if (ingest.ready.length > 0) this.#ready.add(ingest);
+        ingest.digests = digests?.[i];
+        if (ingest.ready.length > 0) group.ready.add(ingest);
       }
       // Last, and before `#schedule`: the slab's next upload overwrites what is read above.
-      slabs.give(slab.address);
+      this.#giveBack(slab);
     }
     this.#schedule();
   }
@@ -207,10 +234,15 @@ export class Scheduler {
   #finishEnded(): void {
     for (const ingest of this.#ending) {
       if (ingest.inFlight !== undefined || ingest.ready.length > 0) continue;
+      if (this.#options.endsInTask && ingest.started && ingest.digests === undefined) {
+        ingest.ready.push(NO_SLAB);
+        this.#groupOf(ingest).ready.add(ingest);
+        continue;
+      }
       const { resolve } = ingest.pendingEnd!;
       let measurement: Measurement;
       try {
-        measurement = this.#options.finish(ingest.context, ingest.credential);
+        measurement = this.#options.finish(ingest);
       } catch (error) {
         this.#giveUp(ingest, engineFailed(error));
         continue;
@@ -257,7 +289,7 @@ export class Scheduler {
    */
   #relieve(): void {
     if (this.#waiting.size === 0 || this.#options.slabs.free > 0) return;
-    if (this.#running > 0 || this.#ready.size > 0) return;
+    if (this.#groups.some(({ running, ready }) => running > 0 || ready.size > 0)) return;
     let fullest: Ingest | undefined;
     let most = 0;
     for (const ingest of this.#ingests) {
@@ -270,41 +302,49 @@ export class Scheduler {
   }
 
   #startTasks(): void {
-    while (this.#mayStart()) this.#start();
+    for (const [number, group] of this.#groups.entries())
+      while (this.#mayStart(group)) this.#start(group, number);
   }
 
   /**
    * Four lanes cost little more CPU than one, so a task that carries one upload wastes most of a core. Hence:
    * an idle pool takes whatever is ready; while a task runs, the next one waits for four. No slab waits for
    * ever: when the running tasks are done the pool is idle. With fewer than four uploads open four can never
-   * come together, and workers without a task are used at once.
+   * come together, and workers without a task are used at once. Where a task gains nothing from company one
+   * upload is worth it.
    */
-  #mayStart(): boolean {
-    const { workers, maxQueue } = this.#options;
-    if (this.#ready.size === 0 || this.#running >= workers + maxQueue) return false;
-    if (this.#running === 0 || this.#ready.size >= LANES) return true;
-    return this.#running < workers && this.#ingests.size < LANES;
+  #mayStart({ ready, running, uploads }: Group): boolean {
+    const { workers, maxQueue, worthwhile } = this.#options;
+    if (ready.size === 0 || running >= workers + maxQueue) return false;
+    if (running === 0 || ready.size >= worthwhile) return true;
+    return running < workers && uploads < worthwhile;
   }
 
-  #start(): void {
+  #start(group: Group, number: number): void {
     const { scratches, run } = this.#options;
     // Scratch memory belongs to the task and not to a thread: so a dead worker's replacement cannot meet it.
     const scratch = scratches.take();
     if (scratch === undefined) throw new Error('more tasks than scratch areas');
     const ingests: Ingest[] = [];
-    const slices: Slice[] = [];
-    for (const ingest of this.#ready) {
-      this.#ready.delete(ingest);
+    const slices: TaskSlice[] = [];
+    for (const ingest of group.ready) {
+      group.ready.delete(ingest);
       ingest.inFlight = ingest.ready.shift()!;
-      slices.push(sliceOf(ingest, ingest.inFlight));
+      slices.push({
+        ...sliceOf(ingest, ingest.inFlight),
+        first: !ingest.started,
+        last: ingest.ended && ingest.ready.length === 0,
+      });
+      ingest.started = true;
       if (ingests.push(ingest) === LANES) break;
     }
-    this.#running += 1;
+    group.running += 1;
     this.#tasks += 1;
     this.#lanes += ingests.length;
-    run({ scratch, slices }).then(
-      () => this.#taskDone(scratch, ingests, undefined),
-      (failure: unknown) => this.#taskDone(scratch, ingests, failure ?? new Error('task failed')),
+    run({ scratch, slices }, number).then(
+      ({ digests }) => this.#taskDone(group, scratch, ingests, digests, undefined),
+      (failure: unknown) =>
+        this.#taskDone(group, scratch, ingests, undefined, failure ?? new Error('task failed')),
     );
   }
 
@@ -343,12 +383,16 @@ export class Scheduler {
     return ingest.filling;
   }
 
+  #giveBack(slab: Slab): void {
+    if (slab !== NO_SLAB) this.#options.slabs.give(slab.address);
+  }
+
   /** Makes the slab that is being filled ready as it is. */
   #flush(ingest: Ingest): void {
     if (ingest.filling === undefined) return;
     ingest.ready.push(ingest.filling);
     ingest.filling = undefined;
-    if (ingest.inFlight === undefined) this.#ready.add(ingest);
+    if (ingest.inFlight === undefined) this.#groupOf(ingest).ready.add(ingest);
   }
 
   #giveUp(ingest: Ingest, reason: unknown): void {
@@ -358,28 +402,40 @@ export class Scheduler {
 
   /** Gives back what no thread works on; a slab in flight and the context follow when its task is done. */
   #close(ingest: Ingest, reason: unknown): void {
-    const { slabs } = this.#options;
     ingest.over = reason;
     this.#places.remove(ingest);
     this.#waiting.delete(ingest);
-    this.#ready.delete(ingest);
+    this.#groupOf(ingest).ready.delete(ingest);
     this.#ending.delete(ingest);
     ingest.pendingWrite?.reject(reason);
     ingest.pendingEnd?.reject(reason);
     ingest.pendingWrite = undefined;
     ingest.pendingEnd = undefined;
-    for (const slab of ingest.ready.splice(0)) slabs.give(slab.address);
-    if (ingest.filling !== undefined) slabs.give(ingest.filling.address);
+    for (const slab of ingest.ready.splice(0)) this.#giveBack(slab);
+    if (ingest.filling !== undefined) this.#giveBack(ingest.filling);
     ingest.filling = undefined;
     if (ingest.inFlight === undefined) this.#release(ingest);
+  }
+
+  #groupOf({ group }: Ingest): Group {
+    return this.#groups[group]!;
   }
 
   /** The upload is over and no thread works on its context. */
   #release(ingest: Ingest): void {
     this.#options.contexts.give(ingest.context);
     this.#ingests.delete(ingest);
+    this.#groupOf(ingest).uploads -= 1;
     if (this.#ingests.size === 0) this.#options.occupied(false);
   }
+}
+
+/** State of a group of workers. */
+interface Group {
+  /** Uploads with a ready slab and none in flight, in the order in which they became ready. */
+  readonly ready: Set<Ingest>;
+  running: number;
+  uploads: number;
 }
 
 function assertWritable({ over, ended, pendingWrite }: Ingest): void {

@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads';
 import { Piscina } from 'piscina';
-import type { HashTask, WorkerInput } from './worker.js';
+import type { HashTask, TaskOutcome, WorkerInput } from './worker.js';
 
 /** Pause before a pool that lacks threads is looked after. */
 const COMPLETE_MS = 100;
@@ -15,7 +15,7 @@ export interface WorkerPoolOptions {
   readonly onDeath: (error: unknown) => void;
 }
 
-type ThreadPool = Piscina<HashTask, string | undefined>;
+type ThreadPool = Piscina<HashTask, TaskOutcome>;
 
 /** Worker threads that are always there: started once, replaced when one dies. */
 export class WorkerPool {
@@ -57,14 +57,14 @@ export class WorkerPool {
    * + maxQueue` at a time. No AbortSignal: the pool answers one by ending the thread, and three more uploads
    * with it.
    */
-  async run(task: HashTask): Promise<void> {
+  async run(task: HashTask): Promise<TaskOutcome> {
     const pool = this.#pool;
-    let trap: string | undefined;
+    let outcome: TaskOutcome;
     try {
-      const outcome = pool.run(task);
+      const running = pool.run(task);
       // A task that finds no thread makes the pool start one.
       this.#watch();
-      trap = await outcome;
+      outcome = await running;
     } catch (error) {
       // A pool is given up when it has no thread left, so a task that it rejects then has never run.
       if (pool !== this.#pool) return this.run(task);
@@ -73,7 +73,8 @@ export class WorkerPool {
       await this.#gone();
       throw new Error('the worker died', { cause: error });
     }
-    if (trap !== undefined) throw new Error(`the audio core failed: ${trap}`);
+    if (outcome.trap !== undefined) throw new Error(`the audio core failed: ${outcome.trap}`);
+    return outcome;
   }
 
   /** Ends all threads. Tasks must have settled. */

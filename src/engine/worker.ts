@@ -1,5 +1,6 @@
 import { workerData } from 'node:worker_threads';
-import { type Core, instantiateCore, type Slice } from './core.js';
+import { type Core, forkReport, type HostDigests, instantiateCore, type Slice } from './core.js';
+import { ForkedHash } from './forked-hash.js';
 
 /** Data that every worker is started with. */
 export interface WorkerInput {
@@ -7,23 +8,45 @@ export interface WorkerInput {
   readonly memory: WebAssembly.Memory;
 }
 
+/** Work of one call of the pool. */
 export interface HashTask {
   /** Address of the scratch area that is this task's alone. */
   readonly scratch: number;
   /** At most four, of different uploads; none: only get ready. */
-  readonly slices: readonly Slice[];
+  readonly slices: readonly TaskSlice[];
+  /**
+   * The slices are hashed by Node and not in the core, so that the state of an upload is this thread's: all its
+   * tasks must come here.
+   */
+  readonly native?: boolean;
+}
+
+export interface TaskSlice extends Slice {
+  /** The slice begins its file. */
+  readonly first: boolean;
+  /** The slice ends its file; it may be empty. */
+  readonly last: boolean;
+}
+
+export interface TaskOutcome {
+  /** Error that kept the task from its work. */
+  readonly trap?: string;
+  /** Digests by Node of the files that have ended, in the place of their slices. */
+  readonly digests?: readonly (HostDigests | undefined)[];
 }
 
 // Mutable state of a module, which test/style/module-state.test.ts allows here: a task is a function call
-// into this file, so a thread has no other place for what it keeps between two tasks. The map is a cache: an
-// instance holds nothing but the address of its scratch area.
+// into this file, so a thread has no other place for what it keeps between two tasks. The cores are a cache:
+// an instance holds nothing but the address of its scratch area.
 const cores = new Map<number, Core>();
+/** States of uploads by their context, of which there are so many; one that was aborted stays until the next. */
+const hashes = new Map<number, ForkedHash>();
 
 /**
  * Task of the pool. A fault is returned and not thrown, so that a rejected task means a dead thread and
  * nothing else.
  */
-export function hash({ scratch, slices }: HashTask): string | undefined {
+export function hash({ scratch, slices, native = false }: HashTask): TaskOutcome {
   try {
     let core = cores.get(scratch);
     if (core === undefined) {
@@ -31,9 +54,26 @@ export function hash({ scratch, slices }: HashTask): string | undefined {
       core = instantiateCore(module, memory, scratch);
       cores.set(scratch, core);
     }
+    if (native) return { digests: slices.map((slice) => hashByNode(core, slice)) };
     if (slices.length > 0) core.update(slices);
-    return undefined;
+    return {};
   } catch (error) {
-    return error instanceof Error ? (error.stack ?? error.message) : String(error);
+    return { trap: error instanceof Error ? (error.stack ?? error.message) : String(error) };
   }
+}
+
+/** @throws Error where the thread that held the upload's state is gone, and this one is in its place */
+function hashByNode(core: Core, slice: TaskSlice): HostDigests | undefined {
+  const { memory } = workerData as WorkerInput;
+  const { context, address, length, first, last } = slice;
+  const state = first ? new ForkedHash() : hashes.get(context);
+  if (state === undefined) throw new Error('the state of the upload is gone');
+  core.parse(slice);
+  state.update(new Uint8Array(memory.buffer, address, length), forkReport(memory, context));
+  if (!last) {
+    hashes.set(context, state);
+    return undefined;
+  }
+  hashes.delete(context);
+  return state.digests();
 }

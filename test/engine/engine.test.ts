@@ -6,8 +6,9 @@ import { DomainError } from '../../src/domain/errors.js';
 import { BlockAllocator } from '../../src/engine/blocks.js';
 import { createCoreMemory, loadCore } from '../../src/engine/core.js';
 import { completeOptions, createAudioEngine, type EngineOptions } from '../../src/engine/create-engine.js';
+import { SLAB_BYTES } from '../../src/engine/ingest.js';
 import { LANES } from '../../src/engine/scheduler.js';
-import { WasmEngine } from '../../src/engine/wasm-engine.js';
+import { WorkerEngine } from '../../src/engine/worker-engine.js';
 import { WorkerPool } from '../../src/engine/worker-pool.js';
 import type { AudioEngine, AudioIngest } from '../../src/ports/audio-engine.js';
 import type { Displacement } from '../../src/ports/observer.js';
@@ -119,8 +120,11 @@ async function started(test: Test, options: EngineOptions): Promise<AudioEngine>
   return engine;
 }
 
-async function startedWasm(test: Test, options: Omit<EngineOptions, 'kind'>): Promise<WasmEngine> {
-  const engine = new WasmEngine(completeOptions({ kind: 'wasm', ...options }));
+async function startedWorkers(
+  test: Test,
+  options: Omit<EngineOptions, 'kind'> & { readonly kind?: EngineOptions['kind'] },
+): Promise<WorkerEngine> {
+  const engine = new WorkerEngine(completeOptions({ kind: 'wasm', ...options }));
   await engine.start();
   test.teardown(() => engine.stop());
   return engine;
@@ -442,9 +446,15 @@ t.test('what the core refuses is no dead worker', async (t) => {
     onDeath: (error) => deaths.push(error),
   });
   await pool.ready();
-  await t.rejects(pool.run({ scratch: 65_536, slices: [{ context: 131_072, address: 0, length: 1 }] }), {
-    message: /^the audio core failed: Error: contexts not of this build/,
-  });
+  await t.rejects(
+    pool.run({
+      scratch: 65_536,
+      slices: [{ context: 131_072, address: 0, length: 1, first: true, last: false }],
+    }),
+    {
+      message: /^the audio core failed: Error: contexts not of this build/,
+    },
+  );
   await pool.run({ scratch: 65_536, slices: [] });
   await pool.close();
   t.strictSame([deaths, pool.deaths], [[], 0]);
@@ -459,19 +469,40 @@ t.test('what the core refuses is no dead worker', async (t) => {
   await broken.close();
 });
 
-t.test('a paused client holds no slab', async (t) => {
-  const engine = await startedWasm(t, { workers: 1, slabs: 4, maxUploads: 4, tickMs: 10 });
-  const one = opaque(70_000, 8);
-  const ingest = engine.open('a');
-  await ingest.write(one.file.subarray(0, 30_000));
-  t.equal(engine.stats().slabsInUse, 1);
-  await until(() => engine.stats().slabsInUse === 0);
-  t.equal(engine.stats().uploadsInFlight, 1);
-  check(t, await send(ingest, one.file.subarray(30_000), random(1)), one, 'after the pause');
-});
+for (const kind of ['wasm', 'native'] as const) {
+  t.test(`a paused client holds no slab, ${kind}`, async (t) => {
+    const engine = await startedWorkers(t, { kind, workers: 1, slabs: 4, maxUploads: 4, tickMs: 10 });
+    const one = credentialed(70_000, 999, 8);
+    const ingest = engine.open('a');
+    await ingest.write(one.file.subarray(0, 30_000));
+    t.equal(engine.stats().slabsInUse, 1);
+    await until(() => engine.stats().slabsInUse === 0);
+    t.equal(engine.stats().uploadsInFlight, 1);
+    check(t, await send(ingest, one.file.subarray(30_000), random(1)), one, 'after the pause');
+  });
+
+  t.test(`the end comes with bytes or without, ${kind}`, async (t) => {
+    const engine = await startedWorkers(t, { kind, workers: 2, slabs: 8, maxUploads: 8, tickMs: 10 });
+    for (const length of [1, SLAB_BYTES - 1, SLAB_BYTES, SLAB_BYTES + 1, 3 * SLAB_BYTES]) {
+      const one = opaque(length, length);
+      check(t, await pour(engine, one.file), one, `${length} bytes`);
+      const paused = engine.open('a');
+      await paused.write(one.file);
+      await until(() => engine.stats().slabsInUse === 0);
+      check(t, await paused.end(), one, `${length} bytes, all of them hashed before the end`);
+      const left = engine.open('a');
+      await left.write(one.file);
+      const ended = left.end();
+      left.abort();
+      t.equal((await refusal(() => ended)).reason, 'upload_aborted');
+    }
+    await until(() => engine.stats().uploadsInFlight === 0);
+    t.equal(engine.stats().slabsInUse, 0);
+  });
+}
 
 t.test('clients that trickle give way to one that waits for a slab', async (t) => {
-  const engine = await startedWasm(t, { workers: 1, slabs: 2, maxUploads: 4, tickMs: 10 });
+  const engine = await startedWorkers(t, { workers: 1, slabs: 2, maxUploads: 4, tickMs: 10 });
   const slow = [engine.open('a'), engine.open('a')];
   let done = false;
   const trickle = (async () => {
@@ -498,7 +529,7 @@ async function pour(engine: AudioEngine, file: Uint8Array, times = 1): Promise<M
 }
 
 t.test('fast uploads share their tasks', async (t) => {
-  const engine = await startedWasm(t, { workers: 1, slabs: 24, maxUploads: 8 });
+  const engine = await startedWorkers(t, { workers: 1, slabs: 24, maxUploads: 8 });
   const one = opaque(16 * MIB, 11);
   for (const uploads of [4, 8]) {
     const before = engine.stats();
@@ -511,7 +542,7 @@ t.test('fast uploads share their tasks', async (t) => {
 });
 
 t.test('memory does not grow with the upload', async (t) => {
-  const engine = await startedWasm(t, { workers: 1, slabs: 12, maxUploads: 4 });
+  const engine = await startedWorkers(t, { workers: 1, slabs: 12, maxUploads: 4 });
   const part = noise(MIB);
   await pour(engine, part, 16);
   collectGarbage();
@@ -522,62 +553,67 @@ t.test('memory does not grow with the upload', async (t) => {
   t.ok(grown < 24 * MIB, `grew by ${Math.round(grown / MIB)} MiB over 256 MiB`);
 });
 
-t.test('uploads of a worker that dies fail and all others are measured right', async (t) => {
-  const faults: unknown[] = [];
-  const engine = await startedWasm(t, {
-    workers: 2,
-    slabs: 40,
-    maxUploads: 16,
-    observer: { fault: (_, error) => faults.push(error), displaced: () => undefined },
-  });
-  const next = random(4242);
-  let right = 0;
-  let failed = 0;
-  let done = false;
-  const samples = Array.from({ length: 8 }, (_, i) =>
-    i % 2 === 0 ? credentialed(next(4 * MIB), next(200_000), i + 1) : opaque(next(4 * MIB), i + 1),
-  );
-  const uploads = Array.from({ length: 16 }, async (_, slot) => {
-    while (!done) {
-      const one = samples[next(samples.length)]!;
-      const ingest = engine.open('a');
-      try {
-        const measured = await send(ingest, one.file, random(slot + 1));
-        if (measured.sha256 !== one.sha256 || measured.bindingSha256 !== one.bindingSha256)
-          t.fail('a wrong digest');
-        right += 1;
-      } catch (error) {
-        if (
-          !(error instanceof DomainError) ||
-          error.reason !== 'engine_failed' ||
-          error.retryAfterSeconds !== 1
-        )
-          throw error;
-        if (!ingest.signal.aborted || ingest.signal.reason !== error) t.fail('the signal says the same');
-        failed += 1;
+for (const kind of ['wasm', 'native'] as const) {
+  t.test(`uploads of a worker that dies fail and all others are measured right, ${kind}`, async (t) => {
+    const faults: unknown[] = [];
+    const engine = await startedWorkers(t, {
+      kind,
+      workers: 2,
+      slabs: 40,
+      maxUploads: 16,
+      observer: { fault: (_, error) => faults.push(error), displaced: () => undefined },
+    });
+    const next = random(4242);
+    let right = 0;
+    let failed = 0;
+    let done = false;
+    const samples = Array.from({ length: 8 }, (_, i) =>
+      i % 2 === 0 ? credentialed(next(4 * MIB), next(200_000), i + 1) : opaque(next(4 * MIB), i + 1),
+    );
+    const uploads = Array.from({ length: 16 }, async (_, slot) => {
+      while (!done) {
+        const one = samples[next(samples.length)]!;
+        const ingest = engine.open('a');
+        try {
+          const measured = await send(ingest, one.file, random(slot + 1));
+          if (measured.sha256 !== one.sha256 || measured.bindingSha256 !== one.bindingSha256)
+            t.fail('a wrong digest');
+          right += 1;
+        } catch (error) {
+          if (
+            !(error instanceof DomainError) ||
+            error.reason !== 'engine_failed' ||
+            error.retryAfterSeconds !== 1
+          )
+            throw error;
+          if (!ingest.signal.aborted || ingest.signal.reason !== error) t.fail('the signal says the same');
+          failed += 1;
+        }
+      }
+    });
+    let kills = 0;
+    while (kills < 30 || right < 30 || failed < 10) {
+      // Ever longer, or a machine that starts threads slower than they are killed here would never get anything
+      // hashed.
+      await sleep(next(120) * (1 + kills / 20));
+      const victim = engine.threads[next(2)];
+      if (victim !== undefined) {
+        // Not awaited: the next one may die while this one's replacement starts.
+        void victim.terminate();
+        kills += 1;
       }
     }
+    done = true;
+    await Promise.all(uploads);
+    t.comment(`${kills} kills: ${right} right, ${failed} failed`);
+    // A native worker holds the state of all its uploads, a wasm one only works on those of its task.
+    if (kind === 'wasm')
+      t.ok(failed <= LANES * engine.stats().workerRestarts, 'a worker takes no more than its lanes with it');
+    t.ok(engine.stats().workerRestarts > 0 && faults.length >= engine.stats().workerRestarts);
+    t.equal(engine.stats().slabsInUse, 0);
+    t.equal(engine.stats().uploadsInFlight, 0);
+    await until(() => engine.threads.length === 2);
+    const after = credentialed(3 * MIB, 5000, 77);
+    check(t, await send(engine.open('a'), after.file, random(3)), after, 'afterwards');
   });
-  let kills = 0;
-  while (kills < 30 || right < 30 || failed < 10) {
-    // Ever longer, or a machine that starts threads slower than they are killed here would never get anything
-    // hashed.
-    await sleep(next(120) * (1 + kills / 20));
-    const victim = engine.threads[next(2)];
-    if (victim !== undefined) {
-      // Not awaited: the next one may die while this one's replacement starts.
-      void victim.terminate();
-      kills += 1;
-    }
-  }
-  done = true;
-  await Promise.all(uploads);
-  t.comment(`${kills} kills: ${right} right, ${failed} failed`);
-  t.ok(failed <= LANES * engine.stats().workerRestarts, 'a worker takes no more than its lanes with it');
-  t.ok(engine.stats().workerRestarts > 0 && faults.length >= engine.stats().workerRestarts);
-  t.equal(engine.stats().slabsInUse, 0);
-  t.equal(engine.stats().uploadsInFlight, 0);
-  await until(() => engine.threads.length === 2);
-  const after = credentialed(3 * MIB, 5000, 77);
-  check(t, await send(engine.open('a'), after.file, random(3)), after, 'afterwards');
-});
+}

@@ -6,6 +6,7 @@ import { BlockAllocator } from '../../src/engine/blocks.js';
 import type { Slice } from '../../src/engine/core.js';
 import { SLAB_BYTES, SLABS_PER_UPLOAD } from '../../src/engine/ingest.js';
 import { LANES, Scheduler } from '../../src/engine/scheduler.js';
+import type { TaskOutcome } from '../../src/engine/worker.js';
 import type { AudioIngest } from '../../src/ports/audio-engine.js';
 import type { Displacement } from '../../src/ports/observer.js';
 import { noise } from '../fixtures/wav.js';
@@ -46,6 +47,9 @@ class UnderTest {
     const tasks = workers + maxQueue;
     this.contexts = new BlockAllocator(0, 1, maxUploads + tasks * LANES);
     this.scheduler = new Scheduler({
+      groups: 1,
+      worthwhile: LANES,
+      endsInTask: false,
       workers,
       maxQueue,
       maxUploads,
@@ -56,7 +60,7 @@ class UnderTest {
       run: ({ slices }) => this.#run(slices),
       begin: (context) => void this.#hashes.set(context, createHash('sha256')),
       credentialBytes: () => undefined,
-      finish: (context) => this.#finish(context),
+      finish: ({ context }) => this.#finish(context),
       displaced: (reason) => this.displaced.push(reason),
       occupied: (any) => this.occupied.push(any),
     });
@@ -74,7 +78,7 @@ class UnderTest {
     return ingest;
   }
 
-  #run(slices: readonly Slice[]): Promise<void> {
+  #run(slices: readonly Slice[]): Promise<TaskOutcome> {
     const bytes = slices.map((slice) => this.#digest(slice));
     if (new Set(slices.map(({ context }) => context)).size !== slices.length)
       this.#test.fail('two slices of one upload in one task');
@@ -87,7 +91,7 @@ class UnderTest {
             if (this.#digest(slice) !== bytes[i]) this.#test.fail('a slab was overwritten under its task');
             this.#hashes.get(slice.context)!.update(this.#bytes(slice));
           }
-          if (failure === undefined) resolve();
+          if (failure === undefined) resolve({});
           else reject(failure);
           await turn();
         },

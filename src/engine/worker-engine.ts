@@ -13,12 +13,17 @@ import {
   type Slice,
 } from './core.js';
 import { shuttingDown } from './errors.js';
+import { ForkedHash } from './forked-hash.js';
 import { SLAB_BYTES } from './ingest.js';
 import { LANES, Scheduler } from './scheduler.js';
 import { Ticker } from './ticker.js';
 import { WorkerPool } from './worker-pool.js';
 
-export interface WasmEngineOptions {
+/** Digests of an empty file, of which no task ever hears. */
+const NOTHING = new ForkedHash().digests();
+
+export interface WorkerEngineOptions {
+  readonly kind: EngineStats['kind'];
   readonly workers: number;
   readonly maxQueue: number;
   readonly maxUploads: number;
@@ -32,29 +37,32 @@ export interface WasmEngineOptions {
 interface Running {
   readonly slabs: BlockAllocator;
   readonly scheduler: Scheduler;
-  readonly pool: WorkerPool;
+  /** Pool of each group of workers. */
+  readonly pools: readonly WorkerPool[];
   readonly ticker: Ticker;
 }
 
 /**
  * Engine with one shared memory: scratch areas, contexts of uploads, slabs. The ingress thread copies each
  * byte into a slab once, workers hash and parse the slab where it lies. All bookkeeping is on the ingress
- * thread; a worker knows nothing but its task.
+ * thread. In the WASM kind the state of an upload is in its context, and any worker of the one pool goes on
+ * with it. In the native kind Node's hash holds the state, which is a thread's own: each worker is a pool by
+ * itself, and an upload stays with one.
  */
-export class WasmEngine implements AudioEngine {
-  readonly #options: WasmEngineOptions;
+export class WorkerEngine implements AudioEngine {
+  readonly #options: WorkerEngineOptions;
   #running: Running | undefined;
   #started: Promise<void> | undefined;
   #stopped: Promise<void> | undefined;
   #whenEmpty: (() => void) | undefined;
 
-  constructor(options: WasmEngineOptions) {
+  constructor(options: WorkerEngineOptions) {
     this.#options = options;
   }
 
   /** The worker threads of this moment, for tests and probes. */
   get threads(): readonly Worker[] {
-    return this.#running?.pool.threads ?? [];
+    return this.#running?.pools.flatMap(({ threads }) => threads) ?? [];
   }
 
   start(): Promise<void> {
@@ -78,21 +86,25 @@ export class WasmEngine implements AudioEngine {
   stats(): EngineStats {
     const running = this.#running;
     return {
-      kind: 'wasm',
+      kind: this.#options.kind,
       uploadsInFlight: running?.scheduler.uploads ?? 0,
       slabsInUse: running?.slabs.inUse ?? 0,
       slabs: this.#options.slabs,
       tasks: running?.scheduler.tasks ?? 0,
       lanes: running?.scheduler.lanes ?? 0,
       bytes: running?.scheduler.bytes ?? 0,
-      workerRestarts: running?.pool.deaths ?? 0,
+      workerRestarts: running?.pools.reduce((sum, { deaths }) => sum + deaths, 0) ?? 0,
     };
   }
 
   async #boot(): Promise<void> {
-    const { workers, maxQueue, maxUploads, slabs: slabCount, observer } = this.#options;
+    const { kind, workers, maxQueue, maxUploads, slabs: slabCount, observer } = this.#options;
+    const native = kind === 'native';
+    const group = native
+      ? { groups: workers, workers: 1, maxQueue: 1, worthwhile: 1, endsInTask: true }
+      : { groups: 1, workers, maxQueue, worthwhile: LANES, endsInTask: false };
     const module = await loadCore();
-    const tasks = workers + maxQueue;
+    const tasks = group.groups * (group.workers + group.maxQueue);
     const contextCount = maxUploads + tasks * LANES;
     const ingressScratch = RESERVED_BYTES;
     const scratchBytes = aligned(SCRATCH_BYTES);
@@ -102,17 +114,21 @@ export class WasmEngine implements AudioEngine {
     const firstSlab =
       Math.ceil((firstContext + contextCount * contextBytes) / RESERVED_BYTES) * RESERVED_BYTES;
     const memory = createCoreMemory(firstSlab + slabCount * SLAB_BYTES);
-    const pool = new WorkerPool({
-      workers,
-      maxQueue,
-      input: { module, memory },
-      idleScratch: taskScratch,
-      onDeath: (error) => observer.fault('engine', error),
-    });
+    const pools = Array.from(
+      { length: group.groups },
+      () =>
+        new WorkerPool({
+          workers: group.workers,
+          maxQueue: group.maxQueue,
+          input: { module, memory },
+          idleScratch: taskScratch,
+          onDeath: (error) => observer.fault('engine', error),
+        }),
+    );
     try {
-      await pool.ready();
+      await Promise.all(pools.map((pool) => pool.ready()));
     } catch (error) {
-      await pool.close();
+      await Promise.all(pools.map((pool) => pool.close()));
       throw new Error('no worker can run the audio core', { cause: error });
     }
     // The ingress thread's own core: it begins and finishes uploads, a matter of microseconds that is worth
@@ -120,19 +136,18 @@ export class WasmEngine implements AudioEngine {
     const core = instantiateCore(module, memory, ingressScratch);
     const slabs = new BlockAllocator(firstSlab, SLAB_BYTES, slabCount);
     const scheduler = new Scheduler({
-      workers,
-      maxQueue,
+      ...group,
       maxUploads,
       memory: Buffer.from(memory.buffer),
       contexts: new BlockAllocator(firstContext, contextBytes, contextCount),
       slabs,
       scratches: new BlockAllocator(taskScratch, scratchBytes, tasks),
-      run: (task) => pool.run(task),
+      run: (task, number) => pools[number]!.run({ ...task, native }),
       begin: (context) => core.init(context),
       credentialBytes: (slice) => credentialBytes(memory, slice),
-      finish: (context, credential) => {
+      finish: ({ context, credential, digests }) => {
         core.finish(context);
-        return completeMeasurement(memory, context, credential);
+        return completeMeasurement(memory, context, credential, native ? (digests ?? NOTHING) : undefined);
       },
       displaced: (reason) => observer.displaced(reason),
       occupied: (any) => {
@@ -143,7 +158,7 @@ export class WasmEngine implements AudioEngine {
       },
     });
     const ticker = new Ticker(this.#options, (elapsedMs) => scheduler.tick(elapsedMs));
-    this.#running = { slabs, scheduler, pool, ticker };
+    this.#running = { slabs, scheduler, pools, ticker };
   }
 
   async #drain(): Promise<void> {
@@ -153,7 +168,7 @@ export class WasmEngine implements AudioEngine {
     if (running === undefined) return;
     if (running.scheduler.uploads > 0) await new Promise<void>((resolve) => (this.#whenEmpty = resolve));
     running.ticker.stop();
-    await running.pool.close();
+    await Promise.all(running.pools.map((pool) => pool.close()));
   }
 }
 
