@@ -7,7 +7,7 @@ const MIB = 1024 * 1024;
 /** How much is measured. All sizes in bytes. */
 export interface Scale {
   readonly rounds: number;
-  /** Slabs of 1 MiB that one run of a hash takes. */
+  /** Slabs that one run of a hash takes. */
   readonly hashSlabs: number;
   readonly parses: number;
   readonly uploadBytes: number;
@@ -32,7 +32,7 @@ export interface Scale {
 
 const FULL: Scale = {
   rounds: 5,
-  hashSlabs: 96,
+  hashSlabs: 192,
   parses: 300,
   uploadBytes: 50 * MIB,
   uploadsEach: { 1: 8, 4: 6, 16: 2 },
@@ -52,7 +52,7 @@ const FULL: Scale = {
 
 const QUICK: Scale = {
   rounds: 3,
-  hashSlabs: 36,
+  hashSlabs: 72,
   parses: 100,
   uploadBytes: 20 * MIB,
   uploadsEach: { 1: 4, 4: 4, 16: 1 },

@@ -81,7 +81,7 @@ function report(speeds: ReadonlyMap<string, readonly number[]>): Section {
     id: 'hash',
     title: 'Hash',
     method:
-      'SHA-256 of slabs of 1 MiB that lie in memory, on one thread. The core is called as its worker calls it, parsing included; the four lanes are the sum of four streams. Every digest is compared with node:crypto.',
+      'SHA-256 of slabs that lie in memory, on one thread. The core is called as its worker calls it, parsing included; the four lanes are the sum of four streams. Every digest is compared with node:crypto.',
     figures: [
       figure('hash.lanes', 'four lanes, sum', 'MB/s', 'ours', lanes),
       figure('hash.single', 'one stream', 'MB/s', 'ours', single),

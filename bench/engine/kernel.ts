@@ -34,7 +34,7 @@ export function slabOrder(lane: number | undefined, count: number): readonly num
 }
 
 /**
- * The core on this thread, called as the engine's worker calls it: slabs of 1 MiB in place, in one stream or
+ * The core on this thread, called as the engine's worker calls it: slabs in place, in one stream or
  * in four lanes.
  */
 export class Kernel {

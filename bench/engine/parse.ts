@@ -90,7 +90,7 @@ async function measureParse(run: Run): Promise<Section> {
     method: `A broadcast WAVE of ${(file.length / 2 ** 20).toFixed(0)} MiB in memory: filler, bext, iXML and format before the samples; cue, labels, text and levels behind them. The core walks every chunk and reads format, bext and structure. Both readers' answers are checked.`,
     figures: [
       figure('parse.core', 'core, the file in one slice', 'µs', 'ours', of('core, one slice')),
-      figure('parse.slabs', 'core, in slabs of 1 MiB', 'µs', 'ours', of('core, slabs')),
+      figure('parse.slabs', 'core, in slabs', 'µs', 'ours', of('core, slabs')),
       figure(
         'parse.read',
         'core, and its findings read into objects',

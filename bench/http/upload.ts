@@ -17,7 +17,7 @@ import { percentile } from '../statistics.js';
 import { UPLOAD_SERVERS, type UploadServer, UploadServers, type Uploads } from './upload-servers.js';
 
 const CONCURRENCIES = [4, 16] as const;
-const KERNEL_SLABS = 96;
+const KERNEL_SLABS = 192;
 
 export const upload: Measure = { name: 'upload', run: measureUpload };
 

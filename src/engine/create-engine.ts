@@ -17,8 +17,8 @@ export interface EngineOptions {
    */
   readonly workers?: number;
   /**
-   * Slabs of 1 MiB in the pool, the memory that uploads cost. Default: two for each upload, at most
-   * 120; an upload never holds more than three.
+   * Slabs of 512 KiB in the pool, the memory that uploads cost. Default: two for each upload, at most
+   * 240; an upload never holds more than three.
    */
   readonly slabs?: number;
   /**
@@ -55,7 +55,7 @@ export function completeOptions(options: EngineOptions): Required<EngineOptions>
     workers,
     maxUploads,
     // With the contexts of 512 uploads no more than 64 uploads with two slabs each would take.
-    slabs: Math.min(2 * maxUploads, 120),
+    slabs: Math.min(2 * maxUploads, 240),
     maxQueue: workers,
     tickMs: 100,
     now: () => performance.now(),
