@@ -15,7 +15,7 @@ const LANES = 4;
 const PAGE = 65_536;
 const BLOCK = 16_384;
 /** As many slabs as four uploads hold in the engine; more than the second-level cache. */
-export const SLABS = 12;
+export const SLABS = 24;
 
 export interface HashRun {
   readonly megabytesPerSecond: number;

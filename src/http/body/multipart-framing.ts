@@ -7,6 +7,8 @@ import { GrowingBuffer } from './growing-buffer.js';
 const MAX_PREFIX = 65_536;
 const CRLF = Buffer.from('\r\n');
 const HEAD_END = Buffer.from('\r\n\r\n');
+/** End of the delimiter that closes a form. */
+const CLOSE = Buffer.from('--');
 const NOTHING = Buffer.alloc(0);
 const CR = 13;
 
@@ -66,8 +68,8 @@ export class FormEnvelope {
   #bytes = 0;
   /** Bytes of the last piece beyond the prefix's greatest size. */
   #beyond: Buffer = NOTHING;
-  #fileStart = -1;
-  #tail: Buffer = NOTHING;
+  /** The delimiter that ends the file and what follows it, as far as it may, and a byte more. */
+  #end: Buffer = NOTHING;
 
   /** @param lease pays for what is held until the file starts, and ends then */
   constructor(boundary: string, lease: Lease) {
@@ -83,13 +85,8 @@ export class FormEnvelope {
    */
   push(chunk: Buffer): void {
     if (!this.#sizes.count(chunk.length)) throw chunksTooSmall();
-    this.#bytes += chunk.length;
-    const keep = this.#delimiter.length + 4;
-    this.#tail =
-      chunk.length >= keep
-        ? Buffer.from(chunk.subarray(chunk.length - keep))
-        : Buffer.concat([this.#tail, chunk]).subarray(-keep);
     if (this.#prefix === undefined) return;
+    this.#bytes += chunk.length;
     // The rest of a large piece is of the file, or is refused.
     const room = Math.max(0, MAX_PREFIX + CRLF.length - this.#prefix.length);
     this.#prefix.append(chunk.subarray(0, room));
@@ -131,10 +128,15 @@ export class FormEnvelope {
     }
     const end = prefix.indexOf(HEAD_END, at);
     if (end < 0) throw malformedForm('A part of the form is malformed.');
-    this.#fileStart = end + HEAD_END.length - CRLF.length;
     this.#lease.end();
-    const came = prefix.subarray(this.#fileStart);
+    const came = prefix.subarray(end + HEAD_END.length - CRLF.length);
     return beyond.length === 0 ? came : Buffer.concat([came, beyond]);
+  }
+
+  /** Takes the next bytes from the delimiter on that ends the file. */
+  fileEnded(bytes: Buffer): void {
+    const room = this.#delimiter.length + CLOSE.length + CRLF.length + 1 - this.#end.length;
+    if (room > 0) this.#end = Buffer.concat([this.#end, bytes.subarray(0, room)]);
   }
 
   /**
@@ -142,14 +144,10 @@ export class FormEnvelope {
    * @throws DomainError `invalid_request` unless the file is followed by the closing boundary, at most one
    * line end, and nothing
    */
-  checkEnd(fileBytes: number): void {
-    const closing = Buffer.concat([this.#delimiter, Buffer.from('--')]);
-    const rest = this.#bytes - this.#fileStart - fileBytes;
-    const exact =
-      (rest === closing.length && this.#tail.subarray(-closing.length).equals(closing)) ||
-      (rest === closing.length + 2 &&
-        this.#tail.subarray(-closing.length - 2).equals(Buffer.concat([closing, CRLF])));
-    if (!exact) throw malformedForm('The form does not end with the boundary that closes the file.');
+  checkEnd(): void {
+    const closing = Buffer.concat([this.#delimiter, CLOSE]);
+    if (!this.#end.equals(closing) && !this.#end.equals(Buffer.concat([closing, CRLF])))
+      throw malformedForm('The form does not end with the boundary that closes the file.');
   }
 }
 

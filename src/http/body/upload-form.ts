@@ -62,7 +62,6 @@ class FormReader {
   readonly #cutter: FileCutter;
   #hasFile = false;
   #fileEnded = false;
-  #fileBytes = 0;
   /** Bytes of the file that the receiver has no room for yet. */
   readonly #pieces: Buffer[] = [];
   /** True once the signed fields are whole: right or wrong, they are being looked at. */
@@ -142,7 +141,8 @@ class FormReader {
     this.#pace.received(chunk.length);
     this.#guard(() => {
       this.#envelope.push(chunk);
-      if (this.#hasFile && !this.#fileEnded) this.#cut(chunk);
+      if (this.#fileEnded) this.#pass(chunk);
+      else if (this.#hasFile) this.#cut(chunk);
       else this.#parse(chunk);
       this.#envelope.checkPrefix();
     });
@@ -258,8 +258,10 @@ class FormReader {
     if (!this.#judged) this.#judge();
     const { file, rest } = this.#cutter.push(came);
     this.#take(file);
-    // The parser has all that came; it finds a delimiter in it by itself.
-    this.#fileEnded = rest !== undefined;
+    if (rest === undefined) return;
+    // The parser has all that came; it finds the delimiter by itself.
+    this.#fileEnded = true;
+    this.#envelope.fileEnded(rest);
   }
 
   /**
@@ -272,12 +274,17 @@ class FormReader {
     this.#take(file);
     if (rest === undefined) return;
     this.#fileEnded = true;
-    this.#parse(rest);
+    this.#pass(rest);
+  }
+
+  /** Passes on what is behind the file. */
+  #pass(bytes: Buffer): void {
+    this.#envelope.fileEnded(bytes);
+    this.#parse(bytes);
   }
 
   #take(file: Buffer): void {
     if (file.length === 0) return;
-    this.#fileBytes += file.length;
     this.#pieces.push(file);
     this.#give();
   }
@@ -313,7 +320,7 @@ class FormReader {
   #onFinish(): void {
     this.#guard(() => {
       if (!this.#hasFile) throw invalid('file_missing', 'The form holds no file.');
-      this.#envelope.checkEnd(this.#fileBytes);
+      this.#envelope.checkEnd();
       this.#complete = true;
       this.#give();
     });
