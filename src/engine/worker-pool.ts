@@ -2,6 +2,12 @@ import type { Worker } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import type { HashTask, TaskOutcome, WorkerInput } from './worker.js';
 
+/**
+ * Tasks that a worker holds: the one it works on and the next, or it would stand still between two until this
+ * thread has looked up from its sockets. The next one fails with its worker.
+ */
+const TASKS_OF_A_WORKER = 2;
+
 /** Pause before a pool that lacks threads is looked after. */
 const COMPLETE_MS = 100;
 
@@ -46,10 +52,11 @@ export class WorkerPool {
     return this.#pool.threads;
   }
 
-  /** Resolves when every worker has run its first task. Rejects with the error that kept one from it. */
+  /** Resolves when so many tasks have run as all workers hold. Rejects with the error that kept one from it. */
   async ready(): Promise<void> {
     const { workers, idleScratch } = this.#options;
-    await Promise.all(Array.from({ length: workers }, () => this.run({ scratch: idleScratch, slices: [] })));
+    const idle = () => this.run({ scratch: idleScratch, slices: [] });
+    await Promise.all(Array.from({ length: TASKS_OF_A_WORKER * workers }, idle));
   }
 
   /**
@@ -91,10 +98,10 @@ export class WorkerPool {
       name: 'hash',
       minThreads: workers,
       maxThreads: workers,
-      concurrentTasksPerWorker: 1,
+      concurrentTasksPerWorker: TASKS_OF_A_WORKER,
       // While dead workers are replaced their tasks stand in the queue too, and the tasks of `#fill` beside
       // them.
-      maxQueue: 2 * workers + maxQueue,
+      maxQueue: (1 + TASKS_OF_A_WORKER) * workers + maxQueue,
       recordTiming: false,
       execArgv: [],
       workerData: input,
@@ -136,7 +143,7 @@ export class WorkerPool {
   /**
    * Completes a pool that lacks threads. Piscina 5.3 replaces a worker that dies, but not any more once a
    * replacement died while it started: from then on Piscina starts a thread only for a task that finds no
-   * idle one, and none at all when its queue is full.
+   * room, and none at all when its queue is full.
    */
   #completeSoon(): void {
     if (this.#completing || this.#pool.threads.length >= this.#options.workers) return;
@@ -157,7 +164,7 @@ export class WorkerPool {
     void empty.destroy();
   }
 
-  /** Runs one task for each worker: missing threads are started for want of an idle one. */
+  /** Runs the tasks of a whole pool: missing threads are started for want of one with room. */
   async #fill(): Promise<void> {
     if (this.#filling) return;
     this.#filling = true;
