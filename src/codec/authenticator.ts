@@ -18,6 +18,8 @@ export const MAC_BYTES = 32;
 export class Authenticator {
   readonly #keys: MacKeys;
   readonly #context: string;
+  /** The code that a given one is compared with. */
+  readonly #expected = Buffer.alloc(MAC_BYTES);
 
   constructor(keys: MacKeys, context: string) {
     this.#keys = keys;
@@ -27,17 +29,15 @@ export class Authenticator {
   /** @param label without NUL */
   make(label: string, bytes: Uint8Array): { readonly keyId: string; readonly mac: Buffer } {
     const { id, key } = this.#keys.current();
-    return { keyId: id, mac: this.#compute(key, label, bytes) };
+    return { keyId: id, mac: Buffer.from(this.#compute(key, label, bytes), 'latin1') };
   }
 
   /** Checks a code in constant time. False also where the key is not known. */
   matches(keyId: string, mac: Uint8Array, label: string, bytes: Uint8Array): boolean {
     const known = this.#keys.find(keyId);
-    return (
-      known !== undefined &&
-      mac.length === MAC_BYTES &&
-      timingSafeEqual(mac, this.#compute(known.key, label, bytes))
-    );
+    if (known === undefined || mac.length !== MAC_BYTES) return false;
+    this.#expected.write(this.#compute(known.key, label, bytes), 'latin1');
+    return timingSafeEqual(mac, this.#expected);
   }
 
   /** Code as text: the key's id, a dot, lower-case hex. */
@@ -57,7 +57,8 @@ export class Authenticator {
     );
   }
 
-  #compute(key: Uint8Array, label: string, bytes: Uint8Array): Buffer {
-    return createHmac('sha256', key).update(`${this.#context}\0${label}\0`).update(bytes).digest();
+  /** The code, a character a byte: every digest that is a Buffer gets memory of its own, which costs as much again. */
+  #compute(key: Uint8Array, label: string, bytes: Uint8Array): string {
+    return createHmac('sha256', key).update(`${this.#context}\0${label}\0`).update(bytes).digest('binary');
   }
 }

@@ -34,7 +34,7 @@ export function readApiKey(
 
 /** Checksum of 32 bits in base62, made for every call: without the cost of a BigInt. */
 function checksum(body: string): string {
-  let value = createHash('sha256').update(body).digest().readUInt32BE(0);
+  let value = Number.parseInt(createHash('sha256').update(body).digest('hex').slice(0, 8), 16);
   let text = '';
   for (let digit = 0; digit < 6; digit += 1) {
     text = DIGITS[value % 62]! + text;
