@@ -171,10 +171,10 @@ function single() {
     const x = (i) => `x${(q + i) % 4}`;
     const k = K.slice(q * 4, q * 4 + 4).map((word) => `<i32>${hex(word)}`);
     lines.push(`    k = i32x4.add(${x(0)}, i32x4(${k.join(', ')}));`);
-    // The next four words of the schedule have no use before the next quad but one: the SIMD units work
-    // beside the rounds.
-    if (q < 12) lines.push(`    ${x(0)} = expand(${x(0)}, ${x(1)}, ${x(2)}, ${x(3)});`);
     for (let i = 0; i < 4; i += 1) {
+      // The next four words of the schedule have no use before the next quad but one: the SIMD units work
+      // beside the rounds. Amid them, and with the sigma last in each sum, the rounds need fewer registers.
+      if (i === 2 && q < 12) lines.push(`    ${x(0)} = expand(${x(0)}, ${x(1)}, ${x(2)}, ${x(3)});`);
       const t = q * 4 + i;
       const [a, b, , d, e, f, g, h] = names(t);
       const [now, before] = t % 2 === 0 ? ['m', 'n'] : ['n', 'm'];
@@ -182,7 +182,7 @@ function single() {
         `    ${h} = ${h} + i32x4.extract_lane(k, ${i}) + (${g} ^ (${e} & (${f} ^ ${g}))) + sigma1(${e});`,
         `    ${d} += ${h};`,
         `    ${now} = ${a} ^ ${b};`,
-        `    ${h} = ${h} + sigma0(${a}) + (${b} ^ (${now} & ${before}));`,
+        `    ${h} = ${h} + (${b} ^ (${now} & ${before})) + sigma0(${a});`,
       );
     }
   }

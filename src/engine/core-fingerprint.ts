@@ -1,2 +1,2 @@
 /** SHA-256 of dist/core.wasm. Written by `npm run build:fingerprint`. */
-export const CORE_FINGERPRINT = '13e26477940bf29337ac3b9837297054fc5e1d03530ba5cce5c68c295bd84255';
+export const CORE_FINGERPRINT = 'e19fbfb4034c0873971abe0363cca703a41998a12d12982db698a8850cd156e3';
