@@ -31,7 +31,8 @@ export interface AssetStore {
   read(proofId: string, range?: ByteRange, part?: EvidencePart): Promise<Readable | undefined>;
   size(proofId: string, part?: EvidencePart): Promise<number | undefined>;
   /**
-   * Files in the order of their names, at most `limit`: files of proofs alone.
+   * Files in the order of their names, at most `limit`: files of proofs alone. One that is made while a caller goes
+   * from page to page may be left out until the next pass.
    * @param after place behind which the page begins; absent for the first
    */
   list(after: string | undefined, limit: number): Promise<AuditPage<AssetEntry>>;

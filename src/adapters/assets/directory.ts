@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type FileHandle, mkdir, open, opendir, rename, rm, stat, unlink } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, rename, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { defined } from '../../domain/defined.js';
@@ -9,6 +9,7 @@ import { ifPresent } from '../../files/if-present.js';
 import { makeDirectory } from '../../files/make-directory.js';
 import type { AssetEntry, AssetStore, ByteRange, StagedAsset } from '../../ports/assets.js';
 import { checkProofId, guarded } from './failure.js';
+import { NameWindows, type NameWindowsOptions } from './name-windows.js';
 import { readFrom } from './spool-file.js';
 
 /** Endings of published files. A name has exactly one of them behind the id, which may hold dots itself. */
@@ -18,6 +19,7 @@ const ENDINGS = {
   detail: '.detail',
   trace: '.trace',
 } as const satisfies Record<'asset' | EvidencePart, string>;
+const NAME_ENDINGS = Object.values(ENDINGS);
 /** Directory of what is being built: on the same file system, so that renaming moves it. */
 const STAGING = 'staging';
 
@@ -27,7 +29,13 @@ const STAGING = 'staging';
  * does. Renaming makes a file visible; file and directory are synced before anyone is told. I/O failures are
  * DomainError `unavailable` / `store_unavailable`; one in the middle of a read is an error of its stream.
  */
-export async function openAssetDirectory({ directory }: { readonly directory: string }): Promise<AssetStore> {
+export async function openAssetDirectory({
+  directory,
+  listing,
+}: {
+  readonly directory: string;
+  readonly listing?: NameWindowsOptions;
+}): Promise<AssetStore> {
   await makeDirectory(directory);
   await syncDirectory(dirname(resolve(directory)));
   // A kill left what is there: the directory has one process at a time.
@@ -36,6 +44,7 @@ export async function openAssetDirectory({ directory }: { readonly directory: st
   await mkdir(staging, { mode: 0o700 });
   const published = (proofId: string, part: 'asset' | EvidencePart = 'asset') =>
     fileName(proofId) + ENDINGS[part];
+  const windows = new NameWindows(directory, isPublished, listing);
 
   return {
     stage: (proofId, part) =>
@@ -68,24 +77,14 @@ export async function openAssetDirectory({ directory }: { readonly directory: st
 
     list: (after, limit) =>
       guarded(async () => {
-        // A directory has no order: the first names of the rest are picked out, and no more than these are kept.
-        let names: string[] = [];
-        for await (const { name } of await opendir(directory)) {
-          if (entryOf(name) === undefined || (after !== undefined && name <= after)) continue;
-          names.push(name);
-          if (names.length > 4 * limit) names = names.sort().slice(0, limit + 1);
-        }
-        const page = names.sort().slice(0, limit);
+        const { names, next } = await windows.page(after, limit);
         const items = await Promise.all(
-          page.map(async (name) => {
+          names.map(async (name) => {
             const found = await ifPresent(stat(join(directory, name)));
             return found && { ...entryOf(name)!, writtenAt: Math.floor(found.mtimeMs / 1000) };
           }),
         );
-        return {
-          items: items.filter((item) => item !== undefined),
-          ...defined({ next: names.length > limit ? page.at(-1) : undefined }),
-        };
+        return { items: items.filter((item) => item !== undefined), ...defined({ next }) };
       }),
   };
 }
@@ -146,6 +145,10 @@ class StagedFile implements StagedAsset {
 function fileName(proofId: string): string {
   checkProofId(proofId);
   return proofId.replaceAll(':', '=');
+}
+
+function isPublished(name: string): boolean {
+  return NAME_ENDINGS.some((ending) => name.endsWith(ending));
 }
 
 /** Proof and part of a published file; undefined for other names. */
