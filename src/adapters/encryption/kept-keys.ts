@@ -1,6 +1,6 @@
 import type { ContentKeys } from '../../ports/content-keys.js';
 
-/** Keys in memory: 100,000 with their ids are some 20 MB. */
+/** Keys in memory: 100,000 with their ids are 36 MB of heap and external memory, 43 MB of RSS. */
 const KEPT = 100_000;
 const KEPT_MS = 600_000;
 
