@@ -10,7 +10,7 @@ export interface Machine {
   readonly node: string;
   readonly v8: string;
   readonly openssl: string;
-  /** Undefined where the system does not say. */
+  /** False also where they are masked for all that is measured; undefined where the system does not say. */
   readonly shaInstructions: boolean | undefined;
 }
 
@@ -27,7 +27,11 @@ export function describeMachine(): Machine {
   };
 }
 
+/** Value of OPENSSL_ia32cap without the SHA instructions: bit 29 of CPUID leaf 7, EBX. */
+export const SHA_MASK = ':~0x20000000';
+
 function hasShaInstructions(): boolean | undefined {
+  if (process.env['OPENSSL_ia32cap'] === SHA_MASK) return false;
   try {
     const flags = /^(?:flags|Features)\s*:(.*)$/m.exec(readFileSync('/proc/cpuinfo', 'latin1'))?.[1];
     return flags === undefined ? undefined : /\b(?:sha_ni|sha2)\b/.test(flags);

@@ -203,8 +203,8 @@ function report(run: Run, results: ReadonlyMap<string, readonly Uploads[]>): Sec
     comparisons,
     notes: [
       describeMachine().shaInstructions === false
-        ? 'Without SHA instructions, as on this processor, the lanes win over node:crypto in speed. With them the native engine needs 1.7 to 2 times less CPU a gigabyte than the lanes, on the thread that also serves the sockets.'
-        : 'With SHA instructions node:crypto needs less CPU a gigabyte than the lanes, on the thread that also serves the sockets; without them the lanes win. Both are shown side by side.',
+        ? 'Without SHA instructions, as on this processor, the lanes win over node:crypto in speed. With them the native engine needs 1.7 to 2 times less CPU a gigabyte than the lanes.'
+        : 'With SHA instructions node:crypto needs less CPU a gigabyte than the lanes; without them the lanes win. Both are shown side by side.',
     ],
   };
 }
