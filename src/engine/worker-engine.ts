@@ -145,9 +145,11 @@ export class WorkerEngine implements AudioEngine {
       run: (task, number) => pools[number]!.run({ ...task, native }),
       begin: (context) => core.init(context),
       credentialBytes: (slice) => credentialBytes(memory, slice),
-      finish: ({ context, credential, digests }) => {
+      finish: ({ context, credential, started, digests }) => {
+        const hashed = native && !started ? NOTHING : digests;
+        if (native && hashed === undefined) throw new Error('no task has given the digests');
         core.finish(context);
-        return completeMeasurement(memory, context, credential, native ? (digests ?? NOTHING) : undefined);
+        return completeMeasurement(memory, context, credential, hashed);
       },
       displaced: (reason) => observer.displaced(reason),
       occupied: (any) => {
