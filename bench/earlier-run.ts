@@ -114,7 +114,7 @@ export function askedAgain(
   return again;
 }
 
-/** What a comparison says, and whether anything is slower beyond the noise. */
+/** Words of a comparison, and whether anything is slower beyond the noise. */
 export interface Outcome {
   readonly text: string;
   readonly slower: boolean;

@@ -53,7 +53,7 @@ export interface Curve {
   readonly lines: readonly CurveLine[];
 }
 
-/** One line of a curve: a median for each x, with the rounds it is the median of. */
+/** Line of a curve: a median for each x, with the rounds behind it. */
 export interface CurveLine {
   readonly label: string;
   readonly role: Figure['role'];

@@ -20,7 +20,7 @@ export interface Scale {
   readonly charges: number;
   readonly traceEvents: number;
   readonly curveRounds: number;
-  /** What a point of a curve sends, where its files are not larger. */
+  /** Bytes that a point of a curve sends, where its files are not larger. */
   readonly curveBytes: number;
   readonly uploadsAtOnce: readonly number[];
   readonly uploadMebibytes: readonly number[];
@@ -86,7 +86,7 @@ export interface Options {
   readonly compare: { readonly kind: 'checkout' | 'results'; readonly path: string } | undefined;
   /** Rounds of a comparison with a checkout, each with one run of either build. */
   readonly pairs: number;
-  /** What is slower is told, and fails nothing. */
+  /** Slower figures are told and fail nothing. */
   readonly advisory: boolean;
 }
 

@@ -136,7 +136,7 @@ export class Deployment {
     return this.#bucket.use;
   }
 
-  /** Of one service; with the processes that read credentials, which are its children. */
+  /** CPU of one service, with the processes that read credentials, which are its children. */
   cpuOf(service: ServiceProcess): number {
     return cpuOfTree(service.probe.process.pid!);
   }

@@ -19,7 +19,7 @@ const MOST_UPLOADS = 1024;
 
 export const scaleUploads: Measure = { name: 'scale-uploads', run: measureScaleUploads };
 
-/** What the work of a point is, and where it stands on its axis. */
+/** Work of a point of a curve, with its place on the axis. */
 interface Point {
   readonly x: number;
   readonly connections: number;

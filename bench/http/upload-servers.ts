@@ -6,7 +6,7 @@ import { Child } from '../service/child.js';
 import type { Probe } from '../service/process-use.js';
 import { ServiceProcess } from '../service/service-process.js';
 
-/** What uploads are sent to, with the label of its figures. */
+/** Servers that uploads are sent to, with the labels of their figures. */
 export const UPLOAD_SERVERS = { wasm: 'service', native: 'native engine', busboy: 'http + busboy' } as const;
 export type UploadServer = keyof typeof UPLOAD_SERVERS;
 

@@ -5,7 +5,7 @@ import type { UploadClient } from '../load/upload-client.js';
 import type { Child } from '../service/child.js';
 import type { ServiceProcess } from '../service/service-process.js';
 
-/** Of all partners together. */
+/** Uploads at once, of all partners together. */
 const UPLOADS_AT_ONCE = 64;
 
 export interface Partner {
@@ -13,7 +13,7 @@ export interface Partner {
   readonly apiKey: string;
 }
 
-/** What was issued, as `ServiceProcess.issue` gives it. */
+/** Proof with what was made for it, as `ServiceProcess.issue` gives them. */
 export interface Issued {
   readonly proofId: string;
   readonly deliverable: Uint8Array;

@@ -85,7 +85,7 @@ async function mint(connection: Connection, apiKey: string | undefined): Promise
   return { uploadId, path: new URL(url).pathname, fields };
 }
 
-/** What is refused or cut off is wrong, and the load goes on without it. */
+/** Notes an upload that is refused or cut off as wrong; the load goes on without it. */
 async function upload({
   port,
   callers,

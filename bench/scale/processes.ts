@@ -16,7 +16,7 @@ const CROWDS = [4, 64] as const;
 const CONNECTIONS = 64;
 const FILE_BYTES = 24_000;
 
-/** So many processes at once, and one with as many connections as each of these has. */
+/** Contenders of one number of processes: all of them at once, and one alone with the connections that each of them has. */
 const KINDS = ['together', 'alone'] as const;
 type Kind = (typeof KINDS)[number];
 

@@ -25,7 +25,7 @@ const LOOK_MS = 500;
 const SAME_LOOKS = 8;
 
 export interface Load {
-  /** Of a service that has stopped. */
+  /** Data directory of a service that has stopped. */
   readonly dataDir: string;
   /** Ids of proofs that the service issued. */
   readonly originals: readonly string[];

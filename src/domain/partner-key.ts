@@ -13,7 +13,7 @@ const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 /** @param random 32 random bytes */
 export function formatApiKey(environment: Environment, keyId: string, random: Uint8Array): string {
-  const body = `tmk_${environment}_${keyId}_${base62(random, 43)}`;
+  const body = `tmk_${environment}_${keyId}_${base62(Buffer.from(random).toString('hex'), 43)}`;
   return `${body}_${checksum(body)}`;
 }
 
@@ -32,20 +32,13 @@ export function readApiKey(
   return { environment: match[1] as Environment, keyId: match[2]! };
 }
 
-/** Checksum of 32 bits in base62, made for every call: without the cost of a BigInt. */
 function checksum(body: string): string {
-  let value = Number.parseInt(createHash('sha256').update(body).digest('hex').slice(0, 8), 16);
-  let text = '';
-  for (let digit = 0; digit < 6; digit += 1) {
-    text = DIGITS[value % 62]! + text;
-    value = Math.floor(value / 62);
-  }
-  return text;
+  return base62(createHash('sha256').update(body).digest('hex').slice(0, 8), 6);
 }
 
-/** Text in base62 of fixed width, most significant digit first; 43 digits hold 256 bits. */
-function base62(bytes: Uint8Array, width: number): string {
-  let value = BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
+/** Hex digits in base62 of fixed width, most significant digit first; 43 digits hold 256 bits, 6 hold 32. */
+function base62(hex: string, width: number): string {
+  let value = BigInt(`0x${hex}`);
   let text = '';
   while (text.length < width) {
     text = DIGITS[Number(value % 62n)]! + text;

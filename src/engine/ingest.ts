@@ -2,7 +2,7 @@ import type { Measurement } from '../domain/audio.js';
 import type { HostDigests } from './core.js';
 import { type PlaceHolder, SendingPace } from './places.js';
 
-/** Size at which a task still costs little beside its hashing; twice as much gains a few per cent of the rate. */
+/** Size at which a task still costs little beside its hashing; twice as much gains nothing but for one upload alone. */
 export const SLAB_BYTES = 512 * 1024;
 
 /**

@@ -61,8 +61,8 @@ export class WorkerPool {
 
   /**
    * Resolves or rejects when no thread touches the task's memory any more, and not earlier. At most `workers
-   * + maxQueue` at a time. No AbortSignal: the pool answers one by ending the thread, and three more uploads
-   * with it.
+   * + maxQueue` at a time. No AbortSignal: the pool answers one by ending the thread, and with it the other
+   * uploads of its tasks.
    */
   async run(task: HashTask): Promise<TaskOutcome> {
     const pool = this.#pool;
