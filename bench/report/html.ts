@@ -89,7 +89,11 @@ function chartHtml(unit: string, figures: readonly Figure[]): string {
   const wide =
     Math.max(...figures.map(({ median }) => median)) / Math.min(...figures.map(({ median }) => median)) > 500;
   if (!wide) return `<h3>${escapeText(unitTitle(unit))}</h3>${barChart(unit, figures)}`;
-  return `<h3>${escapeText(unitTitle(unit))}</h3><table>${figures.map(({ label, median }) => `<tr><td>${escapeText(label)}</td><td class="n strong">${withUnit(median, unit)}</td></tr>`).join('')}</table>`;
+  const rows = figures.map(
+    ({ label, median }) =>
+      `<tr><td>${escapeText(label)}</td><td class="n strong">${withUnit(median, unit)}</td></tr>`,
+  );
+  return `<h3>${escapeText(unitTitle(unit))}</h3><table>${rows.join('')}</table>`;
 }
 
 /** A curve, and under it a table of its medians with the range of their rounds. */
@@ -105,9 +109,11 @@ function curveHtml(curve: Curve): string {
   const rows = lines.map(
     (line) => `<tr><td>${escapeText(line.label)}</td>${xs.map((at) => cell(line, at)).join('')}</tr>`,
   );
+  const heads = xs.map((at) => `<th class="n">${plainNumber(at)}</th>`);
   return (
-    `<h3>${escapeText(`${title}. ${unitTitle(y.unit)}`)}</h3>${curveChart(curve)}<div class="scroll"><table class="points"><thead><tr>` +
-    `<th>${escapeText(`${y.unit}, ${withUnitOf(x)}`)}</th>${xs.map((at) => `<th class="n">${plainNumber(at)}</th>`).join('')}</tr></thead>` +
+    `<h3>${escapeText(`${title}. ${unitTitle(y.unit)}`)}</h3>${curveChart(curve)}` +
+    '<div class="scroll"><table class="points"><thead><tr>' +
+    `<th>${escapeText(`${y.unit}, ${withUnitOf(x)}`)}</th>${heads.join('')}</tr></thead>` +
     `<tbody>${rows.join('')}</tbody></table></div>`
   );
 }

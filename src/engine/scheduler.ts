@@ -198,15 +198,16 @@ export class Scheduler {
     group.running -= 1;
     for (const [i, ingest] of ingests.entries()) {
       const slab = ingest.inFlight!;
+      const ended = digests?.[i];
       ingest.inFlight = undefined;
       if (ingest.over !== undefined) {
         this.#release(ingest);
-      } else if (failure !== undefined) {
-        this.#giveUp(ingest, engineFailed(failure));
+      } else if (failure !== undefined || ended === 'gone') {
+        this.#giveUp(ingest, engineFailed(failure ?? new Error('the state of the upload is gone')));
       } else {
         const bytes = credentialBytes(sliceOf(ingest, slab));
         if (bytes !== undefined) ingest.credential.push(bytes);
-        ingest.digests = digests?.[i];
+        ingest.digests = ended;
         if (ingest.ready.length > 0) group.ready.add(ingest);
       }
       // Last, and before `#schedule`: the slab's next upload overwrites what is read above.

@@ -31,8 +31,11 @@ export interface TaskSlice extends Slice {
 export interface TaskOutcome {
   /** Error that kept the task from its work. */
   readonly trap?: string;
-  /** Digests by Node of the files that have ended, in the place of their slices. */
-  readonly digests?: readonly (HostDigests | undefined)[];
+  /**
+   * Digests by Node of the files that have ended, in the place of their slices; `gone` for an upload whose state
+   * went with another thread, in whose place this one is.
+   */
+  readonly digests?: readonly (HostDigests | 'gone' | undefined)[];
 }
 
 // Mutable state of a module, which test/style/module-state.test.ts allows here: a task is a function call
@@ -62,12 +65,11 @@ export function hash({ scratch, slices, native = false }: HashTask): TaskOutcome
   }
 }
 
-/** @throws Error where the thread that held the upload's state is gone, and this one is in its place */
-function hashByNode(core: Core, slice: TaskSlice): HostDigests | undefined {
+function hashByNode(core: Core, slice: TaskSlice): HostDigests | 'gone' | undefined {
   const { memory } = workerData as WorkerInput;
   const { context, address, length, first, last } = slice;
   const state = first ? new ForkedHash() : hashes.get(context);
-  if (state === undefined) throw new Error('the state of the upload is gone');
+  if (state === undefined) return 'gone';
   core.parse(slice);
   state.update(new Uint8Array(memory.buffer, address, length), forkReport(memory, context));
   if (!last) {

@@ -22,7 +22,7 @@ interface Options {
 interface StartedTask {
   readonly slices: readonly Slice[];
   /** Hashes the slices, or fails, and lets the scheduler see it. */
-  readonly end: (failure?: Error) => Promise<void>;
+  readonly end: (outcome?: Error | TaskOutcome) => Promise<void>;
 }
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -85,14 +85,14 @@ class UnderTest {
     return new Promise((resolve, reject) => {
       const task: StartedTask = {
         slices,
-        end: async (failure) => {
+        end: async (outcome = {}) => {
           this.tasks.splice(this.tasks.indexOf(task), 1);
           for (const [i, slice] of slices.entries()) {
             if (this.#digest(slice) !== bytes[i]) this.#test.fail('a slab was overwritten under its task');
             this.#hashes.get(slice.context)!.update(this.#bytes(slice));
           }
-          if (failure === undefined) resolve({});
-          else reject(failure);
+          if (outcome instanceof Error) reject(outcome);
+          else resolve(outcome);
           await turn();
         },
       };
@@ -203,6 +203,19 @@ t.test('a task that fails ends its uploads and no other', async (t) => {
   await under.tasks[0]!.end();
   await measured;
   t.strictSame([under.slabs.inUse, under.contexts.inUse], [0, 0]);
+});
+
+t.test('an upload whose state went with a thread ends alone', async (t) => {
+  const under = new UnderTest(t);
+  under.full();
+  const together = [under.full(), under.full(), under.full(), under.full()];
+  await under.tasks[1]!.end({ digests: [undefined, 'gone', undefined, undefined] });
+  t.strictSame(
+    together.map(({ signal }) => signal.aborted),
+    [false, true, false, false],
+  );
+  t.match(together[1]!.signal.reason, { code: 'unavailable', reason: 'engine_failed' });
+  t.equal(under.slabs.inUse, 1, 'its slab is free as the others are');
 });
 
 t.test('a finish that fails gives the upload up and leaves the others alone', async (t) => {
