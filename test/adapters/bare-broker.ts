@@ -15,6 +15,7 @@ const API = {
   leaveGroup: 13,
   syncGroup: 14,
   apiVersions: 18,
+  initProducerId: 22,
 } as const;
 
 /** Highest version of each request that the broker says it knows. */
@@ -31,9 +32,16 @@ const VERSIONS: readonly (readonly [key: number, highest: number])[] = [
   [API.leaveGroup, 0],
   [API.syncGroup, 0],
   [API.apiVersions, 3],
+  [API.initProducerId, 0],
 ];
 
-const ERROR = { none: 0, leaderNotAvailable: 5, coordinatorNotAvailable: 15, notCoordinator: 16 } as const;
+const ERROR = {
+  none: 0,
+  leaderNotAvailable: 5,
+  coordinatorNotAvailable: 15,
+  notCoordinator: 16,
+  notEnoughReplicas: 19,
+} as const;
 
 /** Topics of a broker that names none: reading them takes a client some milliseconds. */
 const TOPICS = 20_000;
@@ -103,24 +111,45 @@ interface BareBrokerOptions {
    * knows of no group.
    */
   readonly refusals?: number;
+  /** The first batch of messages is answered when the second one has come, and refused, as while replicas come back. */
+  readonly refusesFirstBatch?: boolean;
 }
 
-/** As much of a broker as a client asks for that finds its way, or reads an empty partition alone in a group. */
+/** Place of the number of its messages in a batch. */
+const COUNT_AT = 57;
+
+/**
+ * As much of a broker as a client asks for that finds its way, reads an empty partition alone in a group, or writes into
+ * one.
+ */
 export class BareBroker {
   namesItself = true;
   /** Connections are served, questions about topics are not answered. */
   isSilent = false;
   /** Offsets from which messages were asked for. */
   readonly fetched: number[] = [];
+  /** Batches of messages that were stored, as they came. */
+  readonly stored: Buffer[] = [];
+  /** Batches that have come, the refused one too. */
+  batches = 0;
   readonly #topic: string;
   #refusals: number | undefined;
+  #refusesFirstBatch: boolean;
+  /** Answers the first batch. */
+  #answerFirst: (() => void) | undefined;
+  #nextOffset = 0;
   readonly #sockets = new Set<Socket>();
   readonly #server: Server;
 
-  private constructor(server: Server, topic: string, { refusals }: BareBrokerOptions) {
+  private constructor(
+    server: Server,
+    topic: string,
+    { refusals, refusesFirstBatch = false }: BareBrokerOptions,
+  ) {
     this.#server = server;
     this.#topic = topic;
     this.#refusals = refusals;
+    this.#refusesFirstBatch = refusesFirstBatch;
     server.on('connection', (socket) => {
       this.#sockets.add(socket);
       socket.on('error', () => undefined).on('close', () => this.#sockets.delete(socket));
@@ -140,7 +169,13 @@ export class BareBroker {
           );
           const answer = Buffer.concat([int32(4 + body.length), request.subarray(4, 8), body]);
           if (api === API.fetch) setTimeout(() => socket.write(answer), FETCH_MS);
-          else socket.write(answer);
+          else if (api === API.produce && this.#refusesFirstBatch && this.batches === 1)
+            this.#answerFirst = () => socket.write(answer);
+          else {
+            this.#answerFirst?.();
+            this.#answerFirst = undefined;
+            socket.write(answer);
+          }
         }
       });
     });
@@ -207,6 +242,10 @@ export class BareBroker {
         return this.#ofPartition(int16(ERROR.none));
       case API.fetch:
         return this.#fetch(request);
+      case API.initProducerId:
+        return Buffer.concat([int32(0), int16(ERROR.none), int64(1), int16(0)]);
+      case API.produce:
+        return Buffer.concat([this.#store(request), int32(0)]);
       default:
         return int16(ERROR.none);
     }
@@ -219,6 +258,19 @@ export class BareBroker {
       int32(0),
       this.#ofPartition(int16(ERROR.none), int64(0), int64(0), list([]), bytes(Buffer.alloc(0))),
     ]);
+  }
+
+  /** Stores a batch. A sequence is the first one where nothing of its producer is stored: so does Kafka, whichever it is. */
+  #store(request: Reading): Buffer {
+    request.skip(2 + 2 + 4 + 4).string();
+    const batch = request.skip(4 + 4).bytes();
+    this.batches += 1;
+    if (this.#refusesFirstBatch && this.batches === 1)
+      return this.#ofPartition(int16(ERROR.notEnoughReplicas), int64(-1), int64(-1));
+    const offset = this.#nextOffset;
+    this.#nextOffset += batch.readInt32BE(COUNT_AT);
+    this.stored.push(batch);
+    return this.#ofPartition(int16(ERROR.none), int64(offset), int64(-1));
   }
 
   /** Answer about topics and their partitions, of which there is one each. */

@@ -8,7 +8,7 @@ import type { Settled } from '../../src/ports/bus.js';
 import { erasure, retention, until, usage } from '../bus-contract/suite.js';
 import { MemoryOutbox } from '../fixtures/memory-outbox.js';
 
-type Report = (error: Error | null, report: { readonly opaque: number }) => void;
+type Report = (error: Error | null, report: { readonly opaque: number; readonly offset: number }) => void;
 
 /** A broker behind the library's producer, of which some topics acknowledge nothing. */
 class Broker {
@@ -48,7 +48,7 @@ class Broker {
         (broker.silent.has(topic) ? broker.#held : broker.#acknowledged).push(opaque);
       }
       poll(): void {
-        for (const opaque of broker.#acknowledged.splice(0)) broker.#report(null, { opaque });
+        for (const opaque of broker.#acknowledged.splice(0)) broker.#report(null, { opaque, offset: opaque });
       }
       disconnect(_: number, done: () => void): void {
         done();

@@ -81,10 +81,12 @@ export class Broker {
     this.partition(topic, number).isStuck = isStuck;
   }
 
-  append(topic: string, number: number, message: Omit<Message, 'topic' | 'partition' | 'offset'>): void {
+  /** @returns where it lies */
+  append(topic: string, number: number, message: Omit<Message, 'topic' | 'partition' | 'offset'>): number {
     const { log } = this.partition(topic, number);
-    log.push({ ...message, topic, partition: number, offset: log.length });
+    const offset = log.push({ ...message, topic, partition: number, offset: log.length }) - 1;
     for (const group of this.#groups.values()) group.wake();
+    return offset;
   }
 
   group(name: string): Group {
@@ -227,8 +229,9 @@ class SimulatedProducer {
   readonly #broker: Broker;
   readonly #process: Process | undefined;
   readonly #lines = new Map<string, Sent[]>();
-  readonly #reports: { readonly error: Error | null; readonly opaque: unknown }[] = [];
-  #onReport: (error: Error | null, report: { readonly opaque: unknown }) => void = () => undefined;
+  readonly #reports: { readonly opaque: unknown; readonly offset: number }[] = [];
+  #onReport: (error: null, report: { readonly opaque: unknown; readonly offset: number }) => void = () =>
+    undefined;
   #isConnected = false;
 
   constructor(broker: Broker) {
@@ -285,7 +288,7 @@ class SimulatedProducer {
   }
 
   poll(): void {
-    for (const { error, opaque } of this.#reports.splice(0)) this.#onReport(error, { opaque });
+    for (const report of this.#reports.splice(0)) this.#onReport(null, report);
   }
 
   disconnect(_flushMs: unknown, done: () => void): void {
@@ -307,11 +310,11 @@ class SimulatedProducer {
       }
       // Messages that are on the way when its process dies arrives all the same.
       for (const { topic, partition, message, opaque } of line.splice(0)) {
-        this.#broker.append(topic, partition, message);
+        const offset = this.#broker.append(topic, partition, message);
         world.at(
           world.random.between(0.5, 3),
           this.#process,
-          () => void this.#reports.push({ error: null, opaque }),
+          () => void this.#reports.push({ opaque, offset }),
         );
       }
       this.#lines.delete(name);

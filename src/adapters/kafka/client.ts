@@ -158,8 +158,8 @@ export class ProducerClient {
       if (error.code === CODE.fatal) client.#hasFailed = true;
       fault(error);
     });
-    producer.on('delivery-report', (error, { opaque }) =>
-      client.#report(opaque as number, error ? failure(error) : undefined),
+    producer.on('delivery-report', (error, { opaque, offset }) =>
+      client.#report(opaque as number, error ? failure(error) : lostUnlessStored(offset)),
     );
     client.#poll();
     try {
@@ -530,6 +530,16 @@ function explained(library: Library, refusal: KafkaError | undefined): KafkaErro
         refusal.code,
       )
     : refusal;
+}
+
+/**
+ * The error of a message that was reported as delivered, and of which no broker has said where it stored it (decision
+ * 0052). It may be there or not.
+ */
+function lostUnlessStored(offset: number | null | undefined): KafkaError | undefined {
+  return typeof offset === 'number' && offset >= 0
+    ? undefined
+    : new KafkaError('no broker has said where it stored a message');
 }
 
 /** Asks whichever broker is connected. */

@@ -66,7 +66,10 @@ declare module 'node-rdkafka' {
     on(event: 'event.error', listener: (error: LibrdKafkaError) => void): unknown;
     on(
       event: 'delivery-report',
-      listener: (error: LibrdKafkaError | null, report: { readonly opaque?: unknown }) => void,
+      listener: (
+        error: LibrdKafkaError | null,
+        report: { readonly opaque?: unknown; readonly offset?: number | null },
+      ) => void,
     ): unknown;
   }
   export class KafkaConsumer {

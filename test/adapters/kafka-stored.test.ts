@@ -1,0 +1,47 @@
+/**
+ * A producer's first batch is refused while the next one is on its way, and that one is stored: librdkafka concludes that
+ * the first one must have been stored before, and reports it as delivered.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import t from 'tap';
+import { openKafkaBus } from '../../src/adapters/kafka/bus.js';
+import type { ServiceEvent } from '../../src/domain/events.js';
+import { erasure, until } from '../bus-contract/suite.js';
+import { authenticator } from '../fixtures/authentication.js';
+import { BareBroker } from './bare-broker.js';
+
+const PREFIX = 'stored';
+/** Far more than the producer waits for further messages of a batch. */
+const APART_MS = 500;
+
+t.test('an event is published when a broker has said where it lies', { timeout: 120_000 }, async (t) => {
+  const broker = await BareBroker.start(`${PREFIX}.erasure`, { refusesFirstBatch: true });
+  const bus = await openKafkaBus({
+    brokers: [`127.0.0.1:${String(broker.port)}`],
+    prefix: PREFIX,
+    group: PREFIX,
+    authenticator,
+    acceptWithoutMac: false,
+    onFault: () => undefined,
+  });
+  t.teardown(async () => {
+    await bus.close();
+    broker.close();
+  });
+  const isStored = ({ key }: ServiceEvent) => broker.stored.some((batch) => batch.includes(key));
+  const [first, second] = [erasure(1), erasure(2)];
+  const settled = new Map<ServiceEvent, unknown>();
+  const publish = (event: ServiceEvent) =>
+    bus.publish([event], (each, fault) => void settled.set(each, fault)).catch(() => undefined);
+  const publishing = [publish(first)];
+  await until(() => broker.batches === 1, 'the first one has come');
+  await sleep(APART_MS);
+  t.equal(settled.size, 0, 'it waits for its answer');
+  publishing.push(publish(second));
+  await Promise.all(publishing);
+  t.strictSame([settled.get(second), isStored(second)], [undefined, true], 'the second one is stored');
+  t.notOk(isStored(first), 'the first one is not');
+  t.match(settled.get(first), { reason: 'bus_unavailable' }, 'and is not taken for published');
+  await publish(first);
+  t.strictSame([settled.get(first), isStored(first)], [undefined, true], 'it is stored when it comes again');
+});
