@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Backoff, jittered, pauseAfter } from '../../../async/backoff.js';
 import { billedSource, type UsageCount, unitsCounted } from '../../../domain/events.js';
 import { dayOf, monthOf } from '../../../domain/usage-window.js';
 import type { UsageCharge, UsageStore } from '../../../ports/stores.js';
@@ -21,8 +23,8 @@ const SET_BILLED =
 
 /** Charges decided in one batch: some 10 kB. */
 const GROUP = 40;
-/** Attempts, lost to quicker processes, before the caller is told to come back. */
-const ATTEMPTS = 100;
+/** Pauses of a partner's charges that were refused for those of another process. */
+const PAUSES: Backoff = { firstMs: 10, longestMs: 80 };
 const SPARE_SECONDS = 3600;
 
 type ChargeResult = Awaited<ReturnType<UsageStore['charge']>>;
@@ -50,13 +52,14 @@ export interface ChargingParts {
  * Charging. A partner has one partition in which the month, the dedupe rows and the event commit together, so
  * a charge is exact without leases, and no process's death strands a unit. Charges that arrive while a batch
  * is under way share the next batch, and its event. A partner's month is one row for which processes contend;
- * groups make this cheap.
+ * groups make this cheap: one that loses pauses, and goes on with what has come meanwhile.
  */
 export function chargeInGroups(parts: ChargingParts): UsageStore['charge'] {
   const queues = new Map<string, Waiting[]>();
 
   const drain = async (partnerId: string, queue: Waiting[]): Promise<void> => {
     await Promise.resolve();
+    let refusals = 0;
     while (queue.length > 0) {
       const group = queue.splice(0, GROUP).filter(({ since, reject }) => {
         const isLate = performance.now() - since > CALL_DEADLINE_MS;
@@ -71,6 +74,13 @@ export function chargeInGroups(parts: ChargingParts): UsageStore['charge'] {
           partnerId,
           group.map(({ charge }) => charge),
         );
+        if (results === 'refused') {
+          refusals += 1;
+          queue.unshift(...group);
+          await delay(jittered(pauseAfter(refusals, PAUSES)));
+          continue;
+        }
+        refusals = 0;
         for (const [i, { resolve }] of group.entries()) resolve(results[i]!);
       } catch (error) {
         for (const { reject } of group) reject(error);
@@ -101,43 +111,43 @@ export async function unitsOfMonth(
   return { used: found.used.get(item) ?? 0, epochs: found.epochs.get(item) ?? [] };
 }
 
-/** Results of the charges of a group, in its order, once they are durable. */
+/**
+ * Results of the charges of a group, in its order, once they are durable; `refused` where another process was quicker.
+ */
 async function chargeGroup(
   { session, events }: ChargingParts,
   partnerId: string,
   group: readonly UsageCharge[],
-): Promise<readonly ChargeResult[]> {
+): Promise<readonly ChargeResult[] | 'refused'> {
   const op = randomUUID();
   const names = new Set(group.flatMap((charge) => [billedItem(charge), monthItem(charge.at)]));
-  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-    const found = await itemsOf(session, partnerId, [...names]);
-    const { results, statements, lastBilled, counted } = decideGroup(partnerId, group, found, op);
-    // Results that change nothing hold: units are never given back, and a dedupe key that is seen has been
-    // charged.
-    if (statements.length === 0) return results;
-    const charging = await events.begin(partnerId);
-    let isCertain = false;
-    try {
-      const { applied } = await session.lightweightTransaction(
-        ...statements,
-        events.demanding(charging),
-        ...counted.map((event) => events.insertion(charging, event)),
-      );
-      // The refusal comes from another process's charges, or from this very batch, of a sending whose
-      // outcome was lost. The condition does not name `op`, so a dedupe row of the batch is read.
-      const isOwn =
-        applied || (await itemsOf(session, partnerId, [lastBilled])).billed.get(lastBilled)?.op === op;
-      isCertain = true;
-      if (isOwn) {
-        events.charged(charging, counted);
-        return results;
-      }
-      await events.refused(charging);
-    } finally {
-      events.end(charging, isCertain);
+  const found = await itemsOf(session, partnerId, [...names]);
+  const { results, statements, lastBilled, counted } = decideGroup(partnerId, group, found, op);
+  // Results that change nothing hold: units are never given back, and a dedupe key that is seen has been
+  // charged.
+  if (statements.length === 0) return results;
+  const charging = await events.begin(partnerId);
+  let isCertain = false;
+  try {
+    const { applied } = await session.lightweightTransaction(
+      ...statements,
+      events.demanding(charging),
+      ...counted.map((event) => events.insertion(charging, event)),
+    );
+    // The refusal comes from another process's charges, or from this very batch, of a sending whose
+    // outcome was lost. The condition does not name `op`, so a dedupe row of the batch is read.
+    const isOwn =
+      applied || (await itemsOf(session, partnerId, [lastBilled])).billed.get(lastBilled)?.op === op;
+    isCertain = true;
+    if (isOwn) {
+      events.charged(charging, counted);
+      return results;
     }
+    await events.refused(charging);
+    return 'refused';
+  } finally {
+    events.end(charging, isCertain);
   }
-  throw storeUnavailable();
 }
 
 /**
