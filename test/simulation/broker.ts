@@ -20,6 +20,10 @@ const IDLE_MS = 10_000;
 const RETRY_MS = 500;
 /** How often a coordinator refuses to say from where the partitions of a member are to be read. */
 const UNREAD = 0.3;
+/** How often brokers refuse the first messages of a producer of which they have stored nothing, and store the next ones. */
+const REFUSED = 0.3;
+/** Offset in the report of a message of which no broker has said where it lies. */
+const NO_OFFSET = -1001;
 const CODE = { assign: -175, revoke: -174, transport: -195, illegalGeneration: 22 } as const;
 
 interface Partition {
@@ -229,6 +233,8 @@ class SimulatedProducer {
   readonly #broker: Broker;
   readonly #process: Process | undefined;
   readonly #lines = new Map<string, Sent[]>();
+  /** Partitions in which something of this producer is stored. */
+  readonly #stored = new Set<string>();
   readonly #reports: { readonly opaque: unknown; readonly offset: number }[] = [];
   #onReport: (error: null, report: { readonly opaque: unknown; readonly offset: number }) => void = () =>
     undefined;
@@ -308,9 +314,14 @@ class SimulatedProducer {
         world.at(RETRY_MS, this.#process, () => this.#send(name));
         return;
       }
-      // Messages that are on the way when its process dies arrives all the same.
-      for (const { topic, partition, message, opaque } of line.splice(0)) {
-        const offset = this.#broker.append(topic, partition, message);
+      const batch = line.splice(0);
+      // What was refused is reported as delivered all the same (decision 0052).
+      const isNew = !this.#stored.has(name) && batch.length > 1;
+      const refused = isNew && world.random.chance(REFUSED) ? 1 + world.random.below(batch.length - 1) : 0;
+      this.#stored.add(name);
+      // Messages that are on the way when its process dies arrive all the same.
+      for (const [place, { topic, partition, message, opaque }] of batch.entries()) {
+        const offset = place < refused ? NO_OFFSET : this.#broker.append(topic, partition, message);
         world.at(
           world.random.between(0.5, 3),
           this.#process,
