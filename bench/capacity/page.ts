@@ -64,8 +64,8 @@ Charges of one partner, whose month is one row:
 ${measured.onePartner.map((one) => `| ${one.stores} | ${one.inFlight} | ${one.chargesPerSecond} | ${one.p50} ms | ${one.p99} ms |`).join('\n')}
 
 More processes do not make one partner faster: let a balancer send a partner's calls to few of them. Groups are smaller where
-many processes share few partners: of four partners at four processes, on two cores for all, a verify took 2.9 times the
-services' CPU that it took at one (\`npm run bench -- --scale\`). The plans below reckon with the cost at one.
+many processes share few partners, so that a verify takes more of the services' CPU with each process
+(\`npm run bench -- --scale\`). The plans below reckon with the cost at one.
 
 ## Lightweight transactions of an operation
 

@@ -134,7 +134,7 @@ export class BareBroker {
   batches = 0;
   readonly #topic: string;
   #refusals: number | undefined;
-  #refusesFirstBatch: boolean;
+  readonly #refusesFirstBatch: boolean;
   /** Answers the first batch. */
   #answerFirst: (() => void) | undefined;
   #nextOffset = 0;
@@ -169,13 +169,8 @@ export class BareBroker {
           );
           const answer = Buffer.concat([int32(4 + body.length), request.subarray(4, 8), body]);
           if (api === API.fetch) setTimeout(() => socket.write(answer), FETCH_MS);
-          else if (api === API.produce && this.#refusesFirstBatch && this.batches === 1)
-            this.#answerFirst = () => socket.write(answer);
-          else {
-            this.#answerFirst?.();
-            this.#answerFirst = undefined;
-            socket.write(answer);
-          }
+          else if (api === API.produce) this.#answerBatch(() => socket.write(answer));
+          else socket.write(answer);
         }
       });
     });
@@ -258,6 +253,17 @@ export class BareBroker {
       int32(0),
       this.#ofPartition(int16(ERROR.none), int64(0), int64(0), list([]), bytes(Buffer.alloc(0))),
     ]);
+  }
+
+  /** Answers a batch, or keeps the answer until the next one is answered. */
+  #answerBatch(answer: () => void): void {
+    if (this.#refusesFirstBatch && this.batches === 1) {
+      this.#answerFirst = answer;
+      return;
+    }
+    this.#answerFirst?.();
+    this.#answerFirst = undefined;
+    answer();
   }
 
   /** Stores a batch. A sequence is the first one where nothing of its producer is stored: so does Kafka, whichever it is. */

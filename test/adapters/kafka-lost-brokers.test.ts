@@ -4,9 +4,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { openKafkaBus } from '../../src/adapters/kafka/bus.js';
-import { authenticator } from '../fixtures/authentication.js';
 import { BareBroker } from './bare-broker.js';
+import { bareBus } from './bare-bus.js';
 
 const PREFIX = 'lost';
 const TOPIC = `${PREFIX}.erasure`;
@@ -22,19 +21,9 @@ t.test(
   async (t) => {
     const broker = await BareBroker.start(TOPIC);
     const faults = new Set<string>();
-    const bus = await openKafkaBus({
-      brokers: [`127.0.0.1:${String(broker.port)}`],
-      prefix: PREFIX,
-      group: PREFIX,
-      authenticator,
-      acceptWithoutMac: false,
-      onFault: (where, error) =>
-        faults.add(`${where}: ${error instanceof Error ? error.message : String(error)}`),
-    });
-    t.teardown(async () => {
-      await bus.close();
-      broker.close();
-    });
+    const bus = await bareBus(t, broker, PREFIX, (where, error) =>
+      faults.add(`${where}: ${error instanceof Error ? error.message : String(error)}`),
+    );
     /** Tells whether a broker answers the producer and each consumer, now or before long. */
     const reaches = async (patienceMs: number): Promise<boolean> => {
       for (const deadline = Date.now() + patienceMs; Date.now() < deadline; await sleep(200))

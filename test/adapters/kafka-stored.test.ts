@@ -4,11 +4,10 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { openKafkaBus } from '../../src/adapters/kafka/bus.js';
 import type { ServiceEvent } from '../../src/domain/events.js';
 import { erasure, until } from '../bus-contract/suite.js';
-import { authenticator } from '../fixtures/authentication.js';
 import { BareBroker } from './bare-broker.js';
+import { bareBus } from './bare-bus.js';
 
 const PREFIX = 'stored';
 /** Far more than the producer waits for further messages of a batch. */
@@ -16,18 +15,7 @@ const APART_MS = 500;
 
 t.test('an event is published when a broker has said where it lies', { timeout: 120_000 }, async (t) => {
   const broker = await BareBroker.start(`${PREFIX}.erasure`, { refusesFirstBatch: true });
-  const bus = await openKafkaBus({
-    brokers: [`127.0.0.1:${String(broker.port)}`],
-    prefix: PREFIX,
-    group: PREFIX,
-    authenticator,
-    acceptWithoutMac: false,
-    onFault: () => undefined,
-  });
-  t.teardown(async () => {
-    await bus.close();
-    broker.close();
-  });
+  const bus = await bareBus(t, broker, PREFIX, () => undefined);
   const isStored = ({ key }: ServiceEvent) => broker.stored.some((batch) => batch.includes(key));
   const [first, second] = [erasure(1), erasure(2)];
   const settled = new Map<ServiceEvent, unknown>();

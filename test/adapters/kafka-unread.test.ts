@@ -4,9 +4,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { openKafkaBus } from '../../src/adapters/kafka/bus.js';
-import { authenticator } from '../fixtures/authentication.js';
 import { BareBroker } from './bare-broker.js';
+import { bareBus } from './bare-bus.js';
 
 const PREFIX = 'unread';
 /** Much longer than a second assignment takes. */
@@ -15,18 +14,12 @@ const PATIENCE_MS = 120_000;
 t.test('partitions are read that a coordinator refused to tell of', { timeout: 300_000 }, async (t) => {
   const broker = await BareBroker.start(`${PREFIX}.erasure`, { refusals: 1 });
   const faults: string[] = [];
-  const bus = await openKafkaBus({
-    brokers: [`127.0.0.1:${String(broker.port)}`],
-    prefix: PREFIX,
-    group: PREFIX,
-    authenticator,
-    acceptWithoutMac: false,
-    onFault: (where, error) => void faults.push(`${where}: ${(error as Error).message}`),
-  });
-  t.teardown(async () => {
-    await bus.close();
-    broker.close();
-  });
+  const bus = await bareBus(
+    t,
+    broker,
+    PREFIX,
+    (where, error) => void faults.push(`${where}: ${(error as Error).message}`),
+  );
   bus.handle('erasure', async () => undefined);
   await bus.start();
   for (const deadline = Date.now() + PATIENCE_MS; broker.fetched.length === 0 && Date.now() < deadline; )

@@ -315,7 +315,7 @@ class SimulatedProducer {
         return;
       }
       const batch = line.splice(0);
-      // What was refused is reported as delivered all the same (decision 0052).
+      // Refused messages are reported as delivered all the same (decision 0052).
       const isNew = !this.#stored.has(name) && batch.length > 1;
       const refused = isNew && world.random.chance(REFUSED) ? 1 + world.random.below(batch.length - 1) : 0;
       this.#stored.add(name);

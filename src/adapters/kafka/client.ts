@@ -159,7 +159,7 @@ export class ProducerClient {
       fault(error);
     });
     producer.on('delivery-report', (error, { opaque, offset }) =>
-      client.#report(opaque as number, error ? failure(error) : lostUnlessStored(offset)),
+      client.#report(opaque as number, error ? failure(error) : faultUnlessStored(offset)),
     );
     client.#poll();
     try {
@@ -536,8 +536,8 @@ function explained(library: Library, refusal: KafkaError | undefined): KafkaErro
  * The error of a message that was reported as delivered, and of which no broker has said where it stored it (decision
  * 0052). It may be there or not.
  */
-function lostUnlessStored(offset: number | null | undefined): KafkaError | undefined {
-  return typeof offset === 'number' && offset >= 0
+function faultUnlessStored(offset: number | undefined): KafkaError | undefined {
+  return offset !== undefined && offset >= 0
     ? undefined
     : new KafkaError('no broker has said where it stored a message');
 }

@@ -68,7 +68,7 @@ declare module 'node-rdkafka' {
       event: 'delivery-report',
       listener: (
         error: LibrdKafkaError | null,
-        report: { readonly opaque?: unknown; readonly offset?: number | null },
+        report: { readonly opaque?: unknown; readonly offset?: number },
       ) => void,
     ): unknown;
   }

@@ -1,0 +1,27 @@
+import type { Test } from 'tap';
+import { openKafkaBus } from '../../src/adapters/kafka/bus.js';
+import type { EventBus } from '../../src/ports/bus.js';
+import { authenticator } from '../fixtures/authentication.js';
+import type { BareBroker } from './bare-broker.js';
+
+/** A bus over a bare broker. Both are closed when the test is over. */
+export async function bareBus(
+  t: Test,
+  broker: BareBroker,
+  prefix: string,
+  onFault: (where: string, error: unknown) => void,
+): Promise<EventBus> {
+  const bus = await openKafkaBus({
+    brokers: [`127.0.0.1:${String(broker.port)}`],
+    prefix,
+    group: prefix,
+    authenticator,
+    acceptWithoutMac: false,
+    onFault,
+  });
+  t.teardown(async () => {
+    await bus.close();
+    broker.close();
+  });
+  return bus;
+}
