@@ -18,6 +18,11 @@ export const SLICE = 20_000;
 const SPAN_SECONDS = 365 * 86_400;
 /** Age of the newest proof: by then an auditor looks at it. */
 const NEWEST_SECONDS = 86_400;
+/**
+ * The last proofs, whose digests come in no order. Those before them have digests that ascend: LevelDB then moves
+ * files where it would merge them, and what it has in the end is the same.
+ */
+export const UNORDERED = 200_000;
 /** Ids that are kept of those that were loaded, at most about so many. */
 const SAMPLED = 20_000;
 const LOOK_MS = 500;
@@ -94,7 +99,12 @@ export async function loadRegistry({ dataDir, originals, owners, count, progress
         if (index % stride === 0) sample.push(proofId);
         return {
           stores: template.stores,
-          proof: copyOf(template.proof, { proofId, partnerId, createdAt, index }),
+          proof: copyOf(
+            template.proof,
+            { proofId, partnerId, createdAt },
+            index,
+            beginOfDigests(index, count - UNORDERED),
+          ),
         };
       });
       const began = performance.now();
@@ -120,12 +130,23 @@ async function register({ stores, proof }: Original): Promise<void> {
   });
 }
 
+/** The first digits of a proof's digests: ascending ones for the proofs of a registry that are in order. */
+function beginOfDigests(index: number, ordered: number): string {
+  if (index >= ordered) return '';
+  return Math.floor((index / ordered) * 2 ** 32)
+    .toString(16)
+    .padStart(8, '0');
+}
+
 function copyOf(
   proof: IssuedProof,
-  { index, ...own }: Pick<IssuedProof, 'proofId' | 'partnerId' | 'createdAt'> & { readonly index: number },
+  own: Pick<IssuedProof, 'proofId' | 'partnerId' | 'createdAt'>,
+  index: number,
+  begin: string,
 ): IssuedProof {
   const digits = randomBytes(128).toString('hex');
-  const digest = (number: number): string => digits.slice(number * 64, (number + 1) * 64);
+  const digest = (number: number): string =>
+    begin + digits.slice(number * 64 + begin.length, (number + 1) * 64);
   return {
     ...proof,
     ...own,
