@@ -19,7 +19,7 @@ import { createTopics, DEAD_LETTERS, KEEPING } from '../../src/adapters/kafka/to
 import { TOPICS } from '../../src/domain/events.js';
 import { countedChecks, type ServerCheck } from '../../src/domain/server-check.js';
 import { again } from '../fixtures/again.js';
-import { ADDRESSES, connection, dropKeyspace } from './cassandra-under-test.js';
+import { ADDRESSES, connection, dropKeyspace, withClient } from './cassandra-under-test.js';
 
 const DAY = 86_400;
 const NOW = 1_790_000_000;
@@ -82,6 +82,7 @@ void t.test('each wrong setting of Cassandra is found, and nothing else', async 
     ],
     [{ replicas: new Map([['dc1', 2]]) }, 'cassandra.replication', 'refuse'],
     [{ replicas: new Map([['dc2', 3]]) }, 'cassandra.replication', 'refuse'],
+    [{ nodes: NODES.slice(1) }, 'cassandra.replication', 'refuse'],
     [{ replicas: new Map([['*', 3]]) }, 'cassandra.replication', 'refuse'],
     [
       {
@@ -259,6 +260,30 @@ void t.test(
       'cassandra.replication': 'refuse',
       'cassandra.tombstone_failure_threshold': 'warn',
     });
+    const wide = `${connection.keyspace}_wide`;
+    t.teardown(() => dropKeyspace(wide));
+    await t.rejects(migrate({ ...connection, keyspace: wide, replication: 3 }), {
+      name: 'CassandraOpenError',
+      message: /was not made: TAKEMARK_CASSANDRA_REPLICATION asks for 3 replicas in .*, which has 1 node$/,
+    });
+    const replication = `{'class': 'NetworkTopologyStrategy', '${connection.localDataCenter}': 3}`;
+    await withClient((client) => client.execute(`CREATE KEYSPACE ${wide} WITH replication = ${replication}`));
+    await t.rejects(migrate({ ...connection, keyspace: wide, replication: 1 }), {
+      name: 'CassandraOpenError',
+      message: /has 3 replicas in .*, which has 1 node: start nodes, or ALTER KEYSPACE/,
+    });
+    t.match(
+      (await examineCassandra({ ...connection, keyspace: wide })).find(
+        ({ name }) => name === 'cassandra.replication',
+      ),
+      { verdict: 'refuse', reason: /which has 1 node/ },
+    );
+    await withClient((client) =>
+      client.execute(`CREATE TABLE ${wide}.topology (name text PRIMARY KEY, kind text, active text)`),
+    );
+    t.match(await examineCassandra({ ...connection, keyspace: wide }), [
+      { name: 'cassandra.reachable', verdict: 'refuse', reason: /has 3 replicas in .*, which has 1 node$/ },
+    ]);
     t.match(await examineCassandra({ ...connection, contactPoints: ['127.0.0.1:1'] }), [
       { name: 'cassandra.reachable', verdict: 'refuse', found: 'no answer' },
     ]);

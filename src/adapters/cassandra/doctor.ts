@@ -11,7 +11,14 @@ import {
   textIn,
   within,
 } from './driver/session.js';
-import { replicasOf, statedTopology, type Topology, topologyFault, topologyOf } from './driver/topology.js';
+import {
+  nodesFault,
+  replicasOf,
+  statedTopology,
+  type Topology,
+  topologyFault,
+  topologyOf,
+} from './driver/topology.js';
 
 /** Answers of a cluster's nodes about themselves, as far as they let this user read them. */
 export interface CassandraFacts {
@@ -84,7 +91,13 @@ export async function examineCassandra(
   } catch (error) {
     if (!(error instanceof DomainError)) throw error;
     const found = 'nodes that do not answer for the keyspace';
-    return [checked('cassandra.reachable', { found, wanted }, 'refuse', 'nothing else could be looked at')];
+    const few = await replicasOf(session, options.keyspace).then(
+      (replicas) =>
+        nodesFault(session.nodes(), options.localDataCenter, replicas.get(options.localDataCenter) ?? 0),
+      () => undefined,
+    );
+    const reason = few === undefined ? 'nothing else could be looked at' : `the keyspace has ${few}`;
+    return [checked('cassandra.reachable', { found, wanted }, 'refuse', reason)];
   } finally {
     await session.close();
   }
@@ -258,7 +271,7 @@ function replicationChecks(
       ? `no replicas in ${localDataCenter}, where this process is`
       : least < LEAST_REPLICAS
         ? 'with one node lost or restarted there is no quorum, or no copy left'
-        : undefined;
+        : nodesFault(nodes, localDataCenter, local);
   const fault = topologyFault(replicas, stated, topology);
   return [
     checked(

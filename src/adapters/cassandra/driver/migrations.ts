@@ -11,7 +11,14 @@ import {
   type Statement,
   textIn,
 } from './session.js';
-import { hasTopology, stateTopology, TOPOLOGY_COLUMNS, topologyOf } from './topology.js';
+import {
+  hasTopology,
+  nodesFault,
+  replicasOf,
+  stateTopology,
+  TOPOLOGY_COLUMNS,
+  topologyOf,
+} from './topology.js';
 
 /** Number of the last migration that this version knows. */
 export const SCHEMA_VERSION = 2;
@@ -41,6 +48,8 @@ const DONE = "UPDATE schema_migration SET state = 'applied' WHERE version = ? IF
 const ABANDONED_MS = 120_000;
 const POLL_MS = 250;
 const AGREEMENT_MS = 30_000;
+/** Nodes of which the driver has not heard by then are not there. */
+const NODES_MS = 10_000;
 const ATTEMPTS = 20;
 
 export interface MigrationOptions extends ConnectionOptions {
@@ -66,8 +75,8 @@ interface Migration {
  * Makes the keyspace and brings its schema up to this version. Safe to run again, and by several processes at
  * once: one process owns a migration by a conditional insert, the others wait for it.
  * @returns names of the migrations that this call applied
- * @throws CassandraOpenError where the cluster cannot be reached, or an applied migration differs from the
- * file, or another process took a migration over from this one
+ * @throws CassandraOpenError where the cluster cannot be reached or has fewer nodes than the keyspace needs, or
+ * an applied migration differs from the file, or another process took a migration over from this one
  */
 export async function migrate(options: MigrationOptions): Promise<readonly string[]> {
   const { keyspace, localDataCenter, replication } = options;
@@ -82,6 +91,7 @@ export async function migrate(options: MigrationOptions): Promise<readonly strin
     );
   });
   try {
+    await awaitNodes(first, options);
     await persist(() =>
       first.define(
         `CREATE KEYSPACE IF NOT EXISTS ${keyspace} WITH replication = {'class': 'NetworkTopologyStrategy', '${localDataCenter.replaceAll("'", "''")}': ${replication}}`,
@@ -219,6 +229,31 @@ async function apply(
   }
   await asOwner({ query: DONE, params: [version, owner] });
   return true;
+}
+
+/**
+ * Waits until the local data centre has a node for each replica of a keyspace that is to be made, or for a quorum
+ * of one that is there: with fewer, every statement of the migrations would fail, and the keyspace stay behind.
+ * @throws CassandraOpenError
+ */
+async function awaitNodes(
+  session: Session,
+  { keyspace, localDataCenter, replication }: MigrationOptions,
+): Promise<void> {
+  const existing = (await replicasOf(session, keyspace)).get(localDataCenter);
+  for (const begun = performance.now(); ; await delay(POLL_MS)) {
+    const fault =
+      existing === undefined
+        ? nodesFault(session.nodes(), localDataCenter, replication)
+        : nodesFault(session.nodes(), localDataCenter, existing, Math.floor(existing / 2) + 1);
+    if (fault === undefined) return;
+    if (performance.now() - begun < NODES_MS) continue;
+    throw new CassandraOpenError(
+      existing === undefined
+        ? `the keyspace ${keyspace} was not made: TAKEMARK_CASSANDRA_REPLICATION asks for ${fault}`
+        : `the keyspace ${keyspace} has ${fault}: start nodes, or ALTER KEYSPACE to fewer replicas`,
+    );
+  }
 }
 
 /**

@@ -1,5 +1,11 @@
 import { CassandraOpenError } from './open-error.js';
-import { type ConnectionOptions, type Session, type TopologyKind, textIn } from './session.js';
+import {
+  type ClusterNode,
+  type ConnectionOptions,
+  type Session,
+  type TopologyKind,
+  textIn,
+} from './session.js';
 
 const REPLICATION = 'SELECT replication FROM system_schema.keyspaces WHERE keyspace_name = ?';
 const TABLE =
@@ -34,6 +40,21 @@ export async function replicasOf(session: Session, keyspace: string): Promise<Re
       .map(([name, factor]) => [name, Number.parseInt(factor, 10)] as const)
       .filter(([, factor]) => factor > 0),
   );
+}
+
+/**
+ * The reason for which replicas find no nodes to lie on; undefined where there is none.
+ * @param needed how many of the replicas must have a node
+ */
+export function nodesFault(
+  nodes: readonly ClusterNode[],
+  dataCenter: string,
+  replicas: number,
+  needed: number = replicas,
+): string | undefined {
+  const count = nodes.filter((node) => node.dataCenter === dataCenter).length;
+  if (count >= needed) return undefined;
+  return `${replicas} replicas in the data centre ${dataCenter}, which has ${count} ${count === 1 ? 'node' : 'nodes'}`;
 }
 
 export async function hasTopology(session: Session, keyspace: string): Promise<boolean> {
