@@ -8,6 +8,7 @@ import { openKeyDirectory } from '../../src/adapters/encryption/key-directory.js
 import { createIds } from '../../src/adapters/system/system.js';
 import { eachOf } from '../../src/async/each-of.js';
 import type { IssuedProof } from '../../src/domain/proof.js';
+import { ShardedDirectory } from '../../src/files/sharded-directory.js';
 import type { ProofStore } from '../../src/ports/stores.js';
 import { openLeftStore } from '../service/left-store.js';
 
@@ -74,6 +75,10 @@ export async function loadRegistry({ dataDir, originals, owners, count, progress
         return { proof, stores: encryptedStores(stores, { ...keys, obtain: async () => key }) };
       }),
     );
+    const places = await Promise.all([
+      linksIn(join(dataDir, 'content-keys'), '.key'),
+      linksIn(join(dataDir, 'assets'), '.asset'),
+    ]);
     const from = Math.floor(Date.now() / 1000) - NEWEST_SECONDS - SPAN_SECONDS;
     const timeOf = (index: number): number => from + Math.floor((index * SPAN_SECONDS) / count);
     let createdAt = from;
@@ -82,22 +87,16 @@ export async function loadRegistry({ dataDir, originals, owners, count, progress
     const sample: string[] = [];
     const rates: number[] = [];
     for (let first = 0; first < count; first += SLICE) {
-      const slice = Array.from({ length: Math.min(SLICE, count - first) }, (_, place) => {
+      const slice: Original[] = [];
+      for (let place = 0; place < Math.min(SLICE, count - first); place += 1) {
         const index = first + place;
         createdAt = timeOf(index);
         const proofId = ids.next('proof');
         const template = templates[index % templates.length]!;
-        for (const [directory, ending] of [
-          ['content-keys', '.key'],
-          ['assets', '.asset'],
-        ] as const)
-          linkSync(
-            join(dataDir, directory, template.proof.proofId + ending),
-            join(dataDir, directory, proofId + ending),
-          );
+        for (const link of places) await link(template.proof.proofId, proofId);
         const partnerId = owners[index % 2 === 0 ? 0 : 1 + (((index - 1) / 2) % (owners.length - 1))]!;
         if (index % stride === 0) sample.push(proofId);
-        return {
+        slice.push({
           stores: template.stores,
           proof: copyOf(
             template.proof,
@@ -105,8 +104,8 @@ export async function loadRegistry({ dataDir, originals, owners, count, progress
             index,
             beginOfDigests(index, count - UNORDERED),
           ),
-        };
-      });
+        });
+      }
       const began = performance.now();
       await eachOf(slice, AT_ONCE, register);
       rates.push((slice.length / (performance.now() - began)) * 1000);
@@ -116,6 +115,20 @@ export async function loadRegistry({ dataDir, originals, owners, count, progress
   } finally {
     await close();
   }
+}
+
+/** Gives the file of one proof the name of another's, too. */
+async function linksIn(
+  directory: string,
+  ending: string,
+): Promise<(original: string, proofId: string) => Promise<void>> {
+  const files = await ShardedDirectory.open(directory, (name) =>
+    name.endsWith(ending) ? name.slice(0, -ending.length) : undefined,
+  );
+  return async (original, proofId) => {
+    await files.prepare(proofId);
+    linkSync(files.path(original + ending), files.path(proofId + ending));
+  };
 }
 
 async function register({ stores, proof }: Original): Promise<void> {

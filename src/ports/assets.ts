@@ -31,7 +31,7 @@ export interface AssetStore {
   read(proofId: string, range?: ByteRange, part?: EvidencePart): Promise<Readable | undefined>;
   size(proofId: string, part?: EvidencePart): Promise<number | undefined>;
   /**
-   * Files in the order of their names, at most `limit`: files of proofs alone. One that is made while a caller goes
+   * Files in an order that stays, at most `limit`: files of proofs alone. One that is made while a caller goes
    * from page to page may be left out until the next pass.
    * @param after place behind which the page begins; absent for the first
    */

@@ -1,5 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { linkSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -10,6 +19,7 @@ import { keptKeys } from '../../src/adapters/encryption/kept-keys.js';
 import { openKeyDirectory } from '../../src/adapters/encryption/key-directory.js';
 import { defined } from '../../src/domain/defined.js';
 import type { ContentKeys } from '../../src/ports/content-keys.js';
+import { filesBelow, shardedPath } from '../fixtures/sharded-path.js';
 import { contentKeyContract } from '../store-contract/content-key-contract.js';
 
 contentKeyContract(t, 'directory', async (t) => {
@@ -23,7 +33,7 @@ contentKeyContract(t, 'directory, kept in memory', async (t) => {
 });
 
 const keysIn = (directory: string): readonly string[] =>
-  readdirSync(directory).filter((name) => name.endsWith('.key'));
+  filesBelow(directory).filter((name) => name.endsWith('.key'));
 
 const { TAKEMARK_S3_ENDPOINT: endpoint, TAKEMARK_S3_REGION: region = 'us-east-1' } = process.env;
 const { TAKEMARK_S3_BUCKET: bucket = 'takemark-assets' } = process.env;
@@ -163,11 +173,12 @@ void t.test('a key that is destroyed is overwritten where it lies', async (t) =>
   const key = await keys.obtain('prf:1');
   const [name = ''] = keysIn(directory);
   t.equal(statSync(directory).mode & 0o777, 0o700);
-  t.equal(statSync(join(directory, name)).mode & 0o777, 0o600);
-  t.ok(readFileSync(join(directory, name)).equals(key));
+  const path = shardedPath(directory, name);
+  t.equal(statSync(path).mode & 0o777, 0o600);
+  t.ok(readFileSync(path).equals(key));
   // Another name of the same bytes on the disk.
   const other = join(directory, '..', 'other');
-  linkSync(join(directory, name), other);
+  linkSync(path, other);
   await keys.destroy('prf:1');
   t.strictSame(keysIn(directory), []);
   t.ok(readFileSync(other).equals(Buffer.alloc(32)));
@@ -177,7 +188,7 @@ void t.test('a kill between the two steps leaves no key, and a repeat completes'
   const directory = join(t.testdir(), 'keys');
   const keys = await openKeyDirectory({ directory });
   await keys.obtain('prf_1');
-  writeFileSync(join(directory, 'prf_1.key'), Buffer.alloc(32));
+  writeFileSync(shardedPath(directory, 'prf_1.key'), Buffer.alloc(32));
   t.equal(await keys.read('prf_1'), undefined);
   await t.rejects(keys.obtain('prf_1'), { code: 'unavailable' });
   await keys.destroy('prf_1');
@@ -192,7 +203,7 @@ void t.test(
     const key = await (await openKeyDirectory({ directory })).obtain('prf_1');
     // The first was killed before its key had its place, the second right after.
     writeFileSync(join(unfinished, '.unfinished-1'), Buffer.alloc(31, 1));
-    linkSync(join(directory, 'prf_1.key'), join(unfinished, '.unfinished-2'));
+    linkSync(shardedPath(directory, 'prf_1.key'), join(unfinished, '.unfinished-2'));
     const keys = await openKeyDirectory({ directory });
     t.strictSame(readdirSync(unfinished), []);
     t.ok(Buffer.from(key).equals((await keys.read('prf_1'))!));
@@ -201,6 +212,32 @@ void t.test(
     t.strictSame(keysIn(directory), ['prf_1.key', 'prf_2.key']);
   },
 );
+
+void t.test('keys that a version before left in one directory are read and destroyed', async (t) => {
+  const directory = join(t.testdir(), 'keys');
+  const key = Buffer.alloc(32, 7);
+  mkdirSync(directory);
+  writeFileSync(join(directory, 'prf=1.key'), key);
+  const keys = await openKeyDirectory({ directory });
+  t.ok(key.equals((await keys.read('prf:1'))!));
+  await keys.destroy('prf:1');
+  t.strictSame(keysIn(directory), []);
+
+  const made = await keys.obtain('prf_2');
+  writeFileSync(join(directory, 'prf_2.key'), key);
+  await t.rejects(openKeyDirectory({ directory }), /two files of one name/, 'neither is overwritten');
+  rmSync(join(directory, 'prf_2.key'));
+  t.ok(Buffer.from(made).equals((await (await openKeyDirectory({ directory })).read('prf_2'))!));
+});
+
+void t.test('a directory of keys that is not there destroys none', async (t) => {
+  const directory = join(t.testdir(), 'keys');
+  const keys = await openKeyDirectory({ directory });
+  await keys.obtain('prf_1');
+  renameSync(directory, `${directory}-away`);
+  for (const proofId of ['prf_1', 'prf_2'])
+    await t.rejects(keys.destroy(proofId), { code: 'unavailable', cause: { code: 'ENOENT' } });
+});
 
 void t.test('without the directory keys are unavailable', async (t) => {
   const directory = join(t.testdir(), 'keys');

@@ -6,6 +6,7 @@ import { openAssetDirectory } from '../../src/adapters/assets/directory.js';
 import { encryptedAssets } from '../../src/adapters/encryption/encrypted-assets.js';
 import { openKeyDirectory } from '../../src/adapters/encryption/key-directory.js';
 import { ENCRYPTION_BYTES } from '../../src/codec/encrypt.js';
+import { shardedPath } from '../fixtures/sharded-path.js';
 import { assetContract, bytesOf, publish } from '../store-contract/asset-contract.js';
 
 const BLOCK = 65_536;
@@ -14,7 +15,7 @@ async function openEncrypted(t: Test) {
   const directory = t.testdir();
   const plain = await openAssetDirectory({ directory: join(directory, 'assets') });
   const keys = await openKeyDirectory({ directory: join(directory, 'keys') });
-  const path = (name: string) => join(directory, 'assets', name);
+  const path = (name: string) => shardedPath(join(directory, 'assets'), name);
   return { assets: encryptedAssets(plain, keys), plain, keys, path };
 }
 

@@ -16,6 +16,7 @@ import { MemorySink, writeClips, writeTrace } from '../capture/write-trace.js';
 import { body as eventBody, forged, lazily } from '../evidence/forge-trace.js';
 import { readReports, sharedDetail } from '../fixtures/report-reads.js';
 import { collect, TestService } from '../fixtures/service.js';
+import { shardedPath } from '../fixtures/sharded-path.js';
 import { wav } from '../fixtures/wav.js';
 import { call, closeWire, upload } from '../fixtures/wire.js';
 
@@ -352,7 +353,12 @@ async function issueWithDetail(service: TestService) {
   await operator.grantConsent({ proofId, consentVersion: '2026-01', grantedAt: 1_767_229_200 });
   const file = await collect(await (await operator.readAsset(proofId, 'audio')).read());
   const uploadId = await upload(service.partnerUrl, apiKey, file);
-  return { apiKey, proofId, uploadId, body: join(service.directory, 'assets', `${proofId}.detail`) };
+  return {
+    apiKey,
+    proofId,
+    uploadId,
+    body: shardedPath(join(service.directory, 'assets'), `${proofId}.detail`),
+  };
 }
 
 test('evidence that was altered in the object store fails no read', async (t) => {

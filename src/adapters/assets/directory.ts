@@ -1,15 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { type FileHandle, mkdir, open, rename, rm, stat, unlink } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { defined } from '../../domain/defined.js';
 import { EVIDENCE_PARTS, type EvidencePart } from '../../domain/evidence.js';
 import { syncDirectory, writeAll } from '../../files/durable.js';
 import { ifPresent } from '../../files/if-present.js';
-import { makeDirectory } from '../../files/make-directory.js';
+import { ShardedDirectory } from '../../files/sharded-directory.js';
 import type { AssetEntry, AssetStore, ByteRange, StagedAsset } from '../../ports/assets.js';
 import { checkProofId, guarded } from './failure.js';
-import { NameWindows, type NameWindowsOptions } from './name-windows.js';
 import { readFrom } from './spool-file.js';
 
 /** Endings of published files. A name has exactly one of them behind the id, which may hold dots itself. */
@@ -19,69 +18,59 @@ const ENDINGS = {
   detail: '.detail',
   trace: '.trace',
 } as const satisfies Record<'asset' | EvidencePart, string>;
-const NAME_ENDINGS = Object.values(ENDINGS);
 /** Directory of what is being built: on the same file system, so that renaming moves it. */
 const STAGING = 'staging';
 
 /**
- * Assets as files of one directory (mode 0700, files 0600): `<proof id>.asset`, parts of evidence with an ending of
+ * Assets as files of a sharded directory (mode 0700, files 0600): `<proof id>.asset`, parts of evidence with an ending of
  * their own, and `staging/<proof id>.<random>` while they are built. It belongs to one process at a time, as the store beside it
  * does. Renaming makes a file visible; file and directory are synced before anyone is told. I/O failures are
  * DomainError `unavailable` / `store_unavailable`; one in the middle of a read is an error of its stream.
  */
-export async function openAssetDirectory({
-  directory,
-  listing,
-}: {
-  readonly directory: string;
-  readonly listing?: NameWindowsOptions;
-}): Promise<AssetStore> {
-  await makeDirectory(directory);
-  await syncDirectory(dirname(resolve(directory)));
+export async function openAssetDirectory({ directory }: { readonly directory: string }): Promise<AssetStore> {
+  const files = await ShardedDirectory.open(directory, (name) => {
+    const ending = endingOf(name);
+    return ending && name.slice(0, -ending.length);
+  });
   // A kill left what is there: the directory has one process at a time.
   const staging = join(directory, STAGING);
   await rm(staging, { recursive: true, force: true });
   await mkdir(staging, { mode: 0o700 });
   const published = (proofId: string, part: 'asset' | EvidencePart = 'asset') =>
-    fileName(proofId) + ENDINGS[part];
-  const windows = new NameWindows(directory, isPublished, listing);
+    files.path(fileName(proofId) + ENDINGS[part]);
 
   return {
     stage: (proofId, part) =>
       guarded(async () => {
         const path = join(staging, `${fileName(proofId)}.${randomBytes(8).toString('hex')}`);
-        return new StagedFile(
-          await open(path, 'wx+', 0o600),
-          path,
-          join(directory, published(proofId, part)),
-        );
+        await files.prepare(fileName(proofId));
+        return new StagedFile(await open(path, 'wx+', 0o600), path, published(proofId, part));
       }),
 
     read: (proofId, range, part) =>
       guarded(async () => {
-        const handle = await ifPresent(open(join(directory, published(proofId, part)), 'r'));
+        const handle = await ifPresent(open(published(proofId, part), 'r'));
         return handle?.createReadStream(range === undefined ? {} : { start: range.start, end: range.end });
       }),
 
-    size: (proofId, part) =>
-      guarded(async () => (await ifPresent(stat(join(directory, published(proofId, part)))))?.size),
+    size: (proofId, part) => guarded(async () => (await ifPresent(stat(published(proofId, part))))?.size),
 
     delete: (proofId) =>
       guarded(async () => {
-        const removed = await remove(join(directory, published(proofId)));
-        for (const part of EVIDENCE_PARTS) await remove(join(directory, published(proofId, part)));
+        const removed = await remove(published(proofId));
+        for (const part of EVIDENCE_PARTS) await remove(published(proofId, part));
         // Also where it was not there: an earlier call may have ended between the removal and its sync.
-        await syncDirectory(directory);
+        await files.sync(fileName(proofId));
         return removed;
       }),
 
     list: (after, limit) =>
       guarded(async () => {
-        const { names, next } = await windows.page(after, limit);
+        const { names, next } = await files.page(after, limit);
         const items = await Promise.all(
           names.map(async (name) => {
-            const found = await ifPresent(stat(join(directory, name)));
-            return found && { ...entryOf(name)!, writtenAt: Math.floor(found.mtimeMs / 1000) };
+            const found = await ifPresent(stat(files.path(name)));
+            return found && { ...entryOf(name), writtenAt: Math.floor(found.mtimeMs / 1000) };
           }),
         );
         return { items: items.filter((item) => item !== undefined), ...defined({ next }) };
@@ -147,16 +136,16 @@ function fileName(proofId: string): string {
   return proofId.replaceAll(':', '=');
 }
 
-function isPublished(name: string): boolean {
-  return NAME_ENDINGS.some((ending) => name.endsWith(ending));
+/** Ending of a published file; undefined for other names. */
+function endingOf(name: string): string | undefined {
+  return Object.values(ENDINGS).find((ending) => name.endsWith(ending));
 }
 
-/** Proof and part of a published file; undefined for other names. */
-function entryOf(name: string): Omit<AssetEntry, 'writtenAt'> | undefined {
-  const [kind, ending] = Object.entries(ENDINGS).find(([, each]) => name.endsWith(each)) ?? [];
-  if (ending === undefined) return undefined;
+/** Proof and part of a published file. */
+function entryOf(name: string): Omit<AssetEntry, 'writtenAt'> {
+  const ending = endingOf(name)!;
   const proofId = name.slice(0, -ending.length).replaceAll('=', ':');
-  return defined({ proofId, part: EVIDENCE_PARTS.find((part) => part === kind) });
+  return defined({ proofId, part: EVIDENCE_PARTS.find((part) => ENDINGS[part] === ending) });
 }
 
 async function remove(path: string): Promise<boolean> {
