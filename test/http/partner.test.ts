@@ -1,9 +1,10 @@
-import { Agent, request as httpRequest } from 'node:http';
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import t from 'tap';
 import type { Route } from '../../src/contract/route.js';
 import { ROUTES } from '../../src/contract/routes/routes.js';
 import { SCOPES } from '../../src/domain/partner.js';
+import { toOriginForm } from '../../src/http/server/http-grammar.js';
 import { KEY, sleep, startPartner, until } from './doubles.js';
 import { ask, jsonOf, matchError, RawClient, request } from './raw-client.js';
 
@@ -136,6 +137,58 @@ t.test('a request is read chunked, byte by byte, pipelined and in absolute form'
     200,
     'absolute form',
   );
+});
+
+t.test('a target in absolute form is read as its path, and its authority as the host', async (t) => {
+  const { port, listener } = await startPartner();
+  t.teardown(() => listener.close(100));
+  for (const [target, url, host] of [
+    ['http://a.example:8080/v1/verify?x=1', '/v1/verify?x=1', 'a.example:8080'],
+    ['HTTPS://[::1]', '/', '[::1]'],
+    ['http://a?http://b/', '/?http://b/', 'a'],
+    ['/http://a/b', '/http://a/b', 'other'],
+    ['*', '*', 'other'],
+    ['ftp://a/b', 'ftp://a/b', 'other'],
+  ] as const) {
+    const read = { url: target, headers: { host: 'other' } };
+    t.equal(toOriginForm(read as unknown as IncomingMessage), undefined, target);
+    t.strictSame(read, { url, headers: { host } }, target);
+  }
+  for (const target of ['http:///v1/health', 'http://a@b/v1/health', 'http://a\\b/v1/health'])
+    matchError(t, await ask(port, request('GET', target)), 'invalid_request', 'malformed_http', target);
+  t.equal((await ask(port, request('GET', 'http://a//v1/health')))!.status, 404);
+});
+
+t.test('an answer comes whole to a caller that sends without waiting for 100 Continue', async (t) => {
+  const { port, listener } = await startPartner();
+  t.teardown(() => listener.close(100));
+  // More than the buffers of both sides hold.
+  const body = Buffer.alloc(16 * 1_048_576);
+  for (const length of [20, body.length]) {
+    const hasty = new RawClient(port);
+    void hasty.send(
+      request('POST', '/v1/verify', { Expect: '100-continue', 'Content-Length': String(length) }),
+    );
+    await hasty.send(body.subarray(0, length));
+    matchError(t, await hasty.read(), 'forbidden', undefined, `${length} bytes`);
+    t.ok(await hasty.ended());
+    hasty.destroy();
+  }
+});
+
+t.test('a body in countless pieces is given up once', async (t) => {
+  const { port, listener } = await startPartner();
+  t.teardown(() => listener.close(100));
+  const warnings: Error[] = [];
+  const warned = (warning: Error): void => void warnings.push(warning);
+  process.on('warning', warned);
+  t.teardown(() => process.off('warning', warned));
+  const client = new RawClient(port);
+  await client.send(request('GET', '/v1/health', { 'Transfer-Encoding': 'chunked' }));
+  for (let batch = 0; batch < 20; batch += 1) await client.send('1\r\nx\r\n'.repeat(2000));
+  t.ok(await client.ended());
+  client.destroy();
+  t.strictSame(warnings, []);
 });
 
 t.test('a request is logged without an id of its body and without a secret', async (t) => {

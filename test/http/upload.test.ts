@@ -111,6 +111,26 @@ t.test('a form in order is taken whole', async (t) => {
   t.strictSame(new Set(reports.uploads), new Set(['stored', 'refused']));
 });
 
+t.test('a form that goes on behind its file is not waited for', async (t) => {
+  const { port, listener } = await startPartner({ drainMs: 300 });
+  t.teardown(() => listener.close(100));
+  const small = { ...file, body: noise(5000, 9) };
+  const field = '\r\n--XBOUNDARYX\r\nContent-Disposition: form-data; name="more"\r\n\r\n';
+  for (const closing of ['\r\n--XBOUNDARYX--\r\n', '\r\n--XBOUNDARYX--', field, '\r\n--XBOUNDARYXY']) {
+    const client = new RawClient(port);
+    await client.send(request('POST', PATH, { ...TYPE, 'Transfer-Encoding': 'chunked' }));
+    const chunk = (bytes: Uint8Array) =>
+      client.send(
+        Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]),
+      );
+    await chunk(form([...fields, small], { closing }));
+    // Neither the last chunk nor the end of a part ever comes.
+    for (let i = 0; i < 3; i += 1) await chunk(Buffer.alloc(32_768));
+    matchError(t, await client.read(), 'invalid_request', 'form_malformed', closing);
+    client.destroy();
+  }
+});
+
 t.test('a form out of order is refused with its reason', async (t) => {
   const { port, listener, operations, reports } = await startPartner({ drainMs: 300 });
   t.teardown(() => listener.close(100));

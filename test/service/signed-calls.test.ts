@@ -1,6 +1,8 @@
 /** Calls that prove that their caller has a private key beside the API key. */
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import t from 'tap';
 import { createClient } from '../../src/client/index.js';
@@ -345,6 +347,23 @@ t.test('a service: a key with a public key opens nothing without a signature', a
       { status: 403, reason: 'signature_invalid' },
       'another private key',
     );
+
+    const target = new URL('/v1/telemetry', service.partnerUrl);
+    const absolute = signedPost(
+      pair.privateKey,
+      rotated.apiKey,
+      rotated.keyId,
+      Math.floor(clock.now() / 1000),
+    );
+    const sent = httpRequest({
+      port: target.port,
+      method: 'POST',
+      path: target.href,
+      headers: { ...absolute.headers, 'content-type': 'application/json' },
+    });
+    sent.end(absolute.body);
+    const [{ statusCode }] = (await once(sent, 'response')) as [IncomingMessage];
+    t.equal(statusCode, 202, 'a target in absolute form has the path that was signed');
 
     // By hand: the same call again, and the same signature with another body.
     const post = signedPost(pair.privateKey, rotated.apiKey, rotated.keyId, Math.floor(clock.now() / 1000));

@@ -5,6 +5,8 @@ import { GrowingBuffer } from './growing-buffer.js';
 
 /** Everything before the file's first byte: boundaries, part headers and signed fields. */
 const MAX_PREFIX = 65_536;
+/** Bytes from the delimiter on that ends the file: what is more than that delimiter is refused in any case. */
+const MAX_BEHIND = 65_536;
 const CRLF = Buffer.from('\r\n');
 const HEAD_END = Buffer.from('\r\n\r\n');
 /** End of the delimiter that closes a form. */
@@ -70,6 +72,8 @@ export class FormEnvelope {
   #beyond: Buffer = NOTHING;
   /** The delimiter that ends the file and what follows it, as far as it may, and a byte more. */
   #end: Buffer = NOTHING;
+  /** Bytes from that delimiter on. */
+  #behind = 0;
 
   /** @param lease pays for what is held until the file starts, and ends then */
   constructor(boundary: string, lease: Lease) {
@@ -133,8 +137,13 @@ export class FormEnvelope {
     return beyond.length === 0 ? came : Buffer.concat([came, beyond]);
   }
 
-  /** Takes the next bytes from the delimiter on that ends the file. */
+  /**
+   * Takes the next bytes from the delimiter on that ends the file.
+   * @throws DomainError `invalid_request` where they are too many to wait for the end of them
+   */
   fileEnded(bytes: Buffer): void {
+    this.#behind += bytes.length;
+    if (this.#behind > MAX_BEHIND) throw unclosedForm();
     const room = this.#delimiter.length + CLOSE.length + CRLF.length + 1 - this.#end.length;
     if (room > 0) this.#end = Buffer.concat([this.#end, bytes.subarray(0, room)]);
   }
@@ -146,8 +155,7 @@ export class FormEnvelope {
    */
   checkEnd(): void {
     const closing = Buffer.concat([this.#delimiter, CLOSE]);
-    if (!this.#end.equals(closing) && !this.#end.equals(Buffer.concat([closing, CRLF])))
-      throw malformedForm('The form does not end with the boundary that closes the file.');
+    if (!this.#end.equals(closing) && !this.#end.equals(Buffer.concat([closing, CRLF]))) throw unclosedForm();
   }
 }
 
@@ -195,6 +203,10 @@ export class FileCutter {
 
 function delimiterOf(boundary: string): Buffer {
   return Buffer.from(`\r\n--${boundary}`, 'latin1');
+}
+
+function unclosedForm(): DomainError {
+  return malformedForm('The form does not end with the boundary that closes the file.');
 }
 
 export function malformedForm(message: string): DomainError {

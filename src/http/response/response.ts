@@ -170,11 +170,14 @@ function sendWhole(
   exchange.bytesOut = Buffer.byteLength(body);
   const headers: Record<string, string> = { ...own, ...exchange.headers };
   if (exchange.connectionClose) headers['Connection'] = 'close';
-  if (request.complete || request.destroyed || exchange.awaitsContinue) {
+  if (request.complete || request.destroyed) {
     response.writeHead(status, headers);
     response.end(body);
     return;
   }
+  // A caller that waits for `100 Continue` sends nothing more after this response. One that has not waited long enough is
+  // sending (RFC 9110, 10.1.1): which of the two it is nobody knows, and so where the next request begins.
+  if (exchange.awaitsContinue) exchange.abandoned = true;
   // The caller is still sending. The whole response goes out now. The response is ended, and with it the
   // connection, only when the rest has been read: closing a socket that holds unread bytes resets the
   // connection, and the response would be lost.
@@ -198,14 +201,17 @@ function drain(exchange: Exchange): void {
   const sizes = new ChunkSizes(DRAINED_CHUNKS);
   let left = limits.drainBytes;
   const cut = () => {
+    // What comes in until the connection has ended is not counted any more.
+    request.off('data', count);
     response.end();
     request.socket.destroySoon();
   };
   const timer = setTimeout(cut, exchange.abandoned ? Math.min(LINGER_MS, limits.drainMs) : limits.drainMs);
-  request.on('data', (chunk: Buffer) => {
+  const count = (chunk: Buffer) => {
     left -= chunk.length;
     if (left < 0 || !sizes.count(chunk.length)) cut();
-  });
+  };
+  request.on('data', count);
   request.once('end', () => response.end());
   request.once('close', () => response.end());
   // The request of a response that has ended gets no `close` when its connection goes.

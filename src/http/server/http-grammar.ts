@@ -57,6 +57,22 @@ export function malformed(message: string): DomainError {
   return new DomainError('invalid_request', message, { reason: 'malformed_http' });
 }
 
+/**
+ * Brings a target in absolute form (RFC 9112, 3.2.2) into origin form, which everything behind this reads, and its
+ * authority into the host, whose header does not count beside it (RFC 9112, 3.3). Other targets stay.
+ * @returns the error where the authority is none
+ */
+export function toOriginForm(request: IncomingMessage): DomainError | undefined {
+  const [all, authority] = /^https?:\/\/([^/?]*)/i.exec(request.url!) ?? [];
+  if (all === undefined) return undefined;
+  if (!authority || !HOST.test(authority))
+    return malformed('The authority of the request target is malformed.');
+  const rest = request.url!.slice(all.length);
+  request.url = rest.startsWith('/') ? rest : `/${rest}`;
+  request.headers.host = authority;
+  return undefined;
+}
+
 /** Number of times that a header was sent; Node joins or drops repeated ones. */
 export function countHeader(request: IncomingMessage, name: string): number {
   let count = 0;

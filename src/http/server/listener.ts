@@ -23,7 +23,7 @@ import { CallerAddresses } from './caller-address.js';
 import type { CallerConnection } from './connection.js';
 import { ConnectionTable } from './connection-table.js';
 import { type Endpoint, runEndpoint } from './endpoint.js';
-import { checkGrammar, malformed } from './http-grammar.js';
+import { checkGrammar, malformed, toOriginForm } from './http-grammar.js';
 import { respondToParserErrors, tooLate } from './parser-errors.js';
 import { TlsFront } from './tls-front.js';
 
@@ -219,6 +219,7 @@ export function createListener(
       const upgrade = asksToUpgrade(request);
       const fault =
         checkGrammar(request) ??
+        toOriginForm(request) ??
         (upgrade && connection.followed
           ? malformed('Something follows a request to upgrade before its answer.')
           : undefined);
