@@ -1,5 +1,6 @@
 /** Erasures of which the journal, the keys or the files are away for a while. */
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import t, { type Test } from 'tap';
 import { openAssetDirectory } from '../../src/adapters/assets/directory.js';
 import { openEmbeddedStore } from '../../src/adapters/embedded/store.js';
@@ -9,11 +10,13 @@ import { finishErasure } from '../../src/consumers/erasure.js';
 import { DomainError } from '../../src/domain/errors.js';
 import type { Caller } from '../../src/operations/caller.js';
 import { eraseProof } from '../../src/operations/proofs/erase-proof.js';
+import { readAsset, readOwnAsset } from '../../src/operations/proofs/read-asset.js';
 import type { ErasureJournal } from '../../src/ports/journals.js';
 import { AUDIT_KEY, fileHeads } from '../adapters/embedded-process.js';
 import { authenticator } from '../fixtures/authentication.js';
 import { audit, issuedProof, NOW, partner } from '../store-contract/samples.js';
 import { stillClock } from './doubles.js';
+import { notFound } from './restarted-service.js';
 
 const PLACES = ['journal', 'keys', 'files'] as const;
 type Place = (typeof PLACES)[number];
@@ -34,6 +37,7 @@ async function setUp(t: Test, outboxLimit?: number) {
   await stores.createPartner(partner('ptr_1'), audit('ptr_1', 'partner_created', 'ptr_1'));
   let isAway: Place | undefined;
   const steps: Place[] = [];
+  const streams: (Readable | undefined)[] = [];
   const reach = (place: Place): void => {
     if (isAway === place) throw new DomainError('unavailable', 'away', { reason: 'store_unavailable' });
     steps.push(place);
@@ -44,7 +48,11 @@ async function setUp(t: Test, outboxLimit?: number) {
     {
       ...files,
       stage: (...args) => files.stage(...args),
-      read: (...args) => files.read(...args),
+      async read(...args) {
+        const stream = await files.read(...args);
+        streams.push(stream);
+        return stream;
+      },
       size: (...args) => files.size(...args),
       async delete(proofId) {
         reach('files');
@@ -76,6 +84,7 @@ async function setUp(t: Test, outboxLimit?: number) {
     keys,
     clock,
     steps,
+    streams,
     entries,
     away: (place?: Place) => void (isAway = place),
     async issue(proofId: string) {
@@ -86,6 +95,8 @@ async function setUp(t: Test, outboxLimit?: number) {
       await stores.issueProof(issuedProof(proofId, 'ptr_1'), audit('ptr_1', 'proof_issued', proofId));
     },
     erase: (proofId: string) => eraseProof(deps, caller, { proofId }),
+    read: (proofId: string) => readAsset(deps, proofId, 'audio'),
+    readOwn: (proofId: string) => readOwnAsset(deps, caller, proofId, 'audio'),
     consume: (proofId: string) => finishErasure(deps, { proofId, partnerId: 'ptr_1', erasedAt: NOW }),
     /** All that an erasure takes away. */
     left: async (proofId: string) => ({
@@ -152,4 +163,27 @@ t.test('an erasure that the store refuses is in no journal, and takes nothing aw
     house.entries.map(({ proofId }) => proofId),
     ['prf_1'],
   );
+});
+
+t.test('a read that an erasure overtakes is of an erased proof, also while the file is there', async (t) => {
+  const house = await setUp(t);
+  const proofId = 'prf_1';
+  await house.issue(proofId);
+  const found = [await house.readOwn(proofId), await house.read(proofId)];
+  for (const asset of found)
+    t.equal(
+      Buffer.concat(await (await asset.read()).toArray()).toString(),
+      'audio',
+      'while the proof stands',
+    );
+  house.streams.length = 0;
+  house.away('files');
+  await t.rejects(house.erase(proofId), unavailable);
+  t.strictSame(await house.left(proofId), { key: false, file: true });
+  for (const asset of found) {
+    await t.rejects(asset.read(), notFound);
+    await t.rejects(asset.read({ start: 0, end: 3 }), notFound, 'a range');
+  }
+  t.equal(house.streams.length, 4);
+  for (const stream of house.streams) t.ok(stream?.destroyed, 'the file is not left open');
 });

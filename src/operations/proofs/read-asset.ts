@@ -41,7 +41,7 @@ export async function readOwnAsset(
 }
 
 function assetOf(
-  { assets }: ReadAssetDeps,
+  { stores, assets }: ReadAssetDeps,
   { proofId, asset, sidecar, credentialSha256, legacy }: IssuedProof,
   part: AssetPart,
 ): Asset {
@@ -67,6 +67,16 @@ function assetOf(
       const stream = await assets.read(proofId, range);
       // Erased since the record was read.
       if (stream === undefined) throw noSuchProof();
+      // An error of the stream is told to whoever reads, however late that is.
+      stream.on('error', () => undefined);
+      try {
+        // A file whose key is destroyed is read as it lies, like one that was never encrypted. The tombstone of an
+        // erasure comes before that: where the proof still stands now, nothing was destroyed when the key was read.
+        await findIssued(stores, proofId);
+      } catch (error) {
+        stream.destroy();
+        throw error;
+      }
       return stream;
     },
   };
