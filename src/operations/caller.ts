@@ -13,9 +13,10 @@ export interface Caller {
   /** The answer that the key forces; its calls are not billed. */
   readonly testAnswer?: TestAnswer;
   /**
-   * The partner's units of the month after this call's charge: the quota headers need no second read then.
+   * The partner's units of a month after this call's charge: the quota headers need no second read then. `at` is
+   * the time of the charge in unix seconds, and with it the month.
    */
-  used?: number;
+  used?: { readonly units: number; readonly at: number };
 }
 
 /**

@@ -257,6 +257,24 @@ t.test('the quota is never exceeded, and refused calls are free', async (t) => {
   numbers(t, next, plan, 1, 'the new month');
 });
 
+t.test('a call that ends in another month than it began in has the numbers of one month', async (t) => {
+  const { partner } = service.service.operations;
+  const { apiKey, caller } = await service.partner('volume');
+  const limit = caller.plan.monthlyQuota;
+  const end = monthEnd(clock.now() / 1000);
+  clock.advance(end - 1 - clock.now() / 1000);
+  const uploadId = await upload(base, apiKey, wav(2000));
+  await partner.verifyUpload(caller, { uploadId });
+  const opening = await partner.authenticate(apiKey);
+  await partner.createUpload(opening, { purpose: 'verify' });
+  clock.advance(1);
+  const old = { limit, remaining: limit - 1, reset: end };
+  t.strictSame(await partner.quota(caller), old, 'of the month in which it was charged');
+  t.strictSame(await partner.quota(opening), old, 'of the month whose units it looked at');
+  const next = await partner.authenticate(apiKey);
+  t.strictSame(await partner.quota(next), { limit, remaining: limit, reset: monthEnd(end) });
+});
+
 t.test('a plan bounds its concurrent uploads', async (t) => {
   const { apiKey } = await service.partner('trial');
   const { concurrentUploads } = planOf('trial');

@@ -35,7 +35,7 @@ export async function charge(
     monthlyQuota: caller.plan.monthlyQuota,
     dedupeUntil,
   });
-  caller.used = used;
+  caller.used = { units: used, at };
   if (outcome === 'quota_exceeded') throw quotaExceeded(at);
 }
 
@@ -45,8 +45,9 @@ export async function charge(
  * @throws DomainError `rate_limited` / `quota_exceeded`
  */
 export async function requireQuota(stores: UsageStore, caller: Caller, now: number): Promise<void> {
-  caller.used = await stores.getUsed(caller.partnerId, now);
-  if (caller.used >= caller.plan.monthlyQuota) throw quotaExceeded(now);
+  const units = await stores.getUsed(caller.partnerId, now);
+  caller.used = { units, at: now };
+  if (units >= caller.plan.monthlyQuota) throw quotaExceeded(now);
 }
 
 function quotaExceeded(now: number): DomainError {
@@ -59,15 +60,21 @@ function quotaExceeded(now: number): DomainError {
 
 /**
  * The partner's quota when the response is ready: the call itself is counted. A call that was charged knows it
- * without the store.
+ * without the store, and has the numbers of the month that it was charged to: the call is included in those of no
+ * other month (rule 6.9), and the end of that month belongs to them, also where the response is of the next one.
  */
 export function readQuota(
   { stores, clock }: { readonly stores: UsageStore; readonly clock: Clock },
-  caller: Caller,
+  { partnerId, plan, used }: Caller,
 ): QuotaFacts | Promise<QuotaFacts> {
-  const now = Math.floor(clock.now() / 1000);
-  const limit = caller.plan.monthlyQuota;
+  const limit = plan.monthlyQuota;
   // A plan that was made smaller leaves more used than it allows.
-  const facts = (used: number) => ({ limit, remaining: Math.max(0, limit - used), reset: monthEnd(now) });
-  return caller.used === undefined ? stores.getUsed(caller.partnerId, now).then(facts) : facts(caller.used);
+  const facts = (units: number, at: number) => ({
+    limit,
+    remaining: Math.max(0, limit - units),
+    reset: monthEnd(at),
+  });
+  if (used !== undefined) return facts(used.units, used.at);
+  const now = Math.floor(clock.now() / 1000);
+  return stores.getUsed(partnerId, now).then((units) => facts(units, now));
 }
