@@ -82,6 +82,22 @@ t.test('a plan is made once, and its limits change at once or at the turn of the
   t.strictSame(await set({}, 'at_once'), LABEL);
 });
 
+t.test('of two that create a plan of one name at once, one is told that it is another', async (t) => {
+  const log = new MemoryLog(PLANS_LOG);
+  const [here, there] = [setUp(log), setUp(log)];
+  const other = { ...LABEL, monthlyQuota: 8000 };
+  const made = await Promise.allSettled([createPlan(here.deps, LABEL), createPlan(there.deps, other)]);
+  t.equal(log.entries.length, 2, 'neither knew of the other');
+  t.match(made, [
+    { status: 'fulfilled', value: { plan: LABEL, repeated: false } },
+    { status: 'rejected', reason: { code: 'conflict', reason: 'plan_exists' } },
+  ]);
+  for (const { deps } of [here, there]) t.strictSame((await listPlans(deps)).at(-1), LABEL);
+  const label2 = { ...LABEL, name: 'label-2' };
+  for (const { plan } of await Promise.all([createPlan(here.deps, label2), createPlan(there.deps, label2)]))
+    t.strictSame(plan, label2, 'the same limits are no conflict');
+});
+
 t.test('a partner gets another plan at once or at the turn of the month, to the second', async (t) => {
   const { log, clock, plans, deps } = setUp();
   const assign = (plan: string, effect: 'at_once' | 'next_month' = 'at_once') =>

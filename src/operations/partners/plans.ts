@@ -152,7 +152,7 @@ export async function listPlans({ plans }: Pick<PlansDeps, 'plans'>): Promise<re
 }
 
 /**
- * Creates a plan; the same again changes nothing.
+ * Creates a plan; the same again changes nothing. Of creations of one name at once the first in the log holds.
  * @throws DomainError `conflict` / `plan_exists`: the name is that of a plan with other limits; `plans_full`
  */
 export async function createPlan(
@@ -160,19 +160,22 @@ export async function createPlan(
   plan: Plan,
 ): Promise<{ readonly plan: PlanView; readonly repeated: boolean }> {
   const known = await plans.find(plan.name);
-  if (known !== undefined) {
-    if (known.next !== undefined || !hasLimits(known.current, plan))
-      throw new DomainError('conflict', 'There is a plan of that name with other limits.', {
-        reason: 'plan_exists',
-      });
-    return { plan: viewOf(known), repeated: true };
-  }
+  if (known !== undefined) return { plan: viewAsAsked(known, plan), repeated: true };
   if (plans.list().length >= MAX_PLANS)
     throw new DomainError('conflict', `An installation has at most ${MAX_PLANS} plans.`, {
       reason: 'plans_full',
     });
   await stores.appendAudit(planEntry(plan, plans.now()));
-  return { plan: viewOf((await plans.find(plan.name))!), repeated: false };
+  return { plan: viewAsAsked((await plans.find(plan.name))!, plan), repeated: false };
+}
+
+/** @throws DomainError `conflict` / `plan_exists` where the plan that stands has, or will have, other limits */
+function viewAsAsked(standing: Scheduled<Plan>, asked: Plan): PlanView {
+  if (standing.next !== undefined || !hasLimits(standing.current, asked))
+    throw new DomainError('conflict', 'There is a plan of that name with other limits.', {
+      reason: 'plan_exists',
+    });
+  return viewOf(standing);
 }
 
 /**
