@@ -307,11 +307,19 @@ export type ReviewPlace = Pick<ReviewCase, 'createdAt' | 'reviewId'>;
  */
 export interface ReviewStore {
   /**
-   * Creates a review, and its event `review_created` in the same write.
+   * Creates a review, and its event `review_created` in the same write. Again for a review that is there it
+   * changes nothing.
+   * @param now in unix seconds: what has ended by then keeps no place and counts for no bound. `createdAt` may be up
+   * to a day earlier, as an Idempotency-Key has it
    * @param bounds `REVIEW_BOUNDS` by default; looked at before the write, so that simultaneous calls of
    * several processes may pass them by a little
    */
-  createReview(review: ReviewCase, audit: AuditDraft, bounds?: ReviewBounds): Promise<ReviewCreation>;
+  createReview(
+    review: ReviewCase,
+    now: number,
+    audit: AuditDraft,
+    bounds?: ReviewBounds,
+  ): Promise<ReviewCreation>;
   /**
    * Takes an Idempotency-Key, before the review is created: all calls under it create the one review.
    * @returns the record that stands: an earlier one, until its `expiresAt`, or this one. `proofId` is that of the

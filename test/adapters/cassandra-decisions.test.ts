@@ -142,7 +142,7 @@ function operationsOf(name: string): Readonly<Record<string, Operation>> {
   };
   const createKey = (stores: Stores) => stores.createKey(key, audit(partnerId, 'key_created', key.keyId));
   const createReview = (stores: Stores) =>
-    stores.createReview(review, audit(partnerId, 'review_created', reviewId));
+    stores.createReview(review, review.createdAt, audit(partnerId, 'review_created', reviewId));
   const createPartner = (stores: Stores) =>
     stores.createPartner(partner(partnerId), audit(partnerId, 'partner_created', partnerId));
   return {
@@ -664,10 +664,12 @@ async function lateCreation(t: Test): Promise<void> {
     const rival = reviewCase(`rev_${name}-rival`, partnerId, proofId);
     await operation.prepare(other);
     const createRival = () =>
-      other.createReview(rival, audit(partnerId, 'review_created', rival.reviewId)).then(async (created) => {
-        t.match(created, { outcome: 'created' });
-        await takeWaiting(other);
-      });
+      other
+        .createReview(rival, rival.createdAt, audit(partnerId, 'review_created', rival.reviewId))
+        .then(async (created) => {
+          t.match(created, { outcome: 'created' });
+          await takeWaiting(other);
+        });
     const resolveRival = () =>
       other.changeReview(
         partnerId,
@@ -799,10 +801,17 @@ async function interruptedCalls(t: Test): Promise<void> {
   const named = operationsOf('interrupted-named')['creating a review']!;
   await interrupted(named);
   const rival = reviewCase('rev_interrupted-rival', named.partnerId, named.key);
-  t.strictSame(await other.createReview(rival, audit(named.partnerId, 'review_created', rival.reviewId)), {
-    outcome: 'exists',
-    reviewId: 'rev_interrupted-named',
-  });
+  t.strictSame(
+    await other.createReview(
+      rival,
+      rival.createdAt,
+      audit(named.partnerId, 'review_created', rival.reviewId),
+    ),
+    {
+      outcome: 'exists',
+      reviewId: 'rev_interrupted-named',
+    },
+  );
   t.equal(await entriesOf(other, named), 1, 'a review that a refusal names is completed');
   t.equal(await tellings(other, named), 1);
 
@@ -981,6 +990,7 @@ async function racedErasures(t: Test): Promise<void> {
             trackId: 'track',
           },
         }),
+        NOW,
         audit(partnerId, 'review_created', name),
       );
       if (outcome === 'created') counts.created += 1;

@@ -169,7 +169,7 @@ async function foundAfterDeath(t: Test): Promise<void> {
   const proof = await issue(doomed, 'death');
   const { proofId, partnerId } = proof;
   const review = reviewCase('rev_death', partnerId, proofId);
-  await doomed.createReview(review, audit(partnerId, 'review_created', review.reviewId));
+  await doomed.createReview(review, review.createdAt, audit(partnerId, 'review_created', review.reviewId));
   for (const name of ['a', 'b', 'c']) await doomed.charge(usageCharge(partnerId, name));
   await doomed.meter([{ partnerId, operation: 'read_proof', count: 4 }], NOW);
   const [early] = await doomed.waitingEvents(1);
@@ -490,7 +490,7 @@ async function createReviewThenKill(stores: Stores, name: string): Promise<Revie
   const { proofId, partnerId } = await issue(stores, name);
   const review = reviewCase(`rev_${name}`, partnerId, proofId);
   await killedAt('UPDATE record SET', true, () =>
-    stores.createReview(review, audit(partnerId, 'review_created', review.reviewId)),
+    stores.createReview(review, review.createdAt, audit(partnerId, 'review_created', review.reviewId)),
   );
   return review;
 }
@@ -833,7 +833,7 @@ async function outages(t: Test): Promise<void> {
       stores.eraseProof(proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proofId)),
     ),
     ...Array.from({ length: 3 }, () =>
-      stores.createReview(review, audit(partnerId, 'review_created', review.reviewId)),
+      stores.createReview(review, review.createdAt, audit(partnerId, 'review_created', review.reviewId)),
     ),
     stores.revokeKey(partnerId, key.keyId, NOW, audit(partnerId, 'key_revoked', key.keyId)),
     stores.aggregateUsage([

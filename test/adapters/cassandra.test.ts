@@ -311,7 +311,7 @@ async function editedRows(t: Test): Promise<void> {
     bindings: { ...review.bindings, trackId: 'track_2' },
   });
   const create = (which: ReviewCase) =>
-    stores.createReview(which, audit(partnerId, 'review_created', which.reviewId));
+    stores.createReview(which, which.createdAt, audit(partnerId, 'review_created', which.reviewId));
   for (const each of [review, other]) t.match(await create(each), { outcome: 'created' });
   const part = (name: string) => `proof_id = '${kept.proofId}' AND part = '${name}'`;
   const caseRow = part(`case/${review.reviewId}`);
@@ -516,6 +516,7 @@ async function editedRows(t: Test): Promise<void> {
   await t.rejects(
     stores.createReview(
       reviewCase('rev_edited-on', partnerId, issued.proofId),
+      NOW,
       audit(partnerId, 'review_created', 'rev_edited-on'),
     ),
     DAMAGED,
@@ -583,7 +584,7 @@ async function youngReview(stores: Stores, name: string): Promise<ReviewCase> {
     createdAt,
     expiresAt: createdAt + REVIEW_LIFE_SECONDS,
   });
-  await stores.createReview(review, audit('ptr_ttl', 'review_created', review.reviewId));
+  await stores.createReview(review, review.createdAt, audit('ptr_ttl', 'review_created', review.reviewId));
   return review;
 }
 
@@ -721,6 +722,7 @@ function callsOf(stores: Stores, proofId: string) {
     create: (reviewId: string, createdAt = NOW) =>
       stores.createReview(
         reviewCase(reviewId, 'ptr_ttl', proofId, { createdAt }),
+        createdAt,
         audited('review_created', reviewId),
       ),
     erase: async () => {
@@ -888,6 +890,7 @@ async function twoStores(t: Test): Promise<void> {
       Array.from({ length: 40 }, (_, i) =>
         storeOf(i).createReview(
           reviewCase(`rev_two-${i}`, 'ptr_both', proof.proofId),
+          NOW,
           audit('ptr_both', 'review_created', `rev_two-${i}`),
         ),
       ),
@@ -998,7 +1001,7 @@ async function muchRemoved(t: Test): Promise<void> {
   }
   const [{ proofId }] = proofs as [IssuedProof, ...IssuedProof[]];
   const review = reviewCase('rev_removed', partnerId, proofId);
-  await stores.createReview(review, audit(partnerId, 'review_created', review.reviewId));
+  await stores.createReview(review, review.createdAt, audit(partnerId, 'review_created', review.reviewId));
   await withClient(async (client) => {
     const both = async (insertion: string, removal: string, params: (i: number) => unknown[]) => {
       for (const query of [insertion, removal]) {
@@ -1055,7 +1058,8 @@ async function muchRemoved(t: Test): Promise<void> {
 
   t.strictSame(await stores.getProof(proofId), proofs[0], 'a proof is read');
   const again = reviewCase('rev_removed-2', partnerId, proofId);
-  const create = () => stores.createReview(again, audit(partnerId, 'review_created', again.reviewId));
+  const create = () =>
+    stores.createReview(again, again.createdAt, audit(partnerId, 'review_created', again.reviewId));
   t.strictSame(await create(), { outcome: 'exists', reviewId: review.reviewId });
   t.match(
     await stores.changeReview(

@@ -132,7 +132,7 @@ void t.test('confirming an erasure removes a review that is beside its tombstone
   let stores = await openStore(directory);
   await stores.reserveProof('prf_1', 'ptr_1', NOW);
   await stores.issueProof(issuedProof('prf_1', 'ptr_1'), audit('ptr_1', 'proof_issued', 'prf_1'));
-  await stores.createReview(review, audit('ptr_1', 'review_created', 'rev_1'));
+  await stores.createReview(review, review.createdAt, audit('ptr_1', 'review_created', 'rev_1'));
   await stores.close();
   const rows: [string, Uint8Array][] = [];
   await withLevel(directory, async (level) => {
@@ -183,12 +183,16 @@ void t.test('an erasure with many reviews goes in steps, and goes on after a pro
   await Promise.all(
     Array.from({ length: reviewCount }, async (_, i) => {
       const review = make(i);
-      await stores.createReview(review, audit(review.partnerId, 'review_created', review.reviewId));
+      await stores.createReview(
+        review,
+        review.createdAt,
+        audit(review.partnerId, 'review_created', review.reviewId),
+      );
       await stores.scheduleReminders(remindersOf(reviewCreated(review)), NOW);
     }),
   );
   const kept = make(reviewCount, 'prf_2');
-  await stores.createReview(kept, audit(kept.partnerId, 'review_created', kept.reviewId));
+  await stores.createReview(kept, kept.createdAt, audit(kept.partnerId, 'review_created', kept.reviewId));
   const rowsOf = async () => {
     let found: readonly string[] = [];
     await stores.close();
@@ -212,6 +216,7 @@ void t.test('an erasure with many reviews goes in steps, and goes on after a pro
   t.strictSame(
     await stores.createReview(
       { ...one, reviewId: 'rev_bounded' },
+      one.createdAt,
       audit(one.partnerId, 'review_created', 'rev_bounded'),
       { perProof: 1, perPartner: 1 },
     ),
@@ -267,7 +272,7 @@ void t.test('a store of the second format gets its indexes of reviews', async (t
       bindings: { creatorId: `c${i}`, accountId: 'a', submissionId: 's', trackId: 't' },
     });
   for (let i = 0; i < 300; i += 1)
-    await stores.createReview(make(i), audit('ptr_1', 'review_created', `rev_${i}`));
+    await stores.createReview(make(i), NOW + i, audit('ptr_1', 'review_created', `rev_${i}`));
   await stores.close();
   const codec = new RecordCodec(authenticator);
   const rows = async () => {
@@ -304,7 +309,7 @@ void t.test('a store of the second format gets its indexes of reviews', async (t
   t.strictSame(again.get('review-count/ptr_0/prf_1'), { count: 150 });
   stores = await openStore(directory);
   t.strictSame(
-    await stores.createReview(make(300), audit('ptr_0', 'review_created', 'rev_300'), {
+    await stores.createReview(make(300), NOW + 300, audit('ptr_0', 'review_created', 'rev_300'), {
       perProof: 150,
       perPartner: 1000,
     }),

@@ -124,6 +124,7 @@ async function everything(round: string): Promise<void> {
       reviewCase(reviewId, partnerId, proofId, {
         bindings: { creatorId: of, accountId: 'a', submissionId: 's', trackId: 't' },
       }),
+      NOW,
       audit(partnerId, 'review_created', reviewId),
     );
 

@@ -508,6 +508,7 @@ void t.test('erasing and expiring leave no index entry behind', async (t) => {
     for (const partnerId of ['ptr_1', 'ptr_2'])
       await stores.createReview(
         reviewCase(`rev_${proofId}-${partnerId}`, partnerId, proofId),
+        NOW,
         audit(partnerId, 'review_created'),
       );
   }

@@ -166,7 +166,7 @@ async function prepareCases(directory: string, proofId: string): Promise<void> {
             expiresAt: at + REVIEW_LIFE_SECONDS,
             evidenceRequests: [],
           };
-          const { outcome } = await stores.createReview(review, {
+          const { outcome } = await stores.createReview(review, review.createdAt, {
             partnerId,
             action: 'review_created',
             at,

@@ -197,7 +197,7 @@ function begin(stores: Stores, violation: (what: string) => void): { end(): Prom
       } else {
         const review = reviewCase(`rev_${n}`, partnerId, proof.proofId);
         await call('a review', () =>
-          stores.createReview(review, audit(partnerId, 'review_created', review.reviewId)),
+          stores.createReview(review, review.createdAt, audit(partnerId, 'review_created', review.reviewId)),
         );
         counts.reviews += 1;
       }

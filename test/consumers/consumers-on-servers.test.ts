@@ -94,7 +94,7 @@ async function setUp(
     erase: (proofId: string) =>
       stores.eraseProof(proofId, partnerId, at, audit(partnerId, 'proof_erased', proofId)),
     open: (proofId: string) =>
-      stores.createReview(review(proofId), audit(partnerId, 'review_created', `rev_${proofId}`)),
+      stores.createReview(review(proofId), at, audit(partnerId, 'review_created', `rev_${proofId}`)),
     async charge(...keys: readonly string[]): Promise<void> {
       for (const key of keys)
         await stores.charge(usageCharge(partnerId, key, { at, dedupeUntil: at + HOUR_SECONDS }));

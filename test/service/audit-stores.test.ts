@@ -155,7 +155,11 @@ function auditorContract(t: Test, name: string, options: object, open: (t: Test)
     await issue(id('8'), { evidence: { engineVersion: 1, traceSha256: 'fe'.repeat(32), parts } });
     await stores().eraseProof(id('4'), partnerId, at, audit(partnerId, 'proof_erased', id('4')));
     const announced = review(`rvw_${run}.1`, id('1'));
-    await stores().createReview(announced, audit(partnerId, 'review_created', announced.reviewId));
+    await stores().createReview(
+      announced,
+      announced.createdAt,
+      audit(partnerId, 'review_created', announced.reviewId),
+    );
     for (let i = 0; i < 5; i += 1) await charge(`${run}.${i}`);
 
     await t.test('nothing young is told, and nothing that is finished', async (t) => {
@@ -168,7 +172,11 @@ function auditorContract(t: Test, name: string, options: object, open: (t: Test)
 
     await t.test('events that nobody could publish, and reminders that nobody scheduled', async (t) => {
       const waiting = review(`rvw_${run}.2`, id('2'));
-      await stores().createReview(waiting, audit(partnerId, 'review_created', waiting.reviewId));
+      await stores().createReview(
+        waiting,
+        waiting.createdAt,
+        audit(partnerId, 'review_created', waiting.reviewId),
+      );
       await issue(id('5'));
       await stores().eraseProof(id('5'), partnerId, at, audit(partnerId, 'proof_erased', id('5')));
       await assets.delete(id('5'));
@@ -299,7 +307,7 @@ function auditorContract(t: Test, name: string, options: object, open: (t: Test)
       );
       const reviewId = proofId.replace('prf', 'rvw');
       const review = reviewCase(reviewId, partnerId, proofId, { createdAt: at });
-      await stores().createReview(review, audit(partnerId, 'review_created', reviewId));
+      await stores().createReview(review, review.createdAt, audit(partnerId, 'review_created', reviewId));
       await stores().eraseProof(proofId, partnerId, at, audit(partnerId, 'proof_erased', proofId));
     };
     const loop = async (work: (i: number) => Promise<unknown>): Promise<void> => {

@@ -65,6 +65,7 @@ export async function auditContract(t: Test, { opened, id }: Contract): Promise<
           await many(5, (i) =>
             stores.createReview(
               { ...review, ...(i === 0 ? {} : { reviewId: `${review.reviewId}-${i}` }) },
+              NOW,
               audit(partnerId, 'review_created', review.reviewId),
             ),
           );

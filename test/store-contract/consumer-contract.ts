@@ -265,7 +265,11 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
     );
     for (const review of reviews)
       t.strictSame(
-        await stores.createReview(review, audit(review.partnerId, 'review_created', review.reviewId)),
+        await stores.createReview(
+          review,
+          review.createdAt,
+          audit(review.partnerId, 'review_created', review.reviewId),
+        ),
         { outcome: 'created' },
       );
     const reminders = reviews.flatMap((review) => remindersOf(reviewCreated(review)));

@@ -119,7 +119,7 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
 
     const review = reviewCase(id('rev', 'told'), partnerId, proofId);
     const create = (over = {}) =>
-      stores.createReview({ ...review, ...over }, audit(partnerId, 'review_created', review.reviewId));
+      stores.createReview({ ...review, ...over }, NOW, audit(partnerId, 'review_created', review.reviewId));
     t.equal((await create()).outcome, 'created');
     t.strictSame(await takeWaiting(stores), [reviewCreated(review)]);
     t.equal((await create()).outcome, 'created');
@@ -190,7 +190,7 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
     );
     const created = await Promise.all(
       reviews.map((review) =>
-        stores.createReview(review, audit(partnerId, 'review_created', review.reviewId)),
+        stores.createReview(review, review.createdAt, audit(partnerId, 'review_created', review.reviewId)),
       ),
     );
     t.strictSame(await takeWaiting(stores), [
@@ -269,7 +269,11 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
     ];
     const review = reviewCase(id('rev', 'bound'), kept.partnerId, kept.proofId);
     const create = () =>
-      stores.createReview(review, audit(review.partnerId, 'review_created', review.reviewId));
+      stores.createReview(
+        review,
+        review.createdAt,
+        audit(review.partnerId, 'review_created', review.reviewId),
+      );
     await stores.scheduleReminders(remindersOf(reviewCreated(review)), NOW);
     const notice = remindersOf(reviewCreated(review))[0]!;
     const settle = () => stores.completeReminder(notice, reminderDue(notice));

@@ -135,7 +135,11 @@ export async function proofContract(t: Test, { opened, id }: Contract): Promise<
     );
     for (const review of reviews)
       t.strictSame(
-        await stores.createReview(review, audit(review.partnerId, 'review_created', review.reviewId)),
+        await stores.createReview(
+          review,
+          review.createdAt,
+          audit(review.partnerId, 'review_created', review.reviewId),
+        ),
         { outcome: 'created' },
       );
 
@@ -196,7 +200,11 @@ export async function proofContract(t: Test, { opened, id }: Contract): Promise<
             id('ptr', `raced-${name}`),
             proof.proofId,
           );
-          return stores.createReview(review, audit(review.partnerId, 'review_created', review.reviewId));
+          return stores.createReview(
+            review,
+            review.createdAt,
+            audit(review.partnerId, 'review_created', review.reviewId),
+          );
         };
         const [a, , b, c] = await Promise.all([
           create('a'),

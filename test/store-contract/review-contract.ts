@@ -26,8 +26,8 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
   await opened().stores.reserveProof(proofId, proof.partnerId, NOW);
   await opened().stores.issueProof(proof, audit(proof.partnerId, 'proof_issued', proofId));
 
-  const create = (review: ReviewCase) =>
-    opened().stores.createReview(review, audit(review.partnerId, 'review_created', review.reviewId));
+  const create = (review: ReviewCase, now = review.createdAt) =>
+    opened().stores.createReview(review, now, audit(review.partnerId, 'review_created', review.reviewId));
   const change = (
     review: ReviewCase,
     rule: (current: ReviewCase) => ReviewChange | undefined,
@@ -97,7 +97,7 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
     const { stores } = opened();
     const { bindings } = fresh('same');
     const tries = Array.from({ length: 100 }, (_, i) => fresh(`same-${i}`, { bindings }));
-    const outcomes = await Promise.all(tries.map(create));
+    const outcomes = await Promise.all(tries.map((review) => create(review)));
     const won = outcomes.findIndex(({ outcome }) => outcome === 'created');
     const winner = tries[won]!;
     for (const [i, each] of outcomes.entries())
@@ -218,14 +218,14 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
       await stores.reserveProof(each.proofId, each.partnerId, NOW);
       await stores.issueProof(each, audit(each.partnerId, 'proof_issued', each.proofId));
     }
-    const attempt = (name: string, of: IssuedProof, createdAt: number, owner = bounded) => {
+    const attempt = (name: string, of: IssuedProof, createdAt: number, owner = bounded, now = createdAt) => {
       const review = reviewCase(id('rev', name), owner, of.proofId, {
         createdAt,
         bindings: { creatorId: id('c', name), accountId: 'a', submissionId: 's', trackId: 't' },
       });
       return {
         review,
-        made: stores.createReview(review, audit(owner, 'review_created', review.reviewId), bounds),
+        made: stores.createReview(review, now, audit(owner, 'review_created', review.reviewId), bounds),
       };
     };
     const outcome = async (...parameters: Parameters<typeof attempt>) => attempt(...parameters).made;
@@ -234,7 +234,12 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
 
     const oldest = attempt('bounded-a1', first, NOW).review;
     t.strictSame(
-      await stores.createReview(oldest, audit(bounded, 'review_created', oldest.reviewId), bounds),
+      await stores.createReview(
+        oldest,
+        oldest.createdAt,
+        audit(bounded, 'review_created', oldest.reviewId),
+        bounds,
+      ),
       { outcome: 'created' },
     );
     for (const i of [2, 3]) t.strictSame(await outcome(`bounded-a${i}`, first, NOW + i), created);
@@ -246,6 +251,7 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
     t.strictSame(
       await stores.createReview(
         { ...oldest, reviewId: id('rev', 'bounded-again') },
+        oldest.createdAt,
         audit(bounded, 'review_created'),
         bounds,
       ),
@@ -276,6 +282,11 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
       'one that ended does not count',
     );
     t.strictSame(await outcome('bounded-c2', third, oldest.expiresAt), endOf(NOW + 2));
+    t.strictSame(
+      await outcome('bounded-c2', third, oldest.expiresAt - 3600, bounded, oldest.expiresAt + 1),
+      endOf(NOW + 2),
+      'ended by the time of the call, whatever that of the creation',
+    );
 
     await stores.eraseProof(
       first.proofId,
@@ -428,6 +439,15 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
       { outcome: 'created' },
       'an expired review releases its bindings before it is collected',
     );
+
+    const kept = fresh('expiry-kept', { createdAt: NOW + 1 });
+    await create(kept);
+    // The id and time that an Idempotency-Key has stood for since before that review ended.
+    const keyed = fresh('expiry-keyed', { bindings: kept.bindings, createdAt: kept.expiresAt - 3600 });
+    t.strictSame(await create(keyed, kept.expiresAt - 1), { outcome: 'exists', reviewId: kept.reviewId });
+    t.strictSame(await create(keyed, kept.expiresAt), { outcome: 'created' }, 'the time of the call counts');
+    t.strictSame(await create(keyed, kept.expiresAt + 1), { outcome: 'created' }, 'again is the same review');
+    t.strictSame(await stores.getReview(partnerId, keyed.reviewId, kept.expiresAt), keyed);
 
     const other = fresh('expiry-other', { createdAt: NOW + 100 });
     await create(other);

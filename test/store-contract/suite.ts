@@ -113,7 +113,7 @@ export function storeContract(
       await Promise.all([
         before.touchKeys([{ partnerId, keyId: key.keyId, at: NOW + 5 }]),
         before.putFacts(facts),
-        before.createReview(review, audit(partnerId, 'review_created', review.reviewId)),
+        before.createReview(review, review.createdAt, audit(partnerId, 'review_created', review.reviewId)),
         before.charge(usageCharge(partnerId, 'a')),
       ]);
       const overlay = overlayOf([storedDeclaration('sub_reopen')], 1);

@@ -163,7 +163,7 @@ async function eraseAll(stores: CassandraStore, erased: number): Promise<void> {
       if (proof?.state !== 'issued') throw new Error(`proof ${i} is not issued`);
       const { proofId, partnerId } = proof;
       const review = reviewCase(`rev_life-${i}`, REVIEWER, proofId, { createdAt: nowSeconds() });
-      await stores.createReview(review, audit(REVIEWER, 'review_created', review.reviewId));
+      await stores.createReview(review, review.createdAt, audit(REVIEWER, 'review_created', review.reviewId));
       await stores.eraseProof(proofId, partnerId, nowSeconds(), audit(partnerId, 'proof_erased', proofId));
       await stores.confirmErasure(proofId, nowSeconds());
     },
@@ -279,7 +279,11 @@ async function served(stores: CassandraStore, due: ReviewReminder): Promise<read
   await call('list', async () => (await stores.listProofs(partnerId, { limit: 50 })).length > 0);
   const review = reviewCase('rev_after', REVIEWER, proofId, { createdAt: now });
   await call('create a review', async () => {
-    const { outcome } = await stores.createReview(review, audit(REVIEWER, 'review_created', 'rev_after'));
+    const { outcome } = await stores.createReview(
+      review,
+      review.createdAt,
+      audit(REVIEWER, 'review_created', 'rev_after'),
+    );
     return outcome === 'created';
   });
   await call('reminders', async () =>

@@ -37,7 +37,7 @@ export function reviewStore(rows: Rows, log: AuditLog, outbox: Outbox, reviewRow
   const readFromDisk: Read = (key) => rows.get(key);
 
   return {
-    async createReview(review, audit, bounds = REVIEW_BOUNDS) {
+    async createReview(review, now, audit, bounds = REVIEW_BOUNDS) {
       const { reviewId, partnerId, proofId, createdAt } = review;
       /** @param erasing proofs whose reviews are counted, and are not there any more */
       const create = (erasing: readonly string[]) =>
@@ -52,7 +52,7 @@ export function reviewStore(rows: Rows, log: AuditLog, outbox: Outbox, reviewRow
           const open = tx.get(reviewOpenKey(proofId, partnerId, review.bindings));
           const earlier = open && tx.get(reviewKey(open.reviewId))?.review;
           if (earlier !== undefined) {
-            if (earlier.expiresAt > createdAt) return { outcome: 'exists', reviewId: earlier.reviewId };
+            if (earlier.expiresAt > now) return { outcome: 'exists', reviewId: earlier.reviewId };
             // The earlier review has expired and was not collected yet.
             removeReview(tx, earlier.reviewId);
           }
@@ -73,12 +73,12 @@ export function reviewStore(rows: Rows, log: AuditLog, outbox: Outbox, reviewRow
           full === 'proof_full'
             ? under('proof-review', proofId, partnerId)
             : under('partner-review', partnerId),
-          createdAt,
+          now,
         );
       const until = await firstEnd(first);
       const second = await create(await reviewRows.erasing());
       if (typeof second !== 'string') return second;
-      return { outcome: 'full', until: (second === first ? until : await firstEnd(second)) ?? createdAt + 1 };
+      return { outcome: 'full', until: (second === first ? until : await firstEnd(second)) ?? now + 1 };
     },
 
     takeReviewKey: (record, now) =>

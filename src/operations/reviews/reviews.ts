@@ -62,7 +62,7 @@ export async function createReview(
     expiresAt: createdAt + REVIEW_LIFE_SECONDS,
     evidenceRequests: [],
   };
-  const created = await deps.stores.createReview(review, {
+  const created = await deps.stores.createReview(review, now, {
     partnerId: caller.partnerId,
     action: 'review_created',
     at: createdAt,

@@ -42,7 +42,7 @@ export function reviewCreating(
     return other !== undefined && other !== proofId && (await rows.get(other, reviewId)).stored !== undefined;
   };
 
-  return async (review, audit, bounds: ReviewBounds = REVIEW_BOUNDS): Promise<ReviewCreation> => {
+  return async (review, now, audit, bounds: ReviewBounds = REVIEW_BOUNDS): Promise<ReviewCreation> => {
     const { reviewId, partnerId, proofId, createdAt } = review;
     const ttl = ttlOf(review, createdAt);
     let isCounted = false;
@@ -59,14 +59,14 @@ export function reviewCreating(
         await creating.complete(proofId, stored.createOp);
         return { outcome: 'created' };
       }
-      if (place !== undefined && !visibility.isOver(place, createdAt)) {
+      if (place !== undefined && !visibility.isOver(place, now)) {
         // Its own call may have been interrupted.
         await creating.complete(proofId, place.op);
         return without({ outcome: 'exists', reviewId: place.reviewId });
       }
       if (!isCounted) {
         if (await isTakenElsewhere(review)) throw idTaken();
-        const until = await counts.fullUntil(review, bounds);
+        const until = await counts.fullUntil(review, now, bounds);
         if (until !== undefined) return { outcome: 'full', until };
       }
       const { applied } = await outbox.withCapacity('retention', async () => {

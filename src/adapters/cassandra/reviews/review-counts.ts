@@ -58,10 +58,11 @@ export class ReviewCounts {
    * @returns when the oldest review ends that keeps this one from coming to be; undefined where none does
    */
   async fullUntil(
-    { partnerId, proofId, createdAt }: ReviewCase,
+    { partnerId, proofId }: ReviewCase,
+    now: number,
     bounds: ReviewBounds,
   ): Promise<number | undefined> {
-    const ended = createdAt - REVIEW_LIFE_SECONDS;
+    const ended = now - REVIEW_LIFE_SECONDS;
     const [onProof, total] = await Promise.all([
       this.#session.rows(LIST_PROOF, [partnerId, shardOfProof(proofId), proofId, ended, bounds.perProof]),
       this.#total(partnerId, ended, bounds),
