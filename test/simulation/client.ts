@@ -29,17 +29,19 @@ export function simulatedClient(link: Link, options: ClientOptions): Client {
   return new SimulatedClient(link, options) as unknown as Client;
 }
 
+const HOSTS = {
+  values: () => [
+    {
+      address: 'cassandra:9042',
+      datacenter: 'datacenter1',
+      cassandraVersion: '5.0.6',
+      isUp: (): boolean => true,
+    },
+  ],
+};
+
 class SimulatedClient {
-  readonly hosts = {
-    values: () => [
-      {
-        address: 'cassandra:9042',
-        datacenter: 'datacenter1',
-        cassandraVersion: '5.0.6',
-        isUp: (): boolean => true,
-      },
-    ],
-  };
+  readonly hosts = HOSTS;
   readonly metadata = { checkSchemaAgreement: async () => true };
   readonly #link: Link;
   readonly #stampsPlainWrites: boolean;
@@ -161,6 +163,7 @@ export function immediateClient(database: Database): Client {
   const run = (execute: () => readonly ResultRow[]): Promise<types.ResultSet> =>
     new Promise((resolve) => resolve(resultOf(execute())));
   return {
+    hosts: HOSTS,
     metadata: { checkSchemaAgreement: async () => true },
     connect: async () => undefined,
     shutdown: async () => undefined,
