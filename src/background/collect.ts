@@ -6,9 +6,9 @@ import type { Clock } from '../ports/system.js';
 const ROWS = 1000;
 
 /**
- * Removes what a killed issuing left in the store, and its files.
- * @param graceSeconds how long an issuing of another process may be under way; 0 where one process owns the
- * store, so that nothing can still be at work
+ * Removes what issuings that came to nothing left in the store, with their files and keys.
+ * @param graceSeconds how long an issuing may be under way; 0 where nothing can still be at work
+ * @throws the first failure of a removal, after the others were tried
  */
 export async function collectReservations({
   stores,
@@ -22,7 +22,17 @@ export async function collectReservations({
   readonly graceSeconds: number;
 }): Promise<void> {
   const before = Math.floor(clock.now() / 1000) + 1 - graceSeconds;
-  for (const proofId of await stores.collectReservations(before)) await unissued.delete(proofId);
+  const failures: unknown[] = [];
+  await stores.collectReservations(before, (proofId) =>
+    unissued.delete(proofId).then(
+      () => true,
+      (error: unknown) => {
+        failures.push(error);
+        return false;
+      },
+    ),
+  );
+  if (failures.length > 0) throw failures[0];
 }
 
 /** Removes everything whose time has passed. */

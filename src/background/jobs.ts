@@ -13,7 +13,7 @@ const REMIND_MS = 30_000;
 const AUDIT_SECONDS = 10;
 const LOOK_MS = 10_000;
 const BEAT_MS = 60_000;
-/** Age up to which another process may still issue under an id that it has reserved. */
+/** Age up to which an issuing may still be under way under the id that it has reserved: longer than any upload. */
 export const RESERVATION_SECONDS = 3600;
 
 export interface JobDeps {
@@ -25,28 +25,19 @@ export interface JobDeps {
   readonly maySweep: () => boolean;
 }
 
-/**
- * The removal of rows and assets whose time has passed, or that a kill left behind.
- * @param isStoreShared whether other processes use the store as well: what belongs to one process alone was
- * collected at its start
- */
-export function collectionJobs(
-  { stores, unissued, clock, maySweep }: JobDeps,
-  isStoreShared: boolean,
-): readonly PeriodicJob[] {
+/** The removal of rows and assets whose time has passed, or that an issuing left behind which came to nothing. */
+export function collectionJobs({ stores, unissued, clock, maySweep }: JobDeps): readonly PeriodicJob[] {
   const sweeping = (run: () => Promise<unknown>) => async () => (maySweep() ? run() : undefined);
-  const jobs: PeriodicJob[] = [
+  return [
     { where: 'collect', everyMs: EXPIRED_MS, run: sweeping(() => collectExpired({ stores, clock })) },
-  ];
-  if (isStoreShared)
-    jobs.push({
+    {
       where: 'collect',
       everyMs: RESERVATIONS_MS,
       run: sweeping(() =>
         collectReservations({ stores, unissued, clock, graceSeconds: RESERVATION_SECONDS }),
       ),
-    });
-  return jobs;
+    },
+  ];
 }
 
 /** Jobs of the gate, and the others, which wait while it is closed: what they would remove may be needed again. */

@@ -75,7 +75,7 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
     const jobs = [
       ...clockJobs(infrastructure),
       ...gatedJobs(gate, [
-        ...collectionJobs({ stores, unissued, clock, maySweep }, true),
+        ...collectionJobs({ stores, unissued, clock, maySweep }),
         reminderJob({ stores, clock, maySweep }),
         auditJob(auditor, { maySweep }),
       ]),

@@ -203,7 +203,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       },
       ...clockJobs(infrastructure),
       ...gatedJobs(gate, [
-        ...collectionJobs({ stores, unissued, clock, maySweep }, isStoreShared(config)),
+        ...collectionJobs({ stores, unissued, clock, maySweep }),
         ...(config.consumers ? [reminderJob({ stores, clock, maySweep })] : []),
         auditJob(auditor, { maySweep }),
       ]),
@@ -302,7 +302,11 @@ async function recover(
   const erasedAgain = marks === undefined ? await replayErasures({ stores, assets, journal, observer }) : 0;
   if (gate.isClosed) return erasedAgain;
   const graceSeconds = isStoreShared(config) ? RESERVATION_SECONDS : 0;
-  if (clocks?.maySweep() ?? true) await collectReservations({ stores, unissued, clock, graceSeconds });
+  if (clocks?.maySweep() ?? true)
+    // What cannot be removed now is tried again later, and holds up no start.
+    await collectReservations({ stores, unissued, clock, graceSeconds }).catch((error: unknown) =>
+      observer.fault('collect', error),
+    );
   return erasedAgain;
 }
 

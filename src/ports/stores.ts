@@ -219,10 +219,12 @@ export interface ProofStore {
   ): Promise<Result | 'proof_gone'>;
   getIssuingReplay(key: string, now: number): Promise<IssuingReplay | undefined>;
   /**
-   * Removes ids that were reserved before `before` (unix seconds), with what killed issuings left beside them.
-   * @returns the ids, so that staged assets can be collected
+   * Takes back ids that were reserved before `before` (unix seconds): first nothing can be issued under an id any
+   * more, then `remove` is called, and only then is the id forgotten. One whose removal fails, or was cut short by
+   * a kill, comes again with a later call.
+   * @param remove removes the files and the key of an id; false where that failed, so that the others have their turn
    */
-  collectReservations(before: number): Promise<readonly string[]>;
+  collectReservations(before: number, remove: (proofId: string) => Promise<boolean>): Promise<void>;
 }
 
 export interface UsageCharge {

@@ -24,6 +24,7 @@ import {
   partnerKey,
   reviewCase,
   rotation,
+  takeBack,
   usageCharge,
 } from '../store-contract/samples.js';
 import {
@@ -361,7 +362,7 @@ async function lateIssuing(t: Test): Promise<void> {
 
   const collected = await issueLate('prf_collected');
   t.ok(collected.length > 1);
-  t.strictSame(await stores.collectReservations(NOW + 1), ['prf_collected']);
+  t.strictSame(await takeBack(stores, NOW + 1), ['prf_collected']);
   t.notOk(await carryOut(collected), 'its own process took the id back');
   t.equal(await other.getProof('prf_collected'), undefined);
 
@@ -884,7 +885,7 @@ async function abandonedReservation(t: Test): Promise<void> {
   await doomed.close();
   const collect = async () => {
     await other.collectExpired(NOW, 100);
-    return (await other.collectReservations(NOW - HOUR_SECONDS)).filter((each) => each === proofId);
+    return (await takeBack(other, NOW - HOUR_SECONDS)).filter((each) => each === proofId);
   };
   /** A time in which sweeps found nothing else. */
   const quietly = async (seconds: number) => {
@@ -941,7 +942,7 @@ async function collectionBeside(t: Test, issued: number): Promise<readonly numbe
     given.push(
       await intercepted(
         (sent) => void (asked += sent.length),
-        () => stores.collectReservations(NOW - HOUR_SECONDS),
+        () => takeBack(stores, NOW - HOUR_SECONDS),
       ),
     );
     counts.push(asked);

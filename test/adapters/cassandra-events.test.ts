@@ -37,6 +37,7 @@ import {
   partner,
   partnerKey,
   reviewCase,
+  takeBack,
   usageCharge,
 } from '../store-contract/samples.js';
 import {
@@ -851,7 +852,7 @@ async function outages(t: Test): Promise<void> {
     stores.scheduleReminders(remindersOf(reviewCreated(review)), NOW),
     stores.dueReminders(NOW, 5),
     stores.confirmErasure(proofId, NOW),
-    stores.collectReservations(1),
+    takeBack(stores, 1),
   ];
   for (const mode of ['cut', 'silent'] as const) {
     round += 1;

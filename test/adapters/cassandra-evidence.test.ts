@@ -5,7 +5,7 @@ import { again } from '../fixtures/again.js';
 import { auditOf } from '../store-contract/audit-contract.js';
 import { takeWaiting } from '../store-contract/outbox-contract.js';
 import { allFound, MARKS, markedProof, marksIn } from '../store-contract/remains.js';
-import { audit, issuedProof, NOW, overlayOf } from '../store-contract/samples.js';
+import { audit, issuedProof, NOW, overlayOf, takeBack } from '../store-contract/samples.js';
 import {
   ADDRESSES,
   carryOut,
@@ -145,7 +145,7 @@ if (ADDRESSES === undefined) {
     t.equal(held.length, 3, 'head, evidence and act in one batch');
     t.notOk(marksIn(await rawContent()).includes('facts'), 'nothing lies anywhere before the decision');
     t.equal(await stores.readEvidence(proof.proofId, 'facts'), undefined);
-    t.strictSame(await stores.collectReservations(NOW + 1), [proof.proofId]);
+    t.strictSame(await takeBack(stores, NOW + 1), [proof.proofId]);
     t.notOk(await carryOut(held));
     t.notOk(marksIn(await rawContent()).includes('facts'), 'nor does a late statement bring it');
     t.equal(await stores.readEvidence(proof.proofId, 'facts'), undefined);

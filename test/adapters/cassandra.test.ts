@@ -36,6 +36,7 @@ import {
   partnerKey,
   reviewCase,
   rotation,
+  takeBack,
   uploadFacts,
   uploadSlot,
   usageCharge,
@@ -335,7 +336,7 @@ async function editedRows(t: Test): Promise<void> {
   t.ok(foreignAct, 'the acts wait with their events');
   // A void id.
   await stores.reserveProof('prf_edited-void', partnerId, NOW - 10);
-  t.strictSame(await stores.collectReservations(NOW - 5), ['prf_edited-void']);
+  t.strictSame(await takeBack(stores, NOW - 5), ['prf_edited-void']);
   // A rotated key and an upload.
   const rotated = partnerKey('key_edited-rotated', partnerId);
   const successor = partnerKey('key_edited-successor', partnerId);

@@ -29,6 +29,7 @@ import {
   partnerKey,
   reviewCase,
   rotation,
+  takeBack,
   uploadFacts,
   uploadSlot,
   usageCharge,
@@ -367,6 +368,32 @@ void t.test('rows without codes are given codes once, when asked for', async (t)
   await later.close();
 });
 
+void t.test('an id whose removal came to nothing is taken back again, after a restart too', async (t) => {
+  const directory = join(t.testdir(), 'store');
+  let stores = await openStore(directory);
+  // More than are taken back in one batch.
+  const ids = Array.from({ length: 300 }, (_, i) => `prf_${String(i).padStart(3, '0')}`);
+  for (const proofId of ids) await stores.reserveProof(proofId, 'ptr_1', NOW);
+  const kept = (proofId: string): boolean => proofId.endsWith('7');
+  await stores.collectReservations(NOW + 1, async (proofId) => !kept(proofId));
+  t.strictSame(await takeBack(stores, NOW), [], 'none is younger than it was');
+  await t.rejects(
+    stores.collectReservations(NOW + 1, () => Promise.reject(new Error('killed'))),
+    { message: 'killed' },
+  );
+  await stores.close();
+  stores = await openStore(directory);
+  t.strictSame(await takeBack(stores, NOW + 1), ids.filter(kept), 'these alone are left');
+  t.strictSame(await takeBack(stores, NOW + 1), []);
+  await stores.reserveProof(ids[7]!, 'ptr_2', NOW);
+  t.match(await stores.getProof(ids[7]!), { state: 'pending', partnerId: 'ptr_2' }, 'and free again');
+  await stores.close();
+  await withLevel(directory, async (level) => {
+    const rows = await level.keys({ gte: 'p', lt: 'q' }).all();
+    t.strictSame(rows.toSorted(), [`pending/${String(NOW).padStart(12, '0')}/prf_007`, 'proof/prf_007']);
+  });
+});
+
 void t.test('one damaged row holds up nobody else', async (t) => {
   const directory = join(t.testdir(), 'store');
   const damages: unknown[] = [];
@@ -391,7 +418,7 @@ void t.test('one damaged row holds up nobody else', async (t) => {
   const opened = await openStore(directory, options);
   t.strictSame(await opened.waitingEvents(1), [second], 'events behind it go out');
   t.strictSame(await opened.waitingEvents(9), [second]);
-  t.strictSame(await opened.collectReservations(NOW + 1), ['prf_4'], 'ids behind it are taken back');
+  t.strictSame(await takeBack(opened, NOW + 1), ['prf_4'], 'ids behind it are taken back');
   await opened.createKey(partnerKey('key_2', 'ptr_2'), audit('ptr_2', 'key_created', 'key_2'));
   await t.rejects(
     opened.createKey(partnerKey('key_3', 'ptr_1'), audit('ptr_1', 'key_created', 'key_3')),

@@ -117,10 +117,12 @@ export async function startMember(process: Process, around: Surroundings): Promi
   const jobs = [
     { where: 'clocks', everyMs: CLOCKS_MS, run: () => clocks.look() },
     ...gatedJobs(gate, [
-      ...collectionJobs(
-        { stores, unissued: unissuedAssets(files, keys), clock: systemClock, maySweep },
-        true,
-      ),
+      ...collectionJobs({
+        stores,
+        unissued: unissuedAssets(files, keys),
+        clock: systemClock,
+        maySweep,
+      }),
       reminderJob({ stores, clock: systemClock, maySweep }),
     ]),
   ];

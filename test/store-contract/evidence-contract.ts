@@ -1,7 +1,7 @@
 import type { Test } from 'tap';
 import { type EvidencePart, MAX_EVIDENCE_ROW, MAX_INLINE_EVIDENCE } from '../../src/domain/evidence.js';
 import type { IssuedProof } from '../../src/domain/proof.js';
-import { audit, issuedProof, issuingReplay, NOW } from './samples.js';
+import { audit, issuedProof, issuingReplay, NOW, takeBack } from './samples.js';
 import type { Contract } from './suite.js';
 
 /** Evidence of a proof is there with the proof, and gone with it. */
@@ -95,7 +95,7 @@ export async function evidenceContract(t: Test, { opened, id }: Contract): Promi
     );
     t.strictSame(await read(second), NOTHING);
     t.strictSame((await read(first))[1]?.[0], 1);
-    t.ok((await stores.collectReservations(NOW + 1)).includes(second.proofId));
+    t.ok((await takeBack(stores, NOW + 1)).includes(second.proofId));
     t.strictSame(await read(second), NOTHING);
   });
 }

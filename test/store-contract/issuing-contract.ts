@@ -1,5 +1,5 @@
 import type { Test } from 'tap';
-import { audit, issuedProof, issuingReplay, NOW } from './samples.js';
+import { audit, issuedProof, issuingReplay, NOW, takeBack } from './samples.js';
 import type { Contract } from './suite.js';
 
 export async function issuingContract(t: Test, { opened, id }: Contract): Promise<void> {
@@ -87,8 +87,8 @@ export async function issuingContract(t: Test, { opened, id }: Contract): Promis
     // Times long before anything else of this suite was reserved.
     await stores.reserveProof(old, id('ptr', 1), 1000);
     await stores.reserveProof(young, id('ptr', 1), 1001);
-    t.notOk((await stores.collectReservations(1000)).includes(old), 'not yet at its own second');
-    const collected = await stores.collectReservations(1001);
+    t.notOk((await takeBack(stores, 1000)).includes(old), 'not yet at its own second');
+    const collected = await takeBack(stores, 1001);
     t.ok(collected.includes(old));
     t.notOk(collected.includes(young));
     t.equal(await stores.getProof(old), undefined);
@@ -99,4 +99,34 @@ export async function issuingContract(t: Test, { opened, id }: Contract): Promis
       'an issuing that was given up cannot end',
     );
   });
+
+  await t.test(
+    'an id is issued no more before its files go, and one whose files stay holds up no other',
+    async (t) => {
+      const { stores } = opened();
+      const [stuck, other, partnerId] = [id('prf', 'stuck'), id('prf', 'unstuck'), id('ptr', 1)];
+      for (const proofId of [stuck, other]) await stores.reserveProof(proofId, partnerId, 900);
+      const asked: string[] = [];
+      await stores.collectReservations(901, async (proofId) => {
+        asked.push(proofId);
+        // Amid the removal, too.
+        await t.rejects(
+          stores.issueProof(issuedProof(proofId, partnerId), audit(partnerId, 'proof_issued', proofId)),
+          'nothing is issued under an id whose files go',
+        );
+        return proofId !== stuck;
+      });
+      t.ok(
+        [stuck, other].every((proofId) => asked.includes(proofId)),
+        'one does not hold up the others',
+      );
+      t.equal(await stores.getProof(stuck), undefined);
+      await t.rejects(stores.reserveProof(stuck, partnerId, 950), { code: 'conflict' });
+      await t.rejects(
+        stores.issueProof(issuedProof(stuck, partnerId), audit(partnerId, 'proof_issued', stuck)),
+        { code: 'conflict' },
+      );
+      t.notOk((await takeBack(stores, 901)).includes(other));
+    },
+  );
 }

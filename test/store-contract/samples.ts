@@ -10,7 +10,7 @@ import {
   type UploadFacts,
   type UploadSlot,
 } from '../../src/domain/upload.js';
-import type { IssuingReplay, Rotation, UsageCharge } from '../../src/ports/stores.js';
+import type { IssuingReplay, ProofStore, Rotation, UsageCharge } from '../../src/ports/stores.js';
 
 /** 2026-03-31T23:59:59Z: the last second of a month. */
 export const NOW = 1_775_001_599;
@@ -194,4 +194,17 @@ export function usageCharge(
     dedupeUntil: NOW + 7200,
     ...over,
   };
+}
+
+/** Takes back ids that were reserved before a time. @returns the ids, whose files have all been removed */
+export async function takeBack(
+  stores: Pick<ProofStore, 'collectReservations'>,
+  before: number,
+): Promise<readonly string[]> {
+  const ids: string[] = [];
+  await stores.collectReservations(before, async (proofId) => {
+    ids.push(proofId);
+    return true;
+  });
+  return ids;
 }

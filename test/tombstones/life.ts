@@ -12,7 +12,7 @@ import type { ReviewReminder } from '../../src/domain/events.js';
 import type { IssuedProof } from '../../src/domain/proof.js';
 import { authenticator } from '../fixtures/authentication.js';
 import { takeWaiting } from '../store-contract/outbox-contract.js';
-import { audit, issuedProof, partner, reviewCase, usageCharge } from '../store-contract/samples.js';
+import { audit, issuedProof, partner, reviewCase, takeBack, usageCharge } from '../store-contract/samples.js';
 
 export interface LifeSize {
   readonly issued: number;
@@ -266,7 +266,7 @@ async function served(stores: CassandraStore, due: ReviewReminder): Promise<read
     const days = await stores.getDailyUsage(QUIET, first, day);
     return days.some(({ operations }) => (operations['verify'] ?? 0) > 0);
   });
-  await call('collect', () => stores.collectReservations(0));
+  await call('collect', () => takeBack(stores, 0));
   await call('issue', async () => {
     await stores.reserveProof(proofId, partnerId, now);
     return (await stores.issueProof(proof, audit(partnerId, 'proof_issued', proofId))) === 'issued';

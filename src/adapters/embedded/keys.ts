@@ -2,7 +2,7 @@ import type { AuditEntry, AuditHead } from '../../domain/audit.js';
 import type { ReviewReminder, ServiceEvent } from '../../domain/events.js';
 import type { EvidencePart } from '../../domain/evidence.js';
 import type { Partner, PartnerKey } from '../../domain/partner.js';
-import type { Proof } from '../../domain/proof.js';
+import type { ErasedProof, IssuedProof, PendingProof } from '../../domain/proof.js';
 import type { ReviewBindings, ReviewCase } from '../../domain/review.js';
 import type { UploadFacts, UploadSlot } from '../../domain/upload.js';
 import type { IssuingReplay, ReviewReplay, Rotation, RotationReplay } from '../../ports/stores.js';
@@ -66,7 +66,8 @@ import type { IssuingReplay, ReviewReplay, Rotation, RotationReplay } from '../.
  * in one synced batch: proof/P (issued) over the pending row, its evidence, proof-time, bound, original and credential
  * entries, replay/K with its expiry entry, and removes pending/T/P. A kill before that batch leaves a pending
  * row that `collectReservations` takes back; a kill after it leaves an issued proof. There is nothing
- * between.
+ * between. Taking back marks proof/P, so that nothing is issued under it, has the files removed, and then removes
+ * proof/P and pending/T/P: whatever cuts this short, the rows lead to what is left.
  *
  * The life of one review. `createReview` writes review/R, review-open/…, both index entries with their
  * counts, and an expiry entry. A resolution that is final removes review-open/… and leaves the rest; expiry
@@ -89,6 +90,11 @@ export interface UploadRow {
   readonly facts?: UploadFacts;
   /** Unix seconds from which the row may be collected. */
   readonly sweepAt: number;
+}
+/** A reserved id. */
+export interface PendingRow extends PendingProof {
+  /** Present where its files are being removed: nothing is issued under it any more. */
+  readonly isTakenBack?: true;
 }
 /** Numbers after `from`, up to and with `to`. */
 export type Interval = readonly [from: number, to: number];
@@ -137,7 +143,7 @@ export const keyKey = (keyId: string) => key<PartnerKey>('key', keyId);
 export const partnerKeyKey = (partnerId: string, createdAt: number, keyId: string) =>
   key<null>('partner-key', partnerId, digits(createdAt), keyId);
 export const uploadKey = (uploadId: string) => key<UploadRow>('upload', uploadId);
-export const proofKey = (proofId: string) => key<Proof>('proof', proofId);
+export const proofKey = (proofId: string) => key<IssuedProof | ErasedProof | PendingRow>('proof', proofId);
 export const evidenceKey = (proofId: string, part: EvidencePart) =>
   key<Uint8Array>('evidence', proofId, part);
 export const pendingKey = (reservedAt: number, proofId: string) =>

@@ -1,7 +1,7 @@
 import { DomainError } from '../../domain/errors.js';
 import { proofErased } from '../../domain/events.js';
 import { assertInline, EVIDENCE_PARTS } from '../../domain/evidence.js';
-import type { ErasedProof, IssuedProof } from '../../domain/proof.js';
+import type { ErasedProof, IssuedProof, Proof } from '../../domain/proof.js';
 import type { ProofStore } from '../../ports/stores.js';
 import type { AuditLog } from './audit-log.js';
 import type { Transaction } from './commit-queue.js';
@@ -14,6 +14,7 @@ import {
   following,
   type KeyRange,
   lastPart,
+  type PendingRow,
   pendingKey,
   preceding,
   proofKey,
@@ -37,7 +38,7 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, reviews: R
       rows.run((tx) => {
         const existing = tx.get(proofKey(proofId));
         if (existing !== undefined) {
-          if (existing.state === 'pending' && existing.partnerId === partnerId) return;
+          if (isReserved(existing) && existing.partnerId === partnerId) return;
           throw new DomainError('conflict', 'This id is taken.');
         }
         tx.put(proofKey(proofId), { state: 'pending', proofId, partnerId, reservedAt: now });
@@ -57,7 +58,7 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, reviews: R
         const earlier = replay && tx.get(replayKey(replay.key));
         // A replay that has expired by the time of issuing gives way.
         if (earlier !== undefined && earlier.expiresAt > proof.createdAt) return 'replay_exists';
-        if (row?.state !== 'pending' || row.partnerId !== proof.partnerId)
+        if (!isReserved(row) || row.partnerId !== proof.partnerId)
           throw new DomainError('conflict', 'This id is not reserved any more.');
         tx.delete(pendingKey(row.reservedAt, proof.proofId));
         tx.put(proofKey(proof.proofId), proof);
@@ -77,7 +78,10 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, reviews: R
 
     readEvidence: async (proofId, part) => rows.get(evidenceKey(proofId, part)),
 
-    getProof: async (proofId) => rows.get(proofKey(proofId)),
+    async getProof(proofId) {
+      const row = rows.get(proofKey(proofId));
+      return row?.state === 'pending' && !isReserved(row) ? undefined : row;
+    },
 
     listProofs(partnerId, { issuedAfter, issuedBefore, before: pageKey, limit }) {
       const range = within({ from: issuedAfter, to: issuedBefore }, 'proof-time', partnerId);
@@ -144,27 +148,38 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, reviews: R
       return replay !== undefined && replay.expiresAt > now ? replay : undefined;
     },
 
-    async collectReservations(end) {
-      const collected: string[] = [];
+    async collectReservations(end, remove) {
+      let rest = before(end, 'pending');
       for (;;) {
-        const entries = await rows.keys(before(end, 'pending'), COLLECT_STEP);
-        if (entries.length === 0) return collected;
-        const taken = await rows.run((tx) => {
-          const ids: string[] = [];
-          for (const entry of entries) {
-            const proofId = lastPart(entry);
-            tx.delete(entry);
+        const entries = await rows.keys(rest, COLLECT_STEP);
+        const last = entries.at(-1);
+        if (last === undefined) return;
+        rest = following(rest, last);
+        const taken = await rows.run((tx) =>
+          entries.filter((entry) => {
+            const key = proofKey(lastPart(entry));
+            const row = tx.getSound(key);
             // The id may have been issued since the entry was read.
-            if (tx.getSound(proofKey(proofId))?.state !== 'pending') continue;
-            tx.delete(proofKey(proofId));
-            ids.push(proofId);
+            if (row?.state === 'pending') tx.put(key, { ...row, isTakenBack: true });
+            else tx.delete(entry);
+            return row?.state === 'pending';
+          }),
+        );
+        const removed: RowKey<null>[] = [];
+        for (const entry of taken) if (await remove(lastPart(entry))) removed.push(entry);
+        await rows.run((tx) => {
+          for (const entry of removed) {
+            tx.delete(entry);
+            tx.delete(proofKey(lastPart(entry)));
           }
-          return ids;
         });
-        collected.push(...taken);
       }
     },
   };
+}
+
+function isReserved(row: Proof | PendingRow | undefined): row is PendingRow {
+  return row?.state === 'pending' && !('isTakenBack' in row);
 }
 
 function indexEntries(proof: IssuedProof): readonly RowKey<null>[] {

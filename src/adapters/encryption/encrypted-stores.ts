@@ -5,7 +5,7 @@ import {
   encryptBlock,
   encryptValue,
 } from '../../codec/encrypt.js';
-import { recordDamaged } from '../../domain/errors.js';
+import { DomainError, recordDamaged } from '../../domain/errors.js';
 import type { EvidenceOverlay, EvidencePart } from '../../domain/evidence.js';
 import type { IssuedProof, Proof } from '../../domain/proof.js';
 import type { ContentKeys } from '../../ports/content-keys.js';
@@ -73,7 +73,9 @@ export function encryptedStores(stores: Stores, keys: ContentKeys): Stores {
     },
 
     async issueProof(proof, audit, replay, evidence = []) {
-      const key = await keys.obtain(proof.proofId);
+      const key = await keys.read(proof.proofId);
+      // The id was taken back: nothing would lead to a key that is made for it now.
+      if (key === undefined) throw new DomainError('conflict', 'This id is not reserved any more.');
       const bodies = evidence.map(({ part, body }) => ({
         part,
         body: encryptBlock(key, labelOf(part), body),

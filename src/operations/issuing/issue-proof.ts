@@ -3,6 +3,7 @@ import { finishEmbedding, planEmbedding } from '../../credential/embed.js';
 import { signSidecar } from '../../credential/sidecar.js';
 import { stateProduction } from '../../credential/statement.js';
 import type { Container, Measurement } from '../../domain/audio.js';
+import type { AuditDraft } from '../../domain/audit.js';
 import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
 import { MAX_CHUNKS } from '../../domain/findings.js';
@@ -136,20 +137,21 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
     await assertSignerTrusted(deps, createdAt);
     await evidence?.publish();
     await staged.publish();
-    if (
-      (await deps.stores.issueProof(
-        proof,
-        {
-          partnerId: request.partnerId,
-          action: 'proof_issued',
-          at: createdAt,
-          actor: 'operator',
-          subjects: [proofId],
-        },
-        replay,
-        evidence?.bodies,
-      )) === 'replay_exists'
-    ) {
+    const draft: AuditDraft = {
+      partnerId: request.partnerId,
+      action: 'proof_issued',
+      at: createdAt,
+      actor: 'operator',
+      subjects: [proofId],
+    };
+    const outcome = await deps.stores
+      .issueProof(proof, draft, replay, evidence?.bodies)
+      .catch(async (error: unknown) => {
+        // The id was taken back after too long a time, maybe before its files were published.
+        if (error instanceof DomainError && error.code === 'conflict') await deps.assets.delete(proofId);
+        throw error;
+      });
+    if (outcome === 'replay_exists') {
       await deps.assets.delete(proofId);
       const winner = await findEarlier(deps, replay, createdAt);
       // Erased since: the key is free again.

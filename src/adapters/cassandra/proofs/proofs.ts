@@ -70,7 +70,7 @@ export function proofStore({
     },
     listProofs: (partnerId, query) => index.list(partnerId, query),
     findProofs: (kind, sha256, limit) => index.find(kind, sha256, limit),
-    collectReservations: (before) => reservations.collect(before),
+    collectReservations: (before, remove) => reservations.collect(before, remove),
     eraseProof: (proofId, ...rest) =>
       mutex.run(`proof/${proofId}`, () => erasing.eraseProof(proofId, ...rest)),
     confirmErasure: erasing.confirmErasure,

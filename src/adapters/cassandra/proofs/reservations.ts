@@ -89,12 +89,14 @@ export class Reservations {
     return 'removed';
   }
 
-  /** Takes back ids that were reserved before a time. @returns the ids, whose files are to be removed */
-  async collect(before: number): Promise<readonly string[]> {
+  /**
+   * Takes back ids that were reserved before a time.
+   * @param remove removes the files of an id; one for which that failed comes again with its pointer
+   */
+  async collect(before: number, remove: (proofId: string) => Promise<boolean>): Promise<void> {
     const old = [...this.#own].flatMap(([proofId, { reservedAt }]) => (reservedAt < before ? [proofId] : []));
     // Every process sees them, and who has the lease gives them out.
     if (this.#abandoned.size > 0 && !(await this.#lease.hold())) this.#abandoned.clear();
-    const collected: string[] = [];
     for (const proofId of [...old, ...this.#abandoned]) {
       const isVoid = await this.#rows
         .voidId(proofId, Math.floor(Date.now() / 1000))
@@ -104,13 +106,12 @@ export class Reservations {
           throw error;
         });
       this.#own.delete(proofId);
+      const isRemoved = isVoid && (await remove(proofId));
       this.#abandoned.delete(proofId);
-      if (!isVoid) continue;
-      collected.push(proofId);
+      if (!isRemoved) continue;
       this.#givenOut.add(proofId);
       if (this.#givenOut.size > WAITING) this.#givenOut.delete(this.#givenOut.keys().next().value!);
     }
-    return collected;
   }
 }
 
