@@ -109,7 +109,7 @@ class LocalBus implements EventBus {
 
   replayDeadLetters(topic: Topic, limit: number): Promise<number> {
     return this.#next(async () => {
-      const kept = await this.#deadLetters.list(topic, limit);
+      const kept = await this.#deadLetters.replayable(topic, limit);
       for (const { number, event, line } of kept) {
         if (event === undefined) {
           await this.#deadLetters.appendLine(line);

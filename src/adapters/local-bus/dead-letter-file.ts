@@ -17,6 +17,8 @@ export interface KeptDeadLetter {
   readonly reason: string;
   /** The event; undefined where the line is not as it was written here: nothing is done with such a line. */
   readonly event: ServiceEvent | undefined;
+  /** True for such a line that names no topic: it is shown in each, and stays where it is. */
+  readonly isOfNoTopic: boolean;
   readonly line: string;
 }
 
@@ -72,17 +74,30 @@ export class DeadLetterFile {
     await this.#log.append(`${text}\n`);
   }
 
-  /** Dead letters that were not replayed yet, oldest first. */
-  async list(topic: Topic, limit: number): Promise<readonly KeptDeadLetter[]> {
+  /** Dead letters that were not replayed yet, and all lines of no topic, oldest first. */
+  list(topic: Topic, limit: number): Promise<readonly KeptDeadLetter[]> {
+    return this.#find(topic, limit, () => true);
+  }
+
+  /** Dead letters that were not replayed yet, oldest first. A line of no topic is none: nobody can take it. */
+  replayable(topic: Topic, limit: number): Promise<readonly KeptDeadLetter[]> {
+    return this.#find(topic, limit, ({ isOfNoTopic }) => !isOfNoTopic);
+  }
+
+  async #find(
+    topic: Topic,
+    limit: number,
+    isWanted: (deadLetter: KeptDeadLetter) => boolean,
+  ): Promise<readonly KeptDeadLetter[]> {
     const from = this.#positions[topic] ?? 0;
     const kept: KeptDeadLetter[] = [];
     let number = 0;
     for await (const { text } of this.#log.lines()) {
       number += 1;
-      if (number <= from) continue;
       if (kept.length === limit) break;
       const deadLetter = parseDeadLetter(this.#reader, text!.toString('utf8'), number, topic);
-      if (deadLetter !== undefined) kept.push(deadLetter);
+      if (deadLetter === undefined || (number <= from && !deadLetter.isOfNoTopic)) continue;
+      if (isWanted(deadLetter)) kept.push(deadLetter);
     }
     return kept;
   }
@@ -110,7 +125,8 @@ function parseDeadLetter(
 ): KeptDeadLetter | undefined {
   const { mac, ...content } = parsedLine(line);
   const { at, reason, topic, event } = content;
-  if (topic !== wanted && TOPICS.some((known) => known === topic)) return undefined;
+  const isOfNoTopic = TOPICS.every((known) => known !== topic);
+  if (topic !== wanted && !isOfNoTopic) return undefined;
   const isOurs =
     mac === undefined
       ? acceptWithoutMac
@@ -122,10 +138,11 @@ function parseDeadLetter(
       at: typeof at === 'number' ? at : 0,
       reason: 'the line is not authenticated, or it is damaged',
       event: undefined,
+      isOfNoTopic,
       line,
     };
   }
-  return { number, at, reason, event: reading.event, line };
+  return { number, at, reason, event: reading.event, isOfNoTopic: false, line };
 }
 
 function parsedLine(line: string): Readonly<Record<string, unknown>> {
