@@ -252,11 +252,14 @@ export interface UsageStore {
   getUsed(partnerId: string, at: number): Promise<number>;
   /**
    * Counts calls that are metered but free, as events of a source of this process alone. Counts come in
-   * batches; a batch that a crash loses costs nobody anything.
+   * batches; a batch that a crash loses costs nobody anything. One whose call failed comes again as it was, before
+   * any later one: it is counted once, whatever became of the call that failed.
+   * @param number number of the batch in this process, from 1; higher with each batch
    */
   meter(
     counts: readonly { readonly partnerId: string; readonly operation: string; readonly count: number }[],
     at: number,
+    number: number,
   ): Promise<void>;
   /**
    * Adds events to the days' totals, for the consumer of usage. An event's interval and the totals change in

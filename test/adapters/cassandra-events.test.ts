@@ -34,6 +34,7 @@ import {
   audit,
   issuedProof,
   NOW,
+  nextBatch,
   partner,
   partnerKey,
   reviewCase,
@@ -172,7 +173,7 @@ async function foundAfterDeath(t: Test): Promise<void> {
   const review = reviewCase('rev_death', partnerId, proofId);
   await doomed.createReview(review, review.createdAt, audit(partnerId, 'review_created', review.reviewId));
   for (const name of ['a', 'b', 'c']) await doomed.charge(usageCharge(partnerId, name));
-  await doomed.meter([{ partnerId, operation: 'read_proof', count: 4 }], NOW);
+  await doomed.meter([{ partnerId, operation: 'read_proof', count: 4 }], NOW, nextBatch());
   const [early] = await doomed.waitingEvents(1);
   t.equal(early?.event.kind, 'review_created');
   await doomed.markPublished([early!]);
@@ -593,7 +594,11 @@ async function boundedTakeOver(t: Test): Promise<void> {
   const ids: string[] = [];
   for (let i = 0; i < 12; i += 1) {
     await doomed.charge(usageCharge(`ptr_bounded-${i}`, 'a'));
-    await doomed.meter([{ partnerId: `ptr_bounded-${i}`, operation: 'list_proofs', count: 1 }], NOW);
+    await doomed.meter(
+      [{ partnerId: `ptr_bounded-${i}`, operation: 'list_proofs', count: 1 }],
+      NOW,
+      nextBatch(),
+    );
   }
   ids.push(...(await doomed.waitingEvents(100)).map(({ event }) => event.id));
   t.equal(ids.length, 24);

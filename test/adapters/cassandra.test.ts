@@ -32,6 +32,7 @@ import {
   issuedProof,
   issuingReplay,
   NOW,
+  nextBatch,
   partner,
   partnerKey,
   reviewCase,
@@ -912,7 +913,7 @@ async function twoStores(t: Test): Promise<void> {
     t.equal(opened.filter((result) => result !== undefined && 'review' in result).length, 1);
     await Promise.all(
       Array.from({ length: 20 }, (_, i) =>
-        storeOf(i).meter([{ partnerId: 'ptr_both', operation: 'list_proofs', count: 1 }], NOW),
+        storeOf(i).meter([{ partnerId: 'ptr_both', operation: 'list_proofs', count: 1 }], NOW, nextBatch()),
       ),
     );
     await Promise.all(

@@ -1,14 +1,16 @@
 import { join } from 'node:path';
 import t from 'tap';
+import { Database } from '../../src/adapters/embedded/database.js';
 import { openEmbeddedStore, STORE_FORMAT } from '../../src/adapters/embedded/store.js';
 import { replayErasures } from '../../src/background/replay-erasures.js';
 import { RecordCodec } from '../../src/codec/record.js';
 import { remindersOf, reviewCreated, type UsageEvent } from '../../src/domain/events.js';
+import { createUsageMeter } from '../../src/operations/usage/usage-meter.js';
 import type { AssetStore } from '../../src/ports/assets.js';
 import type { ErasureJournal } from '../../src/ports/journals.js';
 import type { Stores } from '../../src/ports/stores.js';
 import { authenticator, formerRecord } from '../fixtures/authentication.js';
-import { audit, issuedProof, NOW, reviewCase, usageCharge } from '../store-contract/samples.js';
+import { audit, issuedProof, NOW, nextBatch, reviewCase, usageCharge } from '../store-contract/samples.js';
 import { AUDIT_KEY, fileHeads, withLevel } from './embedded-process.js';
 
 function openStore(directory: string): Promise<Stores> {
@@ -29,14 +31,14 @@ void t.test('events and reminders outlive the process', async (t) => {
   const reminders = remindersOf(reviewCreated(reviewCase('rev_1', 'ptr_1', 'prf_1')));
   await stores.scheduleReminders(reminders, NOW);
   for (let i = 0; i < 3; i += 1) await stores.charge(usageCharge('ptr_1', `call-${i}`));
-  await stores.meter([{ partnerId: 'ptr_1', operation: 'read_record', count: 1 }], NOW);
+  await stores.meter([{ partnerId: 'ptr_1', operation: 'read_record', count: 1 }], NOW, nextBatch());
   const waiting = await stores.waitingEvents(10);
   await reopen();
   t.strictSame(await stores.waitingEvents(10), waiting);
   t.equal(stores.countWaiting(), 4);
   t.strictSame(await stores.dueReminders(reminders[1]!.dueAt, 10), reminders);
   await stores.markPublished(waiting.slice(0, 1));
-  await stores.meter([{ partnerId: 'ptr_1', operation: 'read_record', count: 1 }], NOW);
+  await stores.meter([{ partnerId: 'ptr_1', operation: 'read_record', count: 1 }], NOW, nextBatch());
   const later = await stores.waitingEvents(10);
   t.strictSame(later.slice(0, 3), waiting.slice(1), 'what is new comes behind');
   t.not(later[3]!.event.id, waiting[3]!.event.id, 'and counts as another process');
@@ -315,5 +317,25 @@ void t.test('a store of the second format gets its indexes of reviews', async (t
     }),
     { outcome: 'full', until: make(0).expiresAt },
   );
+  await stores.close();
+});
+
+t.test('free calls whose write failed and was kept all the same are counted once', async (t) => {
+  const stores = await openStore(join(t.testdir(), 'store'));
+  const { write } = Database.prototype;
+  t.teardown(() => void (Database.prototype.write = write));
+  Database.prototype.write = async function (...given) {
+    await write.apply(this, given);
+    Database.prototype.write = write;
+    throw new Error('the disk did not say');
+  };
+  const meter = createUsageMeter(stores, { now: () => NOW * 1000 });
+  for (let i = 0; i < 5; i += 1) meter.count('ptr_1', 'list_proofs');
+  await t.rejects(meter.flush());
+  meter.count('ptr_1', 'list_proofs');
+  await meter.flush();
+  t.strictSame(await stores.getDailyUsage('ptr_1', '2026-03-31', '2026-03-31'), [
+    { day: '2026-03-31', operations: { list_proofs: 6 } },
+  ]);
   await stores.close();
 });

@@ -8,6 +8,7 @@ import {
   issuedProof,
   issuingReplay,
   NOW,
+  nextBatch,
   partnerKey,
   reviewCase,
   rotation,
@@ -242,6 +243,7 @@ async function everything(round: string): Promise<void> {
           { partnerId: `ptr_meter-${round}`, operation: 'list_proofs', count: 2 },
         ],
         NOW,
+        nextBatch(),
       );
       return 'counted';
     }),

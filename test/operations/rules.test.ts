@@ -645,13 +645,13 @@ t.test(
 
 t.test('counts and last uses are gathered, and none is lost when a write fails', async (t) => {
   const clock = stillClock(Date.UTC(2026, 0, 31, 23, 59, 59));
-  const written: { at: number; count: number; operation: string; partnerId: string }[] = [];
+  const written: { at: number; count: number; operation: string; partnerId: string; number: number }[] = [];
   let failing = true;
   const meter = createUsageMeter(
     {
-      meter: async (counts, at) => {
+      meter: async (counts, at, number) => {
+        written.push(...counts.map((count) => ({ ...count, at, number })));
         if (failing) throw new Error('no');
-        written.push(...counts.map((count) => ({ ...count, at })));
       },
     },
     clock,
@@ -660,17 +660,20 @@ t.test('counts and last uses are gathered, and none is lost when a write fails',
   clock.advanceMs(1000);
   meter.count('ptr_1', 'list_proofs');
   await t.rejects(meter.flush());
+  meter.count('ptr_1', 'list_proofs');
   failing = false;
-  await meter.flush();
+  await Promise.all([meter.flush(), meter.flush()]);
   await meter.flush();
   const midnight = Date.UTC(2026, 1, 1) / 1000;
   t.strictSame(
     written,
     [
-      { partnerId: 'ptr_1', operation: 'list_proofs', count: 3, at: midnight - 1 },
-      { partnerId: 'ptr_1', operation: 'list_proofs', count: 1, at: midnight },
-    ],
-    'nothing is lost, each in its day',
+      { number: 1, count: 3, at: midnight - 1 },
+      { number: 1, count: 3, at: midnight - 1 },
+      { number: 2, count: 1, at: midnight },
+      { number: 3, count: 1, at: midnight },
+    ].map((batch) => ({ partnerId: 'ptr_1', operation: 'list_proofs', ...batch })),
+    'nothing is lost, each in its day, and a batch that failed comes again as it was',
   );
 
   const touched: unknown[] = [];

@@ -17,7 +17,7 @@ import {
   unitsOf,
   usageOf,
 } from './outbox-contract.js';
-import { audit, issuingReplay, NOW, reviewCase, usageCharge } from './samples.js';
+import { audit, issuingReplay, NOW, nextBatch, reviewCase, usageCharge } from './samples.js';
 import type { Contract } from './suite.js';
 
 /** Calls of the consumers of events: aggregating usage, announcing reviews in time, confirming erasures. */
@@ -102,7 +102,7 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
       ['f', { at: NOW + 1 }],
     ] as const)
       await stores.charge(usageCharge(partnerId, dedupeKey, over));
-    await stores.meter([{ partnerId, operation: 'list_proofs', count: 7 }], NOW);
+    await stores.meter([{ partnerId, operation: 'list_proofs', count: 7 }], NOW, nextBatch());
     const waiting = await stores.waitingEvents(500);
     const events = usageOf(
       waiting.map(({ event }) => event),

@@ -12,7 +12,16 @@ import {
 import type { IssuedProof } from '../../src/domain/proof.js';
 import type { Stores } from '../../src/ports/stores.js';
 import { actionsOf } from './audit-contract.js';
-import { audit, issuedProof, NOW, partnerKey, reviewCase, uploadSlot, usageCharge } from './samples.js';
+import {
+  audit,
+  issuedProof,
+  NOW,
+  nextBatch,
+  partnerKey,
+  reviewCase,
+  uploadSlot,
+  usageCharge,
+} from './samples.js';
 import type { Contract } from './suite.js';
 
 export const DAY = '2026-03-31';
@@ -168,9 +177,10 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
         { partnerId: other, operation: 'read_record', count: 4 },
       ],
       NOW,
+      nextBatch(),
     );
-    await stores.meter([{ partnerId, operation: 'list_proofs', count: 5 }], NOW + 1);
-    await stores.meter([], NOW);
+    await stores.meter([{ partnerId, operation: 'list_proofs', count: 5 }], NOW + 1, nextBatch());
+    await stores.meter([], NOW, nextBatch());
     const free = await takeWaiting(stores);
     checkSpans(t, usageOf(free, partnerId), undefined, {
       [`${DAY} list_proofs`]: 2,
@@ -283,7 +293,10 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
     t.equal(stores.countWaiting('usage'), 3);
     const full = { code: 'unavailable', reason: 'outbox_full' };
     if (refusesCharges) await t.rejects(stores.charge(usageCharge(late, 'a')), full);
-    await t.rejects(stores.meter([{ partnerId: late, operation: 'list_proofs', count: 1 }], NOW), full);
+    await t.rejects(
+      stores.meter([{ partnerId: late, operation: 'list_proofs', count: 1 }], NOW, nextBatch()),
+      full,
+    );
     for (const name of ['bound-erased-1', 'bound-erased-2', 'bound-erased-3'])
       t.match(
         await eraseProof(stores, await issue(stores, name)),

@@ -208,3 +208,11 @@ export async function takeBack(
   });
   return ids;
 }
+
+let batches = 0;
+
+/** Number of a batch of free calls, higher than all before. */
+export function nextBatch(): number {
+  batches += 1;
+  return batches;
+}

@@ -1,7 +1,7 @@
 import type { Test } from 'tap';
 import type { UsageCharge } from '../../src/ports/stores.js';
 import { takeWaiting, usageOf } from './outbox-contract.js';
-import { NOW, usageCharge } from './samples.js';
+import { NOW, nextBatch, usageCharge } from './samples.js';
 import type { Contract } from './suite.js';
 
 export async function usageContract(t: Test, { opened, id }: Contract): Promise<void> {
@@ -97,7 +97,7 @@ export async function usageContract(t: Test, { opened, id }: Contract): Promise<
     const partnerId = id('ptr', 'meter');
     const other = id('ptr', 'meter2');
     await stores.charge(usageCharge(partnerId, 'a'));
-    await stores.meter([], NOW);
+    await stores.meter([], NOW, nextBatch());
     await Promise.all([
       ...Array.from({ length: 50 }, () =>
         stores.meter(
@@ -107,6 +107,7 @@ export async function usageContract(t: Test, { opened, id }: Contract): Promise<
             { partnerId: other, operation: 'read_record', count: 3 },
           ],
           NOW,
+          nextBatch(),
         ),
       ),
       ...Array.from({ length: 50 }, (_, i) => stores.charge(usageCharge(partnerId, `call-${i}`))),
@@ -116,6 +117,7 @@ export async function usageContract(t: Test, { opened, id }: Contract): Promise<
           { partnerId, operation: 'read_record', count: 1 },
         ],
         NOW + 1,
+        nextBatch(),
       ),
     ]);
     t.equal(await stores.getUsed(partnerId, NOW), 51);
@@ -128,6 +130,20 @@ export async function usageContract(t: Test, { opened, id }: Contract): Promise<
     ]);
     t.strictSame(await stores.getDailyUsage(other, '2026-03-31', '2026-04-01'), [
       { day: '2026-03-31', operations: { read_record: 150 } },
+    ]);
+  });
+
+  await t.test('a batch of free calls that comes again is counted once', async (t) => {
+    const { stores } = opened();
+    const partnerId = id('ptr', 'meter-again');
+    for (const number of [nextBatch(), nextBatch()])
+      for (let i = 0; i < 2; i += 1)
+        await stores.meter([{ partnerId, operation: 'read_record', count: 3 }], NOW, number);
+    const events = usageOf(await takeWaiting(stores), partnerId);
+    t.equal(events.length, 2);
+    await stores.aggregateUsage(events);
+    t.strictSame(await stores.getDailyUsage(partnerId, '2026-03-31', '2026-03-31'), [
+      { day: '2026-03-31', operations: { read_record: 6 } },
     ]);
   });
 }

@@ -102,6 +102,8 @@ export type Interval = readonly [from: number, to: number];
 export interface SourceRow {
   /** The last number that the source has given. */
   readonly used: number;
+  /** Number of the last batch of free calls that was counted, in the row of a process. */
+  readonly batch?: number;
   /** Aggregated intervals, in order; they do not touch. */
   readonly folded?: readonly Interval[];
 }

@@ -56,7 +56,7 @@ export function usageStore(rows: Rows, outbox: Outbox): UsageStore {
 
     getUsed: async (partnerId, at) => rows.get(monthKey(partnerId, monthOf(at)))?.used ?? 0,
 
-    meter: (counts, at) =>
+    meter: (counts, at, number) =>
       rows.run((tx) => {
         const day = dayOf(at);
         const partners = new Map<string, MutableCount[]>();
@@ -66,8 +66,10 @@ export function usageStore(rows: Rows, outbox: Outbox): UsageStore {
         for (const [partnerId, counted] of partners) {
           const key = sourceKey(partnerId, free);
           const row = tx.get(key);
+          // A call that failed has kept it all the same.
+          if (row?.batch !== undefined && row.batch >= number) continue;
           const used = row?.used ?? 0;
-          tx.put(key, { ...row, used: used + 1 });
+          tx.put(key, { ...row, used: used + 1, batch: number });
           for (const { operation, units } of counted) countUnits(tx, partnerId, day, operation, units);
           outbox.add(
             tx,

@@ -9,8 +9,17 @@ const HELD = 65_536;
 export interface UsageMeter {
   /** Never fails and never waits. @param operation from a closed list */
   count(partnerId: string, operation: string): void;
-  /** Writes the counts since the last flush. A batch that fails stays for the next flush. */
+  /**
+   * Writes the counts since the last flush. A batch that fails comes again as it is with the next flush: whether it
+   * was kept is not known.
+   */
   flush(): Promise<void>;
+}
+
+/** Counts of one day. */
+interface Batch {
+  readonly number: number;
+  readonly counters: readonly Counter[];
 }
 
 interface Counter {
@@ -22,32 +31,48 @@ interface Counter {
 }
 
 export function createUsageMeter(stores: Pick<UsageStore, 'meter'>, clock: Clock): UsageMeter {
-  let held = new Map<string, Counter>();
-  const add = (counter: Counter): void => {
-    const name = `${dayNumber(counter.at)} ${counter.operation} ${counter.partnerId}`;
-    const earlier = held.get(name);
-    if (earlier !== undefined) earlier.count += counter.count;
-    else if (held.size < HELD) held.set(name, { ...counter });
+  const held = new Map<string, Counter>();
+  /** Batches that are not acknowledged, in order. */
+  const batches: Batch[] = [];
+  let lastNumber = 0;
+  const take = (): void => {
+    for (const counters of groupByDay(held.values()).values()) {
+      lastNumber += 1;
+      batches.push({ number: lastNumber, counters });
+    }
+    held.clear();
   };
+  const write = async (): Promise<void> => {
+    // What came since a failure waits until the batches before it are written, and stays bounded so.
+    await writeAll();
+    take();
+    await writeAll();
+  };
+  const writeAll = async (): Promise<void> => {
+    for (let batch = batches[0]; batch !== undefined; batch = batches[0]) {
+      const { number, counters } = batch;
+      await stores.meter(
+        counters.map(({ partnerId, operation, count }) => ({ partnerId, operation, count })),
+        counters[0]!.at,
+        number,
+      );
+      batches.shift();
+    }
+  };
+  let last: Promise<void> = Promise.resolve();
   return {
-    count: (partnerId, operation) =>
-      add({ partnerId, operation, at: Math.floor(clock.now() / 1000), count: 1 }),
-    async flush() {
-      if (held.size === 0) return;
-      const days = groupByDay(held.values());
-      held = new Map();
-      for (const [day, counters] of days) {
-        try {
-          await stores.meter(
-            counters.map(({ partnerId, operation, count }) => ({ partnerId, operation, count })),
-            counters[0]!.at,
-          );
-          days.delete(day);
-        } catch (error) {
-          for (const left of days.values()) left.forEach(add);
-          throw error;
-        }
-      }
+    count(partnerId, operation) {
+      const at = Math.floor(clock.now() / 1000);
+      const name = `${dayNumber(at)} ${operation} ${partnerId}`;
+      const earlier = held.get(name);
+      if (earlier !== undefined) earlier.count += 1;
+      else if (held.size < HELD) held.set(name, { partnerId, operation, at, count: 1 });
+    },
+    flush() {
+      // One after another: a batch is no longer the first once it is written.
+      const done = last.then(write);
+      last = done.catch(() => undefined);
+      return done;
     },
   };
 }

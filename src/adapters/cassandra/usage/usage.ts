@@ -30,6 +30,8 @@ export interface UsageParts {
 export function usageStore({ session, outbox, events, consumption, writer }: UsageParts): UsageStore {
   /** Count of this process's events of free calls, for each partner. */
   const freeCalls = new Map<string, number>();
+  /** Number of the last batch of free calls whose events wait. */
+  let lastBatch = 0;
 
   const balance = (partnerId: string, month: string) =>
     balanceOfMonth({ session, events, consumption }, partnerId, month);
@@ -39,7 +41,9 @@ export function usageStore({ session, outbox, events, consumption, writer }: Usa
 
     getUsed: async (partnerId, at) => (await unitsOfMonth(session, partnerId, monthOf(at))).used,
 
-    async meter(counts, at) {
+    async meter(counts, at, number) {
+      // A call that came to its deadline has its events waiting.
+      if (number <= lastBatch) return;
       const day = dayOf(at);
       const units = new Map<string, Map<string, number>>();
       for (const { partnerId, operation, count } of counts) {
@@ -60,6 +64,7 @@ export function usageStore({ session, outbox, events, consumption, writer }: Usa
         );
       });
       await outbox.addAll(metered, () => {
+        lastBatch = number;
         for (const { data } of metered) freeCalls.set(data.partnerId, data.to);
       });
     },
