@@ -15,6 +15,7 @@ import { defined } from '../domain/defined.js';
 import { type RuntimeWarning, runtimeWords } from '../domain/runtime-support.js';
 import { isRevokedAt } from '../domain/signer-revocation.js';
 import { createAudioEngine } from '../engine/create-engine.js';
+import { defaultBudgetBytes } from '../http/byte-budget.js';
 import { createOperations, type Operations } from '../operations/operations.js';
 import { Devices } from '../operations/system/devices.js';
 import { SignerRevocations } from '../operations/system/signer-revocations.js';
@@ -120,7 +121,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const { kind, maxUploads, workers } = config.engine;
     const engine = createAudioEngine({ kind, observer, ...defined({ maxUploads, workers }) });
     running = engine;
-    const reader = createCredentialReader({ trust, observer });
+    const reader = createCredentialReader({ trust, observer, maxWaitingBytes: defaultBudgetBytes() });
     disposer.add(() => reader.stop());
     const replays = new Replays();
     disposer.add(() => replays.stop());

@@ -6,6 +6,7 @@ import { mkdtemp, readdir, readFile, readlink, rm, writeFile } from 'node:fs/pro
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { ClassicLevel } from 'classic-level';
 import t, { type Test } from 'tap';
@@ -16,6 +17,7 @@ import {
 } from '../../src/adapters/reading/credential-reader.js';
 import { FrameCutter, frame } from '../../src/adapters/reading/frames.js';
 import { embeddedReply, sidecarReply } from '../../src/adapters/reading/reply.js';
+import { LEAST_BYTES, WaitingLines } from '../../src/adapters/reading/waiting-lines.js';
 import { writeSidecar } from '../../src/credential/sidecar.js';
 import { stateProduction, stateSeal } from '../../src/credential/statement.js';
 import {
@@ -43,6 +45,10 @@ const ours = testSigning();
 const BINDING = { bytes: 12_345, sha256: createHash('sha256').update('audio').digest('hex') };
 const linux = process.platform === 'linux' ? {} : { skip: 'looks into /proc' };
 const { getuid } = process;
+const MIB = 1_048_576;
+/** Owners of readings. */
+const [A, B, C] = ['ptr_a', 'ptr_b', 'ptr_c'] as const;
+const FULL = { code: 'unavailable', reason: 'reader_full', retryAfterSeconds: Number };
 
 interface Chunk {
   readonly store: Buffer;
@@ -68,7 +74,12 @@ async function reader(
   const observer = {
     fault: (where: string, error: unknown) => void faults.push(`${where}: ${(error as Error).message}`),
   };
-  const started = createCredentialReader({ trust: ours.trust, observer, ...options });
+  const started = createCredentialReader({
+    trust: ours.trust,
+    observer,
+    maxWaitingBytes: 16 * MIB,
+    ...options,
+  });
   t.teardown(() => started.stop());
   await started.start();
   return { reader: started, faults };
@@ -121,7 +132,7 @@ void t.test('read in the process, or in place, an answer is the same', async (t)
   for (const [name, { store, extent }] of chunks) {
     const reading = readStore(store, extent, ours.trust);
     kinds.set(reading.kind, (kinds.get(reading.kind) ?? 0) + 1);
-    t.strictSame(await under.readEmbedded(store, extent), reading, name);
+    t.strictSame(await under.readEmbedded(A, store, extent), reading, name);
   }
   t.strictSame([...kinds.keys()].sort(), ['altered', 'foreign', 'local_seal', 'not_a_store', 'service']);
 
@@ -164,19 +175,19 @@ void t.test('read in the process, or in place, an answer is the same', async (t)
   for (let at = 0; at < sidecar.length; at += 7)
     sidecars.push([`bit at ${at}`, sidecar.with(at, sidecar[at]! ^ 4)]);
   for (const [name, bytes] of sidecars)
-    t.strictSame(await under.readSidecar(bytes), readPair(bytes, ours.trust), name);
+    t.strictSame(await under.readSidecar(A, bytes), readPair(bytes, ours.trust), name);
 
   const GOLDEN = new URL('../../../test/fixtures/golden/', import.meta.url);
   for (const name of await readdir(GOLDEN)) {
     const bytes = readFileSync(new URL(name, GOLDEN));
     if (name.endsWith('.wav'))
       t.strictSame(
-        await under.readEmbedded(chunkOf(bytes).store, chunkOf(bytes).extent),
+        await under.readEmbedded(A, chunkOf(bytes).store, chunkOf(bytes).extent),
         readStore(chunkOf(bytes).store, chunkOf(bytes).extent, ours.trust),
         name,
       );
     if (name.endsWith('.sidecar'))
-      t.strictSame(await under.readSidecar(bytes), readPair(bytes, ours.trust), name);
+      t.strictSame(await under.readSidecar(A, bytes), readPair(bytes, ours.trust), name);
   }
   t.strictSame(faults, []);
 });
@@ -267,10 +278,11 @@ void t.test('a process that ends is replaced, and what it was reading is read ag
   const reading = readStore(store, extent, ours.trust);
   const first = await soleProcess();
   process.kill(first.pid, 'SIGSTOP');
-  const waiting = under.readEmbedded(store, extent);
+  const waiting = under.readEmbedded(A, store, extent);
   t.equal(
     (
       await under.readEmbedded(
+        A,
         ...(Object.values(chunkOf(issued(wav(300), ours.signer))) as [Buffer, Chunk['extent']]),
       )
     ).kind,
@@ -283,7 +295,7 @@ void t.test('a process that ends is replaced, and what it was reading is read ag
   t.strictSame(faults, ['credential_reader: the reading process ended with SIGKILL']);
 
   process.kill((await soleProcess()).pid, 'SIGKILL');
-  t.strictSame(await under.readEmbedded(store, extent), reading, 'also where it ends in between');
+  t.strictSame(await under.readEmbedded(A, store, extent), reading, 'also where it ends in between');
 });
 
 void t.test('a reading that comes to no end is given up, and says nothing of the file', linux, async (t) => {
@@ -294,8 +306,8 @@ void t.test('a reading that comes to no end is given up, and says nothing of the
   });
   const own = chunkOf(issued(wav(300), ours.signer));
   const [given, ofOurs] = await Promise.allSettled([
-    under.readEmbedded(store, extent),
-    under.readEmbedded(own.store, own.extent),
+    under.readEmbedded(A, store, extent),
+    under.readEmbedded(A, own.store, own.extent),
   ]);
   t.match(given, {
     status: 'rejected',
@@ -310,38 +322,139 @@ void t.test('what waits is bounded in number, bytes and time', linux, async (t) 
   const { reader: under } = await reader(t, {
     readingMs: 60_000,
     waitingMs: 1000,
-    maxWaiting: 3,
-    maxWaitingBytes: 100_000,
+    maxWaitingBytes: 2 * LEAST_BYTES,
   });
   const { store, extent } = foreignChunk();
   const large = foreignChunk({
-    moreAssertions: [superbox('cbor', 'com.example.large', [cborBox({ large: noise(100_000) })])],
+    moreAssertions: [superbox('cbor', 'com.example.large', [cborBox({ large: noise(200_000) })])],
   });
   const { pid } = await soleProcess();
   process.kill(pid, 'SIGSTOP');
-  const underWay = under.readEmbedded(store, extent);
-  const waiting = [under.readEmbedded(store, extent), under.readEmbedded(store, extent)].map((reading) =>
-    reading.catch((error: unknown) => error),
+  const underWay = under.readEmbedded(A, store, extent);
+  await nextTurn();
+  const waiting = [under.readEmbedded(A, store, extent), under.readEmbedded(A, store, extent)].map(
+    (reading) => reading.catch((error: unknown) => error),
   );
-  const full = { code: 'unavailable', reason: 'reader_full', retryAfterSeconds: Number };
-  await t.rejects(under.readEmbedded(store, extent), full, 'in number');
-  for (const refused of waiting) t.match(await refused, full, 'in time');
-  await t.rejects(under.readEmbedded(large.store, large.extent), full, 'in bytes');
+  await t.rejects(under.readEmbedded(A, store, extent), FULL, 'in number');
+  for (const refused of waiting) t.match(await refused, FULL, 'in time');
+  await t.rejects(under.readEmbedded(A, large.store, large.extent), FULL, 'in bytes');
   process.kill(pid, 'SIGCONT');
   t.equal((await underWay).kind, 'foreign', 'the one under way is not hurt');
-  t.equal((await under.readEmbedded(store, extent)).kind, 'foreign');
+  t.equal((await under.readEmbedded(A, store, extent)).kind, 'foreign');
+});
+
+void t.test('a partner with all its uploads at once has them read, and nobody waits for that', async (t) => {
+  const { reader: under } = await reader(t, { maxWaitingBytes: 65 * MIB });
+  const small = foreignChunk();
+  const store = Buffer.concat([small.store, Buffer.alloc(MIB - small.store.length)]);
+  const large = { store, extent: { offset: 300, length: 8 + MIB } };
+  const ended: string[] = [];
+  const ask = (owner: string, { store, extent }: Chunk): Promise<void> =>
+    under.readEmbedded(owner, store, extent).then(() => void ended.push(owner));
+  const ofA = Array.from({ length: 64 }, () => ask(A, large));
+  await nextTurn();
+  const ofB = Array.from({ length: 8 }, () => ask(B, small));
+  await Promise.all([...ofA, ...ofB]);
+  t.equal(ended.length, 72);
+  t.ok(ended.lastIndexOf(B) < 20, `the last of B is answered as number ${ended.lastIndexOf(B) + 1}`);
+});
+
+void t.test('who fills what may wait gives way to others, and not they to it', linux, async (t) => {
+  const { reader: under } = await reader(t, {
+    readingMs: 60_000,
+    waitingMs: 120_000,
+    maxWaitingBytes: 8 * LEAST_BYTES,
+  });
+  const { store, extent } = foreignChunk();
+  const { pid } = await soleProcess();
+  process.kill(pid, 'SIGSTOP');
+  const answers: string[] = [];
+  const refusals: string[] = [];
+  const asked: Promise<void>[] = [];
+  const ask = (name: string): void => {
+    const reading = under.readEmbedded(name[0]!, store, extent);
+    asked.push(
+      reading.then(
+        () => void answers.push(name),
+        (error: unknown) => {
+          t.match(error, FULL);
+          refusals.push(name);
+        },
+      ),
+    );
+  };
+  ask('a0');
+  await nextTurn();
+  for (let at = 1; at <= 9; at += 1) ask(`a${at}`);
+  await nextTurn();
+  t.strictSame(refusals, ['a9'], 'there is room for eight, beside the one under way');
+  for (let at = 1; at <= 5; at += 1) ask(`b${at}`);
+  await nextTurn();
+  t.strictSame(refusals.splice(0), ['a9', 'a8', 'a7', 'a6', 'a5', 'b5'], 'each has its half');
+  ask('c1');
+  ask('a10');
+  await nextTurn();
+  t.strictSame(refusals, ['a4', 'a10'], 'whoever holds most makes room for a third');
+  process.kill(pid, 'SIGCONT');
+  await Promise.all(asked);
+  t.strictSame(answers, ['a0', 'a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'b3', 'b4'], 'by turns');
+});
+
+void t.test('lines keep to their bound, and nobody within its share is turned away', (t) => {
+  interface Item {
+    readonly owner: string;
+    readonly bytes: number;
+  }
+  const max = 20 * MIB;
+  const lines = new WaitingLines<Item>(max);
+  const waiting = new Set<Item>();
+  const weight = ({ bytes }: Item): number => Math.max(bytes, LEAST_BYTES);
+  const held = (owner?: string): number =>
+    [...waiting].reduce((sum, item) => sum + (item.owner === (owner ?? item.owner) ? weight(item) : 0), 0);
+  let state = 1;
+  const below = (limit: number): number => {
+    state = (state * 48_271) % 2_147_483_647;
+    return state % limit;
+  };
+  const outcomes = { admitted: 0, displacing: 0, refused: 0 };
+  for (let round = 0; round < 20_000; round += 1) {
+    if (below(5) === 0) {
+      const next = lines.shift();
+      if (next !== undefined && !waiting.delete(next)) t.fail('an item that does not wait has its turn');
+    } else if (below(20) === 0) {
+      const [first] = waiting;
+      if (first !== undefined && !(lines.remove(first) && waiting.delete(first) && !lines.remove(first)))
+        t.fail('what waits can be taken out, once');
+    } else {
+      const item: Item = { owner: [A, A, A, A, B, C, 'ptr_d'][below(7)]!, bytes: below(2) * below(MIB) };
+      const after = held(item.owner) + weight(item);
+      const share = max / new Set([...waiting, item].map(({ owner }) => owner)).size;
+      const total = held();
+      const gone = lines.admit(item);
+      if (gone === undefined && (after <= share || total + weight(item) <= max))
+        t.fail('turned away within its share, or while there was room');
+      if (gone?.some(({ owner }) => owner === item.owner)) t.fail('an owner gives way to itself');
+      if (gone !== undefined) waiting.add(item);
+      for (const one of gone ?? []) waiting.delete(one);
+      outcomes[gone === undefined ? 'refused' : gone.length > 0 ? 'displacing' : 'admitted'] += 1;
+    }
+    if (lines.held !== held() || lines.held > max || lines.empty !== (waiting.size === 0))
+      t.fail(`holds ${lines.held} of ${held()} bytes`);
+  }
+  for (const [outcome, count] of Object.entries(outcomes)) t.ok(count > 100, `${outcome}: ${count}`);
+  t.end();
 });
 
 void t.test('a reader that stops refuses what waits and leaves no process', linux, async (t) => {
   const { reader: under, faults } = await reader(t, { readingMs: 60_000 });
   const { store, extent } = foreignChunk();
   process.kill((await soleProcess()).pid, 'SIGSTOP');
-  const waiting = [under.readEmbedded(store, extent), under.readEmbedded(store, extent)].map((reading) =>
-    reading.catch((error: unknown) => error),
+  const waiting = [under.readEmbedded(A, store, extent), under.readEmbedded(A, store, extent)].map(
+    (reading) => reading.catch((error: unknown) => error),
   );
   await under.stop();
   for (const refused of waiting) t.match(await refused, { reason: 'shutting_down' });
-  await t.rejects(under.readEmbedded(store, extent), { code: 'unavailable', reason: 'shutting_down' });
+  await t.rejects(under.readEmbedded(A, store, extent), { code: 'unavailable', reason: 'shutting_down' });
   t.strictSame(await readingProcessesOf(process.pid), []);
   t.strictSame(faults, []);
 });

@@ -149,7 +149,7 @@ export async function startMember(process: Process, around: Surroundings): Promi
     reader: {
       readEmbedded: () => Promise.reject(new Error('nothing here is embedded')),
       // A reading follows from the bytes alone, and is made once.
-      async readSidecar(sidecar) {
+      async readSidecar(_owner, sidecar) {
         const bytes = Buffer.from(sidecar).toString('latin1');
         const reading = around.readings.get(bytes) ?? readSidecar(sidecar, signing.trust);
         around.readings.set(bytes, reading);

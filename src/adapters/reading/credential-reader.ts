@@ -9,6 +9,7 @@ import type { TrustList } from '../../ports/signing.js';
 import type { Question } from './question.js';
 import { ReadingProcess } from './reading-process.js';
 import { embeddedReply, sidecarReply } from './reply.js';
+import { type Waiting, WaitingLines } from './waiting-lines.js';
 
 export interface CredentialReaderOptions {
   readonly trust: TrustList;
@@ -19,17 +20,17 @@ export interface CredentialReaderOptions {
   readonly waitingMs?: number;
   /** Milliseconds until a new process replies. */
   readonly startMs?: number;
-  /** Readings that wait or are under way, and their bytes. */
-  readonly maxWaiting?: number;
-  readonly maxWaitingBytes?: number;
+  /**
+   * Bytes of all readings that wait, each counted as 64 KiB at least: what bounds their memory and their number.
+   * The one under way, of 1 MiB at most, comes on top.
+   */
+  readonly maxWaitingBytes: number;
 }
 
 const DEFAULTS = {
   readingMs: 3000,
   waitingMs: 10_000,
   startMs: 30_000,
-  maxWaiting: 256,
-  maxWaitingBytes: 16 * 1_048_576,
 } as const;
 /** The reading that a process ended in, and one more, in case that the end had another cause. */
 const TRIES = 2;
@@ -45,24 +46,25 @@ export interface StartedReader extends CredentialReader {
 
 /**
  * Recognises in place what the service signed itself, byte for byte, and has everything else read in a
- * process without secrets. Not yet started.
+ * process without secrets, one after the other and by turns between their owners. An owner within its share of
+ * what may wait is not refused for the load of others. Not yet started.
  */
 export function createCredentialReader(options: CredentialReaderOptions): StartedReader {
   const { trust } = options;
   const queue = new ReadingQueue({ ...DEFAULTS, ...options });
   return {
-    readEmbedded: async (store, extent) =>
+    readEmbedded: async (owner, store, extent) =>
       recogniseEmbedded(store, extent, trust) ??
-      (await queue.ask({ kind: 'embedded', bytes: store, extent }, embeddedReply)),
-    readSidecar: async (sidecar) =>
+      (await queue.ask(owner, { kind: 'embedded', bytes: store, extent }, embeddedReply)),
+    readSidecar: async (owner, sidecar) =>
       recogniseSidecar(sidecar, trust) ??
-      (await queue.ask({ kind: 'sidecar', bytes: sidecar }, sidecarReply)),
+      (await queue.ask(owner, { kind: 'sidecar', bytes: sidecar }, sidecarReply)),
     start: () => queue.start(),
     stop: () => queue.stop(),
   };
 }
 
-interface Reading {
+interface Reading extends Waiting {
   readonly question: Question;
   /** Takes a reply; throws for bytes that are none, which do not end the reading. */
   readonly complete: (reply: Buffer) => void;
@@ -75,10 +77,7 @@ interface Reading {
 class ReadingQueue {
   readonly #options: Required<CredentialReaderOptions>;
   readonly #stopping = new AbortController();
-  #waiting: Reading[] = [];
-  /** Readings that were asked for and have not ended. */
-  #open = 0;
-  #openBytes = 0;
+  readonly #waiting: WaitingLines<Reading>;
   #process: ReadingProcess | undefined;
   /** Ends of processes since the last reply. */
   #ends = 0;
@@ -86,48 +85,43 @@ class ReadingQueue {
 
   constructor(options: Required<CredentialReaderOptions>) {
     this.#options = options;
+    this.#waiting = new WaitingLines(options.maxWaitingBytes);
   }
 
   async start(): Promise<void> {
     await this.#begin();
   }
 
-  ask<Reply>(question: Question, read: (reply: Buffer) => Reply): Promise<Reply> {
-    const { maxWaiting, maxWaitingBytes, waitingMs } = this.#options;
+  ask<Reply>(owner: string, question: Question, read: (reply: Buffer) => Reply): Promise<Reply> {
     if (this.#stopping.signal.aborted) return Promise.reject(stopping());
-    if (this.#open >= maxWaiting || this.#openBytes + question.bytes.length > maxWaitingBytes)
-      return Promise.reject(full());
     return new Promise<Reply>((resolve, reject) => {
-      const ended = (): void => {
-        clearTimeout(reading.deadline);
-        this.#open -= 1;
-        this.#openBytes -= question.bytes.length;
-      };
       const reading: Reading = {
+        owner,
+        bytes: question.bytes.length,
         question,
         complete: (reply) => {
           const value = read(reply);
-          ended();
+          clearTimeout(reading.deadline);
           resolve(value);
         },
         refuse: (error) => {
-          ended();
+          clearTimeout(reading.deadline);
           reject(error);
         },
-        deadline: setTimeout(() => this.#isOverdue(reading), waitingMs),
+        deadline: setTimeout(() => this.#isOverdue(reading), this.#options.waitingMs),
         tries: 0,
         overdue: false,
       };
-      this.#open += 1;
-      this.#openBytes += question.bytes.length;
-      this.#waiting.push(reading);
+      const gone = this.#waiting.admit(reading) ?? [reading];
+      for (const one of gone) one.refuse(full());
       void this.#work();
     });
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    for (const reading of this.#waiting.splice(0)) reading.refuse(stopping());
+    for (let reading = this.#waiting.shift(); reading !== undefined; reading = this.#waiting.shift())
+      reading.refuse(stopping());
     const process = this.#process;
     process?.end(new Error('the service stops'));
     await process?.gone;
@@ -138,9 +132,7 @@ class ReadingQueue {
    */
   #isOverdue(reading: Reading): void {
     reading.overdue = true;
-    const at = this.#waiting.indexOf(reading);
-    if (at < 0) return;
-    this.#waiting.splice(at, 1);
+    if (!this.#waiting.remove(reading)) return;
     reading.refuse(reading.tries === 0 ? full() : failed());
   }
 
@@ -148,7 +140,7 @@ class ReadingQueue {
   async #work(): Promise<void> {
     if (this.#working) return;
     this.#working = true;
-    while (this.#waiting.length > 0) {
+    while (!this.#waiting.empty) {
       const process = await this.#running();
       // The reading may have waited too long while a process was started.
       const reading = process === undefined ? undefined : this.#waiting.shift();
@@ -171,7 +163,7 @@ class ReadingQueue {
     } catch (error) {
       if (this.#stopping.signal.aborted) reading.refuse(stopping());
       else if (reading.tries >= TRIES || reading.overdue) reading.refuse(failed(error));
-      else this.#waiting.push(reading);
+      else this.#waiting.putBack(reading);
     }
   }
 

@@ -184,7 +184,7 @@ async function assertSignerTrusted({ signer, revocations }: IssueProofDeps, now:
   );
 }
 
-/** Name of the issuing side among the holders of the engine: a partner like the others. */
+/** Name of the issuing side among the owners in the engine and the reader: a partner like the others. */
 const ISSUING = 'issuing';
 
 /** A pass of the engine over `audio`; `alongside` sees each chunk before the engine does. */
@@ -308,8 +308,8 @@ async function proveReadable(
     defined({
       measurement: defined({ ...measurement, broadcastWave: bext !== undefined, credential }),
       proof,
-      embedded: credential && (await reader.readEmbedded(credential.data, credential)),
-      sidecar: proof.sidecar && (await reader.readSidecar(proof.sidecar)),
+      embedded: credential && (await reader.readEmbedded(ISSUING, credential.data, credential)),
+      sidecar: proof.sidecar && (await reader.readSidecar(ISSUING, proof.sidecar)),
     }),
   );
   if (judgement.verdict !== 'valid')

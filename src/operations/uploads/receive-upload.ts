@@ -109,7 +109,7 @@ function receiver(
           });
         }
         const measurement = await ingest.end();
-        const embedded = await readCredential(deps.reader, measurement);
+        const embedded = await readCredential(deps.reader, slot.partnerId, measurement);
         const now = nowSeconds(deps.clock);
         // A post that outlived its slot: the slot may be collected already.
         if (now >= slot.expiresAt)
@@ -130,11 +130,12 @@ function receiver(
 /** A failure leaves the file unjudged: no facts are kept, and the slot stays open for another post. */
 async function readCredential(
   reader: ReceiveUploadDeps['reader'],
+  owner: string,
   { credential, bindingSha256 }: Measurement,
 ): Promise<EmbeddedParseResult | undefined> {
   return credential === undefined || bindingSha256 === undefined
     ? undefined
-    : reader.readEmbedded(credential.data, credential);
+    : reader.readEmbedded(owner, credential.data, credential);
 }
 
 function factsOf(

@@ -35,7 +35,10 @@ export async function verifyUpload(
   const now = Math.floor(deps.clock.now() / 1000);
   const facts = await findUpload(deps.stores, caller, request.uploadId, 'verify', now);
 
-  const sidecar = request.sidecar === undefined ? undefined : await deps.reader.readSidecar(request.sidecar);
+  const sidecar =
+    request.sidecar === undefined
+      ? undefined
+      : await deps.reader.readSidecar(caller.partnerId, request.sidecar);
   const { judgement, registered, evidenceReport } = await assess(deps, caller, facts, sidecar);
 
   await charge(deps.stores, caller, {
