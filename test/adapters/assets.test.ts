@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { dirname, join } from 'node:path';
 import t from 'tap';
 import { openAssetDirectory } from '../../src/adapters/assets/directory.js';
-import { filesBelow, shardedPath } from '../fixtures/sharded-path.js';
+import { namesBelow, shardedPath } from '../fixtures/sharded-path.js';
 import { assetContract, namesOf, publish } from '../store-contract/asset-contract.js';
 
 assetContract(t, 'directory', (t) => openAssetDirectory({ directory: join(t.testdir(), 'assets') }));
@@ -12,7 +12,7 @@ void t.test('assets are files for their owner alone', async (t) => {
   const assets = await openAssetDirectory({ directory });
   t.equal(statSync(directory).mode & 0o777, 0o700);
   await publish(assets, 'prf_1', Buffer.from('audio'));
-  t.strictSame(filesBelow(directory), ['prf_1.asset']);
+  t.strictSame(namesBelow(directory), ['prf_1.asset']);
   const path = shardedPath(directory, 'prf_1.asset');
   t.equal(statSync(path).mode & 0o777, 0o600);
   t.equal(statSync(dirname(path)).mode & 0o777, 0o700);
@@ -20,7 +20,7 @@ void t.test('assets are files for their owner alone', async (t) => {
   await staged.append(Buffer.from('half'));
   await staged.discard();
   await assets.delete('prf_1');
-  t.strictSame(filesBelow(directory), []);
+  t.strictSame(namesBelow(directory), []);
 });
 
 void t.test('what a kill left half built is gone after a start, and nothing else', async (t) => {
@@ -33,7 +33,7 @@ void t.test('what a kill left half built is gone after a start, and nothing else
   t.equal(readdirSync(join(directory, 'staging')).length, 1);
 
   const assets = await openAssetDirectory({ directory });
-  t.strictSame(filesBelow(directory), ['README', 'prf_kept.asset']);
+  t.strictSame(namesBelow(directory), ['README', 'prf_kept.asset']);
   t.strictSame(await namesOf(assets), ['prf_kept']);
   // Its file is gone; a handle that nobody closes ends the process of a newer Node.
   await halfBuilt.discard();
@@ -75,5 +75,5 @@ void t.test('files that a version before left in one directory are found, listed
   t.equal(await assets.size('prf:1', 'trace'), 5);
   t.strictSame((await namesOf(assets)).toSorted(), ['prf:1', 'prf:1 trace', 'prf_2']);
   t.ok(await assets.delete('prf:1'));
-  t.strictSame(filesBelow(directory), ['README', 'prf_2.asset']);
+  t.strictSame(namesBelow(directory), ['README', 'prf_2.asset']);
 });

@@ -19,7 +19,7 @@ import { keptKeys } from '../../src/adapters/encryption/kept-keys.js';
 import { openKeyDirectory } from '../../src/adapters/encryption/key-directory.js';
 import { defined } from '../../src/domain/defined.js';
 import type { ContentKeys } from '../../src/ports/content-keys.js';
-import { filesBelow, shardedPath } from '../fixtures/sharded-path.js';
+import { namesBelow, shardedPath } from '../fixtures/sharded-path.js';
 import { contentKeyContract } from '../store-contract/content-key-contract.js';
 
 contentKeyContract(t, 'directory', async (t) => {
@@ -33,7 +33,7 @@ contentKeyContract(t, 'directory, kept in memory', async (t) => {
 });
 
 const keysIn = (directory: string): readonly string[] =>
-  filesBelow(directory).filter((name) => name.endsWith('.key'));
+  namesBelow(directory).filter((name) => name.endsWith('.key'));
 
 const { TAKEMARK_S3_ENDPOINT: endpoint, TAKEMARK_S3_REGION: region = 'us-east-1' } = process.env;
 const { TAKEMARK_S3_BUCKET: bucket = 'takemark-assets' } = process.env;

@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { ShardedDirectory } from '../../src/files/sharded-directory.js';
-import { filesBelow, shardedPath } from '../fixtures/sharded-path.js';
+import { namesBelow, shardedPath } from '../fixtures/sharded-path.js';
 
 const stemOf = (name: string): string | undefined => (/\.[ab]$/.test(name) ? name.slice(0, -2) : undefined);
 const open = (directory: string) => ShardedDirectory.open(directory, stemOf);
@@ -83,7 +83,7 @@ void t.test('files that lie beside the shards are moved into them, some or all',
   renameSync(files.path('id_7.a'), join(directory, 'id_7.a'));
   writeFileSync(join(directory, 'id_1000.a'), '');
   t.equal((await pass(t, await open(directory), 300)).seen.length, 1001);
-  t.equal(filesBelow(directory).length, 1002);
+  t.equal(namesBelow(directory).length, 1002);
 });
 
 void t.test('two files of one name are refused, and stay', async (t) => {
@@ -93,7 +93,7 @@ void t.test('two files of one name are refused, and stay', async (t) => {
   writeFileSync(files.path('id_1.a'), 'of the shard');
   writeFileSync(join(directory, 'id_1.a'), 'beside');
   await t.rejects(open(directory), { message: /two files of one name/ });
-  t.strictSame(filesBelow(directory), ['id_1.a', 'id_1.a']);
+  t.strictSame(namesBelow(directory), ['id_1.a', 'id_1.a']);
 });
 
 void t.test('what cannot be made or synced is an error', async (t) => {

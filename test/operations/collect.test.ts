@@ -1,27 +1,22 @@
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { collectionJobs, type JobDeps, RESERVATION_SECONDS, reminderJob } from '../../src/background/jobs.js';
 import type { TestService } from '../fixtures/service.js';
+import { namesBelow, shardedPath } from '../fixtures/sharded-path.js';
 import { wav } from '../fixtures/wav.js';
 import { RestartedService } from './restarted-service.js';
 
 const NOT_AUDIO = Buffer.from('not a WAV file');
 
 /** Ids that have a key, and names of the files of proofs. */
-async function leftIn(directory: string): Promise<{ readonly keys: string[]; readonly files: string[] }> {
-  const keys = await readdir(join(directory, 'content-keys'));
-  const files = await readdir(join(directory, 'assets'), { withFileTypes: true });
+function leftIn(directory: string): { readonly keys: readonly string[]; readonly files: readonly string[] } {
   return {
-    keys: keys
+    keys: namesBelow(join(directory, 'content-keys'))
       .filter((name) => name.endsWith('.key'))
-      .map((name) => name.slice(0, -'.key'.length))
-      .sort(),
-    files: files
-      .filter((file) => file.isFile())
-      .map(({ name }) => name)
-      .sort(),
+      .map((name) => name.slice(0, -'.key'.length)),
+    files: namesBelow(join(directory, 'assets')),
   };
 }
 
@@ -64,7 +59,7 @@ t.test('a running service of one machine removes what issuings left that came to
   const collect = (): void => timers.forEach(({ run, everyMs }) => everyMs === 600_000 && run());
   const { partnerId } = await house.service.partner();
   const { proofId } = await house.service.issue(partnerId, wav(3000), { idempotencyKey: 'k'.repeat(20) });
-  const issued = await leftIn(house.directory);
+  const issued = leftIn(house.directory);
   t.strictSame(issued.keys, [proofId]);
 
   await refuse(t, house.service, partnerId, 5);
@@ -72,25 +67,25 @@ t.test('a running service of one machine removes what issuings left that came to
     const repeated = await house.service.issue(partnerId, wav(3000), { idempotencyKey: 'k'.repeat(20) });
     t.equal(repeated.proofId, proofId);
   }
-  t.equal((await leftIn(house.directory)).keys.length, 11);
+  t.equal(leftIn(house.directory).keys.length, 11);
   house.clock.advance(RESERVATION_SECONDS - 1);
   collect();
   await delay(500);
-  t.equal((await leftIn(house.directory)).keys.length, 11, 'an issuing may still be under way');
+  t.equal(leftIn(house.directory).keys.length, 11, 'an issuing may still be under way');
   house.clock.advance(1);
   collect();
-  for (let i = 0; i < 100 && (await leftIn(house.directory)).keys.length > 1; i += 1) await delay(100);
-  t.strictSame(await leftIn(house.directory), issued, 'what was issued is left');
+  for (let i = 0; i < 100 && leftIn(house.directory).keys.length > 1; i += 1) await delay(100);
+  t.strictSame(leftIn(house.directory), issued, 'what was issued is left');
 
   async function* overrunning(): AsyncGenerator<Uint8Array> {
     yield wav(3000);
     house.clock.advance(RESERVATION_SECONDS);
     collect();
-    for (let i = 0; i < 100 && (await leftIn(house.directory)).keys.length > 1; i += 1) await delay(100);
+    for (let i = 0; i < 100 && leftIn(house.directory).keys.length > 1; i += 1) await delay(100);
   }
   const late = { partnerId, songTitle: 'Late', fileName: 'late.wav', carrier: 'embedded' } as const;
   await t.rejects(house.operator.issueProof({ ...late, audio: overrunning() }), { code: 'conflict' });
-  t.strictSame(await leftIn(house.directory), issued, 'one that took too long leaves nothing');
+  t.strictSame(leftIn(house.directory), issued, 'one that took too long leaves nothing');
   t.equal(
     (await house.service.issue(partnerId, wav(3000), { idempotencyKey: 'k'.repeat(20) })).replayed,
     true,
@@ -102,20 +97,20 @@ t.test('a removal that fails leaves nothing for good, and holds up no start', as
   t.teardown(() => house.stop());
   const { partnerId } = await house.service.partner();
   await refuse(t, house.service, partnerId, 5);
-  const { keys } = await leftIn(house.directory);
+  const { keys } = leftIn(house.directory);
   t.equal(keys.length, 5);
-  const obstacle = join(house.directory, 'assets', `${keys[1]!}.asset`);
-  await mkdir(obstacle);
+  const obstacle = shardedPath(join(house.directory, 'assets'), `${keys[1]!}.asset`);
+  await mkdir(obstacle, { recursive: true });
   await house.restart();
   t.ok(
     house.service.log.some((line) => line.includes('"fault"') && line.includes('collect')),
     'it is told of',
   );
-  t.strictSame((await leftIn(house.directory)).keys, [], 'the others have gone');
+  t.strictSame(leftIn(house.directory).keys, [], 'the others have gone');
   // As if the key had been what could not be removed.
   await rm(obstacle, { recursive: true });
-  await writeFile(join(house.directory, 'content-keys', `${keys[1]!}.key`), Buffer.alloc(32, 1));
+  await writeFile(shardedPath(join(house.directory, 'content-keys'), `${keys[1]!}.key`), Buffer.alloc(32, 1));
   await writeFile(obstacle, 'file');
   await house.restart();
-  t.strictSame(await leftIn(house.directory), { keys: [], files: [] });
+  t.strictSame(leftIn(house.directory), { keys: [], files: [] });
 });
