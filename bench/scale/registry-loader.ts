@@ -72,7 +72,10 @@ export async function loadRegistry({ dataDir, originals, owners, count, progress
         const proof = await opened.getProof(proofId);
         const key = await keys.read(proofId);
         if (proof?.state !== 'issued' || key === undefined) throw new Error(`${proofId} is not in the store`);
-        return { proof, stores: encryptedStores(stores, { ...keys, obtain: async () => key }) };
+        return {
+          proof,
+          stores: encryptedStores(stores, { ...keys, obtain: async () => key, read: async () => key }),
+        };
       }),
     );
     const places = await Promise.all([
@@ -122,9 +125,7 @@ async function linksIn(
   directory: string,
   ending: string,
 ): Promise<(original: string, proofId: string) => Promise<void>> {
-  const files = await ShardedDirectory.open(directory, (name) =>
-    name.endsWith(ending) ? name.slice(0, -ending.length) : undefined,
-  );
+  const files = await ShardedDirectory.open(directory, [ending]);
   return async (original, proofId) => {
     await files.prepare(proofId);
     linkSync(files.path(original + ending), files.path(proofId + ending));

@@ -259,7 +259,6 @@ async function openBus(
   });
 }
 
-/** Notes of a cluster, in its bucket. */
 /** Notes of the installation in its bucket; undefined where one process is all. */
 export function openNotes(config: Config, secrets: Secrets): BucketNotes | undefined {
   const { assetBucket, bus } = config;

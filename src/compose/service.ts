@@ -304,7 +304,7 @@ async function recover(
   if (gate.isClosed) return erasedAgain;
   const graceSeconds = isStoreShared(config) ? RESERVATION_SECONDS : 0;
   if (clocks?.maySweep() ?? true)
-    // What cannot be removed now is tried again later, and holds up no start.
+    // A removal that fails is tried again later, and holds up no start.
     await collectReservations({ stores, unissued, clock, graceSeconds }).catch((error: unknown) =>
       observer.fault('collect', error),
     );

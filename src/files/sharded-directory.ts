@@ -13,33 +13,31 @@ const MOVES = 64;
 /** Entries that the file system hands over at once; other work has its turn between. */
 const ENTRIES_AT_ONCE = 256;
 
-/** Part of a file's name that says in which shard it lies; undefined for a name that is none of the directory's. */
-export type StemOf = (name: string) => string | undefined;
-
 /**
- * Files that are spread over subdirectories, the shards, by the SHA-256 of a part of their names, the stem: files of one
- * stem lie together. A single directory has a bound, on ext4 some nine million names of 34 characters, and is read as a
+ * Files that are spread over subdirectories, the shards, by the SHA-256 of their names without the ending, the stem: files
+ * of one stem lie together. A single directory has a bound, on ext4 some nine million names of 34 characters, and is read as a
  * whole for each page of its names. It belongs to one process at a time.
  */
 export class ShardedDirectory {
   readonly #directory: string;
-  readonly #stemOf: StemOf;
+  readonly #endings: readonly string[];
   /** Shards that are there, and durable. */
   readonly #shards = new Set<string>();
 
-  private constructor(directory: string, stemOf: StemOf) {
+  private constructor(directory: string, endings: readonly string[]) {
     this.#directory = directory;
-    this.#stemOf = stemOf;
+    this.#endings = endings;
   }
 
   /**
    * Opens the directory, or makes it. Files that a former version left in it lie in their shards afterwards.
+   * @param endings of the names of its files; others are left alone
    * @throws the file system's error
    */
-  static async open(directory: string, stemOf: StemOf): Promise<ShardedDirectory> {
+  static async open(directory: string, endings: readonly string[]): Promise<ShardedDirectory> {
     await makeDirectory(directory);
     await syncDirectory(dirname(resolve(directory)));
-    const opened = new ShardedDirectory(directory, stemOf);
+    const opened = new ShardedDirectory(directory, endings);
     await opened.#read();
     return opened;
   }
@@ -119,6 +117,12 @@ export class ShardedDirectory {
     if ((await ifPresent(stat(to))) !== undefined)
       throw new Error(`${from} and ${to} are two files of one name: one of them has to go`);
     await rename(from, to);
+  }
+
+  /** Undefined for a name that is none of the directory's. */
+  #stemOf(name: string): string | undefined {
+    const ending = this.#endings.find((each) => name.endsWith(each));
+    return ending && name.slice(0, -ending.length);
   }
 
   #shardOf(name: string): string {

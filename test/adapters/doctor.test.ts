@@ -284,6 +284,15 @@ void t.test(
     t.match(await examineCassandra({ ...connection, keyspace: wide }), [
       { name: 'cassandra.reachable', verdict: 'refuse', reason: /has 3 replicas in .*, which has 1 node$/ },
     ]);
+    // A keyspace of another strategy has nodes for what it asks, whatever the setting says.
+    const simple = `${connection.keyspace}_simple`;
+    t.teardown(() => dropKeyspace(simple));
+    await withClient((client) =>
+      client.execute(
+        `CREATE KEYSPACE ${simple} WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}`,
+      ),
+    );
+    t.ok((await migrate({ ...connection, keyspace: simple, replication: 3 })).length > 0);
     t.match(await examineCassandra({ ...connection, contactPoints: ['127.0.0.1:1'] }), [
       { name: 'cassandra.reachable', verdict: 'refuse', found: 'no answer' },
     ]);

@@ -4,8 +4,7 @@ import t, { type Test } from 'tap';
 import { ShardedDirectory } from '../../src/files/sharded-directory.js';
 import { namesBelow, shardedPath } from '../fixtures/sharded-path.js';
 
-const stemOf = (name: string): string | undefined => (/\.[ab]$/.test(name) ? name.slice(0, -2) : undefined);
-const open = (directory: string) => ShardedDirectory.open(directory, stemOf);
+const open = (directory: string) => ShardedDirectory.open(directory, ['.a', '.b']);
 
 const FILES = 6000;
 const NAMES = Array.from({ length: FILES }, (_, i) => `id_${i}.a`);
@@ -14,7 +13,7 @@ async function filled(t: Test) {
   const directory = join(t.testdir(), 'deep', 'files');
   const files = await open(directory);
   const add = async (name: string): Promise<void> => {
-    await files.prepare(stemOf(name)!);
+    await files.prepare(name.slice(0, -2));
     writeFileSync(files.path(name), '');
   };
   for (const name of NAMES) await add(name);

@@ -16,7 +16,7 @@ import { MemorySink, writeClips, writeTrace } from '../capture/write-trace.js';
 import { body as eventBody, forged, lazily } from '../evidence/forge-trace.js';
 import { readReports, sharedDetail } from '../fixtures/report-reads.js';
 import { collect, TestService } from '../fixtures/service.js';
-import { shardedPath } from '../fixtures/sharded-path.js';
+import { namesBelow, shardedPath } from '../fixtures/sharded-path.js';
 import { wav } from '../fixtures/wav.js';
 import { call, closeWire, upload } from '../fixtures/wire.js';
 
@@ -86,12 +86,8 @@ function codesOf(report: EvidenceReport | undefined): readonly string[] {
 }
 
 /** Names of the files below a service's assets or keys, of those too that are being built. */
-async function filesOf(
-  directory: string,
-  below: 'assets' | 'content-keys' = 'assets',
-): Promise<readonly string[]> {
-  const entries = await readdir(join(directory, below), { recursive: true, withFileTypes: true });
-  return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
+function filesOf(directory: string, below: 'assets' | 'content-keys' = 'assets'): readonly string[] {
+  return namesBelow(join(directory, below));
 }
 
 test('a proof is issued with its trace, and every reader gets the same report', async (t) => {
@@ -147,7 +143,7 @@ test('a proof is issued with its trace, and every reader gets the same report', 
     t.strictSame(JSON.parse(JSON.stringify(verified.evidenceReport)), report);
     t.equal(verified.decision.status, 'verified_binding', 'that it is simulated is said, and asks nobody');
 
-    const files = await filesOf(service.directory);
+    const files = filesOf(service.directory);
     t.ok(files.includes(`${proofId}.trace`), 'the trace is kept');
     await operator.recordDeclaration(proofId, {
       surveyVersion: '2026-01',
@@ -169,7 +165,7 @@ test('a proof is issued with its trace, and every reader gets the same report', 
     });
     t.equal(erased.status, 200);
     t.strictSame(
-      (await filesOf(service.directory)).filter((name) => name.startsWith(proofId)),
+      filesOf(service.directory).filter((name) => name.startsWith(proofId)),
       [],
       'erasing takes trace and bodies along',
     );
@@ -475,7 +471,7 @@ test('a hostile trace, summary or form is refused before anything is registered'
   const simulated = await issue(production, partner.partnerId, { audio, trace });
   t.strictSame([simulated.status, simulated.body.reason], [422, 'trace_simulated']);
   for (const each of [service, production]) {
-    t.strictSame(await filesOf(each.directory), [], 'nothing is left in the object store');
+    t.strictSame(filesOf(each.directory), [], 'nothing is left in the object store');
     t.strictSame(await each.service.operations.partner.listProofs((await each.partner()).caller, {}), {
       proofs: [],
     });
@@ -487,7 +483,7 @@ test('a hostile trace, summary or form is refused before anything is registered'
   });
   t.teardown(() => again.stop());
   // The start collects in the background what was reserved and came to nothing.
-  while ((await filesOf(again.directory, 'content-keys')).length > 0) await delay(20);
+  while (filesOf(again.directory, 'content-keys').length > 0) await delay(20);
   t.strictSame((await again.service.operations.operator.listPartners()).length, 2);
 });
 
@@ -549,7 +545,7 @@ test('an Idempotency-Key binds the trace and what belongs to it', async (t) => {
     const { status, body } = await issue(service, partnerId, form, { idempotencyKey });
     t.strictSame([status, body.reason], [409, 'idempotency_key_reused']);
   }
-  t.equal((await filesOf(service.directory)).length, 2, 'one asset, one trace');
+  t.equal(filesOf(service.directory).length, 2, 'one asset, one trace');
 });
 
 test('what a real trace proves is in the credential itself', async (t) => {
@@ -664,7 +660,7 @@ test('a caller who hangs up while a trace is replayed frees its place and leaves
     await ends[caller];
   }
   t.strictSame(replayed, [], 'both replays ended before they came to a result');
-  while ((await filesOf(service.directory)).length > 0) await delay(20);
+  while (filesOf(service.directory).length > 0) await delay(20);
   const audio = wav(9600);
   const { status } = await issue(service, partnerId, { audio, trace: await traceOf(audio, { minutes: 3 }) });
   t.equal(status, 201, 'the next trace finds a thread');

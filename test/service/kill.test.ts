@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -11,6 +11,7 @@ import { seededDeviceKey, simulateTrace } from '../../src/capture/simulate/simul
 import { createClient } from '../../src/client/index.js';
 import { MemorySink, writeClips } from '../capture/write-trace.js';
 import { seeded } from '../fixtures/service.js';
+import { namesBelow } from '../fixtures/sharded-path.js';
 import { wav } from '../fixtures/wav.js';
 
 const KILLS = Number(process.env['TAKEMARK_ISSUE_KILLS'] ?? 12);
@@ -197,11 +198,7 @@ t.test(`${KILLS} kills while issuing`, async (t) => {
   running = await start(directory);
   running.child.kill('SIGTERM');
   await once(running.child, 'exit');
-  const filesIn = async (place: string): Promise<readonly string[]> =>
-    (await readdir(join(directory, place), { recursive: true, withFileTypes: true }))
-      .filter((entry) => entry.isFile())
-      .map(({ name }) => name)
-      .sort();
+  const filesIn = (place: string): readonly string[] => namesBelow(join(directory, place));
   const names = (proofs: readonly Acked[], ending: string): readonly string[] =>
     [...new Set(proofs.map(({ proofId }) => `${proofId}${ending}`))].sort();
   const all = [...acked, ...settled];
@@ -209,10 +206,10 @@ t.test(`${KILLS} kills while issuing`, async (t) => {
   const withDetail = all.filter(({ given }) => given.trace === large);
   t.ok(withDetail.length > 0 && withDetail.length < traced.length && traced.length < all.length);
   t.strictSame(
-    await filesIn('assets'),
+    filesIn('assets'),
     [...names(all, '.asset'), ...names(traced, '.trace'), ...names(withDetail, '.detail')].sort(),
     'files of what was issued are there, and none of a killed issuing',
   );
-  t.strictSame(await filesIn('content-keys'), names(all, '.key'), 'and so are the keys');
+  t.strictSame(filesIn('content-keys'), names(all, '.key'), 'and so are the keys');
   t.comment(`slowest start after a kill: ${Math.round(slowest)} ms`);
 });

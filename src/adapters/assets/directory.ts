@@ -28,10 +28,7 @@ const STAGING = 'staging';
  * DomainError `unavailable` / `store_unavailable`; one in the middle of a read is an error of its stream.
  */
 export async function openAssetDirectory({ directory }: { readonly directory: string }): Promise<AssetStore> {
-  const files = await ShardedDirectory.open(directory, (name) => {
-    const ending = endingOf(name);
-    return ending && name.slice(0, -ending.length);
-  });
+  const files = await ShardedDirectory.open(directory, Object.values(ENDINGS));
   // A kill left what is there: the directory has one process at a time.
   const staging = join(directory, STAGING);
   await rm(staging, { recursive: true, force: true });
@@ -136,14 +133,9 @@ function fileName(proofId: string): string {
   return proofId.replaceAll(':', '=');
 }
 
-/** Ending of a published file; undefined for other names. */
-function endingOf(name: string): string | undefined {
-  return Object.values(ENDINGS).find((ending) => name.endsWith(ending));
-}
-
 /** Proof and part of a published file. */
 function entryOf(name: string): Omit<AssetEntry, 'writtenAt'> {
-  const ending = endingOf(name)!;
+  const ending = Object.values(ENDINGS).find((each) => name.endsWith(each))!;
   const proofId = name.slice(0, -ending.length).replaceAll('=', ':');
   return defined({ proofId, part: EVIDENCE_PARTS.find((part) => ENDINGS[part] === ending) });
 }

@@ -20,9 +20,7 @@ const ENDING = '.key';
  * never sent twice.
  */
 export async function openKeyDirectory({ directory }: { readonly directory: string }): Promise<ContentKeys> {
-  const files = await ShardedDirectory.open(directory, (name) =>
-    name.endsWith(ENDING) ? name.slice(0, -ENDING.length) : undefined,
-  );
+  const files = await ShardedDirectory.open(directory, [ENDING]);
   // Left by a kill; a key that another process makes at this moment is refused to it, and made at the repeat. They are
   // not overwritten: one that has its place already is the same file.
   const unfinished = join(directory, UNFINISHED_KEYS);

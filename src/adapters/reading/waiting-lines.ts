@@ -9,11 +9,11 @@ interface Line<Item> {
   held: number;
 }
 
-/** What waits counts as this many bytes at least, so that the bytes bound the number as well. */
+/** Least weight of an item, so that the bytes bound the number as well. */
 export const LEAST_BYTES = 65_536;
 
 /**
- * What waits, a line for each owner: the owners take turns, so that nobody waits behind the line of another.
+ * Lines of items that wait, one for each owner: the owners take turns, so that nobody waits behind the line of another.
  * All lines together hold at most `max` bytes. As long as there is room anybody gets it. When there is none, an
  * owner's fair share is what an even split among all who wait, the newcomer included, would give: within the
  * share an owner always gets room, from whoever holds most; beyond it none.
@@ -26,10 +26,6 @@ export class WaitingLines<Item extends Waiting> {
 
   constructor(max: number) {
     this.#max = max;
-  }
-
-  get held(): number {
-    return this.#held;
   }
 
   get empty(): boolean {

@@ -201,7 +201,7 @@ function drain(exchange: Exchange): void {
   const sizes = new ChunkSizes(DRAINED_CHUNKS);
   let left = limits.drainBytes;
   const cut = () => {
-    // What comes in until the connection has ended is not counted any more.
+    // Bytes that come in until the connection has ended are not counted any more.
     request.off('data', count);
     response.end();
     request.socket.destroySoon();

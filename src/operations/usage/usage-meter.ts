@@ -43,7 +43,7 @@ export function createUsageMeter(stores: Pick<UsageStore, 'meter'>, clock: Clock
     held.clear();
   };
   const write = async (): Promise<void> => {
-    // What came since a failure waits until the batches before it are written, and stays bounded so.
+    // Counts since a failure wait until the batches before them are written, and stay bounded so.
     await writeAll();
     take();
     await writeAll();
@@ -69,7 +69,7 @@ export function createUsageMeter(stores: Pick<UsageStore, 'meter'>, clock: Clock
       else if (held.size < HELD) held.set(name, { partnerId, operation, at, count: 1 });
     },
     flush() {
-      // One after another: a batch is no longer the first once it is written.
+      // Flushes follow one another: a batch is no longer the first once it is written.
       const done = last.then(write);
       last = done.catch(() => undefined);
       return done;

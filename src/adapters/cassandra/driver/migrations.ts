@@ -240,7 +240,10 @@ async function awaitNodes(
   session: Session,
   { keyspace, localDataCenter, replication }: MigrationOptions,
 ): Promise<void> {
-  const existing = (await replicasOf(session, keyspace)).get(localDataCenter);
+  const replicas = await replicasOf(session, keyspace);
+  const existing = replicas.get(localDataCenter);
+  // A keyspace that was made otherwise is left to what looks at topologies.
+  if (replicas.size > 0 && existing === undefined) return;
   for (const begun = performance.now(); ; await delay(POLL_MS)) {
     const fault =
       existing === undefined
