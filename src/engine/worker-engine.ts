@@ -119,7 +119,6 @@ export class WorkerEngine implements AudioEngine {
       () =>
         new WorkerPool({
           workers: group.workers,
-          maxQueue: group.maxQueue,
           input: { module, memory },
           idleScratch: taskScratch,
           onDeath: (error) => observer.fault('engine', error),

@@ -13,7 +13,6 @@ const COMPLETE_MS = 100;
 
 export interface WorkerPoolOptions {
   readonly workers: number;
-  readonly maxQueue: number;
   readonly input: WorkerInput;
   /** Address of the scratch area of tasks that hash nothing. */
   readonly idleScratch: number;
@@ -52,17 +51,21 @@ export class WorkerPool {
     return this.#pool.threads;
   }
 
-  /** Resolves when so many tasks have run as all workers hold. Rejects with the error that kept one from it. */
+  /**
+   * Resolves when so many tasks have run as all workers hold. Rejects, when all have settled, with the error that
+   * kept one from it.
+   */
   async ready(): Promise<void> {
     const { workers, idleScratch } = this.#options;
     const idle = () => this.run({ scratch: idleScratch, slices: [] });
-    await Promise.all(Array.from({ length: TASKS_OF_A_WORKER * workers }, idle));
+    const settled = await Promise.allSettled(Array.from({ length: TASKS_OF_A_WORKER * workers }, idle));
+    for (const outcome of settled) if (outcome.status === 'rejected') throw outcome.reason;
   }
 
   /**
-   * Resolves or rejects when no thread touches the task's memory any more, and not earlier. At most `workers
-   * + maxQueue` at a time. No AbortSignal: the pool answers one by ending the thread, and with it the other
-   * uploads of its tasks.
+   * Resolves or rejects when no thread touches the task's memory any more, and not earlier. A task waits for
+   * however long no thread is there, and the caller bounds their number. No AbortSignal: the pool answers one by
+   * ending the thread, and with it the other uploads of its tasks.
    */
   async run(task: HashTask): Promise<TaskOutcome> {
     const pool = this.#pool;
@@ -92,16 +95,13 @@ export class WorkerPool {
   }
 
   #create(): ThreadPool {
-    const { workers, maxQueue, input, onDeath } = this.#options;
+    const { workers, input, onDeath } = this.#options;
     const pool: ThreadPool = new Piscina({
       filename: new URL('./worker-thread.cjs', import.meta.url).href,
       name: 'hash',
       minThreads: workers,
       maxThreads: workers,
       concurrentTasksPerWorker: TASKS_OF_A_WORKER,
-      // While dead workers are replaced their tasks stand in the queue too, and the tasks of `#fill` beside
-      // them.
-      maxQueue: (1 + TASKS_OF_A_WORKER) * workers + maxQueue,
       recordTiming: false,
       execArgv: [],
       workerData: input,
@@ -143,7 +143,7 @@ export class WorkerPool {
   /**
    * Completes a pool that lacks threads. Piscina 5.3 replaces a worker that dies, but not any more once a
    * replacement died while it started: from then on Piscina starts a thread only for a task that finds no
-   * room, and none at all when its queue is full.
+   * room.
    */
   #completeSoon(): void {
     if (this.#completing || this.#pool.threads.length >= this.#options.workers) return;

@@ -130,6 +130,11 @@ async function startedWorkers(
   return engine;
 }
 
+/** The error behind all others. */
+function innermost(error: Error): Error {
+  return error.cause instanceof Error ? innermost(error.cause) : error;
+}
+
 async function until(condition: () => boolean): Promise<void> {
   for (const end = Date.now() + 60_000; !condition(); await sleep(10))
     if (Date.now() > end) throw new Error('it did not come to pass in 60 s');
@@ -440,7 +445,6 @@ t.test('what the core refuses is no dead worker', async (t) => {
   const deaths: unknown[] = [];
   const pool = new WorkerPool({
     workers: 1,
-    maxQueue: 1,
     input: { module, memory },
     idleScratch: 65_536,
     onDeath: (error) => deaths.push(error),
@@ -460,7 +464,6 @@ t.test('what the core refuses is no dead worker', async (t) => {
   t.strictSame([deaths, pool.deaths], [[], 0]);
   const broken = new WorkerPool({
     workers: 2,
-    maxQueue: 1,
     input: { module: {} as WebAssembly.Module, memory },
     idleScratch: 65_536,
     onDeath: () => undefined,
@@ -567,6 +570,7 @@ for (const kind of ['wasm', 'native'] as const) {
     let right = 0;
     let failed = 0;
     let done = false;
+    const causes = new Set<string>();
     const samples = Array.from({ length: 8 }, (_, i) =>
       i % 2 === 0 ? credentialed(next(4 * MIB), next(200_000), i + 1) : opaque(next(4 * MIB), i + 1),
     );
@@ -587,6 +591,7 @@ for (const kind of ['wasm', 'native'] as const) {
           )
             throw error;
           if (!ingest.signal.aborted || ingest.signal.reason !== error) t.fail('the signal says the same');
+          causes.add(innermost(error).message);
           failed += 1;
         }
       }
@@ -606,6 +611,13 @@ for (const kind of ['wasm', 'native'] as const) {
     done = true;
     await Promise.all(uploads);
     t.comment(`${kills} kills: ${right} right, ${failed} failed`);
+    t.strictSame(
+      [...causes].filter(
+        (cause) => !/^(worker exited with code: [01]|the state of the upload is gone)$/.test(cause),
+      ),
+      [],
+      'no upload fails but for a thread that ended',
+    );
     // A native worker holds the state of all its uploads, a wasm one only works on those of its two tasks.
     if (kind === 'wasm')
       t.ok(
