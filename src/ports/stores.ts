@@ -280,6 +280,8 @@ export interface UsageStore {
 
 export type ReviewCreation =
   | { readonly outcome: 'created' }
+  /** The review was there before the call. */
+  | { readonly outcome: 'kept' }
   /** The partner has an unresolved review for the same proof and bindings. */
   | { readonly outcome: 'exists'; readonly reviewId: string }
   /**

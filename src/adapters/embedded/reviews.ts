@@ -46,7 +46,7 @@ export function reviewStore(rows: Rows, log: AuditLog, outbox: Outbox, reviewRow
           const same = tx.get(reviewKey(reviewId))?.review;
           if (same !== undefined) {
             if (same.partnerId === partnerId && same.proofId === proofId && same.createdAt === createdAt)
-              return { outcome: 'created' };
+              return { outcome: 'kept' };
             throw new DomainError('conflict', 'This id is taken.');
           }
           const open = tx.get(reviewOpenKey(proofId, partnerId, review.bindings));

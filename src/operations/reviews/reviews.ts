@@ -33,7 +33,7 @@ export interface CreateReviewRequest {
 
 /** A new review, as it was when it was created. */
 export type CreatedReview = ReviewView & {
-  /** True where the Idempotency-Key was used before, with the same data. */
+  /** True where an earlier call under the Idempotency-Key created it. */
   readonly replayed: boolean;
 };
 
@@ -50,7 +50,7 @@ export async function createReview(
   await findIssued(deps.stores, request.proofId);
   const now = Math.floor(deps.clock.now() / 1000);
   const { creatorId, accountId, submissionId, trackId } = request.bindings;
-  const { reviewId, createdAt, replayed } = await underKey(deps, caller, request, now);
+  const { reviewId, createdAt } = await underKey(deps, caller, request, now);
   const review: ReviewCase = {
     reviewId,
     partnerId: caller.partnerId,
@@ -81,7 +81,7 @@ export async function createReview(
       retryAfterSeconds: Math.max(1, created.until - now),
     });
   if (created.outcome === 'proof_gone') throw noSuchProof();
-  return { ...reviewView(review), replayed };
+  return { ...reviewView(review), replayed: created.outcome === 'kept' };
 }
 
 /** Id and time of creation of a new review, or of the one that its Idempotency-Key stands for (rule 12.18). */
@@ -90,9 +90,9 @@ async function underKey(
   { partnerId }: Caller,
   { proofId, bindings, idempotencyKey }: CreateReviewRequest,
   now: number,
-): Promise<{ readonly reviewId: string; readonly createdAt: number; readonly replayed: boolean }> {
+): Promise<Pick<ReviewCase, 'reviewId' | 'createdAt'>> {
   const reviewId = ids.next('review');
-  if (idempotencyKey === undefined) return { reviewId, createdAt: now, replayed: false };
+  if (idempotencyKey === undefined) return { reviewId, createdAt: now };
   const { creatorId, accountId, submissionId, trackId } = bindings;
   const record: ReviewReplay = {
     key: idempotencyDigest('review', partnerId, idempotencyKey),
@@ -106,7 +106,6 @@ async function underKey(
   return {
     reviewId: standing.reviewId,
     createdAt: standing.expiresAt - REPLAY_SECONDS,
-    replayed: standing.reviewId !== reviewId,
   };
 }
 

@@ -57,7 +57,7 @@ export function reviewCreating(
       if (stored !== undefined) {
         if (stored.review.partnerId !== partnerId || stored.review.createdAt !== createdAt) throw idTaken();
         await creating.complete(proofId, stored.createOp);
-        return { outcome: 'created' };
+        return { outcome: 'kept' };
       }
       if (place !== undefined && !visibility.isOver(place, now)) {
         // Its own call may have been interrupted.
