@@ -248,8 +248,7 @@ async function check(
       return events;
     });
   const unasked = [...copied].filter((id) => !givenBack.has(id));
-  if (unasked.length > 0)
-    violation(`${unasked.length} usage events are stored twice, and none was given back`);
+  if (unasked.length > 0) violation(`stored twice, and not given back: ${unasked.join(', ')}`);
   const units = [...distinct.usage.values()].reduce(
     (sum, event) => sum + (event.topic === 'usage' ? event.data.to - event.data.from : 0),
     0,
