@@ -524,6 +524,38 @@ t.test('exports look at what there is so often and no more', async (t) => {
   }
 });
 
+t.test('changes of input and gaps cost the same however many takes run', (t) => {
+  const takes = Array.from({ length: 16_000 }, (_, take): TraceEvent => {
+    return { kind: 'recording.started', at: 0, take, track: 1, input: 'hardware' };
+  });
+  const changes: Readonly<Record<string, TraceEvent>> = {
+    input: { kind: 'recording.input', at: 1, track: 1, input: 'hardware' },
+    gap: { kind: 'capture.gap', at: 1, since: 0, scope: 'recording', reason: 'overflow' },
+  };
+  for (const [name, event] of Object.entries(changes)) {
+    const began = process.cpuUsage();
+    replay([...takes, ...Array.from({ length: 100_000 }, () => event)]);
+    const { user } = process.cpuUsage(began);
+    t.ok(user < 3_000_000, `${name}: ${Math.round(user / 1000)} ms`);
+  }
+  const finished = [0, 1].map((take): TraceEvent => {
+    return { kind: 'recording.finished', at: 2, take, source: take, frames: 1, rate: 1 };
+  });
+  const { session } = replay([
+    ...takes.slice(0, 1),
+    { kind: 'recording.input', at: 1, track: 1, input: 'none' },
+    { kind: 'recording.input', at: 1, track: 1, input: 'hardware' },
+    ...takes.slice(1, 2),
+    { kind: 'recording.input', at: 1, track: 1, input: 'hardware' },
+    ...finished,
+  ]);
+  t.strictSame(
+    session.recordings.map(({ input }) => input),
+    ['mixed', 'hardware'],
+  );
+  t.end();
+});
+
 t.test('seconds of beats are estimated with the last tempo map, and the reverse', async (t) => {
   const map = new TempoMap();
   t.equal(map.secondsOf(4), undefined, 'without a tempo nothing is estimated');

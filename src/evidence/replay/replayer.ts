@@ -99,9 +99,12 @@ export class Replayer {
   readonly #sources = new SourceMap();
   readonly #arrangement = new Arrangement(this.#sources);
   readonly #tempo = new TempoMap();
-  /** Takes that run, and those of each track. */
+  /** Takes that run. */
   readonly #running = new Map<number, { readonly watch: TakeWatch; readonly track: number | undefined }>();
-  readonly #runningOn = new Map<number, Set<number>>();
+  /** Running takes of each track by the input that they had throughout: one that had several is not there any more. */
+  readonly #runningOn = new Map<number, Map<TakeWatch['input'], Set<TakeWatch>>>();
+  /** Running takes into which no gap fell yet. */
+  readonly #unbroken = new Set<TakeWatch>();
   readonly #takes: FinishedTake[] = [];
   #hasTempo = false;
   #events = 0;
@@ -143,8 +146,10 @@ export class Replayer {
     for (const channel of scope === undefined ? CHANNELS : [scope])
       this.#counters.gap(channel, since, at, reason);
     if (scope === undefined || ARRANGED.includes(scope)) this.#changes += 1;
-    if (scope === undefined || scope === 'recording')
-      for (const { watch } of this.#running.values()) watch.miss();
+    if (scope !== undefined && scope !== 'recording') return;
+    for (const watch of this.#unbroken) watch.miss();
+    // Once is for good: however many gaps come, each take is visited for the first of them.
+    this.#unbroken.clear();
   }
 
   /** Counters of acts that need no state. */
@@ -308,18 +313,23 @@ export class Replayer {
     switch (event.kind) {
       case 'recording.started': {
         const { at, take, track, input } = event;
-        this.#running.set(take, { watch: new TakeWatch(at, isExact, input), track });
+        const watch = new TakeWatch(at, isExact, input);
+        this.#running.set(take, { watch, track });
+        this.#unbroken.add(watch);
         if (track === undefined) return;
-        const takes = this.#runningOn.get(track) ?? new Set();
-        this.#runningOn.set(track, takes.add(take));
+        const takes = this.#runningOn.get(track) ?? new Map<TakeWatch['input'], Set<TakeWatch>>();
+        this.#runningOn.set(track, takes.set(input, (takes.get(input) ?? new Set()).add(watch)));
         return;
       }
       case 'recording.grew':
         this.#running.get(event.take)?.watch.grow(event.at, event.frames, isExact);
         return;
       case 'recording.input':
-        for (const take of this.#runningOn.get(event.track) ?? [])
-          this.#running.get(take)?.watch.connect(event.input);
+        for (const [input, takes] of this.#runningOn.get(event.track) ?? []) {
+          if (input === event.input) continue;
+          for (const watch of takes) watch.connect(event.input);
+          takes.clear();
+        }
         return;
       case 'recording.discarded':
         this.#end(event.take);
@@ -344,13 +354,15 @@ export class Replayer {
   }
 
   #end(take: number): void {
-    const track = this.#running.get(take)?.track;
-    if (track !== undefined) {
-      const takes = this.#runningOn.get(track);
-      takes?.delete(take);
-      if (takes?.size === 0) this.#runningOn.delete(track);
-    }
+    const running = this.#running.get(take);
+    if (running === undefined) return;
+    const { watch, track } = running;
     this.#running.delete(take);
+    this.#unbroken.delete(watch);
+    const takes = track === undefined ? undefined : this.#runningOn.get(track);
+    if (takes === undefined) return;
+    takes.get(watch.input)?.delete(watch);
+    if ([...takes.values()].every(({ size }) => size === 0)) this.#runningOn.delete(track!);
   }
 
   /** Everything that exists now was told of: between two of these, nothing else was exported. */
