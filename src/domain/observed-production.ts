@@ -42,10 +42,22 @@ export const NOTHING_OBSERVED: ObservedProduction = { complete: false, captured:
 /** Counters that must have watched and seen nothing for a session to be takes alone. */
 const BESIDE_TAKES: readonly CounterName[] = [
   'importsAdded',
+  'importPlacements',
   'sourcesDerived',
   'sourcesAppeared',
   'midiNotesEntered',
   'midiNotesRecorded',
+];
+/**
+ * Codes of facts that tell of other sound than takes in real time. Counters count acts: what was found when the agent began
+ * to look is in none of them.
+ */
+const OTHER_SOUND: readonly string[] = [
+  // Sound recorded from inside the workstation is no take, and no capture either.
+  'takes_from_internal_input',
+  'takes_without_real_time_evidence',
+  'sources_of_unknown_origin',
+  'derived_material_of_unknown_origin',
 ];
 const EDITS: readonly CounterName[] = [
   'clipsCreated',
@@ -93,8 +105,7 @@ export function observedProduction(facts: EvidenceFacts): ObservedProduction {
       takes === counters.takesRecorded.value &&
       exported.rerender !== 'differed' &&
       facts.importedSourceCount === 0 &&
-      // Sound recorded from inside the workstation is no take, and no capture either.
-      !facts.facts.some(({ code }) => code === 'takes_from_internal_input') &&
+      !facts.facts.some(({ code }) => OTHER_SOUND.includes(code)) &&
       BESIDE_TAKES.every((name) => counters[name].status === 'not_observed'),
     imports: placed.map(({ originalSha256, samplesSha256 }) => {
       if (originalSha256 !== undefined) return { sha256: originalSha256, of: 'file' };

@@ -491,6 +491,38 @@ t.test('what was found at the start is state and no act', async (t) => {
   t.match(session.sources, { foundAtStart: 1, claimRecording: 0 });
 });
 
+t.test('a session that held other sound from its start on is no capture of its takes', (t) => {
+  const clip = { kind: 'clip.created', at: 5, since: 5, track: 1, base: 'seconds', start: 0 } as const;
+  const isCaptured = (found: readonly TraceEvent[]): boolean => {
+    const replayed = replay([
+      { kind: 'track.added', at: 5, since: 5, track: 1, type: 'audio' },
+      ...found,
+      ...take(),
+      { kind: 'export.finished', at: 40 * SECOND, fileSha256: EXPORTED, rerender: 'matched' },
+    ]);
+    const { facts } = settleFacts(replayed, { standing: 'enrolled', originalSha256: EXPORTED });
+    return observedProduction(facts).captured;
+  };
+  const found: Readonly<Record<string, readonly TraceEvent[]>> = {
+    'a source': [
+      { kind: 'source.appeared', at: 5, since: 5, source: 1, claims: 'nothing' },
+      { ...clip, clip: 1, source: 1, length: 200 },
+    ],
+    'a source made of others': [
+      { kind: 'source.derived', at: 5, since: 5, source: 1, manner: 'bounce' },
+      { ...clip, clip: 1, source: 1, length: 200 },
+    ],
+    'a take': [
+      { kind: 'recording.started', at: 5, since: 5, take: 2, input: 'hardware' },
+      { kind: 'recording.finished', at: 5, since: 5, take: 2, source: 1, frames: 1, rate: 48_000 },
+    ],
+    'a clip of which nobody knows what it shows': [{ ...clip, clip: 1, length: 200 }],
+  };
+  t.equal(isCaptured([]), true);
+  for (const [name, events] of Object.entries(found)) t.equal(isCaptured(events), false, name);
+  t.end();
+});
+
 t.test('exports look at what there is so often and no more', async (t) => {
   const added = (source: number): TraceEvent => ({ kind: 'import.added', at: 0, source, manner: 'copied' });
   const derived: TraceEvent[] = [];
