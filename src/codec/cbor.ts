@@ -31,6 +31,12 @@ export interface CborBudget {
   readonly items: number;
 }
 
+/**
+ * Most members of a map. Whole numbers as keys are hashed without a seed, so that anybody can choose those that collide, and
+ * a map costs the square of its members.
+ */
+const MAX_MAP_MEMBERS = 1024;
+
 const STRICT_BUDGET: CborBudget = { bytes: 64 * 1024, depth: 16, items: 4096 };
 
 /**
@@ -124,6 +130,7 @@ function budgetFault(bytes: Uint8Array, budget: CborBudget): CodecFault | undefi
       if (within !== undefined) {
         within.owed -= 1;
         within.items += 1;
+        if (within.isMap && within.items > 2 * MAX_MAP_MEMBERS) return 'over_budget';
       }
       if (major === 2 || major === 3) at += minor === 31 ? 0 : head.argument;
       if (major === 4 || major === 5)

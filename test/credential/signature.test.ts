@@ -196,8 +196,29 @@ t.test('CBOR is taken in one encoding only', (t) => {
     t.notOk(decoded.ok, hex!);
     if (!decoded.ok && hex !== '9bffffffffffffffff') t.equal(decoded.fault, fault);
   }
+  const map = (members: number, head: string, end = ''): Buffer =>
+    Buffer.from(
+      head + Array.from({ length: members }, (_, key) => `1a${hex32(key)}00`).join('') + end,
+      'hex',
+    );
+  const room = { bytes: 100_000, depth: 4, items: 16_384 };
+  for (const [members, ok] of [
+    [1024, true],
+    [1025, false],
+  ] as const) {
+    t.equal(
+      decodeCborTolerant(map(members, `b9${hex32(members).slice(4)}`), room).ok,
+      ok,
+      `${members} members`,
+    );
+    t.equal(decodeCborTolerant(map(members, 'bf', 'ff'), room).ok, ok, `${members} members without a count`);
+  }
   t.end();
 });
+
+function hex32(value: number): string {
+  return value.toString(16).padStart(8, '0');
+}
 
 t.test('MessagePack is taken in one encoding only', (t) => {
   const bytes = encodeMessagePack({ b: 1, a: new Uint8Array(3), c: [null, 'x', 2 ** 40] });
