@@ -50,6 +50,7 @@ export function readClaim(bytes: Uint8Array, claimLabel: string, manifestLabel: 
       references.push(reference);
     }
   }
+  if (redactsItself(fields.get('redacted_assertions'), manifestLabel)) return undefined;
   const algorithm = fields.get('alg');
   const generator = generatorIn(fields);
   const signature = fields.get('signature');
@@ -82,6 +83,14 @@ function referenceIn(entry: CborValue, manifestLabel: string): Reference | undef
     hash,
     algorithm: typeof algorithm === 'string' ? algorithm : undefined,
   };
+}
+
+/** Tells whether a claim takes back an assertion of its own, which it may of other manifests alone. */
+function redactsItself(redacted: CborValue, manifestLabel: string): boolean {
+  return (
+    Array.isArray(redacted) &&
+    (redacted as readonly CborValue[]).some((url) => ownPath(url, manifestLabel) !== undefined)
+  );
 }
 
 /**

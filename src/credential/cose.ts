@@ -13,6 +13,7 @@ import type { AlgorithmName } from './signature.js';
 /** COSE_Sign1 (RFC 9052 section 4.2) with a detached payload, as C2PA 2.2 section 13.2 profiles it. */
 
 const HEADER_ALGORITHM = 1;
+const HEADER_CRITICAL = 2;
 const HEADER_X5CHAIN = 33;
 /** Tag of COSE_Sign1, RFC 9052 section 4.2; required by C2PA 2.2 section 13.2.2. */
 const TAG_SIGN1 = 18;
@@ -64,8 +65,8 @@ export interface Sign1 {
   readonly chain: readonly Uint8Array[];
   readonly signature: Uint8Array;
   /**
-   * Tells whether the unprotected header, which nothing signs, holds more than certificates, padding,
-   * time-stamps and revocation values.
+   * Tells whether the unprotected header, which nothing signs, holds more than the certificates, where the protected one
+   * has none, padding, time-stamps and revocation values.
    */
   readonly hasUnknownHeaders: boolean;
   /**
@@ -83,10 +84,11 @@ export type Sign1Fault =
 
 const BUDGET: CborBudget = { bytes: 1_048_576, depth: 16, items: 4096 };
 const MAX_CHAIN = 8;
+/** Keys of a chain of certificates: the label of RFC 9360, and the text of older writers. */
+const CHAIN_LABELS: ReadonlySet<CborValue> = new Set<CborValue>([HEADER_X5CHAIN, 'x5chain']);
 /** Keys known in the unprotected header: C2PA 2.2 sections 13.2.3, 14.5, 15.8 and 15.9. */
 const UNPROTECTED: ReadonlySet<CborValue> = new Set<CborValue>([
-  HEADER_X5CHAIN,
-  'x5chain',
+  ...CHAIN_LABELS,
   'pad',
   'pad2',
   'sigTst',
@@ -126,11 +128,17 @@ export function readSign1(
   const stated = protectedMap.get(HEADER_ALGORITHM);
   if (typeof stated !== 'number' && typeof stated !== 'string')
     return { ok: false, fault: 'cose_algorithm_missing' };
-  const chain = chainIn(protectedMap) ?? chainIn(unprotectedMap as ReadonlyMap<CborValue, CborValue>);
+  // Headers that a reader must know to judge the signature (RFC 9052 section 3.1): there is none that this one would.
+  if (protectedMap.has(HEADER_CRITICAL)) return { ok: false, fault: 'cose_malformed' };
+  const signedChain = chainIn(protectedMap);
+  const chain = signedChain ?? chainIn(unprotectedMap as ReadonlyMap<CborValue, CborValue>);
   if (chain === undefined) return { ok: false, fault: 'cose_certificate_missing' };
   const algorithm = ALGORITHMS.get(stated);
   const unprotectedKeys = [...(unprotectedMap as ReadonlyMap<CborValue, CborValue>).keys()];
-  const hasUnknownHeaders = unprotectedKeys.some((key) => !UNPROTECTED.has(key));
+  // Certificates beside those that are signed are nobody's: another reader could take them for the signer's.
+  const hasUnknownHeaders = unprotectedKeys.some(
+    (key) => !UNPROTECTED.has(key) || (signedChain !== undefined && CHAIN_LABELS.has(key)),
+  );
   const hasTimeStamp = unprotectedKeys.some(
     (key) => key === 'sigTst' || key === 'sigTst2' || key === 'rVals',
   );

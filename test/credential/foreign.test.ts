@@ -215,6 +215,10 @@ t.test('a report names what was not checked', (t) => {
       }),
     ],
     ['unprotected_header_unknown', foreignFile({ unprotected: new Map([['x', 1]]) })],
+    [
+      'unprotected_header_unknown',
+      foreignFile({ unprotected: new Map([[33, foreignSigner('ES256').chain[0]!]]) }),
+    ],
     ['bytes_after_store', foreignFile({}, (manifest) => Buffer.concat([storeOf([manifest]), noise(40)]))],
     ['signature_algorithm_unsupported', foreignFile({ statedAlgorithm: -47 })],
     [
@@ -256,6 +260,21 @@ t.test('what is broken is altered, foreign or not', (t) => {
     ['algorithm_not_of_key', foreignFile({ statedAlgorithm: -8 })],
     ['algorithm_not_of_key', foreignFile({ statedAlgorithm: -35 })],
     ['cose_payload_present', foreignFile({ payload: noise(5) })],
+    [
+      'cose_malformed',
+      foreignFile({
+        moreProtected: new Map<unknown, unknown>([
+          [2, ['x']],
+          ['x', 1],
+        ]),
+      }),
+    ],
+    [
+      'claim_malformed',
+      foreignFile({
+        bend: ({ claim }) => claim.set('redacted_assertions', ['self#jumbf=c2pa.assertions/c2pa.actions.v2']),
+      }),
+    ],
     ['cose_padding_not_zero', foreignFile({ unprotected: new Map([['pad', noise(50)]]) })],
     [
       'assertion_hash_mismatch',
