@@ -5,6 +5,7 @@ import {
   COUNTERS,
   type CounterName,
   type ImportedSource,
+  REPORT_LIMITS,
   type SessionEvidence,
   type SourceDetection,
 } from '../domain/session-evidence.js';
@@ -161,6 +162,30 @@ function reconcile(evidence: SessionEvidence, summary: SessionSummary | undefine
   ];
 }
 
+interface DetectedImport {
+  readonly sourceId: string;
+  readonly isPlaced: boolean;
+  readonly results: readonly SuppliedDetection[];
+}
+
+/**
+ * Detected imports that facts tell of, as many as a report lists: the first one of each result, which nothing can push out,
+ * then those that are placed.
+ */
+function toldOf(detected: readonly DetectedImport[]): ReadonlySet<DetectedImport> {
+  const ranked = [
+    ...detected.filter(({ isPlaced }) => isPlaced),
+    ...detected.filter(({ isPlaced }) => !isPlaced),
+  ];
+  const seen = new Set<SuppliedDetection>();
+  const first = ranked.filter(({ results }) => {
+    const before = seen.size;
+    for (const result of results) seen.add(result);
+    return seen.size > before;
+  });
+  return new Set([...new Set([...first, ...ranked])].slice(0, REPORT_LIMITS.importedSources));
+}
+
 interface Detected {
   readonly importedSources: readonly ImportedSource[];
   readonly facts: readonly EvidenceFact[];
@@ -170,11 +195,16 @@ interface Detected {
 
 function matchDetections(session: Replayed['session'], detections: readonly SuppliedDetection[]): Detected {
   // The same file may have been imported more than once.
-  const detected = session.imports.flatMap(({ sourceId, isPlaced, samplesSha256, originalSha256 }) => {
-    const results = detections.filter(({ sha256 }) => sha256 === samplesSha256 || sha256 === originalSha256);
-    return results.length === 0 ? [] : [{ sourceId, isPlaced, results }];
-  });
+  const detected: readonly DetectedImport[] = session.imports.flatMap(
+    ({ sourceId, isPlaced, samplesSha256, originalSha256 }) => {
+      const results = detections.filter(
+        ({ sha256 }) => sha256 === samplesSha256 || sha256 === originalSha256,
+      );
+      return results.length === 0 ? [] : [{ sourceId, isPlaced, results }];
+    },
+  );
   const bySource = new Map(detected.map(({ sourceId, results }) => [sourceId, results]));
+  const told = toldOf(detected);
   const matched = new Set(detected.flatMap(({ results }) => results));
   const unmatched = new Set(
     detections.filter((detection) => !matched.has(detection)).map(({ sha256 }) => sha256),
@@ -185,9 +215,9 @@ function matchDetections(session: Replayed['session'], detections: readonly Supp
       return results === undefined ? source : { ...source, detections: results.map(detectionOf) };
     }),
     facts: [
-      ...detected.flatMap(({ sourceId, results }) =>
-        results.flatMap((result) => detectionFacts(sourceId, result)),
-      ),
+      ...detected
+        .filter((one) => told.has(one))
+        .flatMap(({ sourceId, results }) => results.flatMap((result) => detectionFacts(sourceId, result))),
       ...(unmatched.size === 0
         ? []
         : [gap('detection_without_import', 'unverifiable', { detections: unmatched.size })]),

@@ -353,6 +353,27 @@ t.test('a placed import is listed, attributed and told of after any number of ot
     importCount: 144,
   });
 });
+t.test('a file that is imported over and over is told of a bounded number of times', (t) => {
+  const digest = (file: number) => file.toString(16).padStart(64, '0');
+  const replayed = replay(
+    Array.from({ length: 2000 }, (_, source): TraceEvent => {
+      const originalSha256 = digest(source < 1999 ? 1 : 2);
+      return { kind: 'import.added', at: 1, source, manner: 'copied', originalSha256 };
+    }),
+  );
+  const detection = { detector: 'ear', detectorVersion: '1', generator: 'gen-x' };
+  const { facts } = settleFacts(replayed, {
+    standing: 'enrolled',
+    originalSha256: EXPORTED,
+    detections: [1, 2].map((file) => ({ ...detection, sha256: digest(file) })),
+  });
+  const told = facts.facts.flatMap(({ code, values }) =>
+    code === 'AiLikelySource' ? [values?.['sourceId']] : [],
+  );
+  t.equal(told.length, REPORT_LIMITS.importedSources);
+  t.strictSame([told[0], told.at(-1)], ['s1', 's2000'], 'no number of one file hides another');
+  t.end();
+});
 t.test(
   'what was made of material of unknown origin is told, and what was made of a take is not',
   async (t) => {
