@@ -138,16 +138,23 @@ function putWhole(into: Buffer, at: number, value: number): number {
   return into.writeUInt32BE(value % 0x1_0000_0000, at + 5);
 }
 
+/** Number under which an event has an id; two ids never share one. */
+export type IdOf = (id: number) => number;
+
 /**
  * Reads the events of a segment's body, in order.
+ * @param idOf gives ids other numbers; by default they stay as they are
  * @throws TraceFault at bytes that `encodeTraceEvent` would not have written
  */
-export function* decodeTraceEvents(body: Buffer): Generator<TraceEvent, void, undefined> {
+export function* decodeTraceEvents(
+  body: Buffer,
+  idOf: IdOf = (id) => id,
+): Generator<TraceEvent, void, undefined> {
   const cursor = new Cursor(body);
-  while (cursor.at < body.length) yield decodeEvent(cursor);
+  while (cursor.at < body.length) yield decodeEvent(cursor, idOf);
 }
 
-function decodeEvent(cursor: Cursor): TraceEvent {
+function decodeEvent(cursor: Cursor, idOf: IdOf): TraceEvent {
   const head = cursor.byte();
   if (head < 0x90 + COMMON_FIELDS || head > 0x9f) throw new TraceFault('an event is no array of its length');
   const shape = BY_NUMBER[cursor.whole('number', 0xffff)];
@@ -160,7 +167,8 @@ function decodeEvent(cursor: Cursor): TraceEvent {
   if (!cursor.takeNull()) event['since'] = cursor.whole('since', at);
   for (const { name, optional, type } of fields) {
     if (optional && cursor.takeNull()) continue;
-    event[name] = takeField(cursor, shape, name, type);
+    const value = takeField(cursor, shape, name, type);
+    event[name] = type === 'id' ? idOf(value as number) : value;
   }
   return event as unknown as TraceEvent;
 }

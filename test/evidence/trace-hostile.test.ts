@@ -1,6 +1,7 @@
 import { encode } from '@msgpack/msgpack';
 import t from 'tap';
 import { EVENTS, type EventKind, TRACE_LIMITS } from '../../src/domain/trace.js';
+import { replayTrace } from '../../src/evidence/replay/replay-trace.js';
 import { type OpenTrace, readTrace } from '../../src/evidence/trace/read-trace.js';
 import { opened } from '../capture/write-trace.js';
 import { heldBytes } from '../fixtures/memory.js';
@@ -290,6 +291,40 @@ t.test('more placements than may live are refused in bounded memory', async (t) 
   }
   const point = () => body([number('meter.point'), 0, null, 0, 4, 4]);
   t.match(await outcome(lazily(TRACE_LIMITS.live.tempoPoints + 1, point)), /more points than/);
+});
+
+/** Whole number that V8 hashes to `hash`: its steps, undone one after the other. */
+function unhashed(hash: number): number {
+  let x = Math.imul(hash ^ (hash >>> 16), 0xc8de0639) >>> 0;
+  x = [4, 8, 12, 16, 20, 24, 28].reduce((found, by) => found ^ (x >>> by), x);
+  x = Math.imul(x, 0xcccccccd) >>> 0;
+  x ^= (x >>> 12) ^ (x >>> 24);
+  return Math.imul(x + 1, 0xbfff7fff) >>> 0;
+}
+
+t.test('ids that collide in a map cost as little as others', async (t) => {
+  const clips = 24_000;
+  const colliding = Array.from({ length: 65_536 }, (_, at) => unhashed((at << 16) | 5))
+    .filter((id) => id < 2 ** 31)
+    .slice(0, clips);
+  t.equal(colliding.length, clips);
+  const spent = async (ids: readonly number[]): Promise<number> => {
+    const changed = number('clip.changed');
+    const trace = lazily(
+      2 * clips,
+      (at) =>
+        at < clips
+          ? body([number('clip.created'), 0, null, ids[at], 1, null, 0, 0, 1])
+          : body([changed, 0, null, ids[at - clips], 0]),
+      [TRACK],
+    );
+    const began = process.cpuUsage();
+    t.equal((await replayTrace(trace)).session.events, 2 * clips + 1);
+    return process.cpuUsage(began).user / 1000;
+  };
+  const ordinary = await spent(colliding.map((_, at) => 2 ** 30 + at));
+  const hostile = await spent(colliding);
+  t.ok(hostile < 4 * ordinary, `${Math.round(hostile)} ms, and ${Math.round(ordinary)} ms`);
 });
 
 t.test('two million events are read in the memory of a segment and of what lives', async (t) => {

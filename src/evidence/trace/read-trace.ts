@@ -7,7 +7,7 @@ import {
   signedMessage,
   verifyMessage,
 } from '../../codec/trace-chain.js';
-import { decodeTraceEvents } from '../../codec/trace-events.js';
+import { decodeTraceEvents, type IdOf } from '../../codec/trace-events.js';
 import { FrameSplitter, type TraceFrame } from '../../codec/trace-frames.js';
 import { decodeTraceHeader } from '../../codec/trace-header.js';
 import { DomainError } from '../../domain/errors.js';
@@ -42,9 +42,10 @@ export interface ReadTrace {
   /**
    * Signed events in batches, one for each segment: each decoded strictly, its references known. Times are as they
    * were told. A later call reads the file again.
+   * @param idOf gives ids other numbers
    * @throws DomainError `unprocessable` where the signed part is no trace
    */
-  events(): AsyncGenerator<readonly TraceEvent[], void, undefined>;
+  events(idOf?: IdOf): AsyncGenerator<readonly TraceEvent[], void, undefined>;
 }
 
 /**
@@ -200,10 +201,10 @@ class CheckedTrace implements ReadTrace {
     return this.#backwards === undefined ? this.#found : [...this.#found, this.#backwards];
   }
 
-  async *events(): AsyncGenerator<readonly TraceEvent[], void, undefined> {
+  async *events(idOf?: IdOf): AsyncGenerator<readonly TraceEvent[], void, undefined> {
     if (this.segments === 0) return;
     const splitter = new FrameSplitter();
-    const content = new ContentReader();
+    const content = new ContentReader(idOf);
     let head = this.#firstHead;
     let segments = 0;
     for await (const chunk of this.#open()) {
@@ -225,10 +226,15 @@ class CheckedTrace implements ReadTrace {
 /** Events of segment after segment, with what has to hold from one to the next. */
 class ContentReader {
   readonly #references = new TraceReferences();
+  readonly #idOf: IdOf | undefined;
   #events = 0;
   #latest = 0;
   /** Events before their time, the first of them, and by how much the worst one is. */
   #back: { count: number; readonly event: number; microseconds: number } | undefined;
+
+  constructor(idOf: IdOf | undefined) {
+    this.#idOf = idOf;
+  }
 
   read(segment: TraceFrame & { kind: 'segment' }): TraceEvent[] {
     const { sequence, firstEvent, body } = segment;
@@ -236,7 +242,7 @@ class ContentReader {
       throw malformed(`segment ${sequence}: its first event is not the next one`);
     const events: TraceEvent[] = [];
     try {
-      for (const event of decodeTraceEvents(body)) {
+      for (const event of decodeTraceEvents(body, this.#idOf)) {
         this.#references.take(event);
         this.#clock(event.at);
         events.push(event);
