@@ -185,7 +185,9 @@ function registry({ embedded, sidecar, proof, revocation }: Evidence): Refusal |
   if (proof?.state !== 'issued' || proof.proofId !== reading.statement.proofId)
     return refuse('unregistered', 'proof_not_registered');
   const presented = 'chunkSha256' in reading ? reading.chunkSha256 : reading.sidecarSha256;
-  if (presented !== proof.credentialSha256) return refuse('unregistered', 'credential_not_as_issued');
+  // The leaf of the record is the one whose revocation was looked up: it has to be the one that signed.
+  if (presented !== proof.credentialSha256 || reading.statement.kid !== proof.kid)
+    return refuse('unregistered', 'credential_not_as_issued');
   return isRevokedAt(revocation, proof.createdAt) ? refuse('unregistered', 'signer_revoked') : undefined;
 }
 

@@ -193,6 +193,12 @@ t.test('the first step that speaks decides the verdict', async (t) => {
       'unregistered',
       ['credential_not_as_issued'],
     ],
+    [
+      'another leaf than the registered one, of which a revocation would be looked up',
+      { measurement, embedded: service, proof: { ...proof, kid: OTHER } },
+      'unregistered',
+      ['credential_not_as_issued'],
+    ],
 
     [
       'an issued pair',
