@@ -75,10 +75,17 @@ async function main(): Promise<number> {
     // Once: a second one ends the process at once, whatever it is doing.
     process.once(name, () => interruption.abort(new Error(name)));
   }
-  // `takemark ... | head` closes the pipe early, which is no failure of ours.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) =>
-    process.exit(error.code === 'EPIPE' ? EXIT.good : EXIT.runtimeError),
-  );
+  // `takemark ... | head` closes the pipe early: what runs is ended in good order, so that no process and no unfinished
+  // file is left, and files that nobody judged do not count as good (rule 17.6).
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') {
+      process.exitCode = EXIT.runtimeError;
+      process.stderr.write(`takemark: the results cannot be written (${error.code ?? error.name})\n`);
+    }
+    interruption.abort(error);
+  });
+  // Notes that nobody reads on change no exit code.
+  process.stderr.on('error', () => undefined);
   const { client, dataDirectory } = readConfig();
   const config = {
     ...client,
@@ -98,7 +105,8 @@ async function main(): Promise<number> {
 
 try {
   // The code is set, not forced: what is still in a pipe gets written.
-  process.exitCode = await main();
+  const exitCode = await main();
+  process.exitCode ??= exitCode;
   // The client of Cassandra goes on looking for a node that it has lost, closed or not. That must not keep
   // the process.
   if (reachesServers) process.stdout.write('', () => process.exit());

@@ -211,7 +211,9 @@ async function runCommand(
     return await command.run(operands, options, { ...context, config });
   } catch (error) {
     if (signal.aborted) {
-      terminal.note('takemark: interrupted');
+      // Whoever closed the pipe knows, and what kept results from being written was told.
+      const isStreamError = signal.reason instanceof Error && 'syscall' in signal.reason;
+      if (!isStreamError) terminal.note('takemark: interrupted');
       return EXIT.interrupted;
     }
     if (error instanceof UsageError) {

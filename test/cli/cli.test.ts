@@ -946,6 +946,28 @@ t.test('the program exits by its codes and shows no stack', async (t) => {
   t.match(err, /^takemark: no answer from the service at http:\/\/127\.0\.0\.1:1: .*\n$/);
 });
 
+t.test('a closed pipe ends the program in good order, and never as if every file were good', async (t) => {
+  const { service, file, directory } = await setUp(t);
+  service.verdict = { verdict: 'unreadable', good: false };
+  for (let at = 0; at < 30; at += 1) await file(`delivery/${at}.wav`);
+  const start = (...words: string[]) =>
+    spawn(process.execPath, [MAIN, 'verify', ...words], {
+      cwd: directory,
+      env: { TAKEMARK_URL: service.url, TAKEMARK_API_KEY: 'k' },
+    });
+  const unread = start('delivery', '--concurrency', '1', '--format', 'jsonl');
+  unread.stdout.once('data', () => unread.stdout.destroy());
+  const [err, [code]] = await Promise.all([text(unread.stderr), once(unread, 'exit')]);
+  t.equal(code, 130, 'files that nobody judged are not good');
+  t.match(err, /^\d+ files?: 0 good, \d+ not good, 0 failed\n$/);
+
+  const unheard = start('delivery', 'nothing.wav');
+  unheard.stderr.destroy();
+  const [out, [failed]] = await Promise.all([text(unheard.stdout), once(unheard, 'exit')]);
+  t.equal(failed, 3, 'the code of the files, though nobody reads the notes');
+  t.match(out, /FAILED .* nothing\.wav/);
+});
+
 t.test('the demo shows all six verdicts on the real service', async (t) => {
   const { directory } = await setUp(t);
   const keep = join(directory, 'kept');
