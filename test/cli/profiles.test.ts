@@ -46,6 +46,21 @@ t.test('a profile has an address and the key for it', async (t) => {
     code: 2,
     err: /exclude each other/,
   });
+  // Every command that sends a partner's key sends it where the profile says.
+  service.on('/v1/sandbox/fixtures', () => ({ status: 200, body: { fixtures: [] } }));
+  service.on('/v1/partner/reviews', () => ({ status: 200, body: { reviews: [] } }));
+  for (const command of [
+    ['fixtures', '--out', directory],
+    ['reviews', 'list'],
+  ]) {
+    t.match(await takemark(...command, '--profile', 'staging'), { code: 0 }, command[0]!);
+    t.equal(service.seen.at(-1)!.headers['x-api-key'], KEY, command[0]!);
+    t.match(
+      await takemark(...command, '--profile', 'gone'),
+      { code: 2, err: /no profile gone/ },
+      command[0]!,
+    );
+  }
   const byVariable = await setUp(t, { apiKey: undefined, profile: 'gone' });
   t.match(await byVariable.takemark('usage'), { code: 2, err: /no profile gone/ });
   t.match(await byVariable.takemark('operator', 'plan', 'list'), { code: 0 }, 'it is a partner’s alone');

@@ -11,6 +11,7 @@ const SAFE_NAME = /^[a-z0-9][a-z0-9_]{0,63}\.[a-z0-9]{1,10}$/;
 
 export const fixtures = defineCommand({
   name: 'fixtures',
+  service: 'partner',
   summary: 'Write the files of the sandbox, each with the answer that verify gives; in beta',
   details: [
     'Writes one file for each verdict and reason, and fixtures.json with the announced answers, into a',

@@ -44,6 +44,7 @@ export const createReview = defineCommand({
 
 export const listReviews = defineCommand({
   name: 'reviews list',
+  service: 'partner',
   summary: 'List your review cases, newest first',
   details: ['Cases that have ended, or whose proof was erased, are not listed.', '', ...PARTNER_DETAILS],
   operands: [],
