@@ -28,13 +28,22 @@ export interface Asset extends ResponseFacts {
   close(): void;
 }
 
-/** Makes an asset of a response of 200 or 206. */
-export function assetOf({ status, headers, body, close }: StreamedResponse, checkDigest: boolean): Asset {
+/**
+ * Makes an asset of a response of 200 or 206.
+ * @param asked the range of the request
+ * @throws TakemarkError for a part that begins elsewhere than was asked for, or was not asked for at all: it would pass
+ * for the file, or be joined to what it does not follow
+ */
+export function assetOf(
+  { status, headers, body, close }: StreamedResponse,
+  checkDigest: boolean,
+  asked?: { readonly start: number },
+): Asset {
   const requestId = singleHeader(headers['x-request-id']);
   const range = status === 206 ? parseContentRange(headers['content-range']) : undefined;
-  if (status === 206 && range === undefined) {
+  if (status === 206 && (range === undefined || range.start !== asked?.start)) {
     close();
-    throw new TakemarkError('bad_response', 'the answer does not say which range it is', {
+    throw new TakemarkError('bad_response', 'the answer is a part of the file that was not asked for', {
       status,
       requestId,
     });

@@ -306,6 +306,7 @@ export class Client {
         signal,
       }),
       checkDigest,
+      range,
     );
   }
 

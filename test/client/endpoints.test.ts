@@ -369,6 +369,17 @@ t.test(
     );
     service.queue('/v1/proofs/prf_1/asset', { status: 206, body: 'x' });
     t.match(await failure(client.readAsset('prf_1')), { code: 'bad_response' });
+    for (const [asked, message] of [
+      [undefined, 'a part does not pass for the file'],
+      [{ start: 20 }, 'a part does not follow what it does not belong to'],
+    ] as const) {
+      service.queue('/v1/proofs/prf_1/asset', {
+        status: 206,
+        headers: { ...headers, 'content-range': 'bytes 10-19/700000' },
+        body: file.subarray(10, 20),
+      });
+      t.match(await failure(client.readAsset('prf_1', { range: asked })), { code: 'bad_response' }, message);
+    }
     service.queue(
       '/v1/proofs/prf_1/asset',
       { status: 503, headers: { 'retry-after': '0' } },
