@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs';
+import { constants, createReadStream } from 'node:fs';
 import { open, readFile, stat } from 'node:fs/promises';
 import { TakemarkError } from './errors.js';
 
@@ -64,10 +64,12 @@ async function* slices(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 export async function sidecarBytes(input: string | Uint8Array): Promise<Uint8Array> {
   if (typeof input !== 'string') return checkedSidecar(input);
   try {
-    const handle = await open(input, 'r');
+    // Without waiting for the writer of a pipe: a delivery may hold one, and nothing could end the wait.
+    const handle = await open(input, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
-      const { size } = await handle.stat();
-      if (size > MAX_SIDECAR_BYTES) throw sidecarTooLarge();
+      const info = await handle.stat();
+      if (!info.isFile()) throw new TakemarkError('source_failed', 'the sidecar is not a regular file');
+      if (info.size > MAX_SIDECAR_BYTES) throw sidecarTooLarge();
       return checkedSidecar(await readFile(handle));
     } finally {
       await handle.close();

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { chmod, copyFile, mkdir, readFile, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
@@ -138,6 +138,17 @@ t.test('files, folders and pairs are found in a stable order', async (t) => {
     t.match((await find([directory])).at(-1), /closed permission denied/);
     await chmod(join(directory, 'closed'), 0o700);
   }
+});
+
+t.test('a sidecar that is a pipe or a device fails its file, and holds up nothing', async (t) => {
+  const { directory, file, takemark } = await setUp(t);
+  await file('in/1.wav');
+  const audio = await file('in/2.mp3');
+  execFileSync('mkfifo', [join(directory, 'in', '2.sidecar')]);
+  const { code, out, err } = await takemark('verify', join(directory, 'in'));
+  t.match({ code, err }, { code: 3, err: '2 files: 1 good, 0 not good, 1 failed\n' });
+  t.match(out, /FAILED .*2\.mp3 \+ sidecar {2}the sidecar is not a regular file/);
+  t.match(await takemark('verify', audio, '--sidecar', '/dev/zero'), { code: 3, err: /not a regular file/ });
 });
 
 t.test('a batch reports every file, counts them and exits by the worst', async (t) => {
