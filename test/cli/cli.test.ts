@@ -929,6 +929,31 @@ t.test('an output is whole, new, and never an input', async (t) => {
   });
 });
 
+t.test('an interrupted issuing says how it is taken up again, and issues once', async (t) => {
+  const words = (path: string) => ['operator', 'issue', path, '--partner', 'ptr_1', '--song', 'S'];
+  for (const [ending, told] of [
+    ['/proofs', /^takemark: to issue it once only, run again with --idempotency-key [0-9a-f-]{36}\n/],
+    [
+      '/asset',
+      /^takemark: prf_1 was issued but not written \(.*\); run again with --idempotency-key [0-9a-f-]{36}\n/,
+    ],
+  ] as const) {
+    const interruption = new AbortController();
+    const { operator, takemark, file, directory } = await setUp(t, { signal: interruption.signal });
+    const { calls } = operator;
+    calls.push = (...seen) => {
+      if (seen[0]!.path.endsWith(ending)) interruption.abort(new Error('SIGINT'));
+      return Array.prototype.push.apply(calls, seen);
+    };
+    const out = join(directory, 'out.wav');
+    const { code, err } = await takemark(...words(await file('take.wav')), '--out', out);
+    t.equal(code, 130, ending);
+    t.match(err, told, ending);
+    t.match(err, /\ntakemark: interrupted\n$/, ending);
+    t.notOk((await readdir(directory)).includes('out.wav'), ending);
+  }
+});
+
 t.test('the program exits by its codes and shows no stack', async (t) => {
   const { directory } = await setUp(t);
   await mkdir(join(directory, 'empty'));

@@ -60,17 +60,22 @@ export const issue = defineCommand({
           evidence,
           onProgress: ({ sentBytes, totalBytes }: Progress) => bar.update(sentBytes, totalBytes),
         } as const;
+        // An interruption has a line of its own, behind this one.
+        const noteIfInterrupted = (text: string): void => {
+          bar.end();
+          if (context.signal.aborted) terminal.note(`takemark: ${printable(text)}`);
+        };
         const proof = await client.issue(call).catch((error: unknown) => {
-          throw isTransient(error) ? withRetryHint(error, idempotencyKey) : error;
+          noteIfInterrupted(retryHint(idempotencyKey));
+          throw mayHaveIssued(error) ? withRetryHint(error, idempotencyKey) : error;
         });
         bar.end();
         await fetchDeliverables(client, proof, outputs).catch((cause: unknown) => {
-          context.signal.throwIfAborted();
           // Issued is issued: the message has what fetches the files after all.
           const reason = cause instanceof Error ? cause.message : String(cause);
-          throw new RuntimeError(
-            `${proof.proofId} was issued but not written (${reason}); run again with --idempotency-key ${idempotencyKey}`,
-          );
+          const text = `${proof.proofId} was issued but not written (${reason}); run again with --idempotency-key ${idempotencyKey}`;
+          noteIfInterrupted(text);
+          throw new RuntimeError(text);
         });
         const written = writtenPaths(outputs);
         if (options.json) terminal.printJson({ ...proof, ...written });
@@ -107,15 +112,26 @@ async function evidenceFiles({
   });
 }
 
+/** True of an answer that is none, too: what sent it may stand behind a service that has issued. */
+function mayHaveIssued(error: unknown): error is TakemarkError {
+  return isTransient(error) || (error instanceof TakemarkError && error.code === 'bad_response');
+}
+
+function retryHint(idempotencyKey: string): string {
+  return `to issue it once only, run again with --idempotency-key ${idempotencyKey}`;
+}
+
 /** Adds the idempotency key: without a response nobody here knows whether a proof was issued, and the key makes
  * it safe to ask again. */
 function withRetryHint(error: TakemarkError, idempotencyKey: string): TakemarkError {
   const { code, status, reason, requestId, retryAfterSeconds } = error;
-  return new TakemarkError(
-    code,
-    `${error.message}; to issue it once only, run again with --idempotency-key ${idempotencyKey}`,
-    { status, reason, requestId, retryAfterSeconds, cause: error },
-  );
+  return new TakemarkError(code, `${error.message}; ${retryHint(idempotencyKey)}`, {
+    status,
+    reason,
+    requestId,
+    retryAfterSeconds,
+    cause: error,
+  });
 }
 
 async function fetchDeliverables(
