@@ -78,7 +78,7 @@ export interface ParsedResponse {
 /**
  * Checked here, so that a key with a newline from a file fails with a word on the key and not on a header.
  */
-const PRINTABLE = /^[\x21-\x7e]+$/;
+export const PRINTABLE = /^[\x21-\x7e]+$/;
 const TEXT = /^[\x20-\x7e]+$/;
 /**
  * An identifier that fails rule 2.5 is not sent (rule 17.2): `..` or nothing at all would make another path.

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { CallOptions, Connection } from './connection.js';
+import { type CallOptions, type Connection, PRINTABLE } from './connection.js';
 import { TakemarkError } from './errors.js';
 import { isTransient } from './retry.js';
 import type { Responded, RotatedKey } from './types.js';
@@ -68,7 +68,8 @@ export async function rotate(
       signal,
     },
     'a rotated key',
-    ({ apiKey: secret, keyId }) => typeof secret === 'string' && secret !== '' && typeof keyId === 'string',
+    ({ apiKey: secret, keyId }) =>
+      typeof secret === 'string' && PRINTABLE.test(secret) && typeof keyId === 'string',
   );
   const { apiKey: secret, keyId, name, previousKeyExpiresAt } = body;
   // Not under the signal: a response that is here is not given away.

@@ -525,6 +525,11 @@ t.test('a rotation whose response is lost is replayed', async (t) => {
     'a refusal is told as it is',
   );
   t.equal(made.length, 1);
+  const strange = { apiKey: 'tmk_\u001b[2J', keyId: 'key_2', name: 'n', previousKeyExpiresAt: 1 };
+  service.queue('/v1/partner/keys/rotate', { status: 201, body: strange });
+  const kept = new CrashingStore();
+  t.match(await failure(client.rotateKey({ store: kept })), { code: 'bad_response' });
+  t.equal(kept.saved?.rotated, undefined, 'no secret is kept or shown that could not be sent as a key');
   service.queue('/v1/partner/keys/rotate', { status: 429, headers: { 'retry-after': '9999' } });
   t.match(await failure(client.rotateKey({ store: new CrashingStore() })), {
     status: 429,

@@ -112,7 +112,7 @@ export const createKey = defineCommand({
       terminal.note(
         `${printable(`${key.keyId}  ${key.name}`)}. Keep the secret now: it is never shown again.`,
       );
-      terminal.print(key.apiKey);
+      terminal.print(printable(key.apiKey));
     }
     return EXIT.good;
   },
