@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises';
-import { Writable } from 'node:stream';
+import { addAbortSignal, type Readable, Writable } from 'node:stream';
 import type { ReadStream } from 'node:tty';
 import { UsageError } from './command.js';
 
@@ -12,12 +12,12 @@ const MAX_LENGTH = 4096;
  * @throws UsageError for more than 4,096 bytes
  */
 export async function readSecret(
-  input: NodeJS.ReadableStream & Partial<Pick<ReadStream, 'isTTY'>>,
+  input: Readable & Partial<Pick<ReadStream, 'isTTY'>>,
   prompts: Pick<Writable, 'write'>,
   prompt: string,
   signal: AbortSignal,
 ): Promise<string> {
-  if (input.isTTY !== true) return readPiped(input);
+  if (input.isTTY !== true) return readPiped(addAbortSignal(signal, input), signal);
   // The interface edits the line; its output, which would show the secret, is thrown away.
   const lines = createInterface({
     input,
@@ -35,11 +35,13 @@ export async function readSecret(
   }
 }
 
-async function readPiped(input: AsyncIterable<unknown>): Promise<string> {
+async function readPiped(input: AsyncIterable<unknown>, signal: AbortSignal): Promise<string> {
   let text = '';
   for await (const chunk of input) {
     text += String(chunk);
     if (text.length > MAX_LENGTH) throw new UsageError('what is piped in is no API key');
   }
+  // Ctrl+C ends what is before the pipe as well, amid what it was to write.
+  signal.throwIfAborted();
   return text;
 }

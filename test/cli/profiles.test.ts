@@ -3,7 +3,9 @@ import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
 import t from 'tap';
+import { readSecret } from '../../src/cli/secret-input.js';
 import { formatApiKey } from '../../src/domain/partner-key.js';
 import { MAIN, setUp } from './bench.js';
 
@@ -107,6 +109,17 @@ t.test('what is no profile is not kept, and a file that others can read is not b
   await rm(path);
   await mkdir(path);
   t.match(await takemark('profile', 'list'), { code: 2, err: /does not hold profiles/ });
+});
+
+t.test('an interruption ends the wait for a key that is piped in', async (t) => {
+  const interruption = new AbortController();
+  const pipe = new PassThrough();
+  pipe.write(KEY.slice(0, 20));
+  const waiting = readSecret(pipe, new PassThrough(), '', interruption.signal);
+  interruption.abort(new Error('SIGINT'));
+  await t.rejects(waiting);
+  const over = Readable.from([KEY]);
+  await t.rejects(readSecret(over, new PassThrough(), '', interruption.signal));
 });
 
 t.test('the key is piped in, or typed without being shown', async (t) => {
