@@ -1024,6 +1024,12 @@ t.test('the demo shows all six verdicts on the real service', async (t) => {
     'valid',
   ]);
   const kept = await readdir(keep);
+  const { takemark } = await setUp(t);
+  t.match(
+    await takemark('demo', '--keep', keep),
+    { code: 2, err: /is not empty/ },
+    'no file that is there is replaced',
+  );
   t.ok(['sealed.wav', 'clean.html', 'adverse.html'].every((name) => kept.includes(name)));
 });
 

@@ -1,7 +1,7 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Context, defineCommand, EXIT } from '../command.js';
+import { type Context, defineCommand, EXIT, UsageError } from '../command.js';
 import { formatBytes, printable, type Terminal, table } from '../terminal.js';
 import { aiff, broadcastWave } from './audio-files.js';
 import { renderRecording } from './music.js';
@@ -27,11 +27,16 @@ export const demo = defineCommand({
   ],
   operands: [],
   options: {
-    keep: { value: 'directory', help: 'keep the audio files and report pages of the demo here' },
+    keep: {
+      value: 'directory',
+      help: 'keep the audio files and report pages of the demo here; it is empty, or made',
+    },
     json: { help: 'one line of JSON for each file' },
   },
   async run(_operands, options, context) {
     const startedAt = performance.now();
+    if (options.keep !== undefined && !(await isFree(options.keep)))
+      throw new UsageError(`${options.keep} is not empty, and files of the demo would replace others`);
     const directory = await mkdtemp(join(tmpdir(), 'takemark-demo-'));
     const services: ServiceProcess[] = [];
     try {
@@ -45,6 +50,15 @@ export const demo = defineCommand({
     }
   },
 });
+
+/** True for a directory without entries, and for one that is not there. */
+async function isFree(directory: string): Promise<boolean> {
+  const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+  return names.length === 0;
+}
 
 interface DemoRun {
   readonly directory: string;
