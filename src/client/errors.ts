@@ -64,7 +64,7 @@ export function errorFromResponse(
     reason,
     reviewId,
     requestId: singleHeader(headers['x-request-id']),
-    retryAfterSeconds: parseRetryAfter(singleHeader(headers['retry-after'])),
+    retryAfterSeconds: parseRetryAfter(singleHeader(headers['retry-after']), timeOf(headers['date'])),
   });
 }
 
@@ -72,12 +72,21 @@ export function singleHeader(value: string | string[] | undefined): string | und
   return Array.isArray(value) ? value[0] : value;
 }
 
-/** Seconds, or the HTTP date that proxies in between may send (RFC 9110, section 10.2.3). */
+/**
+ * Seconds, or the HTTP date that proxies in between may send (RFC 9110, section 10.2.3).
+ * @param now by the sender's clock, where it tells that: this machine's may be another
+ */
 export function parseRetryAfter(value: string | undefined, now = Date.now()): number | undefined {
   if (value === undefined) return undefined;
-  if (/^\d{1,9}$/.test(value)) return Number(value);
-  const at = Date.parse(value);
+  if (/^\d+$/.test(value)) return Math.min(Number(value), Number.MAX_SAFE_INTEGER);
+  // A date begins with the name of a day; what Date.parse makes of `+60` is one that is long gone.
+  const at = /^[A-Za-z]/.test(value) ? Date.parse(value) : Number.NaN;
   return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - now) / 1000));
+}
+
+function timeOf(date: string | string[] | undefined): number | undefined {
+  const at = Date.parse(singleHeader(date) ?? '');
+  return Number.isNaN(at) ? undefined : at;
 }
 
 type ErrorMembers = { error?: string; code?: string; reason?: string; reviewId?: string };

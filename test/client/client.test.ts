@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { inspect } from 'node:util';
 import t, { type Test } from 'tap';
-import { parseRetryAfter } from '../../src/client/errors.js';
+import { errorFromResponse, parseRetryAfter } from '../../src/client/errors.js';
 import {
   type Client,
   type ClientOptions,
@@ -219,6 +219,18 @@ t.test('a retry obeys Retry-After', async (t) => {
   t.equal(pauseBefore(told, 4, policy), undefined);
   t.equal(parseRetryAfter('Thu, 01 Jan 1970 00:00:10 GMT', 4000), 6);
   t.equal(parseRetryAfter('soon'), undefined);
+  t.equal(parseRetryAfter('99999999999'), 99_999_999_999, 'a long wait is none that is not asked for');
+  for (const none of ['+60', '1.5', '-5', '']) t.equal(parseRetryAfter(none), undefined, none);
+  t.equal(parseRetryAfter('9'.repeat(400)), Number.MAX_SAFE_INTEGER);
+  t.match(
+    errorFromResponse(
+      503,
+      { date: 'Thu, 01 Jan 1970 00:00:04 GMT', 'retry-after': 'Thu, 01 Jan 1970 00:00:10 GMT' },
+      Buffer.alloc(0),
+    ),
+    { retryAfterSeconds: 6 },
+    'whatever the time is on this machine',
+  );
 });
 
 t.test('a failed post is repeated with a fresh slot, where the audio can be read again', async (t) => {
