@@ -73,7 +73,13 @@ export class HookFile {
 
   #read(size: number): string {
     const bytes = Buffer.alloc(Math.min(STEP, size - this.#offset));
-    const file = openSync(this.#path, 'r');
+    let file: number;
+    try {
+      file = openSync(this.#path, 'r');
+    } catch {
+      // Gone since, or closed to this user: a later look reads it.
+      return '';
+    }
     try {
       const read = readSync(file, bytes, 0, bytes.length, this.#offset);
       this.#offset += read;

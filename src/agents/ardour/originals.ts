@@ -29,14 +29,18 @@ export class Originals {
       const path = join(directory, entry.name);
       if (entry.isDirectory() && depth < LIMITS.depth) await this.#readNew(path, depth + 1);
       if (!entry.isFile() || !/\.wave?$/i.test(entry.name)) continue;
-      const { size, mtimeMs } = await stat(path);
+      const found = await stat(path).catch(() => undefined);
+      if (found === undefined) continue;
+      const { size, mtimeMs } = found;
       const key = `${path}\n${size}\n${mtimeMs}`;
       if (this.#read.has(key) || this.#read.size >= LIMITS.files || size > LIMITS.fileBytes) continue;
       this.#read.add(key);
       const channels = (await digestChannels(path).catch(() => undefined)) ?? [];
       if (channels.length === 0) continue;
-      const { fileSha256 } = await digestAudio(path);
-      for (const channel of channels) if (!this.#known.has(channel)) this.#known.set(channel, fileSha256);
+      const whole = await digestAudio(path).catch(() => undefined);
+      if (whole === undefined) continue;
+      for (const channel of channels)
+        if (!this.#known.has(channel)) this.#known.set(channel, whole.fileSha256);
     }
   }
 }

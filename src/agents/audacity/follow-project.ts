@@ -194,7 +194,10 @@ export class ProjectFollower {
   }
 
   async #tellExport(file: string): Promise<void> {
-    const { fileSha256, samplesSha256, frames, rate, channels } = await digestAudio(file);
+    // Gone again, or closed to this user: no export that could be told of.
+    const digest = await digestAudio(file).catch(() => undefined);
+    if (digest === undefined) return;
+    const { fileSha256, samplesSha256, frames, rate, channels } = digest;
     const at = this.#options.clock();
     this.#options.tell(
       defined({

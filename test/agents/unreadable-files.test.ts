@@ -1,0 +1,52 @@
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t from 'tap';
+import { HookFile } from '../../src/agents/ardour/hook-file.js';
+import { Originals } from '../../src/agents/ardour/originals.js';
+import { ProjectFollower } from '../../src/agents/audacity/follow-project.js';
+
+/** Does work under rights that a closed file withstands: nothing is closed to the superuser. */
+async function withFewRights(work: () => Promise<void>): Promise<void> {
+  const isRoot = process.getuid?.() === 0;
+  if (isRoot) process.seteuid?.(65_534);
+  try {
+    await work();
+  } finally {
+    if (isRoot) process.seteuid?.(0);
+  }
+}
+
+t.test('a file that cannot be read ends no capture', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'takemark-agents-'));
+  t.teardown(() => rm(directory, { recursive: true }));
+  const at = (...names: readonly string[]): string => join(directory, ...names);
+  await chmod(directory, 0o755);
+  await mkdir(at('exports'));
+  await writeFile(at('exports', 'closed.wav'), 'closed');
+  await chmod(at('exports', 'closed.wav'), 0);
+  await writeFile(at('exports', 'open.wav'), 'open');
+  await mkdir(at('originals', 'listed'), { recursive: true });
+  await writeFile(at('originals', 'listed', 'one.wav'), 'one');
+  await chmod(at('originals', 'listed'), 0o444);
+  const hook = new HookFile(at('hook.log'));
+  await writeFile(at('hook.log'), '1 1 beat 0 48000\n');
+  await chmod(at('hook.log'), 0);
+
+  await withFewRights(async () => {
+    const told: string[] = [];
+    const follower = new ProjectFollower({
+      project: at('absent.aup3'),
+      exports: at('exports'),
+      clock: () => 1,
+      tell: ({ kind }) => told.push(kind),
+    });
+    for (let look = 0; look < 6; look += 1) await follower.look();
+    t.strictSame(told, ['export.finished'], 'the other export is told');
+    t.equal(await new Originals(at('originals')).find('0'.repeat(64)), undefined);
+    t.strictSame(hook.look().lines, []);
+  });
+  await chmod(at('originals', 'listed'), 0o755);
+  await chmod(at('hook.log'), 0o600);
+  t.match(hook.look().lines, [{ word: 'beat' }], 'what could not be read is read later');
+});
