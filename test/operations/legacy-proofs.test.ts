@@ -335,6 +335,15 @@ t.test('the command imports the lines of a file, and may be run again', async (t
     code: 0,
     out: '0 imported, 2 there already, 0 refused\n',
   });
+  const latin1 = await cli.file(
+    'latin1.jsonl',
+    Buffer.from(line('cli_4', { song: { title: 'Müller' } }), 'latin1'),
+  );
+  t.match(
+    await cli.takemark('operator', 'legacy', 'import', latin1),
+    { code: 1, err: 'line 1: is not UTF-8\n' },
+    'no title is registered whose letters were lost',
+  );
   t.strictSame((await house.partner.listProofs(caller, {})).proofs.map(({ proofId }) => proofId).toSorted(), [
     'cli_1',
     'cli_2',

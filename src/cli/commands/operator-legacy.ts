@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { open } from 'node:fs/promises';
 import { TakemarkError } from '../../client/errors.js';
 import { defineCommand, EXIT, RuntimeError } from '../command.js';
@@ -30,9 +31,9 @@ export const importLegacy = defineCommand({
     const { terminal } = context;
     const counts = { imported: 0, already_imported: 0, refused: 0 };
     await withOperator(context, async (client) => {
-      for await (const { line, text } of linesOf(path)) {
+      for await (const { line, bytes } of linesOf(path)) {
         context.signal.throwIfAborted();
-        const result = await importLine(client, line, text);
+        const result = await importLine(client, line, bytes);
         counts[result.outcome] += 1;
         if (options.json) terminal.printJson(result);
         else if (result.outcome === 'refused') terminal.note(printable(`line ${line}: ${result.error}`));
@@ -50,12 +51,14 @@ type LineResult =
   | { readonly line: number; readonly proofId: string; readonly outcome: 'imported' | 'already_imported' }
   | { readonly line: number; readonly outcome: 'refused'; readonly error: string };
 
-async function importLine(client: OperatorClient, line: number, text: string): Promise<LineResult> {
+async function importLine(client: OperatorClient, line: number, bytes: Buffer): Promise<LineResult> {
   const refused = (error: string) => ({ line, outcome: 'refused', error }) as const;
-  if (Buffer.byteLength(text) > MAX_LINE_BYTES) return refused(`is longer than ${MAX_LINE_BYTES} bytes`);
+  if (bytes.length > MAX_LINE_BYTES) return refused(`is longer than ${MAX_LINE_BYTES} bytes`);
+  // A title of another encoding would be registered with its letters lost, and for good.
+  if (!isUtf8(bytes)) return refused('is not UTF-8');
   let proof: unknown;
   try {
-    proof = JSON.parse(text);
+    proof = JSON.parse(bytes.toString('utf8'));
   } catch {
     return refused('is not JSON');
   }
@@ -73,14 +76,15 @@ async function importLine(client: OperatorClient, line: number, text: string): P
 }
 
 /** Lines that hold anything, with their numbers. @throws RuntimeError */
-async function* linesOf(path: string): AsyncGenerator<{ readonly line: number; readonly text: string }> {
+async function* linesOf(path: string): AsyncGenerator<{ readonly line: number; readonly bytes: Buffer }> {
   const file = await open(path);
   try {
     if (!(await file.stat()).isFile()) throw new RuntimeError(`${path} is no file`);
     let line = 0;
-    for await (const text of file.readLines()) {
+    // Each byte as a character: what is decoded has lost what cannot be.
+    for await (const text of file.readLines({ encoding: 'latin1' })) {
       line += 1;
-      if (text.trim() !== '') yield { line, text };
+      if (text.trim() !== '') yield { line, bytes: Buffer.from(text, 'latin1') };
     }
   } finally {
     await file.close();
