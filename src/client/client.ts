@@ -17,6 +17,7 @@ import { type RotateOptions, type Rotation, rotate } from './rotation.js';
 import { type AudioInput, type AudioSource, audioSource, release, sidecarBytes } from './source.js';
 import type { Progress } from './transport.js';
 import type {
+  DecisionEnvelope,
   ErasedProof,
   EvidenceKind,
   FixturePart,
@@ -193,7 +194,7 @@ export class Client {
         signal,
       },
       'a verification result',
-      ({ verdict, good }) => typeof verdict === 'string' && typeof good === 'boolean',
+      isVerification,
     );
     // Rule 8.7. Assigned last, so that no member of the response can stand in for it.
     return Object.assign(result, { accepted: result.good && result.verdict === 'valid' });
@@ -591,6 +592,16 @@ export class Client {
       );
     return url;
   }
+}
+
+/** True where the members are what readers go by; `decision` and `proofId` may be absent. */
+function isVerification({ verdict, good, proofId = '', decision }: Partial<VerificationResult>): boolean {
+  return (
+    typeof verdict === 'string' &&
+    typeof good === 'boolean' &&
+    typeof proofId === 'string' &&
+    (decision === undefined || Array.isArray((decision as Partial<DecisionEnvelope> | null)?.reasons))
+  );
 }
 
 /** Padded, RFC 4648 section 4. */

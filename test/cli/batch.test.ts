@@ -151,6 +151,26 @@ t.test('a sidecar that is a pipe or a device fails its file, and holds up nothin
   t.match(await takemark('verify', audio, '--sidecar', '/dev/zero'), { code: 3, err: /not a regular file/ });
 });
 
+t.test('an answer that is no verdict fails its file, and the batch goes on', async (t) => {
+  const { service, directory, file, takemark } = await setUp(t);
+  for (const name of ['1.wav', '2.wav', '3.wav']) await file(`in/${name}`);
+  for (const odd of [{ decision: { status: 'rejected' } }, { decision: 'no' }, { proofId: 7 }, { good: 1 }]) {
+    let answers = 0;
+    service.on('/v1/verify', () => {
+      answers += 1;
+      return { status: 200, body: { verdict: 'tampered', good: false, ...(answers === 2 ? odd : {}) } };
+    });
+    for (const format of ['table', 'csv', 'jsonl']) {
+      answers = 0;
+      t.match(
+        await takemark('verify', join(directory, 'in'), '--format', format, '--concurrency', '1'),
+        { code: 3, out: /not a verification result/, err: '3 files: 0 good, 2 not good, 1 failed\n' },
+        `${JSON.stringify(odd)} ${format}`,
+      );
+    }
+  }
+});
+
 t.test('a batch reports every file, counts them and exits by the worst', async (t) => {
   const { service, directory, file, takemark, onTerminal } = await setUp(t);
   contentDecides(service);
