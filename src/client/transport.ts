@@ -206,6 +206,11 @@ class Call {
   #ended = false;
   /** The response was read whole and nothing is left to send, so the connection can be kept. */
   #complete = false;
+  /**
+   * A time-out or an abort ended the connection. A body without a length ends with that, and what came until then
+   * would pass for all of it.
+   */
+  #givenUp = false;
   /** The first cause; what follows from it is noise. */
   #failure: { readonly error: unknown } | undefined;
 
@@ -351,6 +356,7 @@ class Call {
           });
         parts.push(part);
       }
+      if (this.#givenUp) throw new Error('call ended');
     } catch (error) {
       // A rejection whose body was cut off (a service may close on a sender who does not stop) still says
       // enough by its status.
@@ -367,7 +373,10 @@ class Call {
       const next = await source.next().catch((error: unknown) => {
         throw this.#cause(error);
       });
-      if (next.done === true) return;
+      if (next.done === true) {
+        if (this.#givenUp) throw this.#failure?.error;
+        return;
+      }
       this.#timer.refresh();
       yield next.value;
     }
@@ -379,6 +388,7 @@ class Call {
 
   #fail(error: unknown): void {
     this.#failure ??= { error };
+    this.#givenUp = true;
     this.#ended = true;
     this.#message.destroy(new Error('call ended'));
   }

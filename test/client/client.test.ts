@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -364,6 +365,34 @@ t.test('a source that fails or lies ends the call with its own error', async (t)
     code: 'connection_failed',
     message: /ECONNREFUSED/,
   });
+});
+
+t.test('a body without a length that the client itself ends is not taken for whole', async (t) => {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => socket.write('HTTP/1.1 200 OK\r\n\r\n{"ok":true}'));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const client = createClient({
+    baseUrl: `http://127.0.0.1:${port}`,
+    apiKey: KEY,
+    timeoutMs: 300,
+    idleTimeoutMs: 300,
+    retry: { maxAttempts: 1 },
+  });
+  t.teardown(() => {
+    client.close();
+    server.close();
+  });
+  t.match(await failure(client.health()), { code: 'timed_out' });
+  const readAll = async (signal?: AbortSignal): Promise<void> => {
+    for await (const _ of (await client.readAsset('prf_1', { signal })).body);
+  };
+  t.match(await failure(readAll()), { code: 'timed_out' }, 'no file is told to be complete that stood still');
+  const interruption = new AbortController();
+  setTimeout(() => interruption.abort(new Error('enough')), 100);
+  await t.rejects(readAll(interruption.signal), /enough/);
 });
 
 t.test('60 MiB are sent in constant memory', async (t) => {
