@@ -123,6 +123,7 @@ if (ADDRESSES === undefined) {
     erasedMeanwhile,
   );
   void t.test('a pointer that fails holds up no other pointer', failingRow);
+  void t.test('a proof that is damaged holds up no reminders but its own', damagedProof);
   void t.test('a batch of charges whose outcome was lost is found and counted once', unheardBatch);
   void t.test(
     'charges of a process that died while the bus was away are there when it is back',
@@ -162,6 +163,28 @@ async function issue(stores: Stores, name: string) {
   await stores.reserveProof(proof.proofId, proof.partnerId, NOW);
   await stores.issueProof(proof, audit(proof.partnerId, 'proof_issued', proof.proofId));
   return proof;
+}
+
+async function damagedProof(t: Test): Promise<void> {
+  const stores = await openStore();
+  t.teardown(() => stores.close());
+  const now = Math.floor(Date.now() / 1000);
+  const reviews: string[] = [];
+  for (const name of ['reminded_damaged', 'reminded']) {
+    const { proofId, partnerId } = await issue(stores, name);
+    const review = reviewCase(`rev_${name}`, partnerId, proofId, { expiresAt: now });
+    reviews.push(review.reviewId);
+    await stores.scheduleReminders(remindersOf(reviewCreated(review)).slice(1), now);
+  }
+  await withClient(
+    (client) =>
+      client.execute(
+        "UPDATE record SET partner_id = 'ptr_other' WHERE proof_id = 'prf_reminded_damaged' AND part = '' IF EXISTS",
+      ),
+    connection.keyspace,
+  );
+  const due = (await stores.dueReminders(now, 100)).map(({ reviewId }) => reviewId);
+  t.strictSame(due.sort(), reviews.sort(), 'whoever takes it is told of the damage');
 }
 
 async function foundAfterDeath(t: Test): Promise<void> {

@@ -248,6 +248,41 @@ t.test('retention: a new case schedules its notices, and they are announced when
   await t.rejects(consume([erased]), { name: 'PoisonError' });
 });
 
+t.test('reminders behind many of a damaged proof are announced', async (t) => {
+  const review = (proofId: string, number: number) =>
+    remindersOf(reviewCreated({ ...created.data, proofId, reviewId: `rev_${number}`, createdAt: NOW }));
+  const waiting = [
+    ...Array.from({ length: 260 }, (_, i) => review('prf_damaged', i)[0]!),
+    ...Array.from({ length: 130 }, (_, i) => review('prf_1', 1000 + i)[0]!),
+  ];
+  let reads = 0;
+  const stores = {
+    scheduleReminders: async () => undefined,
+    dueReminders: async (_now: number, limit: number) => waiting.slice(0, limit),
+    completeReminder: async (notice: ReviewReminder) =>
+      void waiting.splice(
+        waiting.findIndex(({ reviewId }) => reviewId === notice.reviewId),
+        1,
+      ),
+    getProof: async (proofId: string) => {
+      reads += 1;
+      if (proofId === 'prf_damaged') throw recordDamaged(new Error('x'));
+      return { state: 'issued' } as Proof;
+    },
+  };
+  await t.rejects(
+    remindDue({ stores, clock }),
+    { code: 'internal', reason: 'record_damaged' },
+    'the damage is told of',
+  );
+  t.strictSame(
+    [waiting.length, new Set(waiting.map(({ proofId }) => proofId))],
+    [260, new Set(['prf_damaged'])],
+    'and stays',
+  );
+  t.equal(reads, 390, 'each is looked at once');
+});
+
 t.test('what a process took is counted', async (t) => {
   const handlers = new Map<string, EventHandler>();
   const counts: string[] = [];

@@ -1,3 +1,4 @@
+import { isRecordDamaged } from '../../../domain/errors.js';
 import type { ReviewReminder, ReviewReminderKind } from '../../../domain/events.js';
 import type { RetentionStore } from '../../../ports/stores.js';
 import type { Outbox } from '../commit/outbox.js';
@@ -48,7 +49,12 @@ export function reminderStore(session: Session, proofs: ProofRows, outbox: Outbo
   /** Tells whether a reminder is to be given out. Reviews went with their proof, unread: what is left goes here. */
   const isWanted = async (reminder: ReviewReminder): Promise<boolean> => {
     if (underWay.has(nameOf(reminder))) return false;
-    if ((await proofs.head(reminder.proofId))?.state !== 'erased') return true;
+    const head = await proofs.head(reminder.proofId).catch((error: unknown) => {
+      // Whoever takes the reminder meets the damage; the others need not wait for its repair.
+      if (isRecordDamaged(error)) return undefined;
+      throw error;
+    });
+    if (head?.state !== 'erased') return true;
     await remove(reminder);
     return false;
   };
