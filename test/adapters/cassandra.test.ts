@@ -499,6 +499,14 @@ async function editedRows(t: Test): Promise<void> {
   await run(`UPDATE record SET act = ? WHERE ${act} IF EXISTS`, [actBlob]);
 
   await t.rejects(stores.listPartners(), DAMAGED, 'a list leaves nothing out in silence');
+  const charge = usageCharge(partnerId, 'edited');
+  await stores.charge(charge);
+  const months = await stores.audited.months(undefined, 1000, charge.at);
+  t.ok(
+    months.items.some((month) => month.partnerId === partnerId),
+    'work that needs ids alone goes on: that of the auditor',
+  );
+  await t.resolves(stores.installation.beginEpoch(1, charge.at), 'and that of a restore');
   await t.rejects(stores.listKeys(partnerId), DAMAGED);
   await t.rejects(stores.listProofs(partnerId, { limit: 10 }), DAMAGED);
   const next = partnerKey('key_edited-next', partnerId);

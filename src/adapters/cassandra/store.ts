@@ -114,8 +114,8 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
     rows: proofs,
     forgetReviews: reviews.forgetReviews,
   });
-  const partners = partnerStore(session, decisions, codes);
-  const left = new FoldLeft(session, events, consumption, () => partners.listPartners());
+  const { partnerIds, ...partners } = partnerStore(session, decisions, codes);
+  const left = new FoldLeft(session, events, consumption, partnerIds);
   const { aggregateUsage, ...usageCalls } = usageStore({ session, outbox, events, consumption, writer });
   return {
     ...withDeadlines({
@@ -155,9 +155,9 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
       blobs,
       proofs,
       usage: { session, events, consumption },
-      listPartners: () => partners.listPartners(),
+      partnerIds,
     }),
-    installation: installationRow(session, () => partners.listPartners()),
+    installation: installationRow(session, partnerIds),
 
     // Rows expire by themselves; only what crashed processes left is finished and taken over.
     async collectExpired(now, limit) {

@@ -12,6 +12,7 @@ const SHARDS = 16;
 const COLUMNS = 'partner_id, part, gen, name, plan, created_at, source_detail, source_detail_at, mac';
 const GET = `SELECT ${COLUMNS} FROM partner WHERE shard = ? AND partner_id = ? AND part = ''`;
 const LIST = `SELECT ${COLUMNS} FROM partner WHERE shard = ?`;
+const LIST_IDS = 'SELECT partner_id, part, name FROM partner WHERE shard = ?';
 const INSERT =
   "INSERT INTO partner (shard, partner_id, part, gen, name, plan, created_at, mac) VALUES (?, ?, '', 1, ?, ?, ?, ?) IF NOT EXISTS";
 // The code in the condition stands for all columns that it covers. It comes again when an approval is
@@ -22,7 +23,15 @@ const VOID =
   "INSERT INTO partner (shard, partner_id, part, gen) VALUES (?, ?, '', 1) IF NOT EXISTS USING TTL 2592000";
 const FENCE = "UPDATE partner SET gen = ? WHERE shard = ? AND partner_id = ? AND part = '' IF gen = ?";
 
-export function partnerStore(session: Session, decisions: Decisions, codes: RowCodes): PartnerStore {
+export interface CassandraPartners extends PartnerStore {
+  /**
+   * Ids of all partners, for work that goes through each of them and needs no more: a row that is damaged holds up
+   * nothing of the others.
+   */
+  partnerIds(): Promise<readonly string[]>;
+}
+
+export function partnerStore(session: Session, decisions: Decisions, codes: RowCodes): CassandraPartners {
   const keyValues = (partnerId: string) => [shardOf(partnerId), partnerId];
   const rowOf = async (reader: Session, partnerId: string): Promise<Row | undefined> =>
     reader.first(GET, keyValues(partnerId));
@@ -41,6 +50,13 @@ export function partnerStore(session: Session, decisions: Decisions, codes: RowC
   };
   const creating = decisions.operations<undefined>({ kind: 'partner_created', table });
   const approving = decisions.operations<undefined>({ kind: 'source_detail_changed', table });
+  /** Rows of partners in all shards. */
+  const list = async (query: string): Promise<readonly Row[]> => {
+    const shards = await Promise.all(
+      Array.from({ length: SHARDS }, (_, shard) => session.rows(query, [shard])),
+    );
+    return shards.flat().filter((row) => textIn(row, 'part') === '' && !isVoid(row));
+  };
   const partnerOf = (row: Row): Partner => {
     const partner = partnerOfColumns(row);
     codes.check('partner', partner.partnerId, partnerValues(partner), textIn(row, 'mac'));
@@ -109,14 +125,11 @@ export function partnerStore(session: Session, decisions: Decisions, codes: RowC
     },
 
     async listPartners() {
-      const shards = await Promise.all(
-        Array.from({ length: SHARDS }, (_, shard) => session.rows(LIST, [shard])),
-      );
-      return shards
-        .flat()
-        .filter((row) => textIn(row, 'part') === '' && !isVoid(row))
-        .map(partnerOf)
-        .sort((a, b) => (a.partnerId < b.partnerId ? -1 : 1));
+      return (await list(LIST)).map(partnerOf).sort((a, b) => (a.partnerId < b.partnerId ? -1 : 1));
+    },
+
+    async partnerIds() {
+      return (await list(LIST_IDS)).map((row) => textIn(row, 'partner_id')!).sort();
     },
   };
 }

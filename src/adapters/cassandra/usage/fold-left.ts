@@ -1,4 +1,3 @@
-import type { Partner } from '../../../domain/partner.js';
 import { chargeBucketOf, chargeBucketsIn, minuteOf } from '../commit/time-bucket.js';
 import { Watermark } from '../commit/watermark.js';
 import type { Session } from '../driver/session.js';
@@ -18,22 +17,22 @@ const EVERY_MINUTES = 15;
  * event that comes after all is recognised by its numbers.
  */
 export class FoldLeft {
-  readonly #listPartners: () => Promise<readonly Partner[]>;
+  readonly #partnerIds: () => Promise<readonly string[]>;
   readonly #events: ChargeEvents;
   readonly #consumption: Consumption;
   readonly #lastPass: Watermark;
 
   /**
-   * @param listPartners all partners. A scan of the charges for their names would read over the dedupe rows that
+   * @param partnerIds of all partners. A scan of the charges for their names would read over the dedupe rows that
    * have ended, of a partner without calls over all of them
    */
   constructor(
     session: Session,
     events: ChargeEvents,
     consumption: Consumption,
-    listPartners: () => Promise<readonly Partner[]>,
+    partnerIds: () => Promise<readonly string[]>,
   ) {
-    this.#listPartners = listPartners;
+    this.#partnerIds = partnerIds;
     this.#events = events;
     this.#consumption = consumption;
     this.#lastPass = new Watermark(session, 'fold');
@@ -51,7 +50,7 @@ export class FoldLeft {
     await this.#lastPass.write(minute);
     const before = chargeBucketOf(now) - chargeBucketsIn(LEFT_MINUTES);
     const failures: unknown[] = [];
-    for (const { partnerId } of await this.#listPartners()) {
+    for (const partnerId of await this.#partnerIds()) {
       await this.#foldPartner(partnerId, before, now).catch((error: unknown) => failures.push(error));
     }
     if (failures.length > 0) throw failures[0];

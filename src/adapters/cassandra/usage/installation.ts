@@ -1,5 +1,4 @@
 import { eachOf } from '../../../async/each-of.js';
-import type { Partner } from '../../../domain/partner.js';
 import { monthOf } from '../../../domain/usage-window.js';
 import type { InstallationRow, InstallationState } from '../../../ports/journals.js';
 import { numberIn, type Session, storeUnavailable } from '../driver/session.js';
@@ -22,7 +21,7 @@ const LONGEST_MONTH_SECONDS = 31 * 86_400;
  */
 export function installationRow(
   session: Session,
-  listPartners: () => Promise<readonly Partner[]>,
+  partnerIds: () => Promise<readonly string[]>,
 ): InstallationRow {
   const serialReads = session.serialReads();
 
@@ -82,7 +81,7 @@ export function installationRow(
       // A call of the last second before a month's end may be charged in the next, and a restore may take days.
       const start = Date.parse(`${monthOf(at)}-01T00:00:00Z`) / 1000;
       const months = [start - 1, start, start + LONGEST_MONTH_SECONDS].map(monthOf);
-      await eachOf(await listPartners(), PARTNERS_AT_ONCE, async ({ partnerId }) => {
+      await eachOf(await partnerIds(), PARTNERS_AT_ONCE, async (partnerId) => {
         for (const month of months) await beginEpochOf(partnerId, month, epoch);
       });
     },
