@@ -31,12 +31,15 @@ export const demo = defineCommand({
       value: 'directory',
       help: 'keep the audio files and report pages of the demo here; it is empty, or made',
     },
+    force: { help: 'with --keep: replace files that are there' },
     json: { help: 'one line of JSON for each file' },
   },
   async run(_operands, options, context) {
     const startedAt = performance.now();
-    if (options.keep !== undefined && !(await isFree(options.keep)))
-      throw new UsageError(`${options.keep} is not empty, and files of the demo would replace others`);
+    if (options.keep !== undefined && !options.force && !(await isFree(options.keep)))
+      throw new UsageError(
+        `${options.keep} is not empty; give --force to replace what has the names of the demo's files`,
+      );
     const directory = await mkdtemp(join(tmpdir(), 'takemark-demo-'));
     const services: ServiceProcess[] = [];
     try {
