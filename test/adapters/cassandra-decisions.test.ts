@@ -10,7 +10,7 @@ import { migrate } from '../../src/adapters/cassandra/driver/migrations.js';
 import { createEventRelay } from '../../src/background/relay.js';
 import type { AuditAction } from '../../src/domain/audit.js';
 import { proofErased, reviewCreated } from '../../src/domain/events.js';
-import { openEvidence, resolveReview } from '../../src/domain/review.js';
+import { openEvidence, REVIEW_LIFE_SECONDS, resolveReview } from '../../src/domain/review.js';
 import type { Stores } from '../../src/ports/stores.js';
 import { again } from '../fixtures/again.js';
 import { takeWaiting } from '../store-contract/outbox-contract.js';
@@ -79,6 +79,7 @@ if (ADDRESSES === undefined) {
   void t.test('a pointer lies where it is looked for, whatever the clocks do', timelyPointers);
   void t.test('an issuing that arrives while a sweep looks is finished', issuedBetweenLooks);
   void t.test('an answer that builds on an interrupted call completes it', interruptedCalls);
+  void t.test('reviews that came to nothing count for no bound of a proof', uncountedReviews);
   void t.test('an abandoned reservation is taken back after its hour', abandonedReservation);
   void t.test(
     'reservations of processes that died are collected by one process, at the cost of these',
@@ -874,6 +875,32 @@ async function interruptedCalls(t: Test): Promise<void> {
   }
   for (const operation of [creating, named, erasing, rotating])
     t.strictSame(await leftInTheEnd(() => leftOf(operation)), []);
+}
+
+async function uncountedReviews(t: Test): Promise<void> {
+  const stores = await openStore();
+  t.teardown(() => stores.close());
+  const [proofId, partnerId] = ['prf_uncounted', 'ptr_uncounted'];
+  await issue(stores, proofId, partnerId);
+  const bounds = { perProof: 2, perPartner: 100 };
+  const create = (name: string, createdAt: number) => {
+    const { bindings, ...review } = reviewCase(`rev_uncounted-${name}`, partnerId, proofId, { createdAt });
+    return stores.createReview(
+      { ...review, bindings: { ...bindings, trackId: name } },
+      NOW,
+      audit(partnerId, 'review_created', review.reviewId),
+      bounds,
+    );
+  };
+  for (const name of ['a', 'b', 'c'])
+    await withheld('INSERT INTO record (proof_id, part, op', () => create(name, NOW));
+  t.strictSame(await create('d', NOW + 1), { outcome: 'created' });
+  t.strictSame(await create('e', NOW + 2), { outcome: 'created' });
+  t.strictSame(
+    await create('f', NOW + 3),
+    { outcome: 'full', until: NOW + 1 + REVIEW_LIFE_SECONDS },
+    'until the oldest ends that is there',
+  );
 }
 
 async function abandonedReservation(t: Test): Promise<void> {

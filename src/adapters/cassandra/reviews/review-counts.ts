@@ -1,6 +1,7 @@
 import { REVIEW_LIFE_SECONDS, type ReviewBounds, type ReviewCase } from '../../../domain/review.js';
 import { shardOf } from '../commit/time-bucket.js';
-import { aheadOfClocks, numberIn, type Session } from '../driver/session.js';
+import { aheadOfClocks, numberIn, type Session, textIn } from '../driver/session.js';
+import { caseOf } from './review-rows.js';
 
 const ADD =
   'INSERT INTO review_by_partner (partner_id, shard, proof_id, created_at, review_id) VALUES (?, ?, ?, ?, ?) USING TTL ?';
@@ -10,6 +11,9 @@ const FORGET =
   'DELETE FROM review_by_partner USING TIMESTAMP ? WHERE partner_id = ? AND shard = ? AND proof_id = ?';
 const LIST_PROOF =
   'SELECT created_at FROM review_by_partner WHERE partner_id = ? AND shard = ? AND proof_id = ? AND created_at > ? LIMIT ?';
+const LIST_WHOLE_PROOF =
+  'SELECT created_at, review_id FROM review_by_partner WHERE partner_id = ? AND shard = ? AND proof_id = ? AND created_at > ?';
+const FIND = 'SELECT part FROM record WHERE proof_id = ? AND part IN ?';
 // ALLOW FILTERING reads the partner's partitions alone, because their keys are given.
 const COUNT_ALL =
   'SELECT count(*) AS reviews, min(created_at) AS oldest FROM review_by_partner WHERE partner_id = ? AND shard IN ? AND created_at > ? ALLOW FILTERING';
@@ -27,6 +31,8 @@ export function shardOfProof(proofId: string): number {
  * so eight processes keep the bound together.
  */
 const SHARES = 8;
+/** Reviews that are looked for in one read. */
+const FOUND_AT_ONCE = 100;
 /** Time for which a partner at its bound is refused without a count, unless its oldest review ends before. */
 const REFUSED_MS = 10_000;
 /** Partners whose totals are remembered. */
@@ -42,8 +48,9 @@ interface Total {
 
 /**
  * Counts of a partner's reviews, taken of rows beside the reviews. These rows end with their reviews, so
- * there is no number that could go astray. The rows of one proof are read each time, at most as many as the
- * bound. All rows of a partner are counted now and then: the fewer it may still create, the more often.
+ * there is no number that could go astray. A row may be left of a creation whose outcome nobody knew and that came to
+ * nothing. The rows of one proof are read each time, at most as many as the bound; where they are as many, the reviews
+ * themselves are looked for. All rows of a partner are counted now and then: the fewer it may still create, the more often.
  */
 export class ReviewCounts {
   readonly #session: Session;
@@ -67,7 +74,10 @@ export class ReviewCounts {
       this.#session.rows(LIST_PROOF, [partnerId, shardOfProof(proofId), proofId, ended, bounds.perProof]),
       this.#total(partnerId, ended, bounds),
     ]);
-    if (onProof.length >= bounds.perProof) return numberIn(onProof[0]!, 'created_at')! + REVIEW_LIFE_SECONDS;
+    if (onProof.length >= bounds.perProof) {
+      const created = await this.#createdOn(partnerId, proofId, ended);
+      if (created.length >= bounds.perProof) return created[0]! + REVIEW_LIFE_SECONDS;
+    }
     if (total.reviews >= bounds.perPartner) return total.oldest! + REVIEW_LIFE_SECONDS;
     total.left -= 1;
     return undefined;
@@ -88,6 +98,22 @@ export class ReviewCounts {
   async forget(partnerId: string, proofId: string): Promise<void> {
     await this.#session.write(FORGET, [aheadOfClocks(), partnerId, shardOfProof(proofId), proofId]);
     this.#totals.delete(partnerId);
+  }
+
+  /** Times of creation of a partner's reviews that are there on a proof, oldest first. */
+  async #createdOn(partnerId: string, proofId: string, ended: number): Promise<readonly number[]> {
+    const key = [partnerId, shardOfProof(proofId), proofId, ended];
+    const rows = await this.#session.rows(LIST_WHOLE_PROOF, key);
+    const created: number[] = [];
+    for (let at = 0; at < rows.length; at += FOUND_AT_ONCE) {
+      const some = rows.slice(at, at + FOUND_AT_ONCE);
+      const parts = some.map((row) => caseOf(textIn(row, 'review_id')!));
+      const there = await this.#session.rows(FIND, [proofId, parts]);
+      const found = new Set(there.map((row) => textIn(row, 'part')));
+      for (const [i, row] of some.entries())
+        if (found.has(parts[i])) created.push(numberIn(row, 'created_at')!);
+    }
+    return created;
   }
 
   async #total(partnerId: string, ended: number, { perPartner }: ReviewBounds): Promise<Total> {

@@ -193,7 +193,8 @@ export function textOf({ creatorId, accountId, submissionId, trackId }: ReviewBi
   return JSON.stringify([creatorId, accountId, submissionId, trackId]);
 }
 
-function caseOf(reviewId: string): string {
+/** Part of the proof's partition under which a review lies. */
+export function caseOf(reviewId: string): string {
   return `case/${reviewId}`;
 }
 
