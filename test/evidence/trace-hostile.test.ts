@@ -324,7 +324,7 @@ t.test('ids that collide in a map cost as little as others', async (t) => {
   };
   const ordinary = await spent(colliding.map((_, at) => 2 ** 30 + at));
   const hostile = await spent(colliding);
-  t.ok(hostile < 4 * ordinary, `${Math.round(hostile)} ms, and ${Math.round(ordinary)} ms`);
+  t.ok(hostile < 8 * ordinary, `${Math.round(hostile)} ms, and ${Math.round(ordinary)} ms`);
 });
 
 t.test('two million events are read in the memory of a segment and of what lives', async (t) => {
