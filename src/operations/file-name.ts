@@ -6,6 +6,8 @@ export function safeFileName(name: string): string {
   const safe = last
     .replace(/[\p{C}"]/gu, '')
     .trim()
-    .slice(0, 200);
+    .slice(0, 200)
+    // The cut may go through a surrogate pair.
+    .replace(/\p{Cs}$/u, '');
   return safe === '' || safe === '.' || safe === '..' ? 'recording' : safe;
 }

@@ -14,6 +14,7 @@ import { parseJson } from '../../src/http/body/json-text.js';
 import { contentDisposition } from '../../src/http/response/asset-response.js';
 import { json, type ResponseOf } from '../../src/http/response/response.js';
 import { CallerAddresses } from '../../src/http/server/caller-address.js';
+import { safeFileName } from '../../src/operations/file-name.js';
 import { createProbes } from '../../src/telemetry/probes.js';
 import { createTelemetry } from '../../src/telemetry/telemetry.js';
 
@@ -125,6 +126,8 @@ t.test('a file name is encoded for every client', async (t) => {
   );
   t.match(contentDisposition('\ud800.wav'), /filename="_\.wav"/);
   t.match(contentDisposition('..'), /filename="_"/);
+  t.equal(safeFileName(`${'a'.repeat(198)}\u{1f3b5}.wav`), `${'a'.repeat(198)}\u{1f3b5}`);
+  t.equal(safeFileName(`${'a'.repeat(199)}\u{1f3b5}.wav`), 'a'.repeat(199), 'no half of a pair is left');
 });
 
 t.test('a caller is one address in every spelling, and one /64 of IPv6', async (t) => {
