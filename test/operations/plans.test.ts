@@ -169,6 +169,24 @@ t.test('another process knows of a change; a log that cannot be read refuses nob
   await t.rejects(createPlan(there.deps, LABEL), AWAY, 'nothing is changed meanwhile');
 });
 
+t.test('a partner with a plan that another process has just made is known everywhere at once', async (t) => {
+  const log = new MemoryLog(PLANS_LOG);
+  const here = setUp(log);
+  const there = setUp(log);
+  const now = performance.now();
+  t.intercept(performance, 'now', { value: () => now });
+  t.equal(await there.plans.of(PARTNER), STANDARD);
+  await createPlan(here.deps, LABEL);
+  const partner = { ...PARTNER, partnerId: 'ptr_2', plan: 'label' };
+  log.isAway = true;
+  await t.rejects(there.plans.of(partner), AWAY, 'an unknown plan is not taken for none');
+  log.isAway = false;
+  t.strictSame(await there.plans.of(partner), LABEL);
+  const { reads } = log;
+  await there.plans.of(partner);
+  t.equal(log.reads, reads, 'once known, it is not asked for');
+});
+
 t.test('an unsound log stands as far as it is sound', async (t) => {
   const { log, deps } = setUp();
   await assignPlan(deps, { partnerId: 'ptr_1', plan: 'trial', effect: 'at_once' });

@@ -68,14 +68,16 @@ export class Plans {
 
   /**
    * Plan of a partner now, the same object until it or its limits change.
-   * @throws DomainError `unavailable` / `store_unavailable` where the log was never read
+   * @throws DomainError `unavailable` / `store_unavailable` where the log was never read, or cannot be read for a
+   * plan that is not known
    */
   async of(partner: Partner): Promise<Plan | undefined> {
     await this.#keepUp();
-    const now = this.now();
-    const { current = partner.plan } = this.#assigned(partner.partnerId, now);
-    const plan = this.#book.plans.get(current);
-    return plan && settled(plan, now).current;
+    const plan = this.#known(partner);
+    if (plan !== undefined) return plan;
+    // Another process has made the plan since the last look.
+    await this.refresh();
+    return this.#known(partner);
   }
 
   async view(partner: Partner): Promise<PartnerView> {
@@ -116,6 +118,13 @@ export class Plans {
   /** Unix seconds. */
   now(): number {
     return Math.floor(this.#clock.now() / 1000);
+  }
+
+  #known({ partnerId, plan: first }: Partner): Plan | undefined {
+    const now = this.now();
+    const { current = first } = this.#assigned(partnerId, now);
+    const plan = this.#book.plans.get(current);
+    return plan && settled(plan, now).current;
   }
 
   #assigned(partnerId: string, now: number): Scheduled<string | undefined> {
