@@ -18,6 +18,24 @@ const get = (path: string, headers: Record<string, string> = {}) =>
 const send = (method: string, path: string, body: unknown) =>
   request(method, path, JSON_AUTH, JSON.stringify(body));
 
+t.test('whoever authenticates is told of a restoration, on every route as the document says', async (t) => {
+  const { port, listener } = await startPartner(
+    {},
+    {
+      assertOpen: () => {
+        throw new DomainError('unavailable', 'The registry is being restored.', { reason: 'restoring' });
+      },
+    },
+  );
+  t.teardown(() => listener.close(100));
+  for (const { listener: name, method, path, auth, environments } of Object.values<Route>(ROUTES)) {
+    if (name !== 'partner' || environments !== undefined) continue;
+    const answer = await ask(port, request(method, path.replaceAll(/\{\w+\}/g, 'x'), AUTH));
+    if (auth === 'public') t.not(answer!.status, 503, path);
+    else matchError(t, answer, 'unavailable', 'restoring', `${method} ${path}`);
+  }
+});
+
 t.test('every route of the partner listener answers as the document says', async (t) => {
   const { port, listener, operations } = await startPartner();
   t.teardown(() => listener.close(100));

@@ -224,7 +224,7 @@ export class MemoryReports implements Observer, RequestLog {
 
 export async function startPartner(
   limits: Partial<ListenerLimits> = {},
-  parts: Pick<ListenerParts, 'budget' | 'trustedProxies'> = {},
+  parts: Pick<ListenerParts, 'budget' | 'trustedProxies' | 'assertOpen'> = {},
   environment = 'production',
 ) {
   const operations = new MemoryOperations();
