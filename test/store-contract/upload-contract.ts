@@ -75,5 +75,11 @@ export async function uploadContract(t: Test, { opened, id }: Contract): Promise
     t.equal(await stores.getUpload(used.uploadId, facts.expiresAt), undefined);
     t.strictSame(await stores.getUpload(open.uploadId, open.expiresAt - 1), { slot: open });
     t.equal((await stores.charge({ ...charge, at: charge.dedupeUntil - 1 })).outcome, 'already_charged');
+    while ((await stores.collectExpired(charge.dedupeUntil + 60, 7)) === 7);
+    t.equal(
+      (await stores.charge({ ...charge, at: charge.dedupeUntil - 1 })).outcome,
+      'already_charged',
+      'a call that began in time may come to its charge after the collection',
+    );
   });
 }

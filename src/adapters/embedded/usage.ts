@@ -22,6 +22,9 @@ import {
 import type { Outbox } from './outbox.js';
 import type { Rows } from './rows.js';
 
+/** Seconds for which a dedupe row outlives its time: a call that began within it may come to its charge after it. */
+const SPARE_SECONDS = 600;
+
 type Operations = Readonly<Record<string, number>>;
 
 export function usageStore(rows: Rows, outbox: Outbox): UsageStore {
@@ -42,9 +45,9 @@ export function usageStore(rows: Rows, outbox: Outbox): UsageStore {
 
         countUnits(tx, partnerId, day, operation, 1);
         tx.put(month, { ...counted, used: used + 1 });
-        if (earlier !== undefined) tx.delete(expiryKey(earlier.until, billed));
+        if (earlier !== undefined) tx.delete(expiryKey(earlier.until + SPARE_SECONDS, billed));
         tx.put(billed, { until: dedupeUntil });
-        tx.put(expiryKey(dedupeUntil, billed), null);
+        tx.put(expiryKey(dedupeUntil + SPARE_SECONDS, billed), null);
         addUnit(tx, charge, day, used);
         return { outcome: 'charged', used: used + 1 };
       }),
