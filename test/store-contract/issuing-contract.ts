@@ -36,6 +36,13 @@ export async function issuingContract(t: Test, { opened, id }: Contract): Promis
       'issuing something else under the same id is not',
     );
 
+    while ((await stores.collectExpired(replay.expiresAt + 60, 100)) === 100);
+    t.strictSame(
+      await stores.getIssuingReplay(replay.key, replay.expiresAt - 1),
+      replay,
+      'an issuing that began in time may look for it after the collection',
+    );
+
     const second = issuedProof(id('prf', 2), id('ptr', 1));
     await stores.reserveProof(second.proofId, second.partnerId, NOW);
     t.equal(await stores.issueProof(second, draft, { ...replay, proofId: second.proofId }), 'replay_exists');

@@ -2,7 +2,7 @@ import { DomainError } from '../../domain/errors.js';
 import { proofErased } from '../../domain/events.js';
 import { assertInline, EVIDENCE_PARTS } from '../../domain/evidence.js';
 import type { ErasedProof, IssuedProof, Proof } from '../../domain/proof.js';
-import type { ProofStore } from '../../ports/stores.js';
+import type { IssuingReplay, ProofStore } from '../../ports/stores.js';
 import type { AuditLog } from './audit-log.js';
 import type { Transaction } from './commit-queue.js';
 import {
@@ -31,6 +31,8 @@ import type { Rows } from './rows.js';
 
 /** Reserved ids that are taken back in one batch. */
 const COLLECT_STEP = 256;
+/** Seconds for which a replay outlives its time: an issuing that began within it may look for it after it. */
+const SPARE_SECONDS = 3600;
 
 export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, reviews: ReviewRows): ProofStore {
   return {
@@ -64,12 +66,12 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, reviews: R
         tx.put(proofKey(proof.proofId), proof);
         for (const { part, body } of evidence) tx.put(evidenceKey(proof.proofId, part), body);
         for (const entry of indexEntries(proof)) tx.put(entry, null);
-        if (earlier !== undefined) tx.delete(expiryKey(earlier.expiresAt, replayKey(earlier.key)));
+        if (earlier !== undefined) tx.delete(replayExpiry(earlier));
         if (replay !== undefined) {
           tx.put(replayKey(replay.key), replay);
-          tx.put(expiryKey(replay.expiresAt, replayKey(replay.key)), null);
+          tx.put(replayExpiry(replay), null);
           tx.put(replayLinkKey(proof.proofId), { key: replay.key });
-          tx.put(expiryKey(replay.expiresAt, replayLinkKey(proof.proofId)), null);
+          tx.put(linkExpiry(replay), null);
         }
         append(audit);
         return 'issued';
@@ -195,6 +197,14 @@ function removeEvidence(tx: Transaction, proofId: string): void {
   for (const part of EVIDENCE_PARTS) tx.delete(evidenceKey(proofId, part));
 }
 
+function replayExpiry({ key, expiresAt }: IssuingReplay): RowKey<null> {
+  return expiryKey(expiresAt + SPARE_SECONDS, replayKey(key));
+}
+
+function linkExpiry({ proofId, expiresAt }: IssuingReplay): RowKey<null> {
+  return expiryKey(expiresAt + SPARE_SECONDS, replayLinkKey(proofId));
+}
+
 function removeReplay(tx: Transaction, proofId: string): void {
   const link = tx.get(replayLinkKey(proofId));
   if (link === undefined) return;
@@ -204,8 +214,8 @@ function removeReplay(tx: Transaction, proofId: string): void {
   // the collection.
   if (replay?.proofId !== proofId) return;
   tx.delete(replayKey(link.key));
-  tx.delete(expiryKey(replay.expiresAt, replayKey(link.key)));
-  tx.delete(expiryKey(replay.expiresAt, replayLinkKey(proofId)));
+  tx.delete(replayExpiry(replay));
+  tx.delete(linkExpiry(replay));
 }
 
 /**
