@@ -218,13 +218,13 @@ export class Connection {
   }
 }
 
-/** An identifier as part of a path. @throws TypeError for what cannot be one */
+/** An identifier as part of a path, where it stands as it is (rule 2.15). @throws TypeError for what cannot be one */
 export function pathPart(identifier: string): string {
   if (!IDENTIFIER.test(identifier))
     throw new TypeError(
       'an identifier has 1 to 128 letters, digits, dots, underscores, colons or dashes, and begins with a letter or digit',
     );
-  return encodeURIComponent(identifier);
+  return identifier;
 }
 
 /** Puts the facts of a response on its body, last, so that no member of the body can stand in for them. */

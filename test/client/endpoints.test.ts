@@ -262,6 +262,13 @@ t.test('a call is repeated only where that is safe', async (t) => {
   t.match(await client.readRecord('prf_1'), { proofId: 'prf_1' });
 });
 
+t.test('an identifier is sent as it is, with every character that it may have', async (t) => {
+  const { service, client } = await setUp(t);
+  const proofId = 'TPF:2019.000-1_a';
+  service.on(`/v1/records/${proofId}`, () => ({ status: 200, body: { proofId } }));
+  t.match(await client.readRecord(proofId), { proofId });
+});
+
 t.test('pages are read one at a time, to the end and no further', async (t) => {
   const { service, client } = await setUp(t);
   service.on('/v1/proofs', ({ query }) => {

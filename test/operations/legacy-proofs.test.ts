@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { openBucketKeys } from '../../src/adapters/assets/bucket-keys.js';
 import { pendingKey, proofKey } from '../../src/adapters/embedded/keys.js';
+import { createClient } from '../../src/client/index.js';
 import { RecordCodec } from '../../src/codec/record.js';
 import { readConfig } from '../../src/config/config.js';
 import type { LegacyProof } from '../../src/operations/proofs/import-legacy.js';
@@ -247,7 +248,7 @@ t.test('an imported proof is like any other', async (t) => {
 
 t.test('responses about imported proofs are those of the contract', async (t) => {
   const { apiKey, partnerId } = await house.service.partner();
-  const legacy = { ...legacyOf('embedded-v1-former-name.wav', FILE, partnerId), proofId: 'tpf_wire' };
+  const legacy = { ...legacyOf('embedded-v1-former-name.wav', FILE, partnerId), proofId: 'tpf:wire' };
   const contract = new ContractCheck();
   const call = async (
     base: string,
@@ -297,12 +298,15 @@ t.test('responses about imported proofs are those of the contract', async (t) =>
     t.match(await operator({ ...legacy, ...change }), { status: 400 }, JSON.stringify(change).slice(0, 60));
   const partner = (method: string, path: string) =>
     call(house.service.partnerUrl, method, `/v1/${path}`, { 'x-api-key': apiKey });
-  t.match(await partner('GET', 'proofs/tpf_wire'), { status: 200, value: VALUES });
-  t.match(await partner('GET', 'records/tpf_wire'), { status: 200 });
-  t.match(await partner('GET', 'proofs/tpf_wire/asset'), {
+  t.match(await partner('GET', 'proofs/tpf:wire'), { status: 200, value: VALUES });
+  t.match(await partner('GET', 'records/tpf:wire'), { status: 200 });
+  t.match(await partner('GET', 'proofs/tpf:wire/asset'), {
     status: 404,
     value: { reason: 'asset_not_kept' },
   });
+  const client = createClient({ baseUrl: house.service.partnerUrl, apiKey });
+  t.teardown(() => client.close());
+  t.match(await client.readRecord('tpf:wire'), { proofId: 'tpf:wire' });
 });
 
 t.test('the command imports the lines of a file, and may be run again', async (t) => {
