@@ -8,6 +8,8 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
 };
 
 exitOnCrash();
+// Words that cannot be written, to a full disk for example, end no service.
+process.stderr.on('error', () => undefined);
 
 try {
   const config = readConfig();

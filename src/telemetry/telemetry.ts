@@ -1,8 +1,9 @@
-import { type DestinationStream, destination as pinoDestination } from 'pino';
+import type { DestinationStream } from 'pino';
 import type { EngineStats } from '../ports/audio-engine.js';
 import type { Observer } from '../ports/observer.js';
 import type { RequestLog } from '../ports/request-log.js';
 import { createLog, describeError, type LogLevel } from './log.js';
+import { LogOutput } from './log-output.js';
 import { type AuditCounts, type ClockDifferences, createMetrics, type Metrics } from './metrics.js';
 
 export interface TelemetryParts {
@@ -96,28 +97,9 @@ export function createTelemetry({
   };
 }
 
-/**
- * Standard output, to which the lines of one turn of the event loop are written together: many calls end in one
- * turn, and a write for each line costs more than the line. A process that exits writes them, one that is killed
- * loses those of the turn.
- */
-function standardOutput(): DestinationStream & { flushSync(): void } {
-  const output = pinoDestination({ fd: 1, sync: false });
-  let lines = '';
-  const writeLines = () => {
-    if (lines !== '') output.write(lines);
-    lines = '';
-  };
-  const flushSync = () => {
-    writeLines();
-    output.flushSync();
-  };
-  process.once('exit', flushSync);
-  return {
-    write(line) {
-      if (lines === '') setImmediate(writeLines);
-      lines += line;
-    },
-    flushSync,
-  };
+/** Standard output; a process that exits writes what waits for it. */
+function standardOutput(): LogOutput {
+  const output = new LogOutput(1);
+  process.once('exit', () => output.flushSync());
+  return output;
 }

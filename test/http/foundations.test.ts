@@ -1,6 +1,18 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import type { z } from 'zod';
 import { readConfig } from '../../src/config/config.js';
@@ -15,6 +27,7 @@ import { contentDisposition } from '../../src/http/response/asset-response.js';
 import { json, type ResponseOf } from '../../src/http/response/response.js';
 import { CallerAddresses } from '../../src/http/server/caller-address.js';
 import { safeFileName } from '../../src/operations/file-name.js';
+import { LogOutput } from '../../src/telemetry/log-output.js';
 import { createProbes } from '../../src/telemetry/probes.js';
 import { createTelemetry } from '../../src/telemetry/telemetry.js';
 
@@ -383,6 +396,52 @@ t.test('a process that exits has written its lines, also into a pipe that nobody
     encoding: 'utf8',
   });
   t.strictSame([closed.status, closed.stderr], [3, '']);
+});
+
+t.test(
+  'a process whose log finds no room goes on, and ends when it is to',
+  { skip: !existsSync('/dev/full') && 'there is no /dev/full' },
+  async (t) => {
+    const program = `
+      import { exitOnCrash } from ${JSON.stringify(new URL('../../src/compose/process.js', import.meta.url).href)};
+      import { createTelemetry } from ${JSON.stringify(new URL('../../src/telemetry/telemetry.js', import.meta.url).href)};
+      exitOnCrash();
+      const { note, flush } = createTelemetry({ level: 'info', eventsWaiting: () => 0, lag: () => new Map() });
+      for (const seconds of [0, 0.1, 0.2]) setTimeout(() => note('line'), seconds * 1000);
+      setTimeout(() => {
+        note('last');
+        flush();
+        process.exit(3);
+      }, 400);`;
+    const node = [process.execPath, '--input-type=module', '--eval', program];
+    const full = spawnSync('bash', ['-c', 'exec "$@" > /dev/full', 'bash', ...node], {
+      encoding: 'utf8',
+      timeout: 120_000,
+      killSignal: 'SIGKILL',
+    });
+    t.strictSame([full.status, full.stderr], [3, '']);
+  },
+);
+
+t.test('lines that found no room are written when there is some, in their order', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'takemark-log-'));
+  t.teardown(() => rmSync(directory, { recursive: true, force: true }));
+  const path = join(directory, 'log');
+  writeFileSync(path, '');
+  // A file that may be read alone takes nothing, until another one has its number.
+  const fd = openSync(path, 'r');
+  const output = new LogOutput(fd);
+  output.write('first\n');
+  await delay(50);
+  output.write('second\n');
+  t.equal(readFileSync(path, 'utf8'), '');
+  closeSync(fd);
+  t.equal(openSync(path, 'a'), fd);
+  while (!readFileSync(path, 'utf8').includes('second')) await delay(20);
+  output.write('third\n');
+  output.flushSync();
+  t.equal(readFileSync(path, 'utf8'), 'first\nsecond\nthird\n');
+  closeSync(fd);
 });
 
 t.test('telemetry counts and logs what it is told of', async (t) => {
