@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { TOPICS } from '../domain/events.js';
 import { FINDING_KINDS, type FindingKind } from '../domain/finding.js';
 import type { EngineStats } from '../ports/audio-engine.js';
 import type { RequestRecord } from '../ports/request-log.js';
@@ -119,6 +120,8 @@ export function createMetrics(
       registers,
     }),
   };
+  // A series that begins with its first event has not risen for Prometheus: nobody would be told of that event.
+  for (const counter of Object.values(events)) for (const topic of TOPICS) counter.inc({ topic }, 0);
   const faults = new Counter({
     name: 'takemark_faults_total',
     help: 'Failures that callers see as internal or unavailable',
