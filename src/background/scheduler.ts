@@ -14,12 +14,12 @@ export interface PeriodicJob {
 /**
  * Runs each job at its interval, never the same one twice at once. A job that fails is reported, and run
  * again the next time.
- * @returns ends the schedule: begins nothing more, and waits for the jobs under way, at most `graceMs`
+ * @returns ends the schedule: begins nothing more, and waits for the jobs under way, at most what `graceMs` then says
  */
 export function startJobs(
   jobs: readonly PeriodicJob[],
   observer: Pick<Observer, 'fault'>,
-  graceMs: number,
+  graceMs: () => number,
 ): () => Promise<void> {
   const running = new Map<PeriodicJob, Promise<void>>();
   const begin = (job: PeriodicJob): void => {
@@ -35,6 +35,6 @@ export function startJobs(
   return async () => {
     timers.forEach(clearInterval);
     const ended = Promise.all(running.values()).then(() => undefined);
-    await withDeadline(ended, graceMs, () => undefined);
+    await withDeadline(ended, graceMs(), () => undefined);
   };
 }

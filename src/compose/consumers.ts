@@ -5,7 +5,7 @@ import type { Config } from '../config/config.js';
 import { listen } from '../consumers/listen.js';
 import { defined } from '../domain/defined.js';
 import { createProbeListener } from '../http/operator-listener.js';
-import { disposedOnFailure } from './disposer.js';
+import { disposedOnFailure, sharedGrace } from './disposer.js';
 import { announceEndpoints } from './endpoints-file.js';
 import { openSecrets } from './identity.js';
 import {
@@ -62,6 +62,7 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
     listen(bus, { stores, assets, journal, clock, observer });
     await startEvents(infrastructure, disposer);
     const probes = openProbes(infrastructure, config);
+    const graceMs = sharedGrace(config.stopGraceMs);
     const listener = createProbeListener({
       ids,
       requestLog,
@@ -71,7 +72,7 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
       host: config.operator.host,
     });
     const operator = await listener.listen(config.operator.port, config.operator.host);
-    disposer.add(() => listener.close(config.stopGraceMs));
+    disposer.add(() => listener.close(graceMs()));
     const jobs = [
       ...clockJobs(infrastructure),
       ...gatedJobs(gate, [
@@ -80,7 +81,7 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
         auditJob(auditor, { maySweep }),
       ]),
     ];
-    disposer.add(startJobs(jobs, observer, config.stopGraceMs));
+    disposer.add(startJobs(jobs, observer, graceMs));
     await announceEndpoints(config.dataDirectory, { operator: operator.port }, disposer);
     for (const name of config.unknown) telemetry.note('setting_unknown', { name });
     noteRuntime(telemetry, clock);

@@ -25,3 +25,16 @@ export async function disposedOnFailure<Value>(open: (disposer: Disposer) => Pro
     throw error;
   }
 }
+
+/**
+ * Time for all that a stop waits for, counted from the first who asks: what closes later has what is left.
+ * @returns milliseconds that are left
+ */
+export function sharedGrace(graceMs: number): () => number {
+  let until: number | undefined;
+  return () => {
+    const now = performance.now();
+    until ??= now + graceMs;
+    return Math.max(0, until - now);
+  };
+}

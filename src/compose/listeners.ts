@@ -27,6 +27,8 @@ export interface Listeners {
 
 export interface ListenerParts {
   readonly config: Config;
+  /** Milliseconds that requests in flight have at a stop. */
+  readonly graceMs: () => number;
   readonly ids: Ids;
   readonly telemetry: Telemetry;
   readonly operations: Operations;
@@ -41,7 +43,7 @@ export interface ListenerParts {
 
 /** Binds the operator's listener and then the partners'; a hangup signal renews the certificate. */
 export async function openListeners(
-  { config, ids, telemetry, operations, tokens, probes, assertOpen, tls, build }: ListenerParts,
+  { config, graceMs, ids, telemetry, operations, tokens, probes, assertOpen, tls, build }: ListenerParts,
   disposer: Disposer,
 ): Promise<Listeners> {
   const { observer, requestLog } = telemetry;
@@ -70,9 +72,9 @@ export async function openListeners(
     host: config.operator.host,
   });
   const operator = await operatorListener.listen(config.operator.port, config.operator.host);
-  disposer.add(() => operatorListener.close(config.stopGraceMs));
+  disposer.add(() => operatorListener.close(graceMs()));
   const partner = await partnerListener.listen(config.partner.port, config.partner.host);
-  disposer.add(() => partnerListener.close(config.stopGraceMs));
+  disposer.add(() => partnerListener.close(graceMs()));
   if (tls === undefined) return { partner, operator, renewTls: undefined };
 
   const renewTls = async (always: boolean): Promise<void> => {

@@ -22,7 +22,7 @@ import { SignerRevocations } from '../operations/system/signer-revocations.js';
 import type { AudioEngine } from '../ports/audio-engine.js';
 import type { Clock, Ids } from '../ports/system.js';
 import type { Telemetry, TelemetryParts } from '../telemetry/telemetry.js';
-import { disposedOnFailure } from './disposer.js';
+import { disposedOnFailure, sharedGrace } from './disposer.js';
 import { announceEndpoints } from './endpoints-file.js';
 import { openOperatorTokens, openSecrets, openSigning, type TokenFile } from './identity.js';
 import {
@@ -76,6 +76,7 @@ const KEY_USES_MS = 30_000;
 /** Interval at which another certificate is looked for. */
 const TLS_MS = 10_000;
 const CLOCK_MS = 30_000;
+const LAST_JOBS_MS = 1000;
 const SIGNER_MS = 24 * 3_600_000;
 /**
  * Time before the end of the certificate that signs: enough to fetch another one from an authority that is in
@@ -172,10 +173,16 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     // After the listeners are closed and before the store is.
     disposer.add(() => Promise.allSettled([meter.flush(), uses.flush()]));
 
+    const graceMs = sharedGrace(config.stopGraceMs);
+    let stopJobs = async (): Promise<void> => undefined;
+    // After the listeners are closed, too: a job that takes its time keeps no door open.
+    disposer.add(() => stopJobs());
+
     const probes = openProbes({ stores, clocks, gate }, config);
     const { partner, operator, renewTls } = await openListeners(
       {
         config,
+        graceMs,
         ids,
         telemetry,
         operations,
@@ -212,11 +219,13 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       { where: 'key_uses', everyMs: KEY_USES_MS, run: () => uses.flush() },
     ];
     if (renewTls !== undefined) jobs.push({ where: 'tls', everyMs: TLS_MS, run: () => renewTls(false) });
-    // The half minute that the last mark lacks is not worth a stop that fails.
-    disposer.add(() =>
-      keepClockMark(directory, clock).catch((error: unknown) => observer.fault('clock', error)),
-    );
-    disposer.add(startJobs(jobs, observer, config.stopGraceMs));
+    // What is under way has a second where the callers have used up the time.
+    const stopSchedule = startJobs(jobs, observer, () => Math.max(LAST_JOBS_MS, graceMs()));
+    stopJobs = async () => {
+      await stopSchedule();
+      // The half minute that the last mark lacks is not worth a stop that fails.
+      await keepClockMark(directory, clock).catch((error: unknown) => observer.fault('clock', error));
+    };
     await announceEndpoints(
       directory,
       { partner: partner.port, operator: operator.port, tls: tls !== undefined },

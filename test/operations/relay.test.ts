@@ -344,7 +344,7 @@ t.test('chores: never twice at once, done again after a fault, ended within the 
     atStart: true,
     run: () => ((runs += 1), Promise.reject(new Error('x'))),
   };
-  const stop = startJobs([slow, failing], { fault: (where) => void faults.push(where) }, 1000);
+  const stop = startJobs([slow, failing], { fault: (where) => void faults.push(where) }, () => 1000);
   t.equal(runs, 1, 'at once');
   await until(() => runs >= 4 && most === 1);
   await stop();
@@ -356,7 +356,7 @@ t.test('chores: never twice at once, done again after a fault, ended within the 
   const stuck = startJobs(
     [{ where: 'stuck', everyMs: 1000, atStart: true, run: () => new Promise(() => undefined) }],
     { fault: () => undefined },
-    20,
+    () => 20,
   );
   await stuck();
   t.pass('and what hangs holds nobody up');

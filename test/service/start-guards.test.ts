@@ -1,7 +1,11 @@
-/** Things that a start looks at before anything is served: the clock, and who can read the secrets. */
+/** Things that a start looks at before anything is served: the clock, and who can read the secrets. And its end. */
+
+import { once } from 'node:events';
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import { secureFile } from '../../src/adapters/signing/secret-file.js';
 import { SteadyClock } from '../../src/adapters/system/steady-clock.js';
@@ -100,3 +104,29 @@ t.test(
     t.equal(await readFile(untouched, 'utf8'), 'x');
   },
 );
+
+t.test('what a stop waits for has its time together', async (t) => {
+  const house = await TestService.start({ TAKEMARK_STOP_GRACE_SECONDS: '2' });
+  t.teardown(() => house.stop());
+  const token = (await readFile(join(house.directory, 'operator-token'), 'utf8')).trim();
+  const { apiKey } = await house.partner();
+  /** A call that is under way, and never ends by itself. */
+  const hold = async (port: number, path: string, header: string) => {
+    const socket = connect(port, '127.0.0.1').resume();
+    socket.on('error', () => undefined);
+    await once(socket, 'connect');
+    socket.write(
+      `POST ${path} HTTP/1.1\r\nHost: localhost\r\n${header}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{`,
+    );
+    return once(socket, 'close').then(() => performance.now());
+  };
+  const { partner, operator } = house.service;
+  const partnersEnd = hold(partner.port, '/v1/telemetry', `X-Api-Key: ${apiKey}`);
+  const operatorsEnd = hold(operator.port, '/operator/v1/partners', `Authorization: Bearer ${token}`);
+  await delay(300);
+  const from = performance.now();
+  await house.stop({ keep: true });
+  const [partnersMs, operatorsMs] = [(await partnersEnd) - from, (await operatorsEnd) - from];
+  t.ok(operatorsMs < 1.5 * partnersMs, `${operatorsMs} beside ${partnersMs}: at the same time`);
+  await rm(house.directory, { recursive: true, force: true });
+});

@@ -129,7 +129,7 @@ export async function startMember(process: Process, around: Surroundings): Promi
   startJobs(
     jobs.map((job) => ({ ...job, everyMs: job.everyMs * JOBS_STRETCHED })),
     observer,
-    1000,
+    () => 1000,
   );
   const ids = createIds(systemClock);
   const { operations } = createOperations({
