@@ -130,3 +130,17 @@ t.test('what a stop waits for has its time together', async (t) => {
   t.ok(operatorsMs < 1.5 * partnersMs, `${operatorsMs} beside ${partnersMs}: at the same time`);
   await rm(house.directory, { recursive: true, force: true });
 });
+
+t.test('a token file that holds no token is refused: nobody could call', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'takemark-token-'));
+  t.teardown(() => rm(directory, { recursive: true, force: true }));
+  await (await TestService.start({ TAKEMARK_DATA_DIR: directory })).stop({ keep: true });
+  const path = join(directory, 'operator-token');
+  const token = await readFile(path, 'utf8');
+  for (const damaged of ['', '\n', token.slice(0, 9), `${token}${token}`, token.replace(/^./, '\0')]) {
+    await writeFile(path, damaged);
+    await t.rejects(TestService.start({ TAKEMARK_DATA_DIR: directory }), /operator-token holds no token/);
+  }
+  await writeFile(path, token);
+  await (await TestService.start({ TAKEMARK_DATA_DIR: directory })).stop({ keep: true });
+});

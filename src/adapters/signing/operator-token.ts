@@ -4,7 +4,13 @@ import { keepFile } from './kept-file.js';
 /** Beside the store, so that the command line on the same machine finds it. */
 export const OPERATOR_TOKEN_FILE = 'operator-token';
 
-/** The operator's bearer token, made on the first start; 256 random bits. */
+/** What the setting may hold, too. */
+const TOKEN = /^[\x21-\x7e]{16,256}$/;
+
+/**
+ * The operator's bearer token, made on the first start; 256 random bits.
+ * @throws Error for a file that holds no token
+ */
 export async function loadOperatorToken({
   directory,
   random,
@@ -17,7 +23,13 @@ export async function loadOperatorToken({
     OPERATOR_TOKEN_FILE,
     () => `${newOperatorToken(random)}\n`,
   );
-  return { token: text.trim(), path: join(directory, OPERATOR_TOKEN_FILE), made };
+  const path = join(directory, OPERATOR_TOKEN_FILE);
+  const token = text.trim();
+  if (!TOKEN.test(token))
+    throw new Error(
+      `${path} holds no token of 16 to 256 visible ASCII characters: put it back, or remove it, and the start makes another one`,
+    );
+  return { token, path, made };
 }
 
 export function newOperatorToken(random: (length: number) => Uint8Array): string {
