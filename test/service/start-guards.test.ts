@@ -144,3 +144,27 @@ t.test('a token file that holds no token is refused: nobody could call', async (
   await writeFile(path, token);
   await (await TestService.start({ TAKEMARK_DATA_DIR: directory })).stop({ keep: true });
 });
+
+t.test('a damaged file of the data directory is named by the start that it prevents', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'takemark-damaged-'));
+  t.teardown(() => rm(directory, { recursive: true, force: true }));
+  await (await TestService.start({ TAKEMARK_DATA_DIR: directory })).stop({ keep: true });
+  const cases: readonly (readonly [name: string, content: string, message: RegExp])[] = [
+    ['secrets.json', 'null', /secrets\.json is damaged/],
+    ['secrets.json', '"x"', /secrets\.json is/],
+    ['dead-letters/dead-letters.position', '{"usage"', /dead-letters\.position is damaged/],
+    ['dead-letters/dead-letters.position', 'null', /dead-letters\.position is damaged/],
+    ['signing/production/leaf-ed25519/key.pem', '', /signing key in .*production cannot be read/],
+    ['store/CURRENT', 'MANIFEST-999999\n', /store could not be opened: .*MANIFEST-999999/],
+  ];
+  for (const [name, content, message] of cases) {
+    const path = join(directory, name);
+    const former = await readFile(path).catch(() => undefined);
+    await writeFile(path, content);
+    await t.rejects(TestService.start({ TAKEMARK_DATA_DIR: directory }), message, `${name}: ${content}`);
+    if (former === undefined) await rm(path);
+    else await writeFile(path, former);
+  }
+  await writeFile(join(directory, 'clock'), '9999999999999999');
+  await (await TestService.start({ TAKEMARK_DATA_DIR: directory })).stop({ keep: true });
+});

@@ -51,7 +51,7 @@ export class Database {
       return new Database(level);
     } catch (error) {
       if (error instanceof StoreOpenError) throw error;
-      const code = causeCode(error);
+      const { code } = causeOf(error);
       if (code === 'LEVEL_LOCKED') {
         throw new StoreOpenError(
           'in_use',
@@ -60,8 +60,16 @@ export class Database {
         );
       }
       if (code === 'LEVEL_CORRUPTION')
-        throw new StoreOpenError('damaged', `The store in ${directory} is damaged.`, error);
-      throw new StoreOpenError('io_failed', `The store in ${directory} could not be opened.`, error);
+        throw new StoreOpenError(
+          'damaged',
+          `The store in ${directory} is damaged: ${causeOf(error).message}`,
+          error,
+        );
+      throw new StoreOpenError(
+        'io_failed',
+        `The store in ${directory} could not be opened: ${causeOf(error).message}`,
+        error,
+      );
     }
   }
 
@@ -166,8 +174,7 @@ export function storeUnavailable(cause?: unknown): DomainError {
   });
 }
 
-/** Code of the failure that abstract-level wraps in LEVEL_DATABASE_NOT_OPEN. */
-function causeCode(error: unknown): string | undefined {
-  const inner = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  return (inner as NodeJS.ErrnoException).code;
+/** The failure that abstract-level wraps in LEVEL_DATABASE_NOT_OPEN. */
+function causeOf(error: unknown): NodeJS.ErrnoException {
+  return (error instanceof Error && error.cause instanceof Error ? error.cause : error) as Error;
 }

@@ -4,6 +4,7 @@ import type { Authenticator } from '../../codec/authenticator.js';
 import { type ServiceEvent, TOPICS, type Topic } from '../../domain/events.js';
 import { parseEvent } from '../../domain/parse-event.js';
 import { replaceFile } from '../../files/durable.js';
+import { ifPresent } from '../../files/if-present.js';
 import { LineLog } from '../../files/line-log.js';
 import { makeDirectory } from '../../files/make-directory.js';
 
@@ -123,7 +124,7 @@ function parseDeadLetter(
   number: number,
   wanted: Topic,
 ): KeptDeadLetter | undefined {
-  const { mac, ...content } = parsedLine(line);
+  const { mac, ...content } = parsedLine(line) ?? {};
   const { at, reason, topic, event } = content;
   const isOfNoTopic = TOPICS.every((known) => known !== topic);
   if (topic !== wanted && !isOfNoTopic) return undefined;
@@ -145,24 +146,25 @@ function parseDeadLetter(
   return { number, at, reason, event: reading.event, isOfNoTopic: false, line };
 }
 
-function parsedLine(line: string): Readonly<Record<string, unknown>> {
+/** @returns undefined where the text is no JSON object */
+function parsedLine(line: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const parsed = JSON.parse(line) as unknown;
-    return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : {};
+    return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : undefined;
   } catch {
-    return {};
+    return undefined;
   }
 }
 
 async function readPositions(directory: string): Promise<Positions> {
-  let text: string;
-  try {
-    text = await readFile(join(directory, REPLAY_POSITION_FILE), 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
-    throw error;
-  }
-  const parsed = JSON.parse(text) as Record<string, unknown>;
+  const path = join(directory, REPLAY_POSITION_FILE);
+  const text = await ifPresent(readFile(path, 'utf8'));
+  if (text === undefined) return {};
+  const parsed = parsedLine(text);
+  if (parsed === undefined)
+    throw new Error(
+      `${path} is damaged: put it back, or remove it, and every dead letter counts as not replayed`,
+    );
   return Object.fromEntries(
     TOPICS.flatMap((topic) =>
       Number.isSafeInteger(parsed[topic]) ? [[topic, parsed[topic] as number]] : [],

@@ -153,10 +153,19 @@ async function readPems({ certificate, key, authority }: SigningFiles): Promise<
 
 function givenPair({ certificate, key, authority }: SigningPems): Current {
   return {
-    leaf: new X509Certificate(certificate),
-    key: createPrivateKey(key),
-    authority: new X509Certificate(authority),
+    leaf: readable('the signing certificate', () => new X509Certificate(certificate)),
+    key: readable('the signing key', () => createPrivateKey(key)),
+    authority: readable("the signing certificate's authority", () => new X509Certificate(authority)),
   };
+}
+
+/** What a PEM text holds. @throws Error that names it: the platform's own tells of a decoder alone */
+function readable<Value>(name: string, read: () => Value): Value {
+  try {
+    return read();
+  } catch (cause) {
+    throw new Error(`${name} cannot be read: it is damaged, or no PEM`, { cause });
+  }
 }
 
 /**
@@ -184,7 +193,8 @@ async function ownPair(home: string, options: SigningOptions): Promise<Current> 
   const [leaf, authority = await ownAuthority(home)] = certificatesIn(pair?.certificate ?? '');
   if (pair === undefined || leaf === undefined || authority === undefined)
     throw new Error(`no certificate, or none of its authority, in ${home}`);
-  return { leaf, key: createPrivateKey(pair.key), authority };
+  const key = readable(`the signing key in ${home}`, () => createPrivateKey(pair.key));
+  return { leaf, key, authority };
 }
 
 async function ownAuthority(home: string): Promise<X509Certificate | undefined> {

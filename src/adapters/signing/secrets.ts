@@ -114,12 +114,13 @@ export function newSecret(random: (length: number) => Uint8Array): StoredSecret 
  */
 export function parseBundle(text: string, name: string): SecretsBundle {
   const damaged = () => new Error(`${name} is damaged`);
-  let bundle: Partial<SecretsBundle>;
+  let bundle: Partial<SecretsBundle> | null;
   try {
-    bundle = JSON.parse(text) as Partial<SecretsBundle>;
+    bundle = JSON.parse(text) as Partial<SecretsBundle> | null;
   } catch {
     throw damaged();
   }
+  if (typeof bundle !== 'object' || bundle === null) throw damaged();
   if (bundle.format !== 1) throw new Error(`${name} is of a format that this version does not know`);
   const given = bundle.secrets;
   const lacking = LATER_PURPOSES.filter((purpose) => given?.[purpose] === undefined);

@@ -22,7 +22,7 @@ export async function openClock(directory: string, below: Clock): Promise<Steady
     if (error.code === 'ENOENT') return '0';
     throw error;
   });
-  const mark = /^\d{1,16}\n?$/.test(text) ? Number(text) : 0;
+  const mark = /^\d{1,15}\n?$/.test(text) ? Number(text) : 0;
   const behind = mark - below.now();
   if (behind > TOLERANCE_MS) {
     throw new Error(
