@@ -641,3 +641,19 @@ t.test('an import against the rules is found', async (t) => {
       );
   }
 });
+
+t.test('the second name of the request id is none that a response has for something else', async (t) => {
+  for (const name of ['X-Trace-Id', 'traceparent', 'X-Request-Id'])
+    t.equal(readConfig({ TAKEMARK_REQUEST_ID_HEADER: name }).requestIdHeader, name);
+  for (const name of [
+    'Content-Length',
+    'transfer-encoding',
+    'Content-Type',
+    'Set-Cookie',
+    'X-RateLimit-Reset',
+  ])
+    t.throws(() => readConfig({ TAKEMARK_REQUEST_ID_HEADER: name }), {
+      name: 'ConfigError',
+      message: /^TAKEMARK_REQUEST_ID_HEADER: must be no header/,
+    });
+});
