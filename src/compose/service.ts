@@ -243,6 +243,8 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       const { from, reason } = revocation;
       telemetry.note('signer_revoked', { kid, from, reason });
     }
+    if (tls !== undefined && tls.identity.expiresAt * 1000 <= wallClock.now())
+      telemetry.warn('tls_expired', { expiresAt: tls.identity.expiresAt });
     if (gate.isClosed) telemetry.warn('store_put_back');
     if (erasedAgain > 0) telemetry.note('erasures_replayed', { count: erasedAgain });
     const runtimeWarning = noteRuntime(telemetry, clock);

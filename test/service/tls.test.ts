@@ -230,3 +230,18 @@ t.test('settings: both files or none, and a pair that cannot be used is told at 
   await writeFile(files.TAKEMARK_TLS_KEY, makeTlsIdentity().key);
   await t.rejects(TestService.start(files), /the certificate .* cannot be used: .*key values mismatch/);
 });
+
+t.test('a start with a certificate that has ended says so', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'takemark-tls-'));
+  t.teardown(() => rm(directory, { recursive: true }));
+  const files = { TAKEMARK_TLS_CERT: join(directory, 'c'), TAKEMARK_TLS_KEY: join(directory, 'k') };
+  const warnings = async (identity: TlsIdentity): Promise<number> => {
+    await writeFile(files.TAKEMARK_TLS_CERT, identity.cert);
+    await writeFile(files.TAKEMARK_TLS_KEY, identity.key);
+    const service = await TestService.start(files);
+    await service.stop();
+    return service.log.filter((line) => line.includes('"tls_expired"')).length;
+  };
+  t.equal(await warnings(makeTlsIdentity()), 0);
+  t.equal(await warnings(makeTlsIdentity(new Date(Date.now() - 1000))), 1);
+});
