@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { openReplacement, syncDirectory, writeAll } from './durable.js';
 
 const CHUNK_BYTES = 262_144;
@@ -37,6 +37,8 @@ export class LineLog {
   #length: number;
   /** True when the file's name is on disk. */
   #named = false;
+  /** True while there may be a part of a line behind the whole ones. */
+  #isTorn = false;
 
   private constructor({ path, longestLine = Number.POSITIVE_INFINITY }: LineLogOptions, handle: FileHandle) {
     this.#path = path;
@@ -73,17 +75,29 @@ export class LineLog {
     return this.#length;
   }
 
-  /** @param lines whole lines, each with its newline */
+  /**
+   * @param lines whole lines, each with its newline
+   * @throws Error where another process has written to the file: what it wrote stays
+   */
   async append(lines: string): Promise<void> {
     const bytes = Buffer.from(lines);
+    if (!this.#isTorn && (await this.#handle.stat()).size !== this.#length)
+      throw Object.assign(new Error(`${basename(this.#path)} is written by another process, too`), {
+        code: 'WRITTEN_BY_ANOTHER_PROCESS',
+      });
     try {
       await writeAll(this.#handle, bytes, this.#length);
       await this.#handle.datasync();
       await this.#keepName();
       this.#length += bytes.length;
+      this.#isTorn = false;
     } catch (error) {
       // A line that was half written must not end up between whole lines.
-      await this.#handle.truncate(this.#length).catch(() => undefined);
+      this.#isTorn = true;
+      await this.#handle.truncate(this.#length).then(
+        () => (this.#isTorn = false),
+        () => undefined,
+      );
       throw error;
     }
   }

@@ -121,3 +121,18 @@ t.test('a directory is made with those above it, for its owner alone', async (t)
   if (process.platform === 'linux')
     await t.rejects(makeDirectory('/proc/none/below'), { code: 'ENOENT' }, 'and it ends');
 });
+
+t.test('a log writes nothing over the lines of another process', async (t) => {
+  const path = join(t.testdir(), 'log');
+  const one = await LineLog.open({ path });
+  const other = await LineLog.open({ path });
+  await one.append('of one\n');
+  await t.rejects(other.append('of the other\n'), {
+    code: 'WRITTEN_BY_ANOTHER_PROCESS',
+    message: /^log is written by another/,
+  });
+  await one.append('of one again\n');
+  t.equal(await readFile(path, 'utf8'), 'of one\nof one again\n');
+  await one.close();
+  await other.close();
+});
