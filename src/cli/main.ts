@@ -61,9 +61,9 @@ const cluster: Cluster = {
     await prepareLongRun();
     const { startConsumers } = await import('../compose/consumers.js');
     const consumers = await startConsumers(readConfig(), { version });
-    const { host, port } = consumers.operator;
+    const { hostPort } = await import('../compose/listeners.js');
     return {
-      banner: `Takemark ${version}, consumers\n  metrics and probes  http://${host}:${port}`,
+      banner: `Takemark ${version}, consumers\n  metrics and probes  http://${hostPort(consumers.operator)}`,
       stop: () => consumers.stop(),
     };
   },

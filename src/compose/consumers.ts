@@ -16,6 +16,7 @@ import {
   startEvents,
   stopOnce,
 } from './infrastructure.js';
+import { hostPort } from './listeners.js';
 import { noteRuntime } from './process.js';
 import type { ServiceOptions } from './service.js';
 
@@ -88,7 +89,7 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
     telemetry.note('consumers_started', {
       version: options.version,
       environment: config.environment,
-      operator: `${operator.host}:${operator.port}`,
+      operator: hostPort(operator),
     });
     return { operator, stop: stopOnce(telemetry, probes, disposer) };
   });

@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net';
 import type { TlsFiles } from '../adapters/system/tls-files.js';
 import type { Config } from '../config/config.js';
 import { defined } from '../domain/defined.js';
@@ -13,6 +14,11 @@ import type { Disposer } from './disposer.js';
 interface Bound {
   readonly port: number;
   readonly host: string;
+}
+
+/** `host:port` as it stands in an address. */
+export function hostPort({ host, port }: Bound): string {
+  return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 export interface Listeners {

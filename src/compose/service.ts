@@ -34,7 +34,7 @@ import {
   startEvents,
   stopOnce,
 } from './infrastructure.js';
-import { openListeners } from './listeners.js';
+import { hostPort, openListeners } from './listeners.js';
 import { noteRuntime } from './process.js';
 
 export interface ServiceOptions {
@@ -256,8 +256,8 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       bus: config.bus,
       consumers: config.consumers,
       publicUrl,
-      partner: `${partner.host}:${partner.port}`,
-      operator: `${operator.host}:${operator.port}`,
+      partner: hostPort(partner),
+      operator: hostPort(operator),
       dataDirectory: directory,
       kid,
       ...defined({
@@ -296,7 +296,7 @@ export function serviceBanner(
 ): string {
   return `Takemark ${version}, ${environment}
   partners   ${publicUrl}/v1
-  operators  http://${operator.host}:${operator.port}${tokenFile === undefined ? '' : `, token in ${tokenFile.path}${tokenFile.made ? ' (made now, mode 0600)' : ''}`}
+  operators  http://${hostPort(operator)}${tokenFile === undefined ? '' : `, token in ${tokenFile.path}${tokenFile.made ? ' (made now, mode 0600)' : ''}`}
   data       ${store === 'embedded' ? `${dataDirectory}: store, deliverables, signing keys, secrets` : 'in the cluster'}${signerRevoked ? '\n  signing    the certificate that signs is revoked: nothing is issued (takemark operator signing list)' : ''}${outdated === undefined ? '' : `\n  warning    ${runtimeWords(outdated)}`}`;
 }
 

@@ -50,6 +50,12 @@ void t.test('a service says it in its log and to whoever starts it', async (t) =
       logDestination: { write: (line) => void lines.push(line) },
     });
     await service.stop();
+    const onIPv6 = { ...service, operator: { host: '::1', port: 81 } };
+    t.match(
+      serviceBanner(onIPv6, config, '0.0.0-test'),
+      'http://[::1]:81,',
+      'an address of IPv6 stands in brackets',
+    );
     return serviceBanner(service, config, '0.0.0-test');
   };
   const clock = new TestClock();
