@@ -219,7 +219,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       { where: 'key_uses', everyMs: KEY_USES_MS, run: () => uses.flush() },
     ];
     if (renewTls !== undefined) jobs.push({ where: 'tls', everyMs: TLS_MS, run: () => renewTls(false) });
-    // What is under way has a second where the callers have used up the time.
+    // Jobs under way have a second where the callers have used up the time.
     const stopSchedule = startJobs(jobs, observer, () => Math.max(LAST_JOBS_MS, graceMs()));
     stopJobs = async () => {
       await stopSchedule();

@@ -66,8 +66,39 @@ const downloadsSchema = z
   );
 
 /** Headers of responses that HTTP or the contract gives a meaning: a request id there makes them unreadable. */
-const OWN_HEADERS =
-  /^(?:accept-ranges|age|allow|cache-control|connection|content-.*|date|deprecation|etag|expires|idempotency-replayed|keep-alive|last-modified|link|location|repr-digest|retry-after|set-cookie|strict-transport-security|sunset|trailer|transfer-encoding|upgrade|vary|www-authenticate|x-content-type-options|x-ratelimit-.*)$/i;
+const OWN_HEADERS: ReadonlySet<string> = new Set([
+  'accept-ranges',
+  'age',
+  'allow',
+  'cache-control',
+  'connection',
+  'date',
+  'deprecation',
+  'etag',
+  'expires',
+  'idempotency-replayed',
+  'keep-alive',
+  'last-modified',
+  'link',
+  'location',
+  'repr-digest',
+  'retry-after',
+  'set-cookie',
+  'strict-transport-security',
+  'sunset',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'vary',
+  'www-authenticate',
+  'x-content-type-options',
+]);
+const OWN_PREFIXES = /^(?:content|x-ratelimit)-/;
+
+/** Tells whether a header of responses, by its name in lower case, is the service's own. */
+function isOwnHeader(name: string): boolean {
+  return OWN_HEADERS.has(name) || OWN_PREFIXES.test(name);
+}
 
 /** A setting: how its text is parsed, and what the page of settings says of it. */
 interface Setting<Schema extends z.ZodType> {
@@ -188,7 +219,10 @@ const LISTENERS = {
     z
       .string()
       .regex(/^[A-Za-z0-9-]{1,64}$/, 'must be a header name')
-      .refine((name) => !OWN_HEADERS.test(name), 'must be no header that means something else in a response')
+      .refine(
+        (name) => !isOwnHeader(name.toLowerCase()),
+        'must be no header that means something else in a response',
+      )
       .optional(),
     'a second header name for the request id',
   ),

@@ -16,7 +16,7 @@ const LAST_LOOKS = 100;
 export class LogOutput {
   readonly #fd: number;
   #lines = '';
-  /** What is left of the lines that are written now. */
+  /** Rest of the lines that are written now. */
   #rest: Uint8Array = Buffer.alloc(0);
   #isWriting = false;
   #again: NodeJS.Timeout | undefined;
@@ -37,7 +37,7 @@ export class LogOutput {
   flushSync(): void {
     clearTimeout(this.#again);
     this.#again = undefined;
-    // What a thread is writing is its own.
+    // The bytes that a thread is writing are its own.
     const rest = this.#isWriting ? Buffer.alloc(0) : this.#rest;
     let bytes: Uint8Array = Buffer.concat([rest, Buffer.from(this.#lines)]);
     if (!this.#isWriting) this.#rest = Buffer.alloc(0);

@@ -159,7 +159,7 @@ function givenPair({ certificate, key, authority }: SigningPems): Current {
   };
 }
 
-/** What a PEM text holds. @throws Error that names it: the platform's own tells of a decoder alone */
+/** Content of a PEM text. @throws Error that names it: the platform's own tells of a decoder alone */
 function readable<Value>(name: string, read: () => Value): Value {
   try {
     return read();

@@ -4,7 +4,7 @@ import { keepFile } from './kept-file.js';
 /** Beside the store, so that the command line on the same machine finds it. */
 export const OPERATOR_TOKEN_FILE = 'operator-token';
 
-/** What the setting may hold, too. */
+/** Form of a token, in the setting too. */
 const TOKEN = /^[\x21-\x7e]{16,256}$/;
 
 /**
