@@ -294,10 +294,22 @@ export function serviceBanner(
   { environment, store }: Config,
   version: string,
 ): string {
-  return `Takemark ${version}, ${environment}
-  partners   ${publicUrl}/v1
-  operators  http://${hostPort(operator)}${tokenFile === undefined ? '' : `, token in ${tokenFile.path}${tokenFile.made ? ' (made now, mode 0600)' : ''}`}
-  data       ${store === 'embedded' ? `${dataDirectory}: store, deliverables, signing keys, secrets` : 'in the cluster'}${signerRevoked ? '\n  signing    the certificate that signs is revoked: nothing is issued (takemark operator signing list)' : ''}${outdated === undefined ? '' : `\n  warning    ${runtimeWords(outdated)}`}`;
+  const made = tokenFile?.made === true ? ' (made now, mode 0600)' : '';
+  const token = tokenFile === undefined ? '' : `, token in ${tokenFile.path}${made}`;
+  const data =
+    store === 'embedded' ? `${dataDirectory}: store, deliverables, signing keys, secrets` : 'in the cluster';
+  const lines = [
+    `Takemark ${version}, ${environment}`,
+    `  partners   ${publicUrl}/v1`,
+    `  operators  http://${hostPort(operator)}${token}`,
+    `  data       ${data}`,
+  ];
+  if (signerRevoked)
+    lines.push(
+      '  signing    the certificate that signs is revoked: nothing is issued (takemark operator signing list)',
+    );
+  if (outdated !== undefined) lines.push(`  warning    ${runtimeWords(outdated)}`);
+  return lines.join('\n');
 }
 
 /**

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { defined } from '../domain/defined.js';
+import { OPERATOR_TOKEN_PATTERN } from '../domain/operator-token.js';
 
 const text = z.string().min(1);
 
@@ -195,10 +196,7 @@ const LISTENERS = {
   ),
   TAKEMARK_OPERATOR_PORT: setting(portSchema.default(8081), 'its port'),
   TAKEMARK_OPERATOR_TOKEN: setting(
-    z
-      .string()
-      .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 visible ASCII characters')
-      .optional(),
+    z.string().regex(OPERATOR_TOKEN_PATTERN, 'must be 16 to 256 visible ASCII characters').optional(),
     'its bearer token; else kept in `operator-token` in the data directory, mode 0600',
     'made on first start',
   ),

@@ -1,11 +1,9 @@
 import { join } from 'node:path';
+import { OPERATOR_TOKEN_PATTERN } from '../../domain/operator-token.js';
 import { keepFile } from './kept-file.js';
 
 /** Beside the store, so that the command line on the same machine finds it. */
 export const OPERATOR_TOKEN_FILE = 'operator-token';
-
-/** Form of a token, in the setting too. */
-const TOKEN = /^[\x21-\x7e]{16,256}$/;
 
 /**
  * The operator's bearer token, made on the first start; 256 random bits.
@@ -25,7 +23,7 @@ export async function loadOperatorToken({
   );
   const path = join(directory, OPERATOR_TOKEN_FILE);
   const token = text.trim();
-  if (!TOKEN.test(token))
+  if (!OPERATOR_TOKEN_PATTERN.test(token))
     throw new Error(
       `${path} holds no token of 16 to 256 visible ASCII characters: put it back, or remove it, and the start makes another one`,
     );
