@@ -3,8 +3,8 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { takemark } from '../../test/cluster/members.js';
-import { type Servers, startServers } from '../../test/cluster/servers.js';
+import { takemark } from '../../test/lab/cluster/members.js';
+import { type Servers, startServers } from '../../test/lab/cluster/servers.js';
 import { ServiceProcess, START_FLAGS } from '../service/service-process.js';
 import { BucketCounter, type BucketUse } from './bucket-counter.js';
 

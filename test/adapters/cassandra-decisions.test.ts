@@ -6,13 +6,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { errors, types } from 'cassandra-driver';
 import t, { type Test } from 'tap';
-import { migrate } from '../../src/adapters/cassandra/driver/migrations.js';
 import { createEventRelay } from '../../src/background/relay.js';
 import type { AuditAction } from '../../src/domain/audit.js';
 import { proofErased, reviewCreated } from '../../src/domain/events.js';
 import { openEvidence, REVIEW_LIFE_SECONDS, resolveReview } from '../../src/domain/review.js';
 import type { Stores } from '../../src/ports/stores.js';
-import { again } from '../fixtures/again.js';
 import { takeWaiting } from '../store-contract/outbox-contract.js';
 import {
   audit,
@@ -31,10 +29,10 @@ import {
   ADDRESSES,
   carryOut,
   connection,
-  dropKeyspace,
   intercepted,
   killedAt,
   leftInTheEnd,
+  migrated,
   openStore,
   partsOf,
   type Sent,
@@ -63,11 +61,8 @@ if (ADDRESSES === undefined) {
     () => undefined,
   );
 } else {
-  t.before(() => again(() => migrate(connection)));
-  t.teardown(async () => {
-    Date.now = realNow;
-    await dropKeyspace(connection.keyspace);
-  });
+  t.before(migrated);
+  t.teardown(() => void (Date.now = realNow));
   void t.test('a decision that a sweep gave up is refused for ever, and its repetition works', lateDecisions);
   void t.test('a late issuing is refused once its id was taken back', lateIssuing);
   void t.test('a process that dies at any step leaves what another one finishes once', abandonedDecisions);

@@ -1,7 +1,5 @@
 /** Evidence on a real Cassandra: what lies in its tables after erasures, crashes and issuings that came to nothing. */
 import t from 'tap';
-import { migrate } from '../../src/adapters/cassandra/driver/migrations.js';
-import { again } from '../fixtures/again.js';
 import { auditOf } from '../store-contract/audit-contract.js';
 import { takeWaiting } from '../store-contract/outbox-contract.js';
 import { allFound, MARKS, markedProof, marksIn } from '../store-contract/remains.js';
@@ -10,8 +8,8 @@ import {
   ADDRESSES,
   carryOut,
   connection,
-  dropKeyspace,
   killedAt,
+  migrated,
   openStore,
   patient,
   withClient,
@@ -59,8 +57,7 @@ if (ADDRESSES === undefined) {
     () => undefined,
   );
 } else {
-  t.before(() => again(() => migrate(connection)));
-  t.teardown(() => dropKeyspace(connection.keyspace));
+  t.before(migrated);
 
   void t.test('an erasure leaves nothing of evidence, declarations and consent in any table', async (t) => {
     const stores = patient(await openStore());

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client, type policies, type QueryOptions, types } from 'cassandra-driver';
-import type { MigrationOptions } from '../../src/adapters/cassandra/driver/migrations.js';
+import t from 'tap';
+import { type MigrationOptions, migrate } from '../../src/adapters/cassandra/driver/migrations.js';
 import {
   type CassandraStore,
   type CassandraStoreOptions,
@@ -17,13 +18,24 @@ export const ADDRESSES = process.env['TAKEMARK_CASSANDRA'] || undefined;
 export const DATA_CENTER = process.env['TAKEMARK_CASSANDRA_DC'] || 'datacenter1';
 export const KEY = Buffer.alloc(32, 7);
 
-/** A keyspace of its own for every run. */
+/** The keyspace of this process, which the test files of one process share. */
 export const connection: MigrationOptions = {
   contactPoints: (ADDRESSES ?? '').split(','),
   localDataCenter: DATA_CENTER,
   keyspace: `takemark_test_${Date.now().toString(36)}_${process.pid}`,
   replication: Number(process.env['TAKEMARK_CASSANDRA_REPLICATION'] || 1),
 };
+
+let migration: Promise<unknown> | undefined;
+
+/** Migrates the keyspace of this process once. The keyspace is dropped when all tests of the process have ended. */
+export async function migrated(): Promise<void> {
+  if (migration === undefined) {
+    migration = again(() => migrate(connection));
+    t.teardown(() => dropKeyspace(connection.keyspace));
+  }
+  await migration;
+}
 
 export function memoryHeads(): AuditHeads {
   const heads = new Map<string, AuditHead>();
@@ -42,13 +54,16 @@ const READ = /^(get|list|find|read|due|waiting)/;
 export const isUnanswered = (error: unknown): boolean =>
   (error as { readonly reason?: unknown }).reason === 'store_unavailable';
 
-/** The stores with reads that are repeated where the server did not respond. */
+/** Returns the stores with reads that are repeated where the server did not respond, until the stores are closed. */
 export function patient<Opened extends object>(stores: Opened): Opened {
+  let isClosed = false;
   return new Proxy(stores, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name);
       if (typeof value !== 'function' || typeof name !== 'string') return value;
       const method = value.bind(target) as (...args: unknown[]) => Promise<unknown>;
+      if (name === 'close') isClosed = true;
+      if (isClosed) return method;
       return READ.test(name) ? (...args: unknown[]) => again(() => method(...args), isUnanswered) : method;
     },
   });

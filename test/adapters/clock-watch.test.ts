@@ -2,14 +2,12 @@
 import { errors } from 'cassandra-driver';
 import t from 'tap';
 import { ClockWatch } from '../../src/adapters/cassandra/driver/clock-watch.js';
-import { migrate } from '../../src/adapters/cassandra/driver/migrations.js';
 import { connect } from '../../src/adapters/cassandra/driver/session.js';
-import { again } from '../fixtures/again.js';
 import {
   ADDRESSES,
   connection,
-  dropKeyspace,
   intercepted,
+  migrated,
   openStore,
   withClient,
 } from './cassandra-under-test.js';
@@ -115,8 +113,7 @@ const real =
     : {};
 
 void t.test('on a real node', real, async (t) => {
-  await again(() => migrate(connection));
-  t.teardown(() => dropKeyspace(connection.keyspace));
+  await migrated();
 
   await t.test('a store’s process is compared with the nodes', async (t) => {
     const right = await openStore();

@@ -18,8 +18,7 @@ import { allNames } from '../../src/adapters/kafka/topic-names.js';
 import { createTopics, DEAD_LETTERS, KEEPING } from '../../src/adapters/kafka/topics.js';
 import { TOPICS } from '../../src/domain/events.js';
 import { countedChecks, type ServerCheck } from '../../src/domain/server-check.js';
-import { again } from '../fixtures/again.js';
-import { ADDRESSES, connection, dropKeyspace, withClient } from './cassandra-under-test.js';
+import { ADDRESSES, connection, dropKeyspace, migrated, withClient } from './cassandra-under-test.js';
 
 const DAY = 86_400;
 const NOW = 1_790_000_000;
@@ -247,8 +246,7 @@ void t.test(
       },
     );
     const single = { ...connection, replication: 1 };
-    await again(() => migrate(single));
-    t.teardown(() => dropKeyspace(connection.keyspace));
+    await migrated();
     const found = await examineCassandra(single);
     t.match(verdicts(found), {
       'cassandra.reachable': 'ok',

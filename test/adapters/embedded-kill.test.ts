@@ -7,14 +7,14 @@ import { type AuditHead, AuditWalk } from '../../src/domain/audit.js';
 import { EVIDENCE_KINDS } from '../../src/domain/review.js';
 import type { Stores } from '../../src/ports/stores.js';
 import { authenticator } from '../fixtures/authentication.js';
+import { seedsOf } from '../fixtures/seeds.js';
 import { auditOf } from '../store-contract/audit-contract.js';
 import { NOW } from '../store-contract/samples.js';
 import { checkCharges, checkFolded, checkIndexes } from './embedded-checks.js';
 import { AUDIT_KEY, fileHeads, readHeads, withLevel, writer } from './embedded-process.js';
 import { EventLedger } from './event-ledger.js';
 
-const KILLS = Number(process.env.TAKEMARK_KILLS ?? (process.env.CI ? 50 : 15));
-const SEED = Number(process.env.TAKEMARK_SEED ?? Date.now() % 1_000_000);
+const KILLS = Number(process.env.TAKEMARK_KILLS ?? 8);
 const KINDS = [
   'charge',
   'quota',
@@ -40,82 +40,83 @@ interface Told {
 /** Count of a partner's log entries with this action and first subject. */
 type Logged = (action: string, subject: string) => number;
 
-void t.test(
-  `a store killed ${KILLS} times (seed ${SEED}) loses no acknowledged write`,
-  { timeout: 60_000 + KILLS * 15_000 },
-  async (t) => {
-    const directory = join(t.testdir(), 'store');
-    const random = mulberry32(SEED);
-    const acknowledged: Record<string, number> = {};
-    const ledger = new EventLedger();
-    let slowest = 0;
-    for (let round = 0; round < KILLS; round += 1) {
-      const child = writer('everything', directory, String(round));
-      const lines: string[] = [];
-      const reader = createInterface({ input: child.stdout! });
-      reader.on('line', (line) => lines.push(line));
-      await once(reader, 'line');
-      await new Promise((resolve) => setTimeout(resolve, random() * 500));
-      child.kill('SIGKILL');
-      await once(reader, 'close');
+for (const seed of seedsOf('kills'))
+  void t.test(
+    `a store killed ${KILLS} times (seed ${seed}) loses no acknowledged write`,
+    { timeout: 60_000 + KILLS * 15_000 },
+    async (t) => {
+      const directory = join(t.testdir(), 'store');
+      const random = mulberry32(seed);
+      const acknowledged: Record<string, number> = {};
+      const ledger = new EventLedger();
+      let slowest = 0;
+      for (let round = 0; round < KILLS; round += 1) {
+        const child = writer('everything', directory, String(round));
+        const lines: string[] = [];
+        const reader = createInterface({ input: child.stdout! });
+        reader.on('line', (line) => lines.push(line));
+        await once(reader, 'line');
+        await new Promise((resolve) => setTimeout(resolve, random() * 500));
+        child.kill('SIGKILL');
+        await once(reader, 'close');
 
-      // Heads as the kill left them: opening the store brings them up to date.
-      const heads = readHeads(directory);
-      const start = performance.now();
-      const stores = await openEmbeddedStore({
-        directory,
-        authenticator,
-        audit: { key: AUDIT_KEY, heads: fileHeads(directory) },
-      });
-      await stores.ping();
-      slowest = Math.max(slowest, performance.now() - start);
+        // Heads as the kill left them: opening the store brings them up to date.
+        const heads = readHeads(directory);
+        const start = performance.now();
+        const stores = await openEmbeddedStore({
+          directory,
+          authenticator,
+          audit: { key: AUDIT_KEY, heads: fileHeads(directory) },
+        });
+        await stores.ping();
+        slowest = Math.max(slowest, performance.now() - start);
 
-      const reported = read(lines);
-      for (const kind of KINDS) acknowledged[kind] = (acknowledged[kind] ?? 0) + reported.done[kind].size;
-      const partnerId = `ptr_audited-${Math.floor(round / 5)}`;
-      const logged = await checkAudit(t, stores, partnerId, heads.get(partnerId));
-      const problems = [
-        ...ledger.take(lines),
-        ...(await ledger.collect(stores)),
-        ...(await checkUploads(stores, round, reported)),
-        ...(await checkKeys(stores, round, reported, logged)),
-        ...(await checkProofs(stores, round, reported, logged, ledger)),
-        ...(await checkReviews(stores, partnerId, round, reported, logged, ledger)),
-      ];
-      t.strictSame(problems, [], `round ${round}`);
-      t.equal(
-        readHeads(directory).get(partnerId)?.sequence ?? 0,
-        (await auditOf({ stores }, partnerId)).length,
-        'opening caught up with the head',
-      );
-      const charged = new Set(Array.from(reported.done.charge, ([i]) => `${round}-${i}`));
-      await checkCharges(
-        t,
-        stores,
-        'ptr_kill',
-        charged,
-        Array.from({ length: reported.begun.charge }, (_, i) => `${round}-${i}`),
-      );
-      // The charges of this check are among the usage, too.
-      const quota = Array.from({ length: reported.begun.quota }, (_, i) => `ptr_quota-${round}-${i}`);
-      t.strictSame(
-        [
+        const reported = read(lines);
+        for (const kind of KINDS) acknowledged[kind] = (acknowledged[kind] ?? 0) + reported.done[kind].size;
+        const partnerId = `ptr_audited-${Math.floor(round / 5)}`;
+        const logged = await checkAudit(t, stores, partnerId, heads.get(partnerId));
+        const problems = [
+          ...ledger.take(lines),
           ...(await ledger.collect(stores)),
-          ...(await ledger.checkUsage(stores, ['ptr_kill', `ptr_meter-${round}`, ...quota], NOW)),
-        ],
-        [],
-        `events of round ${round}`,
+          ...(await checkUploads(stores, round, reported)),
+          ...(await checkKeys(stores, round, reported, logged)),
+          ...(await checkProofs(stores, round, reported, logged, ledger)),
+          ...(await checkReviews(stores, partnerId, round, reported, logged, ledger)),
+        ];
+        t.strictSame(problems, [], `round ${round}`);
+        t.equal(
+          readHeads(directory).get(partnerId)?.sequence ?? 0,
+          (await auditOf({ stores }, partnerId)).length,
+          'opening caught up with the head',
+        );
+        const charged = new Set(Array.from(reported.done.charge, ([i]) => `${round}-${i}`));
+        await checkCharges(
+          t,
+          stores,
+          'ptr_kill',
+          charged,
+          Array.from({ length: reported.begun.charge }, (_, i) => `${round}-${i}`),
+        );
+        // The charges of this check are among the usage, too.
+        const quota = Array.from({ length: reported.begun.quota }, (_, i) => `ptr_quota-${round}-${i}`);
+        t.strictSame(
+          [
+            ...(await ledger.collect(stores)),
+            ...(await ledger.checkUsage(stores, ['ptr_kill', `ptr_meter-${round}`, ...quota], NOW)),
+          ],
+          [],
+          `events of round ${round}`,
+        );
+        await stores.close();
+      }
+      await foldAll(t, directory, ledger);
+      t.ok(slowest < 60_000, `slowest start after a kill: ${Math.round(slowest)} ms`);
+      t.comment(
+        `slowest start after a kill: ${Math.round(slowest)} ms; acknowledged and found again: ${JSON.stringify(acknowledged)}`,
       );
-      await stores.close();
-    }
-    await foldAll(t, directory, ledger);
-    t.ok(slowest < 60_000, `slowest start after a kill: ${Math.round(slowest)} ms`);
-    t.comment(
-      `slowest start after a kill: ${Math.round(slowest)} ms; acknowledged and found again: ${JSON.stringify(acknowledged)}`,
-    );
-    await withLevel(directory, (level) => checkIndexes(t, level));
-  },
-);
+      await withLevel(directory, (level) => checkIndexes(t, level));
+    },
+  );
 
 /** Lets the consumers catch up: all events are delivered again, to two consumers at once. */
 async function foldAll(t: Test, directory: string, ledger: EventLedger): Promise<void> {

@@ -1,6 +1,16 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import t, { type Test } from 'tap';
@@ -52,7 +62,8 @@ const strangersCodec = new RecordCodec(
   new Authenticator({ current: () => STRANGER, find: () => STRANGER }, 'test'),
 );
 
-const parent = t.testdir();
+const parent = mkdtempSync(join(tmpdir(), 'takemark-embedded-'));
+t.teardown(() => rmSync(parent, { recursive: true, force: true }));
 let opened = 0;
 storeContract(t, 'the embedded store', (options) => openAt(join(parent, `store-${(opened += 1)}`), options));
 

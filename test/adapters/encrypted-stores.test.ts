@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { openEmbeddedStore } from '../../src/adapters/embedded/store.js';
@@ -12,7 +13,8 @@ import { audit, issuedProof, NOW, overlayOf } from '../store-contract/samples.js
 import { type OpenedStore, type OpenOptions, storeContract } from '../store-contract/suite.js';
 import { AUDIT_KEY, fileHeads } from './embedded-process.js';
 
-const parent = t.testdir();
+const parent = mkdtempSync(join(tmpdir(), 'takemark-encrypted-stores-'));
+t.teardown(() => rmSync(parent, { recursive: true, force: true }));
 let opened = 0;
 
 async function openAt(directory: string, options: OpenOptions = {}) {

@@ -5,8 +5,9 @@ import t from 'tap';
 import { readWaveLayout } from '../../src/agents/ardour/audio-file.js';
 import { rerenderArdour } from '../../src/agents/ardour/rerender.js';
 import { again } from '../fixtures/again.js';
+import { needs } from '../fixtures/tools.js';
 import { reportOf } from './ardour/report.js';
-import { follow, lacks, makeHome, runLua } from './ardour/studio.js';
+import { follow, makeHome, runLua } from './ardour/studio.js';
 
 /** Changes the lowest byte of a sample amid the file. */
 async function changeSample(path: string): Promise<void> {
@@ -33,7 +34,7 @@ for (const [change, rerender, name] of [
   [undefined, 'matched', 'an export of the whole session is what the session renders'],
   [changeSample, 'differed', 'an export of which one sample was changed is not'],
 ] as const)
-  t.test(name, { skip: lacks('ardour7-lua') }, async (t) => {
+  t.test(name, { skip: needs('ardour7-lua') }, async (t) => {
     const scratch = t.testdir({ home: {} });
     const home = join(scratch, 'home');
     await makeHome(home);

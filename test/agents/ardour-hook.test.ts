@@ -12,14 +12,15 @@ import { openLedger } from '../../src/agents/ardour/ledger.js';
 import { Transport } from '../../src/agents/ardour/transport.js';
 import type { TraceEvent } from '../../src/domain/trace.js';
 import { replayTrace } from '../../src/evidence/replay/replay-trace.js';
-import { follow, lacks, makeHome, runLua } from './ardour/studio.js';
+import { needs } from '../fixtures/tools.js';
+import { follow, makeHome, runLua } from './ardour/studio.js';
 import { Window } from './ardour/window.js';
 
 const UI = 'ARDOUR.TransportRequestSource.TRS_UI';
 
 t.test(
   'playback in the window of Ardour is told as it was driven',
-  { skip: lacks('ardour', 'ardour7-lua', 'Xvfb') },
+  { skip: needs('ardour', 'ardour7-lua', 'Xvfb') },
   async (t) => {
     const scratch = t.testdir({ home: { spool: {} } });
     const home = join(scratch, 'home');

@@ -1,14 +1,15 @@
 /** Ways to make sound from outside look like a recording, in the real Ardour: each leaves its fact. */
 import { join } from 'node:path';
 import t from 'tap';
+import { needs } from '../fixtures/tools.js';
 import { forge, tone } from './ardour/forge.js';
 import { reportOf } from './ardour/report.js';
-import { follow, lacks, makeHome, runLua } from './ardour/studio.js';
+import { follow, makeHome, runLua } from './ardour/studio.js';
 
 t.test(
   'a bounce, an internal re-recording and a take that was written into the file are no recordings',
   {
-    skip: lacks('ardour7-lua'),
+    skip: needs('ardour7-lua'),
   },
   async (t) => {
     const scratch = t.testdir({ home: {} });

@@ -10,8 +10,9 @@ import type { Channel, TraceEvent } from '../../src/domain/trace.js';
 import { replayTrace } from '../../src/evidence/replay/replay-trace.js';
 import { again } from '../fixtures/again.js';
 import { collect, TestService } from '../fixtures/service.js';
+import { needs } from '../fixtures/tools.js';
 import { growthOf, isTruePace } from './ardour/growth.js';
-import { type Ended, type Followed, follow, lacks, makeHome, runLua } from './ardour/studio.js';
+import { type Ended, type Followed, follow, makeHome, runLua } from './ardour/studio.js';
 
 interface Act {
   readonly op: string;
@@ -133,7 +134,7 @@ class Aborted extends Error {}
 t.test(
   'a session in Ardour is told event by event, and what was missed is in a channel that says so',
   {
-    skip: lacks('ardour7-lua'),
+    skip: needs('ardour7-lua'),
   },
   async (t) => {
     const scratch = t.testdir({ home: {} });

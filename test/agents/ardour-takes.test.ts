@@ -3,11 +3,12 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
 import { again } from '../fixtures/again.js';
+import { needs } from '../fixtures/tools.js';
 import { type Growth, growthOf, isTruePace } from './ardour/growth.js';
 import { reportOf } from './ardour/report.js';
-import { follow, lacks, makeHome, runLua } from './ardour/studio.js';
+import { follow, makeHome, runLua } from './ardour/studio.js';
 
-const skip = lacks('ardour7-lua');
+const skip = needs('ardour7-lua');
 
 /** Three files of noise at once, for a track and a stereo track, with the dummy device counted as hardware. */
 async function record(scratch: string, driver: string, seconds: number) {

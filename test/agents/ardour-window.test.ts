@@ -8,9 +8,10 @@ import { rerenderArdour } from '../../src/agents/ardour/rerender.js';
 import type { TraceEvent } from '../../src/domain/trace.js';
 import { concludeFromDeclarations, concludeFromTrace } from '../../src/evidence/rules.js';
 import { again } from '../fixtures/again.js';
+import { needs } from '../fixtures/tools.js';
 import { floatWave, shortWave, tone } from './ardour/forge.js';
 import { reportOf } from './ardour/report.js';
-import { follow, lacks, makeHome, runLua } from './ardour/studio.js';
+import { follow, makeHome, runLua } from './ardour/studio.js';
 import { Window } from './ardour/window.js';
 
 const PRELUDE = `
@@ -56,7 +57,7 @@ class NotRendered extends Error {}
 t.test(
   'an import, undo, redo, a bounce, a compound and an export in the window of Ardour',
   {
-    skip: lacks('ardour', 'ardour7-lua', 'Xvfb'),
+    skip: needs('ardour', 'ardour7-lua', 'Xvfb'),
   },
   async (t) => {
     const scratch = t.testdir({ home: { spool: {} }, originals: {} });
@@ -189,7 +190,7 @@ const RIFF = Buffer.from(
 t.test(
   'a tempo that is edited, notes that are imported at a time and their unlinking in the window of Ardour',
   {
-    skip: lacks('ardour', 'ardour7-lua', 'Xvfb'),
+    skip: needs('ardour', 'ardour7-lua', 'Xvfb'),
   },
   async (t) => {
     // The folder has another name than the session, as after a renaming.

@@ -12,7 +12,8 @@ import {
 import { DeviceKey, openTrace } from '../../src/capture/index.js';
 import type { TraceEvent } from '../../src/domain/trace.js';
 import { replayTrace } from '../../src/evidence/replay/replay-trace.js';
-import { missingPrograms, RealAudacity } from './audacity/real-audacity.js';
+import { needs } from '../fixtures/tools.js';
+import { RealAudacity } from './audacity/real-audacity.js';
 
 const RATE = 44_100;
 
@@ -40,8 +41,7 @@ function noise(seconds: number, channels: number, seed: number): Buffer {
   return Buffer.concat([head, data]);
 }
 
-const missing = missingPrograms();
-const real = missing.length > 0 ? { skip: `not installed here: ${missing.join(', ')}` } : {};
+const real = { skip: needs('audacity', 'Xvfb') };
 
 test('a session in the real Audacity fills the channels of a trace', real, async (t) => {
   const directory = t.testdir({ home: {}, originals: {}, exports: {} });

@@ -1,17 +1,13 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
+import { needs } from '../fixtures/tools.js';
 import { setUp } from './bench.js';
 
 const run = promisify(execFile);
-
-/** Absent shells are skipped, which is a failure in CI. */
-function absent(shell: string): string | false {
-  return spawnSync(shell, ['-c', ':']).status === 0 ? false : `no ${shell} here`;
-}
 
 /** A directory with the script of a shell, and beside it what paths are completed by. */
 async function completion(test: Test, shell: string): Promise<{ script: string; cwd: string }> {
@@ -57,7 +53,7 @@ const CASES: readonly (readonly [words: readonly string[], completions: readonly
   [['seal', '--device-dir', 'take'], ['take folder']],
 ];
 
-t.test('bash completes commands, options, their values and paths', { skip: absent('bash') }, async (t) => {
+t.test('bash completes commands, options, their values and paths', { skip: needs('bash') }, async (t) => {
   const { script, cwd } = await completion(t, 'bash');
   const complete = async (...words: readonly string[]): Promise<readonly string[]> => {
     const ask =
@@ -75,7 +71,7 @@ t.test('bash completes commands, options, their values and paths', { skip: absen
   t.strictSame(await complete('verify', '--format', '=', 'c'), ['csv']);
 });
 
-t.test('fish completes commands, options, their values and paths', { skip: absent('fish') }, async (t) => {
+t.test('fish completes commands, options, their values and paths', { skip: needs('fish') }, async (t) => {
   const { script, cwd } = await completion(t, 'fish');
   for (const [words, completions] of CASES) {
     const { stdout } = await run(
@@ -109,7 +105,7 @@ for completion in "\${@:3}"; do zpty -r shell seen "*$completion*"; done
 print -r -- "$seen"
 `;
 
-t.test('zsh completes commands, options, their values and paths', { skip: absent('zsh') }, async (t) => {
+t.test('zsh completes commands, options, their values and paths', { skip: needs('zsh') }, async (t) => {
   const { script, cwd } = await completion(t, 'zsh');
   const driver = join(cwd, '.driver.zsh');
   await writeFile(driver, ZSH_DRIVER);

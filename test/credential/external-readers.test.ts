@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { MAX_OBSERVED_IMPORTS, type ObservedProduction } from '../../src/domain/observed-production.js';
 import { issued } from '../fixtures/credentialed-file.js';
 import { testSigning } from '../fixtures/signing.js';
+import { needs } from '../fixtures/tools.js';
 import { wav } from '../fixtures/wav.js';
 
 /**
@@ -13,10 +14,7 @@ import { wav } from '../fixtures/wav.js';
  * has them; .ci/run makes one.
  */
 const python = process.env.TAKEMARK_C2PA_PYTHON;
-const skip =
-  python !== undefined && existsSync(python)
-    ? false
-    : 'TAKEMARK_C2PA_PYTHON names no Python with c2pa-python and encypher-c2pa';
+const skip = needs('c2pa-python');
 
 interface Manifest {
   readonly assertions: readonly { readonly label: string; readonly data: Record<string, unknown> }[];

@@ -25,6 +25,7 @@ import type { LocalSigner } from '../../src/ports/signing.js';
 import { issued, readFile as readCredential } from '../fixtures/credentialed-file.js';
 import { judge, startJudge } from '../fixtures/judge.js';
 import { TestService } from '../fixtures/service.js';
+import { needs } from '../fixtures/tools.js';
 import { wav } from '../fixtures/wav.js';
 
 startJudge();
@@ -270,9 +271,8 @@ const MODULE = [
   '/usr/lib/x86_64-linux-gnu/softhsm/libsofthsm2.so',
   '/usr/local/lib/softhsm/libsofthsm2.so',
 ].find((path) => existsSync(path));
-const missing = MODULE === undefined ? 'softhsm2 and opensc are not installed' : false;
 
-t.test('a key in a token signs', { skip: process.env['CI'] === undefined && missing }, async (t) => {
+t.test('a key in a token signs', { skip: needs('softhsm2-util', 'pkcs11-tool') }, async (t) => {
   const directory = t.testdir({ tokens: {}, data: {}, safe: {} });
   const conf = join(directory, 'softhsm2.conf');
   await writeFile(

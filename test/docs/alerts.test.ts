@@ -5,14 +5,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
 import { createMetrics } from '../../src/telemetry/metrics.js';
+import { needs } from '../fixtures/tools.js';
 import { ROOT } from './pages.js';
 
 const FOLDER = join(ROOT, 'deploy/prometheus');
 const run = promisify(execFile);
-const promtool = await run('promtool', ['--version']).then(
-  () => true,
-  () => false,
-);
 
 t.test('every metric that an alert asks for is one of the service', async (t) => {
   const stats = () => undefined;
@@ -36,7 +33,7 @@ t.test('every metric that an alert asks for is one of the service', async (t) =>
   );
 });
 
-t.test('each alert comes when it should', { skip: !promtool && 'promtool is not installed' }, async (t) => {
+t.test('each alert comes when it should', { skip: needs('promtool') }, async (t) => {
   const { stdout } = await run('promtool', ['check', 'rules', join(FOLDER, 'alerts.yml')]);
   t.match(stdout, /SUCCESS: 15 rules/);
   await run('promtool', ['test', 'rules', join(FOLDER, 'alerts.test.yml')]);

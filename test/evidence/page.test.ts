@@ -21,6 +21,7 @@ import { type ReportPageInput, renderReportPage } from '../../src/evidence/page/
 import { sentenceOf, valueText } from '../../src/evidence/page/words.js';
 import { parseReport, UnreadableReport } from '../../src/evidence/parse-report.js';
 import { Chromium, findChromium } from '../fixtures/chromium.js';
+import { needs } from '../fixtures/tools.js';
 import {
   adverseReport,
   cleanReport,
@@ -316,7 +317,7 @@ const program = await findChromium();
 
 t.test(
   'in a browser: no complaint, nothing loaded, no page wider than its screen',
-  { skip: program === undefined && 'Chromium is not installed' },
+  { skip: needs('chromium') },
   async (t) => {
     const directory = await mkdtemp(join(tmpdir(), 'takemark-page-'));
     const chromium = await Chromium.open(program!);
@@ -350,10 +351,6 @@ t.test(
 );
 
 const run = promisify(execFile);
-const pdfReader = await run('pdftotext', ['-v']).then(
-  () => true,
-  () => false,
-);
 
 /** Words of a printed page with their places and heights, in points. */
 interface PrintedPage {
@@ -385,7 +382,7 @@ async function readPdf(path: string): Promise<readonly PrintedPage[]> {
 
 t.test(
   'on paper: few pages, conflicts on the first, and no word beyond the margins',
-  { skip: (program === undefined || !pdfReader) && 'Chromium or pdftotext is not installed' },
+  { skip: needs('chromium', 'pdftotext') },
   async (t) => {
     const directory = await mkdtemp(join(tmpdir(), 'takemark-page-'));
     const chromium = await Chromium.open(program!);

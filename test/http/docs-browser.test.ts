@@ -1,10 +1,11 @@
 /** The documentation's page in a browser: at three widths, in two schemes, and with the keyboard alone. */
 import t from 'tap';
 import { Chromium, findChromium } from '../fixtures/chromium.js';
+import { needs } from '../fixtures/tools.js';
 import { startPartner } from './doubles.js';
 
 const program = await findChromium();
-const skip = program === undefined && 'Chromium is not installed';
+const skip = needs('chromium');
 const SCREENS = [390, 820, 1440].flatMap((width) =>
   (['light', 'dark'] as const).map((scheme) => [width, scheme] as const),
 );

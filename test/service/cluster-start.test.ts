@@ -9,7 +9,7 @@ import { startConsumers } from '../../src/compose/consumers.js';
 import { startService } from '../../src/compose/service.js';
 import { readConfig } from '../../src/config/config.js';
 import { ADDRESSES, connection, dropKeyspace } from '../adapters/cassandra-under-test.js';
-import { takemark } from '../cluster/members.js';
+import { takemark } from '../lab/cluster/members.js';
 
 const { TAKEMARK_KAFKA, TAKEMARK_S3_BUCKET } = process.env;
 const servers =

@@ -11,11 +11,11 @@ import { seededDeviceKey, simulateTrace } from '../../src/capture/simulate/simul
 import { EVIDENCE_PARTS } from '../../src/domain/evidence.js';
 import { ADDRESSES, connection, dropKeyspace } from '../adapters/cassandra-under-test.js';
 import { MemorySink } from '../capture/write-trace.js';
-import { takemark } from '../cluster/members.js';
 import { readReports, sharedDetail } from '../fixtures/report-reads.js';
 import { collect, TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
 import { closeWire, upload } from '../fixtures/wire.js';
+import { takemark } from '../lab/cluster/members.js';
 import { serverSettings } from './server-settings.js';
 
 const MAIN = new URL('../../src/main.js', import.meta.url).pathname;

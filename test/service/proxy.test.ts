@@ -13,20 +13,13 @@ import t, { type Test } from 'tap';
 import { createClient } from '../../src/client/index.js';
 import { TestService } from '../fixtures/service.js';
 import { makeTlsIdentity } from '../fixtures/tls.js';
+import { needs } from '../fixtures/tools.js';
 import { wav } from '../fixtures/wav.js';
 
 const PAGE = new URL('../../../docs/proxies.md', import.meta.url);
 const PATIENCE_MS = 60_000;
 
-async function isInstalled(): Promise<boolean> {
-  const child = spawn('nginx', ['-v'], { stdio: 'ignore' });
-  return new Promise((resolve) => {
-    child.on('error', () => resolve(false));
-    child.on('exit', (code) => resolve(code === 0));
-  });
-}
-
-const skip = (await isInstalled()) ? false : 'nginx is not installed';
+const skip = needs('nginx');
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');

@@ -19,11 +19,11 @@ import {
   withClient,
 } from '../adapters/cassandra-under-test.js';
 import { dropTopics } from '../adapters/kafka-trials.js';
-import { takemark } from '../cluster/members.js';
 import { again } from '../fixtures/again.js';
 import { TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
 import { call } from '../fixtures/wire.js';
+import { takemark } from '../lab/cluster/members.js';
 import { serverSettings } from './server-settings.js';
 
 const { TAKEMARK_KAFKA, TAKEMARK_S3_ENDPOINT } = process.env;

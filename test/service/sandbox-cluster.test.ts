@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { test } from 'tap';
 import type { AnnouncedFixture } from '../../src/operations/sandbox/sandbox.js';
 import { ADDRESSES, connection, dropKeyspace, isUnanswered } from '../adapters/cassandra-under-test.js';
-import { takemark } from '../cluster/members.js';
 import { again } from '../fixtures/again.js';
 import { collect, TestService } from '../fixtures/service.js';
+import { takemark } from '../lab/cluster/members.js';
 import { serverSettings } from './server-settings.js';
 
 const { TAKEMARK_KAFKA = '', TAKEMARK_S3_BUCKET = '' } = process.env;

@@ -1,5 +1,5 @@
 /** Real Ardour for tests: its programs with a home of their own, and a session that an agent follows. */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { createReadStream } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,12 +9,6 @@ import { readTrace } from '../../../src/evidence/trace/read-trace.js';
 
 /** Lua scripts, which are no part of the build. */
 export const SCRIPTS = new URL('../../../../test/agents/ardour/', import.meta.url).pathname;
-
-/** Word for a skip where a program is not installed; false where all are. */
-export function lacks(...programs: readonly string[]): string | false {
-  const missing = programs.filter((program) => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0);
-  return missing.length === 0 ? false : `${missing.join(' and ')} not installed`;
-}
 
 export function homeEnvironment(home: string): NodeJS.ProcessEnv {
   return {

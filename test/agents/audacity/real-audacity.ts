@@ -1,5 +1,5 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { constants, existsSync, statSync } from 'node:fs';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { constants, statSync } from 'node:fs';
 import { type FileHandle, mkdir, open, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -8,19 +8,6 @@ const MODULE = '/usr/lib/audacity/modules/mod-script-pipe.so';
 const START_MS = 60_000;
 const COMMAND_MS = 30_000;
 const SETTLED_MS = 3000;
-
-/** Programs that are missing here for a run of the real Audacity. */
-export function missingPrograms(): readonly string[] {
-  const missing = ['audacity', 'Xvfb'].filter((program) => {
-    try {
-      execFileSync('which', [program], { stdio: 'ignore' });
-      return false;
-    } catch {
-      return true;
-    }
-  });
-  return existsSync(MODULE) ? missing : [...missing, 'mod-script-pipe'];
-}
 
 /**
  * The real Audacity in a virtual display, driven by commands of its scripting pipe. The names of the two FIFOs are

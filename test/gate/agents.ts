@@ -1,0 +1,10 @@
+import '../agents/ardour-export.test.js';
+import '../agents/ardour-files.test.js';
+import '../agents/ardour-hook.test.js';
+import '../agents/ardour-laundering.test.js';
+import '../agents/ardour-saves.test.js';
+import '../agents/ardour-session.test.js';
+import '../agents/ardour-takes.test.js';
+import '../agents/ardour-window.test.js';
+import '../agents/audacity.test.js';
+import '../agents/unreadable-files.test.js';

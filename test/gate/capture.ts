@@ -1,0 +1,2 @@
+import '../capture/capture.test.js';
+import '../capture/simulate.test.js';

@@ -1,0 +1,3 @@
+import '../adapters/cassandra-evidence.test.js';
+// Last, because this file puts the clock of its process forward.
+import '../adapters/cassandra-decisions.test.js';

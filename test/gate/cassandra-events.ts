@@ -1,0 +1,1 @@
+import '../adapters/cassandra-events.test.js';

@@ -1,0 +1,10 @@
+import '../cli/address.test.js';
+import '../cli/batch.test.js';
+import '../cli/capture.test.js';
+import '../cli/cli.test.js';
+import '../cli/completion.test.js';
+import '../cli/operator-challenge.test.js';
+import '../cli/partner.test.js';
+import '../cli/profiles.test.js';
+import '../cli/report.test.js';
+import '../cli/trace.test.js';

@@ -1,0 +1,2 @@
+import '../contract/generated.test.js';
+import '../contract/tenancy.test.js';

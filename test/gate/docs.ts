@@ -1,0 +1,12 @@
+import '../docs/alerts.test.js';
+import '../docs/capacity.test.js';
+import '../docs/capture-trace.test.js';
+import '../docs/client-package.test.js';
+import '../docs/commands.test.js';
+import '../docs/configuration.test.js';
+import '../docs/examples.test.js';
+import '../docs/links.test.js';
+import '../docs/postman.test.js';
+import '../docs/quick-start.test.js';
+import '../docs/rules.test.js';
+import '../docs/verdicts.test.js';

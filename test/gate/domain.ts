@@ -1,0 +1,11 @@
+import '../domain/defined.test.js';
+import '../domain/domain.test.js';
+import '../domain/evidence-codes.test.js';
+import '../domain/observed-production.test.js';
+import '../domain/parse-event.test.js';
+import '../domain/runtime-support.test.js';
+import '../domain/reference/errors.test.js';
+import '../domain/reference/verdicts.test.js';
+import '../async/async.test.js';
+import '../files/files.test.js';
+import '../files/sharded-directory.test.js';

@@ -1,0 +1,1 @@
+import '../adapters/embedded-kill.test.js';

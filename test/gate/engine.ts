@@ -1,0 +1,2 @@
+import '../engine/engine.test.js';
+import '../engine/scheduler.test.js';

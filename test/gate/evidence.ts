@@ -1,0 +1,10 @@
+import '../evidence/edits-after-export.test.js';
+import '../evidence/page.test.js';
+import '../evidence/pinned-reports.test.js';
+import '../evidence/projections.test.js';
+import '../evidence/replay.test.js';
+import '../evidence/rules.test.js';
+import '../evidence/trace.test.js';
+import '../evidence/trace-damage.test.js';
+import '../evidence/trace-hostile.test.js';
+import '../evidence/unwatched-channels.test.js';

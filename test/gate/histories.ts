@@ -1,0 +1,1 @@
+import '../lab/simulation/many-histories.test.js';

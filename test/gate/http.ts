@@ -1,0 +1,10 @@
+import '../http/contract.test.js';
+import '../http/docs.test.js';
+import '../http/docs-browser.test.js';
+import '../http/document.test.js';
+import '../http/form-file.test.js';
+import '../http/foundations.test.js';
+import '../http/ingress.test.js';
+import '../http/operator.test.js';
+import '../http/partner.test.js';
+import '../http/upload.test.js';

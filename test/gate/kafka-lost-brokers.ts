@@ -1,0 +1,1 @@
+import '../adapters/kafka-lost-brokers.test.js';

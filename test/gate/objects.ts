@@ -1,0 +1,3 @@
+import '../adapters/asset-bucket.test.js';
+import '../adapters/bucket-notes.test.js';
+import '../adapters/content-keys.test.js';

@@ -1,0 +1,17 @@
+import '../operations/accounts.test.js';
+import '../operations/collect.test.js';
+import '../operations/dead-letters.test.js';
+import '../operations/declarations.test.js';
+import '../operations/devices.test.js';
+import '../operations/erasing.test.js';
+import '../operations/evidence.test.js';
+import '../operations/legacy-proofs.test.js';
+import '../operations/plans.test.js';
+import '../operations/proofs.test.js';
+import '../operations/relay.test.js';
+import '../operations/restore.test.js';
+import '../operations/reviews.test.js';
+import '../operations/rules.test.js';
+import '../operations/seal-audio.test.js';
+import '../operations/signer-revocation.test.js';
+import '../operations/source-detail.test.js';

@@ -1,0 +1,2 @@
+import '../adapters/reading.test.js';
+import '../adapters/replays.test.js';

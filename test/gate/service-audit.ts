@@ -1,0 +1,2 @@
+import '../service/audit-stores.test.js';
+import '../service/doctor.test.js';

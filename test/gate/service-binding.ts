@@ -1,0 +1,4 @@
+import '../service/binding.test.js';
+import '../service/containers.test.js';
+import '../service/sandbox-fixtures.test.js';
+import '../service/sandbox-keys.test.js';

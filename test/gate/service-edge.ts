@@ -1,0 +1,5 @@
+import '../service/limits.test.js';
+import '../service/proxy.test.js';
+import '../service/signed-calls.test.js';
+import '../service/tls.test.js';
+import '../service/transcript.test.js';

@@ -1,0 +1,2 @@
+import '../service/evidence.test.js';
+import '../service/evidence-damage.test.js';

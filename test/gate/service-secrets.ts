@@ -1,0 +1,4 @@
+import '../service/secrecy.test.js';
+import '../service/secret-rotation.test.js';
+import '../service/shredding.test.js';
+import '../service/environments.test.js';

@@ -1,0 +1,2 @@
+import '../credential/offline-authority.test.js';
+import '../credential/signing.test.js';

@@ -1,0 +1,2 @@
+import '../lab/simulation/simulation.test.js';
+import '../lab/simulation/differential.test.js';

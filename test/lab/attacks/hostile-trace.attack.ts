@@ -1,0 +1,222 @@
+import { strict as assert } from 'node:assert';
+import { randomBytes } from 'node:crypto';
+import { request } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { TRACE_LIMITS } from '../../../src/domain/trace.js';
+import { MAX_DERIVATIONS } from '../../../src/evidence/replay/source-map.js';
+import { writeTrace } from '../../capture/write-trace.js';
+import { collect } from '../../fixtures/service.js';
+import { wav } from '../../fixtures/wav.js';
+import type { Attack } from './attack.js';
+import { CONTAINER_MIB, type ConfinedService } from './confined-service.js';
+import { HealthPulse } from './health-pulse.js';
+import { renew } from './post.js';
+import { assertServed } from './victim.js';
+
+const FORMS = 64;
+const BEAT_MS = 200;
+const PIECE = Buffer.alloc(100);
+/** Traces at once: one is replayed, the others wait. */
+const GREAT_TRACES = 3;
+/** MiB that are left for the page cache, and for whatever else comes. */
+const SPARE_MIB = 64;
+/** Bytes that a trace has room for behind its last event. */
+const RESERVE = 1_048_576;
+
+export const attack: Attack = {
+  id: 'hostile-trace',
+  title:
+    'traces that stall, trickle or are as large as they may be take neither memory nor the time of partners',
+  limitSeconds: 900,
+  async run({ service, say }) {
+    const { partnerId, apiKey } = await service.partner('standard');
+    const small = await smallTrace();
+    const audio = wav(50_000);
+
+    const end = new AbortController();
+    const began = performance.now();
+    const first = small.subarray(0, 100);
+    const posts = Array.from({ length: FORMS }, (_, index) =>
+      renew(service.operatorPort, end.signal, async (socket) => {
+        socket.write(Buffer.concat([formHead(service, partnerId, 60_000_000), PART_HEAD, first]));
+        while (index % 2 === 0 && !socket.destroyed) {
+          socket.write(PIECE);
+          await delay(BEAT_MS, undefined, { ref: false });
+        }
+      }),
+    );
+    try {
+      say(`half of ${FORMS} forms stall, half trickle: ${await pulsing(service, apiKey)}`);
+      assert.equal(await issue(service, partnerId, small, audio), 201, 'an honest trace gets through');
+    } finally {
+      end.abort();
+      const bytes = (await Promise.all(posts)).reduce((sum, sent) => sum + sent, 0);
+      say(`the attacker sent ${Math.round(bytes / (performance.now() - began))} KB/s`);
+    }
+    say(`at most ${(await service.peakMiB()).toFixed(0)} MiB so far`);
+
+    const great = await greatTrace();
+    let over = false;
+    let most = 0;
+    const watching = (async () => {
+      for (; !over; await delay(100)) most = Math.max(most, await service.rssMiB());
+    })();
+    const outcomes = Promise.all(
+      Array.from({ length: GREAT_TRACES }, () => issue(service, partnerId, great, audio)),
+    );
+    say(
+      `${GREAT_TRACES} traces of ${Math.round(great.length / 1_048_576)} MiB: ${await pulsing(service, apiKey)}`,
+    );
+    const statuses = await outcomes;
+    over = true;
+    await watching;
+    say(`answered with ${statuses.join(', ')}; resident ${most.toFixed(0)} MiB`);
+    assert.ok(most <= CONTAINER_MIB - SPARE_MIB, `${most.toFixed(0)} MiB resident`);
+    // A machine that is busy with something else may not replay it in time.
+    for (const status of statuses) assert.ok([201, 422, 503].includes(status), `answered with ${status}`);
+    assert.equal(await issue(service, partnerId, small, audio), 201, 'the next trace finds a thread');
+  },
+};
+
+/** An honest partner's uploads, while health is asked for again and again. @throws AssertionError */
+async function pulsing(service: ConfinedService, apiKey: string): Promise<string> {
+  const health = new HealthPulse(service.partnerUrl);
+  const words = await assertServed(service, apiKey).finally(() => health.stop());
+  const { unanswered, p50, p99, worst } = await health.stop();
+  assert.equal(unanswered, 0, 'health is answered all the while');
+  return `${words}; health p50 ${p50.toFixed(0)}, p99 ${p99.toFixed(0)}, worst ${worst.toFixed(0)} ms`;
+}
+
+const PART_HEAD = Buffer.from('--B\r\nContent-Disposition: form-data; name="trace"; filename="t"\r\n\r\n');
+const FILE_HEAD = Buffer.from('\r\n--B\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n');
+const FORM_END = Buffer.from('\r\n--B--\r\n');
+
+const pathOf = (partnerId: string): string =>
+  `/operator/v1/proofs?${new URLSearchParams({ partnerId, song: 'x', fileName: 'x.wav', carrier: 'embedded' })}`;
+
+function formHead(service: ConfinedService, partnerId: string, length: number): Buffer {
+  const lines = [
+    `POST ${pathOf(partnerId)} HTTP/1.1`,
+    'Host: a',
+    `Authorization: Bearer ${service.token}`,
+    'Content-Type: multipart/form-data; boundary=B',
+    `Content-Length: ${length}`,
+  ];
+  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`);
+}
+
+/** Issues with a trace, which is sent as it lies in memory. @returns the status; 0 where the connection was cut */
+async function issue(
+  service: ConfinedService,
+  partnerId: string,
+  trace: Uint8Array,
+  audio: Uint8Array,
+): Promise<number> {
+  const parts = [PART_HEAD, trace, FILE_HEAD, audio, FORM_END];
+  return new Promise((resolve) => {
+    const outgoing = request(
+      {
+        port: service.operatorPort,
+        host: '127.0.0.1',
+        method: 'POST',
+        path: pathOf(partnerId),
+        headers: {
+          authorization: `Bearer ${service.token}`,
+          'content-type': 'multipart/form-data; boundary=B',
+          'content-length': parts.reduce((sum, { length }) => sum + length, 0),
+        },
+      },
+      (answer) =>
+        void collect(answer).then(
+          () => resolve(answer.statusCode!),
+          () => resolve(0),
+        ),
+    ).on('error', () => resolve(0));
+    for (const part of parts) outgoing.write(part);
+    outgoing.end();
+  });
+}
+
+async function smallTrace(): Promise<Buffer> {
+  const { bytes } = await writeTrace((writer) => {
+    writer.append({ kind: 'session.opened', at: 0, sampleRate: 48_000 });
+    return writer.seal();
+  });
+  return bytes;
+}
+
+/** Trace with everything that may live at once, and with as many bytes as a trace may have. */
+async function greatTrace(): Promise<Buffer> {
+  const { live, traceBytes } = TRACE_LIMITS;
+  const digest = (): string => randomBytes(32).toString('hex');
+  let bytes = 0;
+  const { bytes: trace } = await writeTrace(async (writer) => {
+    const flush = async (): Promise<void> => {
+      bytes += writer.bufferedBytes;
+      await writer.flush();
+    };
+    const each = async (count: number, append: (id: number) => void): Promise<void> => {
+      for (let id = 1; id <= count; id += 1) {
+        append(id);
+        if (id % 4096 === 0) await flush();
+      }
+    };
+    let at = 0;
+    writer.append({ kind: 'session.opened', at, sampleRate: 48_000 });
+    await each(live.tracks, (track) => writer.append({ kind: 'track.added', at, track, type: 'audio' }));
+    await each(live.plugins, (plugin) => writer.append({ kind: 'plugin.added', at, plugin, type: 'effect' }));
+    await each(live.tempoPoints, (start) =>
+      writer.append({ kind: 'tempo.point', at, start, bpm: 60 + (start % 100) }),
+    );
+    await each(live.takes, (take) => {
+      writer.append({ kind: 'recording.started', at: (at += 1), take, track: 1, input: 'hardware' });
+      for (let step = 1; step <= 8; step += 1)
+        writer.append({ kind: 'recording.grew', at: (at += 1), take, frames: step * 48_000 });
+    });
+    await each(live.sources, (source) =>
+      writer.append({
+        kind: 'import.added',
+        at,
+        source,
+        manner: 'copied',
+        samplesSha256: digest(),
+        originalSha256: digest(),
+        frames: 48_000,
+        rate: 48_000,
+        channels: 2,
+      }),
+    );
+    // Every derivation that a replay follows: it finds a source that is material without a word.
+    const rows = MAX_DERIVATIONS / live.sources;
+    for (let step = 1; step < rows; step += 1)
+      await each(live.sources, (from) =>
+        writer.append({
+          kind: 'source.derived',
+          at,
+          source: 1 + ((from + step) % live.sources),
+          from,
+          manner: 'combine',
+        }),
+      );
+    await each(live.clips, (clip) =>
+      writer.append({
+        kind: 'clip.created',
+        at: (at += 1),
+        clip,
+        track: 1 + (clip % live.tracks),
+        source: 1 + (clip % live.sources),
+        base: 'beats',
+        start: clip + 0.5,
+        length: 1.25,
+      }),
+    );
+    // Different in each event, so that nothing of it is the same string twice.
+    while (bytes < traceBytes - RESERVE)
+      await each(4096, () => {
+        const fileSha256 = digest();
+        writer.append({ kind: 'export.finished', at: (at += 1000), fileSha256, rerender: 'not_tried' });
+      });
+    await writer.seal();
+  });
+  return trace;
+}

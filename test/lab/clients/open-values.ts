@@ -1,0 +1,192 @@
+/** Answers of a later version of the service: whatever the document leaves open has a value that nobody knows today. */
+import { isDeepStrictEqual } from 'node:util';
+import type { JsonSchema, OpenApiDocument } from '../../../src/contract/openapi.js';
+import { KNOWN_VALUES } from '../../../src/contract/primitives.js';
+import { SchemaValues } from '../../fixtures/schema-values.js';
+import { seeded } from '../../fixtures/service.js';
+
+/** Name of the member that later answers have in every object. */
+const LATER_MEMBER = 'laterMember';
+/** More than 32 bits hold, where a schema allows it. */
+const LATER_NUMBER = 2 ** 33;
+
+type Node = Readonly<Record<string, unknown>>;
+type Members = Readonly<Record<string, JsonSchema>>;
+
+export class OpenValues {
+  /** Places of the document that got an unknown value, as `Decision.status`, `DecisionReason` or `Key.scopes[]`. */
+  readonly fed = new Set<string>();
+  readonly #document: OpenApiDocument;
+  readonly #values: SchemaValues;
+  #given = 0;
+
+  constructor(document: OpenApiDocument) {
+    this.#document = document;
+    this.#values = new SchemaValues(seeded(1), document.components.schemas);
+  }
+
+  /** Every place of a response whose values may grow. */
+  places(): ReadonlySet<string> {
+    const found = new Set<string>();
+    const looked = new Set<string>();
+    const look = (given: JsonSchema, at: string): void => {
+      const { schema, where } = this.#resolve(given, at);
+      if (where !== at) {
+        if (looked.has(where)) return;
+        looked.add(where);
+      }
+      if (schema[KNOWN_VALUES] !== undefined) found.add(where);
+      for (const [name, member] of Object.entries(membersOf(schema))) look(member, `${where}.${name}`);
+      for (const inner of [schema['items'], schema['additionalProperties']])
+        if (typeof inner === 'object') look(inner as JsonSchema, `${where}[]`);
+    };
+    for (const { operationId, responses } of this.#operations())
+      for (const [status, { content }] of Object.entries(responses)) {
+        const schema = content?.['application/json']?.schema;
+        if (schema !== undefined) look(schema, `${operationId} ${status}`);
+      }
+    return found;
+  }
+
+  /** The answer as a later version may give it, with every member that the document has. */
+  later(operation: string, status: number, body: unknown): unknown {
+    const found = this.#operations().find(({ operationId }) => operationId === operation);
+    const schema = found?.responses[status]?.content?.['application/json']?.schema;
+    if (schema === undefined) throw new Error(`${operation} has no answer ${status}`);
+    return this.#grown(schema, body, `${operation} ${status}`);
+  }
+
+  #operations() {
+    return Object.values(this.#document.paths).flatMap((methods) => Object.values(methods));
+  }
+
+  #resolve(schema: JsonSchema, where: string): { readonly schema: JsonSchema; readonly where: string } {
+    const name = /^#\/components\/schemas\/(.*)$/.exec(String(schema['$ref']))?.[1];
+    return name === undefined
+      ? { schema, where }
+      : this.#resolve(this.#document.components.schemas[name]!, name);
+  }
+
+  #grown(given: JsonSchema, value: unknown, at: string): unknown {
+    const { schema, where } = this.#resolve(given, at);
+    if (schema[KNOWN_VALUES] !== undefined) {
+      this.fed.add(where);
+      this.#given += 1;
+      return `later_${this.#given}`;
+    }
+    switch (schema['type']) {
+      case 'object':
+        return this.#grownObject(schema, (value ?? {}) as Readonly<Record<string, unknown>>, where);
+      case 'array': {
+        const items = (value as readonly unknown[] | undefined) ?? [];
+        return (items.length === 0 ? [undefined] : items).map((item) =>
+          this.#grown(schema['items'] as JsonSchema, item, `${where}[]`),
+        );
+      }
+      case 'integer':
+        return Math.min(LATER_NUMBER + this.#given, schema['maximum'] as number);
+      case 'number':
+        return 1 / 3;
+      case 'boolean':
+        return value ?? true;
+      case 'string':
+        return (
+          value ?? (schema['examples'] as readonly string[] | undefined)?.[0] ?? this.#values.valid(schema)
+        );
+      default:
+        return value ?? 'later';
+    }
+  }
+
+  #grownObject(schema: JsonSchema, value: Readonly<Record<string, unknown>>, where: string) {
+    const members = membersOf(schema);
+    const others = schema['additionalProperties'];
+    const other = (name: string, given?: unknown): unknown =>
+      typeof others === 'object' && Object.keys(others as object).length > 0
+        ? this.#grown(others as JsonSchema, given, `${where}[]`)
+        : (given ?? { [name]: ['later', 7, true, { [name]: 0.5 }] });
+    const grown = Object.fromEntries(
+      [...new Set([...Object.keys(members), ...Object.keys(value)])].map((name) => [
+        name,
+        members[name] === undefined
+          ? other(name, value[name])
+          : this.#grown(members[name], value[name], `${where}.${name}`),
+      ]),
+    );
+    return others === false ? grown : { ...grown, [LATER_MEMBER]: other(LATER_MEMBER) };
+  }
+}
+
+/** Places that partners read: an unknown value of each was promised. */
+const PROMISED = [
+  'Verification.verdict',
+  'Decision.status',
+  'Decision.recommendedAction',
+  'Decision.credentialCarrier',
+  'Decision.sourceDetailCoverage',
+  'DecisionReason',
+  'EmbeddedCredential.integrity',
+  'EmbeddedCredential.trust',
+  'CredentialReason',
+  'AudioSummary.container',
+  'EvidenceFact.code',
+  'EvidenceFact.status',
+  'EvidenceCounter.status',
+  'EvidenceSummary.status',
+  'ChannelCoverage.support',
+  'ProofDocument.carrier',
+  'ProofEntry.carrier',
+  'Erasure.outcome',
+  'Key.status',
+  'Key.scopes[]',
+  'Identification.matches[].type',
+  'PartnerReviewCase.status',
+  'PartnerReviewCase.outcome',
+  'EvidenceRequest.status',
+  'Error.code',
+  'Error.reason',
+];
+
+/** The form, which each generator has its own way with, and the document itself: neither has a value that may grow. */
+const NOT_CALLED = ['postUpload', 'readDocument'];
+
+/** @returns what no client was fed, of the places and operations that it has to be fed with */
+export function notFed(
+  document: OpenApiDocument,
+  open: OpenValues,
+  answers: { readonly has: (operation: string) => boolean },
+): readonly string[] {
+  const operations = Object.values(document.paths)
+    .flatMap((methods) => Object.values(methods))
+    .filter(({ responses }) =>
+      Object.entries(responses).some(
+        ([status, { content }]) => Number(status) < 300 && content?.['application/json'] !== undefined,
+      ),
+    )
+    .map(({ operationId }) => operationId);
+  return [
+    ...operations
+      .filter((operation) => !answers.has(operation) && !NOT_CALLED.includes(operation))
+      .map((operation) => `no answer of ${operation}`),
+    ...[...new Set([...PROMISED, ...open.places()])]
+      .filter((place) => !open.fed.has(place))
+      .map((place) => `no unknown value of ${place}`),
+  ];
+}
+
+/** Where two values differ first. */
+export function firstDifference(read: unknown, served: unknown, where = ''): string | undefined {
+  if (isDeepStrictEqual(read, served)) return undefined;
+  if (typeof read !== 'object' || typeof served !== 'object' || read === null || served === null)
+    return `${where || 'the answer'}: read ${JSON.stringify(read)}, served ${JSON.stringify(served)}`;
+  const names = [...new Set([...Object.keys(served), ...Object.keys(read)])];
+  return names
+    .map((name) =>
+      firstDifference((read as Node)[name], (served as Node)[name], where === '' ? name : `${where}.${name}`),
+    )
+    .find((difference) => difference !== undefined);
+}
+
+function membersOf(schema: JsonSchema): Members {
+  return (schema['properties'] ?? {}) as Members;
+}

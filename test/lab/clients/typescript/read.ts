@@ -1,0 +1,78 @@
+/** Calls every operation through the generated types, and prints what it read of each answer: a line of JSON. */
+import type { operations } from '../../../clients/typescript/api.js';
+
+type Operation = keyof operations;
+type Body<Responses, Status extends keyof Responses> = Responses[Status] extends {
+  content: { 'application/json': infer Content };
+}
+  ? Content
+  : never;
+export type AnswerOf<Name extends Operation> = Body<
+  operations[Name]['responses'],
+  keyof operations[Name]['responses'] & (200 | 201 | 202)
+>;
+type RequestOf<Name extends Operation> = Content<Exclude<operations[Name]['requestBody'], undefined>>;
+type Content<Body> = [Body] extends [{ content: { 'application/json': infer Sent } }]
+  ? [Body] extends [never]
+    ? undefined
+    : Sent
+  : undefined;
+/** Errors of every operation have one shape. */
+export type Refusal<Status extends 400 | 429> = Body<operations['verify']['responses'], Status>;
+
+const url = process.argv[2]!;
+
+async function ask<Name extends Operation>(
+  name: Name,
+  method: string,
+  path: string,
+  body: RequestOf<Name>,
+  base = url,
+): Promise<AnswerOf<Name>> {
+  const response = await fetch(`${base}${path}`, {
+    method,
+    headers: { 'x-api-key': 'key', 'content-type': 'application/json' },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const answer = await response.json();
+  const call = response.ok ? name : `${name} ${response.status}`;
+  console.log(JSON.stringify({ call, status: response.status, body: answer }));
+  return answer as AnswerOf<Name>;
+}
+
+const verification = await ask('verify', 'POST', '/v1/verify', { uploadId: 'upl_1' });
+/** Compiles as long as the verdict is any text. */
+function meaning(verdict: typeof verification.verdict): string {
+  switch (verdict) {
+    case 'valid':
+      return 'accepted';
+    default:
+      return verdict.toUpperCase();
+  }
+}
+meaning('a verdict of another year');
+await ask('verify', 'POST', '/v1/verify', { uploadId: 'upl_1' }, `${url}/400`);
+await ask('verify', 'POST', '/v1/verify', { uploadId: 'upl_1' }, `${url}/429`);
+await ask('identify', 'POST', '/v1/recordings/identify', { uploadId: 'upl_1' });
+await ask('createUpload', 'POST', '/v1/uploads', { purpose: 'verify' });
+await ask('readRecord', 'GET', '/v1/records/prf_1', undefined);
+await ask('listProofs', 'GET', '/v1/proofs?include=evidenceReport', undefined);
+await ask('readProof', 'GET', '/v1/proofs/prf_1', undefined);
+await ask('eraseProof', 'DELETE', '/v1/proofs/prf_1', undefined);
+await ask('listKeys', 'GET', '/v1/partner/keys', undefined);
+await ask('rotateKey', 'POST', '/v1/partner/keys/rotate', undefined);
+await ask('revokeOwnKey', 'DELETE', '/v1/partner/keys/key_1', undefined);
+await ask('readUsage', 'GET', '/v1/partner/usage', undefined);
+const bindings = { creatorId: 'c', accountId: 'a', submissionId: 's', trackId: 't' };
+await ask('createReview', 'POST', '/v1/partner/reviews', { proofId: 'prf_1', bindings });
+await ask('listReviews', 'GET', '/v1/partner/reviews', undefined);
+await ask('readReview', 'GET', '/v1/partner/reviews/rev_1', undefined);
+const requests = '/v1/partner/reviews/rev_1/evidence-requests';
+await ask('openEvidence', 'POST', requests, { kind: 'source_licence' });
+await ask('closeEvidence', 'PATCH', `${requests}/req_1`, { status: 'accepted' });
+await ask('resolveReview', 'POST', '/v1/partner/reviews/rev_1/resolve', { outcome: 'accepted' });
+await ask('sandboxFixtures', 'GET', '/v1/sandbox/fixtures', undefined);
+await ask('telemetry', 'POST', '/v1/telemetry', {
+  events: [{ name: 'app_started', count: 1, at: 1_767_225_600 }],
+});
+await ask('health', 'GET', '/v1/health', undefined);

@@ -1,0 +1,128 @@
+/** The store's own rows, read past the service. */
+import { Client, types } from 'cassandra-driver';
+import { isReadFailure } from '../../../src/adapters/cassandra/driver/session.js';
+import { FIRST_TOKEN, LAST_TOKEN } from '../../../src/adapters/cassandra/driver/token-pages.js';
+import { BILLED_OPERATIONS } from '../../../src/domain/usage-window.js';
+import { again } from '../../fixtures/again.js';
+
+/**
+ * Tables that lead to a proof from outside its own rows: none of them may name an erased one. Reviews go with their proof
+ * unread, so the ids in `review_proof` and `due_notice` stay until their time is over; so does that of an idempotency
+ * record, which nobody follows to an erased proof.
+ */
+const NAMING_PROOFS = ['proof_by_partner', 'proof_by_bound', 'proof_by_original', 'review_by_partner'];
+/** Tables of which decisions leave acts until all that follows is done. */
+const DECIDED = ['record', 'api_key', 'partner'];
+/** Kinds of pointers that need no decision to follow: an id may stay reserved, and charges lie elsewhere. */
+const OF_NO_DECISION: ReadonlySet<string> = new Set(['proof_issued', 'charges', 'calls_counted']);
+
+const BILLED: ReadonlySet<string | undefined> = new Set(BILLED_OPERATIONS);
+
+export class Tables {
+  readonly #client: Client;
+
+  private constructor(client: Client) {
+    this.#client = client;
+  }
+
+  static async open(settings: Readonly<Record<string, string>>): Promise<Tables> {
+    const client = new Client({
+      contactPoints: settings['TAKEMARK_CASSANDRA']!.split(','),
+      localDataCenter: settings['TAKEMARK_CASSANDRA_DC']!,
+      keyspace: settings['TAKEMARK_CASSANDRA_KEYSPACE']!,
+      queryOptions: { consistency: types.consistencies.localQuorum, isIdempotent: true },
+    });
+    await again(() => client.connect());
+    return new Tables(client);
+  }
+
+  async proofRows(): Promise<readonly { readonly table: string; readonly proofId: string }[]> {
+    const rows: { table: string; proofId: string }[] = [];
+    for (const table of NAMING_PROOFS) {
+      for (const row of await this.#all(table, 'proof_id')) {
+        const proofId = row['proof_id'] as string | null;
+        if (proofId !== null) rows.push({ table, proofId });
+      }
+    }
+    // The head of an erased proof stays, and the acts that tell of it until they are done.
+    for (const row of await this.#all('record', 'proof_id, part')) {
+      const part = row['part'] as string;
+      if (part >= 'b')
+        rows.push({ table: `record ${part.split('/')[0]!}`, proofId: row['proof_id'] as string });
+    }
+    return rows;
+  }
+
+  /** Operations that nobody has finished yet: their audit entries, events and indexes may still come. */
+  async unfinished(): Promise<number> {
+    const ops = new Set<string>();
+    for (const table of DECIDED)
+      for (const row of await this.#all(table, 'part')) {
+        const part = row['part'] as string;
+        if (part.startsWith('act/')) ops.add(part.slice('act/'.length));
+      }
+    for (const row of await this.#all('pointer', 'op, kind'))
+      if (!OF_NO_DECISION.has(row['kind'] as string)) ops.add(row['op'] as string);
+    return ops.size;
+  }
+
+  /** How far the installation has come. */
+  async beat(): Promise<number> {
+    const rows = await this.#all('installation', 'name, beat');
+    return (rows.find((row) => row['name'] === 'state')?.['beat'] as number | null | undefined) ?? 0;
+  }
+
+  /** Announcements that are planned, by case. */
+  async notices(): Promise<ReadonlyMap<string, readonly string[]>> {
+    const planned = new Map<string, string[]>();
+    for (const row of await this.#all('due_notice', 'review_id, kind')) {
+      const reviewId = row['review_id'] as string;
+      planned.set(reviewId, [...(planned.get(reviewId) ?? []), row['kind'] as string].toSorted());
+    }
+    return planned;
+  }
+
+  /** Billed units by partner that consumers have added up, over all days. */
+  async folded(partnerIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const units = new Map<string, number>();
+    for (const row of await this.#all('consumption', 'partner_id, item, units')) {
+      const partnerId = row['partner_id'] as string;
+      const [what, , operation] = (row['item'] as string).split('/');
+      if (what === 'day' && BILLED.has(operation) && partnerIds.includes(partnerId))
+        units.set(partnerId, (units.get(partnerId) ?? 0) + ((row['units'] as number | null) ?? 0));
+    }
+    return units;
+  }
+
+  /** All rows of a table. A range of its tokens in which too much was removed for one read is halved. */
+  #all(table: string, columns: string): Promise<readonly types.Row[]> {
+    return again(async () => {
+      const { partitionKeys } = await this.#client.metadata.getTable(this.#client.keyspace, table);
+      const token = `token(${partitionKeys.map(({ name }) => name).join(', ')})`;
+      const statement = `SELECT ${columns} FROM ${table} WHERE ${token} > ? AND ${token} <= ?`;
+      const rows: types.Row[] = [];
+      const left: [bigint, bigint][] = [[FIRST_TOKEN, LAST_TOKEN]];
+      for (let range = left.pop(); range !== undefined; range = left.pop()) {
+        const [from, to] = range;
+        try {
+          const found: types.Row[] = [];
+          // Iterating takes the next page when it needs it.
+          for await (const row of await this.#client.execute(statement, [String(from), String(to)], {
+            prepare: true,
+          }))
+            found.push(row);
+          rows.push(...found);
+        } catch (error) {
+          if (!isReadFailure(error) || to - from < 2n) throw error;
+          const middle = from + (to - from) / 2n;
+          left.push([from, middle], [middle, to]);
+        }
+      }
+      return rows;
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#client.shutdown();
+  }
+}

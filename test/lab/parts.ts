@@ -1,0 +1,242 @@
+/** The parts of the laboratory: what each of them runs, what it needs, and how long it usually takes on two cores. */
+import type { Seeded } from '../fixtures/seeds.js';
+
+export interface Part {
+  readonly name: string;
+  /** What the part shows, in one sentence. */
+  readonly shows: string;
+  /** Usual duration in minutes on two cores. */
+  readonly minutes: number;
+  /** Limit in minutes, after which the part is killed and red: twice the usual duration, and at least 15. */
+  readonly limitMinutes?: number;
+  /** The part runs on Cassandra, Kafka and an object store of the laboratory, or on those that the environment names. */
+  readonly servers?: boolean;
+  /** Debian packages, by a program of each. */
+  readonly debian?: Readonly<Record<string, string>>;
+  /** The part needs the Python environment of the independent C2PA readers, as `TAKEMARK_C2PA_PYTHON`. */
+  readonly readers?: boolean;
+  /** Where a seed that finds a fault goes in `test/regressions/seeds.json`. */
+  readonly regressions?: Seeded;
+  /** Commands in order; the part is red at the first one that fails. */
+  commands(seed: number): readonly Command[];
+}
+
+export interface Command {
+  readonly run: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** The command must fail: it has a planted defect. */
+  readonly mustFail?: boolean;
+}
+
+const LAB = 'dist/test/lab';
+const node = (program: string, ...args: readonly string[]): Command => ({
+  run: ['node', `${LAB}/${program}`, ...args],
+});
+/** The test files that are named, as the gate runs them, with the variables of a part. */
+const tests = (files: readonly string[], env: Readonly<Record<string, string>>): Command => ({
+  run: ['node', 'test/run.mjs', '--jobs=1', ...files],
+  env,
+});
+const HISTORIES = 50_000;
+
+export const PARTS: readonly Part[] = [
+  {
+    name: 'supply-chain',
+    shows:
+      'The lock file, the licences and the bill of materials agree, and no dependency has a known advisory.',
+    minutes: 1,
+    commands: () => [{ run: ['npm', 'run', '--silent', 'check:supply-chain'] }],
+  },
+  {
+    name: 'demo',
+    shows: "The README's first command shows one verified verdict of each kind.",
+    minutes: 1,
+    commands: () => [{ run: ['node', 'dist/src/cli/main.js', 'demo'] }],
+  },
+  {
+    name: 'readers',
+    shows: 'Independent readers of Content Credentials and of audio agree with the core.',
+    minutes: 2,
+    debian: { 'sndfile-info': 'sndfile-programs' },
+    readers: true,
+    commands: () => [tests(['core/corpus', 'credential/external-readers'], { TAKEMARK_LAB: 'readers' })],
+  },
+  {
+    name: 'programs',
+    shows:
+      'Other programs do with the service what the docs say: nginx, shells, Go, ffmpeg, promtool, a token.',
+    minutes: 4,
+    debian: {
+      ffmpeg: 'ffmpeg',
+      fish: 'fish',
+      go: 'golang',
+      javac: 'default-jdk-headless',
+      nginx: 'nginx-light',
+      'pkcs11-tool': 'opensc',
+      promtool: 'prometheus',
+      'softhsm2-util': 'softhsm2',
+      zsh: 'zsh',
+    },
+    commands: () => [
+      tests(
+        [
+          'cli/completion',
+          'credential/offline-authority',
+          'docs/alerts',
+          'docs/examples',
+          'docs/quick-start',
+          'service/containers',
+          'service/proxy',
+        ],
+        { TAKEMARK_LAB: 'programs' },
+      ),
+    ],
+  },
+  {
+    name: 'browsers',
+    shows: 'The pages are legible, complete and silent in Chromium, on screens and printed.',
+    minutes: 3,
+    debian: { chromium: 'chromium', pdftotext: 'poppler-utils' },
+    commands: () => [tests(['http/docs-browser', 'evidence/page'], { TAKEMARK_LAB: 'browsers' })],
+  },
+  {
+    name: 'workstations',
+    shows: 'The agents witness sessions in the real Ardour and the real Audacity.',
+    minutes: 6,
+    debian: { ardour: 'ardour', 'ardour7-lua': 'ardour', audacity: 'audacity', Xvfb: 'xvfb', xauth: 'xauth' },
+    commands: () => [
+      tests(
+        [
+          'agents/ardour-export',
+          'agents/ardour-hook',
+          'agents/ardour-laundering',
+          'agents/ardour-session',
+          'agents/ardour-takes',
+          'agents/ardour-window',
+          'agents/audacity',
+        ],
+        { TAKEMARK_LAB: 'workstations' },
+      ),
+    ],
+  },
+  {
+    name: 'node-26',
+    shows: 'What rests on Node itself works on the newest long-term release too.',
+    minutes: 8,
+    servers: true,
+    commands: () => [{ run: ['bash', 'test/lab/other-node.sh', '26.10.0'] }],
+  },
+  {
+    name: 'requests',
+    shows: 'The service answers 60,000 requests derived from its own document as the document says.',
+    minutes: 4,
+    regressions: 'requests',
+    commands: (seed) => [
+      tests(['contract/generated'], { TAKEMARK_TEST_SEED: String(seed), TAKEMARK_REQUESTS: '60000' }),
+    ],
+  },
+  {
+    name: 'exhaustive',
+    shows: 'Every bit of a trace, 20,000 places of an issued file and files beyond 4 GiB are covered.',
+    minutes: 12,
+    commands: () => [
+      tests(['evidence/trace-damage', 'service/binding', 'core/sha256'], { TAKEMARK_EXHAUSTIVE: '1' }),
+    ],
+  },
+  {
+    name: 'kills',
+    shows: 'An embedded store that is killed 300 times amid its writes loses nothing that was acknowledged.',
+    minutes: 12,
+    regressions: 'kills',
+    commands: (seed) => [
+      tests(['adapters/embedded-kill'], { TAKEMARK_TEST_SEED: String(seed), TAKEMARK_KILLS: '300' }),
+    ],
+  },
+  {
+    name: 'fuzz',
+    shows: 'Every reader of bytes from strangers survives inputs that its own coverage guides.',
+    minutes: 12,
+    commands: (seed) => [
+      node('fuzz/main.js', '--seconds', '60', '--seed', String(seed)),
+      node('fuzz/core-fuzz.js', '--runs', '2000000', '--seed', String(seed)),
+    ],
+  },
+  {
+    name: 'attacks',
+    shows: 'A service in 512 MiB of memory lives through every attack and serves others meanwhile.',
+    minutes: 6,
+    commands: () => [node('attacks/main.js')],
+  },
+  {
+    name: 'clients',
+    shows:
+      'Clients generated in four languages read every answer, and each planted defect of the document is found.',
+    minutes: 20,
+    debian: { go: 'golang', mvn: 'maven', javac: 'default-jdk-headless' },
+    commands: () => [
+      node('clients/main.js'),
+      ...['words', 'versions', 'members', 'numbers'].map((plant) => ({
+        ...node('clients/main.js', '--plant', plant),
+        mustFail: true,
+      })),
+    ],
+  },
+  {
+    name: 'centres',
+    shows: 'Over two data centres nothing is decided twice or read stale.',
+    minutes: 2,
+    commands: () => [node('cluster/centres.js')],
+  },
+  {
+    name: 'cluster',
+    shows: 'Three nodes, three brokers and five processes keep what was acknowledged while servers fail.',
+    minutes: 10,
+    commands: (seed) => [node('cluster/cluster.js', '--seed', String(seed))],
+  },
+  {
+    name: 'tombstones',
+    shows: 'No read of Cassandra passes over more than 10,000 tombstones after 180,000 issued proofs.',
+    minutes: 25,
+    servers: true,
+    commands: () => [node('tombstones/main.js')],
+  },
+  ...[1, 2].map((half) => ({
+    name: `histories-${half}`,
+    shows: `${HISTORIES} simulated histories of mixed faults have no violation.`,
+    minutes: 50,
+    regressions: 'histories' as const,
+    commands: (seed: number) => [
+      node('simulation/main.js', '--histories', String(HISTORIES), '--seed', String(seed)),
+    ],
+  })),
+  {
+    name: 'bench',
+    shows: 'The whole bench runs, its answers are right, and it is compared with the last release.',
+    minutes: 25,
+    commands: () => [
+      {
+        run: ['node', 'dist/bench/main.js', '--compare', 'bench/released/full.json', '--advisory'],
+      },
+    ],
+  },
+  {
+    name: 'chaos',
+    shows: 'An hour of every fault, then a backup is put back: the list of violations is empty.',
+    minutes: 75,
+    limitMinutes: 120,
+    debian: { faketime: 'faketime', ip: 'iproute2' },
+    commands: (seed) => [
+      node(
+        'cluster/chaos.js',
+        '--minutes',
+        '60',
+        '--faults',
+        'all',
+        '--restore',
+        'yes',
+        '--seed',
+        String(seed),
+      ),
+    ],
+  },
+];

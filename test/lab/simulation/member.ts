@@ -1,0 +1,239 @@
+import { createHash } from 'node:crypto';
+import type { ClockWatch } from '../../../src/adapters/cassandra/driver/clock-watch.js';
+import { openCassandraStore } from '../../../src/adapters/cassandra/store.js';
+import { encryptedAssets, unissuedAssets } from '../../../src/adapters/encryption/encrypted-assets.js';
+import { encryptedStores } from '../../../src/adapters/encryption/encrypted-stores.js';
+import { keptKeys } from '../../../src/adapters/encryption/kept-keys.js';
+import { openKafkaBus } from '../../../src/adapters/kafka/bus.js';
+import { createIds, systemClock } from '../../../src/adapters/system/system.js';
+import { collectionJobs, gatedJobs, reminderJob } from '../../../src/background/jobs.js';
+import { createEventRelay } from '../../../src/background/relay.js';
+import { RestoreGate } from '../../../src/background/restore-gate.js';
+import { startJobs } from '../../../src/background/scheduler.js';
+import { listen } from '../../../src/consumers/listen.js';
+import { readSidecar } from '../../../src/credential/sidecar.js';
+import { createOperations, type Operations } from '../../../src/operations/operations.js';
+import { Devices } from '../../../src/operations/system/devices.js';
+import { SignerRevocations } from '../../../src/operations/system/signer-revocations.js';
+import type { AssetStore } from '../../../src/ports/assets.js';
+import type { AudioEngine } from '../../../src/ports/audio-engine.js';
+import type { Observer } from '../../../src/ports/observer.js';
+import type { Secrets } from '../../../src/ports/secrets.js';
+import type { Signer, TrustList } from '../../../src/ports/signing.js';
+import type { Stores } from '../../../src/ports/stores.js';
+import { authenticator } from '../../fixtures/authentication.js';
+import type { Broker } from './broker.js';
+import type { Bucket } from './bucket.js';
+import { type Link, simulatedClient } from './client.js';
+import type { Process } from './world.js';
+
+export const KEYSPACE = 'takemark';
+export const PREFIX = 'takemark';
+
+/** Secrets of the audit logs and all else, the same in every process. */
+const SECRET = { id: '0a1b2c3d', key: Buffer.alloc(32, 9) };
+export const secrets: Secrets = {
+  current: () => SECRET,
+  find: (_purpose, id) => (id === SECRET.id ? SECRET : undefined),
+  all: () => [SECRET],
+};
+
+/** Jobs are run this much less often: what they wait for is minutes away, and each run costs many steps. */
+const JOBS_STRETCHED = 4;
+
+/** Interval of the look at the clocks, stretched as the others are. */
+const CLOCKS_MS = 30_000;
+
+/** All that processes share, and the world around them. */
+export interface Surroundings extends Link {
+  readonly broker: Broker;
+  readonly bucket: Bucket;
+  readonly signing: { readonly signer: Signer; readonly trust: TrustList };
+  /** Events of each topic that may wait in a process. */
+  readonly outboxLimit: number;
+  readonly parts: Parts;
+  /** Readings of sidecars, by their bytes. */
+  readonly readings: Map<string, ReturnType<typeof readSidecar>>;
+}
+
+/** Parts of the product that a test may replace by ones with a defect. */
+export interface Parts {
+  readonly createRelay: typeof createEventRelay;
+  readonly maySweep: (clocks: ClockWatch) => boolean;
+  readonly wrapStores: (stores: Stores, process: Process) => Stores;
+}
+
+export const PARTS: Parts = {
+  createRelay: createEventRelay,
+  maySweep: (clocks) => clocks.maySweep(),
+  wrapStores: (stores) => stores,
+};
+
+/** A running process of the service, with its consumers. */
+export interface Member {
+  readonly process: Process;
+  readonly stores: Stores;
+  readonly assets: AssetStore;
+  readonly operations: Operations;
+  /** Tells the load balancer: a process whose clock is wrong gets no calls. */
+  isReady(): boolean;
+  readonly gate: RestoreGate;
+}
+
+/** Starts the real service but for its listeners, engine and readers, within the current process. */
+export async function startMember(process: Process, around: Surroundings): Promise<Member> {
+  const { signing, world, parts } = around;
+  const opened = await openStores(around);
+  const encrypted = { ...opened, ...parts.wrapStores(opened, process) };
+  const keys = keptKeys(around.bucket.openKeys());
+  const stores = encryptedStores(encrypted, keys);
+  const { journal, marks } = around.bucket.openNotes();
+  const gate = new RestoreGate({ row: encrypted.installation, marks });
+  const files = around.bucket.open();
+  const assets = encryptedAssets(files, keys);
+  const observer = observerOf((where, error) =>
+    world.note(process.name, `fault of ${where}: ${error instanceof Error ? error.message : String(error)}`),
+  );
+  const bus = await openKafkaBus({
+    brokers: ['kafka:9092'],
+    prefix: PREFIX,
+    group: PREFIX,
+    authenticator,
+    acceptWithoutMac: false,
+    onFault: observer.fault,
+    library: around.broker.library(),
+  });
+  listen(bus, {
+    stores: encrypted,
+    assets,
+    journal,
+    clock: systemClock,
+    observer,
+  });
+  await bus.start();
+  parts.createRelay({ stores, bus, observer }).start();
+  const { clocks } = encrypted;
+  const maySweep = (): boolean => parts.maySweep(clocks);
+  const jobs = [
+    { where: 'clocks', everyMs: CLOCKS_MS, run: () => clocks.look() },
+    ...gatedJobs(gate, [
+      ...collectionJobs({
+        stores,
+        unissued: unissuedAssets(files, keys),
+        clock: systemClock,
+        maySweep,
+      }),
+      reminderJob({ stores, clock: systemClock, maySweep }),
+    ]),
+  ];
+  startJobs(
+    jobs.map((job) => ({ ...job, everyMs: job.everyMs * JOBS_STRETCHED })),
+    observer,
+    () => 1000,
+  );
+  const ids = createIds(systemClock);
+  const { operations } = createOperations({
+    environment: 'production',
+    downloads: new Map(),
+    publicUrl: () => 'https://simulated.invalid',
+    secrets,
+    stores,
+    encrypted,
+    assets,
+    keys,
+    journal,
+    heads: encrypted.heads,
+    audited: encrypted.audited,
+    bus,
+    engine: digestingEngine,
+    reader: {
+      readEmbedded: () => Promise.reject(new Error('nothing here is embedded')),
+      // A reading follows from the bytes alone, and is made once.
+      async readSidecar(_owner, sidecar) {
+        const bytes = Buffer.from(sidecar).toString('latin1');
+        const reading = around.readings.get(bytes) ?? readSidecar(sidecar, signing.trust);
+        around.readings.set(bytes, reading);
+        return reading;
+      },
+    },
+    signer: signing.signer,
+    trust: signing.trust,
+    newDevice: () => {
+      throw new Error('nothing here is made for the sandbox');
+    },
+    revocations: new SignerRevocations({ stores, secrets }),
+    devices: new Devices({ stores, secrets }),
+    replay: () => {
+      throw new Error('nothing here has a trace');
+    },
+    clock: systemClock,
+    wallClock: systemClock,
+    ids,
+    observer,
+    processes: 1,
+  });
+  return { process, stores, assets, operations, isReady: () => clocks.isRight && !gate.isClosed, gate };
+}
+
+/** The store alone, as whoever judges opens it. */
+export function openStores(around: Link & Pick<Surroundings, 'outboxLimit'>) {
+  return openCassandraStore({
+    contactPoints: ['cassandra:9042'],
+    localDataCenter: 'datacenter1',
+    keyspace: KEYSPACE,
+    audit: { key: SECRET.key },
+    authenticator,
+    outboxLimit: around.outboxLimit,
+    openClient: (options) => simulatedClient(around, options),
+  });
+}
+
+function observerOf(fault: Observer['fault']): Observer {
+  const nothing = (): void => undefined;
+  return {
+    verdict: nothing,
+    upload: nothing,
+    displaced: nothing,
+    issued: nothing,
+    productEvent: nothing,
+    events: nothing,
+    fault,
+  };
+}
+
+/** Engine for files that are no audio: their digest is all there is to measure. */
+const digestingEngine: AudioEngine = {
+  open() {
+    const digest = createHash('sha256');
+    let bytes = 0;
+    return {
+      signal: new AbortController().signal,
+      write(chunk) {
+        digest.update(chunk);
+        bytes += chunk.length;
+        return undefined;
+      },
+      end: async () => ({
+        bytes,
+        sha256: digest.digest('hex'),
+        container: 'unknown',
+        chunks: [],
+        chunkCount: 0,
+        findings: [],
+      }),
+      abort: () => undefined,
+    };
+  },
+  start: async () => undefined,
+  stop: async () => undefined,
+  stats: () => ({
+    kind: 'wasm',
+    uploadsInFlight: 0,
+    slabsInUse: 0,
+    slabs: 0,
+    tasks: 0,
+    lanes: 0,
+    bytes: 0,
+    workerRestarts: 0,
+  }),
+};

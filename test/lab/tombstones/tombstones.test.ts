@@ -1,0 +1,45 @@
+/** A short life of every table, and a restart: `npm run lab -- tombstones` is the long one. */
+import t from 'tap';
+import { ADDRESSES, connection, dropKeyspace } from '../../adapters/cassandra-under-test.js';
+import { liveAndRestart } from './life.js';
+
+/** Tombstones that one read may pass over, of a life of five seconds. */
+const LIMIT = 1000;
+const life = { ...connection, keyspace: `${connection.keyspace}_life` };
+const silently = (): void => undefined;
+
+if (ADDRESSES === undefined) {
+  void t.test(
+    'tombstones of the Cassandra store',
+    { skip: 'TAKEMARK_CASSANDRA is not set: npm run services:up starts a server and prints it' },
+    () => undefined,
+  );
+} else {
+  void t.test('a process that starts serves, and no read passes over much that was removed', async (t) => {
+    const { passed, failed } = await liveAndRestart({
+      connection: life,
+      size: { issued: 1500, erased: 40, units: 3000, writers: 5, minutes: 60, reminders: 1200 },
+      say: silently,
+    });
+    t.strictSame(failed, []);
+    t.ok((passed.get('pointer') ?? 0) > 0, 'the counters tell of this life');
+    t.strictSame(
+      [...passed].filter(([, most]) => most > LIMIT),
+      [],
+    );
+  });
+
+  void t.test('the same life in one partition of pointers is found out', async (t) => {
+    const keyspace = `${connection.keyspace}_planted`;
+    t.teardown(() => dropKeyspace(keyspace));
+    const { passed } = await liveAndRestart({
+      connection: { ...connection, keyspace },
+      size: { issued: 1500, erased: 0, units: 1, writers: 0, minutes: 0, reminders: 0 },
+      planted: 'one-partition',
+      say: silently,
+    });
+    t.ok((passed.get('pointer') ?? 0) > LIMIT);
+  });
+
+  t.teardown(() => dropKeyspace(life.keyspace));
+}

@@ -1,0 +1,193 @@
+/**
+ * Runs the gate: every entry file of `test/gate/`, compiled, three at a time, longest first.
+ *
+ * `node test/run.mjs [name...] [--jobs n] [--bail] [--write-times]`: a name is an entry of `test/gate/` (`core`) or a test
+ * file (`domain/domain`). Prints one line per file, each failure with its output, the slowest files and tests, and what
+ * was skipped. The last line counts named tests: `N passed, N failed`. The exit code is 1 after a failure, and in CI
+ * after a skipped test that is not one of the laboratory. `.tap/last.tap` keeps the whole output.
+ */
+import { spawn } from 'node:child_process';
+import { createWriteStream, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { parseArgs } from 'node:util';
+
+const ROOT = dirname(import.meta.dirname);
+const TIMES = join(ROOT, 'test/times.json');
+const OUTPUT = join(ROOT, '.tap/last.tap');
+const SLOWEST = 20;
+/** A file is named as slow where it takes this many times its share of the last release's run. */
+const SLOWER = 2;
+/** Files below this time in seconds are not compared: their start dominates. */
+const COMPARED_FROM = 5;
+const FAILURE_LINES = 400;
+const LEFT_TO_LABORATORY = 'laboratory: ';
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    jobs: { type: 'string', default: '3' },
+    bail: { type: 'boolean', default: false },
+    'write-times': { type: 'boolean', default: false },
+  },
+});
+
+const released = existsSync(TIMES) ? JSON.parse(readFileSync(TIMES, 'utf8')) : {};
+const files = (positionals.length > 0 ? positionals.map(fileOf) : entries()).sort(
+  // An unknown file may be the longest.
+  (a, b) => (released[nameOf(b)] ?? Infinity) - (released[nameOf(a)] ?? Infinity) || (a < b ? -1 : 1),
+);
+
+const seconds = new Map();
+const tests = [];
+const skips = [];
+let passed = 0;
+let failed = 0;
+
+const status = await run();
+const sum = [...seconds.values()].reduce((total, each) => total + each, 0);
+printTimes();
+if (values['write-times']) writeTimes();
+const unplanned = printSkips();
+if (process.env.CI !== undefined && unplanned > 0) {
+  console.log(`${unplanned} tests were skipped that must run in CI`);
+  failed += unplanned;
+}
+if (seconds.size < files.length && failed === 0) failed += files.length - seconds.size;
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed > 0 || status !== 0 ? 1 : 0;
+
+function entries() {
+  return readdirSync(join(ROOT, 'dist/test/gate'))
+    .filter((name) => name.endsWith('.js'))
+    .map((name) => `dist/test/gate/${name}`);
+}
+
+/** Returns the compiled file of an entry's or a test file's name. */
+function fileOf(name) {
+  const found = [`dist/test/gate/${name}.js`, `dist/test/${name}.test.js`, name].find((path) =>
+    existsSync(join(ROOT, path)),
+  );
+  if (found === undefined) throw new Error(`no test file is called ${name}`);
+  return found;
+}
+
+function nameOf(file) {
+  return file.replace(/^dist\/test\/(gate\/)?/, '').replace(/(\.test)?\.js$/, '');
+}
+
+/** Runs tap and reads its output. @returns its exit code */
+async function run() {
+  mkdirSync(dirname(OUTPUT), { recursive: true });
+  const log = createWriteStream(OUTPUT);
+  const tap = join(dirname(createRequire(import.meta.url).resolve('tap/package.json')), 'dist/esm/run.mjs');
+  const child = spawn(
+    process.execPath,
+    [tap, '--reporter=tap', `--jobs=${values.jobs}`, ...(values.bail ? ['--bail'] : []), ...files],
+    { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  const ended = new Promise((resolve) => child.once('exit', (code) => resolve(code ?? 1)));
+  let lines = [];
+  for await (const line of createInterface({ input: child.stdout })) {
+    log.write(`${line}\n`);
+    lines.push(line);
+    const result = /^(ok|not ok) \d+ - (\S+\.js)(?: # time=([\d.]+)(ms|s|m)?)?/.exec(line);
+    if (result === null) continue;
+    const [, verdict, file, time, unit] = result;
+    readTests(nameOf(file), lines);
+    seconds.set(nameOf(file), milliseconds(time, unit) / 1000);
+    console.log(
+      `${verdict === 'ok' ? 'ok    ' : 'FAILED'} ${nameOf(file)} (${seconds.get(nameOf(file)).toFixed(1)} s)`,
+    );
+    if (verdict !== 'ok') console.log(failuresIn(lines).join('\n'));
+    lines = [];
+  }
+  if (lines.some((line) => /^Bail out/.test(line))) console.log(lines.slice(-FAILURE_LINES).join('\n'));
+  log.end();
+  return ended;
+}
+
+function milliseconds(time = '0', unit = 'ms') {
+  return Number(time) * { ms: 1, s: 1000, m: 60_000 }[unit];
+}
+
+/** Reads results of named tests: an assertion's line gives no time, a test's does. */
+function readTests(file, lines) {
+  for (const line of lines) {
+    const skip = /^ +ok \d+ - (.*?) # SKIP ?(.*)$/.exec(line);
+    if (skip !== null) {
+      skips.push({ file, name: skip[1].replace(/ # time=.*$/, ''), reason: skip[2] });
+      continue;
+    }
+    const result = /^ {4}( *)(ok|not ok) \d+ - (.*) # time=([\d.]+)(ms|s|m)?$/.exec(line);
+    if (result === null) continue;
+    const [, , verdict, name, time, unit] = result;
+    if (verdict === 'ok') passed += 1;
+    else failed += 1;
+    tests.push({ file, name, seconds: milliseconds(time, unit) / 1000 });
+  }
+  if (lines.some((line) => /^not ok/.test(line)) && !lines.some((line) => /^ +not ok/.test(line)))
+    failed += 1;
+}
+
+/** Returns the lines around each failure: its diagnostics, and what a process printed that ended otherwise. */
+function failuresIn(lines) {
+  const shown = new Set();
+  lines.forEach((line, at) => {
+    if (/^ *not ok|FATAL ERROR|^[A-Za-z]*Error: /.test(line))
+      for (let i = at; i < Math.min(at + 40, lines.length); i += 1) shown.add(i);
+  });
+  return [...shown].slice(0, FAILURE_LINES).map((at) => lines[at]);
+}
+
+function printTimes() {
+  if (seconds.size === 0) return;
+  const slowest = [...seconds].sort(([, a], [, b]) => b - a).slice(0, SLOWEST);
+  console.log(`\nslowest files, in seconds (${Math.round(sum)} s in ${seconds.size} files):`);
+  for (const [name, time] of slowest) console.log(`${time.toFixed(1).padStart(8)}  ${name}`);
+  console.log('slowest tests, in seconds:');
+  for (const test of tests.sort((a, b) => b.seconds - a.seconds).slice(0, SLOWEST))
+    console.log(`${test.seconds.toFixed(1).padStart(8)}  ${test.file}: ${test.name}`);
+  // Another machine is slower or faster as a whole: the median ratio is taken out.
+  const ratios = [...seconds].flatMap(([name, time]) =>
+    released[name] >= COMPARED_FROM ? [{ name, time, ratio: time / released[name] }] : [],
+  );
+  const median = ratios.map(({ ratio }) => ratio).sort((a, b) => a - b)[Math.floor(ratios.length / 2)];
+  for (const { name, time, ratio } of ratios)
+    if (ratio > SLOWER * median)
+      console.log(
+        `SLOWER: ${name} took ${time.toFixed(1)} s, ${(ratio / median).toFixed(1)} times its share of the last release's run`,
+      );
+}
+
+function writeTimes() {
+  const times = Object.fromEntries(
+    [...seconds].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, time]) => [name, Number(time.toFixed(1))]),
+  );
+  writeFileSync(TIMES, `${JSON.stringify(times, undefined, 2)}\n`);
+}
+
+/** Prints what was skipped and how it runs. @returns how many tests were skipped that CI must run */
+function printSkips() {
+  const left = skips.filter(({ reason }) => reason.startsWith(LEFT_TO_LABORATORY));
+  const missing = skips.filter(({ reason }) => !reason.startsWith(LEFT_TO_LABORATORY));
+  if (missing.length > 0) {
+    console.log('\nskipped, by what they need:');
+    const reasons = Map.groupBy?.(missing, ({ reason }) => reason) ?? grouped(missing);
+    for (const [reason, group] of reasons) console.log(`  ${group.length}: ${reason || '(no reason given)'}`);
+  }
+  const servers =
+    missing.length > 0
+      ? `${missing.length} tests that need servers or programs (npm run services:up prints the variables that tests read)`
+      : '';
+  const parts = left.length > 0 ? `${left.length} tests of the laboratory (npm run lab)` : '';
+  if (servers || parts) console.log(`\nSkipped: ${[servers, parts].filter(Boolean).join(', and ')}.`);
+  return missing.length;
+}
+
+function grouped(list) {
+  const groups = new Map();
+  for (const each of list) groups.set(each.reason, [...(groups.get(each.reason) ?? []), each]);
+  return groups;
+}
