@@ -71,7 +71,9 @@ t.test('a decision names source files by their whole path, and each of them exis
 
 t.test('a source file is found in a decision without the folder that it was moved from', async (t) => {
   t.strictSame(
-    sourceFiles('`http/connection.ts`, `gone.mjs`, `002-lease.cql`, `Buffer.indexOf`, `npm run x`, `node:http`'),
+    sourceFiles(
+      '`http/connection.ts`, `gone.mjs`, `002-lease.cql`, `Buffer.indexOf`, `npm run x`, `node:http`',
+    ),
     ['http/connection.ts', 'gone.mjs', '002-lease.cql'],
   );
 });
