@@ -1,4 +1,4 @@
-/** Pages that lead nowhere mislead: every file that they name is there. */
+/** Checks that every file that a page names exists, and that a decision is at most a page long. */
 import { access, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import t from 'tap';
@@ -12,7 +12,7 @@ const COLUMNS = 118;
 const SOURCE_FILE = /`([\w./-]*\w\.(?:[cm]?[jt]s|cql|wasm|sh|ya?ml))`/g;
 const SOURCE_FOLDERS = /^(?:\.ci|src|test|bench|deploy|assembly|docs)\//;
 
-/** Targets of relative links, and files and folders of the project named as code. */
+/** Returns the targets of relative links, and the files and folders of the project that are named as code. */
 function namedFiles(page: string, text: string): readonly string[] {
   const links = [...text.matchAll(/\]\((?!https?:)([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, target]) =>
     join(dirname(page), target!),
@@ -23,7 +23,7 @@ function namedFiles(page: string, text: string): readonly string[] {
   return [...links, ...code];
 }
 
-/** Source files that a decision names, with or without their folder in the tree. */
+/** Returns the source files that a text names, with or without a folder. */
 function sourceFiles(text: string): readonly string[] {
   return [...text.matchAll(SOURCE_FILE)].map(([, target]) => target!);
 }
