@@ -1,7 +1,4 @@
-/**
- * Instances that can be started: one entry each, with its address, its files, its command and the question
- * that shows it is ready.
- */
+/** Describes the servers: for each its address, files, command, and the probe that shows it is ready. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
@@ -15,40 +12,40 @@ import { password, securityFiles, USER } from './security.mjs';
 const HERE = fileURLToPath(new URL('.', import.meta.url));
 const MOST_NODES = 3;
 const MOST_BROKERS = 3;
-/** Any 16 bytes in base64url: what a cluster calls itself. */
+/** The cluster id of Kafka: any 16 bytes in base64url. */
 const KAFKA_CLUSTER = 'takemark-services-0000';
-/** Compiling no further than the first stage: half the processor time of a start. */
+/** Limits Java to the first compiler stage, which halves the processor time of a start. */
 const QUICK = '-XX:TieredStopAtLevel=1';
 
-/** Cassandra reaches into the platform, its tools too. */
+/** The JVM options that give Cassandra and its tools access to Java's internal packages. */
 const ACCESS = readFileSync(join(HERE, 'cassandra/jvm.options'), 'utf8')
   .split('\n')
   .filter((line) => line.startsWith('--add-'));
 
 /**
- * The first three bytes of the addresses: two sets of servers run side by side on networks of their own, with
- * the same ports.
+ * The first three bytes of the addresses. With different networks two sets of servers run side by side on the
+ * same ports.
  */
 const NETWORK = process.env.TAKEMARK_SERVICES_NETWORK || '127.0.0';
-/** Begins the names of network namespaces that somebody has made, one for each instance; by default none. */
+/** The prefix of existing network namespaces, one for each server. Empty: no namespaces. */
 const NAMESPACES = process.env.TAKEMARK_SERVICES_NAMESPACES || '';
 if (!(NAMESPACES === '' ? /^127\.\d{1,3}\.\d{1,3}$/ : /^10\.\d{1,3}\.\d{1,3}$/).test(NETWORK))
   throw new Error('TAKEMARK_SERVICES_NETWORK must be like 127.0.1, or with namespaces like 10.77.1');
 const HOST = `${NETWORK}.1`;
-/** Brokers of Kafka that there are. */
+/** The number of Kafka brokers. */
 export const BROKERS = Number(process.env.TAKEMARK_SERVICES_BROKERS || '1');
 if (BROKERS !== 1 && BROKERS !== MOST_BROKERS)
   throw new Error(`TAKEMARK_SERVICES_BROKERS must be 1 or ${MOST_BROKERS}`);
-/** With namespaces an address is of one server alone. */
+/** Returns the address of a broker. With namespaces each server has an address of its own. */
 const brokerHost = (number) => `${NETWORK}.${NAMESPACES === '' ? number : 10 + number}`;
 const S3_HOST = NAMESPACES === '' ? HOST : `${NETWORK}.14`;
 const within = (name, command) =>
   NAMESPACES === '' ? command : ['ip', 'netns', 'exec', `${NAMESPACES}${name}`, ...command];
-/** Library of faketime, where clocks of servers can be set; by default none. */
+/** The path of libfaketime, which makes the servers' clocks adjustable. Empty: they are not. */
 const FAKETIME = process.env.TAKEMARK_SERVICES_FAKETIME || '';
-/** File in a server's directory that says by how many seconds its clock is ahead of the machine's, as `+0`. */
+/** The name of the file with the seconds that a server's clock is ahead of the machine's, such as `+0`. */
 const CLOCK = 'clock';
-/** A server's program under a clock of its own. Monotonic clocks and times of files stay the machine's. */
+/** Returns a command with a clock of its own. Monotonic clocks and file times stay the machine's. */
 const clocked = (directory, command) =>
   FAKETIME === ''
     ? command
@@ -60,19 +57,19 @@ const clocked = (directory, command) =>
         'FAKETIME_DONT_RESET=1',
         'DONT_FAKE_MONOTONIC=1',
         'NO_FAKE_STAT=1',
-        // With it a Java program's threads wake all the time that they wait.
+        // If this is on, waiting threads of a Java program wake up continuously.
         'FAKETIME_FORCE_MONOTONIC_FIX=0',
         ...command,
       ];
-/** A server that is started has the machine's time. */
+/** Returns the clock file of a server that starts: the machine's time. */
 const clockFile = () => (FAKETIME === '' ? {} : { [CLOCK]: '+0\n' });
 const PAXOS = process.env.TAKEMARK_SERVICES_PAXOS || 'v2';
 if (!/^v[12]$/.test(PAXOS)) throw new Error('TAKEMARK_SERVICES_PAXOS must be v1 or v2');
-/** JMX listens on 127.0.0.1 whatever the network. */
+/** JMX listens on 127.0.0.1 in every network, so the port depends on the network. */
 const JMX_PORT = 17_198 + 10 * Number(NETWORK.split('.')[2]);
 
 export const DATACENTER = 'datacenter1';
-/** For clients of the S3 server, which knows one bucket and one key. */
+/** The settings of clients of the S3 server, which has one bucket and one key. */
 export const S3 = {
   endpoint: `http://${S3_HOST}:18333`,
   region: 'us-east-1',
@@ -84,22 +81,22 @@ export const S3 = {
 /**
  * @typedef {object} Instance
  * @property {'cassandra' | 'kafka' | 's3'} kind
- * @property {boolean} named whether it starts only where it is named
- * @property {boolean} secure whether it demands a user name and TLS
+ * @property {boolean} named whether it starts only if `--name` names it
+ * @property {boolean} secure whether it requires a user name and TLS
  * @property {string} name also the name of its directory
  * @property {string} directory
- * @property {string} address what a client connects to
- * @property {{ first: string, again: string } | undefined} after which instance has to be ready before this
- * one starts: for the first time, and on its data
+ * @property {string} address host and port for clients
+ * @property {{ first: string, again: string } | undefined} after the instance that must be ready before this
+ * one starts for the first time (`first`), or on existing data (`again`)
  * @property {() => Record<string, string>} files contents by name, written before each start
  * @property {(() => void) | undefined} prepare runs after the files are written
  * @property {string[]} command
- * @property {() => Promise<unknown>} probe rejects until the instance does its work
- * @property {Instance | undefined} replacement the same node of a ring that has lost its data, which copies it from the
- * others
+ * @property {() => Promise<unknown>} probe rejects until the instance is ready
+ * @property {Instance | undefined} replacement the same node without its data, which copies the data from the
+ * other nodes of the ring
  */
 
-/** Everything that could be running, in the order in which it is started. @returns {Instance[]} */
+/** Returns every server that can run, in the order of their start. @returns {Instance[]} */
 export function allInstances(scratch) {
   const nodes = Array.from({ length: MOST_NODES }, (_, index) =>
     cassandraNode({ scratch, number: index + 1 }),
@@ -115,7 +112,8 @@ export function allInstances(scratch) {
 }
 
 /**
- * Where the jars of a kind go. A changed pom.xml is another directory, so an upgrade never mixes versions.
+ * Returns the directory for the jars of a kind. Each version of pom.xml has a directory of its own, so an
+ * upgrade never mixes versions.
  */
 export function classPath(scratch, kind) {
   const version = createHash('sha256')
@@ -131,7 +129,7 @@ export function pomOf(kind) {
 
 function template(path, values = {}) {
   return readFileSync(join(HERE, path), 'utf8').replaceAll(/\$\{(\w+)\}/g, (match, name) => {
-    // A comment may speak of ${...}; a name that is forgotten may not pass.
+    // `${...}` in a comment is left alone. A missing name is an error.
     if (!Object.hasOwn(values, name)) throw new Error(`${path}: nothing for ${match}`);
     return String(values[name]);
   });
@@ -141,8 +139,8 @@ function cassandraNode({ scratch, number }) {
   const name = `cassandra-${number}`;
   const address = `${NETWORK}.${number}`;
   const others = [1, 2, 3].filter((other) => other !== number).map((other) => `${NETWORK}.${other}`);
-  // A node that is its own seed copies nothing: the first one alone is, which makes the ring. A node in
-  // the place of another at its address hears of the ring from those alone that have the address among their seeds.
+  // A node that is its own seed copies no data, so only the first node, which makes the ring, is one. A node
+  // that replaces another at its address learns of the ring only from nodes with that address among their seeds.
   const node = { address, seeds: number === 1 ? [HOST] : others, port: 9042 };
   const shared = {
     scratch,
@@ -150,7 +148,7 @@ function cassandraNode({ scratch, number }) {
     node,
     ring: { cluster: 'takemark', storagePort: 7000, jmxPort: JMX_PORT + number },
     secure: false,
-    // A node that answers but has not found the others yet would fail the first statement that needs them.
+    // A node that answers but has not found the others would fail the first statement that needs them.
     probe: async () => {
       const peers = await countPeers(node);
       if (peers < number - 1) throw new Error(`it knows ${peers} other nodes`);
@@ -159,7 +157,7 @@ function cassandraNode({ scratch, number }) {
   return {
     ...cassandra({
       ...shared,
-      // Nodes join a ring one at a time; later each waits for the first one alone.
+      // Nodes join a ring one at a time. On later starts each waits only for the first.
       after: number === 1 ? undefined : { first: `cassandra-${number - 1}`, again: 'cassandra-1' },
     }),
     replacement: cassandra({
@@ -171,7 +169,7 @@ function cassandraNode({ scratch, number }) {
   };
 }
 
-/** Node of a cluster with two data centres, dc1 and dc2. */
+/** Returns a node of a cluster with two data centres, dc1 and dc2. */
 function centreNode({ scratch, number }) {
   const name = `cassandra-dc${number}`;
   const node = {
@@ -212,7 +210,7 @@ function secureCassandra({ scratch }) {
       try {
         await countPeers(as(USER, secret));
       } catch (error) {
-        // The first start has the built-in user only, as soon as it has that one.
+        // At the first start only the built-in user exists, and not from the beginning.
         await query(
           as('cassandra', 'cassandra'),
           `CREATE ROLE IF NOT EXISTS ${USER} WITH LOGIN = true AND SUPERUSER = true AND PASSWORD = '${secret}'`,
@@ -268,7 +266,7 @@ function cassandra({ scratch, name, node, ring, centre, after, secure, probe, re
         `-Dcassandra.storagedir=${directory}`,
         `-Dlogback.configurationFile=file://${join(directory, 'logback.xml')}`,
         `-Dcassandra.jmx.local.port=${ring.jmxPort}`,
-        // Time to hear of the others, also on a busy machine: who has not copies nothing.
+        // Time to find the others, also on a busy machine. A node that has not found them copies no data.
         ...(replaces === undefined
           ? []
           : [`-Dcassandra.replace_address_first_boot=${replaces}`, '-Dcassandra.ring_delay_ms=15000']),
@@ -296,14 +294,14 @@ function cassandra({ scratch, name, node, ring, centre, after, secure, probe, re
   };
 }
 
-/** One of the brokers of a cluster, each of which is a controller, too. */
+/** Returns a broker of the cluster. Each broker is a controller, too. */
 function plainBroker({ scratch, number }) {
   const port = 19_092;
   return kafkaBroker({
     scratch,
     name: `kafka-${number}`,
     number,
-    // Kafka's own ones where a broker can be lost. Alone, one that stands still for some seconds is not gone.
+    // Kafka's default of 9 s if a broker can be lost. A single broker may hang for longer and is not lost.
     cluster: { count: BROKERS, hostOf: brokerHost, sessionMs: BROKERS === 1 ? 60_000 : 9000 },
     port,
   });
@@ -314,7 +312,7 @@ function secureBroker({ scratch }) {
     scratch,
     name: 'kafka-secure',
     number: 1,
-    // The certificate is for this address.
+    // The certificate is valid only for this address.
     cluster: { count: 1, hostOf: () => '127.0.0.1', sessionMs: 60_000 },
     port: 19_192,
     secure: true,

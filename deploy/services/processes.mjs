@@ -1,4 +1,4 @@
-/** Processes that outlive the command that starts them. Each has a directory with its pid and its log. */
+/** Starts and ends processes that outlive the command. Each has a directory with its pid and its log. */
 import { execFileSync, spawn } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,17 +6,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const PID = 'pid';
 const LOG = 'server.log';
-/** A whole start on a machine that is busy with something else, beside others. */
+/** The limit of a start in milliseconds, long enough for a busy machine that starts several servers. */
 const START_MS = 600_000;
-/** Time that a server may take to close its files before it is killed. */
+/** The time in milliseconds in which a server must close its files before it is killed. */
 const STOP_MS = 20_000;
-/** Looks at a command line that is empty, and the pause between two. */
+/** The number of reads of an empty command line, and the pause between two in milliseconds. */
 const MOST_LOOKS = 10;
 const LOOK_MS = 10;
 
 /**
- * The pid of the process of a directory, undefined where there is none. A pid that the system gave to another
- * program is none.
+ * Returns the pid of the process of a directory, or undefined if none runs. A pid that the system has given
+ * to another program does not count.
  */
 export function runningPid(directory) {
   const path = join(directory, PID);
@@ -25,14 +25,14 @@ export function runningPid(directory) {
   return pid > 0 && commandOf(pid).includes(directory) ? pid : undefined;
 }
 
-/** Every process started here names its own directory in its arguments. */
+/** Returns the command line of a process. Every process started here has its directory in its arguments. */
 function commandOf(pid) {
   try {
     if (!existsSync('/proc/self/cmdline'))
       return execFileSync('ps', ['-o', 'command=', '-p', String(pid)], { encoding: 'utf8' });
     for (let looks = 1; ; looks += 1) {
       const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-      // It is empty for a moment while a process replaces its program, as `ip netns exec` does, and for good behind its end.
+      // It is empty while a process replaces its program, as `ip netns exec` does, and after its end.
       if (command !== '' || looks === MOST_LOOKS) return command;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_MS);
     }
@@ -54,8 +54,8 @@ export function start({ directory, command: [program, ...args] }) {
 }
 
 /**
- * Waits until `probe` succeeds. A process that ends meanwhile, or never answers, is an error with what its
- * log says of it.
+ * Waits until `probe` succeeds.
+ * @throws Error with an excerpt of the log if the process ends or does not answer in time
  */
 export async function ready({ directory, name }, probe) {
   const deadline = Date.now() + START_MS;
@@ -74,8 +74,8 @@ export async function ready({ directory, name }, probe) {
 }
 
 /**
- * What a server's log says last, for an error: the last error and the end. One that gives up writes its reason and
- * then many lines on how it closes.
+ * Returns the last error and the end of a server's log, for a message. A server that gives up logs its
+ * reason, and then many lines about its shutdown.
  */
 export function excerpt(directory) {
   const log = join(directory, LOG);
@@ -90,12 +90,12 @@ export function excerpt(directory) {
   ].join('\n');
 }
 
-/** True when there was something to stop. */
+/** Stops the process of a directory. @returns whether one was running */
 export async function stop(directory) {
   const pid = runningPid(directory);
   if (pid !== undefined) {
     signal(pid, 'SIGTERM');
-    // A frozen one would not hear of it.
+    // A frozen process gets SIGTERM only when it continues.
     signal(pid, 'SIGCONT');
     const deadline = Date.now() + STOP_MS;
     while (runningPid(directory) !== undefined) {
@@ -107,7 +107,7 @@ export async function stop(directory) {
   return pid !== undefined;
 }
 
-/** Ends it without notice, as a power cut would. True when there was something to end. */
+/** Kills the process of a directory without notice, like a power cut. @returns whether one was running */
 export async function kill(directory) {
   const pid = runningPid(directory);
   if (pid !== undefined) signal(pid, 'SIGKILL');
@@ -116,7 +116,7 @@ export async function kill(directory) {
   return pid !== undefined;
 }
 
-/** Stops it amid whatever it does, sockets open, or lets it go on. True when it runs. */
+/** Suspends the process of a directory with open sockets, or resumes it. @returns whether one is running */
 export function freeze(directory, frozen) {
   const pid = runningPid(directory);
   if (pid !== undefined) signal(pid, frozen ? 'SIGSTOP' : 'SIGCONT');

@@ -1,6 +1,6 @@
 /**
- * Material that the servers of `--secure` demand: a certificate authority of this directory alone, a server's
- * certificate, a password.
+ * Makes what the servers of `--secure` need: a certificate authority for this directory, a server certificate
+ * and a password.
  */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -11,8 +11,8 @@ export const USER = 'takemark';
 const DAYS = '365';
 
 /**
- * @returns {{ caFile: string, keystore: string, passwordFile: string }} paths; the files are there after
- * `makeSecurity`
+ * Returns the paths of the files. They exist after `makeSecurity`.
+ * @returns {{ caFile: string, keystore: string, passwordFile: string }}
  */
 export function securityFiles(scratch) {
   const directory = join(scratch, 'security');
@@ -24,7 +24,7 @@ export function securityFiles(scratch) {
   };
 }
 
-/** The one password: of the user, and of the key store. Made by the first who asks. */
+/** Returns the password of the user and of the key store. The first call makes it. */
 export function password(scratch) {
   const { directory, passwordFile } = securityFiles(scratch);
   if (!existsSync(passwordFile)) {
@@ -34,7 +34,7 @@ export function password(scratch) {
   return readFileSync(passwordFile, 'utf8');
 }
 
-/** Makes what is missing. An interrupted run leaves no key store behind that would be taken for whole. */
+/** Makes missing files. The key store is renamed last, so an interrupted run leaves no incomplete one. */
 export function makeSecurity(scratch) {
   const { directory, caFile, keystore } = securityFiles(scratch);
   const secret = password(scratch);

@@ -1,10 +1,11 @@
 /**
- * Real servers on loopback for tests and trials, without containers: `up`, `down`, `status`. Needs Java 17
- * and Maven. Everything they make is in one scratch directory: `TAKEMARK_SERVICES_DIR`, by default below the
- * system's temporary one. A second set beside it needs a directory and a network of its own,
- * `TAKEMARK_SERVICES_NETWORK=127.0.1`, and may take its jars from the first one's, `TAKEMARK_SERVICES_JARS`. With
- * `TAKEMARK_SERVICES_BROKERS=3` Kafka has three brokers, and topics have three copies unless they are made with fewer.
- * With `TAKEMARK_SERVICES_FAKETIME`, a library, file `clock` in the directory of a node or broker sets its clock.
+ * Runs real servers on loopback for tests and trials, without containers: `up`, `down`, `status`. Needs Java 17
+ * and Maven. All files are in one scratch directory, `TAKEMARK_SERVICES_DIR`, by default in the system's
+ * temporary directory. A second set of servers needs a directory and a network of its own
+ * (`TAKEMARK_SERVICES_NETWORK=127.0.1`) and may use the jars of the first (`TAKEMARK_SERVICES_JARS`). With
+ * `TAKEMARK_SERVICES_BROKERS=3` Kafka has three brokers, and topics have three copies unless they are made with
+ * fewer. With `TAKEMARK_SERVICES_FAKETIME`, the path of libfaketime, the file `clock` in the directory of a node
+ * or broker sets its clock.
  */
 import { execFileSync } from 'node:child_process';
 import {
@@ -31,16 +32,17 @@ const USAGE = `usage: services.mjs up [--nodes 1..3] [--only cassandra|kafka|s3]
        services.mjs replace --name cassandra-<number>...
        services.mjs status [--print-env]
        services.mjs nodetool <instance> <argument>...
---name <instance>, as \`status\` lists them, instead of --only; what is stopped or killed without --erase keeps its data.
-replace erases a node of a ring and starts it as a new one, which copies what the others have.
-cassandra-dc1 and cassandra-dc2, two data centres of one cluster, start only where they are named.
---secure starts a Cassandra and a Kafka of their own that demand a user name, a password and TLS.`;
+--name <instance> selects single servers instead of --only. \`status\` lists their names.
+A stopped or killed server keeps its data, except with --erase.
+replace erases a node of a ring and starts it as a new node, which copies the data from the other nodes.
+cassandra-dc1 and cassandra-dc2, two data centres of one cluster, start only if --name selects them.
+--secure starts a separate Cassandra and a separate Kafka that require a user name, a password and TLS.`;
 const KINDS = ['cassandra', 'kafka', 's3'];
 const LOCK_MS = 600_000;
 const STARTS = 3;
 /**
- * The other nodes have forgotten by then what a node told them that did not join: a few times the ring delay
- * of `jvm.options`.
+ * The time in milliseconds after which the other nodes have forgotten a node that failed to join: a few times
+ * the ring delay of `jvm.options`.
  */
 const FORGOTTEN_MS = 10_000;
 
@@ -50,7 +52,7 @@ function isUp({ directory }) {
   return runningPid(directory) !== undefined;
 }
 
-/** Variables that tests and the service read, for what is running. */
+/** Returns the variables of the running servers, for tests and the service. */
 function environment() {
   const running = allInstances(scratch).filter(isUp);
   const addresses = (kind, secure) =>
@@ -64,7 +66,7 @@ function environment() {
       ? DATACENTER
       : '',
     TAKEMARK_KAFKA: addresses('kafka', false),
-    // A single broker or node: a process with production's settings would not start.
+    // With a single broker or node a process with production's settings would not start.
     TAKEMARK_ACCEPT_SERVERS: [
       'cassandra.replication',
       ...(BROKERS === 1 ? ['kafka.replication', 'kafka.min_insync_replicas'] : []),
@@ -97,19 +99,19 @@ function environmentText() {
     .join('');
 }
 
-/** Also when the command fails: what did start is to be found. */
+/** Writes the variables, also after a failure, so that the servers that did start can be found. */
 function writeEnvironment() {
   return locked('env', () => writeFileSync(join(scratch, 'env'), environmentText(), { mode: 0o600 }));
 }
 
 /**
- * A command at a time for each server: two that both see it missing would both start it. Another server's may come in
- * between, or a broker that waits for the others to come would keep them away.
+ * Runs one command at a time for each server. Otherwise two commands that find a server stopped would both start
+ * it. Commands for different servers run at once, because a broker that starts waits for the other brokers.
  */
 async function locked(what, work) {
   mkdirSync(scratch, { recursive: true, mode: 0o700 });
   const path = join(scratch, `${what}.lock`);
-  // Linked when it is whole: who finds the lock finds whose it is.
+  // The lock is linked when its content is complete, so its holder can always be read.
   const mine = `${path}.${process.pid}`;
   writeFileSync(mine, String(process.pid));
   try {
@@ -138,7 +140,7 @@ function isLinked(from, to) {
   }
 }
 
-/** @returns undefined where it went meanwhile */
+/** Returns the pid of a lock's holder, or undefined if the lock was deleted meanwhile. */
 function holderOf(lock) {
   try {
     return Number(readFileSync(lock, 'utf8'));
@@ -156,7 +158,7 @@ function isAlive(pid) {
   }
 }
 
-/** Jars from Maven Central, once for each pom.xml. */
+/** Downloads the jars from Maven Central, once for each version of pom.xml. */
 function fetchJars(kind) {
   const target = classPath(scratch, kind);
   if (existsSync(target)) return;
@@ -188,7 +190,7 @@ function fetchJars(kind) {
   renameSync(partial, target);
 }
 
-/** Tells whether an earlier start on this data was ready. */
+/** Returns whether an earlier start on this data became ready. */
 function hasJoined({ directory }) {
   return existsSync(join(directory, 'joined'));
 }
@@ -199,11 +201,11 @@ function bring(instance, started) {
 
 async function bringAlone(instance, started) {
   const { name, directory, after } = instance;
-  // A server that is not among the chosen is the caller's to have started.
+  // A server that was not selected must have been started before.
   if (after !== undefined) await started.get(hasJoined(instance) ? after.again : after.first);
   const began = Date.now();
   if (!isUp(instance)) {
-    // Its answers would be taken for those of the server that cannot bind its port.
+    // Otherwise the answers of another server would count as those of this one, which cannot bind its port.
     if (
       await instance.probe().then(
         () => true,
@@ -222,8 +224,7 @@ async function bringAlone(instance, started) {
       await ready(instance, instance.probe);
       break;
     } catch (error) {
-      // A node gives up joining when another one is slow to answer, which on a busy machine they all are, and
-      // a broker likewise.
+      // A node or broker gives up joining when another one answers slowly. On a busy machine all of them do.
       if (isUp(instance) || starts === STARTS) throw error;
       console.error(`${error.message}\n${name}: starting it again`);
       await sleep(FORGOTTEN_MS);
@@ -245,7 +246,7 @@ async function up(chosen) {
   if (failures.length > 0) throw new Error([...new Set(failures)].join('\n'));
 }
 
-/** Ends what runs; `erase` also removes its data, so that the next start is a first one. */
+/** Stops the servers. `erase` also deletes their data, so that the next start is a first one. */
 async function down(chosen, erase) {
   await Promise.all(
     chosen.map(({ name, directory }) =>
@@ -258,7 +259,7 @@ async function down(chosen, erase) {
   await writeEnvironment();
 }
 
-/** Faults of a single server, for whoever tests what they do. */
+/** Kills, suspends or resumes single servers, for tests of such faults. */
 async function disturb(command, chosen) {
   for (const { name, directory } of chosen) {
     const done = await locked(name, () =>
@@ -268,13 +269,13 @@ async function disturb(command, chosen) {
   }
 }
 
-/** Nodes without data in the places of others, one at a time. */
+/** Replaces nodes by nodes without data, one at a time. */
 async function replace(chosen) {
   for (const { name, directory, replacement } of chosen) {
-    if (replacement === undefined) throw new Error(`${name} is no node of a ring`);
+    if (replacement === undefined) throw new Error(`${name} is not a node of a ring`);
     await locked(name, async () => {
       await kill(directory);
-      // The directory itself may be a disk of its own.
+      // The directory itself is kept: it may be a mount point.
       for (const entry of readdirSync(directory)) rmSync(join(directory, entry), { recursive: true });
       await bringAlone(replacement, new Map());
     });
@@ -282,7 +283,7 @@ async function replace(chosen) {
   await writeEnvironment();
 }
 
-/** Cassandra's own tool, for a node without a password. */
+/** Runs Cassandra's nodetool on a node without a password. */
 function nodetool(name, args) {
   const instance = allInstances(scratch).find((one) => one.name === name);
   if (instance?.nodetool === undefined) throw new Error(USAGE);
@@ -351,7 +352,7 @@ async function main() {
   if (command === 'replace') await replace(ofKind);
   else if (needsName) await disturb(command, ofKind);
   if (command === 'status') status();
-  // Standard output is these lines and nothing else, so that a shell can take them over.
+  // Standard output has only these lines, so that a shell can evaluate them.
   if (values['print-env']) process.stdout.write(environmentText());
   else if (command === 'up') console.error(`variables: ${join(scratch, 'env')}`);
 }

@@ -1,10 +1,18 @@
-/** Pages that lead nowhere mislead: every file that they name is there. */
+/** Checks that every file that a page names exists, and that a decision is at most a page long. */
 import { access, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import t from 'tap';
 import { pages, ROOT } from './pages.js';
 
-/** Targets of relative links, and files and folders of the project named as code. */
+const DECISIONS = 'docs/decisions/';
+/** The most lines of a decision, and the columns of a line: a longer line counts as several. */
+const PAGE_LINES = 60;
+const COLUMNS = 118;
+/** A source file named as code: a file name that ends as source does, with or without folders before it. */
+const SOURCE_FILE = /`([\w./-]*\w\.(?:[cm]?[jt]s|cql|wasm|sh|ya?ml))`/g;
+const SOURCE_FOLDERS = /^(?:\.ci|src|test|bench|deploy|assembly|docs)\//;
+
+/** Returns the targets of relative links, and the files and folders of the project that are named as code. */
 function namedFiles(page: string, text: string): readonly string[] {
   const links = [...text.matchAll(/\]\((?!https?:)([^)#\s]+)(?:#[^)]*)?\)/g)].map(([, target]) =>
     join(dirname(page), target!),
@@ -13,6 +21,15 @@ function namedFiles(page: string, text: string): readonly string[] {
     ...text.matchAll(/`((?:src|test|bench|deploy|assembly|docs)\/(?:[\w./-]+(?:\.\w+|\/))?)`/g),
   ].map(([, target]) => target!);
   return [...links, ...code];
+}
+
+/** Returns the source files that a text names, with or without a folder. */
+function sourceFiles(text: string): readonly string[] {
+  return [...text.matchAll(SOURCE_FILE)].map(([, target]) => target!);
+}
+
+async function decisions(): Promise<readonly string[]> {
+  return (await pages()).filter((page) => page.startsWith(DECISIONS));
 }
 
 t.test('every file that a page names is there', async (t) => {
@@ -36,4 +53,37 @@ t.test('a page that names a file that is gone is found', async (t) => {
     ),
     ['docs/decisions/0001-x.md', 'src/gone.ts', 'src/gone/'],
   );
+});
+
+t.test('a decision names source files by their whole path, and each of them exists', async (t) => {
+  let named = 0;
+  const missing: string[] = [];
+  for (const page of await decisions()) {
+    for (const file of sourceFiles(await readFile(join(ROOT, page), 'utf8'))) {
+      named += 1;
+      if (!SOURCE_FOLDERS.test(file)) missing.push(`${page}: ${file} is not a path from the root`);
+      else await access(join(ROOT, file)).catch(() => missing.push(`${page}: ${file} does not exist`));
+    }
+  }
+  t.ok(named > 20, `${named} source files are named`);
+  t.strictSame(missing, []);
+});
+
+t.test('a source file is found in a decision without the folder that it was moved from', async (t) => {
+  t.strictSame(
+    sourceFiles(
+      '`http/connection.ts`, `gone.mjs`, `002-lease.cql`, `Buffer.indexOf`, `npm run x`, `node:http`',
+    ),
+    ['http/connection.ts', 'gone.mjs', '002-lease.cql'],
+  );
+});
+
+t.test('a decision is at most a page long', async (t) => {
+  const long: string[] = [];
+  for (const page of await decisions()) {
+    const lines = (await readFile(join(ROOT, page), 'utf8')).trimEnd().split('\n');
+    const printed = lines.reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / COLUMNS)), 0);
+    if (printed > PAGE_LINES) long.push(`${page}: ${printed} lines of ${COLUMNS} columns`);
+  }
+  t.strictSame(long, []);
 });

@@ -1,4 +1,4 @@
-/** Asks a Cassandra node one question over its native protocol (version 4), with nothing but sockets. */
+/** Sends one query to a Cassandra node over its native protocol (version 4), using only sockets. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -21,17 +21,17 @@ const CONSISTENCY_ONE = 1;
  */
 
 /**
- * Resolves with how many other nodes this one knows, and so says that it answers queries.
+ * Resolves with the number of other nodes that this node knows, which also shows that it answers queries.
  * @param {Node} node
  */
 export async function countPeers(node) {
   const body = await query(node, 'SELECT COUNT(*) FROM system.peers_v2');
-  // A row of one bigint: it is the end of the body.
+  // The result is one row with one bigint, which ends the body.
   return Number(body.readBigInt64BE(body.length - 8));
 }
 
 /**
- * The body of a RESULT frame.
+ * Resolves with the body of a RESULT frame.
  * @param {Node} node
  * @param {string} text
  */

@@ -1,13 +1,13 @@
 /**
- * Produces one message to a Kafka broker, with nothing but sockets. Topics whose names begin with `takemark.probe` are
- * there for this alone.
+ * Produces one message to a Kafka broker, using only sockets. Topics whose names begin with `takemark.probe` exist
+ * only for this.
  */
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 
-/** Name of the topic that lies on one broker alone. */
+/** Returns the name of the topic whose only partition is on this broker. */
 const topicOf = (number) => `takemark.probe-${number}`;
 const API = { produce: 0, saslHandshake: 17, createTopics: 19, saslAuthenticate: 36 };
 const TOPIC_ALREADY_EXISTS = 36;
@@ -27,7 +27,7 @@ export async function produce({ number, address, port, security }) {
     await once(socket, security ? 'secureConnect' : 'connect');
     if (security) await authenticate(socket, security);
     const name = string(topicOf(number));
-    // One partition, which lies on this broker; one copy is enough, however many a topic has by default.
+    // One partition on this broker, with one copy, regardless of the default.
     const partition = [int(1), int(0), int(1), int(number)];
     const settings = [int(1), string('min.insync.replicas'), string('1')];
     // Throttle time, one topic: its name, the error code.
@@ -65,7 +65,7 @@ export async function produce({ number, address, port, security }) {
   }
 }
 
-/** RFC 5802, without channel binding. */
+/** Authenticates by SCRAM (RFC 5802), without channel binding. */
 async function authenticate(socket, { user, password }) {
   const handshake = await ask(socket, API.saslHandshake, 1, [string(MECHANISM)]);
   if (handshake.readInt16BE(0) !== 0) throw new Error(`${MECHANISM} is not offered`);
@@ -89,7 +89,7 @@ async function saslStep(socket, text) {
   return String(body.subarray(4 + messageLength + 4));
 }
 
-/** The body of the answer, after its correlation id. */
+/** Returns the body of the answer, after its correlation id. */
 async function ask(socket, api, version, fields) {
   const message = Buffer.concat([short(api), short(version), int(1), string('probe'), ...fields]);
   socket.write(Buffer.concat([int(message.length), message]));
@@ -104,10 +104,10 @@ async function ask(socket, api, version, fields) {
   return got.subarray(8);
 }
 
-/** A batch of version 2 with one record of a few bytes. */
+/** Returns a record batch of version 2 with one record of a few bytes. */
 function recordBatch(text) {
   const value = Buffer.from(text);
-  // Attributes, time and offset deltas 0; no key (-1); the value; no headers. Lengths are zigzag.
+  // Attributes, time and offset deltas are 0. No key (-1), then the value, no headers. Lengths are zigzag.
   const record = Buffer.concat([Buffer.of(0, 0, 0, 1, value.length * 2), value, Buffer.of(0)]);
   const now = long(Date.now());
   const checked = Buffer.concat([

@@ -1,6 +1,5 @@
 /**
- * Makes the bucket and writes and removes one object, with nothing but an HTTP client and signature version
- * 2.
+ * Makes the bucket, and writes and deletes one object, using only an HTTP client and signature version 2.
  */
 import { createHmac } from 'node:crypto';
 
