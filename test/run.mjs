@@ -22,6 +22,7 @@ const SLOWER = 2;
 /** Files below this time in seconds are not compared: their start dominates. */
 const COMPARED_FROM = 5;
 const FAILURE_LINES = 400;
+const ERROR_CHARACTERS = 4000;
 const LEFT_TO_LABORATORY = 'laboratory: ';
 
 const { values, positionals } = parseArgs({
@@ -85,8 +86,13 @@ async function run() {
   const child = spawn(
     process.execPath,
     [tap, '--reporter=tap', `--jobs=${values.jobs}`, ...(values.bail ? ['--bail'] : []), ...files],
-    { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] },
+    { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] },
   );
+  let errors = '';
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    log.write(text);
+    errors = (errors + text).slice(-ERROR_CHARACTERS);
+  });
   const ended = new Promise((resolve) => child.once('exit', (code) => resolve(code ?? 1)));
   let lines = [];
   for await (const line of createInterface({ input: child.stdout })) {
@@ -103,9 +109,11 @@ async function run() {
     if (verdict !== 'ok') console.log(failuresIn(lines).join('\n'));
     lines = [];
   }
-  if (lines.some((line) => /^Bail out/.test(line))) console.log(lines.slice(-FAILURE_LINES).join('\n'));
   log.end();
-  return ended;
+  const code = await ended;
+  // Without a result for each file, tap itself has failed or was told to stop.
+  if (seconds.size < files.length) console.log(`${lines.slice(-FAILURE_LINES).join('\n')}\n${errors}`);
+  return code;
 }
 
 function milliseconds(time = '0', unit = 'ms') {
