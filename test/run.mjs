@@ -3,7 +3,7 @@
  *
  * `node test/run.mjs [name...] [--jobs n] [--bail] [--write-times]`: a name is an entry of `test/gate/` (`core`) or a test
  * file (`domain/domain`). Prints one line per file, each failure with its output, the slowest files and tests, and what
- * was skipped. The last line counts named tests: `N passed, N failed`. The exit code is 1 after a failure, and in CI
+ * was skipped. `N passed, N failed` counts named tests. The exit code is 1 after a failure, and in CI
  * after a skipped test that is not one of the laboratory. `.tap/last.tap` keeps the whole output.
  */
 import { spawn } from 'node:child_process';
@@ -50,13 +50,14 @@ const status = await run();
 const sum = [...seconds.values()].reduce((total, each) => total + each, 0);
 printTimes();
 if (values['write-times']) writeTimes();
-const unplanned = printSkips();
-if (process.env.CI !== undefined && unplanned > 0) {
-  console.log(`${unplanned} tests were skipped that must run in CI`);
-  failed += unplanned;
+const missing = skips.filter(({ reason }) => !reason.startsWith(LEFT_TO_LABORATORY));
+if (process.env.CI !== undefined && missing.length > 0) {
+  console.log(`${missing.length} tests were skipped that must run in CI`);
+  failed += missing.length;
 }
 if (seconds.size < files.length && failed === 0) failed += files.length - seconds.size;
-console.log(`${passed} passed, ${failed} failed`);
+console.log(`\n${passed} passed, ${failed} failed`);
+printSkips();
 process.exitCode = failed > 0 || status !== 0 ? 1 : 0;
 
 function entries() {
@@ -176,26 +177,26 @@ function writeTimes() {
   writeFileSync(TIMES, `${JSON.stringify(times, undefined, 2)}\n`);
 }
 
-/** Prints what was skipped and how it runs. @returns how many tests were skipped that CI must run */
+/** Prints what was skipped and how it runs. */
 function printSkips() {
-  const left = skips.filter(({ reason }) => reason.startsWith(LEFT_TO_LABORATORY));
-  const missing = skips.filter(({ reason }) => !reason.startsWith(LEFT_TO_LABORATORY));
-  if (missing.length > 0) {
-    console.log('\nskipped, by what they need:');
-    const reasons = Map.groupBy?.(missing, ({ reason }) => reason) ?? grouped(missing);
-    for (const [reason, group] of reasons) console.log(`  ${group.length}: ${reason || '(no reason given)'}`);
-  }
-  const servers =
-    missing.length > 0
-      ? `${missing.length} tests that need servers or programs (npm run services:up prints the variables that tests read)`
-      : '';
-  const parts = left.length > 0 ? `${left.length} tests of the laboratory (npm run lab)` : '';
-  if (servers || parts) console.log(`\nSkipped: ${[servers, parts].filter(Boolean).join(', and ')}.`);
-  return missing.length;
+  const left = skips.length - missing.length;
+  for (const [reason, count] of counted(missing.map(({ reason }) => reason)))
+    console.log(`skipped: ${count} of the reason "${reason || 'none given'}"`);
+  const kinds = [
+    ...(missing.length > 0
+      ? [
+          `${missing.length} tests that need servers or programs (npm run services:up -- --secure --print-env)`,
+        ]
+      : []),
+    ...(left > 0 ? [`${left} tests of the laboratory (npm run lab)`] : []),
+  ];
+  if (kinds.length > 0)
+    console.log(`Skipped were ${kinds.join(' and ')}: docs/testing.md shows how to run them.`);
 }
 
-function grouped(list) {
-  const groups = new Map();
-  for (const each of list) groups.set(each.reason, [...(groups.get(each.reason) ?? []), each]);
-  return groups;
+/** Returns how often each value occurs. */
+function counted(list) {
+  const counts = new Map();
+  for (const each of list) counts.set(each, (counts.get(each) ?? 0) + 1);
+  return counts;
 }

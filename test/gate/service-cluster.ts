@@ -1,5 +1,3 @@
 import '../service/cluster-start.test.js';
 import '../service/evidence-cluster.test.js';
 import '../service/sandbox-cluster.test.js';
-import '../service/restore.test.js';
-import '../service/shredding-servers.test.js';

@@ -145,11 +145,16 @@ export const PARTS: readonly Part[] = [
   },
   {
     name: 'kills',
-    shows: 'An embedded store that is killed 300 times amid its writes loses nothing that was acknowledged.',
+    shows:
+      'An embedded store that is killed 300 times amid its writes, and a service 50 times, lose nothing acknowledged.',
     minutes: 12,
     regressions: 'kills',
     commands: (seed) => [
-      tests(['adapters/embedded-kill'], { TAKEMARK_TEST_SEED: String(seed), TAKEMARK_KILLS: '300' }),
+      tests(['adapters/embedded-kill', 'service/kill'], {
+        TAKEMARK_TEST_SEED: String(seed),
+        TAKEMARK_KILLS: '300',
+        TAKEMARK_ISSUE_KILLS: '50',
+      }),
     ],
   },
   {

@@ -14,7 +14,7 @@ import { seeded } from '../fixtures/service.js';
 import { namesBelow } from '../fixtures/sharded-path.js';
 import { wav } from '../fixtures/wav.js';
 
-const KILLS = Number(process.env['TAKEMARK_ISSUE_KILLS'] ?? 12);
+const KILLS = Number(process.env['TAKEMARK_ISSUE_KILLS'] ?? 4);
 const SEED = Number(process.env['TAKEMARK_SEED'] ?? 20_261_121);
 const MAIN = new URL('../../src/main.js', import.meta.url).pathname;
 

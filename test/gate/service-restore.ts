@@ -1,0 +1,2 @@
+import '../service/restore.test.js';
+import '../service/shredding-servers.test.js';
