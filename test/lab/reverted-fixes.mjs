@@ -18,7 +18,6 @@ import {
   rmSync,
   symlinkSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
@@ -42,10 +41,11 @@ const known = existsSync(values.out)
       .filter(Boolean)
       .map((line) => JSON.parse(line))
   : [];
-const tree = mkdtempSync(join(tmpdir(), 'takemark-reverted-'));
+const tree = mkdtempSync(`${ROOT.replace(/\/$/, '')}-reverted-`);
 git('worktree', 'add', '--detach', '--quiet', tree, 'HEAD');
 try {
-  symlinkSync(join(ROOT, 'node_modules'), join(tree, 'node_modules'));
+  // Linked file by file: the process that reads strangers' credentials may follow no link to a folder elsewhere.
+  execFileSync('cp', ['-al', join(ROOT, 'node_modules'), join(tree, 'node_modules')]);
   let played = 0;
   for (const commit of values.only ?? drawn()) {
     if (played === Number(values.count)) break;
