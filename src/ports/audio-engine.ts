@@ -36,7 +36,7 @@ export interface AudioIngest {
    * Copies `chunk`. Only one write may run at a time.
    * @returns undefined when all of the chunk was copied and the next write may follow at once. A promise
    * means backpressure, and the engine owns `chunk` until the promise settles.
-   * @throws DomainError, thrown or as the promise's rejection: `unavailable` / `engine_failed` when the
+   * @throws DomainError, thrown or as the promise's rejection. `unavailable` / `engine_failed` when the
    * worker of this upload died, `unavailable` / `engine_full` when the upload was evicted, `invalid_request`
    * / `upload_aborted` after `abort`. After an error the upload holds nothing.
    */

@@ -6,8 +6,8 @@ import { GrowingBuffer } from './growing-buffer.js';
 /**
  * Reads a whole body.
  * @throws DomainError `payload_too_large` beyond `maxBytes`, `timeout` when the caller is too slow,
- * `invalid_request` when the caller leaves or sends too many tiny chunks, `unavailable` when the memory
- * budget is used up
+ * `unavailable` when the memory budget is used up. `invalid_request` when the caller leaves or sends too many
+ * tiny chunks.
  */
 export function readBody(exchange: Exchange, maxBytes: number): Buffer | Promise<Buffer> {
   const { request } = exchange;

@@ -21,7 +21,8 @@ export class CallerAddresses {
   }
 
   /**
-   * Returns true for a trusted proxy. Its bytes come from many callers, so no limit per caller applies to it.
+   * Returns true for a trusted proxy. It sends the bytes of many callers, so no limit per caller applies to
+   * it.
    */
   trusts(peer: string | undefined): boolean {
     const address = unmapped(peer ?? '');

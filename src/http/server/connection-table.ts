@@ -13,9 +13,9 @@ const PRESSURE = 3 / 4;
 
 /**
  * The open connections of a listener. A full table evicts one connection for each new connection. It evicts
- * the oldest connection that has not sent a complete head. Without one, it evicts the connection that has
- * been idle longest, then the one that has not read for longest. Connections with a running request are not
- * evicted.
+ * the oldest connection that has not sent a complete head. Without one, it evicts the connection with the
+ * longest idle time, then the connection that has not read for longest. Connections with a running request
+ * are not evicted.
  */
 export class ConnectionTable implements ConnectionWatch {
   readonly #limits: ListenerLimits;

@@ -9,8 +9,8 @@ const NOTHING = Buffer.alloc(0);
 /** The most bytes of an unfinished head that the parser gets in one slice. */
 const HEAD_SLICE = 1024;
 /**
- * The most bytes of a chunked body that the parser gets in one slice. Only the parser knows where such a body
- * ends. Requests that follow it in the same slice wait for their turn.
+ * The most bytes of a chunked body that the parser gets in one slice. Only the parser knows where a chunked
+ * body ends. Requests that follow it in the same slice wait for their turn.
  */
 const CHUNKED_SLICE = 4096;
 const SLICES_OF_A_TURN = 4;
@@ -69,7 +69,7 @@ export class CallerConnection extends Duplex {
   #closing = false;
   /** The request whose body is being read. */
   #reading: IncomingMessage | undefined;
-  /** A lower bound of the bytes that are still to come of a body with Content-Length. */
+  /** A lower bound of the bytes that a body with Content-Length still needs. */
   #bodyLeft = 0;
   #sliceLength = 0;
   #sliceCut = false;
@@ -141,7 +141,7 @@ export class CallerConnection extends Duplex {
 
   /** Ends the connection once everything has been written, as a socket's method of this name does. */
   destroySoon(): void {
-    // The rest of the body is no longer needed.
+    // The rest of the body is not needed any more.
     this.#reading = undefined;
     this.closing();
     if (this.writable) this.end();

@@ -232,8 +232,8 @@ export function createListener(
         (upgrade && connection.followed
           ? malformed('Bytes follow an upgrade request before its response.')
           : undefined);
-      // The service ignores the upgrade (RFC 9110, 7.8). Node's parser drops the bytes that it got after such
-      // a message. So bytes after a body must not be read as another request.
+      // The service ignores the upgrade (RFC 9110, 7.8). Node's parser drops the bytes that it got after an
+      // upgrade request. So bytes after a body must not be read as another request.
       if (upgrade && !connection.endsAtHead) exchange.connectionClose = true;
       if (fault !== undefined) {
         exchange.route = 'malformed';
