@@ -118,7 +118,7 @@ class IssuingForm {
     const { signal } = this.#broken;
     const close = (): void => this.close();
     if (first.name === 'file') return { fields, audio: this.#last(first, audioBytes), signal, close };
-    // Pass on more than is allowed. The replay of the trace reports precisely what is wrong.
+    // Pass on more than is allowed. The check of the trace reports precisely what is wrong with it.
     const trace = this.#contentOf(first, traceBytes + MAX_FIELD_BYTES);
     return { fields, trace, audio: this.#afterTrace(audioBytes), signal, close };
   }

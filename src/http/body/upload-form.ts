@@ -131,8 +131,8 @@ class FormReader {
     this.#exchange.abortBody = (error) => this.#fail(error);
     // A form without its signed fields holds a permit that other forms can take.
     this.#acquire(this.#permits.unproven);
-    // If this process was too busy to read, the bytes that arrived meanwhile must be read first. Timers run
-    // before them.
+    // If this process was too busy to read, the bytes that arrived meanwhile must be read first. Node runs
+    // timers before socket reads.
     this.#fieldsTimer = setTimeout(() => setImmediate(() => this.#fieldsDue()), limits.fieldsMs);
     sendContinue(this.#exchange);
   }
@@ -213,8 +213,8 @@ class FormReader {
       (receiver) => {
         if (this.#ended) return receiver.abort();
         this.#receiver = receiver;
-        // The engine may abort an upload while the service waits for its client. The next byte would show
-        // that only when it arrives.
+        // The engine may abort an upload while the service waits for its client. Without this listener only
+        // the client's next byte would reveal the abort.
         receiver.signal.addEventListener('abort', () => this.#fail(receiver.signal.reason), { once: true });
         this.#guard(() => this.#give());
       },

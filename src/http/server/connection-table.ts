@@ -96,7 +96,7 @@ export class ConnectionTable implements ConnectionWatch {
     return false;
   }
 
-  /** Closes every connection without a running request. */
+  /** Closes connections without a running request, except new connections whose first head has begun. */
   closeIdle(): void {
     for (const connection of this.#idle) connection.destroySoon();
     for (const connection of this.#headless) if (connection.headSince === undefined) connection.destroySoon();

@@ -233,7 +233,8 @@ export function createListener(
           ? malformed('Bytes follow an upgrade request before its response.')
           : undefined);
       // The service ignores the upgrade (RFC 9110, 7.8). Node's parser drops the bytes that it got after an
-      // upgrade request. So bytes after a body must not be read as another request.
+      // upgrade request. The connection therefore closes, so that no bytes after a body are read as another
+      // request.
       if (upgrade && !connection.endsAtHead) exchange.connectionClose = true;
       if (fault !== undefined) {
         exchange.route = 'malformed';
