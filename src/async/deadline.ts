@@ -2,7 +2,7 @@
  * Returns the outcome of `work`, or the outcome of `giveUp` when the work takes longer. Abandoned work
  * continues, and its outcome is ignored, even a failure. `giveUp` may still watch the work.
  * @param limitMs the time limit in milliseconds. A negative value counts as 0.
- * @param giveUp called when the time is over. It throws, or returns the substitute for the outcome.
+ * @param giveUp called when the time is over. Throws, or returns the substitute for the outcome.
  */
 export function withDeadline<Value>(
   work: Promise<Value>,

@@ -13,9 +13,7 @@ const REMIND_MS = 30_000;
 const AUDIT_SECONDS = 10;
 const LOOK_MS = 10_000;
 const BEAT_MS = 60_000;
-/**
- * The age, in seconds, up to which an issuing may still use its reserved id. It is longer than any upload.
- */
+/** The age, in seconds, up to which an issuing may still use its reserved id, longer than any upload. */
 export const RESERVATION_SECONDS = 3600;
 
 export interface JobDeps {
@@ -45,8 +43,8 @@ export function collectionJobs({ stores, unissued, clock, maySweep }: JobDeps): 
 }
 
 /**
- * Returns the jobs of the gate, and the other jobs, which do not run while the gate is closed. They might
- * delete data that the restore still needs.
+ * Returns the jobs of the gate, and the other jobs. The other jobs do not run while the gate is closed,
+ * because they might delete data that the restore still needs.
  */
 export function gatedJobs(gate: RestoreGate, jobs: readonly PeriodicJob[]): readonly PeriodicJob[] {
   return [
@@ -62,7 +60,8 @@ export function gatedJobs(gate: RestoreGate, jobs: readonly PeriodicJob[]): read
 }
 
 /**
- * Returns the job of the auditor. It pauses while a clock is wrong, because the age of data is then unknown.
+ * Returns the job of the auditor. The auditor pauses while a clock is wrong, because the age of data is then
+ * unknown.
  */
 export function auditJob(auditor: Auditor, { maySweep }: Pick<JobDeps, 'maySweep'>): PeriodicJob {
   return {

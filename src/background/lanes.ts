@@ -17,7 +17,8 @@ interface Lane {
 
 /**
  * Keeps the order of events with the same topic and key, in a lane each. A lane sends nothing while any of
- * its events is being published. It pauses after an attempt with a failed event. No lane waits for another.
+ * its events is being published. A lane pauses after an attempt with a failed event. No lane waits for
+ * another.
  */
 export class Lanes {
   readonly #pauses: Backoff;

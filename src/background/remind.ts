@@ -21,7 +21,10 @@ export async function remindDue({
   readonly clock: Clock;
 }): Promise<number> {
   const now = Math.floor(clock.now() / 1000);
-  /** The reminders whose proof is damaged. They remain stored, and are read again before later reminders. */
+  /**
+   * The reminders whose proof is damaged. These reminders remain stored, and are read again before later
+   * reminders.
+   */
   const damaged = new Set<string>();
   let damage: unknown;
   for (let completed = 0; ; ) {

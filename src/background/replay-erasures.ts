@@ -13,7 +13,7 @@ export interface ReplayDeps {
 
 type Erasure = Parameters<ErasureJournal['record']>[0];
 
-/** The number of journal entries that are compared with the store at once. They share its writes. */
+/** The number of journal entries that are compared with the store at once, and share its writes. */
 const BATCH = 64;
 
 /**

@@ -14,8 +14,8 @@ export interface PeriodicJob {
 /**
  * Runs each job at its interval, and never the same job twice at once. A failed job is reported, and runs
  * again at its next interval.
- * @returns a function that ends the schedule. It starts no further job, and waits for running jobs at most
- * `graceMs()` milliseconds.
+ * @returns a function that ends the schedule. No further job starts, and the function waits for running jobs
+ * at most `graceMs()` milliseconds.
  */
 export function startJobs(
   jobs: readonly PeriodicJob[],

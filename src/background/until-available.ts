@@ -35,8 +35,8 @@ export function untilAvailable(pauses = PAUSES): Repeat {
 }
 
 /**
- * Returns the name, code and status of the original error. Its message is omitted, because libraries quote
- * their input and this text is logged.
+ * Returns the name, code and status of the original error. The message is omitted, because libraries quote
+ * their input in messages and this text is logged.
  */
 function causeOf(error: Error): string {
   let cause = error;

@@ -19,9 +19,9 @@ export interface ErasureConsumerDeps {
 const PROOFS_AT_ONCE = 16;
 
 /**
- * Returns the consumer of erasures. It records an erasure in the journal, deletes everything derived from the
- * proof and confirms the erasure (rule 11.12). Proofs are processed independently. The events of one proof
- * keep their order.
+ * Returns the consumer of erasures. The consumer records an erasure in the journal, deletes everything
+ * derived from the proof and confirms the erasure (rule 11.12). Proofs are processed independently. The
+ * events of one proof keep their order.
  */
 export function erasureConsumer(deps: ErasureConsumerDeps, atOnce = PROOFS_AT_ONCE): EventHandler {
   return async (events) => {

@@ -38,7 +38,7 @@ export async function replaceFile(path: string, content: Content, mode = 0o600):
 }
 
 /**
- * Replaces a file and leaves the new one open. Its name is durable only after the caller has synced the
+ * Replaces a file and leaves the new one open. The new name is durable only after the caller has synced the
  * directory. The caller must switch to the new file first, because writes to the former file are lost from
  * now on.
  */

@@ -49,7 +49,7 @@ export class LineLog {
 
   /**
    * Reads the whole file once, and creates it if it does not exist. A last line without a newline remains
-   * from a crash during a write. Its append was never confirmed, so it is cut off.
+   * from a crash during a write. The append of this line was never confirmed, so the line is cut off.
    */
   static async open(options: LineLogOptions): Promise<LineLog> {
     const handle = await open(options.path, constants.O_RDWR | constants.O_CREAT, 0o600);

@@ -18,8 +18,8 @@ const ENTRIES_AT_ONCE = 256;
 /**
  * Files in subdirectories (shards). The SHA-256 of a file's stem, its name without the ending, selects the
  * shard. So files with the same stem are in the same shard. A single directory has a limit, on ext4 about
- * nine million names of 34 characters. It is also read as a whole for each page of names. Only one process
- * may use the directory.
+ * nine million names of 34 characters, and every page of names reads all of it. Only one process may use the
+ * directory.
  */
 export class ShardedDirectory {
   readonly #directory: string;
@@ -46,7 +46,7 @@ export class ShardedDirectory {
     return opened;
   }
 
-  /** Returns the path of a file. Its shard may not exist yet. */
+  /** Returns the path of a file, even if the shard does not exist yet. */
   path(name: string): string {
     return join(this.#shardPath(this.#shardOf(name)), name);
   }
@@ -69,7 +69,7 @@ export class ShardedDirectory {
   }
 
   /**
-   * Lists the names after a place, at most `limit`. They are ordered by shard, and by name within a shard.
+   * Lists the names after a place, at most `limit`, ordered by shard and then by name.
    * @param after the last name of the previous page. Absent for the first page.
    * @returns `next` as long as more names follow
    */

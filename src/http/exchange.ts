@@ -18,7 +18,7 @@ export interface ListenerLimits {
   /** The time limit for a whole JSON body. */
   readonly bodyMs: number;
   /**
-   * The time limit of a partner's call, without the reading of its body. Its quota headers may take `quotaMs`
+   * The time limit of a partner's call, without the reading of its body. The quota headers may take `quotaMs`
    * more.
    */
   readonly callMs: number;
@@ -32,8 +32,8 @@ export interface ListenerLimits {
   readonly drainBytes: number;
   readonly drainMs: number;
   /**
-   * How long a connection may be silent in both directions before it is cut. Its caller does not read the
-   * response.
+   * How long a connection may be silent in both directions before it is cut. A silent caller does not read
+   * the response.
    */
   readonly stallMs: number;
   /** The most open connections. ConnectionTable describes which connection is evicted for one more. */

@@ -53,7 +53,7 @@ export interface StagedAsset {
   patch(offset: number, bytes: Uint8Array): Promise<void>;
   /** Opens the content appended so far. May be called repeatedly. */
   read(range?: ByteRange): Readable;
-  /** Publishes the asset. It is durable and visible when the promise resolves. */
+  /** Publishes the asset, which is durable and visible when the promise resolves. */
   publish(): Promise<void>;
   discard(): Promise<void>;
 }

@@ -27,9 +27,9 @@ export interface AudioEngine {
 
 export interface AudioIngest {
   /**
-   * Aborts when the engine itself aborts this upload. Its reason is the DomainError of `write`. The caller
-   * must then cut the client, or a caller that waits for the next byte never learns of it. The caller's own
-   * `abort()` does not trigger this signal.
+   * Aborts when the engine itself aborts this upload. The signal's reason is the DomainError of `write`. The
+   * caller must then cut the client, or a caller that waits for the next byte never learns of the abort. The
+   * caller's own `abort()` does not trigger this signal.
    */
   readonly signal: AbortSignal;
   /**

@@ -4,9 +4,9 @@ import type { AuditHead } from '../domain/audit.js';
 export type Repeat = <Value>(attempt: () => Promise<Value>) => Promise<Value>;
 
 /**
- * Records erasures apart from the store. They are replayed after a restore, because a restored backup
- * contains erased proofs again. Entries have only ids and times. They are never deleted, because a backup of
- * any age may be restored.
+ * Records erasures apart from the store. Erasures are replayed after a restore, because a restored backup
+ * contains erased proofs again. Entries have only ids and times. Entries are never deleted, because a backup
+ * of any age may be restored.
  */
 export interface ErasureJournal {
   /**

@@ -15,7 +15,7 @@ export type Displacement =
 
 /**
  * Receives the telemetry of all parts of the service, which do not depend on the telemetry code. Labels are
- * from closed lists. They never contain an id, a secret or content.
+ * from closed lists, and never contain an id, a secret or content.
  */
 export interface Observer {
   verdict(verdict: string, carrier: string): void;

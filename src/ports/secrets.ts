@@ -1,6 +1,8 @@
 import type { SecretPurpose } from '../domain/secret-purposes.js';
 
-/** A symmetric secret of the service. Its id allows replacing it while the former secret still verifies. */
+/**
+ * A symmetric secret of the service. The id allows replacing the secret while the former one still verifies.
+ */
 export interface Secret {
   readonly id: string;
   readonly key: Uint8Array;

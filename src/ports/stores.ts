@@ -60,10 +60,7 @@ export interface Rotation {
   readonly replay?: RotationReplay;
 }
 
-/**
- * The last use of a key. It is stored apart from the key's row, because that row is only written
- * conditionally.
- */
+/** The last use of a key, stored apart from the key's row, because that row is only written conditionally. */
 export interface KeyUse {
   readonly partnerId: string;
   readonly keyId: string;
@@ -193,8 +190,8 @@ export interface ProofStore {
    * the event `proof_erased`. From then on no partner can read reviews of the proof. The rows of the reviews
    * remain until `confirmErasure` deletes them. The first erasure wins, and every later call returns its
    * result. Only an issued proof of this partner can be erased.
-   * @param capacity `bypass` writes even when the outbox is full. It is for an erasure that was promised
-   * earlier: the start fails if that erasure fails.
+   * @param capacity `bypass` writes even when the outbox is full. Use `bypass` for an erasure that was
+   * promised earlier: the start fails if that erasure fails.
    */
   eraseProof(
     proofId: string,
@@ -240,7 +237,7 @@ export interface UsageCharge {
    * The key of a unit that is billed only once. For verify it identifies the upload and the sidecar's digest.
    */
   readonly dedupeKey: string;
-  /** The time of the call, in unix seconds. Its UTC month and day are the windows. */
+  /** The time of the call, in unix seconds. The UTC month and day of this time are the windows. */
   readonly at: number;
   readonly monthlyQuota: number;
   /** The time, in unix seconds, until which a call with the same dedupeKey is not charged again. */
@@ -316,8 +313,8 @@ export interface ReviewReplay {
 export type ReviewPlace = Pick<ReviewCase, 'createdAt' | 'reviewId'>;
 
 /**
- * Stores reviews. Every call sees only reviews of the calling partner. It sees no review from the review's
- * `expiresAt` on, and no review of an erased proof.
+ * Stores reviews. Every call sees only reviews of the calling partner. No call sees a review from the
+ * review's `expiresAt` on, or a review of an erased proof.
  */
 export interface ReviewStore {
   /**
@@ -337,8 +334,8 @@ export interface ReviewStore {
   ): Promise<ReviewCreation>;
   /**
    * Takes an Idempotency-Key before the review is created. All calls under the key create the same review.
-   * @returns the valid record: an earlier one until its `expiresAt`, otherwise this one. Its `proofId` is the
-   * review's when `requestSha256` is equal.
+   * @returns the valid record: an earlier one until its `expiresAt`, otherwise this one. If `requestSha256`
+   * is equal, the record's `proofId` is the review's.
    */
   takeReviewKey(record: ReviewReplay, now: number): Promise<ReviewReplay>;
   /**
@@ -372,7 +369,7 @@ export interface ReviewStore {
 /** An event that waits to be published. */
 export interface WaitingEvent {
   readonly event: ServiceEvent;
-  /** The key of the event in the store. It has no meaning outside the store. */
+  /** The key of the event in the store, without a meaning outside the store. */
   readonly rowKey: string;
 }
 
@@ -381,8 +378,8 @@ export interface WaitingEvent {
  * counts and new reviews. The event stays until it is marked as published, even after a crash. Each topic has
  * its own limit, so that charges cannot block an erasure. At the limit a call that would add an event of the
  * topic throws DomainError `unavailable` / `outbox_full` before it changes anything. A store that several
- * processes share still accepts charges at the limit. It stores their events without counting them as
- * waiting, and their units are part of the usage.
+ * processes share still accepts charges at the limit. Their events are stored without counting as waiting,
+ * and the usage includes their units.
  */
 export interface OutboxStore {
   /**

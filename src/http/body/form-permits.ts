@@ -34,7 +34,7 @@ export class FormPermits {
   /**
    * Takes a permit.
    * @param revoke ends the form when another form takes its permit, and releases the permit
-   * @returns a function that releases the permit. It may be called at any time and repeatedly.
+   * @returns a function that releases the permit, at any time and repeatedly
    */
   acquire(address: string, revoke: (error: DomainError) => void): () => void {
     const { max, maxOfAddress, state, displacedByAny, displacedByAddress, observer } = this.#options;

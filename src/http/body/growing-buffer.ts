@@ -39,7 +39,7 @@ export class GrowingBuffer {
     this.#length = length;
   }
 
-  /** Returns the bytes so far without a copy. They are valid until the next `append`. */
+  /** Returns the bytes so far without a copy. The result is valid until the next `append`. */
   bytes(): Buffer {
     return this.#room.subarray(0, this.#length);
   }

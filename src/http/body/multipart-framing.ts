@@ -59,7 +59,7 @@ function mediaTypeParameters(contentType: string): (readonly [name: string, valu
 
 /**
  * Checks that a form contains its parts and nothing else. The multipart parser skips bytes before the first
- * boundary, after the last one and in parts that it does not understand. It also skips bytes after a
+ * boundary, after the last one and in parts that it does not understand. The parser also skips bytes after a
  * delimiter that only starts like one. The checks here ensure that no byte can mean one thing to the service
  * and another to a different parser.
  */
@@ -78,7 +78,7 @@ export class FormEnvelope {
   /** The count of bytes from that delimiter on. */
   #behind = 0;
 
-  /** @param lease pays for the bytes that are held until the file starts. It is ended then. */
+  /** @param lease pays for the bytes that are held until the file starts, and is ended then */
   constructor(boundary: string, lease: Lease) {
     this.#lease = lease;
     this.#prefix = new GrowingBuffer(lease);

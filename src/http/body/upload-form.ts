@@ -21,7 +21,7 @@ const PLAIN_ENCODINGS: ReadonlySet<string> = new Set(['7bit', '8bit', 'binary'])
 
 /** The permits of forms, which other forms can take over. */
 export interface UploadPermits {
-  /** Forms whose signed fields have not arrived yet. Their senders are not authenticated. */
+  /** Forms of unauthenticated senders: the signed fields have not arrived yet. */
   readonly unproven: FormPermits;
   /** Authenticated forms that send nothing. */
   readonly stalled: FormPermits;
@@ -93,8 +93,8 @@ class FormReader {
     this.#reject = reject;
     this.#envelope = new FormEnvelope(boundary, exchange.lease);
     this.#cutter = new FileCutter(boundary);
-    // The parser gets the boundary that the envelope checks, not the header. The two cannot read it
-    // differently.
+    // The parser gets the boundary that the envelope checks, not the header, so that both use the same
+    // boundary.
     this.#parser = busboy({
       headers: { 'content-type': `multipart/form-data; boundary="${boundary}"` },
       defParamCharset: 'utf8',
@@ -269,8 +269,8 @@ class FormReader {
   /**
    * Takes bytes after the file's head, which the parser has not received. Passes the parser only the bytes
    * that do not belong to the file. If the parser still holds back the beginning of a delimiter, the complete
-   * delimiter follows. The two cannot combine into another delimiter, because a delimiter contains only one
-   * CR.
+   * delimiter follows. Beginning and delimiter cannot combine into another delimiter, because a delimiter
+   * contains only one CR.
    */
   #cut(chunk: Buffer): void {
     const { file, rest } = this.#cutter.push(chunk);

@@ -69,8 +69,8 @@ export async function assetResponse(
 }
 
 /**
- * Opens the stream. Its failure is handled when it is sent, and an `error` event without a listener would end
- * the process.
+ * Opens the stream. A failure is handled when the stream is sent. Until then an `error` event without a
+ * listener would end the process.
  */
 async function open(asset: Asset, range?: Range): Promise<Readable> {
   return (await asset.read(range)).on('error', () => {});
@@ -107,7 +107,7 @@ function unsatisfiable(bytes: number): FailedResponse {
 
 /**
  * Returns the `Content-Disposition` of a download (RFC 6266). `filename` is plain ASCII and safe on every
- * file system. `filename*` (RFC 8187) has the whole name. Neither contains a path.
+ * file system. `filename*` (RFC 8187) has the whole name. No path is included.
  */
 export function contentDisposition(fileName: string): string {
   const base = fileName

@@ -22,8 +22,8 @@ interface Form {
 }
 
 /**
- * A page that is the same for every caller. It is compressed once, in advance, and each form has its own
- * ETag.
+ * A page that is the same for every caller. The page is compressed once, in advance, and each form has its
+ * own ETag.
  */
 export class BuiltPage {
   readonly #mediaType: string;

@@ -1,8 +1,7 @@
 import { DomainError } from '../../domain/errors.js';
 
 /**
- * The count of chunks that may have any size. It permits a caller that types by hand, or sends a small body
- * byte by byte.
+ * The count of chunks that may have any size. A caller may type by hand, or send a small body byte by byte.
  */
 const FREE_CHUNKS = 1000;
 /**

@@ -136,8 +136,8 @@ export function sendError(
     exchange.response.destroy();
     return;
   }
-  // The rest of this body would be as costly to read. It is read only for a moment, so that no reset loses
-  // the response.
+  // The rest of this body would be as costly to read. So the rest is read only for a moment, to prevent a
+  // reset that loses the response.
   if (error.reason === 'chunks_too_small') exchange.connectionClose = exchange.abandoned = true;
   const { status, body, retryAfterSeconds } = errorResponse(error);
   sendBytes(

@@ -21,8 +21,8 @@ export class CallerAddresses {
   }
 
   /**
-   * Returns true for a trusted proxy. It sends the bytes of many callers, so no limit per caller applies to
-   * it.
+   * Returns true for a trusted proxy. A trusted proxy sends the bytes of many callers, so no limit per caller
+   * applies to its connection.
    */
   trusts(peer: string | undefined): boolean {
     const address = unmapped(peer ?? '');
@@ -69,7 +69,7 @@ function unmapped(address: string): string {
 
 /** Returns the address with its last 64 bits set to 0. */
 function network(canonical: string): string {
-  // The last two words may be written as IPv4. Both are in the half that is dropped.
+  // The last two words may be written as IPv4. These words are in the half that is dropped.
   const [head, tail] = canonical.replace(/\d+\.\d+\.\d+\.\d+$/, '0:0').split('::') as [string, string?];
   const words = (part: string) => (part === '' ? [] : part.split(':'));
   const before = words(head);

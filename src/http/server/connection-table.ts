@@ -12,10 +12,10 @@ const SHARE_OF_AN_ADDRESS = 1 / 4;
 const PRESSURE = 3 / 4;
 
 /**
- * The open connections of a listener. A full table evicts one connection for each new connection. It evicts
- * the oldest connection that has not sent a complete head. Without one, it evicts the connection with the
- * longest idle time, then the connection that has not read for longest. Connections with a running request
- * are not evicted.
+ * The open connections of a listener. A full table evicts one connection for each new connection. The first
+ * choice is the oldest connection that has not sent a complete head. The second choice is the connection with
+ * the longest idle time. The third choice is the connection that has not read for longest. Connections with a
+ * running request are not evicted.
  */
 export class ConnectionTable implements ConnectionWatch {
   readonly #limits: ListenerLimits;

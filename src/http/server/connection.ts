@@ -17,8 +17,7 @@ const SLICES_OF_A_TURN = 4;
 /** The assumed memory cost, in bytes, of a request that waits for its turn. */
 const WAITING_BYTES = 4096;
 /**
- * The input, in bytes, that a connection may hold without using the budget. It fits a request with a small
- * body.
+ * The input, in bytes, that a connection may hold without using the budget. A request with a small body fits.
  */
 const FREE_BYTES = 8192;
 
@@ -43,8 +42,8 @@ export interface ConnectionWatch {
 /**
  * A caller's connection, between the socket and the HTTP parser. Requests of a connection run one at a time.
  * RFC 9112, 9.3.2 allows only safe methods to run in parallel, and responses must keep their order. The
- * parser gets the bytes of one message. It gets the next message once the response has been written to the
- * network. Until then pipelined bytes stay in the caller's send buffer.
+ * parser gets the bytes of one message at a time. The next message follows once the response has been written
+ * to the network. Until then pipelined bytes stay in the caller's send buffer.
  */
 export class CallerConnection extends Duplex {
   readonly socket: Socket;

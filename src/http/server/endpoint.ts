@@ -54,8 +54,8 @@ type BodyOf<R extends Route> = {
 
 /**
  * Operations that are called directly, without an endpoint function. An operation has the name of its route.
- * Its arguments are the caller (on routes with a key) and one object with all input. It returns the body of
- * the route's only JSON response.
+ * The arguments are the caller (on routes with a key) and one object with all input. The result is the body
+ * of the route's only JSON response.
  */
 export type DirectOperations<Listener extends Route['listener']> = {
   readonly [Id in RouteIdOf<Listener>]: (typeof ROUTES)[Id]['auth'] extends 'key'
@@ -115,8 +115,7 @@ export function joinEndpoints<Listener extends Route['listener'], Own extends Pa
   guards: Guards,
   environment?: string,
 ): readonly Endpoint[] {
-  // The casts lose the types. They are still correct, because `runChecked` validates each call with the
-  // schemas of its own route.
+  // The casts lose the types, but `runChecked` validates each call with the schemas of its own route.
   const direct = operations as unknown as Readonly<Record<string, (...input: unknown[]) => unknown>>;
   const functions = own as unknown as Readonly<Record<string, Run>>;
   const { partners, bearer } = guards;
@@ -260,7 +259,7 @@ async function quotaHeaders(
       'X-RateLimit-Reset': String(reset),
     });
   } catch (error) {
-    // The call has taken effect. Its response must not be lost because a counter cannot be read.
+    // The call has taken effect, so an unreadable counter must not lose the response.
     observer.fault('quota', error);
   }
 }

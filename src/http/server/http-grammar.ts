@@ -57,8 +57,8 @@ export function malformed(message: string): DomainError {
 }
 
 /**
- * Converts a target in absolute form (RFC 9112, 3.2.2) to origin form, which all later steps read. Its
- * authority replaces the Host header (RFC 9112, 3.3). Other targets do not change.
+ * Converts a target in absolute form (RFC 9112, 3.2.2) to origin form, which all later steps read. The
+ * authority of the target replaces the Host header (RFC 9112, 3.3). Other targets do not change.
  * @returns the error when the authority is malformed
  */
 export function toOriginForm(request: IncomingMessage): DomainError | undefined {

@@ -249,7 +249,8 @@ export function createListener(
         return;
       }
       byResponse.set(response, exchange);
-      // The router's types ask for an application's requests and responses. Its code does not need them.
+      // The router's types ask for an application's requests and responses, but the router does not need
+      // them.
       (
         router as unknown as (
           request: IncomingMessage,
@@ -274,7 +275,7 @@ export function createListener(
     });
   };
 
-  // This server only parses HTTP on the connections that it is given. It does not listen itself.
+  // This server only parses HTTP on the connections that it is given, and does not listen.
   const parser: Server = createHttpServer(
     {
       // Node's own response to a missing Host header has no body. checkGrammar responds instead.

@@ -7,8 +7,8 @@ import type { CallerConnection } from './connection.js';
 /** The most slow responses that one listener delays at the same time. */
 const PLACES = 64;
 /**
- * The `Retry-After` of forced errors, in seconds. It is longer than the default pause of callers that ignore
- * the header.
+ * The `Retry-After` of forced errors, in seconds, longer than the default pause of callers that ignore the
+ * header.
  */
 const RETRY_SECONDS = 2;
 

@@ -11,7 +11,7 @@ export interface HandshakeLimits {
 
 /**
  * Performs TLS handshakes before connections reach a listener. Connections without a finished handshake have
- * a time limit and a count of their own. They never keep out a new connection.
+ * a time limit and a count of their own, and never keep out a new connection.
  */
 export class TlsFront {
   readonly #server: Server;
@@ -73,8 +73,8 @@ function contextOf({ certificate, key }: TlsIdentity) {
 }
 
 /**
- * Returns a name for a connection, the peer's address and port. It is unique while the connection exists, and
- * equal for the TLS socket and its TCP socket.
+ * Returns a name for a connection, the peer's address and port. The name is unique while the connection
+ * exists, and equal for the TLS socket and its TCP socket.
  */
 function nameOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
