@@ -5,8 +5,8 @@ interface Waiting<Item> {
 }
 
 /**
- * Items that come while others are being written share the next write: one batch at a time, in the order in
- * which the items were added.
+ * Writes items in batches. Items that arrive during a write share the next write. One batch is written at a
+ * time, in the order in which the items were added.
  */
 export class Batches<Item> {
   readonly #write: (items: readonly Item[]) => Promise<void>;
@@ -17,7 +17,10 @@ export class Batches<Item> {
     this.#write = write;
   }
 
-  /** Resolves when the item's batch is written. @throws what the write of that batch threw */
+  /**
+   * Adds an item, and resolves when its batch is written.
+   * @throws the error of the batch's write
+   */
   add(item: Item): Promise<void> {
     return new Promise((done, failed) => {
       this.#waiting.push({ item, done, failed });
@@ -25,13 +28,13 @@ export class Batches<Item> {
     });
   }
 
-  /** Resolves when everything that was added so far has been tried. */
+  /** Resolves when all items that were added so far have been tried. */
   async settled(): Promise<void> {
     await this.#writing;
   }
 
   async #run(): Promise<void> {
-    // The rest of the current turn joins this batch.
+    // Items that are added in the same turn of the event loop join this batch.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       const batch = this.#waiting;

@@ -1,8 +1,8 @@
 /**
- * The outcome of `work`, or that of `giveUp` where the work takes longer. Work that is given up goes on, and
- * its outcome, a failure too, is then nobody's: `giveUp` may still watch it.
- * @param limitMs milliseconds; none left where it is negative
- * @param giveUp called when the time is up; throws, or returns what stands in for the outcome
+ * Returns the outcome of `work`, or the outcome of `giveUp` when the work takes longer. Abandoned work
+ * continues, and its outcome is ignored, even a failure. `giveUp` may still watch the work.
+ * @param limitMs the time limit in milliseconds. A negative value counts as 0.
+ * @param giveUp called when the time is over. Throws, or returns the substitute for the outcome.
  */
 export function withDeadline<Value>(
   work: Promise<Value>,

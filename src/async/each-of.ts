@@ -1,6 +1,6 @@
 /**
- * Works on items, at most `width` at once. After a failure no further item is begun; those that were begun are
- * waited for.
+ * Processes items, at most `width` at once. After a failure no further item is started, and running ones are
+ * awaited.
  * @throws the first failure
  */
 export async function eachOf<Item>(

@@ -1,4 +1,4 @@
-/** Works of which at most so many are at work at once; the others wait in their order. */
+/** Limits how many tasks run at once. Other tasks wait in their order. */
 export class WorkQueue {
   readonly #max: number;
   #atWork = 0;
@@ -8,7 +8,7 @@ export class WorkQueue {
     this.#max = max;
   }
 
-  /** Runs `work`, at once where there is a place. */
+  /** Runs `work`, immediately if a slot is free. */
   run<Value>(work: () => Promise<Value>): Promise<Value> {
     if (this.#atWork < this.#max) {
       this.#atWork += 1;
@@ -19,7 +19,7 @@ export class WorkQueue {
 
   #begin<Value>(work: () => Promise<Value>): Promise<Value> {
     const ended = work();
-    // The place goes to who waits: nobody comes between.
+    // A waiting task gets the slot directly, so that no new task overtakes it.
     const next = (): void => {
       const go = this.#waiting.shift();
       if (go === undefined) this.#atWork -= 1;

@@ -2,36 +2,37 @@ import { defined } from '../domain/defined.js';
 import type { Finding, FindingKind } from '../domain/finding.js';
 import { type AuditStoresDeps, auditStores } from '../operations/system/audit-stores.js';
 
-/** Things that one step looks at. */
+/** The most items that one step checks. */
 const STEP = 500;
-/** Milliseconds from the beginning of a pass to the next one's, where it takes no longer. */
+/** The minimum time from the start of one pass to the start of the next, in milliseconds. */
 const PASS_MS = 3_600_000;
 
 export interface AuditorParts extends AuditStoresDeps {
-  /** Things that are looked at in a second; 0: none. */
+  /** The items to check per second. 0 disables the auditor. */
   readonly rate: number;
-  /** Told of each kind that a step found. */
+  /** Called for each kind of finding in a step. */
   readonly onFindings: (kind: FindingKind, count: number) => void;
 }
 
-/** Findings of passes, for metrics. */
+/** The findings of passes, for metrics. */
 export interface AuditReport {
-  /** Findings of the last whole pass, or of the present one where these are more. */
+  /** The findings by kind: of the last complete pass, or of the current one where it has more. */
   readonly findings: ReadonlyMap<FindingKind, number>;
-  /** Unix seconds at which the last whole pass ended; absent before. */
+  /** The end of the last complete pass, in unix seconds. Absent before. */
   readonly endedAt?: number;
-  /** Unix seconds at which the last step ended, however long a pass takes; absent before. */
+  /** The end of the last step, in unix seconds. Steps end often, even in a long pass. Absent before. */
   readonly steppedAt?: number;
 }
 
 /**
- * Goes through the stores, round after round, at a rate that was set. One process of a cluster does it, by a lease;
- * who takes it over begins anew. A finding is counted and told, and nothing is mended.
+ * Checks the stores in repeated passes, at a configured rate. A lease ensures that one process of a cluster
+ * does it. A process that takes over the lease starts a new pass. Findings are counted and reported. The
+ * auditor repairs nothing.
  */
 export class Auditor {
   readonly #parts: AuditorParts;
   #place: string | undefined;
-  /** Time of the monotonic clock before which no pass begins. */
+  /** The time of the monotonic clock before which no new pass begins. */
   #restsUntil = 0;
   #found = new Map<FindingKind, number>();
   #last = new Map<FindingKind, number>();
@@ -43,7 +44,7 @@ export class Auditor {
     this.#parts = parts;
   }
 
-  /** Findings; undefined where another process goes through the stores, or none. */
+  /** Returns the findings, or undefined when this process does not hold the lease. */
   get report(): AuditReport | undefined {
     if (!this.#hasLease) return undefined;
     const findings = new Map(this.#last);
@@ -51,7 +52,7 @@ export class Auditor {
     return { findings, ...defined({ endedAt: this.#endedAt, steppedAt: this.#steppedAt }) };
   }
 
-  /** Goes on, with what may be looked at in so many seconds. */
+  /** Continues the pass, with as many items as `rate` permits in `seconds`. */
   async run(seconds: number): Promise<void> {
     const { audited, rate } = this.#parts;
     if (rate === 0) return;
@@ -73,7 +74,7 @@ export class Auditor {
       this.#steppedAt = Math.floor(this.#parts.clock.now() / 1000);
       this.#place = next;
       if (next === undefined) return this.#end();
-      // A page may be empty, and is not for nothing.
+      // An empty page also costs work, so it counts as one item.
       left -= Math.max(1, looked);
     }
   }

@@ -2,13 +2,13 @@ import type { AssetStore } from '../ports/assets.js';
 import type { ProofStore, Stores } from '../ports/stores.js';
 import type { Clock } from '../ports/system.js';
 
-/** Rows that are removed at once, so that callers are never held up. */
+/** The rows that are deleted in one step. Small steps do not delay callers. */
 const ROWS = 1000;
 
 /**
- * Removes what issuings that came to nothing left in the store, with their files and keys.
- * @param graceSeconds how long an issuing may be under way; 0 where nothing can still be at work
- * @throws the first failure of a removal, after the others were tried
+ * Deletes the store's remains of failed issuings, with their files and keys.
+ * @param graceSeconds how long an issuing may still be running. 0 when no issuing can be running.
+ * @throws the first failure of a deletion, after the others were tried
  */
 export async function collectReservations({
   stores,
@@ -35,7 +35,7 @@ export async function collectReservations({
   if (failures.length > 0) throw failures[0];
 }
 
-/** Removes everything whose time has passed. */
+/** Deletes all expired rows. */
 export async function collectExpired({
   stores,
   clock,

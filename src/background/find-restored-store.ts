@@ -4,7 +4,7 @@ import { isRecordDamaged } from '../domain/errors.js';
 import type { OwnAuditHeads } from '../ports/journals.js';
 import type { AuditStore } from '../ports/stores.js';
 
-/** A partner's log that ends before its head: `last` is undefined where the store has none of it. */
+/** A partner's log that ends before its head. `last` is undefined when the store has no entry of the log. */
 interface ShortLog {
   readonly head: AuditHead;
   readonly last: AuditHead | undefined;
@@ -13,14 +13,14 @@ interface ShortLog {
 /** A store that is older than the heads of its audit logs. */
 export interface RestoredStore {
   readonly short: readonly ShortLog[];
-  /** Names this state alone: 16 hexadecimal digits. */
+  /** The identifier of exactly this state, 16 hexadecimal digits. */
   readonly code: string;
 }
 
 /**
- * Logs of a store of this process's own that end before their heads, at start. An entry is in the store
- * before its head is recorded, so such a log was put back from a backup, or changed.
- * @returns undefined where every log holds its head
+ * Finds logs that end before their heads, at the start of a process with its own store. An entry is stored
+ * before its head is recorded. So a shorter log was restored from a backup, or changed.
+ * @returns undefined when every log contains its head
  */
 export async function findRestoredStore({
   stores,
@@ -35,7 +35,7 @@ export async function findRestoredStore({
       if (isRecordDamaged(error)) return 'damaged' as const;
       throw error;
     });
-    // A damaged entry is there: `audit verify` reports it, and the other partners need not wait for that.
+    // A damaged entry exists. `audit verify` reports it, and the other partners need not wait for its repair.
     if (entry === 'damaged' || entry?.mac === head.mac) continue;
     short.push({ head, last: entry ?? (await lastBefore(stores, head)) });
   }
@@ -46,12 +46,12 @@ export async function findRestoredStore({
   return { short, code: createHash('sha256').update(JSON.stringify(state)).digest('hex').slice(0, 16) };
 }
 
-/** Makes the ends of the logs in the store the heads against which they are held from now on. */
+/** Records the ends of the stored logs as their new heads. */
 export async function acceptRestoredStore(heads: OwnAuditHeads, { short }: RestoredStore): Promise<void> {
   for (const { head, last } of short) await heads.acceptRestored(head.partnerId, last);
 }
 
-/** Entries are numbered without gaps, so the last one is found by halving. */
+/** Returns the last entry before a head. Entries are numbered without gaps, so a binary search finds it. */
 async function lastBefore(
   stores: AuditStore,
   { partnerId, sequence }: AuditHead,

@@ -13,19 +13,21 @@ const REMIND_MS = 30_000;
 const AUDIT_SECONDS = 10;
 const LOOK_MS = 10_000;
 const BEAT_MS = 60_000;
-/** Age up to which an issuing may still be under way under the id that it has reserved: longer than any upload. */
+/** The age, in seconds, up to which an issuing may still use its reserved id, longer than any upload. */
 export const RESERVATION_SECONDS = 3600;
 
 export interface JobDeps {
   readonly stores: Stores;
-  /** Files of ids under which nothing was issued. */
+  /** The files of ids under which nothing was issued. */
   readonly unissued: Pick<AssetStore, 'delete'>;
   readonly clock: Clock;
-  /** False while a clock is wrong: what is older than something is found by it. Always true without servers. */
+  /**
+   * Returns false while a clock is wrong, because ages of rows are then unknown. Always true without servers.
+   */
   readonly maySweep: () => boolean;
 }
 
-/** The removal of rows and assets whose time has passed, or that an issuing left behind which came to nothing. */
+/** Returns the jobs that delete expired rows, and the rows and assets of failed issuings. */
 export function collectionJobs({ stores, unissued, clock, maySweep }: JobDeps): readonly PeriodicJob[] {
   const sweeping = (run: () => Promise<unknown>) => async () => (maySweep() ? run() : undefined);
   return [
@@ -40,7 +42,10 @@ export function collectionJobs({ stores, unissued, clock, maySweep }: JobDeps): 
   ];
 }
 
-/** Jobs of the gate, and the others, which wait while it is closed: what they would remove may be needed again. */
+/**
+ * Returns the jobs of the gate, and the other jobs. The other jobs do not run while the gate is closed,
+ * because they might delete data that the restore still needs.
+ */
 export function gatedJobs(gate: RestoreGate, jobs: readonly PeriodicJob[]): readonly PeriodicJob[] {
   return [
     { where: 'restore', everyMs: LOOK_MS, run: () => gate.look() },
@@ -54,7 +59,10 @@ export function gatedJobs(gate: RestoreGate, jobs: readonly PeriodicJob[]): read
   ];
 }
 
-/** The auditor's passes; while a clock is wrong nobody knows what is old enough to be told. */
+/**
+ * Returns the job of the auditor. The auditor pauses while a clock is wrong, because the age of data is then
+ * unknown.
+ */
 export function auditJob(auditor: Auditor, { maySweep }: Pick<JobDeps, 'maySweep'>): PeriodicJob {
   return {
     where: 'audit',

@@ -4,20 +4,21 @@ import type { ServiceEvent } from '../domain/events.js';
 type Keyed = Pick<ServiceEvent, 'topic' | 'key'>;
 
 interface Lane {
-  /** Events on their way. */
+  /** The number of events that are being published. */
   underWay: number;
-  /** When they went; milliseconds of a clock that is never set. */
+  /** When they were sent, in milliseconds of a monotonic clock. */
   since: number;
-  /** Attempts in a row of which an event came back. */
+  /** The number of consecutive attempts with a failed event. */
   failures: number;
-  /** An event of the present attempt came back. */
+  /** True when an event of the current attempt failed. */
   hasFailed: boolean;
   restsUntil: number;
 }
 
 /**
- * Lanes of a topic and key, in which events keep their order: a lane sends nothing more while any of its
- * events is on its way, and rests after an attempt of which one came back. No lane waits for another.
+ * Keeps the order of events with the same topic and key, in a lane each. A lane sends nothing while any of
+ * its events is being published. A lane pauses after an attempt with a failed event. No lane waits for
+ * another.
  */
 export class Lanes {
   readonly #pauses: Backoff;
@@ -27,7 +28,10 @@ export class Lanes {
     this.#pauses = pauses;
   }
 
-  /** `again`: an event of the lane came back the last time, and the lane has rested. */
+  /**
+   * Returns the state of an event's lane. `again` means that an event of the lane failed in the last attempt,
+   * and the pause is over.
+   */
   stateOf(event: Keyed, now: number): 'free' | 'again' | 'closed' {
     const lane = this.#lanes.get(nameOf(event));
     if (lane === undefined) return 'free';
@@ -41,7 +45,7 @@ export class Lanes {
       lane.underWay += 1;
       return;
     }
-    // Behind those that went before, so that the longest under way comes first.
+    // Insert the lane last, so that the lane with the oldest attempt stays first.
     this.#lanes.delete(name);
     this.#lanes.set(name, {
       underWay: 1,
@@ -64,19 +68,19 @@ export class Lanes {
     } else this.#lanes.delete(name);
   }
 
-  /** True where an event came back and has not been kept since. */
+  /** Returns true when an event failed and was not stored since. */
   get hasFailed(): boolean {
     for (const { failures, hasFailed } of this.#lanes.values()) if (failures > 0 || hasFailed) return true;
     return false;
   }
 
-  /** Since when the event is under way that went first; undefined where none is. */
+  /** Returns when the oldest event that is being published was sent, or undefined without any. */
   get oldest(): number | undefined {
     for (const { underWay, since } of this.#lanes.values()) if (underWay > 0) return since;
     return undefined;
   }
 
-  /** When the first resting lane is free again; infinite where none rests. */
+  /** Returns when the first paused lane is free again, or infinity without any. */
   get nextFree(): number {
     let next = Number.POSITIVE_INFINITY;
     for (const { underWay, restsUntil } of this.#lanes.values())

@@ -6,14 +6,17 @@ import type { Observer } from '../ports/observer.js';
 import type { OutboxStore, WaitingEvent } from '../ports/stores.js';
 import { Lanes } from './lanes.js';
 
-/** Events that go at once. */
+/** The most events that are published together. */
 const BATCH = 500;
-/** Events of a batch that came back before: however many come back, the others keep most of the place. */
+/**
+ * The most events of a batch that failed before. The limit leaves room for other events, even when many fail.
+ */
 const AGAIN = 50;
 /**
- * `firstMs` doubles with every failure up to `longestMs`; `idleMs` is how often the outbox is looked at
- * without being woken; `patienceMs` is how long a batch may hold up the next one; after `silentMs` an event
- * without an acknowledgement is reported; `stopMs` is how long a stop waits for what is under way.
+ * The pauses and time limits of the relay, in milliseconds. `firstMs` is the first pause after a failure and
+ * doubles with every further failure up to `longestMs`. `idleMs` is the interval between reads of an idle
+ * outbox. `patienceMs` is how long a batch may delay the next one. After `silentMs` a missing acknowledgement
+ * is reported. `stopMs` is how long a stop waits for running work.
  */
 const PAUSES = {
   firstMs: 100,
@@ -23,13 +26,16 @@ const PAUSES = {
   silentMs: 10_000,
   stopMs: 5000,
 };
-/** Events that are passed over in a millisecond, generously: so many looks are not worth their work. */
+/**
+ * A generous estimate of the events that are skipped per millisecond. After many skipped events the relay
+ * pauses for the estimated time.
+ */
 const PASSED_OVER_A_MS = 1000;
 
 export interface EventRelay {
-  /** Begins to publish; events that wait from before go first. */
+  /** Starts publishing, with the oldest waiting events first. */
   start(): void;
-  /** Begins nothing more, and waits some seconds for what is under way. Safe to call twice. */
+  /** Starts no further batch, and waits some seconds for running ones. May be called twice. */
   stop(): Promise<void>;
 }
 
@@ -41,10 +47,9 @@ export interface EventRelayDeps {
 }
 
 /**
- * Publishes the outbox to the bus, oldest first. An event is marked when the bus has confirmed it, whatever
- * becomes of the others; one that came back comes again before any later event of its key, so the order
- * within a key holds and nothing is lost. An event that the bus neither confirms nor gives back holds up its
- * key alone.
+ * Publishes the outbox to the bus, oldest first. An event is marked once the bus has confirmed it, regardless
+ * of other events. A failed event is published again before any later event of its key. So the order within a
+ * key holds and no event is lost. An event that the bus neither confirms nor refuses delays only its own key.
  */
 export function createEventRelay({ stores, bus, observer, pauses = PAUSES }: EventRelayDeps): EventRelay {
   const lanes = new Lanes(pauses);
@@ -56,18 +61,18 @@ export function createEventRelay({ stores, bus, observer, pauses = PAUSES }: Eve
   let reading: Promise<readonly WaitingEvent[]> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let woken = false;
-  /** Looks that failed and batches that were refused in a row, and nothing was confirmed meanwhile. */
+  /** The number of consecutive failed reads and refused batches, without any confirmed event between them. */
   let failures = 0;
   let isTold = false;
 
-  /** An outage is reported once, however long it lasts. */
+  /** Reports an outage once, regardless of its length. */
   const tell = (error: unknown): void => {
     if (!isTold) observer.fault('outbox', error);
     isTold = true;
   };
   const wake = (): void => {
     woken = true;
-    // In an outage the pause is kept, whatever comes in.
+    // During an outage new events do not shorten the pause.
     if (running && looking === undefined && failures === 0) begin();
   };
 
@@ -78,11 +83,11 @@ export function createEventRelay({ stores, bus, observer, pauses = PAUSES }: Eve
         await stores.markPublished(batch);
         attempts = 1;
         for (const [topic, count] of countTopics(batch)) observer.events(topic, 'published', count);
-        // A look under way may hold the events from before their marks.
+        // A running read may have read the events before their marks.
         await reading?.catch(() => undefined);
         for (const { event } of batch) lanes.end(event, 'kept', performance.now());
       } catch (error) {
-        // Marked again, not published again.
+        // Repeat only the marking, not the publishing.
         confirmed.unshift(...batch);
         tell(error);
         if (!running) return;
@@ -127,7 +132,7 @@ export function createEventRelay({ stores, bus, observer, pauses = PAUSES }: Eve
     const settled = bus.publish([...open.keys()], settle).then(
       () => settleRest(),
       (fault: unknown) => {
-        // Nothing was told of any single event.
+        // The bus refused the batch as a whole when it reported no single event.
         sending.isRefused = open.size === batch.length;
         settleRest(fault);
       },
@@ -159,8 +164,9 @@ export function createEventRelay({ stores, bus, observer, pauses = PAUSES }: Eve
   };
 
   /**
-   * A batch that is silent is left to itself after a while: the others go on.
-   * @returns whether an event came back meanwhile
+   * Publishes a batch. Does not wait longer than `patienceMs` for a silent batch, so that other batches
+   * continue.
+   * @returns true when an event failed meanwhile
    */
   const publishBatch = async (batch: readonly WaitingEvent[]): Promise<boolean> => {
     const sending = send(batch);
@@ -174,7 +180,7 @@ export function createEventRelay({ stores, bus, observer, pauses = PAUSES }: Eve
   const tellOfSilence = (): void => {
     const { oldest } = lanes;
     const isSilent = oldest !== undefined && performance.now() - oldest > pauses.silentMs;
-    if (isSilent) tell(new Error('events wait for the acknowledgement of the bus'));
+    if (isSilent) tell(new Error('events wait for an acknowledgement of the event bus'));
     else if (failures === 0 && !lanes.hasFailed) isTold = false;
   };
 
@@ -197,7 +203,7 @@ export function createEventRelay({ stores, bus, observer, pauses = PAUSES }: Eve
         looking = undefined;
         if (!running) return;
         schedule();
-        // Woken between the last look and here.
+        // An event may have arrived since the last read.
         if (woken && failures === 0) begin();
       });
   };
@@ -216,19 +222,19 @@ export function createEventRelay({ stores, bus, observer, pauses = PAUSES }: Eve
   };
 }
 
-/** A batch on its way. */
+/** A batch that is being published. */
 interface Sending {
-  /** Events that came back. */
+  /** The number of failed events. */
   failed: number;
-  /** The bus took none of the events. */
+  /** True when the bus accepted none of the events. */
   isRefused: boolean;
-  /** The next look does not wait for it. */
+  /** True when the next read does not wait for this batch. */
   isLate: boolean;
-  /** Resolves when none of its events is under way any more, and the confirmed ones are marked. */
+  /** Resolves when all its events are settled, and the confirmed ones are marked. */
   readonly settled: Promise<void>;
 }
 
-/** Tells whether the work has settled in time; it goes on where it has not. */
+/** Returns true when the work settled in time. Otherwise the work continues. */
 async function settledWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
   const late = new AbortController();
   const settled = work.then(

@@ -3,15 +3,15 @@ import { reminderDue } from '../domain/events.js';
 import type { ProofStore, RetentionStore } from '../ports/stores.js';
 import type { Clock } from '../ports/system.js';
 
-/** Reminders read at a time. */
+/** The number of reminders that are read at a time. */
 const BATCH = 100;
 
 /**
- * Puts an event into the outbox for every reminder that is due. Reviews end with their proof, so a reminder
- * of an erased proof is completed without an event. Several processes may do this at once: the event's id is
- * the same in each.
+ * Adds an event to the outbox for every due reminder. Reviews end with their proof, so a reminder of an
+ * erased proof is completed without an event. Several processes may run this at once, because they create the
+ * same event id.
  * @returns how many reminders were completed
- * @throws the last damage of a proof, at the end: those behind it need not wait
+ * @throws the last damage of a proof, after all other reminders were tried
  */
 export async function remindDue({
   stores,
@@ -21,7 +21,10 @@ export async function remindDue({
   readonly clock: Clock;
 }): Promise<number> {
   const now = Math.floor(clock.now() / 1000);
-  /** Reminders that met damage. They stay, and come again before those behind them. */
+  /**
+   * The reminders whose proof is damaged. These reminders remain stored, and are read again before later
+   * reminders.
+   */
   const damaged = new Set<string>();
   let damage: unknown;
   for (let completed = 0; ; ) {

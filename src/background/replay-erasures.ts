@@ -13,14 +13,14 @@ export interface ReplayDeps {
 
 type Erasure = Parameters<ErasureJournal['record']>[0];
 
-/** Lines of the journal that are held against the store at once, and share what it writes. */
+/** The number of journal entries that are compared with the store at once, and share its writes. */
 const BATCH = 64;
 
 /**
- * Holds every line of the journal against the store, at start, before anyone is served: a backup of any age
- * may have come back. Only tombstones are written, and the assets removed; what else a proof had is removed
- * later, while others are served. A proof whose row is damaged is passed over and reported: nobody is served
- * it, and the others need not wait.
+ * Applies every entry of the journal to the store. Runs at start, before any call is served, because a backup
+ * of any age may have been restored. Only tombstones are written, and the assets deleted. All other data of a
+ * proof is deleted later, while calls are served. A proof with a damaged row is skipped and reported. A
+ * damaged row is never served, and the other proofs need not wait.
  * @returns how many proofs were erased
  */
 export async function replayErasures({ stores, assets, journal, observer }: ReplayDeps): Promise<number> {
@@ -31,7 +31,7 @@ export async function replayErasures({ stores, assets, journal, observer }: Repl
       return undefined;
     });
     if (proof?.state !== 'issued') return false;
-    // The journal knows no key; whoever started the service erases.
+    // The journal has no key, so the operator is recorded as the actor.
     const erasure = await stores.eraseProof(
       proofId,
       partnerId,

@@ -7,15 +7,15 @@ export interface RestoreGateParts {
 }
 
 /**
- * Closed while the store lags behind what is noted apart from it: a backup was put back, and nobody has made
- * good yet what it forgot. A backup that is younger than the last beat cannot be told from the store that it
- * came of.
+ * A gate that is closed while the store is older than its marks, which are recorded apart from it. The store
+ * was then restored from a backup, and the restore is not finished. A backup that is younger than the last
+ * beat cannot be distinguished from the current store.
  */
 export class RestoreGate {
   readonly #parts: RestoreGateParts | undefined;
   #isClosed = false;
 
-  /** @param parts undefined where nothing is noted apart from the store: the gate stays open */
+  /** @param parts undefined when no marks are recorded apart from the store. The gate then stays open. */
   constructor(parts: RestoreGateParts | undefined) {
     this.#parts = parts;
   }
@@ -24,17 +24,17 @@ export class RestoreGate {
     return this.#isClosed;
   }
 
-  /** Compares. After a failure what was found before holds. */
+  /** Compares the store with its marks. After a failure the previous result remains. */
   async look(): Promise<void> {
     if (this.#parts === undefined) return;
     const { row, marks } = this.#parts;
-    // In this order: the row is ahead of the marks at every moment, unless it was put back.
+    // The order matters. The row is never older than the marks, unless the store was restored.
     const noted = await marks.read();
     const stored = await row.read();
     this.#isClosed = noted.epoch > stored.epoch || noted.beat > stored.beat;
   }
 
-  /** Looks, and then moves on, so that every backup from before is known for one. */
+  /** Compares, and then raises the beat, so that every earlier backup is recognized as one. */
   async beat(): Promise<void> {
     await this.look();
     if (this.#parts === undefined || this.#isClosed) return;

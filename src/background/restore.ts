@@ -21,32 +21,32 @@ export interface RestoreDeps {
   readonly journal: ErasureJournal;
   readonly row: InstallationRow;
   readonly marks: InstallationMarks;
-  /** Between attempts while a server is away; up to 15 seconds by default. */
+  /** The pauses between attempts while a server is unavailable, up to 15 seconds by default. */
   readonly pauses?: Backoff;
 }
 
 export interface Restored {
   readonly epoch: number;
-  /** Erasures that were held against the store. */
+  /** The number of erasures that were applied to the store. */
   readonly erasures: number;
-  /** Proofs that the backup had brought back. */
+  /** The number of proofs that the backup contained again. */
   readonly erasedAgain: number;
-  /** Counts of usage that were held against the store. */
+  /** The number of usage events that were applied to the store. */
   readonly usage: number;
-  /** Messages of the topics that nobody can take, and erasures of damaged records. */
+  /** The number of messages of the topics that no consumer can handle, and of erasures of damaged records. */
   readonly left: number;
-  /** Time that the erasures took. */
+  /** The duration of the erasures, in seconds. */
   readonly seconds: number;
 }
 
 const ERASURES_AT_ONCE = 32;
 
 /**
- * Makes a store that was put back one that may be served: units get a new epoch, erasures that the backup does not
- * know take place again, and what consumers had added since is added again. Begins with the mark that closes
- * every process's gate and ends with the row that opens it, so an interrupted restore is simply repeated.
- * Waits for a server that is away, five minutes at each step.
- * @throws Error where an erasure cannot be carried out, or a server stays away; the gate stays closed
+ * Prepares a restored store for service. Units get a new epoch. Erasures that the backup does not contain are
+ * repeated. Results of consumers since the backup are added again. Starts with the mark that closes every
+ * process's gate, and ends with the row that opens it. An interrupted restore is simply run again. Waits up
+ * to five minutes at each step for an unavailable server.
+ * @throws Error when an erasure fails, or a server stays unavailable. The gate then stays closed.
  */
 export async function restore({
   stores,
@@ -96,12 +96,12 @@ export async function restore({
     try {
       await repeat(() => finishErasure(deps, erasure));
     } catch (error) {
-      // Nobody is served a damaged record, and the others need not wait.
+      // A damaged record is never served, and the other erasures need not wait.
       if (!isRecordDamaged(error) && !(error instanceof PoisonError)) throw error;
       left += 1;
     }
   });
-  // A batch that fails is taken again; where the bus fails itself, its topic is read again from the beginning.
+  // A failed batch is repeated. If the bus itself fails, its topic is read again from the beginning.
   const replay = (topic: Topic, consumer: EventHandler) =>
     repeat(() => bus.replay(topic, (events) => repeat(() => undamaged(consumer)(events))));
   const topic = await replay('erasure', erasureConsumer(deps, ERASURES_AT_ONCE));

@@ -1,20 +1,21 @@
 import { withDeadline } from '../async/deadline.js';
 import type { Observer } from '../ports/observer.js';
 
-/** Work that is done now and then for as long as the process runs. */
+/** Work that is repeated while the process runs. */
 export interface PeriodicJob {
-  /** Place under which its faults are reported. */
+  /** The name under which its faults are reported. */
   readonly where: string;
   readonly everyMs: number;
-  /** True for a job that runs at once too, not only after the first interval. */
+  /** True for a job that also runs immediately, not only after the first interval. */
   readonly atStart?: boolean;
   run(): Promise<unknown>;
 }
 
 /**
- * Runs each job at its interval, never the same one twice at once. A job that fails is reported, and run
- * again the next time.
- * @returns ends the schedule: begins nothing more, and waits for the jobs under way, at most what `graceMs` then says
+ * Runs each job at its interval, and never the same job twice at once. A failed job is reported, and runs
+ * again at its next interval.
+ * @returns a function that ends the schedule. No further job starts, and the function waits for running jobs
+ * at most `graceMs()` milliseconds.
  */
 export function startJobs(
   jobs: readonly PeriodicJob[],

@@ -3,14 +3,18 @@ import { type Backoff, jittered, pauseAfter } from '../async/backoff.js';
 import { DomainError, ServerError } from '../domain/errors.js';
 import type { Repeat } from '../ports/journals.js';
 
-/** Failures in a row after which a server is given up, and the pauses between the attempts: five minutes in all. */
+/**
+ * The number of consecutive failures after which an attempt is abandoned. With the pauses between them they
+ * take about five minutes.
+ */
 const MOST_FAILURES = 25;
 const PAUSES: Backoff = { firstMs: 500, longestMs: 15_000 };
 
 /**
- * Makes attempts again that failed because a server is away, and those alone. Failures in a row are counted for each
- * attempt, and not the time: long work is not given up for its length.
- * @throws ServerError after the 25th failure in a row, which no attempt around it is made again for; any other error at once
+ * Returns a function that repeats attempts that failed because a server is unavailable. Only consecutive
+ * failures of an attempt are counted, not the time, so long work is not interrupted.
+ * @throws ServerError after the 25th consecutive failure. An outer attempt is not repeated for this error.
+ * Any other error is thrown at once.
  */
 export function untilAvailable(pauses = PAUSES): Repeat {
   return async (attempt) => {
@@ -30,7 +34,10 @@ export function untilAvailable(pauses = PAUSES): Repeat {
   };
 }
 
-/** Name, code and status of what a failure came from; libraries' words quote what they failed on, and the log has this. */
+/**
+ * Returns the name, code and status of the original error. The message is omitted, because libraries quote
+ * their input in messages and this text is logged.
+ */
 function causeOf(error: Error): string {
   let cause = error;
   while (cause.cause instanceof Error) cause = cause.cause;

@@ -15,12 +15,13 @@ export interface ErasureConsumerDeps {
   readonly clock: Clock;
 }
 
-/** Proofs that one process removes at once. */
+/** The number of proofs that one process erases at once. */
 const PROOFS_AT_ONCE = 16;
 
 /**
- * Notes an erasure in the journal, removes everything derived from the proof and confirms it (rule 11.12). Proofs are independent of each
- * other; the events of one keep their order.
+ * Returns the consumer of erasures. The consumer records an erasure in the journal, deletes everything
+ * derived from the proof and confirms the erasure (rule 11.12). Proofs are processed independently. The
+ * events of one proof keep their order.
  */
 export function erasureConsumer(deps: ErasureConsumerDeps, atOnce = PROOFS_AT_ONCE): EventHandler {
   return async (events) => {
@@ -38,7 +39,8 @@ export function erasureConsumer(deps: ErasureConsumerDeps, atOnce = PROOFS_AT_ON
           await finishErasure(deps, event.data);
         }
       } catch (error) {
-        // A failure of the world ends the batch; poison is told of once nothing else is wrong.
+        // An outage ends the batch at once. A poisoned event is reported only after all other proofs were
+        // processed.
         if (!(error instanceof PoisonError)) throw error;
         poisoned.push(error);
       }
@@ -47,15 +49,15 @@ export function erasureConsumer(deps: ErasureConsumerDeps, atOnce = PROOFS_AT_ON
   };
 }
 
-/** Brings one erasure to its end, however far it came. */
+/** Completes one erasure, from any intermediate state. */
 export async function finishErasure(
   { stores, assets, journal, clock }: ErasureConsumerDeps,
   { proofId, partnerId, erasedAt }: ErasureEvent['data'],
 ): Promise<void> {
   let proof = await stores.getProof(proofId);
   if (proof?.state === 'issued') {
-    // A restored backup brought the proof back. Event and journal name no key, so the operator is the actor
-    // of the erasure.
+    // A restored backup contained the proof again. The event and the journal have no key, so the operator is
+    // recorded as the actor.
     const erasure = await stores.eraseProof(proofId, partnerId, erasedAt, {
       partnerId,
       action: 'proof_erased',
@@ -64,23 +66,23 @@ export async function finishErasure(
       subjects: [proofId],
     });
     if (erasure === 'not_found')
-      throw new PoisonError('the proof is not of the partner that the event names');
+      throw new PoisonError('the proof does not belong to the partner of the event');
     proof = erasure.proof;
   } else if (proof?.state !== 'erased') {
-    // A store that was restored from before the proof came to be holds nothing of the proof.
+    // A backup from before the proof was issued holds nothing of the proof.
     return;
   } else if (proof.confirmedAt !== undefined && (await assets.size(proofId)) === undefined) return;
-  // The call that erased may not have come as far as the journal.
+  // The call that erased the proof may have failed before it wrote the journal.
   await journal.record({ proofId, partnerId: proof.partnerId, erasedAt: proof.erasedAt });
   await assets.delete(proofId);
   if ((await assets.size(proofId)) !== undefined)
     throw unfinished('The asset of an erased proof is still there.');
-  // The tombstone was seen above: whoever does not see it now reads from before it.
+  // The tombstone was read above. If it is missing now, this read returned an older state.
   if ((await stores.confirmErasure(proofId, Math.floor(clock.now() / 1000))) === 'not_erased')
-    throw unfinished('The tombstone of an erased proof is not there.');
+    throw unfinished('The tombstone of an erased proof is missing.');
 }
 
-/** The event comes again. */
+/** Returns an error after which the event is delivered again. */
 function unfinished(message: string): DomainError {
   return new DomainError('unavailable', message, { reason: 'store_unavailable' });
 }

@@ -19,7 +19,7 @@ export interface ConsumersDeps {
   readonly observer: Pick<Observer, 'events'>;
 }
 
-/** Gives the bus the consumer of each topic; before it starts. */
+/** Registers the consumer of each topic at the bus. Call it before the bus starts. */
 export function listen(bus: Pick<EventBus, 'handle'>, deps: ConsumersDeps): void {
   const consumers: Readonly<Record<Topic, EventHandler>> = {
     erasure: erasureConsumer(deps),
@@ -37,9 +37,9 @@ function observed(topic: Topic, consumer: EventHandler, observer: Pick<Observer,
 }
 
 /**
- * A consumer that gives an event to the dead letters which it cannot take for any reason but that a server
- * does not answer: a damaged record, a row that cannot be read, a defect. Given again and again the event
- * would hold up all those behind it.
+ * Wraps a consumer so that an event moves to the dead letters when it fails for any reason except an
+ * unavailable server. Examples are a damaged record, an unreadable row and a defect. If the event were
+ * delivered again and again, it would block all later events.
  */
 export function undamaged(consumer: EventHandler): EventHandler {
   return async (events) => {
@@ -48,7 +48,7 @@ export function undamaged(consumer: EventHandler): EventHandler {
     } catch (error) {
       if (error instanceof PoisonError || (error instanceof DomainError && error.code === 'unavailable'))
         throw error;
-      // Names of errors are of the code, never of the event.
+      // Error names originate in the code, so they contain nothing of the event.
       const reason = isRecordDamaged(error)
         ? 'a record that it needs is damaged'
         : `its consumer failed: ${error instanceof Error ? error.name : typeof error}`;

@@ -5,8 +5,9 @@ import type { ProofStore, RetentionStore } from '../ports/stores.js';
 import type { Clock } from '../ports/system.js';
 
 /**
- * Announces reviews (rule 15.3): the creation is the event itself, and schedules the reminders. An erasure
- * removes the reminders of its proof; an erasure that came first is seen by the look that comes last.
+ * Returns the consumer that announces reviews (rule 15.3). The event itself announces the creation, and
+ * schedules the reminders. An erasure deletes the reminders of its proof. If the erasure was earlier, the
+ * final check of the proof finds it.
  */
 export function retentionConsumer({
   stores,
@@ -18,8 +19,8 @@ export function retentionConsumer({
 }): EventHandler {
   return async (events) => {
     const reminders = events.flatMap((event) => {
-      if (event.topic !== 'retention') throw new PoisonError('not about a case');
-      // The other kinds are for listeners elsewhere.
+      if (event.topic !== 'retention') throw new PoisonError('not a review event');
+      // The other kinds of events are for consumers in other systems.
       return event.kind === 'review_created' ? remindersOf(event) : [];
     });
     if (reminders.length === 0) return;

@@ -2,15 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { type FileHandle, link, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 
-/** Prefix of files that are being written. A kill leaves them behind, under a name that tells so. */
+/** The prefix of files that are being written. A crash leaves them, recognizable by their name. */
 export const UNFINISHED = '.unfinished-';
 
-/** Whole content, or the parts of it in their order. */
+/** The whole content, or its parts in order. */
 export type Content = string | Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 
 /**
- * Puts the directory's entries on disk: a new name is lost in a power cut until then, however well its
- * content was synced.
+ * Syncs the entries of a directory to disk. Until then a power failure can lose a new name, even if the
+ * file's content was synced.
  */
 export async function syncDirectory(directory: string): Promise<void> {
   const handle = await open(directory, 'r');
@@ -21,16 +21,16 @@ export async function syncDirectory(directory: string): Promise<void> {
   }
 }
 
-/** Writes all bytes at a place of the file: write(2) may take less than it was given. */
+/** Writes all bytes at a position of the file. A single write(2) may write fewer bytes than it was given. */
 export async function writeAll(handle: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
   for (let done = 0; done < bytes.length; )
     done += (await handle.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
 }
 
 /**
- * Makes or replaces a file. A reader finds the former content or the new one, whole; a kill leaves one of the
- * two. Durable when it resolves.
- * @param mode permissions of the new file, less the process's mask
+ * Creates or replaces a file. A reader sees either the complete former content or the complete new content,
+ * also after a crash. The file is durable when the promise resolves.
+ * @param mode the permissions of the new file, reduced by the process's umask
  */
 export async function replaceFile(path: string, content: Content, mode = 0o600): Promise<void> {
   await (await openReplacement(path, content, mode)).close();
@@ -38,18 +38,19 @@ export async function replaceFile(path: string, content: Content, mode = 0o600):
 }
 
 /**
- * Replaces a file and leaves the new one open. Its name is durable only when the caller has synced the
- * directory: the caller turns to the new file first, because writes to the former one are lost from now on.
+ * Replaces a file and leaves the new one open. The new name is durable only after the caller has synced the
+ * directory. The caller must switch to the new file first, because writes to the former file are lost from
+ * now on.
  */
 export async function openReplacement(path: string, content: Content, mode = 0o600): Promise<FileHandle> {
   return writeIn(directoryOf(path), content, mode, (unfinished) => rename(unfinished, path));
 }
 
 /**
- * Makes a file that is not there yet, whole and durable, and never replaces what another process has made
- * meanwhile.
- * @param workshop where it is written, on the same file system; the file's own directory where none is given
- * @returns false where there is such a file already, which stays as it is
+ * Creates a complete and durable file that does not exist yet. Never replaces a file that another process has
+ * created meanwhile.
+ * @param workshop the directory for writing it, on the same file system. By default the file's own directory.
+ * @returns false when the file already exists, which then stays unchanged
  */
 export async function createFile(
   path: string,
@@ -60,11 +61,11 @@ export async function createFile(
   let made = true;
   const handle = await writeIn(workshop, content, mode, async (unfinished) => {
     try {
-      // Unlike rename, link replaces nothing.
+      // Unlike rename, link never replaces a file.
       await link(unfinished, path);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      // File systems without links, such as FAT.
+      // File systems without hard links, such as FAT.
       if (code === 'EPERM' || code === 'ENOTSUP' || code === 'ENOSYS') {
         made = !(await isThere(path));
         if (made) await rename(unfinished, path);
@@ -77,7 +78,10 @@ export async function createFile(
   return made;
 }
 
-/** Writes a new file in a directory, syncs it and gives it its place. @returns the file, open */
+/**
+ * Writes a new file in a directory, syncs it and moves it to its place.
+ * @returns the open file
+ */
 async function writeIn(
   directory: string,
   content: Content,

@@ -1,4 +1,4 @@
-/** The result of a call of the file system, or undefined where there is no such file. */
+/** Returns the result of a file system call, or undefined when the file does not exist. */
 export async function ifPresent<Value>(found: Promise<Value>): Promise<Value | undefined> {
   try {
     return await found;

@@ -6,38 +6,38 @@ import { openReplacement, syncDirectory, writeAll } from './durable.js';
 const CHUNK_BYTES = 262_144;
 
 export interface Line {
-  /** Place of its first byte in the file. */
+  /** The offset of its first byte in the file. */
   readonly start: number;
-  /** Place behind its newline. */
+  /** The offset after its newline. */
   readonly end: number;
-  /** Text without its newline; undefined where it is longer than the log's longest line. */
+  /** The text without its newline. Undefined when it is longer than the longest allowed line. */
   readonly text: Buffer | undefined;
 }
 
 export interface LineLogOptions {
   readonly path: string;
-  /** Bytes; a longer line is passed over without holding it in memory. */
+  /** The maximum length of a line in bytes. A longer line is skipped without holding it in memory. */
   readonly longestLine?: number;
   /**
-   * Sees every whole line that is there when the log is opened, oldest first, and the size of the file. A log
-   * ends before the first line for which it returns false; an error leaves the file as it is.
+   * Called at opening for every complete line, oldest first, with the size of the file. The log ends before
+   * the first line for which it returns false. An error leaves the file unchanged.
    */
   readonly each?: (line: Line, size: number) => boolean;
 }
 
 /**
- * A file (mode 0600) to which whole lines are appended. An append is on disk when it resolves; one that a
- * kill or a full disk cuts short leaves no part of a line that a later open would find. It belongs to one
- * process at a time, and to one append at a time.
+ * A file (mode 0600) to which complete lines are appended. An append is on disk when its promise resolves. If
+ * a crash or a full disk interrupts an append, a later open finds no part of its line. Only one process may
+ * use the file, with one append at a time.
  */
 export class LineLog {
   readonly #path: string;
   readonly #longestLine: number;
   #handle: FileHandle;
   #length: number;
-  /** True when the file's name is on disk. */
+  /** True once the file's name is on disk. */
   #named = false;
-  /** True while there may be a part of a line behind the whole ones. */
+  /** True while a partial line may follow the complete ones. */
   #isTorn = false;
 
   private constructor({ path, longestLine = Number.POSITIVE_INFINITY }: LineLogOptions, handle: FileHandle) {
@@ -48,8 +48,8 @@ export class LineLog {
   }
 
   /**
-   * Reads the whole file once, and makes it where there is none. A last line without its end is what a kill
-   * in the middle of a write leaves: nobody was told that it is kept, and it is cut off.
+   * Reads the whole file once, and creates it if it does not exist. A last line without a newline remains
+   * from a crash during a write. The append of this line was never confirmed, so the line is cut off.
    */
   static async open(options: LineLogOptions): Promise<LineLog> {
     const handle = await open(options.path, constants.O_RDWR | constants.O_CREAT, 0o600);
@@ -70,19 +70,20 @@ export class LineLog {
     }
   }
 
-  /** Bytes of the lines that are kept. */
+  /** Returns the bytes of all stored lines. */
   get length(): number {
     return this.#length;
   }
 
   /**
-   * @param lines whole lines, each with its newline
-   * @throws Error where another process has written to the file: what it wrote stays
+   * Appends lines.
+   * @param lines complete lines, each with its newline
+   * @throws Error when another process has written to the file, whose lines stay
    */
   async append(lines: string): Promise<void> {
     const bytes = Buffer.from(lines);
     if (!this.#isTorn && (await this.#handle.stat()).size !== this.#length)
-      throw Object.assign(new Error(`${basename(this.#path)} is written by another process, too`), {
+      throw Object.assign(new Error(`${basename(this.#path)} is written by another process`), {
         code: 'WRITTEN_BY_ANOTHER_PROCESS',
       });
     try {
@@ -92,7 +93,7 @@ export class LineLog {
       this.#length += bytes.length;
       this.#isTorn = false;
     } catch (error) {
-      // A line that was half written must not end up between whole lines.
+      // A partial line must not end up between complete lines.
       this.#isTorn = true;
       await this.#handle.truncate(this.#length).then(
         () => (this.#isTorn = false),
@@ -102,10 +103,10 @@ export class LineLog {
     }
   }
 
-  /** Every line that is kept now, oldest first; a line that is being appended is not among them. */
+  /** Yields every stored line, oldest first. A line that is being appended is not included. */
   async *lines(): AsyncGenerator<Line, void, undefined> {
     const length = this.#length;
-    // A file of its own: the log may be replaced while it is read.
+    // A separate handle, because the log may be replaced while it is read.
     const handle = await open(this.#path, 'r');
     try {
       yield* this.#linesOf(handle, 0, length);
@@ -114,22 +115,25 @@ export class LineLog {
     }
   }
 
-  /** Text of the line that begins at a place; undefined where none does, or where it is too long. */
+  /**
+   * Returns the text of the line that begins at an offset. Returns undefined when no line begins there, or
+   * when it is too long.
+   */
   async lineAt(start: number): Promise<Buffer | undefined> {
     for await (const { text } of this.#linesOf(this.#handle, start, this.#length)) return text;
     return undefined;
   }
 
   /**
-   * Other lines in place of all that are there. After a kill the file holds the former ones or these, and
-   * these from the next append on.
+   * Replaces all lines. After a crash the file has either the former lines or the new ones. From the next
+   * append on it has the new ones.
    */
   async replace(lines: string): Promise<void> {
     const former = this.#handle;
     this.#handle = await openReplacement(this.#path, lines);
     this.#named = false;
     this.#length = Buffer.byteLength(lines);
-    // The new file has its place: that the former one could not be closed changes nothing.
+    // The new file is in place, so a failure to close the former one changes nothing.
     await former.close().catch(() => undefined);
   }
 
@@ -143,7 +147,7 @@ export class LineLog {
     this.#named = true;
   }
 
-  /** Lines that end with a newline before `to`, one in memory at a time. */
+  /** Yields the lines that end with a newline before `to`, with one in memory at a time. */
   async *#linesOf(handle: FileHandle, from: number, to: number): AsyncGenerator<Line, void, undefined> {
     const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
     let start = from;
@@ -156,7 +160,7 @@ export class LineLog {
         const newline = chunk.subarray(0, bytesRead).indexOf(0x0a, offset);
         const part = chunk.subarray(offset, newline < 0 ? bytesRead : newline);
         bytes += part.length;
-        // A copy: the chunk is read into again.
+        // A copy, because the chunk is reused for the next read.
         if (bytes <= this.#longestLine) parts.push(Buffer.from(part));
         else parts = [];
         if (newline < 0) break;

@@ -2,8 +2,8 @@ import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /**
- * Makes a directory, and those above it that are missing, for this user alone. One that is there stays as it is. The
- * platform's own recursive call never ends below a directory in which nothing can be made, such as /proc.
+ * Creates a directory and its missing parents, for this user alone. An existing directory stays unchanged.
+ * Node's own recursive mkdir never returns below a directory in which none can be created, such as /proc.
  * @throws the file system's error
  */
 export async function makeDirectory(path: string): Promise<void> {
@@ -11,13 +11,16 @@ export async function makeDirectory(path: string): Promise<void> {
   const parent = dirname(path);
   if (parent !== path) await makeDirectory(parent);
   if (!(await made(path)))
-    throw Object.assign(new Error(`ENOENT: no directory can be made here, mkdir '${path}'`), {
+    throw Object.assign(new Error(`ENOENT: no directory can be created here, mkdir '${path}'`), {
       code: 'ENOENT',
       path,
     });
 }
 
-/** @returns false where a directory above is missing */
+/**
+ * Creates one directory, or finds an existing one.
+ * @returns false when a parent is missing
+ */
 async function made(path: string): Promise<boolean> {
   try {
     await mkdir(path, { mode: 0o700 });

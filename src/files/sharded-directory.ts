@@ -5,23 +5,26 @@ import { syncDirectory } from './durable.js';
 import { ifPresent } from './if-present.js';
 import { makeDirectory } from './make-directory.js';
 
-/** Digits of a shard's name: 4,096 shards, so that the files of ten million proofs are some thousands in each. */
+/**
+ * The number of digits of a shard's name. 4,096 shards hold a few thousand files each for ten million proofs.
+ */
 const DIGITS = 3;
 const SHARD = /^[0-9a-f]{3}$/;
-/** Files that are moved at once. */
+/** The number of files that are moved at once. */
 const MOVES = 64;
-/** Entries that the file system hands over at once; other work has its turn between. */
+/** The number of entries per read of a directory. Other work can run between the reads. */
 const ENTRIES_AT_ONCE = 256;
 
 /**
- * Files that are spread over subdirectories, the shards, by the SHA-256 of their names without the ending, the stem: files
- * of one stem lie together. A single directory has a bound, on ext4 some nine million names of 34 characters, and is read as a
- * whole for each page of its names. It belongs to one process at a time.
+ * Files in subdirectories (shards). The SHA-256 of a file's stem, its name without the ending, selects the
+ * shard. So files with the same stem are in the same shard. A single directory has a limit, on ext4 about
+ * nine million names of 34 characters, and every page of names reads all of it. Only one process may use the
+ * directory.
  */
 export class ShardedDirectory {
   readonly #directory: string;
   readonly #endings: readonly string[];
-  /** Shards that are there, and durable. */
+  /** The shards that exist durably. */
   readonly #shards = new Set<string>();
 
   private constructor(directory: string, endings: readonly string[]) {
@@ -30,8 +33,9 @@ export class ShardedDirectory {
   }
 
   /**
-   * Opens the directory, or makes it. Files that a former version left in it lie in their shards afterwards.
-   * @param endings of the names of its files; others are left alone
+   * Opens or creates the directory. Moves files that a former version stored in the directory itself into
+   * their shards.
+   * @param endings the endings of its files' names. Other files are left alone.
    * @throws the file system's error
    */
   static async open(directory: string, endings: readonly string[]): Promise<ShardedDirectory> {
@@ -42,12 +46,12 @@ export class ShardedDirectory {
     return opened;
   }
 
-  /** Path of a file. Its shard may not be there yet. */
+  /** Returns the path of a file, even if the shard does not exist yet. */
   path(name: string): string {
     return join(this.#shardPath(this.#shardOf(name)), name);
   }
 
-  /** Makes the shard in which files of this stem lie. */
+  /** Creates the shard for files of this stem. */
   async prepare(stem: string): Promise<void> {
     const shard = shardOf(stem);
     if (this.#shards.has(shard)) return;
@@ -58,16 +62,16 @@ export class ShardedDirectory {
     this.#shards.add(shard);
   }
 
-  /** Puts the entries of the shard on disk in which files of this stem lie, or would. */
+  /** Syncs the entries of this stem's shard to disk, or of the directory if the shard does not exist. */
   async sync(stem: string): Promise<void> {
     const shard = shardOf(stem);
     await syncDirectory(this.#shards.has(shard) ? this.#shardPath(shard) : this.#directory);
   }
 
   /**
-   * Names behind a place, at most `limit`, shard by shard and each in the order of its names.
-   * @param after the last name of the page before; absent for the first page
-   * @returns `next` as long as there are more names
+   * Lists the names after a place, at most `limit`, ordered by shard and then by name.
+   * @param after the last name of the previous page. Absent for the first page.
+   * @returns `next` as long as more names follow
    */
   async page(
     after: string | undefined,
@@ -89,7 +93,7 @@ export class ShardedDirectory {
     return { names };
   }
 
-  /** Finds the shards, and moves files into theirs that lie beside them. */
+  /** Finds the shards, and moves files beside them into their shards. */
   async #read(): Promise<void> {
     const moved = new Set<string>();
     let batch: string[] = [];
@@ -106,7 +110,7 @@ export class ShardedDirectory {
     }
     await moveBatch();
     for (const shard of moved) await syncDirectory(this.#shardPath(shard));
-    // Also for shards whose maker was killed before it had synced them.
+    // This sync also covers shards whose creator crashed before its sync.
     await syncDirectory(this.#directory);
   }
 
@@ -115,11 +119,11 @@ export class ShardedDirectory {
     const to = this.path(name);
     await this.prepare(this.#stemOf(name)!);
     if ((await ifPresent(stat(to))) !== undefined)
-      throw new Error(`${from} and ${to} are two files of one name: one of them has to go`);
+      throw new Error(`${from} and ${to} are two files with the same name. Delete one of them.`);
     await rename(from, to);
   }
 
-  /** Undefined for a name that is none of the directory's. */
+  /** Returns the stem of a name, or undefined when the name has none of the directory's endings. */
   #stemOf(name: string): string | undefined {
     const ending = this.#endings.find((each) => name.endsWith(each));
     return ending && name.slice(0, -ending.length);

@@ -2,13 +2,14 @@ import { totalmem } from 'node:os';
 import { DomainError } from '../domain/errors.js';
 
 const MIB = 1_048_576;
-/** Seconds after which bytes are likely free again. */
+/** The `Retry-After`, in seconds, of a refused request. Memory is likely to be free by then. */
 const RETRY_SECONDS = 2;
 
 /**
- * A bound on the bytes that all connections of a process hold for callers of unknown worth, and for responses
- * that callers do not read. A holder (an address, or a partner whose key was checked) may hold as much as it
- * leaves free: one takes at most half of the budget, two take a third each, and a newcomer finds something.
+ * Limits the bytes that all connections of a process hold for unauthenticated callers and for responses that
+ * callers do not read. A holder is an address, or a partner with a checked key. Each holder may hold at most
+ * as much as it leaves free. One holder uses at most half of the budget, two use a third each, and a new
+ * holder always finds room.
  */
 export class ByteBudget {
   readonly #limit: number;
@@ -27,7 +28,10 @@ export class ByteBudget {
     return (this.#byHolder.get(holder) ?? 0) + bytes <= this.#limit - this.#held - bytes;
   }
 
-  /** Counts the bytes as held. @returns false, with nothing counted, where they are too many */
+  /**
+   * Counts the bytes as held.
+   * @returns false, without counting, when there are too many
+   */
   take(holder: string, bytes: number): boolean {
     if (!this.fits(holder, bytes)) return false;
     this.#byHolder.set(holder, (this.#byHolder.get(holder) ?? 0) + bytes);
@@ -47,7 +51,7 @@ export class ByteBudget {
   }
 }
 
-/** The part of the budget that one piece of work holds. */
+/** The part of the budget that one request holds. */
 export class Lease {
   readonly #budget: ByteBudget;
   #holder: string;
@@ -59,20 +63,21 @@ export class Lease {
     this.#holder = holder;
   }
 
-  /** Names another holder, who pays for the memory from now on. */
+  /** Changes the holder that pays for the memory. Does nothing when memory is already held. */
   belongTo(holder: string): void {
     if (this.#bytes === 0) this.#holder = holder;
   }
 
   /**
-   * @throws DomainError `unavailable` / `ingress_full` where the budget has no such room; what was held
-   * before stays held
+   * Raises the held bytes to a total.
+   * @throws DomainError `unavailable` / `ingress_full` when the budget has no room. The bytes held before
+   * stay held.
    */
   growTo(bytes: number): void {
     const more = bytes - this.#bytes;
     if (more <= 0 || this.#ended) return;
     if (!this.#budget.take(this.#holder, more)) {
-      throw new DomainError('unavailable', 'Too much is being received at once.', {
+      throw new DomainError('unavailable', 'The service is receiving too much data at once.', {
         reason: 'ingress_full',
         retryAfterSeconds: RETRY_SECONDS,
       });
@@ -80,7 +85,7 @@ export class Lease {
     this.#bytes = bytes;
   }
 
-  /** Gives everything back. Safe to call twice; nothing is taken afterwards. */
+  /** Releases all bytes. May be called twice. The lease holds nothing afterwards. */
   end(): void {
     if (this.#bytes > 0) this.#budget.giveBack(this.#holder, this.#bytes);
     this.#bytes = 0;
@@ -88,9 +93,12 @@ export class Lease {
   }
 }
 
-/** An eighth of the memory that the process may use, its container's where there is one: 32 to 512 MiB. */
+/**
+ * Returns an eighth of the memory that the process may use, within 32 to 512 MiB. A container's limit counts
+ * as that memory.
+ */
 export function defaultBudgetBytes(): number {
-  // 0, absent or larger than any memory where nothing constrains the process.
+  // 0, absent or larger than the machine's memory when the process has no limit.
   const constrained = process.constrainedMemory?.() ?? 0;
   const memory = constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
   return Math.min(512 * MIB, Math.max(32 * MIB, Math.floor(memory / 8)));

@@ -2,60 +2,63 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DomainError } from '../domain/errors.js';
 import type { Lease } from './byte-budget.js';
 
-/** Times and bounds of one listener; tests shorten them. */
+/** The limits of one listener. Times are in milliseconds. Tests shorten them. */
 export interface ListenerLimits {
-  /** The request line and headers must be complete in this time. */
+  /** The time limit for the request line and headers. */
   readonly headersMs: number;
-  /** Time for a TLS handshake, and the number that may be under way. */
+  /** The time limit of a TLS handshake, and the most concurrent handshakes. */
   readonly handshakeMs: number;
   readonly handshakes: number;
-  /** Time for which an idle connection is kept for its next request. */
+  /** How long an idle connection is kept for its next request. */
   readonly keepAliveMs: number;
-  /** Time in which a new connection must send its first byte where the connection table is nearly full. */
+  /** The time limit for the first byte of a new connection while the connection table is nearly full. */
   readonly firstByteMs: number;
-  /** Interval between two looks for connections over their time. */
+  /** The interval between two checks for connections that exceed a time limit. */
   readonly checkMs: number;
-  /** A JSON body must be complete in this time. */
+  /** The time limit for a whole JSON body. */
   readonly bodyMs: number;
-  /** Time for a partner's call, the reading of its body aside; its quota headers may take `quotaMs` more. */
+  /**
+   * The time limit of a partner's call, without the reading of its body. The quota headers may take `quotaMs`
+   * more.
+   */
   readonly callMs: number;
   readonly quotaMs: number;
-  /** Time by which a slow test key's answer comes late; a part of `callMs`. */
+  /** The delay of a response to a slow test key. The delay is part of `callMs`. */
   readonly slowMs: number;
   /**
-   * Bytes and time that the rest of an answered request may take before its connection is cut: an immediate
-   * cut would lose the response to a reset.
+   * The most bytes and time for reading the rest of a request after its response. Beyond them the connection
+   * is cut. Cutting the connection immediately would reset it and lose the response.
    */
   readonly drainBytes: number;
   readonly drainMs: number;
   /**
-   * Time without movement in either direction after which a connection is cut: its caller does not read the
-   * response.
+   * How long a connection may be silent in both directions before it is cut. A silent caller does not read
+   * the response.
    */
   readonly stallMs: number;
-  /** Connections open at once; see ConnectionTable for the connection that gives way to a newcomer. */
+  /** The most open connections. ConnectionTable describes which connection is evicted for one more. */
   readonly connections: number;
-  /** Upload forms at once that have not shown their signed fields, or whose fields are being looked at. */
+  /** The most concurrent upload forms whose signed fields have not arrived or are being checked. */
   readonly forms: number;
-  /** Forms of one address among those without their signed fields. */
+  /** The most forms of one address whose signed fields have not arrived. */
   readonly formsOfAddress: number;
-  /** The signed fields of a form must have come in this time. */
+  /** The time limit for the signed fields of a form. */
   readonly fieldsMs: number;
-  /** A streamed body that brings no byte for this long has stalled. */
+  /** How long a streamed body may send nothing before it fails. */
   readonly idleMs: number;
   /**
-   * Time without a byte after which a proven form counts as stalled; an address may have `stalledOfAddress`
-   * of those.
+   * How long an authenticated form may send nothing before it counts as stalled. One address may have
+   * `stalledOfAddress` such forms.
    */
   readonly stalledMs: number;
   readonly stalledOfAddress: number;
   /**
-   * Least average rate in bytes a second: a slower streamed body is refused once `graceMs` of waiting have
-   * passed (rule 6.13).
+   * The minimum average rate of a streamed body, in bytes per second. A slower body is rejected after
+   * `graceMs` of waiting (rule 6.13).
    */
   readonly minRate: number;
   readonly graceMs: number;
-  /** A streamed body must be complete in this time: the life of an upload slot. */
+  /** The time limit for a whole streamed body, equal to the life of an upload slot. */
   readonly streamMs: number;
 }
 
@@ -91,44 +94,47 @@ export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly limits: ListenerLimits;
-  /** Address of the caller, as bounds for each caller count it; see CallerAddresses. */
+  /** The address group of the caller, as limits per caller use it. See CallerAddresses. */
   readonly address: string;
-  /** `performance.now()`. */
+  /** The start time, as `performance.now()` returned it. */
   readonly startedAt: number;
-  /** Template of the matched route. */
+  /** The template of the matched route. */
   route: string;
   keyId: string | undefined;
-  /** Bytes of the body that were read. */
+  /** The bytes read of the request body. */
   bytesIn: number;
-  /** Bytes of the response's body. */
+  /** The bytes of the response body. */
   bytesOut: number;
-  /** True where the caller waits for `100 Continue` before it sends the body. */
+  /** True while the caller waits for `100 Continue` before it sends the body. */
   awaitsContinue: boolean;
   /**
-   * The connection ends with this response: the listener is stopping, or the end of the message is in doubt.
+   * True when the connection closes after this response. The listener is stopping, or the end of the message
+   * is unclear.
    */
   connectionClose: boolean;
-  /** The request was given up, so that its end is not waited for. */
+  /** True when the request was abandoned, so its end is not awaited. */
   abandoned: boolean;
-  /** Headers of every response on this exchange. */
+  /** Headers of every response to this request. */
   readonly headers: Record<string, string>;
   /**
-   * Memory held for the body, paid for by the caller's address until its key is known, then by the partner.
+   * The memory held for the body. The caller's address pays for it until the key is known, then the partner.
    */
   readonly lease: Lease;
-  /** True while the request is carried out: it will be to its end, even when the connection goes. */
+  /** True while the request runs. The request runs to its end even when the connection closes. */
   working: boolean;
-  /** The connection is gone, so that nothing can be sent. */
+  /** True once the connection has closed, so nothing can be sent. */
   gone: boolean;
-  /** The request has been logged. */
+  /** True once the request was logged. */
   logged: boolean;
-  /** Set by the sender of a streamed response: frees its resources when the connection goes. */
+  /**
+   * Frees the resources of a streamed response when the connection closes. Set by the sender of the response.
+   */
   onGone: (() => void) | undefined;
-  /** Set by the reader of the body: ends the reading when the parser gives the request up. */
+  /** Stops the reading of the body when the parser abandons the request. Set by the reader of the body. */
   abortBody: ((error: DomainError) => void) | undefined;
 }
 
-/** Sends `100 Continue` where the caller waits for it; called right before a body is read. */
+/** Sends `100 Continue` to a caller that waits for it. Called just before a body is read. */
 export function sendContinue(exchange: Exchange): void {
   if (!exchange.awaitsContinue) return;
   exchange.awaitsContinue = false;

@@ -13,30 +13,33 @@ import { bearerGuard, type Endpoints, joinEndpoints, joinOwn } from './server/en
 import { createListener, type Listener, type ListenerParts } from './server/listener.js';
 
 export interface ProbeListenerParts extends ListenerParts {
-  /** The counters as text, and its media type. */
+  /** Returns the metrics as text, with the media type. */
   readonly metrics: () => Promise<{ readonly mediaType: string; readonly text: string }>;
-  /** Resolves when the service can serve; throws DomainError `unavailable` when it cannot. */
+  /** Resolves when the service can serve. Throws DomainError `unavailable` when it cannot. */
   readonly ready: () => Promise<void>;
   /**
-   * The configured host of the listener: metrics and probes answer to this name, to `localhost` and to
-   * addresses.
+   * The configured host of the listener. Metrics and probes accept this name, `localhost` and IP addresses as
+   * Host.
    */
   readonly host?: string;
 }
 
 export interface OperatorListenerParts extends ProbeListenerParts {
   readonly operations: OperatorOperations;
-  /** The operator's bearer tokens: one, and those before and after it while it is being replaced. */
+  /** The operator's bearer tokens. There are several while a token is being replaced. */
   readonly tokens: readonly string[];
 }
 
-/** How long a result of `ready` holds: it may cost a write. */
+/** How long a result of `ready` is reused, in milliseconds. A check may cost a write. */
 const READY_MS = 1000;
 
-/** An audit log is read to its end, and an asset kept, before the response begins. */
+/**
+ * The limits of this listener. Reading a whole audit log or storing an asset can take long before the
+ * response begins.
+ */
 const OPERATOR_LIMITS: ListenerLimits = { ...DEFAULT_LIMITS, stallMs: 900_000 };
 
-/** Metrics and probes alone, of a process that serves nobody. */
+/** Creates a listener with only metrics and probes, for a process that serves no API. */
 export function createProbeListener(parts: ProbeListenerParts): Listener {
   return createListener(
     'operator',
@@ -46,13 +49,16 @@ export function createProbeListener(parts: ProbeListenerParts): Listener {
   );
 }
 
-/** Metrics, probes, and the issuer and operator API. Nothing of it is reachable from the partner listener. */
+/**
+ * Creates the listener for metrics, probes, and the issuer and operator API. None of these routes is
+ * reachable from the partner listener.
+ */
 export function createOperatorListener(parts: OperatorListenerParts): Listener {
   const { operations } = parts;
   const challengeKeys = parts.tokens.map(challengeKey);
-  /** Made when it is asked for: a start need not wait for it. */
+  /** Built on first request, so that the start does not wait for it. */
   let document: JsonResponse<200, OpenApiDocument> | undefined;
-  /** Known once the listener is bound. */
+  /** The port, known once the listener is bound. */
   let port = 0;
   const endpoints = {
     listPartners: async () => json(200, { partners: await operations.listPartners() }),
@@ -94,7 +100,7 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
       try {
         const supplied = Object.fromEntries([...fields].map(([name, text]) => [name, Buffer.from(text)]));
         if (trace === undefined && fields.size > 0)
-          throw new DomainError('invalid_request', 'A summary or detections come with a trace.', {
+          throw new DomainError('invalid_request', 'A summary or detections need a trace.', {
             reason: 'trace_missing',
           });
         const evidence = trace === undefined ? undefined : defined({ trace, ...supplied, signal });
@@ -156,7 +162,7 @@ function probeEndpoints(
   const ready = remembered(parts.ready, READY_MS);
   const checkHost = ({ request }: Exchange): void => {
     if (!isOwnHost(request.headers.host, parts.host))
-      throw new DomainError('forbidden', 'The host is not one of this listener.');
+      throw new DomainError('forbidden', 'The Host header does not name this listener.');
   };
   return {
     metrics: async ({ exchange }) => {
@@ -175,7 +181,7 @@ function probeEndpoints(
   };
 }
 
-/** Asks again when the last result is older than `ms`: frequent callers cost no more than that. */
+/** Wraps `ask` so that a result is reused for `ms` milliseconds. Frequent callers cost no extra checks. */
 function remembered(ask: () => Promise<void>, ms: number): () => Promise<void> {
   let askedAt = -Infinity;
   let result: Promise<void> | undefined;
@@ -190,12 +196,12 @@ function remembered(ask: () => Promise<void>, ms: number): () => Promise<void> {
 }
 
 /**
- * Tells whether a Host names this machine: a page of a browser that reaches it under a name of its own (DNS
+ * Returns true when a Host header names this machine. A web page that reaches it through its own name (DNS
  * rebinding) sends that name.
  * @param configured the configured host of the listener
  */
 function isOwnHost(host: string | undefined, configured: string | undefined): boolean {
-  // HTTP/1.0, which no browser speaks.
+  // Only HTTP/1.0 omits Host, and browsers do not use HTTP/1.0.
   if (host === undefined || host === '') return true;
   const name = host
     .replace(/:\d*$/, '')

@@ -16,7 +16,7 @@ import { ConcurrencyLimit } from './server/concurrency-limit.js';
 import { type Endpoints, joinEndpoints } from './server/endpoint.js';
 import { createListener, type Listener, type ListenerParts } from './server/listener.js';
 
-/** Facts of the build in the response of `GET /v1/health`. */
+/** Facts about the build, for the response of `GET /v1/health`. */
 export interface BuildFacts {
   readonly version: string;
   readonly commit: string;
@@ -30,7 +30,7 @@ export interface PartnerListenerParts extends ListenerParts {
   readonly build: BuildFacts;
 }
 
-/** The partner API and the presigned upload address. */
+/** Creates the listener for the partner API and the presigned upload address. */
 export function createPartnerListener(parts: PartnerListenerParts): Listener {
   const { operations, observer, build } = parts;
   const limits = { ...DEFAULT_LIMITS, ...parts.limits };
@@ -38,16 +38,16 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
     unproven: new FormPermits({
       max: limits.forms,
       maxOfAddress: limits.formsOfAddress,
-      state: 'are without their signed fields',
+      state: 'have not sent their signed fields',
       displacedByAny: 'form_oldest',
       displacedByAddress: 'form_of_address',
       observer,
     }),
-    // The engine bounds their number.
+    // The engine limits their total number.
     stalled: new FormPermits({
       max: Infinity,
       maxOfAddress: limits.stalledOfAddress,
-      state: 'stand still',
+      state: 'have stalled',
       displacedByAny: 'upload_stalled',
       displacedByAddress: 'upload_of_address',
       observer,
@@ -127,27 +127,27 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
   );
 }
 
-/** The bytes of a sidecar (rule 8.3). */
+/** Decodes a sidecar (rule 8.3). */
 function decodeSidecar(sidecar: string): Uint8Array {
   const bytes = Buffer.from(sidecar, 'base64');
   if (bytes.toString('base64') !== sidecar)
-    throw new DomainError('invalid_request', 'The sidecar is not padded base64.', {
+    throw new DomainError('invalid_request', 'The sidecar must be base64 with padding.', {
       reason: 'sidecar_not_base64',
     });
   return bytes;
 }
 
-/** The purpose of a slot (rule 7.1). */
+/** Returns the purpose of an upload slot (rule 7.1). */
 function agreedPurpose(query: UploadPurpose | undefined, body: UploadPurpose | undefined): UploadPurpose {
   if (query !== undefined && body !== undefined && query !== body) {
-    throw new DomainError('invalid_request', 'The purpose in the query is not the one in the body.', {
+    throw new DomainError('invalid_request', 'The query and the body give different purposes.', {
       reason: 'purpose_mismatch',
     });
   }
   return body ?? query ?? 'verify';
 }
 
-/** Counts the end of an upload; only the listener sees callers that leave. */
+/** Counts the outcome of an upload. Only the listener sees callers that leave. */
 async function observed(
   observer: Observer,
   exchange: Exchange,

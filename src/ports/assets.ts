@@ -2,51 +2,58 @@ import type { Readable } from 'node:stream';
 import type { EvidencePart } from '../domain/evidence.js';
 import type { AuditPage } from './audited-store.js';
 
-/** A file of a proof, as a list names it. */
+/** A file of a proof, as an entry of a list. */
 export interface AssetEntry {
   readonly proofId: string;
-  /** Absent for the asset itself. */
+  /** The part of the evidence. Absent for the asset itself. */
   readonly part?: EvidencePart;
-  /** Unix seconds at which it was written. */
+  /** The time of writing, in unix seconds. */
   readonly writtenAt: number;
 }
 
-/** Byte offsets, both inclusive. */
+/** A range of byte offsets, both inclusive. */
 export interface ByteRange {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * Files that were issued. Names are proof ids: the asset, and beside it the parts of the proof's evidence that the
- * registry does not hold. Without a part the asset is meant.
+ * Stores issued files. The names are proof ids. A proof has its asset, and the parts of its evidence that the
+ * registry does not hold. Calls without a part concern the asset.
  */
 export interface AssetStore {
   /**
-   * A place to build an asset in. It is not visible through `read` until `publish`. The id is reserved in the
-   * registry before: that leads to what a kill leaves, and nobody has to search the store for it.
+   * Opens a staging area for a new asset, which `read` does not find until `publish`. The id must already be
+   * reserved in the registry. After a crash the reservation leads to leftover files, so that the store is
+   * never searched.
    */
   stage(proofId: string, part?: EvidencePart): Promise<StagedAsset>;
-  /** @returns undefined where there is no such asset */
+  /**
+   * Opens an asset or part.
+   * @returns undefined when it does not exist
+   */
   read(proofId: string, range?: ByteRange, part?: EvidencePart): Promise<Readable | undefined>;
   size(proofId: string, part?: EvidencePart): Promise<number | undefined>;
   /**
-   * Files in an order that stays, at most `limit`: files of proofs alone. One that is made while a caller goes
-   * from page to page may be left out until the next pass.
-   * @param after place behind which the page begins; absent for the first
+   * Lists files of proofs in a stable order, at most `limit`. A file that is created during the listing may
+   * be omitted until the next pass.
+   * @param after the place after which the page begins. Absent for the first page.
    */
   list(after: string | undefined, limit: number): Promise<AuditPage<AssetEntry>>;
-  /** Removes the asset and every part. True when the asset was there. Gone for good when it resolves. */
+  /**
+   * Deletes the asset and every part. The deletion is final when the promise resolves.
+   * @returns true when the asset existed
+   */
   delete(proofId: string): Promise<boolean>;
 }
 
 export interface StagedAsset {
   append(chunk: Uint8Array): Promise<void>;
-  /** Overwrites bytes that were appended. */
+  /** Overwrites bytes that were already appended. */
   patch(offset: number, bytes: Uint8Array): Promise<void>;
-  /** Content as far as it was appended, any number of times. */
+  /** Opens the content appended so far. May be called repeatedly. */
   read(range?: ByteRange): Readable;
-  /** Durable and visible when it resolves. */
+  /** Publishes the asset, which is durable and visible when the promise resolves. */
   publish(): Promise<void>;
   discard(): Promise<void>;
 }

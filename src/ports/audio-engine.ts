@@ -1,26 +1,25 @@
 import type { Measurement } from '../domain/audio.js';
 
 /**
- * Engine that measures audio as it streams in: one pass, bounded memory, no bytes kept but the credential
+ * Measures audio as it streams in, in one pass with bounded memory. Keeps no bytes except the credential
  * chunk.
  */
 export interface AudioEngine {
   /**
-   * Admits one upload. When uploads in flight are at their bound the slowest upload of an owner above its
-   * fair share, or one that stands still, loses its place to it.
-   * @param owner partner or tool that sends the upload; places are shared between owners
-   * @throws DomainError `unavailable` / `engine_full` with `retryAfterSeconds` when no upload has to give
-   * way.
+   * Admits one upload. When all slots are taken, evicts the slowest upload of an owner above its fair share,
+   * or a stalled upload.
+   * @param owner the partner or tool that sends the upload. Slots are shared fairly between owners.
+   * @throws DomainError `unavailable` / `engine_full` with `retryAfterSeconds` when no upload can be evicted
    */
   open(owner: string): AudioIngest;
   /**
-   * Resolves when the workers run; rejects when the audio core cannot be loaded or no worker can run it.
-   * Once, before `open`.
+   * Starts the workers. Call it once, before `open`. Resolves when the workers run. Rejects when the audio
+   * core cannot be loaded or no worker can run it.
    */
   start(): Promise<void>;
   /**
-   * Lets admitted uploads finish, then stops the workers: the caller aborts those it will not wait for.
-   * `open` refuses from the first call on (`unavailable` / `shutting_down`).
+   * Lets admitted uploads finish, then stops the workers. The caller must abort uploads that it will not wait
+   * for. `open` refuses new uploads from the first call on (`unavailable` / `shutting_down`).
    */
   stop(): Promise<void>;
   stats(): EngineStats;
@@ -28,25 +27,27 @@ export interface AudioEngine {
 
 export interface AudioIngest {
   /**
-   * Aborts when the engine gives this upload up by itself, with the DomainError of `write` as its reason: cut
-   * the client then, or a caller that waits for its next byte never learns of the loss. The caller's own
-   * `abort()` does not trigger it.
+   * Aborts when the engine itself aborts this upload. The signal's reason is the DomainError of `write`. The
+   * caller must then cut the client, or a caller that waits for the next byte never learns of the abort. The
+   * caller's own `abort()` does not trigger this signal.
    */
   readonly signal: AbortSignal;
   /**
-   * Copies `chunk`. `undefined` means that all of it is copied and more may be written at once; a returned
-   * promise means backpressure, and `chunk` belongs to the engine until the promise settles. One write at a
-   * time.
-   * @throws DomainError, thrown or as the promise's rejection: `unavailable` / `engine_failed` when the
-   * worker that held this upload died, `unavailable` / `engine_full` when the upload lost its place,
-   * `invalid_request` / `upload_aborted` after `abort`. From then on the upload holds nothing.
+   * Copies `chunk`. Only one write may run at a time.
+   * @returns undefined when all of the chunk was copied and the next write may follow at once. A promise
+   * means backpressure, and the engine owns `chunk` until the promise settles.
+   * @throws DomainError, thrown or as the promise's rejection. `unavailable` / `engine_failed` when the
+   * worker of this upload died, `unavailable` / `engine_full` when the upload was evicted, `invalid_request`
+   * / `upload_aborted` after `abort`. After an error the upload holds nothing.
    */
   write(chunk: Uint8Array): Promise<void> | undefined;
-  /** Ends the file, after the last write has settled. No write may follow. Rejects as `write` does. */
+  /**
+   * Ends the file. Call it after the last write has settled, with no write after it. Rejects as `write` does.
+   */
   end(): Promise<Measurement>;
   /**
-   * Gives everything back; safe at any time, any number of times, also after `end`. Promises that are pending
-   * reject.
+   * Releases all resources of the upload. May be called at any time and repeatedly, also after `end`. Pending
+   * promises reject.
    */
   abort(): void;
 }
@@ -57,9 +58,9 @@ export interface EngineStats {
   readonly slabsInUse: number;
   readonly slabs: number;
   readonly tasks: number;
-  /** Uploads carried by those tasks: lanes / tasks tells how well they are batched. */
+  /** Uploads processed by those tasks. `lanes / tasks` shows how well uploads are batched. */
   readonly lanes: number;
-  /** Bytes taken in. */
+  /** Bytes of audio that the engine received. */
   readonly bytes: number;
   readonly workerRestarts: number;
 }

@@ -1,55 +1,59 @@
 import type { ReviewReminderKind } from '../domain/events.js';
 import type { ReviewCase } from '../domain/review.js';
 
-/** A stretch of what there is, in an order of the store's own. */
+/** A page of items, in an order of the store's own. */
 export interface AuditPage<Item> {
   readonly items: readonly Item[];
-  /** Place behind the page; absent at the end. A page may be empty and not the last. */
+  /** The place after the page, absent at the end. A page may be empty without being the last. */
   readonly next?: string;
 }
 
-/** Place of a page; absent for the first one. */
+/** The place after which a page begins. Absent for the first page. */
 type Place = string | undefined;
 
-/** A review of an issued proof, with what is there of its announcements. */
+/** A review of an issued proof, with its pending announcements. */
 export interface AnnouncedReview {
   readonly review: ReviewCase;
-  /** The event of its creation was not published yet. */
+  /** True while the event of its creation is not published yet. */
   readonly isWaiting: boolean;
-  /** Reminders that wait for their time. */
+  /** The reminders that are scheduled. */
   readonly scheduled: readonly ReviewReminderKind[];
 }
 
-/** Units of a partner's month. */
+/** One partner in one month. */
 export interface AuditedMonth {
   readonly partnerId: string;
-  /** As `YYYY-MM`. */
+  /** The month, as `YYYY-MM`. */
   readonly month: string;
 }
 
 /**
- * Reads of the auditor: pages of all that is there, bounded and to be gone on with after any pause, and looks at
- * single things. A place that is not the store's own is DomainError `invalid_request`.
+ * Serves the reads of the auditor: pages of all items, and single items. Pages are bounded, and the next page
+ * can be read after any pause. A place that this store did not create throws DomainError `invalid_request`.
  */
 export interface AuditedStore {
-  /** Ids of proofs, in whatever state. */
+  /** Lists the ids of proofs in every state. */
   proofs(after: Place, limit: number): Promise<AuditPage<string>>;
-  /** Tells whether the event of a proof's erasure was not published yet. */
+  /** Returns true while the event of a proof's erasure is not published yet. */
   isErasureWaiting(proofId: string): Promise<boolean>;
-  /** Ids of reviews; some may not be there. */
+  /** Lists the ids of reviews. Some reviews may no longer exist. */
   reviews(after: Place, limit: number): Promise<AuditPage<string>>;
-  /** The review; undefined where there is none at this time. @throws DomainError `record_damaged` */
+  /**
+   * Returns the review, or undefined when it does not exist at this time.
+   * @throws DomainError `record_damaged`
+   */
   review(reviewId: string, now: number): Promise<AnnouncedReview | undefined>;
-  /** The present month and the one before it, of every partner that has one. */
+  /** Lists the current and the previous month of each partner, without months that have no usage row. */
   months(after: Place, limit: number, now: number): Promise<AuditPage<AuditedMonth>>;
   /**
-   * Units by which a month's quota is above what was added to its sums and what waits to be; negative where it is
-   * below. @throws DomainError `record_damaged`
+   * Returns the quota units of a month minus the units already summed and the units waiting to be summed.
+   * Negative when the quota is lower.
+   * @throws DomainError `record_damaged`
    */
   difference(month: AuditedMonth): Promise<number>;
   /**
-   * Takes or keeps the lease of the pass that runs in the background: one process at a time has it. Work without
-   * the lease costs, and harms nothing.
+   * Takes or renews the lease of the background pass, which one process at a time holds. Running without the
+   * lease causes extra work but no harm.
    */
   lease(): Promise<boolean>;
 }

@@ -1,79 +1,79 @@
 import type { ServiceEvent, Topic } from '../domain/events.js';
 
 /**
- * Takes events in the order of their key, at least once each. A PoisonError concerns one event: a batch that
- * throws it is given again one by one. Any other error is the world's: what was not taken comes again, after
- * a pause, until it is taken.
+ * Handles events, at least once each and in order within each key. A PoisonError concerns one event. A batch
+ * that throws a PoisonError is delivered again one event at a time. Any other error is treated as an outage.
+ * Unhandled events are then delivered again after a pause, until they are handled.
  */
 export type EventHandler = (events: readonly ServiceEvent[]) => Promise<void>;
 
-/** An event that nobody could take, with what is known of it. */
+/** An event that no consumer could handle, with the known facts about it. */
 export interface DeadLetter {
   readonly topic: Topic;
-  /** Name among the dead letters of its topic. */
+  /** The name of the dead letter within its topic. */
   readonly position: string;
-  /** Reason in words of ours, with nothing of the event in it. */
+  /** The reason, without any content of the event. */
   readonly reason: string;
   /** Unix seconds. */
   readonly at: number;
-  /** Id of the event, where it can be read. */
+  /** The id of the event, if it can be read. */
   readonly id?: string;
   readonly kind?: string;
 }
 
-/** Events that were taken, and messages that can never be. */
+/** The counts of handled events, and of messages that can never be handled. */
 export interface Replayed {
   readonly taken: number;
   readonly left: number;
 }
 
-/** Called for every event that was put to the dead letters. */
+/** Called for every event that was moved to the dead letters. */
 export type DeadLetterReport = (topic: Topic) => void;
 
-/** Tells that an event is kept for good or, where there is a fault, is to be published again. */
+/** Reports that an event is stored durably or, with a fault, must be published again. */
 export type Settled = (event: ServiceEvent, fault?: unknown) => void;
 
 /** Carries events from the outbox to the consumers. */
 export interface EventBus {
   /**
-   * Resolves when all of them are kept for good. Events of one key arrive in the order given here. An event
-   * that is neither kept nor refused is still in the bus's hands, for however long: it is not to be published
-   * again meanwhile.
-   * @param onSettled called for each event, as it was given, when it is kept for good or, with a fault, when
-   * it is to be published again
-   * @throws DomainError `unavailable` / `bus_unavailable` when the bus has none of them in hand any more: what
-   * `onSettled` has not told of is to be published again
+   * Publishes events, and resolves when all of them are stored durably. Events of one key arrive in the order
+   * given here. The bus still holds an event that it has neither stored nor refused, and no caller may
+   * publish that event again.
+   * @param onSettled called for each given event when it is stored durably or, with a fault, when it must be
+   * published again
+   * @throws DomainError `unavailable` / `bus_unavailable` when the bus holds none of the events any more.
+   * Events without a call of `onSettled` must be published again.
    */
   publish(events: readonly ServiceEvent[], onSettled?: Settled): Promise<void>;
   /**
-   * Sets the handler of a topic, one a process, before `start`. Processes of one group share the events of a
-   * topic.
+   * Sets the handler of a topic. Call it before `start`, once per topic. The processes of a group share the
+   * events of a topic.
    */
   handle(topic: Topic, handler: EventHandler): void;
-  /** Begins to deliver. */
+  /** Starts delivery. */
   start(): Promise<void>;
   /**
-   * Every event that the topic keeps, from its beginning to what it holds now, to a handler of the caller's
-   * own.
+   * Delivers every event that the topic stores, from its beginning to its current end, to the caller's own
+   * handler.
    */
   replay(topic: Topic, handler: EventHandler): Promise<Replayed>;
   /**
-   * By topic, of those that this process listens to: events that it was to take by now and has not, as far as
-   * it knows without asking. Absent: it has no connection.
+   * Returns, for each topic that this process consumes, the number of events waiting to be handled. The count
+   * is what this process knows without a request. A topic without a connection is absent.
    */
   lag(): ReadonlyMap<Topic, number>;
-  /** Oldest first, at most `limit`. */
+  /** Lists the dead letters of a topic, oldest first, at most `limit`. */
   deadLetters(topic: Topic, limit: number): Promise<readonly DeadLetter[]>;
   /**
-   * Puts the oldest ones, at most `limit`, into their topic again and takes them off the list. @returns how
-   * many
+   * Moves the oldest dead letters, at most `limit`, back into their topic.
+   * @returns how many were moved
    */
   replayDeadLetters(topic: Topic, limit: number): Promise<number>;
   /**
-   * Resolves when the bus answers, and each handler of this process is connected to it.
+   * Resolves when the bus responds and each handler of this process is connected.
    * @throws DomainError `unavailable` / `bus_unavailable`
    */
   ping(): Promise<void>;
-  /** Finishes the batch that is being handled, then lets go. Safe to call twice. */
+  /** Finishes the current batch, then closes all connections. May be called twice. */
   close(): Promise<void>;
 }

@@ -1,15 +1,17 @@
 import type { AuditHead } from '../domain/audit.js';
 
-/** Makes an attempt, and makes it again where its caller waits for a server that is away. */
+/** Runs an attempt, and repeats it if its caller waits for an unavailable server. */
 export type Repeat = <Value>(attempt: () => Promise<Value>) => Promise<Value>;
 
 /**
- * Erasures, kept apart from the store and replayed, because a restored backup brings erased proofs back. Ids
- * and times only. Entries stay for good: a backup of any age may come back.
+ * Records erasures apart from the store. Erasures are replayed after a restore, because a restored backup
+ * contains erased proofs again. Entries have only ids and times. Entries are never deleted, because a backup
+ * of any age may be restored.
  */
 export interface ErasureJournal {
   /**
-   * Durable when it resolves; called before an erasure is acknowledged or confirmed. Repeating it is harmless.
+   * Records an erasure, durable when the promise resolves. Called before an erasure is acknowledged or
+   * confirmed. Repeating the call is harmless.
    */
   record(erasure: {
     readonly proofId: string;
@@ -17,10 +19,11 @@ export interface ErasureJournal {
     readonly erasedAt: number;
   }): Promise<void>;
   /**
-   * @param repeat makes each request to a server; absent: each is made once
-   * @param isHeld tells whether the store holds anything of a proof; an entry that cannot be believed is passed over
-   * where it does not, as there is nothing to erase
-   * @throws ServerError at the end, with the names of other entries that cannot be believed
+   * Reads all erasures.
+   * @param repeat runs each request to a server. Without it each request is made once.
+   * @param isHeld returns true when the store holds anything of a proof. An invalid entry is skipped when the
+   * store holds nothing, because nothing has to be erased.
+   * @throws ServerError at the end, with the names of the other invalid entries
    */
   read(
     repeat?: Repeat,
@@ -29,17 +32,18 @@ export interface ErasureJournal {
   close(): Promise<void>;
 }
 
-/**
- * How far a cluster's installation has come. `beat` rises while processes are at work, `epoch` with each restore.
- */
+/** The progress of a cluster's installation. `beat` rises while processes run, `epoch` with each restore. */
 export interface InstallationState {
   readonly epoch: number;
   readonly beat: number;
 }
 
-/** The state of an installation as it is noted apart from the store: a store that lags behind was put back. */
+/**
+ * Records the state of an installation apart from the store. A store with a lower state was restored from a
+ * backup.
+ */
 export interface InstallationMarks {
-  /** Zeros where nothing was noted. */
+  /** Returns the recorded state, or zeros when none was recorded. */
   read(): Promise<InstallationState>;
   setBeat(beat: number): Promise<void>;
   setEpoch(epoch: number): Promise<void>;
@@ -48,31 +52,36 @@ export interface InstallationMarks {
 /** The state of an installation in the store itself. */
 export interface InstallationRow {
   read(): Promise<InstallationState>;
-  /** Raises the beat by one. @returns the state; undefined where another process was quicker */
+  /**
+   * Raises the beat by one.
+   * @returns the state, or undefined when another process was faster
+   */
   beat(): Promise<InstallationState | undefined>;
-  /** Raises the state to at least this. */
+  /** Raises the state to at least the given one. */
   accept(state: InstallationState): Promise<void>;
   /**
-   * Begins the units of a later epoch in every partner's quota of the present month and those beside it.
-   * @param at unix seconds
+   * Starts the units of a later epoch in every partner's quota, for the current month and its neighbours.
+   * @param at the time in unix seconds
    */
   beginEpoch(epoch: number, at: number): Promise<void>;
 }
 
-/** Signed head counts of the audit logs, kept apart from them, so that a log that was cut off is found. */
+/**
+ * Records signed head counts of the audit logs, apart from the logs. A truncated log is detected by its head.
+ */
 export interface AuditHeads {
-  /** Durable when it resolves. A lower sequence than the recorded one is ignored. */
+  /** Records a head, durable when the promise resolves. A sequence lower than the recorded one is ignored. */
   record(head: AuditHead): Promise<void>;
   get(partnerId: string): Promise<AuditHead | undefined>;
   close(): Promise<void>;
 }
 
-/** Heads of a store that belongs to this process alone, and can be put back while they stay. */
+/** Records heads of a store that only this process uses. The store can be restored while the heads stay. */
 export interface OwnAuditHeads extends AuditHeads {
   all(): Promise<readonly AuditHead[]>;
   /**
-   * Durable when it resolves. The log ends there from now on, although its head was higher; undefined where
-   * it is gone.
+   * Records that the restored log ends at this head, although its recorded head was higher. Undefined records
+   * that the log no longer exists. Durable when the promise resolves.
    */
   acceptRestored(partnerId: string, head: AuditHead | undefined): Promise<void>;
 }

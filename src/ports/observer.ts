@@ -1,32 +1,35 @@
 import type { Topic } from '../domain/events.js';
 
-/** Reason for which a form or an upload lost its place to another. */
+/** The reason why a form or an upload was displaced by another. */
 export type Displacement =
-  /** The oldest form without proof, when forms had no place left. */
+  /** The oldest unauthenticated form, when all form permits were taken. */
   | 'form_oldest'
-  /** The oldest form without proof of an address that had too many. */
+  /** The oldest unauthenticated form of an address that had too many. */
   | 'form_of_address'
   /** The slowest upload of a partner above its fair share of the engine. */
   | 'upload_over_share'
-  /** An upload that stood still, when the engine had no place left. */
+  /** A stalled upload, when the engine had no free slot. */
   | 'upload_stalled'
-  /** The upload that stood still for longest, of an address that had too many of them. */
+  /** The upload that had stalled for longest, of an address with too many stalled uploads. */
   | 'upload_of_address';
 
 /**
- * Reports of every room to telemetry, which none of them knows. Labels come from closed lists; never an id,
- * secret or content.
+ * Receives the telemetry of all parts of the service, which do not depend on the telemetry code. Labels are
+ * from closed lists, and never contain an id, a secret or content.
  */
 export interface Observer {
   verdict(verdict: string, carrier: string): void;
   upload(outcome: 'stored' | 'refused' | 'aborted' | 'failed', bytes: number): void;
-  /** A form or an upload lost its place to another. */
+  /** Counts a form or an upload that was displaced by another. */
   displaced(reason: Displacement): void;
   issued(carrier: string): void;
-  /** Counts that partners' products report, under names of PRODUCT_EVENTS. */
+  /** Adds counts that partners' products report. The names are from PRODUCT_EVENTS. */
   productEvent(name: string, count: number): void;
-  /** Events of a topic that were put on the bus, taken by a consumer of this process, or given up by one. */
+  /**
+   * Counts events of a topic that were published to the bus, handled by a consumer of this process, or moved
+   * to the dead letters.
+   */
   events(topic: Topic, outcome: 'published' | 'handled' | 'dead', count: number): void;
-  /** A failure that the caller sees only as `internal` or `unavailable`. */
+  /** Reports a failure that the caller sees only as `internal` or `unavailable`. */
   fault(where: string, error: unknown): void;
 }

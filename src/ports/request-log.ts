@@ -1,25 +1,25 @@
 /**
- * Record of one request with its response. Nothing in it can hold a secret, a body, a form field or an id
- * that came in a URL.
+ * The record of one request with its response. No member can contain a secret, a body, a form field or an id
+ * from a URL.
  */
 export interface RequestRecord {
   readonly listener: 'partner' | 'operator';
-  /** A method of a closed list, or `other`. */
+  /** The method, from a closed list, or `other`. */
   readonly method: string;
   /** The route's template, or `unmatched` or `malformed`. */
   readonly route: string;
-  /** 0 where the caller left before anything was answered. */
+  /** The status. 0 when the caller left before a response began. */
   readonly status: number;
   readonly requestId: string;
   readonly keyId?: string;
   readonly durationMs: number;
-  /** Bytes of the request's body that were read. */
+  /** The bytes read of the request body. */
   readonly bytesIn: number;
-  /** Bytes of the response's body. */
+  /** The bytes of the response body. */
   readonly bytesOut: number;
 }
 
-/** Sink of the listeners for requests that got a response. */
+/** Receives the record of every finished request from the listeners. */
 export interface RequestLog {
   request(record: RequestRecord): void;
 }

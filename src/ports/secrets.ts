@@ -1,8 +1,7 @@
 import type { SecretPurpose } from '../domain/secret-purposes.js';
 
 /**
- * The service's own symmetric secrets. Each has an id, so that it can be replaced while the former one still
- * verifies.
+ * A symmetric secret of the service. The id allows replacing the secret while the former one still verifies.
  */
 export interface Secret {
   readonly id: string;
@@ -10,10 +9,10 @@ export interface Secret {
 }
 
 export interface Secrets {
-  /** Secret to make new things with. */
+  /** Returns the secret to use for new values of a purpose. */
   current(purpose: SecretPurpose): Secret;
-  /** Known secret of an id. */
+  /** Returns the secret with an id, or undefined when it is unknown. */
   find(purpose: SecretPurpose, id: string): Secret | undefined;
-  /** Known secrets of a purpose, the current one first. */
+  /** Returns all known secrets of a purpose, the current one first. */
   all(purpose: SecretPurpose): readonly Secret[];
 }

@@ -8,23 +8,23 @@ import type { UploadFacts, UploadSlot } from '../domain/upload.js';
 import type { BilledOperation } from '../domain/usage-window.js';
 
 /**
- * Stores of all that the rules need kept. Every write is durable when its promise resolves. A store that
- * cannot answer throws DomainError `unavailable` / `store_unavailable`: a failure of the world never becomes
- * a value. All expiry is by the caller's clock: `now` is unix seconds, and a row whose `expiresAt <= now` is
- * not there.
+ * The stores of all persistent state. Every write is durable when its promise resolves. A store that cannot
+ * respond throws DomainError `unavailable` / `store_unavailable`, and never returns a value for an outage.
+ * All expiry uses the caller's clock: `now` is in unix seconds, and a row with `expiresAt <= now` does not
+ * exist.
  */
 
 export interface PartnerStore {
   /**
    * Creates a partner. Repeating the same call is harmless.
-   * @throws DomainError `conflict` where another partner has this id
+   * @throws DomainError `conflict` when another partner has this id
    */
   createPartner(partner: Partner, audit: AuditDraft): Promise<void>;
   getPartner(partnerId: string): Promise<Partner | undefined>;
   listPartners(): Promise<readonly Partner[]>;
   /**
-   * Sets a partner's approval for source detail; undefined takes it back. An approval of the same version stays
-   * as it is, and what did not change is not audited.
+   * Sets a partner's approval for source detail. Undefined revokes it. An approval of the same version is not
+   * replaced, and a call without a change is not audited.
    */
   setSourceDetail(
     partnerId: string,
@@ -34,33 +34,33 @@ export interface PartnerStore {
 }
 
 /**
- * Material of a successor's secret beside what its caller sends. Without this material nobody can derive the
- * secret again.
+ * The stored input for the derivation of a successor key's secret, beside the caller's input. Without the
+ * stored input the secret cannot be derived again.
  */
 export interface RotationReplay {
-  /** Random bytes, 32 of them as hex. */
+  /** 32 random bytes, as hex. */
   readonly nonce: string;
-  /** Id of the service's own secret (purpose `rotation`). */
+  /** The id of the service's own secret (purpose `rotation`). */
   readonly secretId: string;
 }
 
-/** A completed rotation. The new secret is derived anew for each replay and never stored. */
+/** A completed rotation. The new secret is derived again for each replay and never stored. */
 export interface Rotation {
-  /** The key that was rotated. */
+  /** The id of the rotated key. */
   readonly keyId: string;
   readonly partnerId: string;
-  /** The successor. */
+  /** The id of the successor key. */
   readonly newKeyId: string;
   readonly rotatedAt: number;
-  /** Unix seconds from which the key that was rotated does not work any more. */
+  /** The time, in unix seconds, from which the rotated key is not accepted any more. */
   readonly previousKeyExpiresAt: number;
-  /** Unix seconds from which nothing is replayed any more. */
+  /** The time, in unix seconds, from which the rotation is not replayed any more. */
   readonly replayUntil: number;
-  /** Material of the new secret; removed from the store once `replayUntil` has come. */
+  /** The stored input for the derivation of the new secret. Deleted from the store at `replayUntil`. */
   readonly replay?: RotationReplay;
 }
 
-/** Use of a key, kept beside the key's row: the row is written under conditions, a use is not. */
+/** The last use of a key, stored apart from the key's row, because that row is only written conditionally. */
 export interface KeyUse {
   readonly partnerId: string;
   readonly keyId: string;
@@ -70,14 +70,14 @@ export interface KeyUse {
 
 export interface KeyStore {
   /**
-   * Creates a key. Repeating the same call is harmless. The audit entry is appended in the same write, here
-   * and below.
-   * @throws DomainError `conflict` where another key has this id
+   * Creates a key. Repeating the same call is harmless. Here and in the methods below, the same write appends
+   * the audit entry.
+   * @throws DomainError `conflict` when another key has this id
    */
   createKey(key: PartnerKey, audit: AuditDraft): Promise<void>;
-  /** The key, by one read: every authenticated request asks for it. */
+  /** Returns the key with a single read, because every authenticated request needs it. */
   getKey(keyId: string): Promise<PartnerKey | undefined>;
-  /** A partner's keys, oldest first: at most `limit` behind `after`, or all without a page. */
+  /** Lists a partner's keys, oldest first: at most `limit` after `after`, or all without a page. */
   listKeys(
     partnerId: string,
     page?: {
@@ -85,7 +85,7 @@ export interface KeyStore {
       readonly limit: number;
     },
   ): Promise<readonly PartnerKey[]>;
-  /** Revokes a key; the first revocation wins. `not_found` is said of another partner's key as well. */
+  /** Revokes a key. The first revocation wins. Returns `not_found` also for another partner's key. */
   revokeKey(
     partnerId: string,
     keyId: string,
@@ -94,38 +94,36 @@ export interface KeyStore {
   ): Promise<'revoked' | 'already_revoked' | 'not_found'>;
   getRotation(keyId: string): Promise<Rotation | undefined>;
   /**
-   * Gives a key its one successor, in one atomic write: the successor's row, the old key's `expiresAt`, the
-   * rotation, the audit entry.
-   * @returns the rotation that holds, which is this one or one that came first; undefined where the old key
-   * is not there or has been revoked, so that a revocation is never outrun by a successor
+   * Creates the only successor of a key in one atomic write: the successor's row, the old key's `expiresAt`,
+   * the rotation and the audit entry.
+   * @returns the valid rotation, which is this one or an earlier one. Undefined when the old key does not
+   * exist or was revoked, so that no successor escapes a revocation.
    */
   rotateKey(rotation: Rotation, successor: PartnerKey, audit: AuditDraft): Promise<Rotation | undefined>;
-  /**
-   * Notes when keys were last used, in batches; the latest time wins. A crash loses at most one batch.
-   */
+  /** Records the last use of keys, in batches. The latest time wins. A crash loses at most one batch. */
   touchKeys(uses: readonly KeyUse[]): Promise<void>;
-  /** Last uses of a partner's keys, by key id; a key that was never used is absent. */
+  /** Returns the last uses of a partner's keys, by key id. A key that was never used is absent. */
   getKeyUses(partnerId: string, keyIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
 }
 
 export interface UploadStore {
   createSlot(slot: UploadSlot): Promise<void>;
-  /** The slot while it lives, and with its facts until these expire. */
+  /** Returns a slot until it expires, or a slot with facts until the facts expire. */
   getUpload(
     uploadId: string,
     now: number,
   ): Promise<{ readonly slot: UploadSlot; readonly facts?: UploadFacts } | undefined>;
   /**
-   * Inserts facts under a condition: the first facts of a slot win. A post that began while its slot lived
+   * Inserts facts conditionally. The first facts of a slot win. An upload that began before its slot expired
    * may end up to an hour after the slot.
-   * @throws DomainError `not_found` where there is no such slot
+   * @throws DomainError `not_found` when the slot does not exist
    */
   putFacts(facts: UploadFacts): Promise<'stored' | 'already_used'>;
 }
 
-/** Idempotency record of a completed issuing: a retry of the same request gets the same result. */
+/** The idempotency record of a completed issuing. A retry of the same request gets the same result. */
 export interface IssuingReplay {
-  /** HMAC or digest of the scope (partner) and Idempotency-Key; never the key itself. */
+  /** The HMAC or digest of the scope (partner) and the Idempotency-Key, never the key itself. */
   readonly key: string;
   /** SHA-256 of the complete request, lower-case hex. */
   readonly requestSha256: string;
@@ -133,28 +131,32 @@ export interface IssuingReplay {
   readonly expiresAt: number;
 }
 
-/** Part of a proof's evidence that is small enough for the store. */
+/** A part of a proof's evidence that is small enough for the store. */
 export interface EvidenceBody {
   readonly part: EvidencePart;
-  /** At most 64 KiB. */
+  /** The content, at most 64 KiB. */
   readonly body: Uint8Array;
 }
 
-/** Result of a rule about a proof's overlay. */
+/** The result of a rule that may change a proof's overlay. */
 export interface OverlayStep<Result> {
   readonly result: Result;
-  /** Overlay to be written; absent where nothing changes. */
+  /** The overlay to write. Absent when nothing changes. */
   readonly overlay?: EvidenceOverlay;
 }
 
 export interface ProofStore {
-  /** Reserves an id. Repeating the same call is harmless. @throws DomainError `conflict` where it is taken */
+  /**
+   * Reserves an id. Repeating the same call is harmless.
+   * @throws DomainError `conflict` when the id is taken
+   */
   reserveProof(proofId: string, partnerId: string, now: number): Promise<void>;
   /**
-   * Turns a reserved id into an issued proof, with its indexes, idempotency record and evidence, in one atomic
-   * write: whoever finds the proof finds its evidence. `replay_exists`: another request completed under the
-   * same key first, and nothing was written. Repeating a call whose outcome is not known gives `issued` again.
-   * @throws DomainError `conflict` where the id is not reserved for this partner (any more)
+   * Turns a reserved id into an issued proof. One atomic write stores the proof, its indexes, idempotency
+   * record and evidence, so no reader finds a proof without its evidence. `replay_exists`: another request
+   * completed under the same key first, and nothing was written. Repeating a call with an unknown outcome
+   * returns `issued` again.
+   * @throws DomainError `conflict` when the id is not, or no longer, reserved for this partner
    */
   issueProof(
     proof: IssuedProof,
@@ -162,12 +164,12 @@ export interface ProofStore {
     replay?: IssuingReplay,
     evidence?: readonly EvidenceBody[],
   ): Promise<'issued' | 'replay_exists'>;
-  /** Body of a part of an issued proof's evidence; undefined where the store has none. */
+  /** Returns the content of a part of an issued proof's evidence, or undefined when the store has none. */
   readEvidence(proofId: string, part: EvidencePart): Promise<Uint8Array | undefined>;
   getProof(proofId: string): Promise<Proof | undefined>;
   /**
-   * The partner's issued proofs, newest first (createdAt, then proofId, both descending), strictly behind
-   * `before`. Bounds in unix seconds, inclusive.
+   * Lists the partner's issued proofs, newest first (createdAt, then proofId, both descending), strictly
+   * after `before` in this order. Bounds are in unix seconds, inclusive.
    */
   listProofs(
     partnerId: string,
@@ -179,17 +181,17 @@ export interface ProofStore {
     },
   ): Promise<readonly IssuedProof[]>;
   /**
-   * Issued proofs of the environment whose bound or original audio has this digest, newest first (proofId,
-   * descending), at most `limit`.
+   * Lists the environment's issued proofs whose bound or original audio has this digest. The newest is first
+   * (proofId, descending), at most `limit`.
    */
   findProofs(kind: 'bound' | 'original', sha256: string, limit: number): Promise<readonly IssuedProof[]>;
   /**
-   * Writes the tombstone. The same write removes the record with its overlay, evidence and indexes, and adds the
-   * event `proof_erased`. From then on the reviews of all partners on the proof are not there any more; their
-   * rows, however many, stay for `confirmErasure`. The first erasure wins and is the result of every later
-   * one. Only an issued proof of this partner can be erased.
-   * @param capacity `bypass`: even where the outbox is full. For an erasure that was promised before: a start
-   * that could not keep the promise would fail
+   * Writes the tombstone. The same write deletes the record with its overlay, evidence and indexes, and adds
+   * the event `proof_erased`. From then on no partner can read reviews of the proof. The rows of the reviews
+   * remain until `confirmErasure` deletes them. The first erasure wins, and every later call returns its
+   * result. Only an issued proof of this partner can be erased.
+   * @param capacity `bypass` writes even when the outbox is full. Use `bypass` for an erasure that was
+   * promised earlier: the start fails if that erasure fails.
    */
   eraseProof(
     proofId: string,
@@ -199,18 +201,18 @@ export interface ProofStore {
     capacity?: 'bypass',
   ): Promise<{ readonly outcome: 'erased' | 'already_erased'; readonly proof: ErasedProof } | 'not_found'>;
   /**
-   * Finishes an erasure, for the consumer of erasures: removes evidence and reviews that are left beside the
-   * tombstone, with their reminders, in steps between which other calls have their turn. Then `confirmedAt`
-   * is written; the first time stays. After a crash the next call goes on. `not_erased`: there is no
-   * tombstone, and nothing was touched.
+   * Finishes an erasure, for the consumer of erasures. Deletes the remaining evidence and reviews with their
+   * reminders, in steps that let other calls run between them. Then writes `confirmedAt`, and later calls
+   * keep the first time. After a crash the next call continues. `not_erased`: there was no tombstone, and
+   * nothing was changed.
    */
   confirmErasure(proofId: string, at: number): Promise<'confirmed' | 'already_confirmed' | 'not_erased'>;
   /**
-   * Reads, applies the rule and writes, as one atomic step. Only a step with an overlay is written and audited;
-   * its revision follows that of the overlay before it. An overlay is part of the proof wherever the proof is
-   * read, and goes with its erasure.
+   * Reads a proof, applies the rule and writes the overlay, as one atomic step. Only a step with an overlay
+   * is written and audited. The revision of the overlay follows the previous overlay's revision. Every read
+   * of a proof includes its overlay, and an erasure deletes both.
    * @param change the rule, a pure function that may run again
-   * @returns the rule's result; `proof_gone`: the proof is not issued, or not any more
+   * @returns the rule's result, or `proof_gone` when the proof is not, or no longer, issued
    */
   changeOverlay<Result>(
     proofId: string,
@@ -219,10 +221,11 @@ export interface ProofStore {
   ): Promise<Result | 'proof_gone'>;
   getIssuingReplay(key: string, now: number): Promise<IssuingReplay | undefined>;
   /**
-   * Takes back ids that were reserved before `before` (unix seconds): first nothing can be issued under an id any
-   * more, then `remove` is called, and only then is the id forgotten. One whose removal fails, or was cut short by
-   * a kill, comes again with a later call.
-   * @param remove removes the files and the key of an id; false where that failed, so that the others have their turn
+   * Releases ids that were reserved before `before` (unix seconds). First blocks issuing under an id, then
+   * calls `remove`, and only then deletes the id. An id whose removal fails, or was interrupted by a crash,
+   * is tried again by a later call.
+   * @param remove deletes the files and the key of an id. Returns false when that failed, so that the other
+   * ids are still processed.
    */
   collectReservations(before: number, remove: (proofId: string) => Promise<boolean>): Promise<void>;
 }
@@ -230,20 +233,22 @@ export interface ProofStore {
 export interface UsageCharge {
   readonly partnerId: string;
   readonly operation: BilledOperation;
-  /** Key of what is billed once: for verify, the upload and the sidecar's digest. */
+  /**
+   * The key of a unit that is billed only once. For verify it identifies the upload and the sidecar's digest.
+   */
   readonly dedupeKey: string;
-  /** Unix seconds of the call; its UTC month and day are the windows. */
+  /** The time of the call, in unix seconds. The UTC month and day of this time are the windows. */
   readonly at: number;
   readonly monthlyQuota: number;
-  /** Unix seconds until which the same dedupeKey may come again. */
+  /** The time, in unix seconds, until which a call with the same dedupeKey is not charged again. */
   readonly dedupeUntil: number;
 }
 
 export interface UsageStore {
   /**
-   * Counts one unit, once for each dedupeKey of a partner, never beyond the quota. The unit's event is
-   * written together with it (see `unitsCounted`; charges may share an event). The dedupeKey is looked at
-   * before the quota: a repeated call is `already_charged` in a month that is full, too.
+   * Counts one unit, once for each dedupeKey of a partner and never beyond the quota. The same write adds the
+   * unit's event (see `unitsCounted`). Several charges may share an event. The dedupeKey is checked before
+   * the quota, so a repeated call is `already_charged` even in an exhausted month.
    * @returns the outcome, and the partner's count in the month of `at` after the call
    */
   charge(
@@ -251,10 +256,10 @@ export interface UsageStore {
   ): Promise<{ readonly outcome: 'charged' | 'already_charged' | 'quota_exceeded'; readonly used: number }>;
   getUsed(partnerId: string, at: number): Promise<number>;
   /**
-   * Counts calls that are metered but free, as events of a source of this process alone. Counts come in
-   * batches; a batch that a crash loses costs nobody anything. One whose call failed comes again as it was, before
-   * any later one: it is counted once, whatever became of the call that failed.
-   * @param number number of the batch in this process, from 1; higher with each batch
+   * Adds free (unbilled) calls to the usage counts. Each process is its own event source. A batch that is
+   * lost in a crash affects no bill. After a failed call the caller must repeat the same batch before any
+   * later batch. The batch is then counted once, even if the failed call took effect.
+   * @param number the number of the batch in this process, from 1, higher with each batch
    */
   meter(
     counts: readonly { readonly partnerId: string; readonly operation: string; readonly count: number }[],
@@ -262,14 +267,13 @@ export interface UsageStore {
     number: number,
   ): Promise<void>;
   /**
-   * Adds events to the days' totals, for the consumer of usage. An event's interval and the totals change in
-   * one conditional write, so events may come in any order, any number of times, and to several consumers at
-   * once.
+   * Adds events to the daily totals, for the consumer of usage. One conditional write changes an event's
+   * interval and the totals. So events may arrive in any order, repeatedly, and at several consumers at once.
    */
   aggregateUsage(events: readonly UsageEvent[]): Promise<void>;
   /**
-   * Units by UTC day (`YYYY-MM-DD`) and operation, for the days asked for, ascending; days without use are
-   * absent. The units include charges that are still on their way to a consumer.
+   * Returns the units by UTC day (`YYYY-MM-DD`) and operation for the requested days, ascending. Days without
+   * use are absent. The units include charges that have not reached a consumer yet.
    */
   getDailyUsage(
     partnerId: string,
@@ -280,46 +284,47 @@ export interface UsageStore {
 
 export type ReviewCreation =
   | { readonly outcome: 'created' }
-  /** The review was there before the call. */
+  /** The review already existed before the call. */
   | { readonly outcome: 'kept' }
   /** The partner has an unresolved review for the same proof and bindings. */
   | { readonly outcome: 'exists'; readonly reviewId: string }
   /**
-   * The partner has as many reviews as it may. The oldest that counts for the bound ends at `until`, in unix
-   * seconds.
+   * The partner has reached its limit of reviews. The oldest review that counts against the limit ends at
+   * `until`, in unix seconds.
    */
   | { readonly outcome: 'full'; readonly until: number }
   /** The proof is not issued, or not any more. */
   | { readonly outcome: 'proof_gone' };
 
-/** Use of an Idempotency-Key for the creation of a review. */
+/** The record of an Idempotency-Key for the creation of a review. */
 export interface ReviewReplay {
-  /** Digest of the scope (partner) and Idempotency-Key; never the key itself. */
+  /** The digest of the scope (partner) and the Idempotency-Key, never the key itself. */
   readonly key: string;
   /** SHA-256 of the complete request, lower-case hex. */
   readonly requestSha256: string;
   readonly proofId: string;
-  /** Id that the review gets, whichever call creates it. */
+  /** The id of the review, which is the same for all calls under the key. */
   readonly reviewId: string;
   /** Unix seconds. */
   readonly expiresAt: number;
 }
 
-/** Place of a review in lists. */
+/** The position of a review in lists. */
 export type ReviewPlace = Pick<ReviewCase, 'createdAt' | 'reviewId'>;
 
 /**
- * Reviews. Every call sees only reviews of the calling partner, none from its `expiresAt` on, and none of an
- * erased proof.
+ * Stores reviews. Every call sees only reviews of the calling partner. No call sees a review from the
+ * review's `expiresAt` on, or a review of an erased proof.
  */
 export interface ReviewStore {
   /**
-   * Creates a review, and its event `review_created` in the same write. Again for a review that is there it
-   * changes nothing.
-   * @param now in unix seconds: what has ended by then keeps no place and counts for no bound. `createdAt` may be up
-   * to a day earlier, as an Idempotency-Key has it
-   * @param bounds `REVIEW_BOUNDS` by default; looked at before the write, so that simultaneous calls of
-   * several processes may pass them by a little
+   * Creates a review and, in the same write, its event `review_created`. Repeating the call for an existing
+   * review changes nothing.
+   * @param now the time in unix seconds. A review that has ended by then does not block a new one and does
+   * not count against the bounds. `createdAt` may be up to a day earlier, because it is the time of the
+   * Idempotency-Key's first use.
+   * @param bounds `REVIEW_BOUNDS` by default. The bounds are checked before the write, so simultaneous calls
+   * of several processes may exceed them slightly.
    */
   createReview(
     review: ReviewCase,
@@ -328,15 +333,15 @@ export interface ReviewStore {
     bounds?: ReviewBounds,
   ): Promise<ReviewCreation>;
   /**
-   * Takes an Idempotency-Key, before the review is created: all calls under it create the one review.
-   * @returns the record that stands: an earlier one, until its `expiresAt`, or this one. `proofId` is that of the
-   * review where the data are the same
+   * Takes an Idempotency-Key before the review is created. All calls under the key create the same review.
+   * @returns the valid record: an earlier one until its `expiresAt`, otherwise this one. If `requestSha256`
+   * is equal, the record's `proofId` is the review's.
    */
   takeReviewKey(record: ReviewReplay, now: number): Promise<ReviewReplay>;
   /**
-   * A stretch of the partner's reviews, newest first (createdAt, then reviewId, both descending), strictly behind
-   * `before`. At most `limit` entries are looked at; those that are not there any more are left out.
-   * @returns with the reviews the place of the last entry; absent where no other one follows
+   * Lists a page of the partner's reviews, newest first (createdAt, then reviewId, both descending), strictly
+   * after `before` in this order. Reads at most `limit` entries, and omits reviews that no longer exist.
+   * @returns the reviews and the position of the last entry, which is absent when no other entry follows
    */
   listReviews(
     partnerId: string,
@@ -345,10 +350,10 @@ export interface ReviewStore {
   ): Promise<{ readonly reviews: readonly ReviewCase[]; readonly last?: ReviewPlace }>;
   getReview(partnerId: string, reviewId: string, now: number): Promise<ReviewCase | undefined>;
   /**
-   * Reads, applies the rule and writes, as one atomic step. A review that did not change is not written and
-   * not audited.
+   * Reads a review, applies the rule and writes the review, as one atomic step. A review that did not change
+   * is neither written nor audited.
    * @param change the rule, a pure function that may run again
-   * @returns the rule's result; undefined where there is no such review, or no such request in it
+   * @returns the rule's result, or undefined when the review, or the request in it, does not exist
    */
   changeReview(
     partnerId: string,
@@ -357,61 +362,62 @@ export interface ReviewStore {
     change: (review: ReviewCase) => ReviewChange | undefined,
     audit: AuditDraft,
   ): Promise<ReviewChange | undefined>;
-  /** The partner of a review, for the operator's side, which knows no partner. */
+  /** Returns the partner of a review, for the operator's calls, which have no partner. */
   findReviewPartner(reviewId: string, now: number): Promise<string | undefined>;
 }
 
 /** An event that waits to be published. */
 export interface WaitingEvent {
   readonly event: ServiceEvent;
-  /** Key of the event in the store, without meaning outside of it. */
+  /** The key of the event in the store, without a meaning outside the store. */
   readonly rowKey: string;
 }
 
 /**
- * Outbox of events, which are written together with the state that they report: erasures, charges, free
- * counts, new reviews. An event waits here until it is marked as published, whatever dies meanwhile. Each
- * topic has a bound of its own, so that no charges refuse an erasure. At the bound a call that would add an
- * event of the topic throws DomainError `unavailable` / `outbox_full` before it changes anything. A store of
- * several processes charges on: the event lies there without waiting here, and its units are in the usage.
+ * The outbox of events. An event is written together with the state that it reports: erasures, charges, free
+ * counts and new reviews. The event stays until it is marked as published, even after a crash. Each topic has
+ * its own limit, so that charges cannot block an erasure. At the limit a call that would add an event of the
+ * topic throws DomainError `unavailable` / `outbox_full` before it changes anything. A store that several
+ * processes share still accepts charges at the limit. Their events are stored without counting as waiting,
+ * and the usage includes their units.
  */
 export interface OutboxStore {
   /**
-   * The first waiting events, oldest first, the same ones until they are marked. Events of one key come in
-   * the order in which they happened.
-   * @param isHeldBack tells which events are passed over, and those behind them come instead
+   * Returns the first waiting events, oldest first. Returns the same events until they are marked. Events of
+   * one key keep the order in which they happened.
+   * @param isHeldBack returns true for events to skip. Later events are returned instead.
    */
   waitingEvents(
     limit: number,
     isHeldBack?: (event: ServiceEvent) => boolean,
   ): Promise<readonly WaitingEvent[]>;
   /**
-   * Marks events as published; called after the delivery report. An event whose mark a crash loses is
-   * published twice, under the same id.
+   * Marks events as published. Called after the delivery report. If a crash loses the mark of an event, the
+   * event is published twice, with the same id.
    */
   markPublished(events: readonly WaitingEvent[]): Promise<void>;
-  /** Count of the waiting events that this process knows of: of a topic, or of all. */
+  /** Returns how many waiting events this process knows of, for one topic or for all. */
   countWaiting(topic?: Topic): number;
-  /** Sets the one listener, which is called whenever a new event waits. */
+  /** Sets the only listener, which is called for every new waiting event. */
   onWaiting(listener: () => void): void;
 }
 
-/** Reminders of reviews, in the order of time (rule 15.3). */
+/** Stores reminders of reviews, in the order of time (rule 15.3). */
 export interface RetentionStore {
   /** Writes reminders. Repeating the call is harmless. */
   scheduleReminders(reminders: readonly ReviewReminder[], now: number): Promise<void>;
-  /** Reminders with `dueAt <= now`, at most `limit`, oldest first. */
+  /** Lists reminders with `dueAt <= now`, at most `limit`, oldest first. */
   dueReminders(now: number, limit: number): Promise<readonly ReviewReminder[]>;
-  /** Removes a reminder, and has `event` published where there is one. Repeating the call is harmless. */
+  /** Deletes a reminder, and adds `event` to the outbox if given. Repeating the call is harmless. */
   completeReminder(reminder: ReviewReminder, event: ServiceEvent | undefined): Promise<void>;
 }
 
 export interface AuditStore {
-  /** Entries from `fromSequence` on, oldest first, at most `limit`. */
+  /** Lists entries from `fromSequence` on, oldest first, at most `limit`. */
   readAudit(partnerId: string, fromSequence: number, limit: number): Promise<readonly AuditEntry[]>;
   /**
-   * Appends an entry about something of which only the log tells. Not idempotent: a call whose outcome is not
-   * known may have appended.
+   * Appends an entry about something that only the log records. The call is not idempotent: a call with an
+   * unknown outcome may have appended the entry.
    */
   appendAudit(draft: AuditDraft): Promise<void>;
 }
@@ -427,9 +433,9 @@ export interface Stores
     RetentionStore,
     AuditStore {
   /**
-   * Removes rows whose time has passed (slots, facts, replays, dedupe keys, reviews of erased proofs). In a
-   * store whose rows expire by themselves it finishes what crashed processes left.
-   * @returns how many were removed, at most `limit`; fewer means that none are left
+   * Deletes expired rows (slots, facts, replays, dedupe keys, reviews of erased proofs). In a store whose
+   * rows expire on their own, it completes the unfinished work of crashed processes.
+   * @returns how many rows were deleted, at most `limit`. Fewer than `limit` means that none are left.
    */
   collectExpired(now: number, limit: number): Promise<number>;
   /** Resolves when a read and a durable write succeed. */

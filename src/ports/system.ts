@@ -2,11 +2,11 @@ import type { IdKind } from '../domain/identifiers.js';
 
 export interface Ids {
   next(kind: IdKind): string;
-  /** Cryptographically random bytes. */
+  /** Returns cryptographically random bytes. */
   random(length: number): Uint8Array;
 }
 
 export interface Clock {
-  /** Milliseconds since the epoch. */
+  /** Returns the time in milliseconds since the unix epoch. */
   now(): number;
 }

@@ -1,9 +1,9 @@
-/** Certificate that a listener shows, and the key that proves it. */
+/** The certificate of a listener and its private key. */
 export interface TlsIdentity {
-  /** PEM: the certificate, and behind it those that lead to an authority. */
+  /** The certificate, followed by its chain up to an authority, as PEM. */
   readonly certificate: Buffer;
-  /** PEM. */
+  /** The private key, as PEM. */
   readonly key: Buffer;
-  /** End of the certificate, in unix seconds. */
+  /** The end of the certificate's validity, in unix seconds. */
   readonly expiresAt: number;
 }

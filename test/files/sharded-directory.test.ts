@@ -91,7 +91,7 @@ void t.test('two files of one name are refused, and stay', async (t) => {
   await files.prepare('id_1');
   writeFileSync(files.path('id_1.a'), 'of the shard');
   writeFileSync(join(directory, 'id_1.a'), 'beside');
-  await t.rejects(open(directory), { message: /two files of one name/ });
+  await t.rejects(open(directory), { message: /two files with the same name/ });
   t.strictSame(namesBelow(directory), ['id_1.a', 'id_1.a']);
 });
 

@@ -4,8 +4,8 @@ import { left, tooLarge, tooSlow } from './body-reader.js';
 import { ClientPace } from './client-pace.js';
 
 /**
- * The body as it streams, one chunk at a time, so that the iterating caller sets the pace. Iterates once.
- * Throws as readBody does, while the connection stays usable for the response.
+ * Yields the body as it arrives, one chunk at a time. The iterating caller sets the pace, and can iterate
+ * only once. Throws the errors of readBody, and the connection then still carries the response.
  */
 export async function* audioBody(exchange: Exchange, maxBytes: number): AsyncGenerator<Uint8Array, void> {
   const { request } = exchange;

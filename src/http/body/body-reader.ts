@@ -4,17 +4,19 @@ import { ChunkSizes, chunksTooSmall } from '../response/chunk-sizes.js';
 import { GrowingBuffer } from './growing-buffer.js';
 
 /**
- * Reads a body whole.
- * @throws DomainError `payload_too_large` beyond `maxBytes`, `timeout` for a caller that is too slow,
- * `invalid_request` for one that leaves or sends crumbs, `unavailable` where too much is held already
+ * Reads a whole body.
+ * @throws DomainError `payload_too_large` beyond `maxBytes`, `timeout` when the caller is too slow,
+ * `unavailable` when the memory budget is used up. `invalid_request` when the caller leaves or sends too many
+ * tiny chunks.
  */
 export function readBody(exchange: Exchange, maxBytes: number): Buffer | Promise<Buffer> {
   const { request } = exchange;
   sendContinue(exchange);
   if (request.complete) {
-    // The usual case where the key is looked up in a store: head and body came in one packet meanwhile.
+    // The usual case when the key is read from a store. The packet with the head and the body has arrived
+    // meanwhile.
     const pieces: Buffer[] = [];
-    // A call gives all pieces up to Node 24, and a single piece from Node 26 on.
+    // Up to Node 24 one call of read returns all pieces. From Node 26 on it returns a single piece.
     for (let piece = request.read() as Buffer | null; piece !== null; piece = request.read() as Buffer | null)
       pieces.push(piece);
     const body = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
@@ -54,7 +56,7 @@ export function readBody(exchange: Exchange, maxBytes: number): Buffer | Promise
 function ignore(): void {}
 
 export function tooLarge(maxBytes: number): DomainError {
-  return new DomainError('payload_too_large', `The body may hold at most ${maxBytes} bytes.`, {
+  return new DomainError('payload_too_large', `The body must be at most ${maxBytes} bytes.`, {
     reason: 'body_too_large',
   });
 }
@@ -63,7 +65,7 @@ export function tooSlow(): DomainError {
   return new DomainError('timeout', 'The body did not arrive in time.', { reason: 'client_too_slow' });
 }
 
-/** The error of a caller that left: only the log reads it. */
+/** Returns the error for a caller that has left. Only the log shows it. */
 export function left(): DomainError {
   return new DomainError('invalid_request', 'The connection ended before the body was complete.', {
     reason: 'upload_aborted',

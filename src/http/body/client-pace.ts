@@ -1,8 +1,8 @@
 import type { ListenerLimits } from '../exchange.js';
 
 /**
- * Watches the pace of a caller that sends a streamed body (rules 3.8 and 6.13): only time in which the
- * service itself was ready to read counts against the caller.
+ * Watches the pace of a caller that sends a streamed body (rules 3.8 and 6.13). Only time in which the
+ * service was ready to read counts against the caller.
  */
 export class ClientPace {
   readonly #limits: ListenerLimits;
@@ -13,8 +13,8 @@ export class ClientPace {
   #bytes = 0;
 
   /**
-   * @param tooSlow the caller is too slow to be waited for
-   * @param stalled called again and again: whether the caller brings nothing at the moment
+   * @param tooSlow called when the caller is too slow
+   * @param stalled called at intervals, with true while the caller sends nothing
    */
   constructor(
     limits: ListenerLimits,
@@ -31,7 +31,7 @@ export class ClientPace {
     );
   }
 
-  /** Bytes arrived. */
+  /** Counts bytes that have arrived. */
   received(bytes: number): void {
     this.#bytes += bytes;
     if (this.#waitingSince === undefined) return;
@@ -40,12 +40,12 @@ export class ClientPace {
     this.#waitingSince = now;
   }
 
-  /** The service holds the caller back. */
+  /** Records that the service has stopped reading. */
   holding(): void {
     this.#waitingSince = undefined;
   }
 
-  /** The service waits for the caller. */
+  /** Records that the service is ready to read. */
   waiting(): void {
     this.#waitingSince ??= performance.now();
   }

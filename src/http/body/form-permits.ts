@@ -4,7 +4,7 @@ import type { Displacement, Observer } from '../../ports/observer.js';
 export interface FormPermitsOptions {
   readonly max: number;
   readonly maxOfAddress: number;
-  /** The state in which these forms have to give way, in the words of the error. */
+  /** The state in which these forms can lose their permits, as words of the error message. */
   readonly state: string;
   readonly displacedByAny: Displacement;
   readonly displacedByAddress: Displacement;
@@ -17,13 +17,13 @@ interface Permit {
 }
 
 /**
- * A bounded number of permits for upload forms that have proven nothing yet, or bring nothing. A newcomer
- * always gets a permit: from the oldest form of its own address where the address holds too many, and from
- * the oldest of all where no permit is left.
+ * A limited number of permits for upload forms that are not authenticated yet, or that send nothing. A new
+ * form always gets a permit. If its address holds too many, the oldest form of this address loses its permit.
+ * If all permits are taken, the oldest form of all loses its permit.
  */
 export class FormPermits {
   readonly #options: FormPermitsOptions;
-  /** Permits, the oldest first, as in the set of each address. */
+  /** All permits, the oldest first. The set of each address has the same order. */
   readonly #permits = new Set<Permit>();
   readonly #ofAddress = new Map<string, Set<Permit>>();
 
@@ -33,8 +33,8 @@ export class FormPermits {
 
   /**
    * Takes a permit.
-   * @param revoke ends the form when its permit goes to another, and releases the permit
-   * @returns releases the permit; safe at any time, any number of times
+   * @param revoke ends the form when another form takes its permit, and releases the permit
+   * @returns a function that releases the permit, at any time and repeatedly
    */
   acquire(address: string, revoke: (error: DomainError) => void): () => void {
     const { max, maxOfAddress, state, displacedByAny, displacedByAddress, observer } = this.#options;
@@ -42,7 +42,7 @@ export class FormPermits {
     if (own !== undefined && own.size >= maxOfAddress) {
       observer.displaced(displacedByAddress);
       oldest(own).revoke(
-        new DomainError('rate_limited', `Too many upload forms of one address ${state}.`, {
+        new DomainError('rate_limited', `Too many upload forms from one address ${state}.`, {
           reason: 'concurrency_exceeded',
           retryAfterSeconds: 2,
         }),

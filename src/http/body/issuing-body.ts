@@ -7,34 +7,41 @@ import { tooLarge } from './body-reader.js';
 import { declaredLength } from './media-type.js';
 import { formBoundary, malformedForm } from './multipart-framing.js';
 
-/** Fields before the files, and the bytes of one. */
+/** The most fields before the files, and the most bytes of each field. More are rejected. */
 const MAX_FIELDS = 4;
 const MAX_FIELD_BYTES = 262_144;
 const PLAIN_ENCODINGS: ReadonlySet<string> = new Set(['7bit', '8bit', 'binary']);
 
-/** Body of an issuing: the audio, and what may come before it. Each stream is read once, the trace first. */
+/**
+ * The body of an issuing request: the audio and the parts before it. Each stream can be read once, the trace
+ * first.
+ */
 export interface IssuingBody {
   readonly fields: ReadonlyMap<string, string>;
   readonly trace?: AsyncIterable<Uint8Array>;
   readonly audio: AsyncIterable<Uint8Array>;
-  /** Aborted when the form breaks, or its caller is gone: work on what has come is in vain. Absent without a form. */
+  /**
+   * Aborted when the form fails or its caller leaves. Work on the received bytes is then useless. Absent
+   * without a form.
+   */
   readonly signal?: AbortSignal;
-  /** Lets go of the request, wherever the reading has ended: the response can then read the rest of the body. */
+  /** Stops reading the request at any point, so that the response can read the rest of the body. */
   close(): void;
 }
 
 export interface IssuingBounds {
   readonly audioBytes: number;
   readonly traceBytes: number;
-  /** Fields that the form may have, by name. */
+  /** The fields that the form may have, by name. */
   readonly fields: Readonly<Record<string, unknown>>;
   readonly maxBytes: number;
 }
 
 /**
- * Body of an issuing as it streams: the audio alone, or a form of small fields, a file `trace` and the file `file`,
- * in this order. Nothing but the fields is held in memory; whoever reads a stream sets the pace.
- * @throws DomainError for a form that is no such form, in the iteration of the streams, too
+ * Returns the body of an issuing request as streams. The body is either the audio alone, or a form of small
+ * fields, a file `trace` and the file `file`, in this order. Only the fields are held in memory. The reader
+ * of a stream sets its pace.
+ * @throws DomainError for an invalid form, also while the streams are read
  */
 export async function issuingBody(exchange: Exchange, bounds: IssuingBounds): Promise<IssuingBody> {
   const contentType = exchange.request.headers['content-type'];
@@ -91,7 +98,8 @@ class IssuingForm {
       .on('fieldsLimit', () => this.#fail(malformedForm('The form has too many fields.')))
       .on('partsLimit', () => this.#fail(malformedForm('The form has too many parts.')))
       .on('filesLimit', () => this.#fail(malformedForm('The form has too many files.')))
-      // A malformed part head emits this and never `close`; a form without its last boundary ends here too.
+      // For a malformed part head busboy emits `error` and never `close`. A form without its last boundary
+      // ends here too.
       .on('error', () => this.#fail(malformedForm('The form is malformed or ends before its last boundary.')))
       .on('finish', () => {
         this.#finished = true;
@@ -100,24 +108,24 @@ class IssuingForm {
     this.#pumping = this.#pump(exchange, bounds.maxBytes);
   }
 
-  /** Waits for the first file; the fields are whole then. */
+  /** Waits for the first file. All fields are complete at that moment. */
   async open(): Promise<IssuingBody> {
     const first = await this.#nextFile();
     if (first === undefined)
-      throw new DomainError('invalid_request', 'The form holds no file.', { reason: 'file_missing' });
+      throw new DomainError('invalid_request', 'The form contains no file.', { reason: 'file_missing' });
     const { traceBytes, audioBytes } = this.#bounds;
     const fields = this.#fields;
     const { signal } = this.#broken;
     const close = (): void => this.close();
     if (first.name === 'file') return { fields, audio: this.#last(first, audioBytes), signal, close };
-    // More than is allowed is passed on: whoever replays says what is wrong with it.
+    // Pass on more than is allowed. The check of the trace reports precisely what is wrong with it.
     const trace = this.#contentOf(first, traceBytes + MAX_FIELD_BYTES);
     return { fields, trace, audio: this.#afterTrace(audioBytes), signal, close };
   }
 
   close(): void {
     if (this.#finished) return;
-    const error = malformedForm('The form was given up.');
+    const error = malformedForm('Reading of the form was stopped.');
     this.#fail(error);
     this.#exchange.abortBody?.(error);
   }
@@ -125,19 +133,23 @@ class IssuingForm {
   async *#afterTrace(maxBytes: number): AsyncGenerator<Uint8Array, void> {
     const part = await this.#nextFile();
     if (part === undefined || part.name !== 'file')
-      throw new DomainError('invalid_request', 'The audio is missing: it follows the trace, as `file`.', {
+      throw new DomainError('invalid_request', 'The audio is missing. Send it after the trace, as `file`.', {
         reason: 'file_missing',
       });
     yield* this.#last(part, maxBytes);
   }
 
-  /** Content of the last file; the form must end behind it. */
+  /** Yields the content of the last file. The form must end after it. */
   async *#last(part: FilePart, maxBytes: number): AsyncGenerator<Uint8Array, void> {
     yield* this.#contentOf(part, maxBytes);
     if ((await this.#nextFile()) !== undefined)
-      throw new DomainError('invalid_request', 'Something follows the audio; it must be the last part.', {
-        reason: 'file_not_last',
-      });
+      throw new DomainError(
+        'invalid_request',
+        'The form continues after the audio, which must be the last part.',
+        {
+          reason: 'file_not_last',
+        },
+      );
   }
 
   async *#contentOf({ stream }: FilePart, maxBytes: number): AsyncGenerator<Uint8Array, void> {
@@ -149,7 +161,7 @@ class IssuingForm {
         yield chunk as Buffer;
       }
     } catch (error) {
-      // The parser destroys its streams when the form breaks: the form's own error says why.
+      // The parser destroys its streams when the form fails. The form's own error has the cause.
       throw this.#failure ?? error;
     }
     if (this.#failure !== undefined) throw this.#failure;
@@ -183,7 +195,7 @@ class IssuingForm {
     }
   }
 
-  /** Resolves when the parser takes more, or the form has failed. */
+  /** Resolves when the parser accepts more, or the form has failed. */
   #drained(): Promise<void> {
     return new Promise((resolve) => {
       this.#resume = resolve;
@@ -195,40 +207,44 @@ class IssuingForm {
     if (this.#seenFiles > 0)
       throw new DomainError(
         'invalid_request',
-        'A field follows a file; the order is the fields, then `trace`, then `file`.',
+        'A field follows a file. The required order is fields, then `trace`, then `file`.',
         { reason: 'field_after_file' },
       );
-    // busboy gives `undefined` for a part without a name, and for a character set it does not know.
+    // busboy passes `undefined` for a part without a name and for an unknown character set.
     if (name === undefined || value === undefined)
-      throw malformedForm('A part of the form has no name, or an unknown character set.');
+      throw malformedForm('A part of the form has no name or an unknown character set.');
     if (name === 'file' || name === 'trace')
-      throw new DomainError('invalid_request', `The part ${name} is a file and needs a file name.`, {
+      throw new DomainError('invalid_request', `The part ${name} must be a file with a file name.`, {
         reason: 'file_name_missing',
       });
     if (!Object.hasOwn(this.#bounds.fields, name))
-      throw new DomainError('invalid_request', 'The form has a field that is not known.', {
+      throw new DomainError('invalid_request', 'The form has an unknown field.', {
         reason: 'form_field_unknown',
       });
     if (info.valueTruncated || Buffer.byteLength(value) > MAX_FIELD_BYTES)
-      throw new DomainError('invalid_request', `A field is larger than ${MAX_FIELD_BYTES} bytes.`, {
-        reason: 'form_field_too_large',
-      });
+      throw new DomainError(
+        'invalid_request',
+        `A field of the form is larger than ${MAX_FIELD_BYTES} bytes.`,
+        {
+          reason: 'form_field_too_large',
+        },
+      );
     if (!PLAIN_ENCODINGS.has(info.encoding))
-      throw malformedForm('A part of the form has a transfer encoding.');
+      throw malformedForm('A part of the form uses an unsupported transfer encoding.');
     if (this.#fields.has(name))
-      throw new DomainError('invalid_request', 'A field is given more than once.', {
+      throw new DomainError('invalid_request', 'A field of the form is repeated.', {
         reason: 'form_field_duplicated',
       });
     this.#fields.set(name, value);
   }
 
   #onFile(name: string | undefined, stream: Readable, info: busboy.FileInfo): void {
-    // Whoever reads the stream gets the error; until then nobody listens.
+    // The reader of the stream gets the error. Before it reads, the stream has no other error listener.
     stream.on('error', () => {});
     this.#seenFiles += 1;
     const expected = this.#seenFiles === 1 ? ['trace', 'file'] : ['file'];
     if (name === undefined || !expected.includes(name))
-      throw new DomainError('invalid_request', 'The files of the form are `trace`, then `file`.', {
+      throw new DomainError('invalid_request', 'The files of the form must be `trace`, then `file`.', {
         reason: 'form_field_unknown',
       });
     if (!info.filename)
@@ -236,7 +252,7 @@ class IssuingForm {
         reason: 'file_name_missing',
       });
     if (!PLAIN_ENCODINGS.has(info.encoding))
-      throw malformedForm('A part of the form has a transfer encoding.');
+      throw malformedForm('A part of the form uses an unsupported transfer encoding.');
     this.#files.push({ name, stream });
     this.#wake?.();
   }

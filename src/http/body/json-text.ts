@@ -1,17 +1,17 @@
 import { isUtf8 } from 'node:buffer';
 import { DomainError } from '../../domain/errors.js';
 
-/** Greatest depth of arrays and objects within one another; the contract's own requests use three levels. */
+/** The maximum nesting depth of arrays and objects. The contract's own requests use three levels. */
 export const MAX_DEPTH = 32;
 
 /**
- * Greatest number of arrays, objects, members and elements together; the contract's own requests use some
- * hundreds.
+ * The maximum number of arrays, objects, members and elements together. The contract's own requests use a few
+ * hundred.
  */
 export const MAX_PARTS = 8192;
-/** Greatest number of characters outside strings, white space included. */
+/** The maximum number of characters outside strings, including white space. */
 const MAX_BARE = 65_536;
-/** Greatest length of a member's name, as it is spelled. */
+/** The maximum length of a member's name as written, in characters. */
 const MAX_NAME = 256;
 
 const QUOTE = 0x22;
@@ -24,10 +24,9 @@ const COMMA = 0x2c;
 const COLON = 0x3a;
 
 /**
- * Reads a JSON text. Stricter than JSON.parse in three things that other readers of the same bytes may see
- * differently: the text must be UTF-8, a member may not come twice, and nesting has a bound. The number of
- * parts and the length outside strings have bounds too: a long text is a long string, such as a sidecar,
- * which costs little for its length.
+ * Parses a JSON text. Rejects three things that other parsers may read differently: text that is not UTF-8,
+ * repeated members and deep nesting. Limits the number of parts and the length outside strings too. A long
+ * valid text is a long string, such as a sidecar, which is cheap for its length.
  * @throws DomainError `invalid_request` / `malformed_json`
  */
 export function parseJson(bytes: Buffer): unknown {
@@ -37,24 +36,21 @@ export function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    // The parser's own message quotes the body, so the message goes nowhere.
+    // The parser's own message quotes the body, so it must not be passed on.
     throw malformedJson('The body is not valid JSON.');
   }
 }
 
-/**
- * A pass over the structure, before anything is built from it. Text that is not JSON at all is left to the
- * parser.
- */
+/** Checks the structure before any value is built. Leaves text that is not JSON to the parser. */
 function checkStructure(text: string): void {
-  /** Members seen so far of each open level, or undefined for an array. */
+  /** The members seen so far on each open level. Undefined for an array. */
   const open: (Set<string> | undefined)[] = [];
   let atName = false;
   let parts = 0;
   let bare = 0;
   for (let i = 0; i < text.length; i += 1) {
     bare += 1;
-    if (bare > MAX_BARE) throw malformedJson('The body holds too much outside its strings.');
+    if (bare > MAX_BARE) throw malformedJson('The body has too many characters outside its strings.');
     switch (text.charCodeAt(i)) {
       case OPEN_BRACE:
       case OPEN_BRACKET: {
@@ -83,9 +79,9 @@ function checkStructure(text: string): void {
         if (end < 0) return;
         const members = open.at(-1);
         if (atName && members !== undefined) {
-          if (end - i > MAX_NAME) throw malformedJson('The name of a member is too long.');
+          if (end - i > MAX_NAME) throw malformedJson('A member name is too long.');
           const name = nameOf(text.slice(i, end + 1));
-          if (members.has(name)) throw malformedJson('A member is given more than once.');
+          if (members.has(name)) throw malformedJson('A member is repeated.');
           members.add(name);
         }
         i = end;
@@ -95,7 +91,10 @@ function checkStructure(text: string): void {
   }
 }
 
-/** Index of the closing quote; indexOf, because a sidecar is one string of up to 1.4 million characters. */
+/**
+ * Returns the index of the closing quote, or -1. Uses indexOf, because a sidecar is one string of up to 1.4
+ * million characters.
+ */
 function endOfString(text: string, from: number): number {
   for (let end = text.indexOf('"', from); end >= 0; end = text.indexOf('"', end + 1)) {
     let slashes = 0;
@@ -105,7 +104,7 @@ function endOfString(text: string, from: number): number {
   return -1;
 }
 
-/** Two spellings of one name are one name. */
+/** Returns one canonical form for all spellings of a name. */
 function nameOf(literal: string): string {
   if (!literal.includes('\\')) return literal;
   try {

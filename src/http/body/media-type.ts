@@ -4,15 +4,16 @@ import { DomainError } from '../../domain/errors.js';
 import { formBoundary } from './multipart-framing.js';
 
 /**
- * Announced length of the body; 0 where there is none, and for a chunked one, which is counted as it is read.
+ * Returns the Content-Length of the body. Returns 0 without a body and for a chunked body, whose bytes are
+ * counted as they are read.
  */
 export function declaredLength(request: IncomingMessage): number {
   return Number(request.headers['content-length'] ?? 0);
 }
 
 /**
- * @throws DomainError `unsupported_media_type`, or `length_required` for a call that needs a body and
- * announces none
+ * Checks the media type and the presence of a body.
+ * @throws DomainError `unsupported_media_type`, or `length_required` when a required body is missing
  */
 export function checkMediaType(request: IncomingMessage, body: Exclude<RouteBody, { kind: 'none' }>): void {
   const { headers } = request;
@@ -49,6 +50,6 @@ export function checkMediaType(request: IncomingMessage, body: Exclude<RouteBody
       }
   }
   if (!present && headers['content-length'] === undefined && (body.kind !== 'json' || body.required)) {
-    throw new DomainError('length_required', 'The body is missing; send it with Content-Length or chunked.');
+    throw new DomainError('length_required', 'The body is missing. Send it with Content-Length or chunked.');
   }
 }

@@ -3,30 +3,33 @@ import type { Lease } from '../byte-budget.js';
 import { ChunkSizes, chunksTooSmall } from '../response/chunk-sizes.js';
 import { GrowingBuffer } from './growing-buffer.js';
 
-/** Everything before the file's first byte: boundaries, part headers and signed fields. */
+/** The most bytes before the first byte of the file: boundaries, part headers and signed fields. */
 const MAX_PREFIX = 65_536;
-/** Bytes from the delimiter on that ends the file: what is more than that delimiter is refused in any case. */
+/**
+ * The most bytes that are read from the delimiter after the file on. A longer end is rejected without waiting
+ * for more.
+ */
 const MAX_BEHIND = 65_536;
 const CRLF = Buffer.from('\r\n');
 const HEAD_END = Buffer.from('\r\n\r\n');
-/** End of the delimiter that closes a form. */
+/** The characters that end the closing delimiter. */
 const CLOSE = Buffer.from('--');
 const NOTHING = Buffer.alloc(0);
 const CR = 13;
 
 /**
- * The boundary of a form's media type. RFC 2046: 1 to 70 characters of a closed set, not ending in a space.
- * @throws DomainError `unsupported_media_type` for another type, `invalid_request` for a boundary that is not
- * one
+ * Returns the boundary parameter of a form's media type. RFC 2046 allows 1 to 70 characters of a fixed set,
+ * without a space at the end.
+ * @throws DomainError `unsupported_media_type` for another type, `invalid_request` for an invalid boundary
  */
 export function formBoundary(contentType: string | undefined): string {
   if (contentType === undefined || !/^multipart\/form-data[ \t]*(;|$)/i.test(contentType)) {
-    throw new DomainError('unsupported_media_type', 'The form is posted as multipart/form-data.');
+    throw new DomainError('unsupported_media_type', 'The body must be multipart/form-data.');
   }
   const parameters = mediaTypeParameters(contentType);
-  // RFC 2231 extensions of a parameter: another reader may prefer them.
+  // Another parser may prefer the extended form of a parameter (RFC 2231).
   if (parameters?.some(([name]) => name.toLowerCase().startsWith('boundary*')))
-    throw malformedForm('The boundary parameter is given in an extended form.');
+    throw malformedForm('The boundary parameter must not use the extended form.');
   const boundaries =
     parameters?.filter(([name]) => name.toLowerCase() === 'boundary').map(([, value]) => value) ?? [];
   const boundary = boundaries.length === 1 && BOUNDARY.test(boundaries[0]!) ? boundaries[0] : undefined;
@@ -37,8 +40,8 @@ export function formBoundary(contentType: string | undefined): string {
 const BOUNDARY = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/;
 
 /**
- * Parameters of a media type (RFC 9110, 5.6.6): names and values, quotes taken off; undefined where the text
- * behind the type is not a list of them.
+ * Returns the parameters of a media type (RFC 9110, 5.6.6) as names and unquoted values. Returns undefined
+ * when the text after the type is not a list of parameters.
  */
 function mediaTypeParameters(contentType: string): (readonly [name: string, value: string])[] | undefined {
   const parameters: (readonly [string, string])[] = [];
@@ -55,27 +58,27 @@ function mediaTypeParameters(contentType: string): (readonly [name: string, valu
 }
 
 /**
- * Holds the form to its exact extent, which the multipart parser leaves open: the parser skips bytes before
- * the first boundary, after the last one, in parts it does not understand and behind a delimiter that only
- * begins like one. Here a form is its parts and nothing else, so that no byte can mean one thing to the
- * service and another to somebody else.
+ * Checks that a form contains its parts and nothing else. The multipart parser skips bytes before the first
+ * boundary, after the last one and in parts that it does not understand. The parser also skips bytes after a
+ * delimiter that only starts like one. The checks here ensure that no byte can mean one thing to the service
+ * and another to a different parser.
  */
 export class FormEnvelope {
   readonly #delimiter: Buffer;
   readonly #lease: Lease;
   readonly #sizes = new ChunkSizes();
-  /** Bytes until the file starts; the leading CRLF makes the first delimiter look like every other. */
+  /** The bytes before the file. The leading CRLF makes the first delimiter look like every other one. */
   #prefix: GrowingBuffer | undefined;
   #opened = false;
   #bytes = 0;
-  /** Bytes of the last piece beyond the prefix's greatest size. */
+  /** The bytes of the last chunk beyond the maximum size of the prefix. */
   #beyond: Buffer = NOTHING;
-  /** The delimiter that ends the file and what follows it, as far as it may, and a byte more. */
+  /** The delimiter after the file and the bytes that may follow it, plus one byte. */
   #end: Buffer = NOTHING;
-  /** Bytes from that delimiter on. */
+  /** The count of bytes from that delimiter on. */
   #behind = 0;
 
-  /** @param lease pays for what is held until the file starts, and ends then */
+  /** @param lease pays for the bytes that are held until the file starts, and is ended then */
   constructor(boundary: string, lease: Lease) {
     this.#lease = lease;
     this.#prefix = new GrowingBuffer(lease);
@@ -84,14 +87,14 @@ export class FormEnvelope {
   }
 
   /**
-   * @throws DomainError `invalid_request` where something stands before the first boundary, or the pieces are
-   * too small
+   * Adds the next chunk of the form.
+   * @throws DomainError `invalid_request` when bytes precede the first boundary, or the chunks are too small
    */
   push(chunk: Buffer): void {
     if (!this.#sizes.count(chunk.length)) throw chunksTooSmall();
     if (this.#prefix === undefined) return;
     this.#bytes += chunk.length;
-    // The rest of a large piece is of the file, or is refused.
+    // The rest of a large chunk belongs to the file, or is rejected.
     const room = Math.max(0, MAX_PREFIX + CRLF.length - this.#prefix.length);
     this.#prefix.append(chunk.subarray(0, room));
     this.#beyond = chunk.subarray(room);
@@ -103,7 +106,10 @@ export class FormEnvelope {
     }
   }
 
-  /** @throws DomainError `invalid_request` where the form is long and the file has not started */
+  /**
+   * Checks the length of the prefix.
+   * @throws DomainError `invalid_request` when the prefix is too long and the file has not started
+   */
   checkPrefix(): void {
     if (this.#prefix !== undefined && this.#bytes > MAX_PREFIX) {
       throw new DomainError('invalid_request', 'The fields before the file are too large.', {
@@ -113,9 +119,10 @@ export class FormEnvelope {
   }
 
   /**
-   * The head of part number `parts` is complete and the file follows.
-   * @returns all that has come from the last line end of that head on: it may begin a delimiter, too
-   * @throws DomainError `invalid_request` where one of the parts before it was not a field
+   * Ends the prefix. Called when the head of part number `parts` is complete and the file follows.
+   * @returns all received bytes from the last CRLF of that head on, because this CRLF may also begin a
+   * delimiter
+   * @throws DomainError `invalid_request` when one of the earlier parts is not a field
    */
   fileStarts(parts: number): Buffer {
     const prefix = this.#prefix!.bytes();
@@ -128,7 +135,7 @@ export class FormEnvelope {
       if (at < 0) throw malformedForm('A part of the form is malformed.');
       at += this.#delimiter.length;
       if (!prefix.subarray(at, at + 2).equals(CRLF))
-        throw malformedForm('A boundary is not followed by a line end.');
+        throw malformedForm('A boundary is not followed by CRLF.');
     }
     const end = prefix.indexOf(HEAD_END, at);
     if (end < 0) throw malformedForm('A part of the form is malformed.');
@@ -138,8 +145,8 @@ export class FormEnvelope {
   }
 
   /**
-   * Takes the next bytes from the delimiter on that ends the file.
-   * @throws DomainError `invalid_request` where they are too many to wait for the end of them
+   * Adds the next bytes from the delimiter after the file on.
+   * @throws DomainError `invalid_request` when there are too many to wait for their end
    */
   fileEnded(bytes: Buffer): void {
     this.#behind += bytes.length;
@@ -149,9 +156,9 @@ export class FormEnvelope {
   }
 
   /**
-   * The form is complete.
-   * @throws DomainError `invalid_request` unless the file is followed by the closing boundary, at most one
-   * line end, and nothing
+   * Checks the end of a complete form.
+   * @throws DomainError `invalid_request` unless only the closing boundary and at most one CRLF follow the
+   * file
    */
   checkEnd(): void {
     const closing = Buffer.concat([this.#delimiter, CLOSE]);
@@ -160,14 +167,14 @@ export class FormEnvelope {
 }
 
 /**
- * Finds the end of a form's file: the first delimiter behind its head, whatever follows it, as the multipart
- * parser has it.
+ * Finds the end of a form's file. The end is the first delimiter after the file's head, regardless of what
+ * follows it. The multipart parser uses the same rule.
  */
 export class FileCutter {
   readonly #delimiter: Buffer;
-  /** The last bytes, where they may begin a delimiter. */
+  /** The last bytes, held back while they may begin a delimiter. */
   #held: Buffer = NOTHING;
-  /** Bytes to come that are not of the file: the line end of its head. */
+  /** The bytes to skip before the file starts: the CRLF after its part headers. */
   #before = CRLF.length;
 
   constructor(boundary: string) {
@@ -175,9 +182,9 @@ export class FileCutter {
   }
 
   /**
-   * Takes the next bytes, from the last line end of the file's head on.
-   * @returns `file`: bytes that are surely of the file; `rest`: the delimiter and what has come behind it,
-   * absent until it has come
+   * Adds the next bytes, from the last CRLF of the file's head on.
+   * @returns `file`: bytes that certainly belong to the file. `rest`: the delimiter and the bytes after it,
+   * absent until the delimiter has arrived.
    */
   push(chunk: Buffer): { readonly file: Buffer; readonly rest?: Buffer } {
     const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
@@ -186,12 +193,15 @@ export class FileCutter {
     const file = bytes.subarray(this.#before, Math.max(this.#before, sure));
     if (end >= 0) return { file, rest: bytes.subarray(end) };
     this.#before = Math.max(0, this.#before - sure);
-    // A copy: a few bytes are not worth the memory that holds them.
+    // A copy, because a subarray of a few bytes would keep the whole chunk in memory.
     this.#held = sure === bytes.length ? NOTHING : Buffer.from(bytes.subarray(sure));
     return { file };
   }
 
-  /** Length of the end of `bytes` that may begin a delimiter, which has one CR, its first byte. */
+  /**
+   * Returns how many of the last bytes may begin a delimiter. A delimiter has one CR, which is its first
+   * byte.
+   */
   #unsure(bytes: Buffer): number {
     const last = bytes.subarray(-(this.#delimiter.length - 1));
     const at = last.lastIndexOf(CR);

@@ -1,8 +1,8 @@
 import { DomainError } from '../../domain/errors.js';
 
 /**
- * The query of a request target, decoded as a form (`+` is a space).
- * @throws DomainError `invalid_request` for a name that comes twice, and for escapes that are not UTF-8
+ * Returns the query of a request target, decoded as a form (`+` is a space).
+ * @throws DomainError `invalid_request` for a repeated name and for escapes that are not UTF-8
  */
 export function parseQuery(target: string): Record<string, string> {
   const query: Record<string, string> = Object.create(null) as Record<string, string>;
@@ -13,7 +13,7 @@ export function parseQuery(target: string): Record<string, string> {
     const equals = pair.indexOf('=');
     const name = decode(equals < 0 ? pair : pair.slice(0, equals));
     if (name in query)
-      throw new DomainError('invalid_request', 'A query parameter is given more than once.', {
+      throw new DomainError('invalid_request', 'A query parameter is repeated.', {
         reason: 'duplicate_parameter',
       });
     query[name] = equals < 0 ? '' : decode(pair.slice(equals + 1));

@@ -10,33 +10,33 @@ import type { FormPermits } from './form-permits.js';
 import { FileCutter, FormEnvelope, formBoundary, malformedForm } from './multipart-framing.js';
 
 const MAX_FIELDS = 16;
-/** Greatest length of a name: busboy does not enforce its own limit on names. */
+/** The maximum length of a field name, in characters. busboy does not enforce its own limit on names. */
 const MAX_NAME = 64;
 const MAX_VALUE = 8192;
 /**
- * Transfer encodings of a part that is its bytes as sent; base64 or quoted-printable would be stored
- * undecoded.
+ * The transfer encodings that leave the bytes of a part as they are. Base64 or quoted-printable would be
+ * stored undecoded.
  */
 const PLAIN_ENCODINGS: ReadonlySet<string> = new Set(['7bit', '8bit', 'binary']);
 
-/** Permits of forms that give way to others. */
+/** The permits of forms, which other forms can take over. */
 export interface UploadPermits {
-  /** Forms whose signed fields have not come yet: their senders are strangers. */
+  /** Forms of unauthenticated senders: the signed fields have not arrived yet. */
   readonly unproven: FormPermits;
-  /** Proven forms that bring nothing. */
+  /** Authenticated forms that send nothing. */
   readonly stalled: FormPermits;
 }
 
 /**
- * Streams a posted form into a receiver: signed fields first, then exactly one file, named `file`, with a
- * file name. The multipart parser reads the form without the file's bytes, which go straight to the receiver
- * and are never kept; a receiver that is full holds the socket.
- * @param permits the form holds an unproven one until its signed fields have come, and a stalled one while it
- * brings nothing
- * @param open checks the fields and locks the slot; called as soon as the signed fields are whole, before
- * the file has begun
- * @throws DomainError for every way in which the form, the caller's pace or the receiver fails; the receiver
- * is aborted then
+ * Streams a posted form into a receiver. The form has the signed fields first, then exactly one file, named
+ * `file`, with a file name. The multipart parser reads the form without the file's bytes. The file's bytes
+ * are passed straight to the receiver and never kept. A full receiver pauses the socket.
+ * @param permits the form holds an `unproven` permit until its signed fields have arrived, and a `stalled`
+ * one while it sends nothing
+ * @param open checks the fields and locks the slot. Called as soon as the signed fields are complete, before
+ * the file has begun.
+ * @throws DomainError for every failure of the form, the caller's pace or the receiver. The receiver is
+ * aborted.
  */
 export function receiveForm(
   exchange: Exchange,
@@ -62,17 +62,17 @@ class FormReader {
   readonly #cutter: FileCutter;
   #hasFile = false;
   #fileEnded = false;
-  /** Bytes of the file that the receiver has no room for yet. */
+  /** The bytes of the file that the receiver has no room for yet. */
   readonly #pieces: Buffer[] = [];
-  /** True once the signed fields are whole: right or wrong, they are being looked at. */
+  /** True once the signed fields are complete and their check has begun. */
   #judged = false;
   #receiver: UploadReceiver | undefined;
-  /** The receiver has not taken the whole piece that it got last. */
+  /** True while the receiver has not accepted all of the last piece. */
   #receiverFull = false;
   #parserFull = false;
-  /** The service holds the caller back. */
+  /** True while the service does not read from the caller. */
   #holding = false;
-  /** The form has been read to its end, and is whole. */
+  /** True once the form was read to its end and is valid. */
   #complete = false;
   #ended = false;
   #releasePermit: (() => void) | undefined;
@@ -93,8 +93,8 @@ class FormReader {
     this.#reject = reject;
     this.#envelope = new FormEnvelope(boundary, exchange.lease);
     this.#cutter = new FileCutter(boundary);
-    // The parser gets the boundary that the envelope checks, not the header, so that the two cannot read it
-    // differently.
+    // The parser gets the boundary that the envelope checks, not the header, so that both use the same
+    // boundary.
     this.#parser = busboy({
       headers: { 'content-type': `multipart/form-data; boundary="${boundary}"` },
       defParamCharset: 'utf8',
@@ -118,7 +118,8 @@ class FormReader {
       .on('fieldsLimit', () => this.#fail(malformedForm('The form has too many fields.')))
       .on('partsLimit', () => this.#fail(malformedForm('The form has too many parts.')))
       .on('filesLimit', () => this.#fail(fileNotLast()))
-      // A malformed part head emits this and never `close`; a form without its last boundary ends here too.
+      // For a malformed part head busboy emits `error` and never `close`. A form without its last boundary
+      // ends here too.
       .on('error', () => this.#fail(malformedForm('The form is malformed or ends before its last boundary.')))
       .on('drain', this.#onDrain)
       .on('finish', () => this.#onFinish());
@@ -128,10 +129,10 @@ class FormReader {
       .on('close', this.#onClose)
       .on('error', this.#onClose);
     this.#exchange.abortBody = (error) => this.#fail(error);
-    // A form without its signed fields holds a permit that others need.
+    // A form without its signed fields holds a permit that other forms can take.
     this.#acquire(this.#permits.unproven);
-    // After a moment in which this process did not get to read, the bytes that came meanwhile are read first:
-    // timers run before them.
+    // If this process was too busy to read, the bytes that arrived meanwhile must be read first. Node runs
+    // timers before socket reads.
     this.#fieldsTimer = setTimeout(() => setImmediate(() => this.#fieldsDue()), limits.fieldsMs);
     sendContinue(this.#exchange);
   }
@@ -159,7 +160,7 @@ class FormReader {
     this.#setPace();
   };
 
-  /** Reads on, or holds the caller back, as there is room. */
+  /** Resumes or pauses the request, depending on the free room. */
   #setPace(): void {
     const holding = this.#parserFull || this.#receiverFull || this.#pieces.length > 0;
     if (this.#ended || holding === this.#holding) return;
@@ -174,7 +175,7 @@ class FormReader {
   }
 
   readonly #onEnd = (): void => {
-    // From here on only the service itself can be slow.
+    // The caller has sent everything, so only the service can be slow now.
     this.#pace.stop();
     this.#parser.end();
   };
@@ -185,25 +186,25 @@ class FormReader {
 
   #onField(name: string | undefined, value: string | undefined, info: busboy.FieldInfo): void {
     if (this.#hasFile) throw fileNotLast();
-    // busboy gives `undefined` for a character set it does not know.
+    // busboy passes `undefined` for an unknown character set.
     if (value === undefined) throw malformedForm('A part of the form has an unknown character set.');
-    // busboy gives `undefined` for a part without a name.
+    // busboy passes `undefined` for a part without a name.
     if (name === undefined) throw malformedForm('A part of the form has no name.');
     // A file part without a file name arrives as a field.
     if (name === 'file') throw invalid('file_name_missing', 'The file part has no file name.');
-    if (name.length > MAX_NAME) throw invalid('form_field_too_large', "A field's name is too long.");
+    if (name.length > MAX_NAME) throw invalid('form_field_too_large', 'A field name is too long.');
     if (info.valueTruncated || value.length > MAX_VALUE)
-      throw invalid('form_field_too_large', 'A field is too large.');
+      throw invalid('form_field_too_large', 'A field of the form is too large.');
     if (!PLAIN_ENCODINGS.has(info.encoding))
-      throw malformedForm('A part of the form has a transfer encoding.');
-    if (this.#fields.has(name)) throw invalid('form_field_duplicated', 'A field is given more than once.');
+      throw malformedForm('A part of the form uses an unsupported transfer encoding.');
+    if (this.#fields.has(name)) throw invalid('form_field_duplicated', 'A field of the form is repeated.');
     if (this.#judged)
-      throw invalid('form_field_unknown', 'The form holds a field that the slot does not have.');
+      throw invalid('form_field_unknown', 'The form has a field that does not belong to the upload slot.');
     this.#fields.set(name, value);
     if (SIGNED_FIELDS.every((signed) => this.#fields.has(signed))) this.#judge();
   }
 
-  /** Has the fields checked and the slot locked, once. */
+  /** Starts the check of the fields and the locking of the slot, once. */
   #judge(): void {
     this.#judged = true;
     clearTimeout(this.#fieldsTimer);
@@ -212,7 +213,8 @@ class FormReader {
       (receiver) => {
         if (this.#ended) return receiver.abort();
         this.#receiver = receiver;
-        // The engine may give up an upload whose client is waited for; no byte of the client would show that.
+        // The engine may abort an upload while the service waits for its client. Without this listener only
+        // the client's next byte would reveal the abort.
         receiver.signal.addEventListener('abort', () => this.#fail(receiver.signal.reason), { once: true });
         this.#guard(() => this.#give());
       },
@@ -234,40 +236,41 @@ class FormReader {
   }
 
   #stalled(stalled: boolean): void {
-    // An unproven form has its permit already, for a time that is bounded anyway.
+    // A form that is not authenticated already has a permit, and its time is limited anyway.
     if (!this.#judged) return;
     if (!stalled) this.#release();
     else if (this.#releasePermit === undefined) this.#acquire(this.#permits.stalled);
   }
 
   #onFile(name: string | undefined, stream: Readable, info: busboy.FileInfo): void {
-    // The parser destroys the stream with an error when the form ends early; the form's own error says it
-    // all.
+    // The parser destroys the stream with an error when the form ends early. The form's own error has the
+    // cause.
     stream.on('error', () => {});
     if (this.#hasFile) throw fileNotLast();
     if (name === undefined) throw malformedForm('A part of the form has no name.');
-    if (name !== 'file') throw invalid('form_field_unknown', 'The file belongs in the field named file.');
+    if (name !== 'file') throw invalid('form_field_unknown', 'The file must be in the field named file.');
     if (!info.filename) throw invalid('file_name_missing', 'The file part has no file name.');
     if (!PLAIN_ENCODINGS.has(info.encoding))
-      throw malformedForm('A part of the form has a transfer encoding.');
+      throw malformedForm('A part of the form uses an unsupported transfer encoding.');
     this.#hasFile = true;
-    // The parser's part of the file is dropped: its bytes are taken from the form itself.
+    // The parser's copy of the file is dropped. The bytes of the file are taken from the form directly.
     stream.resume();
     const came = this.#envelope.fileStarts(this.#fields.size + 1);
-    // A form that lacks fields is refused for its fields, before its file is looked at.
+    // Report missing fields before any problem of the file.
     if (!this.#judged) this.#judge();
     const { file, rest } = this.#cutter.push(came);
     this.#take(file);
     if (rest === undefined) return;
-    // The parser has all that came; it finds the delimiter by itself.
+    // The parser already has all bytes up to here, and finds the delimiter itself.
     this.#fileEnded = true;
     this.#envelope.fileEnded(rest);
   }
 
   /**
-   * Takes bytes behind the file's head that the parser has not got, and gives it what is not of the file. Where
-   * it holds the beginning of a delimiter back, a whole one follows: the two make no other one, as there is one
-   * CR in it.
+   * Takes bytes after the file's head, which the parser has not received. Passes the parser only the bytes
+   * that do not belong to the file. If the parser still holds back the beginning of a delimiter, the complete
+   * delimiter follows. Beginning and delimiter cannot combine into another delimiter, because a delimiter
+   * contains only one CR.
    */
   #cut(chunk: Buffer): void {
     const { file, rest } = this.#cutter.push(chunk);
@@ -277,7 +280,7 @@ class FormReader {
     this.#pass(rest);
   }
 
-  /** Passes on what is behind the file. */
+  /** Passes on the bytes after the file. */
   #pass(bytes: Buffer): void {
     this.#envelope.fileEnded(bytes);
     this.#parse(bytes);
@@ -289,7 +292,7 @@ class FormReader {
     this.#give();
   }
 
-  /** Gives the receiver what it has room for, then ends the upload where the form is complete. */
+  /** Passes the receiver the bytes that it has room for. Finishes the upload when the form is complete. */
   #give(): void {
     const receiver = this.#receiver;
     while (receiver !== undefined && !this.#receiverFull && this.#pieces.length > 0) {
@@ -316,10 +319,10 @@ class FormReader {
     );
   }
 
-  /** The parser has read the closing boundary. The file's last bytes may still wait for the receiver. */
+  /** Handles the closing boundary. The file's last bytes may still wait for the receiver. */
   #onFinish(): void {
     this.#guard(() => {
-      if (!this.#hasFile) throw invalid('file_missing', 'The form holds no file.');
+      if (!this.#hasFile) throw invalid('file_missing', 'The form contains no file.');
       this.#envelope.checkEnd();
       this.#complete = true;
       this.#give();
@@ -342,7 +345,7 @@ class FormReader {
     this.#reject(error);
   }
 
-  /** Lets go of the request: the response can then read the rest of the body. */
+  /** Stops reading the request, so that the response can read the rest of the body. */
   #end(): void {
     this.#ended = true;
     clearTimeout(this.#fieldsTimer);
@@ -358,7 +361,7 @@ function invalid(reason: ErrorReason, message: string): DomainError {
   return new DomainError('invalid_request', message, { reason });
 }
 
-/** Rule 7.4: the file comes last, and there is one. */
+/** Returns the error of rule 7.4: the form has exactly one file, as its last part. */
 function fileNotLast(): DomainError {
-  return invalid('file_not_last', 'Something follows the file; it must be the last part of the form.');
+  return invalid('file_not_last', 'The form continues after the file, which must be its last part.');
 }

@@ -17,9 +17,10 @@ type AssetResponse = EmptyResponse<200 | 304> | StreamResponse<200 | 206> | Fail
 type Range = { readonly start: number; readonly end: number };
 
 /**
- * The response with an asset, in the order of RFC 9110, 13.2.2: If-Match, If-None-Match, then Range with
- * If-Range. A file never changes while it exists, so its digest is a strong validator.
- * @param method as it was sent
+ * Returns the response with an asset. Applies the conditions in the order of RFC 9110, 13.2.2: If-Match,
+ * If-None-Match, then Range with If-Range. A file never changes while it exists, so its digest is a strong
+ * validator.
+ * @param method the request's method, GET or HEAD
  * @throws DomainError `precondition_failed`
  */
 export async function assetResponse(
@@ -31,7 +32,7 @@ export async function assetResponse(
   const etag = `"${sha256}"`;
   const kept = { ETag: etag, 'Cache-Control': 'private, no-cache' };
   if (headers['if-match'] !== undefined && !matchesTag(headers['if-match'], etag, 'strong'))
-    throw new DomainError('precondition_failed', 'The file is another one.');
+    throw new DomainError('precondition_failed', 'The file does not match If-Match.');
   if (headers['if-none-match'] !== undefined && matchesTag(headers['if-none-match'], etag, 'weak'))
     return { kind: 'empty', status: 304, headers: kept };
 
@@ -41,14 +42,14 @@ export async function assetResponse(
     'Repr-Digest': `sha-256=:${Buffer.from(sha256, 'hex').toString('base64')}:`,
     'Content-Disposition': contentDisposition(fileName),
   };
-  // RFC 9110, 14.2: range handling is defined for GET alone.
+  // RFC 9110, 14.2 defines ranges only for GET.
   if (method === 'HEAD')
     return {
       kind: 'empty',
       status: 200,
       headers: { ...file, 'Content-Type': mediaType, 'Content-Length': String(bytes) },
     };
-  // RFC 9110, 13.1.5: a date, a weak tag or another file's tag makes the range void.
+  // RFC 9110, 13.1.5: a date, a weak tag or the tag of another file disables the range.
   const range =
     headers['if-range'] === undefined || headers['if-range'] === etag
       ? parseRange(headers.range, bytes)
@@ -67,14 +68,18 @@ export async function assetResponse(
   };
 }
 
-/** A stream whose failure is looked at when it is sent; nobody listens for it before. */
+/**
+ * Opens the stream. A failure is handled when the stream is sent. Until then an `error` event without a
+ * listener would end the process.
+ */
 async function open(asset: Asset, range?: Range): Promise<Readable> {
   return (await asset.read(range)).on('error', () => {});
 }
 
 /**
- * A range of bytes (RFC 9110, 14.1.2).
- * @returns undefined where the whole file is sent: no range, several, another unit, or one that is malformed
+ * Parses a byte range (RFC 9110, 14.1.2).
+ * @returns undefined when the whole file must be sent: without a range, with several ranges, with another
+ * unit, or with a malformed range
  */
 function parseRange(header: string | undefined, bytes: number): Range | 'unsatisfiable' | undefined {
   const match = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i.exec(header ?? '');
@@ -92,7 +97,7 @@ function parseRange(header: string | undefined, bytes: number): Range | 'unsatis
 }
 
 function unsatisfiable(bytes: number): FailedResponse {
-  const error = new DomainError('range_not_satisfiable', 'The range lies outside the file.');
+  const error = new DomainError('range_not_satisfiable', 'The range is outside the file.');
   return {
     kind: 'error',
     error,
@@ -101,8 +106,8 @@ function unsatisfiable(bytes: number): FailedResponse {
 }
 
 /**
- * `Content-Disposition` of a download (RFC 6266): a plain ASCII name that is safe on every file system, and
- * the whole name for readers that know `filename*` (RFC 8187). Neither holds a path.
+ * Returns the `Content-Disposition` of a download (RFC 6266). `filename` is plain ASCII and safe on every
+ * file system. `filename*` (RFC 8187) has the whole name. No path is included.
  */
 export function contentDisposition(fileName: string): string {
   const base = fileName

@@ -3,14 +3,14 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { matchesTag } from './entity-tag.js';
 import type { EmptyResponse, TextResponse } from './response.js';
 
-/** Codings of a page (RFC 9110, 8.4.1), those first that make it smaller. */
+/** The content codings of a page (RFC 9110, 8.4.1), the smallest result first. */
 const CODINGS = ['br', 'gzip'] as const;
 type Coding = (typeof CODINGS)[number];
 
-/** A tenth larger than with the best quality, in a tenth of its time. */
+/** The result is a tenth larger than with the best quality, and takes a tenth of the time. */
 const BROTLI_QUALITY = 9;
 
-/** Request headers that select the form of a page, by lower-case name. */
+/** The request headers that select the form of a page, by lower-case name. */
 export interface PageHeaders {
   readonly 'accept-encoding'?: string | undefined;
   readonly 'if-none-match'?: string | undefined;
@@ -21,14 +21,17 @@ interface Form {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A page that is the same for everybody: compressed once, ahead, and each form of it with an ETag of its own. */
+/**
+ * A page that is the same for every caller. The page is compressed once, in advance, and each form has its
+ * own ETag.
+ */
 export class BuiltPage {
   readonly #mediaType: string;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #plain: Form;
   readonly #coded: ReadonlyMap<Coding, Form>;
 
-  /** @param headers of the page in every form */
+  /** @param headers the headers of the page in every form */
   constructor(mediaType: string, text: string, headers: Readonly<Record<string, string>>) {
     const bytes = Buffer.from(text);
     this.#mediaType = mediaType;
@@ -42,7 +45,7 @@ export class BuiltPage {
     const coding = CODINGS.find((each) => isAccepted(accepted, each));
     const { bytes, headers } = (coding && this.#coded.get(coding)) ?? this.#plain;
     if (matchesTag(request['if-none-match'] ?? '', headers['ETag']!, 'weak')) {
-      // A cache has the coding already (RFC 9110, 15.4.5).
+      // A 304 omits the coding, which the cache already has (RFC 9110, 15.4.5).
       const { 'Content-Encoding': _, ...kept } = headers;
       return { kind: 'empty', status: 304, headers: kept };
     }
@@ -61,7 +64,8 @@ function formOf(bytes: Buffer, coding?: Coding): Form {
     bytes,
     headers: {
       ETag: `"${createHash('sha256').update(bytes).digest('hex')}"`,
-      // Kept by whoever likes, and asked after each time: another version of the service has another page.
+      // Caches may keep the page but must revalidate it, because another version of the service has another
+      // page.
       'Cache-Control': 'no-cache',
       Vary: 'Accept-Encoding',
       ...(coding === undefined ? {} : { 'Content-Encoding': coding }),
@@ -80,7 +84,7 @@ function encoded(coding: Coding, bytes: Buffer): Buffer {
       });
 }
 
-/** Tells whether Accept-Encoding (RFC 9110, 12.5.3) names a coding, or all, with a weight above 0. */
+/** Returns true when Accept-Encoding (RFC 9110, 12.5.3) names a coding, or `*`, with a weight above 0. */
 function isAccepted(header: string, coding: Coding): boolean {
   let accepted = false;
   for (const item of header.toLowerCase().split(',')) {

@@ -1,28 +1,33 @@
 import { DomainError } from '../../domain/errors.js';
 
-/** A caller that types, or sends a small body byte by byte. */
+/**
+ * The count of chunks that may have any size. A caller may type by hand, or send a small body byte by byte.
+ */
 const FREE_CHUNKS = 1000;
 /**
- * Beyond them, bytes a piece on average: chunks of 64 bytes pass, of which the slices of a connection cut one
- * in 57 in two.
+ * The minimum average size beyond `FREE_CHUNKS`, in bytes per chunk. Chunks of 64 bytes pass, although
+ * slicing the connection's input splits one chunk of 57.
  */
 const MIN_MEAN_BYTES = 60;
 
 /**
- * Counts the pieces in which a message arrives, whether chunks of its transfer coding or segments of the
- * network: each costs the same work, however small.
+ * Counts the pieces in which a message arrives: chunks of its transfer coding, or network segments. Each
+ * piece costs the same work, even a tiny one.
  */
 export class ChunkSizes {
   readonly #free: number;
   #chunks = 0;
   #bytes = 0;
 
-  /** @param free so many pieces may be of any size */
+  /** @param free how many pieces may have any size */
   constructor(free = FREE_CHUNKS) {
     this.#free = free;
   }
 
-  /** @returns false where so many pieces were so small that no honest caller sends them */
+  /**
+   * Counts one piece.
+   * @returns false when there are more small pieces than any reasonable caller sends
+   */
   count(bytes: number): boolean {
     this.#chunks += 1;
     this.#bytes += bytes;
@@ -31,7 +36,7 @@ export class ChunkSizes {
 }
 
 export function chunksTooSmall(): DomainError {
-  return new DomainError('invalid_request', 'The body comes in too many pieces that are too small.', {
+  return new DomainError('invalid_request', 'The body arrives in too many small chunks.', {
     reason: 'chunks_too_small',
   });
 }

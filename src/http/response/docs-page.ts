@@ -17,7 +17,10 @@ import { BuiltPage } from './built-page.js';
 import { DOCS_STYLE } from './docs-style.js';
 import { QUICK_STARTS } from './quick-start.js';
 
-/** The contract's document as one page: no script, nothing loaded, no address but those of this listener. */
+/**
+ * Renders the contract's OpenAPI document as one page. The page has no script, loads nothing and links only
+ * to this listener.
+ */
 export function buildDocs(document: OpenApiDocument): BuiltPage {
   const style = createHash('sha256').update(DOCS_STYLE).digest('base64');
   return new BuiltPage('text/html; charset=utf-8', docsPage(document), {
@@ -61,10 +64,10 @@ function docsPage(document: OpenApiDocument): string {
 <style>${DOCS_STYLE}</style>
 </head>
 <body>
-<a class="skip" href="#top">To the text</a>
+<a class="skip" href="#top">Skip to content</a>
 <nav aria-label="Operations"><p class="brand"><a href="#top">${text(info.title)}</a> <small>${text(info.version)}</small></p><h2><a href="#quick-start">Quick start</a></h2>${navigation}<h2><a href="#verdicts">Verdicts and decisions</a></h2><h2><a href="#evidence-codes">Evidence codes</a></h2><h2><a href="#errors">Errors</a></h2><h2><a href="#schemas">Schemas</a></h2></nav>
 <main id="top" tabindex="-1">
-<header><h1>${text(info.title)} <small>${text(info.version)}</small></h1>${markdown(info.description)}<p><a href="/v1/openapi.json">openapi.json</a> is the document behind this page.</p></header>
+<header><h1>${text(info.title)} <small>${text(info.version)}</small></h1>${markdown(info.description)}<p>This page is generated from <a href="/v1/openapi.json">openapi.json</a>.</p></header>
 <section id="quick-start"><h2 class="group">Quick start</h2>${quickStartHtml()}</section>
 ${chapters}
 <section id="verdicts"><h2 class="group">Verdicts and decisions</h2>${verdictsHtml()}</section>
@@ -77,18 +80,21 @@ ${chapters}
 `;
 }
 
-/** First verification: the settings that it needs, and the program in three languages. */
+/** Renders the quick start: a first verification with its settings, in three languages. */
 function quickStartHtml(): string {
   const articles = QUICK_STARTS.map(
     ({ id, title, code }) =>
       `<article id="quick-start-${id}"><h3>${text(title)}</h3><pre><code>${text(code)}</code></pre></article>`,
   );
   return `${markdown(
-    'Put the address of this page, without `/docs`, into the environment as `TAKEMARK_URL`, and the key that you were given as `TAKEMARK_API_KEY`. The programs below send `song.wav` and print the verdict.\n\n**Accept a file only where `verdict` is `valid` and `good` is true**, and where `status` is `needs_review` have a person look first. Any other verdict, one that you do not know among them, is a failed verification. Calls answered 429 or 503 are sent again after the seconds in `Retry-After`; an upload that is verified again is billed once.',
+    'Set the environment variable `TAKEMARK_URL` to the address of this page without `/docs`, and `TAKEMARK_API_KEY` to your key. Each program below uploads `song.wav`, verifies it and prints the verdict.\n\n**Accept a file only if `verdict` is `valid` and `good` is true.** If `status` is `needs_review`, have a person review the file first. Treat every other verdict, including an unknown one, as a failed verification. After a 429 or 503, wait for the seconds in `Retry-After` and send the call again. Verifying the same upload again is billed once.',
   )}${articles.join('')}`;
 }
 
-/** Verdicts, decision statuses, recommended actions and reasons, from their registry; each value has an anchor. */
+/**
+ * Renders verdicts, decision statuses, recommended actions and reasons from their registry. Each value has an
+ * anchor.
+ */
 function verdictsHtml(): string {
   const parts: readonly (readonly [string, string, readonly (readonly [string, ReferenceEntry])[]])[] = [
     ['Verdicts', 'verdict', Object.entries(VERDICT_REFERENCE)],
@@ -96,7 +102,7 @@ function verdictsHtml(): string {
     ['Recommended actions', 'action', Object.entries(ACTION_REFERENCE)],
     ...Object.entries(DECISION_REASONS).map(
       ([verdict, reasons]) =>
-        [`Reasons of <code>${text(verdict)}</code>`, 'reason', Object.entries(reasons)] as const,
+        [`Reasons for <code>${text(verdict)}</code>`, 'reason', Object.entries(reasons)] as const,
     ),
   ];
   const tables = parts.map(([title, anchor, entries]) => {
@@ -104,16 +110,16 @@ function verdictsHtml(): string {
       ([word, { meaning, caller, artist }]) =>
         `<tr id="${anchor}-${text(word)}"><td><code>${text(word)}</code></td><td>${inline(meaning)}</td><td>${inline(caller)}</td><td>${text(artist)}</td></tr>`,
     );
-    return `<article><h3>${title}</h3>${table(['Value', 'Meaning', 'To do', 'Sentence for the artist'], rows)}</article>`;
+    return `<article><h3>${title}</h3>${table(['Value', 'Meaning', 'What to do', 'Text for the artist'], rows)}</article>`;
   });
   const unchecked = Object.entries(UNCHECKED_PARTS).map(
     ([word, meaning]) =>
       `<tr id="unchecked-${text(word)}"><td><code>${text(word)}</code></td><td>${inline(meaning)}</td></tr>`,
   );
-  return `<p>Treat a verdict that you do not know as a failed verification.</p>${tables.join('')}<article><h3>Reasons of a credential report that is <code>not_checked</code></h3>${table(['Value', 'Meaning'], unchecked)}</article>`;
+  return `<p>Treat an unknown verdict as a failed verification.</p>${tables.join('')}<article><h3>Reasons for <code>not_checked</code> in a credential report</h3>${table(['Value', 'Meaning'], unchecked)}</article>`;
 }
 
-/** Codes and reasons of errors, from their registry; each has an anchor. */
+/** Renders error codes and reasons from their registry. Each has an anchor. */
 function errorReferenceHtml(): string {
   const parts = [
     ['Codes', Object.entries(ERROR_CODE_REFERENCE)],
@@ -124,12 +130,12 @@ function errorReferenceHtml(): string {
       ([word, { meaning, caller }]) =>
         `<tr id="error-${text(word)}"><td><code>${text(word)}</code></td><td>${inline(meaning)}</td><td>${inline(caller)}</td></tr>`,
     );
-    return `<article><h3>${title}</h3>${table(['Value', 'Meaning', 'To do'], rows)}</article>`;
+    return `<article><h3>${title}</h3>${table(['Value', 'Meaning', 'What to do'], rows)}</article>`;
   });
-  return `<p>Treat a code that you do not know as the class of its status.</p>${tables.join('')}`;
+  return `<p>Treat an unknown code by the class of its status, 4xx or 5xx.</p>${tables.join('')}`;
 }
 
-/** Codes of evidence reports, from their registry. */
+/** Renders the codes of evidence reports from their registry. */
 function codesHtml(codes: readonly EvidenceCode[]): string {
   const classes = [...new Set(codes.map(({ contentClass }) => contentClass))];
   const tables = classes.map((contentClass) => {
@@ -139,9 +145,9 @@ function codesHtml(codes: readonly EvidenceCode[]): string {
         ({ code, meaning, sentence, since }) =>
           `<tr id="code-${text(code)}"><td><code>${text(code)}</code><small>since ${text(since)}</small></td><td>${inline(meaning)}</td><td>${text(sentence)}</td></tr>`,
       );
-    return `<article><h3><code>${text(contentClass)}</code></h3>${table(['Code', 'Meaning', 'Sentence for a reader'], rows)}</article>`;
+    return `<article><h3><code>${text(contentClass)}</code></h3>${table(['Code', 'Meaning', 'Text for a reader'], rows)}</article>`;
   });
-  return `<p>What facts of an evidence report are about. Show a code that you do not know as it is.</p>${tables.join('')}`;
+  return `<p>Each fact of an evidence report has one of these codes. Show an unknown code as it is.</p>${tables.join('')}`;
 }
 
 function operationHtml(method: string, path: string, operation: OperationObject): string {
@@ -198,7 +204,7 @@ function responseHtml(status: string, { description, headers, content }: Respons
   return `<h4><code class="ok">${status}</code> ${text(description)}</h4>${own.length === 0 ? '' : `<p class="headers">Headers ${own.map((name) => `<code>${text(name)}</code>`).join(' ')}</p>`}${contentHtml(content ?? {})}`;
 }
 
-/** Headers that the page's introduction speaks of once. */
+/** Headers that the page's introduction describes once for all calls. */
 const EVERYWHERE: ReadonlySet<string> = new Set([
   'X-Request-Id',
   'X-Content-Type-Options',
@@ -208,7 +214,9 @@ const EVERYWHERE: ReadonlySet<string> = new Set([
   'Cache-Control',
 ]);
 
-/** Values that are listed with their meanings beside the member that has them. */
+/**
+ * The most values that are listed with their meanings beside a member. Longer lists have tables of their own.
+ */
 const MOST_MEANINGS = 16;
 
 function errorsHtml(errors: readonly (readonly [string, Response])[]): string {
@@ -229,11 +237,11 @@ function schemaHtml(schema: JsonSchema): string {
     return `<tr><td><code>${text(name)}</code>${required.includes(name) ? '' : '<small>optional</small>'}</td><td>${typeHtml(member)}</td><td>${typeof member['description'] === 'string' ? inline(member['description']) : ''}${meaningsHtml(member)}${nested === undefined ? '' : schemaHtml(nested)}</td></tr>`;
   });
   return rows.length === 0
-    ? '<p><small>An object whose members may grow.</small></p>'
+    ? '<p><small>An object. Later versions may add members.</small></p>'
     : table(['Member', 'Type', 'Meaning'], rows);
 }
 
-/** Values with their meanings, where they are few: reasons have tables of their own. */
+/** Renders the values of a member with their meanings, if there are few. Reasons have tables of their own. */
 function meaningsHtml(schema: JsonSchema): string {
   const entries = Object.entries((schema[MEANINGS] ?? {}) as Readonly<Record<string, string>>);
   if (entries.length === 0 || entries.length > MOST_MEANINGS) return '';
@@ -258,7 +266,7 @@ function typeHtml(schema: JsonSchema): string {
         .join('<wbr> | ') + defaultText(schema)
     );
   if (schema[KNOWN_VALUES] !== undefined)
-    return `${(schema[KNOWN_VALUES] as readonly string[]).map((word) => `<code>${text(word)}</code>`).join('<wbr> | ')} <small>or later ones</small>`;
+    return `${(schema[KNOWN_VALUES] as readonly string[]).map((word) => `<code>${text(word)}</code>`).join('<wbr> | ')} <small>or values added later</small>`;
   if (schema['const'] !== undefined) return `<code>${text(JSON.stringify(schema['const']))}</code>`;
   const kinds = schema['anyOf'] as readonly JsonSchema[] | undefined;
   if (kinds !== undefined) return kinds.map(typeHtml).join(' or ');
@@ -316,7 +324,7 @@ function badge(method: string): string {
   return `<b class="method ${method.toLowerCase()}">${method}</b>`;
 }
 
-/** A path may break before each of its segments. */
+/** Allows a line break before each segment of a path. */
 function pathText(path: string): string {
   return text(path).replaceAll('/', '<wbr>/');
 }
@@ -325,7 +333,7 @@ function paragraph(value: unknown): string {
   return typeof value === 'string' ? markdown(value) : '';
 }
 
-/** The little of CommonMark that the document's descriptions use: paragraphs, bold, code. */
+/** Renders the subset of CommonMark that the document's descriptions use: paragraphs, bold and code. */
 function markdown(source: string): string {
   return source
     .split('\n\n')

@@ -1,4 +1,4 @@
-/** The page's one style sheet; its hash stands in the Content-Security-Policy. */
+/** The only style sheet of the page. The Content-Security-Policy has the hash of this text. */
 export const DOCS_STYLE = `
 :root{color-scheme:light dark;--ink:#1c2126;--soft:#5b6670;--line:#dde3e8;--paper:#fff;--tint:#f5f7f9;--link:#0b5cad;--get:#0b6b4f;--post:#8a4b08;--patch:#5b3fa0;--delete:#a32020}
 @media (prefers-color-scheme:dark){:root{--ink:#e4e8eb;--soft:#9aa6b0;--line:#333c44;--paper:#14181b;--tint:#1c2226;--link:#7ab8f5;--get:#5cc9a0;--post:#e0a35c;--patch:#b6a0f0;--delete:#f08a8a}}

@@ -1,9 +1,12 @@
-/** First verification in three languages, for the page at `/docs`. Each is run by a test as it stands there. */
+/**
+ * A first verification in three languages, for the page at `/docs`. A test runs each program exactly as it is
+ * here.
+ */
 export const QUICK_STARTS = [
   {
     id: 'curl',
     title: 'curl and jq',
-    code: String.raw`# Asks for a place, sends song.wav there, and has it verified.
+    code: String.raw`# Creates an upload slot, uploads song.wav and verifies it.
 ask() {
   printf 'x-api-key: %s' "$TAKEMARK_API_KEY" |
     curl --silent --show-error --fail-with-body --header @- --json "$2" "$TAKEMARK_URL/v1/$1"
@@ -20,7 +23,7 @@ printf '%s' "$result" | jq '{verdict, good, status: .decision.status}'
   {
     id: 'typescript',
     title: 'TypeScript',
-    code: `// Asks for a place, sends song.wav there, and has it verified. Node 20 or newer.
+    code: `// Creates an upload slot, uploads song.wav and verifies it. Node 20 or newer.
 import { openAsBlob } from 'node:fs';
 
 const { TAKEMARK_URL: base = '', TAKEMARK_API_KEY: key = '' } = process.env;
@@ -46,7 +49,7 @@ console.log(JSON.stringify({ verdict, good, status: decision.status }));
   {
     id: 'python',
     title: 'Python',
-    code: String.raw`# Asks for a place, sends song.wav there, and has it verified.
+    code: String.raw`# Creates an upload slot, uploads song.wav and verifies it.
 import json
 import os
 import secrets

@@ -9,7 +9,7 @@ import { errorResponse } from './error-response.js';
 
 type Headers = Readonly<Record<string, string>>;
 
-/** A response as an endpoint gives it, before it is sent. */
+/** A response as an endpoint returns it, before it is sent. */
 export type Response =
   | JsonResponse<number, unknown>
   | TextResponse<number>
@@ -21,7 +21,7 @@ export interface JsonResponse<Status extends number, Body> {
   readonly kind: 'json';
   readonly status: Status;
   readonly body: Body;
-  /** The body as bytes, for a response that is the same every time. */
+  /** The body as bytes, for a constant response. */
   readonly bytes?: Buffer;
   readonly headers?: Headers;
 }
@@ -35,7 +35,8 @@ export interface TextResponse<Status extends number> {
 }
 
 /**
- * A response without a body. `headers` may hold the Content-Type and Content-Length that the body would have.
+ * A response without a body. `headers` may include the Content-Type and Content-Length that the body would
+ * have.
  */
 export interface EmptyResponse<Status extends number> {
   readonly kind: 'empty';
@@ -52,14 +53,16 @@ export interface StreamResponse<Status extends number> {
   readonly headers?: Headers;
 }
 
-/** An error that needs headers of its own; every other error is thrown. */
+/** An error that needs headers of its own. Every other error is thrown. */
 export interface FailedResponse {
   readonly kind: 'error';
   readonly error: DomainError;
   readonly headers: Headers;
 }
 
-/** Responses that a route may give: each status of the path table with a body that fits its schema. */
+/**
+ * The responses that a route may return: each status of the path table, with a body that matches its schema.
+ */
 export type ResponseOf<R extends Route> =
   | FailedResponse
   | {
@@ -78,7 +81,7 @@ export function json<const Status extends number, const Body>(
   return headers === undefined ? { kind: 'json', status, body } : { kind: 'json', status, body, headers };
 }
 
-/** A JSON response that is made into bytes once, for one that is large or asked for often. */
+/** Returns a JSON response that is serialized once, for large or frequent responses. */
 export function constantJson<const Status extends number, const Body>(
   status: Status,
   body: Body,
@@ -89,12 +92,13 @@ export function constantJson<const Status extends number, const Body>(
 const JSON_TYPE = 'application/json';
 const NOTHING = Buffer.alloc(0);
 /**
- * Greatest size of a rest that is read after the response, so that the connection can serve the next request.
+ * The most bytes of a request that are read after its response, so that the connection can serve the next
+ * request. Beyond it the connection is closed.
  */
 const SMALL_REST = 65_536;
-/** Pieces of the rest of a body that may be of any size. */
+/** How many pieces of the rest of a body may have any size. */
 const DRAINED_CHUNKS = 100;
-/** How long a connection stays open behind the response to a message that could not be parsed. */
+/** How long a connection stays open after the response to a malformed message, in milliseconds. */
 export const LINGER_MS = 1000;
 
 export async function send(exchange: Exchange, response: Response): Promise<void> {
@@ -122,7 +126,7 @@ export async function send(exchange: Exchange, response: Response): Promise<void
   }
 }
 
-/** Sends an error response. Where a response has begun already, its connection is cut instead. */
+/** Sends an error response. If another response has already begun, cuts the connection instead. */
 export function sendError(
   exchange: Exchange,
   error: DomainError,
@@ -132,7 +136,8 @@ export function sendError(
     exchange.response.destroy();
     return;
   }
-  // The rest is as costly to read: only a moment of it is read, so that the response is not lost to a reset.
+  // The rest of this body would be as costly to read. So the rest is read only for a moment, to prevent a
+  // reset that loses the response.
   if (error.reason === 'chunks_too_small') exchange.connectionClose = exchange.abandoned = true;
   const { status, body, retryAfterSeconds } = errorResponse(error);
   sendBytes(
@@ -175,11 +180,12 @@ function sendWhole(
     response.end(body);
     return;
   }
-  // A caller that waits for `100 Continue` sends nothing more after this response. One that has not waited long enough is
-  // sending (RFC 9110, 10.1.1): which of the two it is nobody knows, and so where the next request begins.
+  // A caller that waits for `100 Continue` sends no body after this response. A caller that stopped waiting
+  // is sending it (RFC 9110, 10.1.1). The service cannot distinguish them, so it cannot know where the next
+  // request begins.
   if (exchange.awaitsContinue) exchange.abandoned = true;
-  // The caller is still sending. The whole response goes out now. The response is ended, and with it the
-  // connection, only when the rest has been read: closing a socket that holds unread bytes resets the
+  // The caller is still sending. The whole response is sent now, but it is ended only after the rest of the
+  // request was read. Ending it closes the connection. Closing a socket with unread bytes resets the
   // connection, and the response would be lost.
   const rest =
     request.headers['transfer-encoding'] === undefined
@@ -195,13 +201,13 @@ function sendWhole(
   drain(exchange);
 }
 
-/** Reads what is left of the request, within bounds, then ends the response. */
+/** Reads the rest of the request, within limits, then ends the response. */
 function drain(exchange: Exchange): void {
   const { request, response, limits } = exchange;
   const sizes = new ChunkSizes(DRAINED_CHUNKS);
   let left = limits.drainBytes;
   const cut = () => {
-    // Bytes that come in until the connection has ended are not counted any more.
+    // Bytes that arrive until the connection has closed are not counted any more.
     request.off('data', count);
     response.end();
     request.socket.destroySoon();
@@ -214,7 +220,7 @@ function drain(exchange: Exchange): void {
   request.on('data', count);
   request.once('end', () => response.end());
   request.once('close', () => response.end());
-  // The request of a response that has ended gets no `close` when its connection goes.
+  // After its response has ended, a request gets no `close` event when its connection closes.
   response.once('close', () => clearTimeout(timer));
   request.resume();
 }
@@ -232,7 +238,7 @@ async function sendStream(exchange: Exchange, file: StreamResponse<number>): Pro
     file.stream.destroy();
     return;
   }
-  // A queued file would else stay open until it is garbage-collected: not every version of Node closes the
+  // Otherwise a queued file stays open until it is garbage-collected. Not every version of Node closes the
   // responses of a cut connection.
   exchange.onGone = () => file.stream.destroy();
   if (request.method === 'HEAD') {
@@ -242,8 +248,8 @@ async function sendStream(exchange: Exchange, file: StreamResponse<number>): Pro
     return;
   }
   try {
-    // The first bytes are awaited before the head goes out, so that a file that cannot be opened is still a
-    // clean 5xx.
+    // Wait for the first bytes before sending the head, so that a file that cannot be opened is still a clean
+    // 5xx.
     await readable(file.stream);
   } catch (error) {
     file.stream.destroy();
@@ -256,23 +262,24 @@ async function sendStream(exchange: Exchange, file: StreamResponse<number>): Pro
   response.writeHead(file.status, headers);
   let failed = false;
   file.stream
-    // Before whoever sends it: when the caller leaves, the stream is ended with the connection's error.
+    // This listener must run before the pipeline's. When the caller leaves, the pipeline ends the stream with
+    // the connection's error.
     .once('error', () => {
       failed = !exchange.gone && !response.destroyed;
     })
     .on('data', (chunk: Buffer) => {
       exchange.bytesOut += chunk.length;
     })
-    // The connection cannot go on behind a response that is shorter than announced.
+    // The connection cannot continue after a response that is shorter than announced.
     .once('end', () => {
       if (exchange.bytesOut === file.bytes) return;
       failed = true;
-      response.destroy(new Error('the file is not as long as it was'));
+      response.destroy(new Error('the length of the file differs from its Content-Length'));
     });
   try {
     await pipeline(file.stream, response);
   } catch (error) {
-    // A caller that leaves during the response is no fault of the service.
+    // A caller that leaves during the response is not a fault of the service.
     if (failed) throw error;
     response.destroy();
   }

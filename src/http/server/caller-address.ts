@@ -1,15 +1,15 @@
 import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net';
 
-/** Address of a caller whose connection is already gone. */
+/** The address of a caller whose connection has already closed. */
 const UNKNOWN = 'unknown';
 
-/** Addresses of connections and requests, as bounds for each caller count them. */
+/** Groups callers by address, so that limits per caller can be counted. */
 export class CallerAddresses {
   readonly #trusted = new BlockList();
 
   /**
-   * @param trustedProxies addresses, and ranges in CIDR notation (RFC 4632), of the proxies whose
-   * X-Forwarded-For is believed
+   * @param trustedProxies the addresses and CIDR ranges (RFC 4632) of the proxies whose X-Forwarded-For is
+   * trusted
    */
   constructor(trustedProxies: readonly string[] = []) {
     for (const proxy of trustedProxies) {
@@ -20,19 +20,21 @@ export class CallerAddresses {
     }
   }
 
-  /** True for a peer that speaks for others: its bytes are not one caller's. */
+  /**
+   * Returns true for a trusted proxy. A trusted proxy sends the bytes of many callers, so no limit per caller
+   * applies to its connection.
+   */
   trusts(peer: string | undefined): boolean {
     const address = unmapped(peer ?? '');
     return isIP(address) !== 0 && this.#trusted.check(address, isIPv4(address) ? 'ipv4' : 'ipv6');
   }
 
   /**
-   * The group of addresses that one caller has: an IPv4 address, or the /64 of an IPv6 one, since a host has
-   * all of its network (RFC 4291, 2.5.4).
+   * Returns the address group of one caller. The group is an IPv4 address, or the /64 of an IPv6 address,
+   * because one host controls a whole /64 (RFC 4291, 2.5.4).
    * @param peer the other end of the connection
-   * @param forwardedFor X-Forwarded-For, several joined by commas. What stands left of the rightmost address
-   * that is not a trusted
-   *   proxy's came from the caller itself, so it is not looked at.
+   * @param forwardedFor X-Forwarded-For, several values joined by commas. Entries to the left of the
+   * rightmost address that is not a trusted proxy were sent by the caller, so they are ignored.
    */
   of(peer: string | undefined, forwardedFor?: string): string {
     if (forwardedFor === undefined || !this.trusts(peer)) return groupOf(peer ?? UNKNOWN);
@@ -53,21 +55,21 @@ function groupOf(address: string): string {
 }
 
 /**
- * An IPv4 address in an IPv6 one (RFC 4291, 2.5.5.2) counts as the IPv4 address; a zone (RFC 4007) concerns
- * this host alone.
+ * Converts an IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2) to its IPv4 address. Removes the zone (RFC 4007),
+ * which has a meaning only on this host.
  */
 function unmapped(address: string): string {
   const [plain] = address.split('%', 1) as [string];
   if (!isIPv6(plain)) return plain;
-  // The canonical spelling, whichever spelling was given.
+  // Different spellings of one address must give one result.
   const canonical = new SocketAddress({ address: plain, family: 'ipv6' }).address;
   const mapped = canonical.startsWith('::ffff:') ? canonical.slice('::ffff:'.length) : '';
   return isIPv4(mapped) ? mapped : canonical;
 }
 
-/** The address with its last 64 bits 0. */
+/** Returns the address with its last 64 bits set to 0. */
 function network(canonical: string): string {
-  // The last two words may be spelled as IPv4; both lie in the half that goes.
+  // The last two words may be written as IPv4. These words are in the half that is dropped.
   const [head, tail] = canonical.replace(/\d+\.\d+\.\d+\.\d+$/, '0:0').split('::') as [string, string?];
   const words = (part: string) => (part === '' ? [] : part.split(':'));
   const before = words(head);

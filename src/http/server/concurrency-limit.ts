@@ -1,9 +1,9 @@
 import { DomainError } from '../../domain/errors.js';
 
-/** Seconds after which a place is likely free again. */
+/** The `Retry-After`, in seconds, of a refused request. A slot is likely to be free by then. */
 const RETRY_SECONDS = 2;
 
-/** A bound on how many requests of one kind hold memory at once. */
+/** Limits how many requests of one kind hold memory at the same time. */
 export class ConcurrencyLimit {
   readonly #max: number;
   #inside = 0;
@@ -13,12 +13,12 @@ export class ConcurrencyLimit {
   }
 
   /**
-   * Runs `work` inside the bound (rule 3.9).
-   * @throws DomainError `unavailable` / `concurrency_exceeded` when the bound is reached
+   * Runs `work` within the limit (rule 3.9).
+   * @throws DomainError `unavailable` / `concurrency_exceeded` when the limit is reached
    */
   async admit<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#inside >= this.#max) {
-      throw new DomainError('unavailable', 'Too many requests of this kind at once.', {
+      throw new DomainError('unavailable', 'Too many concurrent requests of this kind.', {
         reason: 'concurrency_exceeded',
         retryAfterSeconds: RETRY_SECONDS,
       });

@@ -5,16 +5,17 @@ import type { CallerAddresses } from './caller-address.js';
 import { CallerConnection, type ConnectionWatch } from './connection.js';
 
 /**
- * The share of the table that one address may have; trusted proxies speak for many and have no such bound.
+ * The share of the table that one address may use. Trusted proxies carry many callers and have no such limit.
  */
 const SHARE_OF_AN_ADDRESS = 1 / 4;
-/** The table counts as nearly full from here on. */
+/** The fill level from which the table counts as nearly full. */
 const PRESSURE = 3 / 4;
 
 /**
- * Open connections of a listener. A newcomer to a full table takes the place of the connection that has shown
- * least: first the oldest that has not sent a whole head, then the one that has been idle longest, then the
- * one that has not read for longest. Requests that are being carried out keep their connections.
+ * The open connections of a listener. A full table evicts one connection for each new connection. The first
+ * choice is the oldest connection that has not sent a complete head. The second choice is the connection with
+ * the longest idle time. The third choice is the connection that has not read for longest. Connections with a
+ * running request are not evicted.
  */
 export class ConnectionTable implements ConnectionWatch {
   readonly #limits: ListenerLimits;
@@ -23,13 +24,13 @@ export class ConnectionTable implements ConnectionWatch {
   readonly #timedOut: (connection: CallerConnection) => void;
   readonly #all = new Set<CallerConnection>();
   readonly #byAddress = new Map<string, number>();
-  /** Connections in the order in which they give way, the first one first. */
+  /** Candidates for eviction, in this order. Within each set the first entry is evicted first. */
   readonly #headless = new Set<CallerConnection>();
   readonly #idle = new Set<CallerConnection>();
   readonly #unread = new Set<CallerConnection>();
   readonly #timer: NodeJS.Timeout;
 
-  /** @param timedOut responds to a caller whose head did not come in time */
+  /** @param timedOut responds to a caller whose head did not arrive in time */
   constructor(
     limits: ListenerLimits,
     budget: ByteBudget,
@@ -43,7 +44,10 @@ export class ConnectionTable implements ConnectionWatch {
     this.#timer = setInterval(() => this.#check(performance.now()), limits.checkMs).unref();
   }
 
-  /** @returns undefined, with the socket closed, where there is no room that could be made */
+  /**
+   * Adds a connection.
+   * @returns undefined, after closing the socket, when no connection can be evicted for it
+   */
   admit(socket: Socket): CallerConnection | undefined {
     const peer = socket.remoteAddress;
     const address = this.#addresses.of(peer);
@@ -80,7 +84,7 @@ export class ConnectionTable implements ConnectionWatch {
   }
 
   roomFor(connection: CallerConnection, bytes: number): boolean {
-    // The holder that fills the budget gives way before others do.
+    // Evict connections of the address that fills the budget before those of other addresses.
     for (const mayGo of [(other: CallerConnection) => other.address === connection.address, () => true]) {
       for (const other of this.#unread) {
         if (other === connection || !mayGo(other)) continue;
@@ -92,7 +96,7 @@ export class ConnectionTable implements ConnectionWatch {
     return false;
   }
 
-  /** Cuts what no request is carried out on. */
+  /** Closes connections without a running request, except new connections whose first head has begun. */
   closeIdle(): void {
     for (const connection of this.#idle) connection.destroySoon();
     for (const connection of this.#headless) if (connection.headSince === undefined) connection.destroySoon();
@@ -118,7 +122,7 @@ export class ConnectionTable implements ConnectionWatch {
     return false;
   }
 
-  /** At once when it is cut: its close comes later. */
+  /** Removes an evicted connection immediately, because its close event arrives later. */
   #forget(connection: CallerConnection): void {
     if (!this.#all.delete(connection)) return;
     this.#headless.delete(connection);
@@ -137,8 +141,8 @@ export class ConnectionTable implements ConnectionWatch {
       if (now - openedAt > headersMs || (headSince === undefined && now - openedAt > silenceMs))
         this.#timedOut(connection);
     }
-    // Between two requests a connection may be silent for the keep-alive time; a head that has begun has a
-    // time of its own.
+    // Between two requests a connection may be silent for the keep-alive time. Once a head has begun,
+    // `headersMs` applies.
     for (const connection of this.#idle)
       if (connection.headSince !== undefined && now - connection.headSince > headersMs)
         this.#timedOut(connection);

@@ -6,48 +6,53 @@ import type { Exchange } from '../exchange.js';
 
 const HEAD_END = Buffer.from('\r\n\r\n');
 const NOTHING = Buffer.alloc(0);
-/** Bytes of an unfinished head that the parser gets at once. */
+/** The most bytes of an unfinished head that the parser gets in one slice. */
 const HEAD_SLICE = 1024;
 /**
- * State of a chunked body, whose end only the parser knows; further messages in the same slice become
- * requests that wait.
+ * The most bytes of a chunked body that the parser gets in one slice. Only the parser knows where a chunked
+ * body ends. Requests that follow it in the same slice wait for their turn.
  */
 const CHUNKED_SLICE = 4096;
 const SLICES_OF_A_TURN = 4;
-/** Assumed cost of a request that waits for its turn. */
+/** The assumed memory cost, in bytes, of a request that waits for its turn. */
 const WAITING_BYTES = 4096;
-/** Input that a connection may hold without asking: a request with a small body. */
+/**
+ * The input, in bytes, that a connection may hold without using the budget. A request with a small body fits.
+ */
 const FREE_BYTES = 8192;
 
-/** State of a connection, by which the table chooses the one that gives way. */
+/** Receives the state of a connection. The table uses the states to choose which connection to evict. */
 export interface ConnectionWatch {
   /** A request has begun. */
   busy(connection: CallerConnection): void;
-  /** The network has taken the response, and no other request has begun. */
+  /** The response was written to the network, and no other request has begun. */
   idle(connection: CallerConnection): void;
-  /** The caller takes nothing, or has begun to again; called with every step that its reading makes. */
+  /**
+   * Output waits for the caller to read it (`waits`), or all of it was written. Called again with each
+   * progress.
+   */
   unread(connection: CallerConnection, waits: boolean): void;
   /**
-   * Asks for memory for output that the caller does not read.
-   * @returns false where no other connection is left to be cut for it
+   * Frees memory for output that the caller does not read, by evicting other connections.
+   * @returns false when no other connection can be evicted
    */
   roomFor(connection: CallerConnection, bytes: number): boolean;
 }
 
 /**
- * A caller's connection, between the socket and the HTTP parser. One request of a connection is carried out
- * at a time (RFC 9112, 9.3.2: only safe methods may run beside one another, and responses keep their order).
- * The parser gets the bytes up to the end of one message, and the bytes of the next when the network has
- * taken the response. Pipelined bytes stay with the caller meanwhile.
+ * A caller's connection, between the socket and the HTTP parser. Requests of a connection run one at a time.
+ * RFC 9112, 9.3.2 allows only safe methods to run in parallel, and responses must keep their order. The
+ * parser gets the bytes of one message at a time. The next message follows once the response has been written
+ * to the network. Until then pipelined bytes stay in the caller's send buffer.
  */
 export class CallerConnection extends Duplex {
   readonly socket: Socket;
-  /** The peer, as bounds for each caller count it. */
+  /** The address group of the peer, as limits per caller use it. */
   readonly address: string;
   readonly openedAt = performance.now();
-  /** Time of the first byte of the awaited head. */
+  /** The time at which the first byte of the expected head arrived. */
   headSince: number | undefined;
-  /** True once a request was begun. */
+  /** True once a first request has begun. */
   served = false;
   #exchange: Exchange | undefined;
   readonly #budget: ByteBudget;
@@ -56,19 +61,19 @@ export class CallerConnection extends Duplex {
   #held = 0;
   #charged = 0;
   #outCharged = 0;
-  /** The parser asks for more. */
+  /** True when the parser has asked for more input. */
   #wanted = false;
   #inputEnded = false;
-  /** Stops reading: the connection ends with the response that is on its way. */
+  /** True when the connection ends with the response that is being sent. No further request is read. */
   #closing = false;
   /** The request whose body is being read. */
   #reading: IncomingMessage | undefined;
-  /** State of a body with a length: bytes that surely belong to the body. */
+  /** A lower bound of the bytes that a body with Content-Length still needs. */
   #bodyLeft = 0;
   #sliceLength = 0;
   #sliceCut = false;
   #headBytes = 0;
-  /** The last bytes of a head that came in several slices. */
+  /** The last bytes of a head that arrived in several slices. */
   #tail: Buffer = NOTHING;
   readonly #waiting: (() => void)[] = [];
   #advancing = false;
@@ -86,7 +91,7 @@ export class CallerConnection extends Duplex {
     this.address = address;
     this.#budget = budget;
     this.#watch = watch;
-    // Other listeners hear of the error too; without any, the error is no fault of this process.
+    // An `error` event without a listener would end the process. Callers' errors are handled elsewhere.
     this.on('error', () => {});
     socket
       .on('data', (chunk: Buffer) => this.#onData(chunk))
@@ -104,19 +109,21 @@ export class CallerConnection extends Duplex {
     return this.socket.remoteAddress;
   }
 
-  /** True where bytes have come in that are surely behind the message whose head was read last. */
+  /** Returns true when bytes after the current message have certainly arrived. */
   get followed(): boolean {
     const chunked = this.#reading?.headers['transfer-encoding'] !== undefined;
     return !chunked && this.#held > this.#bodyLeft;
   }
 
-  /** True where the message that was read last is a head alone, and the parser got nothing behind it. */
+  /** Returns true when the current message is only a head, and the parser got no bytes after it. */
   get endsAtHead(): boolean {
     const chunked = this.#reading?.headers['transfer-encoding'] !== undefined;
     return this.#sliceCut && !chunked && this.#bodyLeft === 0;
   }
 
-  /** True once the caller sends nothing more; `inputEnd` is emitted at that moment. */
+  /**
+   * Returns true once the caller has ended its half of the connection. `inputEnd` is emitted at that moment.
+   */
   get inputEnded(): boolean {
     return this.#inputEnded;
   }
@@ -125,15 +132,15 @@ export class CallerConnection extends Duplex {
     return this.#exchange;
   }
 
-  /** As of a socket: Node times idle connections with it. */
+  /** Sets the socket's timeout. Node calls it to time idle connections. */
   setTimeout(ms: number): this {
     this.socket.setTimeout(ms);
     return this;
   }
 
-  /** As of a socket: ends it when everything written has gone out. */
+  /** Ends the connection once everything has been written, as a socket's method of this name does. */
   destroySoon(): void {
-    // Nobody waits for the rest of the body any more.
+    // The rest of the body is not needed any more.
     this.#reading = undefined;
     this.closing();
     if (this.writable) this.end();
@@ -142,7 +149,7 @@ export class CallerConnection extends Duplex {
   }
 
   /**
-   * Stops processing after the last response (RFC 9112, 9.6). Further bytes are still read, because a close
+   * Stops processing after the last response (RFC 9112, 9.6). Keeps reading input, because closing a socket
    * with unread bytes resets the connection.
    */
   closing(): void {
@@ -152,8 +159,7 @@ export class CallerConnection extends Duplex {
   }
 
   /**
-   * Takes a request whose head is complete: runs `begin` now, or after the responses to the requests before
-   * it.
+   * Accepts a request whose head is complete. Runs `begin` now, or after the responses to earlier requests.
    */
   arrived(request: IncomingMessage, begin: () => void): void {
     this.#reading = request;
@@ -167,7 +173,7 @@ export class CallerConnection extends Duplex {
     this.inTurn(begin);
   }
 
-  /** Runs a step after the responses to the requests before it. */
+  /** Runs a step after the responses to all earlier requests. */
   inTurn(step: () => void): void {
     if (this.#closing) return;
     if (this.#exchange === undefined && this.#waiting.length === 0) step();
@@ -180,13 +186,13 @@ export class CallerConnection extends Duplex {
     this.#watch.busy(this);
   }
 
-  /** Notes that the network has taken the response. */
+  /** Records that the response was written to the network. */
   ended(exchange: Exchange): void {
     if (this.#exchange !== exchange) return;
     this.#exchange = undefined;
     if (exchange.connectionClose) {
-      // Node does so by itself where the response said `Connection: close`; a body may break off after
-      // another response has begun.
+      // Node closes the connection itself when the response has `Connection: close`. A response without this
+      // header may have begun before the request's body broke off.
       this.destroySoon();
       return;
     }
@@ -195,7 +201,7 @@ export class CallerConnection extends Duplex {
       this.#feed();
       return;
     }
-    // Other connections get their turn between two requests of one connection.
+    // Let other connections run between two requests of one connection.
     if (this.#advancing) return;
     this.#advancing = true;
     setImmediate(() => {
@@ -224,7 +230,7 @@ export class CallerConnection extends Duplex {
     chunks: { chunk: Buffer | string; encoding: BufferEncoding }[],
     done: (error?: Error | null) => void,
   ): void {
-    // Node ends each response with a write of nothing, whose callback alone counts.
+    // Node ends each response with an empty write. Only its callback matters.
     const [only, ...more] = chunks.filter(({ chunk }) => chunk.length > 0);
     if (more.length === 0) {
       this._write(only?.chunk ?? NOTHING, only?.encoding ?? 'utf8', done);
@@ -265,7 +271,7 @@ export class CallerConnection extends Duplex {
     this.#feed();
   }
 
-  /** Gives the parser what it may have, and holds the rest back in the network. */
+  /** Passes the parser the bytes that it may read. Pauses the socket while any bytes are left. */
   #feed(): void {
     if (this.destroyed) return;
     if (this.#closing && !this.#readsBody()) {
@@ -291,7 +297,7 @@ export class CallerConnection extends Duplex {
     if (!this.#finishInput()) this.destroy();
   }
 
-  /** Slices may hold many chunks each: others get their turn between some of them. */
+  /** Pauses after some slices, so that other connections can run. One slice may hold many chunks. */
   #yield(): void {
     this.#slices = 0;
     this.#yielding = true;
@@ -336,14 +342,14 @@ export class CallerConnection extends Duplex {
         return length;
       }
     }
-    // A head that ended before the parser said so was none: empty lines before one.
+    // If a blank line was found but the parser reported no request, the bytes were empty lines before a head.
     const wasCut = this.#sliceCut;
     const start = chunk.subarray(0, HEAD_SLICE);
     const window = this.#tail.length === 0 ? start : Buffer.concat([this.#tail, start]);
     const end = wasCut && this.#headBytes > 0 ? -1 : window.indexOf(HEAD_END);
     const length = end < 0 ? Math.min(whole, HEAD_SLICE) : end + HEAD_END.length - this.#tail.length;
     this.#sliceCut = end >= 0;
-    // A copy: three bytes are not worth the memory that holds them.
+    // A copy, because a subarray of three bytes would keep the whole chunk in memory.
     this.#tail =
       end < 0
         ? Buffer.from(
@@ -358,7 +364,10 @@ export class CallerConnection extends Duplex {
     return length;
   }
 
-  /** @returns false where more is held than the budget has */
+  /**
+   * Charges the held input to the budget.
+   * @returns false when the budget is exceeded
+   */
   #finishInput(): boolean {
     const due = Math.max(0, this.#held + this.#headBytes + this.#waiting.length * WAITING_BYTES - FREE_BYTES);
     const more = due - this.#charged;
@@ -373,7 +382,7 @@ export class CallerConnection extends Duplex {
     done(error);
   }
 
-  /** Counts what the network has not taken. */
+  /** Charges the output that has not been written to the network yet. */
   #countOutput(): void {
     if (this.destroyed) return;
     const unsent = this.socket.writableLength;

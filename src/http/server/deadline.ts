@@ -2,16 +2,16 @@ import { withDeadline } from '../../async/deadline.js';
 import { DomainError } from '../../domain/errors.js';
 
 /**
- * Time budget of one call of a partner, the reading of its body aside (rule 3.6). Each step has limits of its
- * own; this one holds where several are slow, one after the other.
+ * The time budget of one partner call, without the time to read its body (rule 3.6). Each step has a limit of
+ * its own. This limit applies to all steps together.
  */
 export class Deadline {
   readonly #failedLate: (error: unknown) => void;
   #leftMs: number;
 
   /**
-   * @param limitMs milliseconds, over all steps together
-   * @param failedLate takes the error of work that was given up and then failed
+   * @param limitMs the time limit of all steps together, in milliseconds
+   * @param failedLate receives the error of work that fails after it was abandoned
    */
   constructor(limitMs: number, failedLate: (error: unknown) => void) {
     this.#leftMs = limitMs;
@@ -19,9 +19,9 @@ export class Deadline {
   }
 
   /**
-   * The value of `work`, within the time that is left. Work that is given up goes on; its effect is found by
-   * asking again.
-   * @param discard takes the late value of such work
+   * Returns the value of `work` if it settles within the remaining time. Abandoned work continues, and its
+   * effect is found by calling again.
+   * @param discard receives the late value of abandoned work
    * @throws DomainError `unavailable` / `store_unavailable`
    */
   async of<Value>(work: Promise<Value>, discard: (value: Value) => void = () => undefined): Promise<Value> {
@@ -29,7 +29,7 @@ export class Deadline {
     try {
       return await withDeadline(work, this.#leftMs, () => {
         work.then(discard, this.#failedLate);
-        throw new DomainError('unavailable', 'The service could not answer in time.', {
+        throw new DomainError('unavailable', 'The service could not respond in time.', {
           reason: 'store_unavailable',
           retryAfterSeconds: 1,
         });

@@ -23,15 +23,17 @@ import { Deadline } from './deadline.js';
 import { countHeader } from './http-grammar.js';
 import { refuseForTest, SlowAnswers } from './test-answers.js';
 
-/** A call as an endpoint gets it: everything checked, in the shape that the path table gives. */
+/**
+ * A call as an endpoint receives it. All parts are checked and have the types that the path table declares.
+ */
 export interface Call<R extends Route> extends RouteInput<R> {
   readonly exchange: Exchange;
   readonly caller: R['auth'] extends 'key' ? Caller : undefined;
 }
 
 /**
- * A function for each route of a listener. The compiler checks that none lacks, and that each response fits
- * the route's schema for its status.
+ * One function for each route of a listener. The compiler checks that no function is missing, and that each
+ * response matches the route's schema for its status.
  */
 export type Endpoints<Listener extends Route['listener']> = {
   readonly [Id in RouteIdOf<Listener>]: (
@@ -40,7 +42,7 @@ export type Endpoints<Listener extends Route['listener']> = {
 };
 
 type Member<Value> = Value extends object ? Value : unknown;
-/** Members of path, query and JSON body in one object. */
+/** The members of path, query and JSON body in one object. */
 type Input<R extends Route> = Member<RouteInput<R>['params']> &
   Member<RouteInput<R>['query']> &
   Member<RouteInput<R>['body']>;
@@ -51,9 +53,9 @@ type BodyOf<R extends Route> = {
 }[keyof RouteOutput<R>];
 
 /**
- * Operations that are called without a function of their own: the operation has its route's name, takes the
- * caller (where there is one) and all input in one object, and returns the body of the route's one JSON
- * response.
+ * Operations that are called directly, without an endpoint function. An operation has the name of its route.
+ * The arguments are the caller (on routes with a key) and one object with all input. The result is the body
+ * of the route's only JSON response.
  */
 export type DirectOperations<Listener extends Route['listener']> = {
   readonly [Id in RouteIdOf<Listener>]: (typeof ROUTES)[Id]['auth'] extends 'key'
@@ -66,7 +68,7 @@ export type DirectOperations<Listener extends Route['listener']> = {
       ) => BodyOf<(typeof ROUTES)[Id]> | Promise<BodyOf<(typeof ROUTES)[Id]>>;
 };
 
-/** A call of any route. */
+/** A call of any route, without the route's own types. */
 interface AnyCall {
   readonly exchange: Exchange;
   readonly caller: Caller | undefined;
@@ -78,18 +80,18 @@ interface AnyCall {
 
 type Run = (call: AnyCall) => Response | Promise<Response>;
 
-/** The part of the operations that checks partners' keys, and keeps their limits. */
+/** The operations that check partners' keys and enforce their limits. */
 type PartnerGuard = Pick<PartnerOperations, 'authenticate' | 'checkSignature' | 'admit' | 'quota' | 'meter'>;
 
-/** The guard of partners' keys, with the calls of slow test keys that wait in the listener. */
+/** The guard of partners' keys, with the delayed calls of slow test keys. */
 interface KeyGuard {
   readonly partners: PartnerGuard;
   readonly slow: SlowAnswers;
 }
-/** Throws `forbidden` for a request without a bearer token of the operator's. */
+/** Throws `forbidden` for a request without a valid bearer token of the operator. */
 type BearerGuard = (request: Exchange['request']) => void;
 
-/** A route with its function, and with the guard that its kind of authentication needs. */
+/** A route with its function and the guard that its authentication needs. */
 export type Endpoint = { readonly id: string; readonly run: Run } & (
   | { readonly auth: 'key'; readonly route: KeyRoute; readonly keys: KeyGuard }
   | { readonly auth: 'bearer'; readonly route: OpenRoute; readonly authorise: BearerGuard }
@@ -102,9 +104,9 @@ interface Guards {
 }
 
 /**
- * Every route of a listener, in the table's order, with its guard: with its own function, or else with the
- * operation of its name.
- * @param environment routes of other environments are left out
+ * Returns every route of a listener with its guard, in the order of the table. A route without a function of
+ * its own calls the operation of the same name.
+ * @param environment routes of other environments are omitted
  */
 export function joinEndpoints<Listener extends Route['listener'], Own extends Partial<Endpoints<Listener>>>(
   listener: Listener,
@@ -113,8 +115,7 @@ export function joinEndpoints<Listener extends Route['listener'], Own extends Pa
   guards: Guards,
   environment?: string,
 ): readonly Endpoint[] {
-  // The types of functions and operations are lost here, and hold by construction: `runChecked` makes each
-  // call by the schemas of its own route.
+  // The casts lose the types, but `runChecked` validates each call with the schemas of its own route.
   const direct = operations as unknown as Readonly<Record<string, (...input: unknown[]) => unknown>>;
   const functions = own as unknown as Readonly<Record<string, Run>>;
   const { partners, bearer } = guards;
@@ -127,7 +128,7 @@ export function joinEndpoints<Listener extends Route['listener'], Own extends Pa
   );
 }
 
-/** Routes of a listener that have a function of their own, without the others. */
+/** Returns only the routes of a listener that have a function in `own`. */
 export function joinOwn<Listener extends Route['listener']>(
   listener: Listener,
   own: Partial<Endpoints<Listener>>,
@@ -149,7 +150,7 @@ function callDirectly(
 ): Run {
   const [status, ...others] = Object.keys(responses).map(Number);
   if (status === undefined || others.length > 0)
-    throw new Error(`the route ${id} needs a function of its own`);
+    throw new Error(`the route ${id} needs an endpoint function, because it has more than one response`);
   return async ({ caller, params, query, body }) => {
     const input = { ...(params as object), ...(query as object), ...(body as object) };
     return json(status, await (auth === 'key' ? operations[id]!(caller, input) : operations[id]!(input)));
@@ -172,11 +173,11 @@ function guarded(
     default:
       return { ...named, auth, route };
   }
-  throw new Error(`nothing guards the route ${named.id}`);
+  throw new Error(`no guard for the route ${named.id}`);
 }
 
 /**
- * Runs one call, with the checks in the order of rule 3.1.
+ * Runs one call, with its checks in the order of rule 3.1.
  * @param params the path's parameters, decoded
  */
 export async function runEndpoint(
@@ -200,7 +201,7 @@ async function runForPartner(
     exchange.limits.callMs,
     (error) => void (isFault(error) && observer.fault(exchange.route, error)),
   );
-  // Node joins repeated headers with a comma, which no key holds: sent twice is not valid.
+  // Node joins repeated headers with a comma. No key contains a comma, so a repeated key header is not valid.
   const caller = await deadline.of(
     partners.authenticate(exchange.request.headers['x-api-key'] as string | undefined),
   );
@@ -215,8 +216,8 @@ async function runForPartner(
         declaredLength(exchange.request) > 0 || exchange.request.headers['transfer-encoding'] !== undefined,
       field: (name) => exchange.request.headers[name] as string | undefined,
     });
-    // The operation spends the rate of rotations, because replays do not. Requests to rotate have a bound of
-    // their own.
+    // The operation itself counts rotations, because replays do not count. Requests to rotate have a separate
+    // limit.
     partners.admit(caller, route.rateClass === 'rotation' ? 'rotation_calls' : route.rateClass);
     refuseForTest(caller.testAnswer);
     const inTime: Run = (call) => {
@@ -224,7 +225,7 @@ async function runForPartner(
       return response instanceof Promise ? deadline.of(response, discard) : response;
     };
     const response = await runChecked(route, inTime, exchange, params, caller, digest);
-    // Free operations are metered, billed ones are counted by their charge (rule 6.4).
+    // Free operations are metered here. Billed operations are counted by their charge (rule 6.4).
     if (route.billed === undefined && response.kind !== 'error') partners.meter(caller, id);
     return response;
   } finally {
@@ -232,12 +233,14 @@ async function runForPartner(
   }
 }
 
-/** Frees the resources of a response that nobody waits for any more. */
+/** Frees the resources of a response that arrived after its deadline. */
 function discard(response: Response): void {
   if (response.kind === 'stream') response.stream.destroy();
 }
 
-/** Sets the headers of rule 6.9, also of an error; read last, so that the call itself is counted. */
+/**
+ * Sets the headers of rule 6.9, on error responses too. Reads the quota last, so that it includes this call.
+ */
 async function quotaHeaders(
   partners: PartnerGuard,
   observer: Observer,
@@ -256,7 +259,7 @@ async function quotaHeaders(
       'X-RateLimit-Reset': String(reset),
     });
   } catch (error) {
-    // The call has been done: its response must not be lost because a counter cannot be read.
+    // The call has taken effect, so an unreadable counter must not lose the response.
     observer.fault('quota', error);
   }
 }
@@ -283,23 +286,23 @@ async function runChecked(
     headers: route.headers && check(route.headers, singleHeaders(request.headers, route.headers)),
     body: json,
   });
-  // Read to its end before anything is done: a body that turns out to be malformed must have had no effect.
+  // Read the whole body before the call has any effect, because its end may be malformed.
   if (body === undefined ? auth === 'key' || auth === 'bearer' : body.kind === 'none')
     await expectNoBody(exchange);
   if (body?.kind !== 'json') return run(call(undefined));
   const read = readBody(exchange, body.maxBytes);
   const bytes = read instanceof Promise ? await read : read;
   if (digest !== undefined && !digestHolds(digest, bytes))
-    throw new DomainError('forbidden', 'The body is not the one that was signed.', {
+    throw new DomainError('forbidden', 'The body does not match the signed Content-Digest.', {
       reason: 'signature_invalid',
     });
   return run(call(check(body.schema, bytes.length === 0 && !body.required ? {} : parseJson(bytes))));
 }
 
-/** Refuses a body of a route without one; a chunked body may still turn out to be empty. */
+/** Rejects a body on a route that has none. A chunked body may still be empty. */
 async function expectNoBody(exchange: Exchange): Promise<void> {
   const unexpected = () =>
-    new DomainError('invalid_request', 'This call has no body.', { reason: 'invalid_member' });
+    new DomainError('invalid_request', 'This call does not accept a body.', { reason: 'invalid_member' });
   if (declaredLength(exchange.request) > 0) throw unexpected();
   if (exchange.request.headers['transfer-encoding'] === undefined) return;
   try {
@@ -309,18 +312,21 @@ async function expectNoBody(exchange: Exchange): Promise<void> {
   }
 }
 
-/** Rule 2.8: where a caller is known, the query of a route without one holds unknown parameters. */
+/** Rejects every query parameter on an authenticated route without a query (rule 2.8). */
 function checkQuery({ query, auth }: Route, target: string): unknown {
   if (query !== undefined) return check(query, parseQuery(target));
   if ((auth === 'key' || auth === 'bearer') && Object.keys(parseQuery(target)).length > 0) {
-    throw new DomainError('invalid_request', 'This call has no query parameters.', {
+    throw new DomainError('invalid_request', 'This call does not accept query parameters.', {
       reason: 'invalid_member',
     });
   }
   return undefined;
 }
 
-/** Rule 2.15: identifiers hold nothing that needs an escape, so an escaped one is a second spelling. */
+/**
+ * Rejects escapes in the path (rule 2.15). Identifiers need no escapes, so an escape would be a second
+ * spelling.
+ */
 function checkParams(schema: RequestSchema, target: string, params: unknown): unknown {
   const path = target.split('?', 1)[0]!;
   if (path.includes('%'))
@@ -353,7 +359,7 @@ export function bearerGuard(tokens: readonly string[]): BearerGuard {
     const given = createHash('sha256')
       .update(request.headers.authorization ?? '')
       .digest();
-    // Node keeps the first of several and drops the others.
+    // Node keeps only the first of several Authorization headers.
     if (
       !expected.some((token) => timingSafeEqual(given, token)) ||
       countHeader(request, 'authorization') !== 1

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { DomainError } from '../../domain/errors.js';
 
-/** Headers that mean something here and of which a second one would leave open which is meant. */
+/** Headers that affect processing and must not be repeated, because a second value would be ambiguous. */
 const SINGLE: ReadonlySet<string> = new Set([
   'host',
   'content-length',
@@ -12,18 +12,17 @@ const SINGLE: ReadonlySet<string> = new Set([
   'idempotency-key',
 ]);
 
-/** RFC 9110, 7.2: a host of RFC 3986, 3.2.2, and a port. It may be empty. */
+/** A host (RFC 3986, 3.2.2) and a port, as in RFC 9110, 7.2. The value may be empty. */
 const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?::\d*)?$/;
 
 /**
- * The check of a request head for messages that Node's parser lets through although they are ambiguous or not
- * HTTP.
- * @returns the error, or undefined for a message that is in order
+ * Rejects request heads that Node's parser accepts although they are ambiguous or not HTTP/1.1.
+ * @returns the error, or undefined for a valid head
  */
 export function checkGrammar(request: IncomingMessage): DomainError | undefined {
-  // Node's parser takes HTTP/0.9 and HTTP/2.0 request lines as well.
+  // Node's parser also accepts HTTP/0.9 and HTTP/2.0 request lines.
   if (request.httpVersion !== '1.1' && request.httpVersion !== '1.0')
-    return malformed('The protocol is HTTP/1.1.');
+    return malformed('The protocol must be HTTP/1.1.');
   const raw = request.rawHeaders;
   let seen: string[] | undefined;
   let host = false;
@@ -32,7 +31,7 @@ export function checkGrammar(request: IncomingMessage): DomainError | undefined 
     if (!SINGLE.has(name)) continue;
     if (name === 'host') host = true;
     if (seen === undefined) seen = [name];
-    else if (seen.includes(name)) return malformed(`More than one ${name} header.`);
+    else if (seen.includes(name)) return malformed(`The ${name} header is repeated.`);
     else seen.push(name);
   }
   // RFC 9112, 3.2.
@@ -40,16 +39,16 @@ export function checkGrammar(request: IncomingMessage): DomainError | undefined 
   if (host && !HOST.test(request.headers.host!)) return malformed('The host header is malformed.');
   const coding = request.headers['transfer-encoding'];
   if (coding !== undefined) {
-    // Node takes any coding that ends in the letters `chunked`, `xchunked` among them; another server in
-    // front may read the header otherwise.
+    // Node accepts any coding that ends in `chunked`, such as `xchunked`. A proxy in front may read the
+    // header differently.
     if (coding.toLowerCase() !== 'chunked' || request.httpVersionMinor === 0)
-      return malformed('The only transfer coding is chunked.');
-    // RFC 9112, 6.1: a length and a coding together.
+      return malformed('The only supported transfer coding is chunked.');
+    // RFC 9112, 6.1 forbids a length beside a coding.
     if (request.headers['content-length'] !== undefined)
       return malformed('Both Content-Length and Transfer-Encoding are present.');
   }
   // RFC 9112, 3.2: a request target has no fragment.
-  if (request.url!.includes('#')) return malformed('The request target holds a fragment.');
+  if (request.url!.includes('#')) return malformed('The request target contains a fragment.');
   return undefined;
 }
 
@@ -58,9 +57,9 @@ export function malformed(message: string): DomainError {
 }
 
 /**
- * Brings a target in absolute form (RFC 9112, 3.2.2) into origin form, which everything behind this reads, and its
- * authority into the host, whose header does not count beside it (RFC 9112, 3.3). Other targets stay.
- * @returns the error where the authority is none
+ * Converts a target in absolute form (RFC 9112, 3.2.2) to origin form, which all later steps read. The
+ * authority of the target replaces the Host header (RFC 9112, 3.3). Other targets do not change.
+ * @returns the error when the authority is malformed
  */
 export function toOriginForm(request: IncomingMessage): DomainError | undefined {
   const [all, authority] = /^https?:\/\/([^/?]*)/i.exec(request.url!) ?? [];
@@ -73,7 +72,7 @@ export function toOriginForm(request: IncomingMessage): DomainError | undefined 
   return undefined;
 }
 
-/** Number of times that a header was sent; Node joins or drops repeated ones. */
+/** Returns how often a header was sent. Node's own header object joins or drops repeated headers. */
 export function countHeader(request: IncomingMessage, name: string): number {
   let count = 0;
   for (let i = 0; i < request.rawHeaders.length; i += 2)

@@ -31,30 +31,36 @@ export interface ListenerParts {
   readonly ids: Ids;
   readonly requestLog: RequestLog;
   readonly observer: Observer;
-  /** Second header name of the request id (rule 2.13). */
+  /** A second header name for the request id (rule 2.13). */
   readonly requestIdHeader?: string;
-  /** Addresses and CIDR ranges of the proxies whose X-Forwarded-For is believed; none by default. */
+  /** The addresses and CIDR ranges of the proxies whose X-Forwarded-For is trusted. None by default. */
   readonly trustedProxies?: readonly string[];
-  /** The listener speaks TLS with this identity. */
+  /** The TLS certificate and key. Without them the listener serves plain HTTP. */
   readonly tls?: TlsIdentity;
-  /** Bytes that all listeners of the process may hold for callers; a budget of its own by default. */
-  readonly budget?: ByteBudget;
   /**
-   * Throws while nobody may be served, whatever is asked for: routes without authentication alone are. Absent:
-   * never.
+   * The budget for bytes that all listeners of the process hold for callers. By default each listener has its
+   * own.
    */
+  readonly budget?: ByteBudget;
+  /** Throws while only public routes may be served. Without this function all routes are always served. */
   readonly assertOpen?: () => void;
   /** Merged over DEFAULT_LIMITS. */
   readonly limits?: Partial<ListenerLimits>;
 }
 
-/** A front door of the service. */
+/** An HTTP server of the service. */
 export interface Listener {
-  /** Port 0 takes any free port. Resolves to the address that is listened on. */
+  /**
+   * Starts listening. Port 0 selects any free port.
+   * @returns the bound address and port
+   */
   listen(port: number, host: string): Promise<{ readonly port: number; readonly host: string }>;
-  /** Takes no new connections, lets requests in flight finish, and cuts what is left after `graceMs`. */
+  /**
+   * Stops accepting connections and lets running requests finish. Cuts the remaining connections after
+   * `graceMs`.
+   */
   close(graceMs: number): Promise<void>;
-  /** Shows another certificate from the next connection on; nothing where the listener does not speak TLS. */
+  /** Uses another certificate from the next connection on. Does nothing on a listener without TLS. */
   renewTls(identity: TlsIdentity): void;
 }
 
@@ -82,22 +88,25 @@ export function createListener(
   const byResponse = new WeakMap<ServerResponse, Exchange>();
   let stopping = false;
 
-  // Express's application would give each request and response another prototype, by which all that touches
-  // them afterwards is slower.
+  // An Express application would replace the prototype of each request and response, which slows down every
+  // later access.
   const router = express.Router({ caseSensitive: true, strict: true });
-  /** Paths without parameters, which most calls give as they are: none of the table is tried for those. */
+  /**
+   * Paths without parameters. Most calls use them, and they are found here without trying the routes one by
+   * one.
+   */
   const fixed = new Map<string, (exchange: Exchange) => void>();
   for (const [path, methods] of byPath(endpoints)) {
     const answer = answerer(path, methods);
     if (!path.includes('{')) fixed.set(path, (exchange) => answer(exchange, undefined));
-    // A layer for each path, whatever the method: Express would respond to OPTIONS by itself and fall
-    // through to 404 for the rest.
+    // One layer for each path and all methods. Otherwise Express would respond to OPTIONS itself, and other
+    // methods would get 404.
     router
       .route(path.replaceAll(/\{(\w+)\}/g, ':$1'))
       .all((request, response) => answer(byResponse.get(response)!, request.params));
   }
 
-  /** The calls of one path. */
+  /** Returns the function that handles all calls of one path. */
   function answerer(
     path: string,
     methods: ReadonlyMap<string, Endpoint>,
@@ -112,7 +121,7 @@ export function createListener(
       // Rule 2.11.
       const endpoint = methods.get(method === 'HEAD' ? 'GET' : method!);
       if (endpoint === undefined) {
-        sendError(exchange, new DomainError('method_not_allowed', 'This path does not have that method.'), {
+        sendError(exchange, new DomainError('method_not_allowed', 'This path does not allow that method.'), {
           Allow: allow,
         });
         return;
@@ -127,9 +136,7 @@ export function createListener(
     return runEndpoint(endpoint, observer, exchange, params);
   };
 
-  /**
-   * Sends the response; every call that is carried out is logged, whether or not its caller is still there.
-   */
+  /** Runs a call and sends its response. Every call that has run is logged, even when its caller has left. */
   const carryOut = async (exchange: Exchange, work: Promise<Response>): Promise<void> => {
     exchange.working = true;
     try {
@@ -163,7 +170,7 @@ export function createListener(
       'X-Content-Type-Options': 'nosniff',
     };
     if (requestIdHeader !== undefined) headers[requestIdHeader] = requestId;
-    // Node joins repeated headers with a comma, in their order.
+    // Node joins repeated headers with a comma and keeps their order.
     const forwardedFor = request.headers['x-forwarded-for'] as string | undefined;
     const address =
       forwardedFor === undefined ? connection.address : addresses.of(connection.remoteAddress, forwardedFor);
@@ -198,7 +205,9 @@ export function createListener(
     return exchange;
   };
 
-  /** Logs an exchange once: its response has gone out, or its connection is gone and the work is done. */
+  /**
+   * Logs an exchange once, after its response was sent, or after its connection closed and the work ended.
+   */
   const finish = (exchange: Exchange): void => {
     if (exchange.logged) return;
     exchange.logged = true;
@@ -221,14 +230,15 @@ export function createListener(
         checkGrammar(request) ??
         toOriginForm(request) ??
         (upgrade && connection.followed
-          ? malformed('Something follows a request to upgrade before its answer.')
+          ? malformed('Bytes follow an upgrade request before its response.')
           : undefined);
-      // RFC 9110, 7.8: the offer is ignored. Node's parser drops what it got behind such a message, so nothing
-      // that may come behind a body is read as a request.
+      // The service ignores the upgrade (RFC 9110, 7.8). Node's parser drops the bytes that it got after an
+      // upgrade request. The connection therefore closes, so that no bytes after a body are read as another
+      // request.
       if (upgrade && !connection.endsAtHead) exchange.connectionClose = true;
       if (fault !== undefined) {
         exchange.route = 'malformed';
-        // The boundary between this message and the next is in doubt.
+        // It is unclear where this message ends and the next one begins.
         exchange.connectionClose = true;
         sendError(exchange, fault);
         return;
@@ -239,7 +249,8 @@ export function createListener(
         return;
       }
       byResponse.set(response, exchange);
-      // The router asks nothing of an application's requests and responses, which its types speak of.
+      // The router's types ask for an application's requests and responses, but the router does not need
+      // them.
       (
         router as unknown as (
           request: IncomingMessage,
@@ -250,7 +261,7 @@ export function createListener(
         if (error === undefined || error === null)
           sendError(
             exchange,
-            new DomainError('not_found', 'There is nothing at this path.', { reason: 'unknown_route' }),
+            new DomainError('not_found', 'No resource exists at this path.', { reason: 'unknown_route' }),
           );
         else if (error instanceof URIError)
           sendError(
@@ -264,20 +275,20 @@ export function createListener(
     });
   };
 
-  // The parser reads and writes HTTP on connections that it is given, and listens to nothing itself.
+  // This server only parses HTTP on the connections that it is given, and does not listen.
   const parser: Server = createHttpServer(
     {
-      // Node's own response to a missing Host has no body; checkGrammar gives it one.
+      // Node's own response to a missing Host header has no body. checkGrammar responds instead.
       requireHostHeader: false,
       keepAliveTimeout: limits.keepAliveMs,
     },
     (request, response) => handle(request, response),
   );
   parser.timeout = limits.stallMs;
-  // By default Node drops what comes after the 2,000th header without a word. Their total size is bounded
+  // By default Node silently drops headers after the 2,000th. The total size of the headers is limited
   // anyway.
   parser.maxHeadersCount = 0;
-  // Errors go out before `100 Continue`, so that a caller that asked first need not send the file.
+  // Errors are sent before `100 Continue`, so that a caller that waits for it need not send the file.
   parser.on('checkContinue', (request: IncomingMessage, response: ServerResponse) =>
     handle(request, response, true),
   );
@@ -287,7 +298,7 @@ export function createListener(
       const exchange = begin(connection, request, response, false);
       exchange.route = 'malformed';
       exchange.connectionClose = true;
-      sendError(exchange, malformed('The only expectation is 100-continue.'));
+      sendError(exchange, malformed('The only supported expectation is 100-continue.'));
     });
   });
   const respondOnConnection = respondToParserErrors(
@@ -344,14 +355,14 @@ export function createListener(
 }
 
 /**
- * Tells whether a request asks for another protocol (RFC 9110, 7.8), in which the caller may go on as soon as
- * it has the response.
+ * Returns true when a request asks to upgrade the protocol (RFC 9110, 7.8). The caller may switch to it as
+ * soon as the response arrives.
  */
 function asksToUpgrade({ headers }: IncomingMessage): boolean {
   return headers.upgrade !== undefined && /(^|,)[ \t]*upgrade[ \t]*(,|$)/i.test(headers.connection ?? '');
 }
 
-/** Endpoints of each path, paths in the order of the table. */
+/** Groups the endpoints by path. The paths keep the order of the table. */
 function byPath(endpoints: readonly Endpoint[]): ReadonlyMap<string, ReadonlyMap<string, Endpoint>> {
   const paths = new Map<string, Map<string, Endpoint>>();
   for (const endpoint of endpoints) {
@@ -365,12 +376,12 @@ function allowed(methods: ReadonlyMap<string, Endpoint>): string {
   return [...methods.keys()].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
 }
 
-/** Headers that a route gives to each of its responses, errors included. */
+/** Returns the headers of every response of a route, including errors. */
 function routeHeaders(route: Route): Record<string, string> {
   const notices = noticesOf(route);
   return {
     ...(route.noStore ? { 'Cache-Control': 'no-store' } : {}),
-    // Rule 14.3: of several notices, the earliest dates count.
+    // Rule 14.3: the earliest dates of several notices apply.
     ...(notices.length === 0
       ? {}
       : {

@@ -17,9 +17,9 @@ interface Parts {
 }
 
 /**
- * Responds to bytes that never became a request (rules 2.12 and 5.1); Node would send a bare status line. At
- * most one response goes to a connection, and none in the middle of another.
- * @returns responds on a connection on which no request is open, and ends the connection
+ * Responds to bytes that are not a valid request (rules 2.12 and 5.1). Node alone would send a bare status
+ * line. A connection gets at most one such response, and none inside another response.
+ * @returns a function that responds on a connection without an open request, and closes the connection
  */
 export function respondToParserErrors(
   server: Server,
@@ -49,7 +49,7 @@ export function respondToParserErrors(
     const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`);
     connection.closing();
     connection.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
-    // Further bytes are read for a moment: a close with unread bytes resets the connection and the response
+    // Keep reading for a moment. Closing a socket with unread bytes resets the connection, and the response
     // is lost.
     connection.resume();
     const timer = setTimeout(() => connection.destroy(), LINGER_MS);
@@ -88,11 +88,11 @@ export function respondToParserErrors(
     connection.inTurn(() => respondNow(connection, error));
   });
 
-  // CONNECT has no route; without a listener Node closes the connection without a word.
+  // CONNECT has no route. Without a listener Node closes the connection without a response.
   server.on('connect', (_request, socket: Duplex) => {
     const connection = socket as CallerConnection;
     connection.inTurn(() =>
-      respondNow(connection, new DomainError('method_not_allowed', 'This path does not have that method.'), {
+      respondNow(connection, new DomainError('method_not_allowed', 'This path does not allow that method.'), {
         Allow: 'GET, HEAD, POST, PATCH, DELETE',
       }),
     );
@@ -101,7 +101,7 @@ export function respondToParserErrors(
   return respondNow;
 }
 
-/** A head that did not come in time. */
+/** Returns the error for a head that did not arrive in time. */
 export function tooLate(): DomainError {
   return new DomainError('timeout', 'The request did not arrive in time.', { reason: 'client_too_slow' });
 }

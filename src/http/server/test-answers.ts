@@ -4,37 +4,40 @@ import type { Exchange } from '../exchange.js';
 import { ConcurrencyLimit } from './concurrency-limit.js';
 import type { CallerConnection } from './connection.js';
 
-/** Slow answers that one listener holds back at once. */
+/** The most slow responses that one listener delays at the same time. */
 const PLACES = 64;
-/** Seconds of the `Retry-After` that is forced: more than the pause of a caller who does not read it. */
+/**
+ * The `Retry-After` of forced errors, in seconds, longer than the default pause of callers that ignore the
+ * header.
+ */
 const RETRY_SECONDS = 2;
 
 /**
- * Refuses as a full rate or an absent store would, where the key forces it (rule 19.2).
+ * Throws the error that the test key forces (rule 19.2), as an exceeded rate or an unavailable store would.
  * @throws DomainError `rate_limited` / `rate_exceeded`, or `unavailable` / `store_unavailable`
  */
 export function refuseForTest(answer: TestAnswer | undefined): void {
   if (answer === 'rate_limited')
-    throw limited('This test key is always over its rate.', {
+    throw limited('This test key always exceeds its rate limit.', {
       reason: 'rate_exceeded',
       now: Date.now() / 1000,
       retryAfterSeconds: RETRY_SECONDS,
     });
   if (answer === 'unavailable')
-    throw new DomainError('unavailable', 'For this test key the service is always unavailable.', {
+    throw new DomainError('unavailable', 'The service is always unavailable for this test key.', {
       reason: 'store_unavailable',
       retryAfterSeconds: RETRY_SECONDS,
     });
 }
 
-/** The calls of slow test keys that wait in one listener. */
+/** Delays the calls of slow test keys in one listener. */
 export class SlowAnswers {
   readonly #places = new ConcurrencyLimit(PLACES);
 
   /**
-   * Waits for `slowMs`, or until the caller leaves, be it by ending its half of the connection alone. The call
-   * then goes on as any call whose caller has left.
-   * @throws DomainError `unavailable` / `concurrency_exceeded` where too many wait
+   * Waits for `slowMs`, or until the caller leaves or ends its half of the connection. The call then
+   * continues as any call whose caller has left.
+   * @throws DomainError `unavailable` / `concurrency_exceeded` when too many calls wait
    */
   wait({ request, limits }: Exchange): Promise<void> {
     return this.#places.admit(

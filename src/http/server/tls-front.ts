@@ -3,30 +3,30 @@ import { createServer, type Server, type TLSSocket } from 'node:tls';
 import type { TlsIdentity } from '../../ports/tls-identity.js';
 
 export interface HandshakeLimits {
-  /** Handshakes under way at once: for one more, the oldest is cut. */
+  /** The most concurrent TLS handshakes. One more cuts the oldest. */
   readonly handshakes: number;
-  /** A handshake must be complete in this time. */
+  /** The time limit of a handshake, in milliseconds. */
   readonly handshakeMs: number;
 }
 
 /**
- * TLS on connections before they come to a listener. A caller without a finished handshake has shown nothing
- * yet: such connections have a time and a number of their own, and none of them keeps a newcomer out.
+ * Performs TLS handshakes before connections reach a listener. Connections without a finished handshake have
+ * a time limit and a count of their own, and never keep out a new connection.
  */
 export class TlsFront {
   readonly #server: Server;
   readonly #handshakes: number;
-  /** The oldest first. */
+  /** Running handshakes by connection name, the oldest first. */
   readonly #underWay = new Map<string, Socket>();
 
-  /** @param secured takes a connection whose handshake is complete */
+  /** @param secured receives each connection whose handshake is complete */
   constructor(
     identity: TlsIdentity,
     { handshakes, handshakeMs }: HandshakeLimits,
     secured: (socket: TLSSocket) => void,
   ) {
     this.#handshakes = handshakes;
-    // This server listens to nothing: connections are given to it.
+    // This server does not listen. Connections are passed to it.
     this.#server = createServer({
       ...contextOf(identity),
       ALPNProtocols: ['http/1.1'],
@@ -37,11 +37,11 @@ export class TlsFront {
       socket.disableRenegotiation();
       secured(socket);
     });
-    // No caller is there yet who could read a response.
+    // A caller without a finished handshake cannot read a response.
     this.#server.on('tlsClientError', (_error, socket) => socket.destroy());
   }
 
-  /** Begins the handshake on a new connection. */
+  /** Starts the handshake on a new connection. */
   accept(socket: Socket): void {
     if (this.#underWay.size >= this.#handshakes) {
       const [name, oldest] = this.#underWay.entries().next().value!;
@@ -51,18 +51,18 @@ export class TlsFront {
     const name = nameOf(socket);
     this.#underWay.set(name, socket);
     socket.once('close', () => {
-      // Another connection may come from the same port by now.
+      // By now another connection may use the same address and port.
       if (this.#underWay.get(name) === socket) this.#underWay.delete(name);
     });
     this.#server.emit('connection', socket);
   }
 
-  /** From the next handshake on. */
+  /** Uses another certificate from the next handshake on. */
   renew(identity: TlsIdentity): void {
     this.#server.setSecureContext(contextOf(identity));
   }
 
-  /** Cuts the handshakes that are under way. */
+  /** Cuts the running handshakes. */
   close(): void {
     for (const socket of this.#underWay.values()) socket.destroy();
   }
@@ -73,8 +73,8 @@ function contextOf({ certificate, key }: TlsIdentity) {
 }
 
 /**
- * Name of a connection: the peer's address and port, unique while the connection lasts, and the same below
- * TLS and above it.
+ * Returns a name for a connection, the peer's address and port. The name is unique while the connection
+ * exists, and equal for the TLS socket and its TCP socket.
  */
 function nameOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
