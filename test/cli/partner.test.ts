@@ -222,7 +222,7 @@ t.test('what needs review is never shown as plainly good', async (t) => {
   const one = await takemark('verify', path);
   t.match(one, { code: 4, out: /^\? VALID, NEEDS REVIEW {2}song\.wav\n/ });
   t.notMatch(one.out, /Accept/);
-  t.match(one.out, /decision of a person/);
+  t.match(one.out, /needs a human decision/);
   t.match(await takemark('verify', path, '--json'), { code: 4 });
   t.match(await takemark('verify', join(directory, 'in')), {
     code: 4,
@@ -249,7 +249,7 @@ t.test('a first reason makes the sentence', async (t) => {
   for (const [reason, sentence] of [
     ['container_unsupported', /needs its sidecar/],
     ['credential_missing', /no credential in it/],
-    ['binding_mismatch', /not, byte for byte/],
+    ['binding_mismatch', /differs from the file/],
     ['something_new', /No readable proof was found/],
   ] as const) {
     service.verdict = {
