@@ -18,9 +18,12 @@ export type EvidenceKind = 'source_evidence' | 'source_licence' | 'creator_clari
 
 export type ReviewOutcome = 'accepted' | 'held' | 'rejected';
 
-/** Measurements of the uploaded file. Members of the format are absent where the file is no WAV or BWF. */
+/**
+ * Measurements of the uploaded file. Sample rate, channels, bits, frames and duration are absent if
+ * the file is not WAV or BWF.
+ */
 export interface AudioSummary {
-  /** Container that the first bytes of the file announce. */
+  /** Container format, detected from the first bytes of the file. */
   readonly container: Growing<
     | 'unknown'
     | 'riff'
@@ -36,68 +39,68 @@ export interface AudioSummary {
     | 'flac'
     | 'ogg'
   >;
-  /** Samples a second of each channel. */
+  /** Sample rate, in Hz. */
   readonly sampleRate?: number;
-  /** Channels. */
+  /** Number of channels. */
   readonly channels?: number;
-  /** Bits of a sample. */
+  /** Bits per sample. */
   readonly bitsPerSample?: number;
-  /** Samples of one channel. */
+  /** Samples per channel. */
   readonly frames?: number;
-  /** Length of the audio. */
+  /** Length of the audio, in seconds. */
   readonly durationSeconds?: number;
-  /** Length of the file. */
+  /** Length of the file, in bytes. */
   readonly bytes: number;
   /** SHA-256 of the whole file. */
   readonly sha256: Sha256;
 }
 
-/** How far a channel of the session was watched. */
+/** How completely one channel of the session was monitored. */
 export interface ChannelCoverage {
   /**
-   * Whether the adapter sees every act of the channel, some, none, or cannot tell. Only `supported`
+   * Whether the agent sees all, some or no activity of the channel, or does not know. Only `supported`
    * without gaps is complete.
    */
   readonly support: Growing<'supported' | 'partial' | 'unsupported' | 'unknown'>;
-  /** Acts that were witnessed when they happened; absent where nobody looks. */
+  /** Actions observed as they happened. Absent if the channel was not monitored. */
   readonly exact?: number;
-  /** Acts of which only the states before and after were seen: order and time are not known. */
+  /** Actions inferred by comparing the states before and after. Their order and exact time are unknown. */
   readonly interval?: number;
-  /** The first times in which the channel was not watched. */
+  /** The first periods in which the channel was not monitored. */
   readonly gaps: readonly {
-    /** Start, in seconds of the session. */
+    /** Start, in seconds from the start of the session. */
     readonly fromSeconds: number;
-    /** End, in seconds of the session. */
+    /** End, in seconds from the start of the session. */
     readonly toSeconds: number;
-    /** Why nobody looked. */
+    /** Why the channel was not monitored. */
     readonly reason: string;
   }[];
-  /** Count of all such times; absent where nobody looks. */
+  /** Number of all such periods. Absent if the channel was never monitored. */
   readonly gapCount?: number;
 }
 
 export interface CloseEvidence {
   /** Final status of the request. */
   readonly status: 'accepted' | 'declined';
-  /** A bounded opaque reference into the partner's own evidence system. */
+  /** An opaque reference into the partner's own evidence system, at most 256 characters. */
   readonly responseReference?: string;
 }
 
 export interface CreateReview {
-  /** Registered proof, of any partner. */
+  /** Id of a registered proof. It may belong to any partner. */
   readonly proofId: Identifier;
-  /** Your own identifiers, all four. */
+  /** Your own identifiers. All four are required. */
   readonly bindings: ReviewBindings;
 }
 
 export interface CreateUpload {
-  /** Purpose of the upload; `verify` where it is absent. */
+  /** Purpose of the upload. The default is `verify`. */
   readonly purpose?: UploadPurpose;
-  /** Exact length of the file, in bytes; another length is refused. */
+  /** Exact length of the file, in bytes. The slot refuses a file of any other length. */
   readonly contentLength?: number;
 }
 
-/** Stable slug of what failed in a credential, or of what is not checked in it. */
+/** Stable slug of what failed or was not checked in a credential. */
 export type CredentialReason = Growing<
   | 'store_too_large'
   | 'extent_mismatch'
@@ -155,35 +158,38 @@ export type CredentialReason = Growing<
   | 'time_stamp_not_checked'
 >;
 
-/** Opaque; bound to the partner, the list and its filter. */
+/** Opaque cursor. It is valid only for the same partner, list and filter. */
 export type Cursor = string;
 
-/** Policy-neutral: it never labels a track human or AI. */
+/** The decision. It is policy-neutral and never labels a track human or AI. */
 export interface DecisionEnvelope {
-  /** `needs_review` is no failure of the credential: the evidence report asks for a human decision. */
+  /**
+   * Outcome of the decision. `needs_review` is not a failure of the credential: the evidence report
+   * needs a human decision.
+   */
   readonly status: Growing<'verified_binding' | 'needs_review' | 'invalid_proof'>;
-  /** Grounds of the verdict; the first one decided. */
+  /** Reasons for the verdict. The first reason decided it. */
   readonly reasons: readonly DecisionReason[];
-  /** Hint for automation. */
+  /** What an automated caller should do. */
   readonly recommendedAction: Growing<
     'accept_credential' | 'review' | 'reject' | 'request_matching_pair' | 'confirm_file'
   >;
-  /** What held the credential. */
+  /** Where the credential was found. */
   readonly credentialCarrier: Growing<'embedded' | 'sidecar' | 'none'>;
-  /** How far source detail is delivered. */
+  /** How much source detail the report contains. */
   readonly sourceDetailCoverage: Growing<'full' | 'partial' | 'none'>;
-  /** Counts of the evidence report; zeros without one. */
+  /** Counts of the evidence report. All are 0 without a report. */
   readonly counts: {
-    /** Answers that creators declared. */
+    /** Number of answers that creators declared. */
     readonly declarations: number;
-    /** Conflicts. */
+    /** Number of conflicts. */
     readonly conflicts: number;
-    /** Gaps that nothing can verify. */
+    /** Number of coverage gaps. */
     readonly unverifiable: number;
   };
 }
 
-/** Stable slug. Treat one that you do not know as its verdict says. */
+/** Stable slug. If you do not know a reason, act on the verdict. */
 export type DecisionReason = Growing<
   | 'credential_verified'
   | 'source_evidence_needs_review'
@@ -285,21 +291,21 @@ export type DecisionReason = Growing<
 >;
 
 export interface CreatorDeclaration {
-  /** Edition of the survey that was asked. */
+  /** Version of the survey that was answered. */
   readonly surveyVersion: Identifier;
-  /** Submission that the answers belong to. */
+  /** Id of the submission that the answers belong to. */
   readonly submissionId: Identifier;
-  /** Who or what the answers are about; opaque, never a name. */
+  /** Opaque id of the person or thing that the answers are about. Never a name. */
   readonly subject: Identifier;
-  /** Unix seconds, by the survey's clock. */
+  /** When the survey was submitted, in unix seconds by the survey's clock. */
   readonly submittedAt: Timestamp;
-  /** Answers, at least one. */
+  /** The answers, at least one. */
   readonly answers: {
-    /** Where the material came from, as the creator says. */
+    /** Origin of the material, as declared by the creator. */
     readonly declaredOrigin?: Growing<
       'from_scratch' | 'own_material' | 'third_party_material' | 'generated_material' | 'undisclosed'
     >;
-    /** Share of generated material, as the creator says. */
+    /** Share of generated material, as declared by the creator. */
     readonly aiShareBand?: Growing<
       | 'none'
       | 'under_quarter'
@@ -308,15 +314,15 @@ export interface CreatorDeclaration {
       | 'over_three_quarters'
       | 'undisclosed'
     >;
-    /** Work by hand, as the creator says. */
+    /** Amount of manual work, as declared by the creator. */
     readonly manualWork?: Growing<'none' | 'some' | 'substantial' | 'entire' | 'undisclosed'>;
-    /** The creator's own part of the work, as the creator says. */
+    /** The creator's own contribution, as declared by the creator. */
     readonly contributionBand?: Growing<
       'all_self_made' | 'majority_self_made' | 'shared' | 'minority_self_made' | 'undisclosed'
     >;
     /** Whether the creator disputes an assessment of the track. */
     readonly disputedAssessment?: Growing<'not_disputed' | 'disputed'>;
-    /** Roles in which generated material was used, as the creator says. */
+    /** Roles in which generated material was used, as declared by the creator. */
     readonly aiRoles?: readonly Growing<
       | 'lyrics'
       | 'composition'
@@ -329,21 +335,24 @@ export interface CreatorDeclaration {
       | 'undisclosed'
     >[];
   };
-  /** Unix seconds, by the service's clock. */
+  /** When the service recorded the declaration, in unix seconds by the service's clock. */
   readonly recordedAt: Timestamp;
-  /** Recorded after issuance, not part of the original proof signature. */
+  /**
+   * States that the declaration was recorded after issuing. The signature of the proof does not cover
+   * it.
+   */
   readonly bindingStatus: Growing<'authenticated_post_issuance_record'>;
 }
 
-/** Report of an embedded Content Credential: integrity and trust apart. */
+/** Report on an embedded Content Credential. Integrity and trust are separate results. */
 export interface CredentialReport {
   /** Format of the credential. */
   readonly format: Growing<'c2pa'>;
-  /** Organisation that the signing certificate names. */
+  /** Organisation named in the signing certificate. */
   readonly issuer?: string;
-  /** Name that the device of a local seal gives itself; nobody vouches for it. */
+  /** Name that the device of a local seal chose for itself. The name is not verified. */
   readonly device?: string;
-  /** Program that made the claim, as it calls itself. */
+  /** Program that made the claim, by the name it gives itself. */
   readonly generator?: string;
   /** Algorithm of the signature. */
   readonly algorithm?: string;
@@ -351,38 +360,38 @@ export interface CredentialReport {
   readonly claimVersion?: number;
   /** Label of the active manifest. */
   readonly manifestLabel?: string;
-  /** Outcome of checking signature and hashes. */
+  /** Result of checking the signature and the hashes. */
   readonly integrity: Growing<'verified' | 'failed' | 'not_checked'>;
-  /** Signer. */
+  /** Who signed the credential. */
   readonly trust: Growing<'service' | 'device' | 'unknown'>;
-  /** Slugs of what was found; empty where nothing was. */
+  /** What failed or was not checked. Empty if there is nothing to report. */
   readonly reasons: readonly CredentialReason[];
 }
 
 export interface ErasedProof {
   /** Id of the proof. */
   readonly proofId: Identifier;
-  /** `already_erased`: by an earlier call. */
+  /** `erased`: this call erased the proof. `already_erased`: an earlier call did. */
   readonly outcome: Growing<'erased' | 'already_erased'>;
   /** Time of the first erasure, in unix seconds. */
   readonly erasedAt: Timestamp;
 }
 
-/** An activity counter of the session. */
+/** A count of one kind of activity in the session. */
 export interface EvidenceCounter {
   /**
-   * `unsupported`: the adapter does not look; `unknown`: it cannot tell, or looked with gaps. Neither is
-   * a zero.
+   * `unsupported`: the agent does not monitor this. `unknown`: the agent cannot determine this, or
+   * monitored it with gaps. Neither means zero.
    */
   readonly status: Growing<'observed' | 'not_observed' | 'unsupported' | 'unknown'>;
-  /** How many; with `observed` and `not_observed` alone. Show its absence as the status, never as 0. */
+  /** The count. Present only with `observed` and `not_observed`. If absent, show the status, never 0. */
   readonly value?: number;
 }
 
 export interface EvidenceFact {
   /**
-   * Stable slug. One that you do not know is rendered as it is. `x-codes` has the meaning of those known
-   * today.
+   * Stable slug of the fact. Show a code that you do not know unchanged. `x-codes` has the meaning of
+   * each known code.
    */
   readonly code: Growing<
     | 'session_evidence_replayed'
@@ -429,7 +438,7 @@ export interface EvidenceFact {
     | 'channel_gaps'
     | 'detection_without_import'
   >;
-  /** Kind of statement. */
+  /** Class of the statement. */
   readonly contentClass: Growing<
     | 'direct_observation'
     | 'rule_inference'
@@ -437,95 +446,95 @@ export interface EvidenceFact {
     | 'explicit_conflict'
     | 'unverifiable_coverage_gap'
   >;
-  /** How it is known. Whether the report asks for a person at all is in `decision.status`. */
+  /** How the fact is known. `decision.status` states whether the report needs a human decision. */
   readonly status: Growing<
     'observed' | 'inferred' | 'reported' | 'declared' | 'none_recorded' | 'unverifiable' | 'needs_review'
   >;
-  /** Question of the survey that a declaration answers. */
+  /** Survey question that the declaration answers. */
   readonly dimension?: Growing<
     'declaredOrigin' | 'aiShareBand' | 'manualWork' | 'contributionBand' | 'disputedAssessment' | 'aiRoles'
   >;
-  /**
-   * Declarations of the creator; favourable and adverse answers alike. Several words are joined by
-   * commas.
-   */
+  /** The creator's answer, favourable or adverse. Several words are joined by commas. */
   readonly answer?: string;
-  /** Submission that the answer belongs to. */
+  /** Id of the submission that the answer belongs to. */
   readonly submissionId?: Identifier;
-  /** Version of the rule that concluded the fact. */
+  /** Version of the rule that inferred the fact. */
   readonly ruleVersion?: number;
   /**
-   * What the fact rests on, by name: counts, seconds, words; of a reconciliation both sides. A
-   * probability is a ratio from 0 to 1 and never a share of the timeline.
+   * Named values that support the fact: counts, seconds or words. A reconciliation has both sides. A
+   * probability is a ratio from 0 to 1, never a share of the timeline.
    */
   readonly values?: Readonly<Record<string, number | string>>;
 }
 
 /**
- * Report-only. Absent on older proofs that were imported, which is to be read as unavailable source
- * evidence.
+ * For information only: the report never changes the verdict. It is absent on imported older proofs.
+ * Read its absence as "source evidence is not available".
  */
 export interface EvidenceReport {
-  /** Version of the layout; it rises when a reader must know. */
+  /** Version of the layout. It increases with each change that a reader must handle. */
   readonly version: number;
   /**
-   * Observations, inferences and declarations: a `creator_declaration` for each answered dimension of
-   * each submission, or one with the status `none_recorded`.
+   * Observations, inferences and declarations. Each answered question of each submission is a
+   * `creator_declaration`. Without any declaration there is one with the status `none_recorded`.
    */
   readonly facts: readonly EvidenceFact[];
-  /** What was witnessed or declared and does not go together. */
+  /** Observations and declarations that contradict each other. */
   readonly conflicts: readonly EvidenceFact[];
-  /** Coverage gaps: what nobody witnessed. */
+  /** Coverage gaps: what cannot be verified. */
   readonly unverifiable: readonly EvidenceFact[];
   /** Raw answers, oldest first. */
   readonly declarations: readonly CreatorDeclaration[];
-  /** Versions of the engine behind the report; nothing is made anew in silence. */
+  /**
+   * Engine versions that produced the report. Stored results are never recomputed without a new version
+   * or revision.
+   */
   readonly engine?: {
-    /** Engine that settled the facts of the trace at issuing. */
+    /** Version of the engine that derived the facts of the trace at issuing. */
     readonly facts?: number;
-    /** Engine that last concluded conflicts and inferences from declarations. */
+    /** Version of the engine that last derived conflicts and inferences from declarations. */
     readonly overlay: number;
-    /** Rises with each change after issuing. */
+    /** Number of changes after issuing. */
     readonly revision: number;
   };
-  /** Of proofs that were issued with a capture trace. */
+  /** The production session. Present if the proof was issued with a capture trace. */
   readonly session?: {
     /** Result of replaying the trace. */
     readonly evidence: SessionEvidence;
   };
-  /** Witnessed imports, in the order of import; long lists are cut. */
+  /** Observed imports, in the order of import. A long list is shortened. */
   readonly importedSources?: readonly ImportedSource[];
-  /** Count of all witnessed imports, those included that the list leaves out. */
+  /** Number of all observed imports, including imports that the list omits. */
   readonly importedSourceCount?: number;
-  /** Structure of the arrangement, under the creator's consent. */
+  /** Structure of the arrangement. Present only with the creator's consent. */
   readonly sourceDetail?: SourceDetail;
 }
 
 export interface EvidenceRequest {
   /** Id of the evidence request. */
   readonly requestId: Identifier;
-  /** Evidence that was asked for. */
+  /** Kind of evidence requested. */
   readonly kind: Growing<EvidenceKind>;
-  /** Where the request stands. */
+  /** Status of the request. */
   readonly status: Growing<'requested' | 'supplied' | 'accepted' | 'declined'>;
-  /** A bounded opaque reference into the partner's own evidence system. */
+  /** An opaque reference into the partner's own evidence system, at most 256 characters. */
   readonly responseReference?: string;
-  /** Time of its creation, in unix seconds. */
+  /** Creation time, in unix seconds. */
   readonly createdAt: Timestamp;
-  /** Time of its last change, in unix seconds. */
+  /** Time of the last change, in unix seconds. */
   readonly updatedAt: Timestamp;
 }
 
 export interface EvidenceSummary {
-  /** Outcome of the report. */
+  /** Overall result of the report. */
   readonly status: Growing<'needs_review' | 'recorded' | 'none_recorded'>;
-  /** Counts of the evidence report; zeros without one. */
+  /** Counts of the evidence report. All are 0 without a report. */
   readonly counts: {
-    /** Answers that creators declared. */
+    /** Number of answers that creators declared. */
     readonly declarations: number;
-    /** Conflicts. */
+    /** Number of conflicts. */
     readonly conflicts: number;
-    /** Gaps that nothing can verify. */
+    /** Number of coverage gaps. */
     readonly unverifiable: number;
   };
   /** Codes of the report, each once. */
@@ -533,56 +542,59 @@ export interface EvidenceSummary {
 }
 
 export interface Fixtures {
-  /** Every fixture. */
+  /** All fixtures. */
   readonly fixtures: readonly {
-    /** Name of the fixture, of lower-case letters, digits and `_`. */
+    /** Name of the fixture: lower-case letters, digits and `_`. */
     readonly name: string;
     /**
-     * Accept only when this is `valid` and `good` is true. A value you do not know is a failed
-     * verification.
+     * Accept the file only if this is `valid` and `good` is true. Treat a value that you do not know as a
+     * failed verification.
      */
     readonly verdict: Growing<KnownVerdict>;
-    /** True for an accepted result alone. */
+    /** True only if the verdict is `valid`. */
     readonly good: boolean;
-    /** Members of the decision that verify gives, whenever it is asked. */
+    /** The part of the decision that `verify` returns for this fixture every time. */
     readonly decision: {
-      /** `needs_review` is no failure of the credential: the evidence report asks for a human decision. */
+      /**
+       * Outcome of the decision. `needs_review` is not a failure of the credential: the evidence report
+       * needs a human decision.
+       */
       readonly status: Growing<'verified_binding' | 'needs_review' | 'invalid_proof'>;
-      /** Grounds of the verdict; the first one decided. */
+      /** Reasons for the verdict. The first reason decided it. */
       readonly reasons: readonly DecisionReason[];
-      /** Hint for automation. */
+      /** What an automated caller should do. */
       readonly recommendedAction: Growing<
         'accept_credential' | 'review' | 'reject' | 'request_matching_pair' | 'confirm_file'
       >;
-      /** What held the credential. */
+      /** Where the credential was found. */
       readonly credentialCarrier: Growing<'embedded' | 'sidecar' | 'none'>;
     };
-    /** The audio, and of a pair the sidecar. */
+    /** The audio file. A pair also has a sidecar. */
     readonly files: readonly {
       /** Part of the fixture. */
       readonly part: Growing<'audio' | 'sidecar'>;
-      /** A safe name for the file. */
+      /** File name that is safe on every file system. */
       readonly fileName: string;
       /** Media type of the file. */
       readonly mediaType: string;
-      /** Length of the file. */
+      /** Length of the file, in bytes. */
       readonly bytes: number;
-      /** Digest of the file; its ETag too. */
+      /** SHA-256 of the file. It is also the ETag. */
       readonly sha256: Sha256;
-      /** Path from which the file is downloaded, with a key. */
+      /** Path to download the file from. The download needs a key. */
       readonly href: string;
     }[];
   }[];
 }
 
 export interface Health {
-  /** True where the service is up. */
+  /** True if the service is up. */
   readonly ok: boolean;
   /** Version of the service. */
   readonly version: string;
-  /** Commit that it was built from. */
+  /** Commit that the service was built from. */
   readonly commit: string;
-  /** Time of its deployment, in unix seconds. */
+  /** Deployment time, in unix seconds. */
   readonly deployedAt: Timestamp;
   /** `production` or `beta`. */
   readonly environment: string;
@@ -591,63 +603,63 @@ export interface Health {
 }
 
 export interface Identification {
-  /** Matches, the surest first; empty where there is none. */
+  /** Matches, highest confidence first. Empty if there are none. */
   readonly matches: readonly {
-    /** Proof that the file belongs to. */
+    /** Id of the matching proof. */
     readonly proofId: Identifier;
-    /** Bytes that are the same. */
+    /** Which bytes match. */
     readonly type: Growing<'exact_file' | 'bound_audio' | 'original_file'>;
-    /** From 0 to 1; 1 for a match by digest. */
+    /** Confidence from 0 to 1. A match by digest has 1. */
     readonly confidence: number;
   }[];
 }
 
-/** Opaque. Malformed ones are 400; every other one that is not there is 404. */
+/** Opaque identifier. A malformed identifier is 400. A well-formed but unknown identifier is 404. */
 export type Identifier = string;
 
 export interface Identify {
-  /** Upload to identify, of the purpose `identify`. */
+  /** Upload to identify. Its purpose must be `identify`. */
   readonly uploadId: Identifier;
 }
 
-/** A file whose import into the session was witnessed. */
+/** A file whose import into the session was observed. */
 export interface ImportedSource {
-  /** Local to the report: `s1`, `s2`, ... */
+  /** Id within this report: `s1`, `s2` and so on. */
   readonly sourceId: Identifier;
-  /** How the file came into the session. */
+  /** How the file was brought into the session. */
   readonly manner: Growing<'copied' | 'referenced' | 'midi' | 'unknown'>;
-  /** Digest of the samples as the session held them. */
+  /** SHA-256 of the samples as stored in the session. */
   readonly samplesSha256?: Sha256;
-  /** Digest of the whole file that they were found to come from. */
+  /** SHA-256 of the whole original file, if it was found. */
   readonly originalSha256?: Sha256;
-  /** Length of the source. */
+  /** Length of the source, in seconds. */
   readonly durationSeconds?: number;
   /**
-   * Where it, or what was made of it, sits in the arrangement; says nothing on what the mix lets hear.
-   * Absent where nobody looks.
+   * Where the arrangement uses the source or material derived from it. Says nothing about what is
+   * audible in the mix. Absent if clips were not monitored.
    */
   readonly placements?: {
-    /** Places of the arrangement in which it lay at the last observation. */
+    /** Number of clips that used the source at the last observation. */
     readonly count: number;
-    /** Their length together, without counting overlaps twice. */
+    /** Total length of these clips, in seconds. Overlaps count once. */
     readonly approximateSeconds: number;
-    /** The first of them, in seconds of the arrangement. */
+    /** The first spans of the arrangement that the source covers. */
     readonly spans: readonly {
-      /** Start. */
+      /** Start, in seconds of the arrangement. */
       readonly startSeconds: number;
-      /** End. */
+      /** End, in seconds of the arrangement. */
       readonly endSeconds: number;
     }[];
   };
-  /** Results that the issuing side supplied. */
+  /** Detector results that the issuing side supplied. */
   readonly detections?: readonly {
     /** Detector that the issuing side used. */
     readonly detector: string;
-    /** Its version. */
+    /** Version of the detector. */
     readonly detectorVersion: string;
-    /** Probability that the file was generated. It is no share of the timeline. */
+    /** Probability that the file was generated. It is not a share of the timeline. */
     readonly likelihood?: {
-      /** From 0 to 1. */
+      /** The probability, from 0 to 1. */
       readonly value: number;
       /** Unit of the value. */
       readonly unit: Growing<'ratio'>;
@@ -658,78 +670,81 @@ export interface ImportedSource {
 }
 
 export interface KeyEntry {
-  /** Id of the key; no secret. */
+  /** Id of the key. It is not secret. */
   readonly keyId: Identifier;
-  /** Name that it was given. */
+  /** Name of the key. */
   readonly name: string;
   /** State of the key. */
   readonly status: Growing<'active' | 'expiring' | 'expired' | 'revoked'>;
-  /** Scopes of the key; an operation says in `x-scope` which one it needs. */
+  /** Scopes of the key. `x-scope` of an operation names the scope that it needs. */
   readonly scopes: readonly Growing<'verify' | 'proofs' | 'erase' | 'reviews' | 'keys' | 'usage'>[];
   /** The partner's plan. */
   readonly plan: string;
-  /** Time of its creation, in unix seconds. */
+  /** Creation time, in unix seconds. */
   readonly createdAt: Timestamp;
-  /** End of a key that was rotated, in unix seconds. */
+  /** When a rotated key stops working, in unix seconds. */
   readonly expiresAt?: Timestamp;
-  /** Time of its last use, in unix seconds, exact to a minute. */
+  /** Time of last use, in unix seconds, accurate to one minute. */
   readonly lastUsedAt?: Timestamp;
-  /** True where calls with the key must be signed. */
+  /** True if calls with the key must be signed. */
   readonly signed?: boolean;
 }
 
 export interface KeyPage {
   /** Keys, oldest first. */
   readonly keys: readonly KeyEntry[];
-  /** Cursor of the next page; absent on the last one. */
+  /** Cursor of the next page. Absent on the last page. */
   readonly nextCursor?: Cursor;
 }
 
 export interface OpenEvidence {
-  /** Evidence that is asked for, each kind once. */
+  /** Kind of evidence to request. Each kind can be requested once per case. */
   readonly kind: EvidenceKind;
 }
 
 export interface PartnerReviewCase {
   /** Id of the review. */
   readonly reviewId: Identifier;
-  /** Proof that is reviewed. */
+  /** Id of the proof under review. */
   readonly proofId: Identifier;
   /** Your own identifiers. */
   readonly bindings: {
-    /** Your identifier of the creator. */
+    /** Your identifier for the creator. */
     readonly creatorId: Identifier;
-    /** Your identifier of the account. */
+    /** Your identifier for the account. */
     readonly accountId: Identifier;
-    /** Your identifier of the submission. */
+    /** Your identifier for the submission. */
     readonly submissionId: Identifier;
-    /** Your identifier of the track. */
+    /** Your identifier for the track. */
     readonly trackId: Identifier;
   };
-  /** Where the case stands. */
+  /** Status of the case. */
   readonly status: Growing<'open' | 'resolved'>;
-  /** The partner's own; not a claim of authorship or rights. */
+  /** The partner's own outcome. It makes no claim about authorship or rights. */
   readonly outcome?: Growing<ReviewOutcome>;
-  /** Time of its creation, in unix seconds. */
+  /** Creation time, in unix seconds. */
   readonly createdAt: Timestamp;
-  /** Time of its last change, in unix seconds. */
+  /** Time of the last change, in unix seconds. */
   readonly updatedAt: Timestamp;
-  /** Time at which its outcome was recorded, in unix seconds. */
+  /** When the outcome was recorded, in unix seconds. */
   readonly resolvedAt?: Timestamp;
-  /** Creation and 180 days; it never moves, and from then on the case is not there. */
+  /**
+   * When the case ends, in unix seconds: 180 days after its creation. This time never changes. From then
+   * on the case is 404.
+   */
   readonly expiresAt: Timestamp;
-  /** Evidence requests in the order of their creation. */
+  /** Evidence requests, oldest first. */
   readonly evidenceRequests: readonly EvidenceRequest[];
 }
 
 export interface ProcessNote {
-  /** Fixed policy of presentation: one report and one policy give one note. */
+  /** Version of the wording policy. The same report and policy always give the same note. */
   readonly policyVersion?: string;
-  /** Report-only; what was not watched is named as that. */
+  /** Lines of the note. They are for information only and state what was not monitored. */
   readonly lines?: readonly {
-    /** Stable slug of what the line is about. */
+    /** Stable slug for the topic of the line. */
     readonly code: string;
-    /** A sentence. */
+    /** The line, as a sentence. */
     readonly text: string;
   }[];
 }
@@ -739,28 +754,40 @@ export interface ProofDetail {
   readonly proofId: Identifier;
   /** Time of issue, in unix seconds. */
   readonly issuedAt: Timestamp;
-  /** The song, as the issuing side named it. */
+  /** The song, as named by the issuing side. */
   readonly song: {
-    /** Title as it was issued. */
+    /** Title given at issuing. */
     readonly title: string;
   };
-  /** Carrier of the credential. */
+  /** Where the credential is stored. */
   readonly carrier: Growing<'embedded' | 'sidecar'>;
-  /** Hard-binding digest of an embedded credential; digest of the whole file of a pair. */
+  /**
+   * SHA-256 of the bound audio. For an embedded credential it is the hard-binding digest, for a pair the
+   * digest of the whole audio file.
+   */
   readonly boundAudioSha256: Sha256;
   /** The same as `issuedAt`. */
   readonly createdAt: Timestamp;
-  /** SHA-256 of the file as it came to be issued. */
+  /** SHA-256 of the file before its credential was added. */
   readonly originalSha256: Sha256;
-  /** Record of the production; it changes no verdict. */
+  /** Record of the production. It never changes the verdict. */
   readonly evidenceReport?: EvidenceReport;
   /** Summary of the report in sentences. */
   readonly processNote?: ProcessNote;
-  /** Compatibility data of an older proof, and no share of authorship or work. */
+  /**
+   * Value from an imported older proof, kept for compatibility. It does not state a share of authorship
+   * or work.
+   */
   readonly classification?: string;
-  /** Compatibility data of an older proof, and no share of authorship or work. */
+  /**
+   * Value from an imported older proof, kept for compatibility. It does not state a share of authorship
+   * or work.
+   */
   readonly grade?: string;
-  /** Compatibility data of an older proof, and no share of authorship or work. */
+  /**
+   * Value from an imported older proof, kept for compatibility. It does not state a share of authorship
+   * or work.
+   */
   readonly interpretation?: string;
 }
 
@@ -769,130 +796,139 @@ export interface ProofEntry {
   readonly proofId: Identifier;
   /** Time of issue, in unix seconds. */
   readonly issuedAt: Timestamp;
-  /** The song, as the issuing side named it. */
+  /** The song, as named by the issuing side. */
   readonly song: {
-    /** Title as it was issued. */
+    /** Title given at issuing. */
     readonly title: string;
   };
-  /** Carrier of the credential. */
+  /** Where the credential is stored. */
   readonly carrier: Growing<'embedded' | 'sidecar'>;
-  /** Hard-binding digest of an embedded credential; digest of the whole file of a pair. */
+  /**
+   * SHA-256 of the bound audio. For an embedded credential it is the hard-binding digest, for a pair the
+   * digest of the whole audio file.
+   */
   readonly boundAudioSha256: Sha256;
-  /** Short form of the report; absent where there is no report. */
+  /** Short form of the report. Absent if the proof has no report. */
   readonly evidenceSummary?: EvidenceSummary;
-  /** Where the call asks for it with `include=evidenceReport`. */
+  /** The whole report. Present only if the call has `include=evidenceReport`. */
   readonly evidenceReport?: EvidenceReport;
 }
 
 export interface ProofPage {
   /** Entries of the page, newest first. */
   readonly proofs: readonly ProofEntry[];
-  /** Cursor of the next page; absent on the last one. */
+  /** Cursor of the next page. Absent on the last page. */
   readonly nextCursor?: Cursor;
 }
 
-/** Registered record behind a proof. It does not say that any file matches. */
+/** The registered record of a proof. It does not state that any file matches. */
 export interface ProofRecord {
   /** Id of the proof. */
   readonly proofId: Identifier;
-  /** The song, as the issuing side named it. */
+  /** The song, as named by the issuing side. */
   readonly song: {
-    /** Title as it was issued. */
+    /** Title given at issuing. */
     readonly title: string;
   };
   /** Time of issue, in unix seconds. */
   readonly issuedAt: Timestamp;
-  /** Digest of the audio that the proof is bound to. */
+  /** SHA-256 of the audio that the proof is bound to. */
   readonly boundAudioSha256: Sha256;
-  /** Record of the production; it changes no verdict. */
+  /** Record of the production. It never changes the verdict. */
   readonly evidenceReport?: EvidenceReport;
   /** Summary of the report in sentences. */
   readonly processNote?: ProcessNote;
   /** Delivery of the credentialed file. */
   readonly delivery: {
-    /** Carrier of the credential. */
+    /** Where the credential is stored. */
     readonly carrier: Growing<'embedded' | 'sidecar'>;
-    /** Length of the delivered audio file. */
+    /** Length of the delivered audio file, in bytes. */
     readonly bytes: number;
     /** SHA-256 of the delivered audio file. */
     readonly sha256: Sha256;
-    /** Its media type. */
+    /** Media type of the delivered audio file. */
     readonly mediaType: string;
-    /** A safe name for it. */
+    /** File name that is safe on every file system. */
     readonly fileName: string;
   };
 }
 
 export interface ResolveReview {
-  /** Your own outcome. `held` may later become `accepted` or `rejected`, which are final. */
+  /**
+   * Your own outcome. `held` may later become `accepted` or `rejected`. `accepted` and `rejected` are
+   * final.
+   */
   readonly outcome: ReviewOutcome;
 }
 
-/** The partner's own opaque identifiers: never names or e-mail addresses. */
+/** The partner's own opaque identifiers. Never send names or e-mail addresses. */
 export interface ReviewBindings {
-  /** Your identifier of the creator. */
+  /** Your identifier for the creator. */
   readonly creatorId: Identifier;
-  /** Your identifier of the account. */
+  /** Your identifier for the account. */
   readonly accountId: Identifier;
-  /** Your identifier of the submission. */
+  /** Your identifier for the submission. */
   readonly submissionId: Identifier;
-  /** Your identifier of the track. */
+  /** Your identifier for the track. */
   readonly trackId: Identifier;
 }
 
 export interface ReviewPage {
   /** Cases of the page, newest first. */
   readonly reviews: readonly PartnerReviewCase[];
-  /** Cursor of the next page; absent on the last one. A page may be empty and have one. */
+  /** Cursor of the next page. Absent on the last page. Even an empty page may have a cursor. */
   readonly nextCursor?: Cursor;
 }
 
 export interface RotatedKey {
-  /** The new secret, visible only in this response and its idempotent replay. */
+  /** The new secret. Only this response and its idempotent replay contain it. */
   readonly apiKey: string;
   /** Id of the new key. */
   readonly keyId: Identifier;
-  /** Name, as of the calling key. */
+  /** Name of the new key. It is the same as for the calling key. */
   readonly name: string;
-  /** When the calling key stops working: 72 hours after rotation. */
+  /** When the calling key stops working, in unix seconds: 72 hours after the rotation. */
   readonly previousKeyExpiresAt: Timestamp;
 }
 
-/** What the replay of a signed capture trace tells. It never says who or what made the music. */
+/**
+ * Result of replaying a signed capture trace. It never states whether people or machines made the
+ * music.
+ */
 export interface SessionEvidence {
-  /** Digest of the whole signed capture trace; the signed statement names it. */
+  /** SHA-256 of the whole signed capture trace. The signed statement contains it. */
   readonly traceSha256: Sha256;
-  /** Bytes of the trace. */
+  /** Size of the trace, in bytes. */
   readonly traceBytes: number;
-  /** Version of the trace's format. */
+  /** Format version of the trace. */
   readonly traceVersion: number;
-  /** True for a generated trace, which witnesses nothing. */
+  /** True for a generated test trace. It is not evidence of a real session. */
   readonly simulated: boolean;
-  /** Agent that witnessed the session. */
+  /** Agent that recorded the session activity. */
   readonly adapter: {
-    /** Kind of the agent. */
+    /** Type of the agent, such as `ardour`. */
     readonly name: string;
     /** Version of the agent. */
     readonly version: string;
-    /** Version of the workstation, where it is known. */
+    /** Version of the audio workstation, if known. */
     readonly dawVersion?: string;
   };
   /** Device that signed the trace. */
   readonly device: {
     /** SHA-256 of the device's public key. */
     readonly deviceId: string;
-    /** Standing of the device with the operator at the time of issuing. */
+    /** Whether the operator had enrolled or revoked the device when the proof was issued. */
     readonly standing: Growing<'enrolled' | 'unknown' | 'revoked'>;
   };
-  /** Start of the session, unix seconds by the device's clock. */
+  /** Start of the session, in unix seconds by the device's clock. */
   readonly startedAt: Timestamp;
-  /** Length of the signed session. */
+  /** Length of the signed session, in seconds. */
   readonly durationSeconds: number;
-  /** True where the trace ends with the device's final signature. */
+  /** True if the trace ends with the device's final signature. */
   readonly sealed: boolean;
-  /** Events that a valid signature covers. */
+  /** Number of events that a valid signature covers. */
   readonly events: number;
-  /** What was done, by kind. Counters may be added. */
+  /** Activity counts by kind. Later versions may add counters. */
   readonly counters: {
     /** Saves. */
     readonly saves: EvidenceCounter;
@@ -918,7 +954,7 @@ export interface SessionEvidence {
     readonly clipsCopied: EvidenceCounter;
     /** Clips deleted. */
     readonly clipsDeleted: EvidenceCounter;
-    /** Clips changed otherwise. */
+    /** Other clip changes. */
     readonly clipsChanged: EvidenceCounter;
     /** MIDI notes entered by hand. */
     readonly midiNotesEntered: EvidenceCounter;
@@ -942,14 +978,14 @@ export interface SessionEvidence {
     readonly importsAdded: EvidenceCounter;
     /** Placements of imports. */
     readonly importPlacements: EvidenceCounter;
-    /** Sources made of others. */
+    /** Sources derived from other sources. */
     readonly sourcesDerived: EvidenceCounter;
-    /** Sources of unwitnessed origin. */
+    /** Sources of unobserved origin. */
     readonly sourcesAppeared: EvidenceCounter;
     /** Exports. */
     readonly exportsFinished: EvidenceCounter;
   };
-  /** By channel. Channels may be added. */
+  /** Monitoring coverage by channel. Later versions may add channels. */
   readonly coverage: {
     /** Session. */
     readonly session: ChannelCoverage;
@@ -978,122 +1014,131 @@ export interface SessionEvidence {
     /** Export. */
     readonly export: ChannelCoverage;
   };
-  /** Takes, longest first; long lists are cut, and `takesRecorded` counts all. */
+  /**
+   * Takes, longest first. A long list is shortened. `takesRecorded` counts all takes except those
+   * recorded inside the workstation.
+   */
   readonly recordings: readonly {
-    /** Length of the take. */
+    /** Length of the take, in seconds. */
     readonly durationSeconds: number;
     /**
-     * `observed`: the take was seen to grow at its true rate, from an input that was seen to be hardware.
-     * Else `unknown`, which is no accusation.
+     * `observed`: the agent saw the take grow in real time from a hardware input. Otherwise `unknown`,
+     * which does not imply any wrongdoing.
      */
     readonly realTime: Growing<'observed' | 'unknown'>;
-    /** What the input was connected to while it ran, where seen. */
+    /** What the input was connected to during the recording, as far as observed. */
     readonly input: Growing<'hardware' | 'internal' | 'none' | 'unknown' | 'mixed'>;
-    /** Steps of growth that were seen. */
+    /** Number of observed steps in which the take grew. */
     readonly growthSteps: number;
-    /** Places of the arrangement in which the take lies; absent where nobody looks. */
+    /** Number of clips in the arrangement that use the take. Absent if clips were not monitored. */
     readonly placementCount?: number;
   }[];
-  /** Acts over the time of the session. */
+  /** Activity over the course of the session. */
   readonly activity: {
-    /** Length of a stretch. */
+    /** Length of one interval, in seconds. */
     readonly bucketSeconds: number;
-    /** Stretches, in order. */
+    /** Intervals with observed activity, in order of time. */
     readonly buckets: readonly {
-      /** Start of the stretch, in seconds of the session. */
+      /** Start of the interval, in seconds from the start of the session. */
       readonly atSeconds: number;
-      /** Edits that were seen in it; absent where none was seen and not all are looked at. */
+      /** Edits observed in the interval. Absent if none was observed and some edit channel was not monitored. */
       readonly edits?: number;
-      /** Recordings; absent where nobody looks. */
+      /**
+       * Recordings observed in the interval. Absent if none was observed and audio or MIDI recording was not
+       * monitored.
+       */
       readonly recordings?: number;
-      /** Imports; absent where nobody looks. */
+      /** Imports observed in the interval. Absent if none was observed and imports were not monitored. */
       readonly imports?: number;
     }[];
   };
-  /** Export of the session; absent where none was seen. */
+  /** The last export of the session. Absent if no export was observed. */
   readonly export?: {
-    /** Digest of the file that was exported last. */
+    /** SHA-256 of the last exported file. */
     readonly fileSha256: Sha256;
-    /** Whether it is the audio that was issued. */
+    /** Whether the exported file is the issued audio. */
     readonly issuedAudio: Growing<'matches' | 'differs'>;
-    /** Length of the export. */
+    /** Length of the export, in seconds. */
     readonly durationSeconds?: number;
-    /** Outcome of rendering the session again, where the workstation was at hand. */
+    /** Result of rendering the session again: matched, differed, or not tried. */
     readonly rerender: Growing<'matched' | 'differed' | 'not_tried'>;
   };
 }
 
-/** Lower-case hex. */
+/** SHA-256 digest in lower-case hex. */
 export type Sha256 = string;
 
 /**
- * Structure of the arrangement, for approved partners and with the creator's consent. It claims
- * nothing on the final mix.
+ * Structure of the arrangement. Only approved partners get it, and only with the creator's consent. It
+ * says nothing about the final mix.
  */
 export interface SourceDetail {
   /** Version of the layout. */
   readonly version: number;
-  /** The creator's consent under which it is delivered; revoked, the detail is gone. */
+  /**
+   * Version of the consent text that the creator agreed to. The detail is omitted after the creator
+   * revokes the consent.
+   */
   readonly consentVersion: Identifier;
-  /** Seconds of the signed session at the latest completed observation of the source map. */
+  /** When the agent last finished reading the source map, in seconds from the start of the session. */
   readonly observedAtSeconds?: number;
-  /** Tracks; long lists are cut. */
+  /** Tracks. A long list is shortened. */
   readonly tracks: readonly {
-    /** Local to the report. */
+    /** Id of the track within this report. */
     readonly trackId: Identifier;
-    /** Kind of the track. */
+    /** Type of the track. */
     readonly type: Growing<'audio' | 'midi' | 'bus' | 'other'>;
-    /** Last observed state. */
+    /** Last observed state: still present, or removed. */
     readonly state: Growing<'present' | 'removed'>;
   }[];
-  /** Count of all tracks; absent where nobody looks at them. */
+  /** Number of all tracks. Absent if tracks were not monitored. */
   readonly trackCount?: number;
-  /** Placements; long lists are cut. */
+  /** Clips in the arrangement. A long list is shortened. */
   readonly placements: readonly {
-    /** Local to the report. */
+    /** Id of the clip within this report. */
     readonly placementId: Identifier;
-    /** Track on which it lies. */
+    /** Id of the track that holds the clip. */
     readonly trackId: Identifier;
-    /** Imported source that it shows, if it shows one. */
+    /** Imported source that the clip plays, if any. */
     readonly sourceId?: Identifier;
-    /** How the material came to be, as far as that was witnessed. */
+    /** Origin of the material, as far as it was observed. */
     readonly origin: Growing<'recorded' | 'imported' | 'midi' | 'derived' | 'unknown'>;
-    /** The workstation's beats; absent where its tempo is not known. */
+    /** Position in the workstation's beats. Absent if the tempo is unknown. */
     readonly beats?: {
-      /** Start. */
+      /** Start of the range. */
       readonly start: number;
-      /** End. */
+      /** End of the range. */
       readonly end: number;
     };
-    /** Estimated with the tempo as it was last observed; absent where it is not known. */
+    /** Position in seconds, estimated with the last observed tempo. Absent if the tempo is unknown. */
     readonly approximateSeconds?: {
-      /** Start. */
+      /** Start of the range. */
       readonly start: number;
-      /** End. */
+      /** End of the range. */
       readonly end: number;
     };
-    /** Last observed state. */
+    /** Last observed state: still present, or removed. */
     readonly state: Growing<'present' | 'removed'>;
-    /** Edits, 1000 at most. */
+    /** Number of edits. Counts above 1000 are reported as 1000. */
     readonly edits: number;
   }[];
-  /** Count of all placements; absent where nobody looks at them. */
+  /** Number of all clips. Absent if clips were not monitored. */
   readonly placementCount?: number;
 }
 
 export interface StoredUpload {
   /** Id of the slot. */
   readonly uploadId: Identifier;
-  /** Length of the file that arrived. */
+  /** Length of the received file, in bytes. */
   readonly bytes: number;
-  /** SHA-256 of the file that arrived. */
+  /** SHA-256 of the received file. */
   readonly sha256: Sha256;
 }
 
 export interface Telemetry {
-  /** Counts; all of a report are taken, or none. */
+  /** Event counts. The service accepts either all entries or none. */
   readonly events: readonly {
-    /** Name of what is counted, of a closed list. */
+    /** Name of the event, from a closed list. */
     readonly name:
       | 'app_started'
       | 'download_started'
@@ -1106,97 +1151,109 @@ export interface Telemetry {
       | 'report_opened'
       | 'review_opened'
       | 'key_rotated';
-    /** Count of the event. */
+    /** How often the event happened. */
     readonly count: number;
-    /** Time, in unix seconds. */
+    /** Time of the events, in unix seconds. */
     readonly at: Timestamp;
   }[];
 }
 
 export interface TelemetryAccepted {
-  /** Entries that were taken. */
+  /** Number of accepted entries. */
   readonly accepted: number;
 }
 
-/** Unix epoch seconds. */
+/** Time in unix seconds. */
 export type Timestamp = number;
 
 export type UploadPurpose = 'verify' | 'identify';
 
-/** A short-lived place to post one audio file to. */
+/** A short-lived address to post one audio file to. */
 export interface UploadSlot {
-  /** Id by which verify or identify finds the file. */
+  /** Id of the upload. Pass it to `verify` or `identify`. */
   readonly uploadId: Identifier;
-  /** Presigned: it needs no key, and is a secret while it lives. */
+  /** Presigned URL. Posting to it needs no key, so keep it secret until it expires. */
   readonly url: string;
-  /** Each entry is sent as a form field, before the file. */
+  /** Send each entry as a form field, before the file. */
   readonly fields: Readonly<Record<string, string>>;
-  /** Largest file that it takes. */
+  /** Largest accepted file, in bytes. */
   readonly maxBytes: number;
-  /** End of the unused slot, in unix seconds. */
+  /** When the slot expires if it is not used, in unix seconds. */
   readonly expiresAt: Timestamp;
 }
 
 export interface UsageReport {
   /** The partner's plan. */
   readonly plan: string;
-  /** The UTC calendar month that the quota holds for. */
+  /** The UTC calendar month that the quota applies to. */
   readonly period: {
-    /** First second, unix. */
+    /** Start of the month, in unix seconds. */
     readonly start: Timestamp;
-    /** First second of the next one, unix. */
+    /** Start of the next month, in unix seconds. */
     readonly end: Timestamp;
   };
-  /** Units of the month. */
+  /** Monthly quota, in units. */
   readonly limit: number;
-  /** Units that are spent. */
+  /** Units used this month. */
   readonly used: number;
-  /** Units that are left. */
+  /** Units left this month. */
   readonly remaining: number;
-  /** Days, today last; without use they are zeros. */
+  /** One entry per day, today last. Days without calls have zeros. */
   readonly days: readonly {
-    /** Day in UTC, as 2026-01-31. */
+    /** UTC day, such as 2026-01-31. */
     readonly day: string;
-    /** Units that counted against the quota. */
+    /** Units of this day that count against the quota. */
     readonly units: number;
-    /** Calls by operation, free ones included. */
+    /** Number of calls per operation, including free calls. */
     readonly operations: Readonly<Record<string, number>>;
   }[];
 }
 
 export interface VerificationResponse {
   /**
-   * Accept only when this is `valid` and `good` is true. A value you do not know is a failed
-   * verification.
+   * Accept the file only if this is `valid` and `good` is true. Treat a value that you do not know as a
+   * failed verification.
    */
   readonly verdict: Growing<KnownVerdict>;
-  /** True for an accepted result alone. */
+  /** True only if the verdict is `valid`. */
   readonly good: boolean;
-  /** Grounds of the verdict, and what to do. */
+  /** Reasons for the verdict, and the recommended action. */
   readonly decision: DecisionEnvelope;
-  /** Present with `valid` alone. */
+  /** When the proof was issued, in unix seconds. Present only if the verdict is `valid`. */
   readonly issuedAt?: Timestamp;
-  /** Present whenever a signature of the service was verified. */
+  /** Id of the proof. Present whenever a signature of this service was verified. */
   readonly proofId?: Identifier;
-  /** Time of the judgement, in unix seconds. */
+  /** Time of the verification, in unix seconds. */
   readonly verifiedAt: Timestamp;
   /** Measurements of the uploaded file. */
   readonly audio: AudioSummary;
-  /** Record of the production; it changes no verdict. */
+  /** Record of the production. It never changes the verdict. */
   readonly evidenceReport?: EvidenceReport;
-  /** Compatibility data of an older proof, and no share of authorship or work. */
+  /**
+   * Value from an imported older proof, kept for compatibility. It does not state a share of authorship
+   * or work.
+   */
   readonly classification?: string;
-  /** Compatibility data of an older proof, and no share of authorship or work. */
+  /**
+   * Value from an imported older proof, kept for compatibility. It does not state a share of authorship
+   * or work.
+   */
   readonly grade?: string;
-  /** Compatibility data of an older proof, and no share of authorship or work. */
+  /**
+   * Value from an imported older proof, kept for compatibility. It does not state a share of authorship
+   * or work.
+   */
   readonly interpretation?: string;
-  /** The Content Credential that was found in the file. */
+  /** Report on the Content Credential found in the file. */
   readonly embeddedCredential?: CredentialReport;
 }
 
 export interface Verify {
-  /** Upload to verify, of the purpose `verify`. */
+  /** Upload to verify. Its purpose must be `verify`. */
   readonly uploadId: Identifier;
-  /** Legacy sidecar file in padded base64 (RFC 4648, section 4); omit for a one-file credentialed WAV. */
+  /**
+   * Legacy sidecar file in padded base64 (RFC 4648, section 4). Omit it for a WAV file that contains its
+   * credential.
+   */
   readonly sidecar?: string;
 }

@@ -1,36 +1,38 @@
 import type { z } from 'zod';
 
-/** Notice of an end: RFC 9745 `Deprecation` and RFC 8594 `Sunset`. */
+/** A deprecation notice: RFC 9745 `Deprecation` and RFC 8594 `Sunset`. */
 export interface Deprecation {
-  /** Unix seconds at which the end was announced, and from which the thing counts as deprecated. */
+  /** When the removal was announced, in unix seconds. The feature counts as deprecated from then on. */
   readonly since: number;
-  /** Unix seconds after which it may be gone. */
+  /** When the feature may be removed, in unix seconds. */
   readonly sunset: number;
-  /** Address of the migration guide. */
+  /** The URL of the migration guide. */
   readonly guide: string;
-  /** True where integrations in production use what ends. */
+  /** True if integrations in production use the deprecated feature. */
   readonly inProduction: boolean;
 }
 
-/** Member of a field's metadata, and of the contract's document, that holds the notice of the field's end. */
+/**
+ * The member of a field's metadata and of the contract's document that holds the field's deprecation notice.
+ */
 export const NOTICE = 'x-deprecation';
 
 /**
- * Marks a member of a request or a response: the responses of every route that holds the member carry the
- * notice.
+ * Marks a member of a request or a response as deprecated. The responses of every route with the member carry
+ * the notice.
  */
 export function deprecated<Schema extends z.ZodType>(schema: Schema, notice: Deprecation): Schema {
   return schema.meta({ ...schema.meta(), deprecated: true, [NOTICE]: notice });
 }
 
 /**
- * The check of a notice's length (rule 14.3): months of the calendar, in UTC.
+ * Checks the length of a notice in UTC calendar months (rule 14.3).
  * @returns the problem of the notice, or undefined
  */
 export function noticeProblem({ since, sunset, guide, inProduction }: Deprecation): string | undefined {
   const months = inProduction ? 12 : 6;
   if (sunset < addMonths(since, months)) return `the notice is shorter than ${months} months`;
-  if (!URL.canParse(guide) || !guide.startsWith('https://')) return 'the guide is no https address';
+  if (!URL.canParse(guide) || !guide.startsWith('https://')) return 'the guide is not an https address';
   return undefined;
 }
 
@@ -38,7 +40,7 @@ function addMonths(at: number, months: number): number {
   const date = new Date(at * 1000);
   const day = date.getUTCDate();
   date.setUTCMonth(date.getUTCMonth() + months);
-  // 31 August and six months would be 3 March: the notice ends with the month then.
+  // 31 August plus six months would be 3 March. The notice ends on the last day of February instead.
   if (date.getUTCDate() !== day) date.setUTCDate(0);
   return date.getTime() / 1000;
 }

@@ -24,7 +24,7 @@ const CODES = {
   503: 'unavailable',
 } as const satisfies Readonly<Record<number, ErrorCode>>;
 
-/** Statuses of an error response; each has one code. */
+/** A status of an error response. Each status has one code. */
 export type ErrorStatus = keyof typeof CODES;
 
 /** The code of each status, and its meaning. */
@@ -35,7 +35,7 @@ export const STATUS_OF_ERROR = Object.fromEntries(
   ]),
 ) as Readonly<Record<ErrorStatus, { readonly code: ErrorCode; readonly description: string }>>;
 
-/** The table from the code's side. */
+/** The status of each code. */
 export const STATUS_OF_CODE = Object.fromEntries(
   Object.entries(STATUS_OF_ERROR).map(([status, { code }]) => [code, Number(status)]),
 ) as Readonly<Record<ErrorCode, ErrorStatus>>;
@@ -43,15 +43,15 @@ export const STATUS_OF_CODE = Object.fromEntries(
 /** The body of every error response (rule 5.1). */
 export const errorSchema = z
   .object({
-    error: z.string().min(1).meta({ description: 'A sentence for people; its wording may change.' }),
+    error: z.string().min(1).meta({ description: 'Message for people. Its wording may change.' }),
     code: describedWords(meaningsOf(ERROR_CODE_REFERENCE)).meta({
-      description: 'Class of the error, one for each status.',
+      description: 'Class of the error. Each status has one code.',
     }),
     reason: describedWords(meaningsOf(ERROR_REASON_REFERENCE))
-      .meta({ description: 'Slug of what happened, precisely.' })
+      .meta({ description: 'Stable slug of the exact cause.' })
       .exactOptional(),
     reviewId: identifierSchema
-      .meta({ description: 'With `review_exists`: the unresolved review that is there.' })
+      .meta({ description: 'Id of the existing unresolved review. Present with `review_exists`.' })
       .exactOptional(),
   })
   .meta({
@@ -62,26 +62,26 @@ export const errorSchema = z
     ],
   });
 
-/** Error statuses of a route, and the reasons of each; an error without a reason is always possible. */
+/** The error statuses of a route, and the reasons of each. An error may always have no reason. */
 export type RouteErrors = Readonly<Partial<Record<ErrorStatus, readonly ErrorReason[]>>>;
 
-/** Errors of any request, whatever it asks for. */
+/** The errors of any request. */
 const ANY: RouteErrors = {
   400: ['malformed_http'],
   408: ['client_too_slow'],
   431: ['malformed_http'],
   500: [],
 };
-/** Errors of whatever looks at a store; many routes add an event, which takes capacity of the outbox. */
+/** The errors of a route that uses a store. Many routes add an event, which needs capacity in the outbox. */
 const STORED: RouteErrors = {
   500: ['record_damaged'],
   503: ['store_unavailable', 'outbox_full', 'shutting_down', 'restoring'],
 };
-/** Errors of parameters in path, query and headers. */
+/** The errors of parameters in path, query and headers. */
 const CHECKED: RouteErrors = { 400: ['invalid_member', 'duplicate_parameter'] };
-/** Errors of whatever asks the bus itself. */
+/** The errors of a route that calls the event bus directly. */
 export const BUS: RouteErrors = { 503: ['bus_unavailable'] };
-/** Errors of a body that is announced, limited and read. */
+/** The errors of a request body. */
 const BODY: RouteErrors = {
   400: ['upload_aborted', 'chunks_too_small'],
   411: [],
@@ -90,12 +90,12 @@ const BODY: RouteErrors = {
   503: ['ingress_full'],
 };
 
-/** Errors of a route without authentication. */
+/** Returns the errors of a route without authentication. */
 export function publicErrors(...own: readonly RouteErrors[]): RouteErrors {
   return union(ANY, ...own);
 }
 
-/** Errors of a route that a partner's key opens. */
+/** Returns the errors of a route that needs a partner's key. */
 export function keyErrors(...own: readonly RouteErrors[]): RouteErrors {
   return union(
     ANY,
@@ -104,14 +104,14 @@ export function keyErrors(...own: readonly RouteErrors[]): RouteErrors {
     {
       403: ['scope_missing', 'signature_missing', 'signature_invalid'],
       429: ['rate_exceeded'],
-      // A slow test key finds all its places taken.
+      // Too many calls with a slow test key run at the same time.
       503: ['concurrency_exceeded'],
     },
     ...own,
   );
 }
 
-/** Errors of a route that the operator's token opens. */
+/** Returns the errors of a route that needs the operator's token. */
 export function bearerErrors(...own: readonly RouteErrors[]): RouteErrors {
   return union(ANY, STORED, CHECKED, { 403: [] }, ...own);
 }
@@ -120,7 +120,7 @@ export const JSON_BODY: RouteErrors = union(BODY, { 400: ['malformed_json'] });
 export const STREAMED_BODY: RouteErrors = union(BODY, {
   503: ['concurrency_exceeded', 'engine_full', 'engine_failed'],
 });
-/** Errors of whatever has a stranger's credential read. */
+/** The errors of a route that reads a credential of unknown origin. */
 export const READING: RouteErrors = { 503: ['reader_full', 'reader_failed'] };
 
 function union(...all: readonly RouteErrors[]): RouteErrors {

@@ -7,7 +7,7 @@ import { ROUTE_GROUPS, type Route, type RouteBody } from './route.js';
 import { headersOf } from './route-headers.js';
 import { CONTRACT_VERSION, ROUTES } from './routes/routes.js';
 
-/** A JSON Schema of draft 2020-12, as OpenAPI 3.1 has it. */
+/** A JSON Schema of draft 2020-12, as OpenAPI 3.1 uses it. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 export interface Parameter {
@@ -28,7 +28,7 @@ export interface Response {
   readonly description: string;
   readonly headers: Readonly<Record<string, unknown>>;
   readonly content?: Readonly<Record<string, MediaType>>;
-  /** Code of an error, and the reasons that this operation has for it today. */
+  /** The code of an error, and the known reasons of this operation. */
   readonly 'x-code'?: string;
   readonly 'x-reasons'?: readonly string[];
 }
@@ -48,7 +48,7 @@ export interface OperationObject {
   readonly responses: Readonly<Record<string, Response>>;
   /** The scope that the key must have. */
   readonly 'x-scope'?: string;
-  /** Environments that have the operation; absent: all. */
+  /** The environments that have the operation. Absent: all of them. */
   readonly 'x-environments'?: readonly string[];
 }
 
@@ -75,39 +75,40 @@ const MAX_INT32 = 2 ** 31 - 1;
 
 const DESCRIPTION = `Verify credentialed audio, and read the record of its production.
 
-\`valid\` says that the service signed the credential, that its registry holds the proof, and that the proof is bound to exactly these audio bytes: what stands behind it is the service's record of the editing that it saw. It says nothing on whether people or machines made the music.
+\`valid\` means three things: the service signed the credential, its registry holds the proof, and the proof is bound to exactly these audio bytes. The proof rests on the service's record of the editing session. It does not say whether people or machines made the music.
 
-**Authentication.** Every operation but the public ones needs the header \`x-api-key\`. The key is a server-side secret: never in browser code, never logged. Production and beta keys are different secrets and are never interchangeable. A missing or invalid key, or an action the key does not allow, is 403.
+**Authentication.** Every operation except the public ones needs the header \`x-api-key\`. The key is a server-side secret: keep it out of browser code and logs. Production and beta keys are different secrets, and neither works in the other environment. A missing or invalid key, or an action that the key does not allow, is 403.
 
-**Signed calls.** A key can be made with a public key (Ed25519 or P-256). Each call with it then carries \`Signature-Input\` and \`Signature\` (RFC 9421): one signature that covers \`@method\`, \`@path\`, \`@query\`, \`x-api-key\`, and \`content-digest\` (RFC 9530, \`sha-256\` or \`sha-512\`) where there is a body, with \`created\` (within 60 seconds), \`keyid\` (the id of the API key), a fresh \`nonce\` of 16 to 64 characters, and \`alg\` if it is given. \`@authority\`, \`content-type\` and \`idempotency-key\` may be covered too, nothing else. Without one the call is 403 \`signature_missing\`, otherwise \`signature_invalid\`. Posts to an upload slot are not signed.
+**Signed calls.** A key can be created with a public key (Ed25519 or P-256). Every call with this key must then carry \`Signature-Input\` and \`Signature\` (RFC 9421). The one signature covers \`@method\`, \`@path\`, \`@query\`, \`x-api-key\` and, if there is a body, \`content-digest\` (RFC 9530, \`sha-256\` or \`sha-512\`). It may also cover \`@authority\`, \`content-type\` and \`idempotency-key\`, and nothing else. Its parameters are \`created\` (within 60 seconds), \`keyid\` (the id of the API key), a fresh \`nonce\` of 16 to 64 characters and, optionally, \`alg\`. A call without a signature is 403 \`signature_missing\`. A call with a wrong signature is 403 \`signature_invalid\`. Posts to an upload slot are not signed.
 
-**Conventions.** Bodies are JSON in UTF-8, names are camelCase, times are whole unix seconds. Requests are strict: an unknown member or query parameter is 400. Responses may grow: tolerate members that you do not know, in any order. Treat an unknown verdict as a failed verification, and an unknown \`code\` as the class of its status.
+**Conventions.** Bodies are JSON in UTF-8, names are camelCase, times are whole unix seconds. Requests are strict: an unknown member or query parameter is 400. Responses may gain members: ignore members that you do not know, and expect any order. Treat an unknown verdict as a failed verification. Treat an unknown \`code\` by the class of its status.
 
-**Errors.** Every error has the body \`{ error, code, reason? }\`: \`code\` is one for each status, \`reason\` says precisely what happened. Every response carries \`X-Request-Id\`; quote it in problem reports. A path that does not exist is 404 with the reason \`unknown_route\`; a method that a path does not have is 405 with \`Allow\`. HEAD answers like GET.
+**Errors.** Every error has the body \`{ error, code, reason? }\`. Each status has one \`code\`, and \`reason\` is the exact cause. Every response carries \`X-Request-Id\`: quote it in problem reports. An unknown path is 404 with the reason \`unknown_route\`. A method that the path does not support is 405 with \`Allow\`. HEAD works like GET.
 
 **Order of checks.** HTTP grammar, path 404, method 405, key 403, rate 429, media type 415, size 413, body, query and path 400, existence 404, state 409.
 
-**Limits.** Every response to a known key carries \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\`: the monthly quota of the partner, exact to the unit. 429 adds \`Retry-After\`; refused calls cost nothing. Request rate and rotation have throttles of their own.
+**Limits.** Every response to a known key carries \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\`. They state the monthly quota of the partner, exact to the unit. A 429 response adds \`Retry-After\`. Refused calls are free. Request rate and key rotation have separate throttles.
 
-**Versions.** Additive changes ship at any time. Breaking changes are announced at least 6 months ahead (12 months for integrations in production on the old behaviour), with \`Deprecation\`, \`Sunset\` and \`Link\` on the responses they affect.`;
+**Versions.** Additive changes ship at any time. Breaking changes are announced at least 6 months ahead, or 12 months ahead if integrations in production use the old behaviour. The affected responses then carry \`Deprecation\`, \`Sunset\` and \`Link\`.`;
 
-/** Version of the operator API; the one of the contract is the partners'. */
+/** The version of the operator API. The contract has a version of its own. */
 const OPERATOR_VERSION = '1.0.0';
 
 const OPERATOR_DESCRIPTION = [
   [
     'The issuer and operator API of one service: partners, plans and keys, issuing, signing certificates, devices, audit and',
-    'dead letters. It is for who runs the service; no partner reaches it.',
+    'dead letters. It is for the operator of the service. Partners cannot reach it.',
   ],
   [
-    "**Authentication.** `Authorization: Bearer` with the operator's token, which the first start of a service writes to",
-    "`operator-token` of its data directory. Metrics and probes need none, and answer to this machine's names and addresses",
-    'alone. Before the token is sent over plain HTTP, `GET /operator/v1/challenge` shows whether whoever listens knows it.',
+    "**Authentication.** Send `Authorization: Bearer` with the operator's token. The first start of a service writes the token",
+    'to the file `operator-token` in its data directory. Metrics and probes need no token, and only answer requests that',
+    'address this machine by its own names and addresses. Before you send the token over plain HTTP, use',
+    '`GET /operator/v1/challenge` to check that the listener knows the token.',
   ],
   [
     '**Conventions.** Bodies are JSON in UTF-8, names are camelCase, times are whole unix seconds. An unknown member or query',
-    'parameter is 400. Responses may grow: tolerate members and words that you do not know. Every error has the body',
-    '`{ error, code, reason? }`, every response `X-Request-Id`. No notice of changes is promised.',
+    'parameter is 400. Responses may gain members and words: ignore what you do not know. Every error has the body',
+    '`{ error, code, reason? }`. Every response carries `X-Request-Id`. This API may change without notice.',
   ],
 ]
   .map((lines) => lines.join(' '))
@@ -129,7 +130,7 @@ const DOCUMENTS: Readonly<Record<Route['listener'], Described>> = {
     summary: 'Audio verification and review',
     description: DESCRIPTION,
     server:
-      'The environment that serves this document: production, or beta with keys, registry and data of its own',
+      'The environment that serves this document: production, or beta with separate keys, registry and data',
     securitySchemes: {
       apiKey: {
         type: 'apiKey',
@@ -152,8 +153,8 @@ const DOCUMENTS: Readonly<Record<Route['listener'], Described>> = {
 };
 
 /**
- * The document of a listener's routes: the contract with partners, or what the operator's side has. Neither has a part
- * of the other.
+ * Returns the document of a listener's routes: the partners' contract or the operator API, which share no
+ * route.
  */
 export function openApiDocument(
   routes: Readonly<Record<string, Route>> = ROUTES,
@@ -180,12 +181,12 @@ export function openApiDocument(
       schemas: Object.fromEntries([...schemas].sort(([a], [b]) => (a < b ? -1 : 1))),
       headers: headerComponents(),
       responses: {
-        // The response to methods that a path does not have: no operation has it.
+        // The response to a method that the path does not support. No operation lists it.
         MethodNotAllowed: {
-          description: 'The path does not have that method.',
+          description: 'The path does not support this method.',
           headers: {
             'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' },
-            Allow: { description: 'The methods it has.', schema: { type: 'string' } },
+            Allow: { description: 'The methods that the path supports.', schema: { type: 'string' } },
           },
           ...errorBody(error, 405, []),
         },
@@ -293,17 +294,17 @@ function requestBody(
       };
     case 'form': {
       const properties = {
-        policy: { type: 'string', description: 'As the slot has it.' },
-        signature: { type: 'string', description: 'As the slot has it.' },
+        policy: { type: 'string', description: '`policy` from the `fields` of the slot, unchanged.' },
+        signature: { type: 'string', description: '`signature` from the `fields` of the slot, unchanged.' },
         file: {
           type: 'string',
           contentMediaType: 'application/octet-stream',
-          description: 'The audio; the last part, with a file name.',
+          description: 'The audio file. It must be the last part and have a file name.',
         },
       };
       const schema = {
         type: 'object',
-        description: 'Every entry of the `fields` of the slot, then `file`.',
+        description: 'Every entry of `fields` of the slot, followed by `file`.',
         properties,
         required: Object.keys(properties),
         additionalProperties: false,
@@ -322,11 +323,13 @@ function requestBody(
       ]);
       const schema = {
         type: 'object',
-        description: 'Fields first, then `trace`, then `file`.',
+        description: 'The text fields, then `trace`, then `file`.',
         properties: {
           ...Object.fromEntries(fields),
-          trace: file(`A capture trace of at most ${body.traceBytes} bytes, with a file name.`),
-          file: file(`The audio, at most ${body.audioBytes} bytes; the last part, with a file name.`),
+          trace: file(`A capture trace of at most ${body.traceBytes} bytes. It must have a file name.`),
+          file: file(
+            `The audio file, at most ${body.audioBytes} bytes. It must be the last part and have a file name.`,
+          ),
         },
         required: ['file'],
         additionalProperties: false,
@@ -342,7 +345,10 @@ function requestBody(
   }
 }
 
-/** Schema of a body that is no JSON. Generators of clients go by `format`: without it they drop the body. */
+/**
+ * Returns the schema of a body other than JSON. Client generators need `format`: without it they drop the
+ * body.
+ */
 function bytesOf(mediaType: string): JsonSchema {
   return mediaType.startsWith('text/') ? { type: 'string' } : { type: 'string', format: 'binary' };
 }
@@ -359,8 +365,8 @@ function jsonContent(schema: z.ZodType, schemas: Map<string, JsonSchema>): Media
 }
 
 /**
- * The error body of a status. The code and the reasons are beside it and not in a schema of their own: generators made
- * a class of each, or took part of it only.
+ * Returns the error body of a status. The code and the reasons have no schema of their own, because client
+ * generators made a class of each schema or read only a part of it.
  */
 function errorBody(error: JsonSchema, status: ErrorStatus, reasons: readonly string[]) {
   return {
@@ -379,7 +385,10 @@ function headerObjects(route: Route, status: number): Record<string, unknown> {
   );
 }
 
-/** Each header twice: a reference cannot say whether it is there every time. */
+/**
+ * Returns each header twice, as required and as optional: a reference cannot state whether a header is
+ * required.
+ */
 function headerComponents(): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(RESPONSE_HEADERS).flatMap(([name, { description, type, pattern }]) => {
@@ -392,9 +401,9 @@ function headerComponents(): Record<string, unknown> {
   );
 }
 
-/** The schema, with the schemas that it refers to moved into the document's components. */
+/** Returns the schema, and moves the schemas that it refers to into the document's components. */
 function schemaOf(schema: z.ZodType, schemas: Map<string, JsonSchema>): JsonSchema {
-  // `input` is the form that may be sent. It also leaves responses open to later members (rule 2.4).
+  // `input` is the form that a caller may send. It also allows later members in responses (rule 2.4).
   const {
     $schema: _draft,
     $defs = {},
@@ -413,8 +422,8 @@ function schemaOf(schema: z.ZodType, schemas: Map<string, JsonSchema>): JsonSche
 }
 
 /**
- * Says what generators of clients do not assume: words and members may come (what the service sends is checked by the
- * table's own schema), and numbers need more than 32 bits.
+ * States what client generators do not assume: words and members may be added, and numbers need more than 32
+ * bits. The table's own schema still checks what the service sends.
  */
 function spellOut({ jsonSchema }: { readonly jsonSchema: Record<string, unknown> }): void {
   if (jsonSchema[KNOWN_VALUES] !== undefined) delete jsonSchema['enum'];
@@ -432,8 +441,8 @@ function spellOut({ jsonSchema }: { readonly jsonSchema: Record<string, unknown>
 }
 
 /**
- * As schemaOf, but the schema itself and not a reference to it: parameters are listed one by one and no
- * component.
+ * Returns the schema itself where `schemaOf` returns a reference: parameters are listed one by one and are
+ * not components.
  */
 function inlineSchema(schema: z.ZodObject, schemas: Map<string, JsonSchema>): JsonSchema {
   const { id: _id, ...meta } = (schema.meta() ?? {}) as Record<string, unknown>;

@@ -3,11 +3,11 @@ import { type Deprecation, NOTICE } from './deprecation.js';
 import type { HeaderName } from './response-headers.js';
 import type { Route } from './route.js';
 
-/** Statuses of responses that may be sent before the route was found, or before the key was looked at. */
+/** The statuses of responses that may be sent before the route is found or the key is checked. */
 const BEFORE_ROUTE: ReadonlySet<number> = new Set([400, 408, 431]);
 const BEFORE_CALLER: ReadonlySet<number> = new Set([...BEFORE_ROUTE, 403, 500, 503]);
 
-/** Headers of one status of one route, and whether each is there every time. */
+/** Returns the headers of one status of one route, and whether each is always present. */
 export function headersOf(route: Route, status: number): ReadonlyMap<HeaderName, 'always' | 'sometimes'> {
   const headers = new Map<HeaderName, 'always' | 'sometimes'>([
     ['X-Request-Id', 'always'],
@@ -15,7 +15,7 @@ export function headersOf(route: Route, status: number): ReadonlyMap<HeaderName,
   ]);
   const routed = BEFORE_ROUTE.has(status) ? 'sometimes' : 'always';
   if (route.noStore) headers.set('Cache-Control', routed);
-  // Rule 6.9: from the moment the partner is known.
+  // Rule 6.9: these headers are present once the partner is known.
   if (route.auth === 'key')
     for (const name of ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'] as const)
       headers.set(name, BEFORE_CALLER.has(status) ? 'sometimes' : 'always');
@@ -29,7 +29,7 @@ export function headersOf(route: Route, status: number): ReadonlyMap<HeaderName,
   return headers;
 }
 
-/** Notices of a route: its own, then those of its fields. */
+/** Returns the notices of a route: its own, then the notices of its fields. */
 export function noticesOf(route: Route): readonly Deprecation[] {
   const notices = route.deprecation === undefined ? [] : [route.deprecation];
   const schemas = [

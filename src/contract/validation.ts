@@ -4,18 +4,16 @@ import type { Route } from './route.js';
 type Output<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
 type Member<R, Name extends string> = R extends { readonly [K in Name]: infer Value } ? Value : undefined;
 
-/** Members of a request as the route's schemas give them. */
+/** The members of a request after validation by the route's schemas. */
 export interface RouteInput<R extends Route> {
   readonly params: Output<Member<R, 'params'>>;
   readonly query: Output<Member<R, 'query'>>;
   readonly headers: Output<Member<R, 'headers'>>;
-  /** The JSON body; a form or audio body is read as it streams. */
+  /** The JSON body. A form or audio body is read as it streams. */
   readonly body: Output<Member<Member<R, 'body'>, 'schema'>>;
 }
 
-/**
- * JSON as it is sent: never changed after it was made. Further members of a loose object are not looked at.
- */
+/** A JSON value as the service sends it, read-only. Extra members of a loose object are not checked. */
 type Sent<Value> = Value extends readonly (infer Item)[]
   ? readonly Sent<Item>[]
   : Value extends object
@@ -25,7 +23,7 @@ type Sent<Value> = Value extends readonly (infer Item)[]
     : Value;
 type Named<Value> = { [Name in keyof Value as string extends Name ? never : Name]: Value[Name] };
 
-/** Responses of a route by status: each with the body of its schema, its media types, or neither. */
+/** The responses of a route by status. Each has the body of its schema, its media types, or neither. */
 export type RouteOutput<R extends Route> = {
   readonly [Status in keyof R['responses']]: R['responses'][Status] extends {
     readonly schema: infer Schema extends z.ZodType;
@@ -36,13 +34,13 @@ export type RouteOutput<R extends Route> = {
       : Record<never, never>;
 };
 
-/** A schema of a request as the listener sees it. */
+/** The schema of a request. */
 export type RequestSchema = z.ZodObject;
 
 /**
- * Holds a value to its schema. An optional member that is null is as absent (rule 2.18).
- * @returns the value as the schema gives it, or the problem (rule 5.12): the member and what was expected, never the
- * text that was sent
+ * Validates a value against its schema. Treats an optional member that is null as absent (rule 2.18).
+ * @returns the parsed value, or the problem (rule 5.12): the member and what was expected, never the text
+ * that was sent
  */
 export function validate(
   schema: RequestSchema,
@@ -67,11 +65,11 @@ function withoutNulls({ shape }: RequestSchema, value: unknown): unknown {
 }
 
 const KINDS: Readonly<Record<string, string>> = {
-  string: 'a text',
+  string: 'a string',
   number: 'a number',
   int: 'a whole number',
   boolean: 'true or false',
-  array: 'a list',
+  array: 'an array',
   object: 'an object',
   record: 'an object',
 };
@@ -80,7 +78,7 @@ const COUNTED: Readonly<Record<string, readonly [one: string, more: string]>> = 
   array: ['entry', 'entries'],
 };
 
-/** What a schema expected, to be read behind a member's name. A schema's own words take its place. */
+/** Describes what a schema expected, to follow a member's name. A schema's own message replaces it. */
 function inWords(issue: z.core.$ZodRawIssue): string {
   if (issue.input === undefined) return 'is missing';
   switch (issue.code) {
@@ -92,11 +90,11 @@ function inWords(issue: z.core.$ZodRawIssue): string {
       return bound(issue.origin, 'at least', issue.minimum);
     case 'too_big':
       return bound(issue.origin, 'at most', issue.maximum);
-    // The name of an unknown member is the caller's text, so it is not repeated.
+    // The name of an unknown member is text of the caller, so the message does not repeat it.
     case 'unrecognized_keys':
-      return 'has a member that does not belong there';
+      return 'has an unknown member';
     default:
-      return 'is not of the form that is described';
+      return 'does not have the documented format';
   }
 }
 

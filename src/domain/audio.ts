@@ -1,8 +1,8 @@
 import type { StructureFinding } from './findings.js';
 
 /**
- * Container that a file's first bytes announce. The core walks RIFF, RF64 and BW64; the others are only
- * named.
+ * The container format, by a file's first bytes. The core parses RIFF, RF64 and BW64, and only names the
+ * others.
  */
 export const CONTAINERS = [
   'unknown',
@@ -24,10 +24,10 @@ export type Container = (typeof CONTAINERS)[number];
 export const ENCODINGS = ['pcm', 'float', 'other'] as const;
 export type Encoding = (typeof ENCODINGS)[number];
 
-/** Fields of the fmt chunk (WAVEFORMATEX / WAVEFORMATEXTENSIBLE). */
+/** The fields of the fmt chunk (WAVEFORMATEX / WAVEFORMATEXTENSIBLE). */
 export interface AudioFormat {
   readonly encoding: Encoding;
-  /** wFormatTag as written: 1, 3, 0xFFFE, ... */
+  /** The `wFormatTag` as written: 1, 3, 0xFFFE, ... */
   readonly formatTag: number;
   readonly extensible: boolean;
   readonly channels: number;
@@ -35,13 +35,13 @@ export interface AudioFormat {
   readonly byteRate: number;
   readonly blockAlign: number;
   readonly bitsPerSample: number;
-  /** Member of the extensible form only. */
+  /** Present only in the extensible form. Likewise `channelMask`. */
   readonly validBitsPerSample?: number;
   readonly channelMask?: number;
 }
 
 /**
- * Fields of the bext chunk, EBU Tech 3285 (v0, v1, v2). Text is as written, up to its first NUL, as Latin-1.
+ * The fields of the bext chunk, EBU Tech 3285 (v0, v1, v2). Text is Latin-1 as written, up to its first NUL.
  */
 export interface BroadcastExtension {
   readonly version: number;
@@ -50,23 +50,23 @@ export interface BroadcastExtension {
   readonly originatorReference: string;
   readonly originationDate: string;
   readonly originationTime: string;
-  /** Samples since midnight; a 64-bit count, so a bigint. */
+  /** The samples since midnight. The count has 64 bits, so it is a bigint. */
   readonly timeReference: bigint;
-  /** SMPTE UMID, 64 bytes as hex; version 1 and 2. */
+  /** The SMPTE UMID, 64 bytes as hex. Versions 1 and 2 have it. */
   readonly umid?: string;
-  /** Loudness of version 2, in LUFS, LU and dBTP; absent where the writer left 0x7FFF. */
+  /** The loudness members of version 2, in LUFS, LU and dBTP. A member is absent if the file has 0x7FFF. */
   readonly loudnessValue?: number;
   readonly loudnessRange?: number;
   readonly maxTruePeakLevel?: number;
   readonly maxMomentaryLoudness?: number;
   readonly maxShortTermLoudness?: number;
-  /** First 4,096 bytes of the history. */
+  /** The first 4,096 bytes of the history. */
   readonly codingHistory: string;
-  /** Length in the file, in bytes. */
+  /** The length of the history in the file, in bytes. */
   readonly codingHistoryBytes: number;
 }
 
-/** Fields of the ds64 chunk, EBU Tech 3306 and ITU-R BS.2088. */
+/** The fields of the ds64 chunk, EBU Tech 3306 and ITU-R BS.2088. */
 export interface DataSize64 {
   readonly riffSize: bigint;
   readonly dataSize: bigint;
@@ -75,47 +75,47 @@ export interface DataSize64 {
 }
 
 export interface ChunkEntry {
-  /** Chunk id: four characters, Latin-1. */
+  /** The chunk id: four Latin-1 characters. */
   readonly id: string;
-  /** Offset of the chunk header in the file. */
+  /** The offset of the chunk header in the file, in bytes. */
   readonly offset: number;
-  /** Size field, resolved through the ds64 where that applies. */
+  /** The size field in bytes, resolved through the ds64 chunk if it applies. */
   readonly size: number;
 }
 
-/** Place and data of the one `C2PA` chunk. */
+/** The position and data of the only `C2PA` chunk. */
 export interface CredentialChunk {
-  /** Offset of the chunk header. */
+  /** The offset of the chunk header, in bytes. */
   readonly offset: number;
-  /** Length of header and data, 8 + size, without the pad byte. */
+  /** The length of header and data in bytes: 8 + size, without the pad byte. */
   readonly length: number;
-  /** Data of the chunk (the manifest store), without its header. */
+  /** The data of the chunk (the manifest store), without its header. */
   readonly data: Uint8Array;
 }
 
-/** Measurement of a file in one pass. Digests are lower-case hex of SHA-256. */
+/** The measurement of a file in one pass. Digests are SHA-256 in lower-case hex. */
 export interface Measurement {
   readonly bytes: number;
-  /** Digest of every byte of the file. */
+  /** The digest of all bytes of the file. */
   readonly sha256: string;
   /**
-   * Digest of every byte but the credential chunk (header and data); present when there is exactly one such
-   * chunk of at most 1 MiB.
+   * The digest of all bytes except the credential chunk (header and data). Present if there is exactly one
+   * such chunk of at most 1 MiB.
    */
   readonly bindingSha256?: string;
   readonly container: Container;
   readonly format?: AudioFormat;
-  /** Sample frames of the data chunk. */
+  /** The number of sample frames in the data chunk. */
   readonly frames?: number;
-  /** Extent of the first data chunk's payload. */
+  /** The position of the first data chunk's payload, in bytes. */
   readonly data?: { readonly offset: number; readonly size: number };
   readonly bext?: BroadcastExtension;
   readonly ds64?: DataSize64;
-  /** First 256 top-level chunks in file order. */
+  /** The first 256 top-level chunks in file order. */
   readonly chunks: readonly ChunkEntry[];
-  /** Number of all top-level chunks, also of those beyond the table. */
+  /** The number of all top-level chunks, including chunks beyond the first 256. */
   readonly chunkCount: number;
   readonly credential?: CredentialChunk;
-  /** Findings in the order of STRUCTURE_FINDINGS, each with the offset of its first occurrence. */
+  /** The findings in the order of STRUCTURE_FINDINGS, each with the offset of its first occurrence. */
   readonly findings: readonly { readonly slug: StructureFinding; readonly offset: number }[];
 }

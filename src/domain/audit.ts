@@ -2,8 +2,9 @@ import { createHmac } from 'node:crypto';
 import { defined } from './defined.js';
 
 /**
- * Audit log: a hash-chained record for each partner, for the service's own signers, for devices and for plans
- * (rule 15.6). Entries hold ids, closed words and plans' limits only and no content, so an erasure leaves none.
+ * The audit log: a hash-chained record for each partner, for the service's signers, for devices and for plans
+ * (rule 15.6). Entries contain only ids, closed words and plan limits. They contain no content, so an erasure
+ * leaves none.
  */
 
 export const AUDIT_ACTIONS = [
@@ -37,25 +38,25 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 export interface AuditDraft {
   readonly partnerId: string;
   readonly action: AuditAction;
-  /** Unix seconds. */
+  /** The time of the action in unix seconds. */
   readonly at: number;
-  /** Key id of whoever acted, or `operator`. */
+  /** The id of the key that acted, or `operator`. */
   readonly actor: string;
-  /** Ids of what the action was done to. */
+  /** Ids and closed words that identify what the action changed. */
   readonly subjects: readonly string[];
 }
 
 export interface AuditEntry extends AuditDraft {
-  /** Number of the entry, from 1 without gaps. */
+  /** The number of the entry, from 1 without gaps. */
   readonly sequence: number;
   /**
-   * HMAC-SHA-256 over the entry and the mac before it, lower-case hex: an edit, deletion or reorder breaks
-   * the chain.
+   * The HMAC-SHA-256 over the entry and the previous MAC, in lower-case hex. An edit, deletion or reordering
+   * breaks the chain.
    */
   readonly mac: string;
 }
 
-/** Head of a partner's log, kept apart from the log, so that a truncated log is found. */
+/** The head of a partner's log. It is stored apart from the log, so that a truncated log is detected. */
 export interface AuditHead {
   readonly partnerId: string;
   readonly sequence: number;
@@ -79,12 +80,9 @@ export function auditMac(key: Uint8Array, previousMac: string, entry: Omit<Audit
 export interface AuditVerification {
   readonly ok: boolean;
   readonly entries: number;
-  /**
-   * Sequence number in the head that is kept apart; absent where there is no head, and a cut-off end cannot
-   * be seen.
-   */
+  /** The sequence number in the separate head. Absent without a head. Truncation cannot then be detected. */
   readonly head?: number;
-  /** First entry that does not fit, and the reason. */
+  /** The first faulty entry, and the reason. */
   readonly fault?: {
     readonly sequence: number;
     readonly reason: 'sequence_broken' | 'mac_mismatch' | 'truncated' | 'head_mismatch';
@@ -92,9 +90,8 @@ export interface AuditVerification {
 }
 
 /**
- * Verifier of a whole log, oldest entry first, against the head that was kept apart. Read the head before the
- * log: a log that is ahead of its head has grown since, or was cut off by a crash between the two writes, and
- * is sound.
+ * Verifies a whole log, oldest entry first, against the separate head. Read the head before the log. A log
+ * that is ahead of its head is valid: it has grown since, or a crash happened between the two writes.
  */
 export class AuditWalk {
   readonly #keys: readonly Uint8Array[];
@@ -109,7 +106,7 @@ export class AuditWalk {
     this.#head = head;
   }
 
-  /** @returns false from the first entry on that does not fit */
+  /** Checks the next entry. @returns false from the first faulty entry on */
   take(entry: AuditEntry): boolean {
     if (this.#fault !== undefined) return false;
     this.#sequence += 1;
@@ -122,7 +119,7 @@ export class AuditWalk {
     return true;
   }
 
-  /** Result, to be asked for after the last entry. */
+  /** Returns the result. Call it after the last entry. */
   end(): AuditVerification {
     if (this.#fault === undefined && this.#head !== undefined && this.#head.sequence > this.#sequence)
       this.#found('truncated');

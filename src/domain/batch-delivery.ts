@@ -1,21 +1,21 @@
 /**
- * Thrown by a handler for an event that it can never take, however often it comes: it goes to the dead
- * letters.
+ * The error of a handler for an event that it can never process, however often the event is delivered. The
+ * event becomes a dead letter.
  */
 export class PoisonError extends Error {
   override readonly name = 'PoisonError';
 }
 
 /**
- * A batch on its way to its handler. A PoisonError concerns one item: a batch that throws one is given again
- * item by item, and the item that throws it alone is isolated. Any other error is the world's.
+ * Delivers a batch to its handler. If the handler throws a PoisonError, the batch is delivered again item by
+ * item, and each item that throws a PoisonError is isolated. Any other error stops the delivery.
  */
 export class BatchDelivery<Item> {
   readonly #handler: (items: readonly Item[]) => Promise<void>;
   readonly #isolate: (item: Item, error: PoisonError) => Promise<void> | void;
   readonly #left: (readonly Item[])[];
 
-  /** @param isolate gets each item that can never be taken */
+  /** @param isolate gets each item that can never be processed */
   constructor(
     items: readonly Item[],
     handler: (items: readonly Item[]) => Promise<void>,
@@ -27,9 +27,9 @@ export class BatchDelivery<Item> {
   }
 
   /**
-   * Resolves when every item was taken or isolated. After an error a second run goes on with what the first
-   * one left: nothing is isolated twice.
-   * @throws what the handler throws besides PoisonError, and what `isolate` throws
+   * Resolves when every item was processed or isolated. After an error, a second run continues with the
+   * remaining items, and no item is isolated twice.
+   * @throws any error of the handler except PoisonError, and any error of `isolate`
    */
   async run(): Promise<void> {
     for (let step = this.#left[0]; step !== undefined; step = this.#left[0]) {

@@ -4,7 +4,7 @@ import type { UploadFacts } from './upload.js';
 import type { Judgement } from './verdict.js';
 import type { AudioSummary, DecisionEnvelope, RecommendedAction, Verdict } from './verification.js';
 
-/** Action recommended for each verdict (rule 9.4). */
+/** The recommended action for each verdict (rule 9.4). */
 const ACTIONS: Readonly<Record<Verdict, RecommendedAction>> = {
   valid: 'accept_credential',
   audioChanged: 'request_matching_pair',
@@ -15,13 +15,13 @@ const ACTIONS: Readonly<Record<Verdict, RecommendedAction>> = {
 };
 
 /**
- * Decision envelope of a verdict, and of the evidence report where there is one. A report can ask for a human
- * decision on a credential that passed, and never changes a verdict (rule 9.6).
- * @param report given with `valid` alone
+ * Returns the decision envelope of a verdict, and of the evidence report if there is one. A report can ask
+ * for a human decision on a valid credential, but never changes the verdict (rule 9.6).
+ * @param report present only with `valid`
  */
 export function decide(judgement: Judgement, report?: EvidenceReport): DecisionEnvelope {
   const valid = judgement.verdict === 'valid';
-  // `needs_review` is no failure of the credential (rule 9.2).
+  // `needs_review` is not a failure of the credential (rule 9.2).
   const review = valid && report !== undefined && asksForReview(report);
   return {
     status: review ? 'needs_review' : valid ? 'verified_binding' : 'invalid_proof',
@@ -34,8 +34,8 @@ export function decide(judgement: Judgement, report?: EvidenceReport): DecisionE
 }
 
 /**
- * Coverage of the source detail (rule 9.26): `full` where it is delivered whole and every channel was supported without
- * gaps, `partial` where it is delivered otherwise.
+ * Returns the coverage of the source detail (rule 9.26). `full`: it is delivered completely and every channel
+ * was supported without gaps. `partial`: it is delivered otherwise.
  */
 function sourceDetailCoverage(report: EvidenceReport | undefined): DecisionEnvelope['sourceDetailCoverage'] {
   const { sourceDetail, session } = report ?? {};

@@ -1,12 +1,13 @@
 /**
- * Declarations: answers of a creator to the survey about an issued proof (rules 9.12 to 9.15). Closed words
- * and opaque identifiers only; no names and no free text.
+ * Declarations: a creator's answers to the survey about an issued proof (rules 9.12 to 9.15). They contain
+ * only closed words and opaque identifiers, no names and no free text.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /**
- * Dimensions of the survey (rule 9.12), and the words that each can be answered with. Favourable and adverse
- * words stand side by side, and `undisclosed` is an answer: to a question that was put and not answered.
+ * The dimensions of the survey (rule 9.12), and the words that answer each dimension. Favourable and adverse
+ * words have equal rank. `undisclosed` is an answer too: the question was asked and the creator did not
+ * disclose.
  */
 export const SURVEY = {
   declaredOrigin: [
@@ -27,7 +28,7 @@ export const SURVEY = {
   manualWork: ['none', 'some', 'substantial', 'entire', 'undisclosed'],
   contributionBand: ['all_self_made', 'majority_self_made', 'shared', 'minority_self_made', 'undisclosed'],
   disputedAssessment: ['not_disputed', 'disputed'],
-  /** Roles in which generated material was used: the one question with several answers. */
+  /** The roles in which generated material was used. This is the only question with several answers. */
   aiRoles: [
     'lyrics',
     'composition',
@@ -41,9 +42,9 @@ export const SURVEY = {
   ],
 } as const;
 export type Dimension = keyof typeof SURVEY;
-/** Dimension that is answered by one or more words, each once. */
+/** A dimension that is answered by one or more words, each once. */
 export type ManifoldDimension = 'aiRoles';
-/** Words of `aiRoles` that stand alone. */
+/** The words of `aiRoles` that cannot be combined with other words. */
 export const EXCLUSIVE_ROLES = ['none', 'undisclosed'] as const;
 export type SurveyAnswers = {
   readonly [Name in Dimension]?: Name extends ManifoldDimension
@@ -53,50 +54,50 @@ export type SurveyAnswers = {
 
 export const DIMENSIONS = Object.keys(SURVEY) as readonly Dimension[];
 
-/** Most declarations of a proof. They lie in the proof's row, which every verification of the proof reads. */
+/** The most declarations of a proof. They are stored in the proof's row, which every verification reads. */
 export const MAX_DECLARATIONS = 32;
 
-/** Seconds by which the survey's clock may be ahead of the service's. */
+/** The most seconds that the survey's clock may be ahead of the service's clock. */
 export const SUBMISSION_SKEW_SECONDS = 300;
 
 /** A submission of the survey. */
 export interface Declaration {
-  /** Edition of the survey that was asked; opaque. */
+  /** The version of the survey. It is opaque. */
   readonly surveyVersion: string;
-  /** Id of the submission; opaque, and unique on its proof. */
+  /** The id of the submission. It is opaque, and unique for its proof. */
   readonly submissionId: string;
-  /** Person or thing that the answers are about; opaque, never a name or an e-mail address. */
+  /** The opaque id of the person or thing that the answers are about, never a name or an e-mail address. */
   readonly subject: string;
-  /** Unix seconds, by the survey's clock. */
+  /** The time of submission in unix seconds, by the survey's clock. */
   readonly submittedAt: number;
-  /** Answers, at least one. */
+  /** The answers, at least one. */
   readonly answers: SurveyAnswers;
 }
 
-/** Declaration as it lies in the proof's row. */
+/** A declaration as stored in the proof's row. */
 export interface StoredDeclaration extends Declaration {
-  /** Unix seconds, by the service's clock. */
+  /** The time of recording in unix seconds, by the service's clock. */
   readonly recordedAt: number;
   /**
-   * HMAC-SHA-256 over the proof's id and all other members, lower-case hex: a row that was edited in the
-   * store is noticed.
+   * The HMAC-SHA-256 over the proof's id and all other members, in lower-case hex. It reveals a row that was
+   * edited in the store.
    */
   readonly mac: string;
 }
 
 /**
- * Binding status of every declaration: recorded after issuing, and no part of what the proof's signature
- * covers (rule 9.14).
+ * The binding status of every declaration: recorded after issuing and not covered by the proof's signature
+ * (rule 9.14).
  */
 export const BINDING_STATUS = 'authenticated_post_issuance_record';
 
-/** Raw answers as they are reported (rule 9.13). */
+/** The raw answers as reported (rule 9.13). */
 export interface DeclarationEnvelope extends Declaration {
   readonly recordedAt: number;
   readonly bindingStatus: typeof BINDING_STATUS;
 }
 
-/** Signs a submission for one proof. */
+/** Returns the submission with a MAC for one proof. */
 export function sealDeclaration(
   key: Uint8Array,
   proofId: string,
@@ -108,7 +109,7 @@ export function sealDeclaration(
 }
 
 /**
- * Tells whether the declaration was sealed for the proof.
+ * Returns whether the declaration was sealed for the proof.
  * @param keys every secret that may have sealed it
  */
 export function isAuthentic(
@@ -129,13 +130,13 @@ export function envelopeOf(stored: StoredDeclaration): DeclarationEnvelope {
 
 export type DeclarationStep =
   | { readonly outcome: 'recorded'; readonly declarations: readonly StoredDeclaration[] }
-  /** The same submission came before; `declaration` is what was stored. */
+  /** The same submission was recorded earlier. `declaration` is the stored declaration. */
   | { readonly outcome: 'already_recorded'; readonly declaration: StoredDeclaration }
   | { readonly outcome: 'refused'; readonly reason: 'submission_id_reused' | 'declarations_full' };
 
 /**
- * Adds a declaration once for a submission id: the same again changes nothing, and other content is refused
- * (rule 9.15). For a store's atomic step.
+ * Adds a declaration, once per submission id. A repeat changes nothing, and different content is refused
+ * (rule 9.15). Stores call this inside an atomic step.
  */
 export function addDeclaration(
   known: readonly StoredDeclaration[],
@@ -150,7 +151,7 @@ export function addDeclaration(
   return { outcome: 'recorded', declarations: [...known, declaration] };
 }
 
-/** Words of an answer, several of them each once and in the survey's order. */
+/** Returns the words of an answer, each once and in the survey's order. */
 export function answerWords(dimension: Dimension, answers: SurveyAnswers): readonly string[] {
   const answer: string | readonly string[] | undefined = answers[dimension];
   if (answer === undefined) return [];
@@ -159,7 +160,7 @@ export function answerWords(dimension: Dimension, answers: SurveyAnswers): reado
   return [...new Set(answer)].sort((one, other) => survey.indexOf(one) - survey.indexOf(other));
 }
 
-/** Content of a submission and nothing else, in one order of members. */
+/** Returns only the content of a submission, with a fixed order of members. */
 function contentOf({ surveyVersion, submissionId, subject, submittedAt, answers }: Declaration): Declaration {
   const given = DIMENSIONS.filter((dimension) => answers[dimension] !== undefined);
   return {

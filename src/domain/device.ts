@@ -1,27 +1,27 @@
-/** Capture devices, as the operator enrols and revokes them: an append-only log of ids, with no names in it. */
+/** Capture devices, which the operator enrols and revokes: an append-only log of ids without names. */
 import type { AuditDraft, AuditEntry } from './audit.js';
 import { defined } from './defined.js';
 import { DEVICE_ALGORITHMS, type DeviceAlgorithm, type DeviceId, type DeviceStanding } from './trace.js';
 
-/** Name of the audit log of devices: no partner's id looks like it. */
+/** The name of the audit log of devices. It cannot be a partner's id. */
 export const DEVICES_LOG = 'devices';
 
-/** Most devices of an installation. Every process holds them all, some 200 bytes each. */
+/** The most devices of an installation. Every process keeps all of them in memory, about 200 bytes each. */
 export const MAX_DEVICES = 100_000;
 
-/** A device that was enrolled. Times in unix seconds. */
+/** An enrolled device. Times are in unix seconds. */
 export interface Device {
   readonly deviceId: DeviceId;
   readonly algorithm?: DeviceAlgorithm;
   readonly enrolledAt: number;
-  /** Time from which the device is not believed, and time at which the operator said so. */
+  /** The start of the revocation (`from`), and when the operator recorded it (`at`). */
   readonly revocation?: { readonly from: number; readonly at: number };
 }
 
-/** Standing of a device at a time. */
+/** The standing of a device at a given time. */
 export interface StandingOfDevice {
   readonly standing: DeviceStanding;
-  /** Unix seconds; of a revoked device. */
+  /** The start of the revocation in unix seconds. Present for a revoked device. */
   readonly revokedFrom?: number;
 }
 
@@ -45,8 +45,8 @@ export function deviceRevocationEntry(deviceId: DeviceId, from: number, at: numb
 }
 
 /**
- * Takes an entry of the log of devices. The first enrolment holds, and of revocations the earliest time: no
- * later entry makes a revoked device good.
+ * Applies an entry of the log of devices. The first enrolment wins. The earliest revocation time wins, and no
+ * later entry reinstates a revoked device.
  */
 export function takeDeviceEntry(
   devices: Map<DeviceId, Device>,
@@ -68,7 +68,7 @@ export function takeDeviceEntry(
     devices.set(deviceId, { ...known, revocation: { from, at } });
 }
 
-/** @param at unix seconds */
+/** Returns the standing of a device. @param at unix seconds */
 export function standingOf(device: Device | undefined, at: number): StandingOfDevice {
   if (device === undefined) return { standing: 'unknown' };
   const { revocation } = device;

@@ -1,27 +1,25 @@
 /**
- * Pattern of names of services, devices and programs that are signed and shown: 1 to 64 visible characters
- * with single meaning in every font and terminal, so no control, format, private or separator characters but
- * the inner space.
+ * The pattern for names of services, devices and programs that are signed and shown: 1 to 64 visible
+ * characters. Control, format, private and separator characters are excluded, except inner spaces, because
+ * fonts and terminals show them differently.
  */
 export const DISPLAY_NAME_PATTERN = /^(?! )(?:[^\p{C}\p{Z}]| ){1,64}(?<! )$/u;
 
 /**
- * Text of strangers in a form fit to be shown: control and format characters are replaced, the rest is cut at
- * `limit`.
+ * Makes untrusted text safe to show: replaces control and format characters and cuts the text at `limit`
+ * UTF-16 code units.
  */
 export function shownText(text: string, limit = 256): string {
   return text.slice(0, limit).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd');
 }
 
 /**
- * Name of the service, folded. No device may have it, and a stranger's credential with it says so in its
- * report.
+ * The folded name of the service. A device must not use this name. If a credential of an unknown signer uses
+ * it, the report says so.
  */
 const SERVICE_NAME = 'takemark';
 
-/**
- * Characters that are drawn like the letters of the service's name: Greek, Cyrillic, small capitals, digits.
- */
+/** Characters that look like the letters of the service's name: Greek, Cyrillic, small capitals, digits. */
 const LOOKALIKES: ReadonlyMap<string, string> = new Map(
   Object.entries({
     t: '\u03c4\u0442\u1d1b7\u0163',
@@ -34,8 +32,8 @@ const LOOKALIKES: ReadonlyMap<string, string> = new Map(
 );
 
 /**
- * Tells whether a name is, or holds, the service's own: without regard to case, marks, spaces, punctuation
- * and look-alike letters.
+ * Returns whether a name contains the service's name, ignoring case, marks, spaces, punctuation and
+ * look-alikes.
  */
 export function holdsServiceName(name: string): boolean {
   const letters = [...name.normalize('NFKD').toLowerCase()].map(

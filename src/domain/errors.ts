@@ -1,12 +1,9 @@
 /**
- * Domain errors: a closed list of codes, one for each HTTP status, and a closed list of reasons that say
- * precisely what happened. A validation finding is data and never one of these.
+ * Domain errors: a closed list of codes, one for each HTTP status, and a closed list of reasons that state
+ * the exact cause. A finding about a file is data and never a domain error.
  */
 
-/**
- * Code of an error, a stable slug a client branches on; the HTTP status of each stands in
- * `contract/errors.ts`.
- */
+/** The code of an error, a stable slug for clients. `contract/errors.ts` has the HTTP status of each code. */
 export const ERROR_CODES = [
   'invalid_request',
   'forbidden',
@@ -27,7 +24,7 @@ export const ERROR_CODES = [
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-/** Reasons of errors: the additive member `reason` of the error body. */
+/** The reasons of errors: the additive member `reason` of the error body. */
 export const ERROR_REASONS = [
   // requests
   'malformed_http',
@@ -124,16 +121,16 @@ export type ErrorReason = (typeof ERROR_REASONS)[number];
 
 export interface DomainErrorOptions {
   readonly reason?: ErrorReason;
-  /** Review that stands in the way of the call; sent as `reviewId`. */
+  /** The existing review that prevents the call. It is sent as `reviewId`. */
   readonly reviewId?: string;
-  /** Pause in seconds after which the call may succeed; sent as `Retry-After`. */
+  /** The seconds after which the call may succeed. They are sent as `Retry-After`. */
   readonly retryAfterSeconds?: number;
   readonly cause?: unknown;
 }
 
 /**
- * Error that the caller may see. `message` is shown to partners, therefore without path, library name or
- * secret (rule 5.9).
+ * An error that the caller may see. The service sends `message` to partners, so it must not contain a path,
+ * library name or secret (rule 5.9).
  */
 export class DomainError extends Error {
   readonly code: ErrorCode;
@@ -151,11 +148,12 @@ export class DomainError extends Error {
   }
 }
 
-/** Pauses from which a caller is told the date: nobody counts that many seconds. */
+/** The longest pause in seconds for which a message has no date. */
 const DATED_SECONDS = 3600;
 
 /**
- * Error of a limit, whose message has the date in UTC where the pause is longer than an hour (rule 5.11).
+ * Returns the error of a limit. Its message has the date in UTC if the pause is longer than one hour (rule
+ * 5.11).
  * @param now in unix seconds, a fraction included
  */
 export function limited(
@@ -175,8 +173,8 @@ export function limited(
 }
 
 /**
- * Error for a record of the registry that is not what this installation wrote (rule 5.10). Asking again does
- * not help, and nothing is decided on such a record.
+ * Returns the error for a registry record that this installation did not write in this form (rule 5.10).
+ * Repeating the call does not help, and the service makes no decision from the record.
  */
 export function recordDamaged(cause: unknown): DomainError {
   return new DomainError('internal', 'A record of the registry is damaged.', {
@@ -190,8 +188,8 @@ export function isRecordDamaged(error: unknown): boolean {
 }
 
 /**
- * Error of a server that the service needs, or of the way to the server, in words for its operator. The
- * message holds nothing of a caller, so the log may hold the message.
+ * The error of a server that the service needs, or of the connection to it, with a message for the operator.
+ * The message contains nothing from a caller, so it may be logged.
  */
 export class ServerError extends Error {
   override readonly name: string = 'ServerError';

@@ -1,6 +1,6 @@
 /**
- * Events for whoever listens: identifiers, counts and times, never content. An event's id follows from its
- * content, so an event that is published twice is recognised by its id. Times are unix seconds.
+ * The events that the service publishes: identifiers, counts and times, never content. An event's id is
+ * derived from its data, so consumers recognise a duplicate event by its id. Times are unix seconds.
  */
 import type { ReviewCase } from './review.js';
 
@@ -13,7 +13,7 @@ interface EventOf<T extends Topic, Kind extends string, Data> {
   readonly topic: T;
   readonly kind: Kind;
   readonly id: string;
-  /** Ordering key: events of one key keep their order. */
+  /** The ordering key. Events with the same key keep their order. */
   readonly key: string;
   readonly at: number;
   readonly data: Data;
@@ -25,7 +25,7 @@ export type ErasureEvent = EventOf<
   { readonly proofId: string; readonly partnerId: string; readonly erasedAt: number }
 >;
 
-/** Units of one operation on one UTC day (`YYYY-MM-DD`). */
+/** The units of one operation on one UTC day (`YYYY-MM-DD`). */
 export interface UsageCount {
   readonly day: string;
   readonly operation: string;
@@ -33,10 +33,11 @@ export interface UsageCount {
 }
 
 /**
- * Units that a source counted for a partner. A source numbers what it counts without gaps. The event holds
- * the numbers after `from`, up to and with `to`; so events of one source never overlap, and a consumer knows
- * which of them it has added. Sources: `billed/<YYYY-MM>`, and after a restore `billed/<YYYY-MM>/<epoch>`, where
- * the numbers are the units of the month's quota, and `free/<process>`, where they are events.
+ * The units that a source counted for a partner. A source numbers its units without gaps. The event has the
+ * numbers after `from`, up to and including `to`. So events of one source never overlap, and a consumer knows
+ * which events it has added. A source of billed units is `billed/<YYYY-MM>`, or `billed/<YYYY-MM>/<epoch>`
+ * after a restore. It numbers the units of the month's quota. A source of free units is `free/<process>`, and
+ * numbers events.
  */
 export type UsageEvent = EventOf<
   'usage',
@@ -66,10 +67,10 @@ export type RetentionEvent = EventOf<
 
 export type ServiceEvent = ErasureEvent | UsageEvent | RetentionEvent;
 
-/** Seconds between the announcement of a review's expiry and the expiry. */
+/** The seconds from the announcement of a review's expiry to the expiry. */
 export const EXPIRY_NOTICE_SECONDS = 7 * 24 * 3600;
 
-/** Reminder: something to be announced about a review at a time. */
+/** A reminder: an announcement about a review at a given time. */
 export interface ReviewReminder {
   readonly kind: ReviewReminderKind;
   readonly dueAt: number;
@@ -91,15 +92,16 @@ export function proofErased({ proofId, partnerId, erasedAt }: ErasureEvent['data
 }
 
 /**
- * Source of the units of a month's quota.
- * @param epoch 0 until a store was put back, higher with each time: the store numbers units again that consumers
- * have added, and the epoch tells those from the new ones
+ * Returns the source of the units of a month's quota.
+ * @param epoch 0 before the first restore of a store, and higher after each restore. A restored store reuses
+ * the numbers of units that consumers have already added. The epoch distinguishes the new units from the old
+ * units.
  */
 export function billedSource(month: string, epoch = 0): string {
   return epoch === 0 ? `${BILLED}${month}` : `${BILLED}${month}/${epoch}`;
 }
 
-/** Month and epoch of a source of billed units; undefined for another source. */
+/** Returns the month and epoch of a source of billed units, or undefined for any other source. */
 export function billedUnitsOf(
   source: string,
 ): { readonly month: string; readonly epoch: number } | undefined {
@@ -141,7 +143,7 @@ export function reviewCreated({
   };
 }
 
-/** Reminders of a review that was created. */
+/** Returns the reminders of a new review. */
 export function remindersOf({ data }: RetentionEvent): readonly ReviewReminder[] {
   return [
     { kind: 'review_expiring', dueAt: data.expiresAt - EXPIRY_NOTICE_SECONDS, ...data },

@@ -1,17 +1,17 @@
 /**
- * Codes of facts in evidence reports: the one registry, of which the OpenAPI document, pages and command lines are made
- * (rule 9.31). A code keeps its meaning; readers show a code that is not here as it is (rule 9.8).
+ * The codes of facts in evidence reports. The OpenAPI document, the pages and the command line use this
+ * registry (rule 9.31). A code keeps its meaning. Readers show an unknown code unchanged (rule 9.8).
  */
 import type { ContentClass } from './evidence-report.js';
 
 export interface EvidenceCode {
   readonly code: string;
   readonly contentClass: ContentClass;
-  /** Meaning, for whoever programs against the report. */
+  /** The meaning, for a developer who handles the report. */
   readonly meaning: string;
-  /** Sentence for a person who reads the report. It accuses nobody. */
+  /** The sentence for a person who reads the report. It accuses no person. */
   readonly sentence: string;
-  /** Version of the contract in which the code appeared. */
+  /** The version of the contract that introduced the code. */
   readonly since: string;
 }
 
@@ -21,49 +21,49 @@ const OBSERVATIONS: readonly Row[] = [
   [
     'session_evidence_replayed',
     '3.1.0',
-    'A signed capture trace was replayed; `session.evidence` holds what it tells. Values: events, durationSeconds.',
+    'A signed capture trace was replayed. `session.evidence` contains the result. Values: events, durationSeconds.',
     'A signed record of the production session was read and replayed.',
   ],
   [
     'session_summary_reconciled',
     '2.7.0',
-    'A number of the summary that the client supplied differs from the replay, which counts. Values: counter, summary, replay (a number, or the status where the replay has none).',
-    'The summary that came with the session and its replay give different numbers; the replay counts.',
+    "A number in the client's summary differs from the replay. The replay counts. Values: counter, summary, replay (a number, or the status if the replay has no number).",
+    'The summary supplied with the session and the replay of the session give different numbers. The replay counts.',
   ],
   [
     'imports_observed',
     '3.1.0',
-    'Files were imported while the session was watched. Values: imports, placements where they are known.',
-    'Files were imported into the session while it was watched.',
+    'Files were imported while the session was monitored. Values: imports, and placements if known.',
+    'Files were imported into the session while it was monitored.',
   ],
   [
     'imported_material_derived',
     '3.1.0',
-    'Sources were made inside the workstation of imported material (bounced, combined, stretched, recorded again); they count as imported material. Values: sources.',
-    'New audio was made out of imported files inside the workstation; it is reported as imported material.',
+    'Sources were derived from imported material inside the workstation (bounced, combined, stretched, recorded again). They count as imported material. Values: sources.',
+    'New audio was made from imported files inside the workstation. It counts as imported material.',
   ],
   [
     'takes_recorded_in_real_time',
     '3.1.0',
-    'Takes were seen to grow at their true rate from an input that was seen to be hardware. Values: takes, seconds.',
-    'Recordings were seen to grow in real time from a hardware input.',
+    'Takes were observed to grow in real time from a hardware input. Values: takes, seconds.',
+    'Recordings were observed to grow in real time from a hardware input.',
   ],
   [
     'takes_from_internal_input',
     '3.1.0',
-    'Takes were recorded from an input inside the workstation, and are not counted as recordings. Values: takes, seconds.',
+    'Takes were recorded from an input inside the workstation. They do not count as recordings. Values: takes, seconds.',
     'Audio that was already in the session was recorded again inside the workstation.',
   ],
   [
     'imported_audio_ai_likelihood',
     '3.0.0',
-    "Probability, by the issuing side's detector, that an imported file was generated: a ratio, never a share of the timeline. Values: sourceId, ratio, detector, detectorVersion.",
-    'A detector gave a likelihood that an imported file was generated.',
+    "The issuing side's detector gave a probability that an imported file was generated. It is a ratio, never a share of the timeline. Values: sourceId, ratio, detector, detectorVersion.",
+    'A detector gave a probability that an imported file was generated.',
   ],
   [
     'AiLikelySource',
     '3.0.0',
-    "Attribution of an imported file to a generator, by the issuing side's detector. Values: sourceId, generator, detector, detectorVersion.",
+    "The issuing side's detector attributed an imported file to a generator. Values: sourceId, generator, detector, detectorVersion.",
     'A detector attributed an imported file to a generator.',
   ],
 ];
@@ -72,26 +72,26 @@ const INFERENCES: readonly Row[] = [
   [
     'placements_without_recording_or_midi_entry',
     '3.1.0',
-    'Clips lie in the arrangement, and neither a recording nor an entry of MIDI was witnessed, in a session that was watched for both or of which all that was exported shows imports alone. Values: placements.',
-    'The arrangement holds material, and no recording and no entry of notes was witnessed.',
+    'The arrangement has clips, but neither audio recording nor MIDI entry was observed. Given only if both were fully monitored, or if everything exported is from imports. Values: placements.',
+    'The arrangement contains material, but no recording and no note entry was observed.',
   ],
   [
     'imports_cover_most_of_export',
     '3.1.0',
-    'Imported audio lies over more than half of the exported time. Values: importedSeconds, exportSeconds.',
-    'Imported audio lies over most of the time that was exported.',
+    'Imported audio is present in more than half of the exported time. Values: importedSeconds, exportSeconds.',
+    'Imported audio is present in most of the exported time.',
   ],
   [
     'activity_after_export',
     '3.1.0',
-    'Edits were witnessed after the last export. Values: edits.',
+    'Edits were observed after the last export. Values: edits.',
     'The session was edited after the last export.',
   ],
   [
     'edits_only_of_imported_material',
     '3.1.0',
-    'Every clip that was seen to be edited shows imported material, in a session that was watched for edits or of which all that was exported shows imports alone. Values: clipEdits.',
-    'All edits of clips that were witnessed are edits of imported material.',
+    'Every observed clip edit changed imported material. Given only if clips were fully monitored, or if everything exported is from imports. Values: clipEdits.',
+    'All observed clip edits changed imported material.',
   ],
 ];
 
@@ -99,7 +99,7 @@ const DECLARATIONS: readonly Row[] = [
   [
     'creator_declaration',
     '2.6.0',
-    'An answer of a creator to a question of the survey, favourable or adverse; `none_recorded` where no survey was answered.',
+    "A creator's answer to a survey question, favourable or adverse. The status is `none_recorded` if no survey was answered.",
     'The creator answered a question about the production.',
   ],
 ];
@@ -108,26 +108,26 @@ const CONFLICTS: readonly Row[] = [
   [
     'observed_import_vs_creator_origin_declaration',
     '2.7.0',
-    'An import was witnessed, and a creator declared that the work is from scratch or mostly self-made. Values: imports, dimension, answer, submissionId.',
-    'An import was witnessed, and the creator declared the work to be from scratch or mostly self-made.',
+    'An import was observed, but a creator declared that the work is from scratch or mostly self-made. Values: imports, dimension, answer, submissionId.',
+    'An import was observed, and the creator declared the work to be from scratch or mostly self-made.',
   ],
   [
     'declared_manual_work_vs_witnessed_input',
     '3.1.0',
-    'Substantial or entire work by hand was declared, and neither a recording nor an entry of MIDI was witnessed, in a session that was watched for both or of which all that was exported shows imports alone. Values: answer, submissionId.',
-    'Work by hand was declared, and no recording or entry by hand was witnessed.',
+    'Substantial or entire manual work was declared, but neither audio recording nor MIDI entry was observed. Given only if both were fully monitored, or if everything exported is from imports. Values: answer, submissionId.',
+    'Manual work was declared, but no recording and no manual note entry was observed.',
   ],
   [
     'attributed_import_vs_creator_ai_declaration',
     '3.1.0',
-    'A detector attributed an imported file that lies in the arrangement to a generator, and a creator declared no generated material. Values: sources, dimension, answer, submissionId.',
+    'A detector attributed an imported file in the arrangement to a generator, but a creator declared no generated material. Values: sources, dimension, answer, submissionId.',
     'An imported file was attributed to a generator, and the creator declared that nothing is generated.',
   ],
   [
     'contradictory_declarations',
     '3.1.0',
-    'Two answers of creators exclude each other; none is preferred. Values: dimension, answer, submissionId, otherDimension, otherAnswer, otherSubmissionId.',
-    'Two answers that were declared exclude each other.',
+    'Two declared answers contradict each other. Neither is preferred. Values: dimension, answer, submissionId, otherDimension, otherAnswer, otherSubmissionId.',
+    'Two declared answers contradict each other.',
   ],
 ];
 
@@ -135,50 +135,50 @@ const GAPS: readonly Row[] = [
   [
     'session_evidence_unavailable',
     '3.0.0',
-    'The proof was issued without a capture trace: nothing was witnessed.',
-    'No session was witnessed for this recording.',
+    'The proof was issued without a capture trace, so no session was observed.',
+    'No production session was observed for this recording.',
   ],
   [
     'rule_inference_unavailable',
     '3.0.0',
-    'Without a witnessed session no rule has anything to conclude from.',
-    'Nothing could be concluded, because no session was witnessed.',
+    'No session was observed, so no rule can infer anything.',
+    'Nothing could be inferred, because no session was observed.',
   ],
   [
     'creator_declaration_altered',
     '3.0.0',
-    'A declaration is not what the service stored; it is left out.',
-    'A stored declaration was altered and is left out.',
+    'A declaration differs from what the service stored, so it is omitted.',
+    'A stored declaration was altered and is omitted.',
   ],
   [
     'evidence_facts_altered',
     '3.1.0',
-    'The settled facts of the trace are not what the service stored, or are gone; they are left out.',
-    'The stored facts of the session were altered or are missing, and are left out.',
+    'The facts of the trace differ from what the service stored, or are missing, so they are omitted.',
+    'The stored facts of the session were altered or are missing, and are omitted.',
   ],
   [
     'trace_chain_broken',
     '3.1.0',
-    'The chain of the trace does not fit its signature; evidence ends at the last signature before. Values: segments.',
-    'The record of the session does not fit its signature at some point; what follows is not used.',
+    'The chain of the trace does not match its signature. Only evidence up to the previous valid signature counts. Values: segments.',
+    'At some point, the record of the session does not match its signature. Everything after that point is ignored.',
   ],
   [
     'trace_sequence_gap',
     '3.1.0',
-    'A segment of the trace is missing or out of order; evidence ends before. Values: expected, found.',
-    'A part of the record of the session is missing or out of order; what follows is not used.',
+    'A segment of the trace is missing or out of order. Only evidence before it counts. Values: expected, found.',
+    'A part of the record of the session is missing or out of order. Everything after that point is ignored.',
   ],
   [
     'trace_time_backwards',
     '3.1.0',
-    "Events lie before the time of an earlier one: the session's clock ran backwards. Values: count, event, microseconds.",
+    "Some events have an earlier time than an event before them: the session's clock ran backwards. Values: count, event, microseconds.",
     'The clock of the session ran backwards at some point.',
   ],
   [
     'trace_signature_invalid',
     '3.1.0',
-    "A signature of the trace is not the device's; evidence ends before. Values: segments.",
-    'A signature in the record of the session is not valid; what follows is not used.',
+    'A signature in the trace is not from the device. Only evidence before it counts. Values: segments.',
+    'A signature in the record of the session is not valid. Everything after that point is ignored.',
   ],
   [
     'trace_device_unknown',
@@ -189,104 +189,104 @@ const GAPS: readonly Row[] = [
   [
     'trace_device_revoked',
     '3.1.0',
-    'The device that signed the trace was revoked, from a time before the issuing on. Values: revokedFrom, where it was revoked since.',
+    'The device that signed the trace is revoked from a time before the proof was issued. Values: revokedFrom, if the operator revoked it after the proof was issued.',
     'The device that signed the record of the session was revoked.',
   ],
   [
     'trace_truncated',
     '3.1.0',
-    'The trace ends without the final signature of its device, as after a crash.',
+    'The trace ends without the final signature of its device, for example after a crash.',
     'The record of the session ends before the session was closed.',
   ],
   [
     'trace_unsigned_tail',
     '3.1.0',
-    'Bytes follow the last valid signature; they are no evidence. Values: bytes.',
-    'The end of the record of the session is not signed and is not used.',
+    'Bytes follow the last valid signature. They do not count as evidence. Values: bytes.',
+    'The end of the record of the session is not signed and is ignored.',
   ],
   [
     'trace_damaged',
     '3.1.0',
-    'Bytes of the trace cannot be decoded; evidence ends at the last signature before. Values: position.',
-    'The record of the session is damaged at some point; what follows is not used.',
+    'Bytes of the trace cannot be decoded. Only evidence up to the previous valid signature counts. Values: position.',
+    'The record of the session is damaged at some point. Everything after that point is ignored.',
   ],
   [
     'trace_export_differs',
     '3.1.0',
-    'The audio that was issued is not the file that the session exported last, so nothing ties the two together.',
-    'The issued audio is not the file that the session exported last.',
+    'The issued audio is not the last file that the session exported, so nothing links the session to the audio.',
+    'The issued audio is not the last file that the session exported.',
   ],
   [
     'trace_export_missing',
     '3.1.0',
-    'No export was witnessed, so nothing ties the session to the audio that was issued.',
-    'No export was witnessed that ties the session to the issued audio.',
+    'No export was observed, so nothing links the session to the issued audio.',
+    'No export was observed that links the session to the issued audio.',
   ],
   [
     'trace_simulated',
     '3.1.0',
-    'A generator made the trace: it witnesses nothing.',
-    'The record of the session was generated for tests and witnesses nothing.',
+    'The trace is a generated test trace. It is not evidence of a real session.',
+    'The record of the session was generated for tests. It is not evidence of a real session.',
   ],
   [
     'export_rerender_differs',
     '3.1.0',
-    'Rendering the session again gave other samples than the export.',
+    'Rendering the session again produced samples that differ from the export.',
     'The session was rendered again, and the result differs from the export.',
   ],
   [
     'recording_claim_not_witnessed',
     '3.1.0',
-    'Sources appeared while the session was watched that claim to be recordings, and no recording of them was witnessed. Values: sources.',
-    'Audio appeared that is marked as recorded, and its recording was not witnessed.',
+    'While the session was monitored, sources appeared that claim to be recordings, but their recording was not observed. Values: sources.',
+    'Audio appeared that is marked as recorded, but its recording was not observed.',
   ],
   [
     'sources_of_unknown_origin',
     '3.1.0',
-    'Sources were there, or appeared, without anybody having witnessed how they came to be. Values: sources, foundAtStart of these when the session was opened.',
-    'The session holds audio of which nobody witnessed how it came to be.',
+    'The origin of some sources was not observed. Values: sources, and foundAtStart: how many of them existed when the session was opened.',
+    'The session contains audio whose origin was not observed.',
   ],
   [
     'derived_material_of_unknown_origin',
     '3.1.0',
-    'Sources were made inside the workstation (bounced, combined, stretched, copied), and it was not witnessed of what, or how that came to be. Values: sources.',
-    'New audio was made inside the workstation out of material of which nobody witnessed how it came to be.',
+    'Sources were made inside the workstation (bounced, combined, stretched, copied), but the origin of their material was not observed. Values: sources.',
+    'New audio was made inside the workstation from material whose origin was not observed.',
   ],
   [
     'takes_without_real_time_evidence',
     '3.1.0',
-    'Takes whose growth or input was not witnessed well enough to say that they were recorded in real time. Values: takes.',
-    'Some recordings were not witnessed closely enough to tell that they ran in real time.',
+    'The growth or the input of some takes was not observed well enough to show that they were recorded in real time. Values: takes.',
+    'Some recordings were not observed closely enough to show that they were made in real time.',
   ],
   [
     'channel_unsupported',
     '3.1.0',
-    'The agent does not look at a channel: its counters have no number. Values: channel.',
-    'A kind of activity is not witnessed by this agent.',
+    'The agent does not monitor a channel, so its counters have no number. Values: channel.',
+    'This agent does not monitor one kind of activity.',
   ],
   [
     'channel_unknown',
     '3.1.0',
-    'The agent cannot tell whether it sees a channel: its counters are no zero. Values: channel.',
-    'It is unknown whether a kind of activity was witnessed.',
+    'The agent does not know whether it sees a channel. Missing counts do not mean zero. Values: channel.',
+    'It is unknown whether one kind of activity was monitored.',
   ],
   [
     'channel_partial',
     '3.1.0',
-    'The agent sees some acts of a channel, or their last value alone. Values: channel.',
-    'A kind of activity was witnessed in part.',
+    'The agent sees only some actions of a channel, or only their last value. Values: channel.',
+    'One kind of activity was monitored only in part.',
   ],
   [
     'channel_gaps',
     '3.1.0',
-    'A channel was not watched throughout. Values: channel, gaps, seconds.',
-    'A kind of activity was not watched for part of the session.',
+    'A channel was not monitored throughout the session. Values: channel, gaps, seconds.',
+    'One kind of activity was not monitored for part of the session.',
   ],
   [
     'detection_without_import',
     '3.1.0',
-    'The issuing side supplied results of detection about files of which no import was witnessed. Values: detections.',
-    'A detection was supplied about a file whose import was not witnessed.',
+    'The issuing side supplied detector results for files whose import was not observed. Values: detections.',
+    'A detector result was supplied for a file whose import was not observed.',
   ],
 ];
 
@@ -294,7 +294,7 @@ function rows(contentClass: ContentClass, list: readonly Row[]): readonly Eviden
   return list.map(([code, since, meaning, sentence]) => ({ code, contentClass, meaning, sentence, since }));
 }
 
-/** Every code, in the order of the classes of content. */
+/** Every code, in the order of the content classes. */
 export const EVIDENCE_CODES: readonly EvidenceCode[] = [
   ...rows('direct_observation', OBSERVATIONS),
   ...rows('rule_inference', INFERENCES),
@@ -307,7 +307,7 @@ const BY_CODE: ReadonlyMap<string, EvidenceCode> = new Map(
   EVIDENCE_CODES.map((entry) => [entry.code, entry]),
 );
 
-/** Entry of a code; undefined for one that this version does not know, which is shown as it is. */
+/** Returns the entry of a code. Returns undefined for an unknown code, which readers show unchanged. */
 export function findEvidenceCode(code: string): EvidenceCode | undefined {
   return BY_CODE.get(code);
 }

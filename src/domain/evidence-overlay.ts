@@ -1,4 +1,4 @@
-/** Overlay of a proof's evidence: how it is sealed, checked and changed. */
+/** Seals, checks and changes the overlay of a proof's evidence. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { StoredDeclaration } from './declaration.js';
 import { defined } from './defined.js';
@@ -6,12 +6,12 @@ import type { EvidenceOverlay, StoredConsent } from './evidence.js';
 import type { EvidenceFact } from './evidence-report.js';
 
 /**
- * Most changes of an overlay that add to it. All of them are counted in the proof's row, so they have a bound;
- * taking back is allowed beyond it.
+ * The most changes of an overlay. The proof's row counts all changes, so they need a bound. Revoking a
+ * consent is allowed beyond the bound.
  */
 export const MAX_OVERLAY_REVISIONS = 256;
 
-/** Content of an overlay that a change sets; the rest follows. */
+/** The content that a change sets. All other members of the overlay are derived. */
 export interface OverlayContent {
   readonly engineVersion: number;
   readonly declarations: readonly StoredDeclaration[];
@@ -20,8 +20,8 @@ export interface OverlayContent {
 }
 
 /**
- * The overlay that follows `former` (absent: the first one), sealed for one proof.
- * @param keys every secret that may have sealed the former one; the first of them seals this one
+ * Returns the overlay that follows `former` (undefined: there is none yet), sealed for one proof.
+ * @param keys every secret that may have sealed the former overlay. The first secret seals the new overlay.
  */
 export function nextOverlay(
   keys: readonly [Uint8Array, ...Uint8Array[]],
@@ -44,7 +44,7 @@ export function nextOverlay(
 }
 
 /**
- * Tells whether the overlay was sealed for the proof, as a whole.
+ * Returns whether the whole overlay was sealed for the proof.
  * @param keys every secret that may have sealed it
  */
 export function isOverlayAuthentic(
@@ -74,7 +74,7 @@ function overlayMac(key: Uint8Array, proofId: string, overlay: Omit<EvidenceOver
   return createHmac('sha256', key).update(JSON.stringify(covered, inOneOrder)).digest('hex');
 }
 
-/** Members by name, in whatever order a store gives them back. */
+/** Sorts members by name, because a store may return them in any order. */
 function inOneOrder(_name: string, value: unknown): unknown {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))

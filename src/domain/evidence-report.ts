@@ -1,11 +1,11 @@
 /**
- * Evidence report: it only reports, keeps its classes of content apart, and changes no verdict (rules 9.6 and
+ * The evidence report. It keeps its content classes separate and never changes the verdict (rules 9.6 and
  * 9.7).
  */
 import { answerWords, type DeclarationEnvelope, DIMENSIONS, type Dimension } from './declaration.js';
 import type { ImportedSource, SessionEvidence, SourceDetail } from './session-evidence.js';
 
-/** Classes of content (rule 9.7). */
+/** The content classes (rule 9.7). */
 export const CONTENT_CLASSES = [
   'direct_observation',
   'rule_inference',
@@ -16,8 +16,8 @@ export const CONTENT_CLASSES = [
 export type ContentClass = (typeof CONTENT_CLASSES)[number];
 
 /**
- * Status of a fact. `needs_review` asks for a human decision; `observed` was witnessed, `inferred` follows by a rule,
- * `reported` was supplied by the issuing side.
+ * The status of a fact. `needs_review`: the fact needs a human decision. `observed`: the agent observed it.
+ * `inferred`: a rule inferred it. `reported`: the issuing side supplied it.
  */
 export type FactStatus =
   | 'observed'
@@ -32,42 +32,42 @@ export interface EvidenceFact {
   readonly code: string;
   readonly contentClass: ContentClass;
   readonly status: FactStatus;
-  /** Dimension asked about; present, with answer and submission, for a declaration. */
+  /** The survey dimension. A declaration has it, with answer and submission. */
   readonly dimension?: Dimension;
-  /** Word of the answer; several of them in the survey's order, joined by commas. */
+  /** The word of the answer. Several words are in the survey's order, joined by commas. */
   readonly answer?: string;
   readonly submissionId?: string;
-  /** Version of the rule that concluded the fact. */
+  /** The version of the rule that inferred the fact. */
   readonly ruleVersion?: number;
-  /** Values that the fact rests on, by name: counts, seconds, words; of a reconciliation both sides. */
+  /** Named values that support the fact: counts, seconds or words. A reconciliation has both sides. */
   readonly values?: Readonly<Record<string, number | string>>;
 }
 
 export interface EvidenceReport {
-  /** Version of this layout. */
+  /** The version of this layout. */
   readonly version: 1;
   readonly facts: readonly EvidenceFact[];
   readonly conflicts: readonly EvidenceFact[];
   readonly unverifiable: readonly EvidenceFact[];
   readonly declarations: readonly DeclarationEnvelope[];
-  /** Versions of the engine that settled the facts at issuing and that last made the overlay. */
+  /** The engine versions that derived the facts at issuing and the last overlay. */
   readonly engine?: { readonly facts?: number; readonly overlay: number; readonly revision: number };
-  /** Session of a proof that was issued with a capture trace. */
+  /** The session of a proof that was issued with a capture trace. */
   readonly session?: { readonly evidence: SessionEvidence };
   /**
-   * In the order of import, at most `REPORT_LIMITS.importedSources`, placed ones before others; `importedSourceCount`
-   * counts all. Absent where nobody looks.
+   * The imported sources in the order of import, at most `REPORT_LIMITS.importedSources`. Placed sources are
+   * kept before others. `importedSourceCount` counts all. Absent if imports were not watched.
    */
   readonly importedSources?: readonly ImportedSource[];
   readonly importedSourceCount?: number;
-  /** For approved partners, with the creator's consent. */
+  /** The source detail, only for approved partners and with the creator's consent. */
   readonly sourceDetail?: SourceDetail;
 }
 
-/** Gaps of a report without a trace: nothing was witnessed, and so nothing inferred (rule 9.11). */
+/** The gaps of a report without a trace: nothing was observed, so nothing can be inferred (rule 9.11). */
 const GAPS = ['session_evidence_unavailable', 'rule_inference_unavailable'];
 
-/** Fact of a proof without a survey (rule 9.9). */
+/** The fact of a proof without a survey (rule 9.9). */
 const NONE_RECORDED: EvidenceFact = {
   code: 'creator_declaration',
   contentClass: 'creator_declaration',
@@ -75,8 +75,8 @@ const NONE_RECORDED: EvidenceFact = {
 };
 
 /**
- * Facts of what was declared. Nothing reads as "none recorded" where records were altered: something was recorded then,
- * and the gap `creator_declaration_altered` says so alone.
+ * Returns the facts of declarations. If records were altered, "none recorded" is omitted: something was
+ * recorded, and only the gap `creator_declaration_altered` reports it.
  */
 export function declarationFacts(
   declarations: readonly DeclarationEnvelope[],
@@ -85,12 +85,12 @@ export function declarationFacts(
   return declarations.length === 0 && altered === 0 ? [NONE_RECORDED] : declarations.flatMap(factsOf);
 }
 
-/** Facts of a submission: one for each answered dimension, favourable or adverse (rule 9.9). */
+/** Returns the facts of a submission: one for each answered dimension, favourable or adverse (rule 9.9). */
 function factsOf({ submissionId, answers }: DeclarationEnvelope): readonly EvidenceFact[] {
   return DIMENSIONS.flatMap((dimension) => {
     const answer = answerWords(dimension, answers).join(',');
     if (answer === '') return [];
-    // A creator who disputes an assessment contradicts someone: a person has to say which of them is right.
+    // A creator who disputes an assessment contradicts its author, so a person must decide.
     return [
       {
         code: 'creator_declaration',
@@ -104,7 +104,7 @@ function factsOf({ submissionId, answers }: DeclarationEnvelope): readonly Evide
   });
 }
 
-/** Gaps of a report that lie in what the proof has: no trace, and records that were altered. */
+/** Returns the gaps of a report that follow from the stored proof: no trace, or altered records. */
 export function reportGaps(traced: boolean, altered: number): readonly EvidenceFact[] {
   return [
     ...(traced ? [] : GAPS.map((code) => gap(code, 'unverifiable'))),
@@ -116,12 +116,12 @@ function gap(code: string, status: FactStatus): EvidenceFact {
   return { code, contentClass: 'unverifiable_coverage_gap', status };
 }
 
-/** Tells whether the report asks for a human decision (rule 9.2). */
+/** Returns whether the report needs a human decision (rule 9.2). */
 export function asksForReview({ facts, conflicts, unverifiable }: EvidenceReport): boolean {
   return [...facts, ...conflicts, ...unverifiable].some(({ status }) => status === 'needs_review');
 }
 
-/** Counts for the decision envelope (rule 9.5). */
+/** Returns the counts for the decision envelope (rule 9.5). */
 export function countEvidence({ facts, conflicts, unverifiable }: EvidenceReport): {
   readonly declarations: number;
   readonly conflicts: number;
@@ -134,18 +134,18 @@ export function countEvidence({ facts, conflicts, unverifiable }: EvidenceReport
 }
 
 /**
- * Summary of a report, as a list's entry has it (rule 9.30). `recorded`: something was witnessed or declared, and nothing
- * asks for a decision.
+ * The summary of a report in a list's entry (rule 9.30). `recorded`: something was observed or declared, and
+ * no human decision is needed.
  */
 export interface EvidenceSummary {
   readonly status: 'needs_review' | 'recorded' | 'none_recorded';
   readonly counts: ReturnType<typeof countEvidence>;
-  /** Codes of the report, each once, in alphabetical order. */
+  /** The codes of the report, each once, in alphabetical order. */
   readonly codes: readonly string[];
 }
 
 export function summariseEvidence(report: EvidenceReport): EvidenceSummary {
-  // "None recorded" is the absence of what its code names.
+  // A fact "none recorded" states that its code does not apply, so it is omitted.
   const told = [...report.facts, ...report.conflicts, ...report.unverifiable].filter(
     ({ status }) => status !== 'none_recorded',
   );

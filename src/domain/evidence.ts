@@ -1,81 +1,89 @@
 /**
- * Evidence of a proof as it is stored: facts that were settled when the proof was issued and never change, and an
- * overlay of what came after. Each names the version of the engine that made it, and neither is made anew in silence.
+ * The evidence of a proof as stored: facts that were derived at issuing and never change, and an overlay of
+ * later additions. Each has the version of the engine that made it. Neither is recomputed without a new
+ * version or revision.
  */
 import type { StoredDeclaration } from './declaration.js';
 import type { EvidenceFact } from './evidence-report.js';
 import type { ImportedSource, SessionEvidence, SourceDetail } from './session-evidence.js';
 
-/** Version of the engine: replay and rules. It rises with every change of what they say. */
+/** The version of the engine: replay and rules. It increases with every change of their results. */
 export const ENGINE_VERSION = 2;
 
-/** Facts of a trace. */
+/** The facts derived from a trace. */
 export interface EvidenceFacts {
   readonly engineVersion: number;
   readonly session: SessionEvidence;
   readonly importedSources?: readonly ImportedSource[];
   readonly importedSourceCount?: number;
-  /** Imports that were seen to lie in the arrangement, listed or not; absent where none was. */
+  /** The number of imports observed in the arrangement, listed or not. Absent if there was none. */
   readonly placedImportCount?: number;
-  /** Observations, inferences from the trace alone, and gaps, each in its class. */
+  /** Observations, inferences from the trace only, and gaps. Each has its content class. */
   readonly facts: readonly EvidenceFact[];
-  /** Inputs from the trace for rules about declarations; small and flat. */
+  /** The inputs from the trace for rules about declarations. They are small and flat. */
   readonly inputs: RuleInputs;
 }
 
-/** Inputs of rules, all from the trace. A member that is absent is not known, and no rule takes it for zero. */
+/** The inputs of rules, all from the trace. An absent member is unknown, and no rule treats it as zero. */
 export interface RuleInputs {
   readonly imports?: number;
   readonly importPlacements?: number;
   /**
-   * Seconds of the exported range over which imported audio lies at the least, and the length of that range; known where
-   * the arrangement was as it was exported.
+   * The seconds of the exported range that contain imported audio (a lower bound), and the length of the
+   * range. Known if the arrangement was known at the time of the export.
    */
   readonly importedSeconds?: number;
   readonly exportSeconds?: number;
   /**
-   * Takes, without those from an input inside the workstation, and notes that were entered or played in. 0 where both
-   * were watched throughout, or none was seen and all that was exported shows imports alone.
+   * The number of takes, except takes from an input inside the workstation, plus notes entered or played in.
+   * It is 0 if none was seen, and either both were watched throughout or everything exported is from imports.
    */
   readonly entries?: number;
   readonly takesInRealTime?: number;
-  /** Edits of clips that were seen; known where clips were watched, or all that was exported shows imports alone. */
+  /**
+   * The number of observed clip edits. Known if clips were watched or everything exported is from imports.
+   */
   readonly clipEdits?: number;
   readonly clipEditsOfImports?: number;
   readonly placements?: number;
   readonly editsAfterExport?: number;
-  /** Imports that lie in the arrangement and were attributed to a generator by the issuing side's detector. */
+  /** The number of imports in the arrangement that the issuing side's detector attributed to a generator. */
   readonly attributedImports?: number;
 }
 export type RuleInput = keyof RuleInputs;
 
-/** Source detail as it is stored: the delivered form without the consent that it needs. */
+/** The source detail as stored: the delivered form without the required consent. */
 export type StoredSourceDetail = Omit<SourceDetail, 'consentVersion'>;
 
-/** Consent of a creator to the delivery of source detail. */
+/** A creator's consent to the delivery of source detail. */
 export interface StoredConsent {
-  /** Exact version of the text that was agreed to; opaque. */
+  /** The exact version of the text that the creator agreed to. It is opaque. */
   readonly consentVersion: string;
-  /** Unix seconds. */
+  /** The time of the consent in unix seconds. */
   readonly grantedAt: number;
 }
 
-/** Part of a proof's evidence in the store. `facts` and `detail` are bodies, `trace` is a file alone. */
+/**
+ * The parts of a proof's evidence in the store. `facts` and `detail` are bodies, `trace` is always a file.
+ */
 export const EVIDENCE_PARTS = ['facts', 'detail', 'trace'] as const;
 export type EvidencePart = (typeof EVIDENCE_PARTS)[number];
 
-/** Bytes of a body in a row, with what encryption adds to it. */
+/** The largest body in a row, in bytes, including what encryption adds. */
 export const MAX_EVIDENCE_ROW = 65_536;
-/** Bodies above this many bytes lie in the object store, and only their digest in the registry. */
+/**
+ * The largest body in the registry, in bytes. Larger bodies are in the object store, and their digest in the
+ * registry.
+ */
 export const MAX_INLINE_EVIDENCE = MAX_EVIDENCE_ROW - 64;
 
-/** @throws RangeError for a body that belongs into the object store */
+/** Checks that all bodies fit into rows. @throws RangeError for a body that belongs in the object store */
 export function assertInline(bodies: readonly { readonly body: Uint8Array }[]): void {
   if (bodies.some(({ body }) => body.length > MAX_EVIDENCE_ROW))
-    throw new RangeError(`evidence of more than ${MAX_EVIDENCE_ROW} bytes is no body for a store of rows`);
+    throw new RangeError(`evidence of more than ${MAX_EVIDENCE_ROW} bytes does not fit into a row`);
 }
 
-/** Reference in the proof's record to evidence that was settled at issuing. */
+/** The reference in the proof's record to the evidence derived at issuing. */
 export interface EvidenceReference {
   readonly engineVersion: number;
   readonly traceSha256: string;
@@ -83,14 +91,14 @@ export interface EvidenceReference {
     readonly part: EvidencePart;
     readonly bytes: number;
     readonly sha256: string;
-    /** Where the body lies. */
+    /** Where the body is stored. */
     readonly place: 'registry' | 'objects';
   }[];
 }
 
-/** Overlay of a proof: declarations, consent, and what the rules made of them together with the facts. */
+/** The overlay of a proof: declarations, consent, and what the rules derived from them and the facts. */
 export interface EvidenceOverlay {
-  /** Rises by one with each change. */
+  /** The number of changes so far. */
   readonly revision: number;
   readonly engineVersion: number;
   readonly declarations: readonly StoredDeclaration[];
@@ -98,10 +106,9 @@ export interface EvidenceOverlay {
   /** Conflicts and inferences that need declarations. */
   readonly facts: readonly EvidenceFact[];
   /**
-   * Present from the first change on that found an overlay which was not what the service wrote: no later change
-   * heals it in silence.
+   * Present once a change found an overlay that the service did not write. No later change removes this mark.
    */
   readonly altered?: true;
-  /** HMAC over the proof's id and all other members, lower-case hex. */
+  /** The HMAC over the proof's id and all other members, in lower-case hex. */
   readonly mac: string;
 }

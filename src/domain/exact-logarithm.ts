@@ -1,17 +1,18 @@
 /**
- * Logarithm and exponential by the four operations alone, which every machine rounds alike. `Math.log1p` and `Math.expm1`
- * may differ in their last digit between two releases of Node, and with it a report of the same trace.
+ * Logarithm and exponential from the four basic operations, which every machine rounds the same way.
+ * `Math.log1p` and `Math.expm1` may differ in their last digit between two releases of Node, and so would
+ * reports of the same trace.
  */
 
-/** Terms after which the series below change no digit of a double. */
+/** The number of series terms after which further terms do not change a double. */
 const TERMS = { logarithm: 12, exponential: 18 } as const;
 const STEP = 0x1_0000_0000;
 
-/** Natural logarithm of 1 + `value`. */
+/** Returns the natural logarithm of 1 + `value`. */
 export function log1p(value: number): number {
   let reduced = 1 + value;
   if (!(reduced > 0) || reduced === Infinity) return reduced === 0 ? -Infinity : reduced > 0 ? reduced : NaN;
-  // Near 1 the sum has lost the digits of `value`.
+  // Near 1 the sum has lost digits of `value`.
   if (reduced >= Math.SQRT1_2 && reduced <= Math.SQRT2) return series(value / (2 + value));
   let halvings = 0;
   for (; reduced > STEP; halvings += 32) reduced /= STEP;
@@ -21,7 +22,7 @@ export function log1p(value: number): number {
   return halvings * Math.LN2 + series((reduced - 1) / (reduced + 1));
 }
 
-/** 2 artanh(z) = 2 (z + z^3/3 + z^5/5 + ...), from the last term on. */
+/** Returns 2 artanh(z) = 2 (z + z^3/3 + z^5/5 + ...), summed from the last term. */
 function series(z: number): number {
   const square = z * z;
   let sum = 0;
@@ -29,7 +30,7 @@ function series(z: number): number {
   return 2 * z * sum;
 }
 
-/** Exponential of `value`, less 1. */
+/** Returns the exponential of `value`, minus 1. */
 export function expm1(value: number): number {
   if (value > 709) return Infinity;
   if (!(value > -709)) return value <= -709 ? -1 : NaN;

@@ -1,6 +1,8 @@
-/** Findings of the auditor, which holds the stores against each other. A finding is told, never mended. */
+/**
+ * The findings of the auditor, which compares the stores. The auditor reports a finding and never repairs it.
+ */
 
-/** Parts of the stores, in the order in which a pass goes through them. */
+/** The parts of the stores, in the order of a pass. */
 export const AUDITED_PARTS = ['proofs', 'objects', 'reviews', 'months'] as const;
 export type AuditedPart = (typeof AUDITED_PARTS)[number];
 
@@ -17,17 +19,20 @@ export type FindingKind = (typeof FINDING_KINDS)[number];
 
 export interface Finding {
   readonly kind: FindingKind;
-  /** Id of the proof, the review, or the partner with the month. For operators: in no log. */
+  /**
+   * The id of the proof or review, or the partner and month. Only operators may see it, so it is never
+   * logged.
+   */
   readonly subject: string;
-  /** Words that hold nothing of a caller. */
+  /** A description that contains nothing from a caller. */
   readonly detail: string;
 }
 
-/** Step of a pass. */
+/** One step of a pass. */
 export interface AuditStep {
   readonly findings: readonly Finding[];
-  /** Things that were looked at. */
+  /** The number of checked items. */
   readonly looked: number;
-  /** Where the next step begins; absent at the end of the pass. */
+  /** Where the next step starts. Absent at the end of the pass. */
   readonly next?: string;
 }

@@ -1,15 +1,15 @@
-/** Most top-level chunks of a file that is still walked. */
+/** The most top-level chunks of a file. The reader stops after them. */
 export const MAX_CHUNKS = 4096;
 
 /**
- * Structural findings of the RIFF / RF64 / BW64 reader. Each one makes a file unreadable for an embedded
- * credential; none of them matters to a legacy pair, whose audio is opaque bytes. The index of an entry is
- * the bit that the WASM core sets, so entries are only ever appended.
+ * The structural findings of the RIFF / RF64 / BW64 reader. Each finding makes a file unreadable for an
+ * embedded credential. None of them matters to a legacy pair, whose audio is opaque bytes. The index of an
+ * entry is the bit that the WASM core sets, so entries are only ever appended.
  */
 export const STRUCTURE_FINDINGS = [
   /** The file ends before its first 12 bytes are complete. */
   'header_truncated',
-  /** `RIFF` whose form type is not `WAVE`. */
+  /** The form type of the `RIFF` file is not `WAVE`. */
   'form_not_wave',
   /** The RIFF size field is 0 or 0xFFFFFFFF without a ds64: a stream that was never closed. */
   'riff_size_streaming',
@@ -19,15 +19,15 @@ export const STRUCTURE_FINDINGS = [
   'bytes_after_riff_end',
   /** A chunk crosses the RIFF end or the end of the file. */
   'chunk_past_end',
-  /** 1 to 7 bytes are left that cannot be a chunk header. */
+  /** The last 1 to 7 bytes are too short for a chunk header. */
   'chunk_header_truncated',
-  /** A chunk of odd size has no pad byte. */
+  /** A chunk with an odd size has no pad byte. */
   'pad_missing',
   /** The pad byte is not zero. */
   'pad_nonzero',
-  /** A chunk id holds a byte outside printable ASCII, or begins with or contains an inner space. */
+  /** A chunk id has a byte outside printable ASCII, starts with a space, or contains an inner space. */
   'chunk_id_invalid',
-  /** More than 4,096 chunks. */
+  /** The file has more than 4,096 chunks. */
   'too_many_chunks',
   'duplicate_fmt',
   'duplicate_data',
@@ -38,10 +38,10 @@ export const STRUCTURE_FINDINGS = [
   /** The fmt chunk is shorter than 16 bytes, or its size and extension disagree. */
   'fmt_malformed',
   /**
-   * Zero or absurd channels, rate or block size, or block alignment and byte rate that contradict the rest.
+   * Channels, rate or block size are zero or impossible, or block alignment and byte rate contradict them.
    */
   'fmt_inconsistent',
-  /** Neither PCM nor IEEE float. */
+  /** The audio is neither PCM nor IEEE float. */
   'codec_unsupported',
   'data_missing',
   'data_before_fmt',
@@ -57,23 +57,23 @@ export const STRUCTURE_FINDINGS = [
   'ds64_malformed',
   /** A 32-bit size that is not the sentinel contradicts the ds64. */
   'ds64_mismatch',
-  /** A bext chunk below 602 bytes. */
+  /** The bext chunk is shorter than 602 bytes. */
   'bext_malformed',
-  /** A bext version other than 0, 1 and 2. */
+  /** The bext version is not 0, 1 or 2. */
   'bext_version_unknown',
-  /** A LIST chunk whose members do not fill it exactly. */
+  /** The members of a LIST chunk do not fill it exactly. */
   'list_malformed',
-  /** LIST nesting deeper than 8. */
+  /** LIST chunks are nested more than 8 levels deep. */
   'list_too_deep',
-  /** More than one credential chunk. */
+  /** The file has more than one credential chunk. */
   'credential_duplicate',
-  /** A chunk id that differs from the credential's only by case or spaces. */
+  /** A chunk id differs from the id of the credential chunk only in case or spaces. */
   'credential_id_variant',
-  /** A credential chunk inside a LIST. */
+  /** A credential chunk is inside a LIST chunk. */
   'credential_in_list',
-  /** Another chunk follows the credential. */
+  /** Another chunk follows the credential chunk. */
   'credential_not_last',
-  /** A credential chunk of more than 1 MiB. */
+  /** The credential chunk is larger than 1 MiB. */
   'credential_too_large',
 ] as const;
 export type StructureFinding = (typeof STRUCTURE_FINDINGS)[number];

@@ -1,8 +1,7 @@
-/** Identifiers: a prefix that names the kind, and a UUIDv7 in Crockford base32, which sorts by time. */
+/** Identifiers: a prefix for the kind, and a UUIDv7 in Crockford base32, which sorts by time. */
 
 /**
- * Format of the contract's identifiers (rule 2.5): `reviewId` and `requestId` path parameters, and every
- * other id of the service.
+ * The format of the contract's identifiers (rule 2.5), in path parameters and everywhere else in the service.
  */
 export const IDENTIFIER_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
@@ -20,7 +19,7 @@ export type IdKind = keyof typeof ID_PREFIXES;
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
 /**
- * Formats an identifier from a time and randomness (RFC 9562, section 5.7).
+ * Formats an identifier from a time and random bytes (RFC 9562, section 5.7).
  * @param now milliseconds since the epoch
  * @param random at least 10 random bytes
  */
@@ -36,8 +35,8 @@ export function formatIdentifier(kind: IdKind, now: number, random: Uint8Array):
 }
 
 /**
- * 128 bits as 26 characters, most significant first; the first character carries the two leading zero bits of
- * padding.
+ * Encodes 128 bits as 26 characters, most significant first. The first character has two leading padding bits
+ * of zero.
  */
 function crockford(bytes: Uint8Array): string {
   let text = '';

@@ -1,22 +1,25 @@
-/** Proofs of an earlier registry, which come in by an import (rule 9.28). */
+/** Proofs that are imported from an earlier registry (rule 9.28). */
 
-/** Most characters of the values that older proofs carry. */
+/** The most characters of the values of older proofs. */
 export const LEGACY_LIMITS = { classification: 100, grade: 100, interpretation: 2000 } as const;
 
-/** Calibration of an older proof as it was told then: compatibility data, and no share of authorship or work. */
+/**
+ * The calibration values of an older proof: compatibility data that do not state a share of authorship or
+ * work.
+ */
 export interface LegacyValues {
   readonly classification?: string;
   readonly grade?: string;
   readonly interpretation?: string;
 }
 
-/** Mark of an imported proof: it has no report of its own, and its file is not kept here. */
+/** The mark of an imported proof. The proof has no report, and its file is not stored here. */
 export interface LegacyMark extends LegacyValues {
-  /** Unix seconds. */
+  /** The time of the import in unix seconds. */
   readonly importedAt: number;
 }
 
-/** Values of an imported proof, without the mark's own members. */
+/** Returns the values of an imported proof, without the other members of the mark. */
 export function legacyValues(mark: LegacyMark | undefined): LegacyValues {
   if (mark === undefined) return {};
   const { importedAt: _importedAt, ...values } = mark;

@@ -2,24 +2,27 @@ import { createHash, createPublicKey, type KeyObject, timingSafeEqual, verify } 
 
 /**
  * HTTP message signatures (RFC 9421) and content digests (RFC 9530), as far as a partner's calls need them:
- * one signature of a request, over components of a closed list. The headers are read as a strict subset of
- * structured fields (RFC 9651), in the one spelling that their serialization has.
+ * one signature per request, over components of a closed list. The headers must be a strict subset of
+ * structured fields (RFC 9651), in canonical serialization.
  */
 
-/** Most bytes of a header that is read; a signature over all components takes some 400. */
+/**
+ * The largest header in bytes. A signature over all components needs about 400 bytes. A longer header is
+ * invalid.
+ */
 const MAX_HEADER = 1024;
-/** Pattern of a signature's input: `label`, then the components and parameters as they were signed. */
+/** The pattern of a signature's input: `label`, then the components and parameters as signed. */
 const INPUT =
   /^([a-z][a-z0-9_-]{0,31})=(\(((?:"[@a-z0-9-]{1,32}" ?){1,8})\)((?:;[a-z]{1,8}=(?:\d{1,12}|"[\x20\x21\x23-\x5b\x5d-\x7e]{1,128}")){1,6}))$/;
 const PARAMETER = /;([a-z]+)=(?:(\d+)|"([^"]+)")/g;
 const PARAMETERS = ['created', 'expires', 'keyid', 'nonce', 'alg'];
-/** Pattern of a signature: 64 bytes, as both algorithms make. */
+/** The pattern of a signature: 64 bytes with both algorithms. */
 const SIGNATURE = /^([a-z][a-z0-9_-]{0,31})=:([A-Za-z0-9+/]{86}==):$/;
 const CONTENT_DIGEST = /^(sha-256|sha-512)=:([A-Za-z0-9+/]{43}=|[A-Za-z0-9+/]{86}==):$/;
 
 /**
- * Components that may be signed (RFC 9421, 2.1 and 2.2). The other parts of a message may change on their way
- * through proxies, `@scheme` and `@target-uri` first.
+ * The components that may be signed (RFC 9421, 2.1 and 2.2). Proxies may change the other parts of a message,
+ * above all `@scheme` and `@target-uri`.
  */
 const COMPONENTS = [
   '@method',
@@ -32,16 +35,14 @@ const COMPONENTS = [
   'idempotency-key',
 ];
 
-/**
- * Public key whose calls must be signed: Ed25519 (RFC 9421, 3.3.6) or ECDSA on P-256 with SHA-256 (3.3.4).
- */
+/** A public key that verifies calls: Ed25519 (RFC 9421, 3.3.6) or ECDSA on P-256 with SHA-256 (3.3.4). */
 export interface SignatureKey {
   readonly algorithm: 'ed25519' | 'ecdsa-p256-sha256';
   readonly key: KeyObject;
 }
 
 export interface SignatureParameters {
-  /** Unix seconds. */
+  /** The time of signing in unix seconds. */
   readonly created?: number;
   readonly expires?: number;
   readonly keyid?: string;
@@ -51,7 +52,7 @@ export interface SignatureParameters {
 
 export interface MessageSignature extends SignatureParameters {
   readonly components: readonly string[];
-  /** Value of `@signature-params`, as it was sent. */
+  /** The value of `@signature-params`, as sent. */
   readonly signed: string;
   readonly signature: Uint8Array;
 }
@@ -61,17 +62,17 @@ export interface ContentDigest {
   readonly digest: Uint8Array;
 }
 
-/** Key that checks signatures. @param spki DER in */
+/** Returns the key that verifies signatures. @param spki DER in base64 */
 export function signatureKey(spki: string): SignatureKey | undefined {
   return keyOf(() => createPublicKey({ key: Buffer.from(spki, 'base64'), format: 'der', type: 'spki' }));
 }
 
 /**
- * Public key in a PEM text as base64 of its SPKI; undefined for anything but one key of a kind that can sign
- * here.
+ * Returns the public key of a PEM text, as base64 of its SPKI. Returns undefined unless the text is exactly
+ * one key of a supported type.
  */
 export function readPublicKey(pem: string): string | undefined {
-  // Node would make a public key of a private one, which has no place here.
+  // Node would accept a private key and derive its public key. A private key must not be sent here.
   if (!/^\s*-----BEGIN PUBLIC KEY-----[\sA-Za-z0-9+/=]+-----END PUBLIC KEY-----\s*$/.test(pem))
     return undefined;
   return keyOf(() => createPublicKey(pem))
@@ -92,7 +93,7 @@ function keyOf(read: () => KeyObject): SignatureKey | undefined {
     : undefined;
 }
 
-/** Parses the two headers of a signature. @returns undefined for anything but one signature */
+/** Parses the two headers of a signature. @returns undefined unless there is exactly one valid signature */
 export function parseSignature(
   input: string | undefined,
   signature: string | undefined,
@@ -116,7 +117,7 @@ export function parseSignature(
   const values: Record<string, string | number> = {};
   for (const [, name, number, text] of parameters!.matchAll(PARAMETER)) {
     if (!PARAMETERS.includes(name!) || Object.hasOwn(values, name!)) return undefined;
-    // RFC 9421, 2.3: the times are integers, all else is text.
+    // RFC 9421, 2.3: the times are integers, all other parameters are text.
     if ((number !== undefined) !== (name === 'created' || name === 'expires')) return undefined;
     values[name!] = number === undefined ? text! : Number(number);
   }
@@ -124,9 +125,9 @@ export function parseSignature(
 }
 
 /**
- * Signature base (RFC 9421, 2.5).
- * @param componentValue a component's value; undefined where the message has none
- * @returns undefined where a component has no value
+ * Returns the signature base (RFC 9421, 2.5).
+ * @param componentValue returns a component's value, or undefined if the message has none
+ * @returns undefined if a component has no value
  */
 export function signatureBase(
   { components, signed }: Pick<MessageSignature, 'components' | 'signed'>,
@@ -150,7 +151,7 @@ export function signatureHolds(
   return verify('sha256', Buffer.from(base), { key, dsaEncoding: 'ieee-p1363' }, signature);
 }
 
-/** Parses a `Content-Digest`. @returns undefined for anything but one digest */
+/** Parses a `Content-Digest`. @returns undefined unless there is exactly one valid digest */
 export function parseContentDigest(header: string | undefined): ContentDigest | undefined {
   const [, algorithm, base64] = CONTENT_DIGEST.exec(header?.slice(0, MAX_HEADER) ?? '') ?? [];
   if (algorithm === undefined) return undefined;

@@ -3,43 +3,43 @@ import type { EvidenceFacts } from './evidence.js';
 import type { CounterName } from './session-evidence.js';
 
 /**
- * Production as far as a trace proves it, in the few words that a carrier may hold (rule 10.12): counts, and digests
- * of imports. What is signed cannot be revoked, so nothing of source detail is here. A count that is absent is not
- * known or none; a count is never zero.
+ * The production as far as a trace proves it, in the few members that a carrier may contain (rule 10.12):
+ * counts, and digests of imports. Signed content cannot be revoked, so source detail is excluded. A count is
+ * never zero: an absent count means unknown or none.
  */
 export interface ObservedProduction {
   /**
-   * True where every channel was watched from beginning to end, the export was rendered again the same, no edit came
-   * after it, and every placed import is listed.
+   * True if every channel was watched throughout, rendering the export again gave the same samples, no edit
+   * followed the export, and every placed import is listed.
    */
   readonly complete: boolean;
-  /** True where takes that were recorded in real time are all that the session was seen to hold. */
+  /** True if the session was observed to contain only takes recorded in real time. */
   readonly captured: boolean;
-  /** Placed imports, in the order of import, at most `MAX_OBSERVED_IMPORTS`. */
+  /** The placed imports in the order of import, at most `MAX_OBSERVED_IMPORTS`. */
   readonly imports: readonly ObservedImport[];
-  /** Count of all placed imports, listed or not. */
+  /** The number of all placed imports, listed or not. */
   readonly importCount?: number;
-  /** Takes that were seen to be recorded in real time. */
+  /** The number of takes that were observed to be recorded in real time. */
   readonly takes?: number;
-  /** Notes that were entered or played in. */
+  /** The number of notes that were entered or played in. */
   readonly notes?: number;
-  /** Acts on clips, notes that were there, automation, plug-ins and mixer. */
+  /** The number of edits of clips, existing notes, automation, plug-ins and mixer. */
   readonly edits?: number;
 }
 
-/** Imported source by its digest; one whose digest nobody has is without. */
+/** An imported source by its digest. The digest is absent if it is unknown. */
 export interface ObservedImport {
   readonly sha256?: string;
-  /** Extent of the digest: the whole original file, or the samples as the session held them. */
+  /** What the digest covers: the whole original file, or the samples as stored in the session. */
   readonly of?: 'file' | 'samples';
 }
 
 export const MAX_OBSERVED_IMPORTS = 32;
 
-/** Production of which nothing was observed: the audio came from elsewhere. */
+/** The production if nothing was observed: the audio is from elsewhere. */
 export const NOTHING_OBSERVED: ObservedProduction = { complete: false, captured: false, imports: [] };
 
-/** Counters that must have watched and seen nothing for a session to be takes alone. */
+/** The counters that must be `not_observed` for a session to contain only takes. */
 const BESIDE_TAKES: readonly CounterName[] = [
   'importsAdded',
   'importPlacements',
@@ -49,11 +49,11 @@ const BESIDE_TAKES: readonly CounterName[] = [
   'midiNotesRecorded',
 ];
 /**
- * Codes of facts that tell of other sound than takes in real time. Counters count acts: what was found when the agent began
- * to look is in none of them.
+ * The codes of facts about sound other than takes in real time. The counters are not enough: they count
+ * actions, and not what existed when the agent started to watch.
  */
 const OTHER_SOUND: readonly string[] = [
-  // Sound recorded from inside the workstation is no take, and no capture either.
+  // Sound recorded from inside the workstation is neither a counted take nor a capture.
   'takes_from_internal_input',
   'takes_without_real_time_evidence',
   'sources_of_unknown_origin',
@@ -75,8 +75,8 @@ const EDITS: readonly CounterName[] = [
 ];
 
 /**
- * Production that facts prove of the audio that is issued. A trace of other audio, of a device that is not enrolled,
- * or of a generator proves nothing of it.
+ * Returns the production that the facts prove for the issued audio. A trace of other audio, of a device that
+ * is not enrolled, or from a generator proves nothing.
  */
 export function observedProduction(facts: EvidenceFacts): ObservedProduction {
   const { session, importedSources = [], placedImportCount = 0, inputs } = facts;
@@ -85,7 +85,7 @@ export function observedProduction(facts: EvidenceFacts): ObservedProduction {
     return NOTHING_OBSERVED;
   const sum = (names: readonly CounterName[]): number | undefined =>
     positive(names.reduce((total, name) => total + (counters[name].value ?? 0), 0));
-  // Placed imports are listed before others, so that the first of them are there.
+  // The list keeps placed imports before others, so the first placed imports are always in it.
   const placed = importedSources
     .filter(({ placements }) => (placements?.count ?? 0) > 0)
     .slice(0, MAX_OBSERVED_IMPORTS);
@@ -94,7 +94,7 @@ export function observedProduction(facts: EvidenceFacts): ObservedProduction {
     complete:
       session.sealed &&
       exported.rerender === 'matched' &&
-      // The export holds the arrangement of the end.
+      // Without later edits, the export contains the final arrangement.
       inputs.editsAfterExport === 0 &&
       placed.length === placedImportCount &&
       Object.values(session.coverage).every(

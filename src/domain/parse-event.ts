@@ -1,4 +1,4 @@
-/** Parses events that come back from outside of the process: from a bus, from a file. */
+/** Parses events that arrive from outside the process: from a bus or a file. */
 import {
   type ErasureEvent,
   EXPIRY_NOTICE_SECONDS,
@@ -14,7 +14,7 @@ import {
   unitsCounted,
 } from './events.js';
 
-/** Event, or the fault that kept it from being one: words of ours, with nothing of the value in them. */
+/** An event, or the fault of an invalid event. The fault contains nothing from the value. */
 export type EventParseResult =
   | { readonly ok: true; readonly event: ServiceEvent }
   | { readonly ok: false; readonly fault: string };
@@ -28,7 +28,10 @@ const isText = (value: unknown): boolean =>
   typeof value === 'string' && value.length > 0 && value.length <= MAX_TEXT;
 const isWithin = (value: unknown, least: number, most: number): boolean =>
   Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most;
-/** Count that a store takes: an event with a number that the store refused would come again and again. */
+/**
+ * Checks a count that a store accepts. An event with a number that the store refuses would be redelivered
+ * endlessly.
+ */
 const isCount = (value: unknown): boolean => isWithin(value, 0, 2 ** 31 - 1);
 const isTime = (value: unknown): boolean => isWithin(value, 0, 2 ** 32 - 1);
 const isExpiry = (value: unknown): boolean => isWithin(value, EXPIRY_NOTICE_SECONDS, 2 ** 32 - 1);
@@ -50,15 +53,15 @@ const DATA: Readonly<Record<Topic, Shape>> = {
   retention: { reviewId: isText, partnerId: isText, proofId: isText, expiresAt: isExpiry },
 };
 
-/** Parses `{ id, kind, key, at, data }` as this service makes events of the topic, and nothing else. */
+/** Parses `{ id, kind, key, at, data }` and accepts only what this service writes to the topic. */
 export function parseEvent(topic: Topic, value: unknown): EventParseResult {
   if (!isRecord(value)) return { ok: false, fault: 'not an event' };
   const fault =
     shapeFault(value, ENVELOPE) ?? shapeFault(value['data'] as Record<string, unknown>, DATA[topic], 'data.');
   if (fault !== undefined) return { ok: false, fault };
   const event = made(topic, value['kind'] as string, value['at'] as number, value['data']);
-  if (event === undefined) return { ok: false, fault: 'a kind that the topic does not have' };
-  // These members follow from the data: an event in which one does not was not made here.
+  if (event === undefined) return { ok: false, fault: 'the topic has no events of this kind' };
+  // These members are derived from the data. If one differs, this service did not make the event.
   const odd = (['id', 'key', 'at'] as const).find((member) => event[member] !== value[member]);
   return odd === undefined ? { ok: true, event } : { ok: false, fault: `${odd} does not follow from data` };
 }
@@ -75,7 +78,7 @@ function made(topic: Topic, kind: string, at: number, data: unknown): ServiceEve
     : undefined;
 }
 
-/** Fault of a value that has not exactly the members of the shape, each as the shape demands. */
+/** Returns the fault of a value, unless it has exactly the members of the shape with valid values. */
 function shapeFault(value: Readonly<Record<string, unknown>>, shape: Shape, path = ''): string | undefined {
   for (const [name, check] of Object.entries(shape)) {
     if (!Object.hasOwn(value, name)) return `${path}${name} is missing`;

@@ -1,6 +1,6 @@
 /**
- * Parse results of credentials, before audio and registry are looked at. Plain data: the result is stored
- * with the upload, so that a signature is checked once, when the audio is measured.
+ * The parse results of credentials, before audio and registry are checked. They are plain data and are stored
+ * with the upload, so that a signature is checked only once, when the audio is measured.
  */
 
 import type { ReasonOf, ReportReason, StoreFault } from './reference/reasons.js';
@@ -8,65 +8,67 @@ import type { ReasonOf, ReportReason, StoreFault } from './reference/reasons.js'
 export type Integrity = 'verified' | 'failed' | 'not_checked';
 export type SignatureAlgorithm = 'Ed25519' | 'ES256';
 
-/** Statement that the service signs, version 1. */
+/** The statement that the service signs, version 1. */
 export interface ProductionStatement {
   readonly version: 1;
   readonly proofId: string;
-  /** Unix seconds. */
+  /** The time of issue in unix seconds. */
   readonly createdAt: number;
-  /** Lower-case hex SHA-256 of the signer's certificate (DER). */
+  /** The SHA-256 of the signer's certificate (DER), in lower-case hex. */
   readonly kid: string;
-  /** Name of the service when it signed; a former name stays as history. */
+  /** The name of the service at the time of signing. An old statement keeps a former name. */
   readonly issuer: string;
   /** Null until a production record exists. */
   readonly evidenceSha256: string | null;
 }
 
-/** Statement of a local seal about itself; the service vouches for nothing in it. */
+/** The statement of a local seal about itself. The service verifies nothing in it. */
 export interface SealStatement {
   readonly version: 1;
-  /** Unix seconds by the device's clock. */
+  /** The time of the seal in unix seconds, by the device's clock. */
   readonly sealedAt: number;
-  /** Lower-case hex SHA-256 of the device's certificate (DER). */
+  /** The SHA-256 of the device's certificate (DER), in lower-case hex. */
   readonly kid: string;
   readonly device: string;
 }
 
-/** Report of a credential, sent as `embeddedCredential`: integrity and trust apart. */
+/** The report of a credential, sent as `embeddedCredential`. Integrity and trust are separate results. */
 export interface CredentialReport {
   readonly format: 'c2pa';
-  /** Organisation or common name in the certificate; absent for a device, which gave itself its name. */
+  /** The organisation or common name in the certificate. Absent for a device, whose name is self-declared. */
   readonly issuer?: string;
-  /** Name that a device gave itself, in a local seal. */
+  /** The self-declared name of the device, in a local seal. */
   readonly device?: string;
   readonly generator?: string;
-  /** COSE algorithm name as in the registry: Ed25519, ES256, ES384, PS256, ... */
+  /** The COSE algorithm name as in the IANA registry: Ed25519, ES256, ES384, PS256, ... */
   readonly algorithm?: string;
   readonly claimVersion?: number;
   readonly manifestLabel?: string;
   readonly integrity: Integrity;
-  /** `service`: signed under the service's own authority; `device`: a local seal; `unknown`: anyone else. */
+  /**
+   * `service`: signed under the service's own authority. `device`: a local seal. `unknown`: any other signer.
+   */
   readonly trust: 'service' | 'device' | 'unknown';
   /**
-   * Stable slugs of what failed, what could not be checked, and `names_this_service` where a stranger calls
-   * itself by our name.
+   * Stable slugs of what failed and what could not be checked. `names_this_service` is present if an unknown
+   * signer uses the name of this service.
    */
   readonly reasons: readonly ReportReason[];
 }
 
-/** Byte range that a hard binding leaves out, and the digest that it states over the rest. */
+/** The byte range that a hard binding excludes, and its digest of all other bytes. */
 export interface HardBinding {
   readonly exclusion: { readonly start: number; readonly length: number };
-  /** Lower-case hex SHA-256. */
+  /** SHA-256 in lower-case hex. */
   readonly sha256: string;
 }
 
 export type EmbeddedParseResult =
-  /** The chunk does not begin as a C2PA manifest store. */
+  /** The chunk does not start like a C2PA manifest store. */
   | { readonly kind: 'not_a_store'; readonly reason: ReasonOf<'unreadable'> }
   /**
-   * A store that does not decode, fails its hashes or signature, or names us and is not exactly what our
-   * writer makes.
+   * The store cannot be decoded, its hashes or signature are invalid, or it names this service but is not
+   * exactly what this service writes.
    */
   | { readonly kind: 'altered'; readonly reason: StoreFault; readonly report: CredentialReport }
   | {
@@ -83,23 +85,23 @@ export type EmbeddedParseResult =
       readonly chunkSha256: string;
       readonly report: CredentialReport;
     }
-  /** Signed by anyone else. `binding` is absent where it cannot be checked here. */
+  /** Any other signer signed the store. `binding` is absent if it cannot be checked here. */
   | { readonly kind: 'foreign'; readonly binding?: HardBinding; readonly report: CredentialReport };
 
 /**
- * Reason in reports and decisions: a credential that is not of this installation calls itself, its issuer or
- * its form ours.
+ * The reason, in reports and decisions, for a credential of an unknown signer that uses the name or the
+ * credential format of this service.
  */
 export const NAMES_THIS_SERVICE = 'names_this_service' as const;
 
-/** Binding of a sidecar: the whole file. */
+/** The binding of a sidecar: the whole file. */
 export interface WholeFileBinding {
   readonly bytes: number;
   readonly sha256: string;
 }
 
 export type SidecarParseResult =
-  /** The bytes do not begin as a sidecar. */
+  /** The bytes do not start like a sidecar. */
   | { readonly kind: 'not_a_sidecar'; readonly reason: ReasonOf<'unreadable'> }
   | { readonly kind: 'altered'; readonly reason: ReasonOf<'tampered'> }
   | {
@@ -114,7 +116,7 @@ export type SidecarParseResult =
       readonly binding: WholeFileBinding;
       readonly sidecarSha256: string;
     }
-  /** Intact, but signed by neither the service nor as a device seal. */
+  /** The sidecar is intact, but neither signed by the service nor a device seal. */
   | {
       readonly kind: 'foreign';
       readonly reason: ReasonOf<'unregistered'>;

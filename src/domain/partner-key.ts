@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 
 /**
- * Secret that a partner sends: `tmk_<environment>_<keyId>_<256 random bits in base62>_<checksum>`. The
- * environment and the checksum let a mistyped or foreign key be refused before any store is read.
+ * The secret that a partner sends: `tmk_<environment>_<keyId>_<256 random bits in base62>_<checksum>`.
+ * Because of the environment and the checksum, the service refuses a mistyped or foreign key before it reads
+ * any store.
  */
 
 export const ENVIRONMENTS = ['production', 'beta'] as const;
@@ -11,19 +12,21 @@ export type Environment = (typeof ENVIRONMENTS)[number];
 const SHAPE = /^tmk_(production|beta)_(key_[0-9A-HJKMNP-TV-Z]{26})_[0-9A-Za-z]{43}_([0-9A-Za-z]{6})$/;
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** @param random 32 random bytes */
+/** Formats a key. @param random 32 random bytes */
 export function formatApiKey(environment: Environment, keyId: string, random: Uint8Array): string {
   const body = `tmk_${environment}_${keyId}_${base62(Buffer.from(random).toString('hex'), 43)}`;
   return `${body}_${checksum(body)}`;
 }
 
-/** Key id of a well-formed key of this environment; undefined for anything else. */
+/** Returns the key id of a well-formed key of this environment, or undefined for any other text. */
 export function parseApiKey(environment: Environment, apiKey: string): string | undefined {
   const parsed = readApiKey(apiKey);
   return parsed?.environment === environment ? parsed.keyId : undefined;
 }
 
-/** Environment and id of a well-formed key, neither of which is secret; undefined for anything else. */
+/**
+ * Returns the environment and id of a well-formed key, which are not secret, or undefined for any other text.
+ */
 export function readApiKey(
   apiKey: string,
 ): { readonly environment: Environment; readonly keyId: string } | undefined {
@@ -36,7 +39,10 @@ function checksum(body: string): string {
   return base62(createHash('sha256').update(body).digest('hex').slice(0, 8), 6);
 }
 
-/** Hex digits in base62 of fixed width, most significant digit first; 43 digits hold 256 bits, 6 hold 32. */
+/**
+ * Converts hex digits to base62 of fixed width, most significant digit first. 43 digits represent 256 bits, 6
+ * digits represent 32 bits.
+ */
 function base62(hex: string, width: number): string {
   let value = BigInt(`0x${hex}`);
   let text = '';

@@ -1,13 +1,13 @@
 /** Partners and their plans. */
 
-/** Limits of a plan, each for a whole partner (rule 6.1). */
+/** The limits of a plan. Each limit applies to a whole partner (rule 6.1). */
 export interface PlanLimits {
-  /** Units of a UTC calendar month; verify and identify cost one. */
+  /** The units per UTC calendar month. `verify` and `identify` cost one unit. */
   readonly monthlyQuota: number;
   readonly requestsPerSecond: number;
   readonly burst: number;
   readonly concurrentUploads: number;
-  /** Rotations of a day, a rate class of their own (rule 4.12). */
+  /** The key rotations per 24 hours. They have a separate rate class (rule 4.12). */
   readonly rotationsPerDay: number;
 }
 
@@ -23,7 +23,7 @@ export interface Plan extends PlanLimits {
   readonly name: string;
 }
 
-/** Plans of every installation; the operator changes their limits and makes others. */
+/** The built-in plans of every installation. The operator may change their limits and create other plans. */
 export const SHIPPED_PLANS: readonly Plan[] = [
   {
     name: 'trial',
@@ -55,17 +55,17 @@ export const DEFAULT_PLAN = 'standard';
 export interface Partner {
   readonly partnerId: string;
   readonly name: string;
-  /** Plan that the partner was created with; the log of plans says which one it has since. */
+  /** The plan that the partner was created with. The log of plans has the current plan. */
   readonly plan: string;
   readonly createdAt: number;
-  /** Present where the partner may be given source detail. */
+  /** Present if the partner is approved for source detail. */
   readonly sourceDetail?: SourceDetailApproval;
 }
 
-/** Approval of a partner for source detail, under one version of the consent text and no other. */
+/** The approval of a partner for source detail, under exactly one version of the consent text. */
 export interface SourceDetailApproval {
   readonly consentVersion: string;
-  /** Unix seconds. */
+  /** The time of the approval in unix seconds. */
   readonly approvedAt: number;
 }
 
@@ -77,16 +77,16 @@ export interface PartnerKey {
   readonly partnerId: string;
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** HMAC-SHA-256 of the whole secret under the pepper named by `pepperId`, lower-case hex. */
+  /** The HMAC-SHA-256 of the whole secret under the pepper `pepperId`, in lower-case hex. */
   readonly secretHash: string;
   readonly pepperId: string;
   /**
-   * Public key (SPKI in base64): calls with the key must be signed by its private half. Successors have the
-   * same.
+   * The public key (SPKI in base64). Calls with the API key must be signed with the matching private key.
+   * Successors have the same public key.
    */
   readonly publicKey?: string;
   readonly createdAt: number;
-  /** End of a key that was rotated: it works until this second. */
+  /** The end of a rotated key in unix seconds. It works before this second. */
   readonly expiresAt?: number;
   readonly revokedAt?: number;
 }
@@ -94,8 +94,7 @@ export interface PartnerKey {
 export type KeyStatus = 'active' | 'expiring' | 'expired' | 'revoked';
 
 /**
- * Status of a key (rule 4.6): `active`, `expiring` (rotated, in its 72 hours), `expired`, `revoked`. Only the
- * first two open a door.
+ * Returns the status of a key (rule 4.6). Only `active` and `expiring` (rotated, within 72 hours) keys work.
  */
 export function keyStatus(key: PartnerKey, now: number): KeyStatus {
   if (key.revokedAt !== undefined) return 'revoked';

@@ -1,32 +1,35 @@
 /**
- * Plans and whose they are, as the operator sets them: an append-only log over the plans that are shipped and the ones
- * that partners were created with.
+ * The plans and their assignments to partners, as set by the operator. They are an append-only log on top of
+ * the built-in plans and the plans that partners were created with.
  */
 import type { AuditDraft, AuditEntry } from './audit.js';
 import { PLAN_LIMITS, type Plan, type PlanLimits, SHIPPED_PLANS } from './partner.js';
 
-/** Name of the audit log of plans: no partner's id looks like it. */
+/** The name of the audit log of plans. It cannot be a partner's id. */
 export const PLANS_LOG = 'plans';
 
-/** Most plans of an installation. Every process holds them all. */
+/** The most plans of an installation. Every process keeps all of them in memory. */
 export const MAX_PLANS = 1000;
 
-/** Moment from which a change holds: this one, or the beginning of the next UTC month, with a new quota's first unit. */
+/**
+ * When a change takes effect: at once, or at the start of the next UTC month with the first unit of the new
+ * quota.
+ */
 export const PLAN_EFFECTS = ['at_once', 'next_month'] as const;
 export type PlanEffect = (typeof PLAN_EFFECTS)[number];
 
-/** A value that holds, and the change of it that is to come. */
+/** A current value, and its scheduled change. */
 export interface Scheduled<Value> {
   readonly current: Value;
-  /** Change from a time on, in unix seconds. */
+  /** The next value. It takes effect at `from`, in unix seconds. */
   readonly next?: { readonly value: Value; readonly from: number };
 }
 
-/** All that the log says so far. */
+/** The state that results from all entries of the log so far. */
 export interface PlanBook {
-  /** By name. A plan is never removed: partners may have it. */
+  /** The plans by name. A plan is never removed, because partners may have it. */
   readonly plans: Map<string, Scheduled<Plan>>;
-  /** Name of a partner's plan by partner id; undefined stands for the plan that the partner was created with. */
+  /** The plan name by partner id. `undefined` means the plan that the partner was created with. */
   readonly assigned: Map<string, Scheduled<string | undefined>>;
 }
 
@@ -37,7 +40,7 @@ export function newPlanBook(): PlanBook {
   };
 }
 
-/** The value with the change that has come by then. @param now unix seconds */
+/** Returns the value after any change that is due. @param now unix seconds */
 export function settled<Value>(value: Scheduled<Value>, now: number): Scheduled<Value> {
   const { next } = value;
   return next !== undefined && next.from <= now ? { current: next.value } : value;
@@ -47,12 +50,12 @@ export function planEntry(plan: Plan, at: number): AuditDraft {
   return draft('plan_created', [plan.name, ...limitWords(plan)], at);
 }
 
-/** @param from unix seconds from which the limits hold */
+/** @param from when the limits take effect, in unix seconds */
 export function limitsEntry(plan: Plan, from: number, at: number): AuditDraft {
   return draft('plan_changed', [plan.name, ...limitWords(plan), String(from)], at);
 }
 
-/** @param from unix seconds from which the partner has the plan */
+/** @param from when the partner gets the plan, in unix seconds */
 export function assignmentEntry(partnerId: string, plan: string, from: number, at: number): AuditDraft {
   return draft('plan_assigned', [partnerId, plan, String(from)], at);
 }
@@ -70,8 +73,8 @@ function limitWords(limits: PlanLimits): string[] {
 }
 
 /**
- * Takes an entry of the log of plans. The first creation of a name holds; of changes the newest does, in place of one
- * that had not come yet.
+ * Applies an entry of the log of plans. The first creation of a name wins. The newest change wins, and
+ * replaces a scheduled change that is not due yet.
  */
 export function takePlanEntry(
   { plans, assigned }: PlanBook,

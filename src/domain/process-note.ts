@@ -1,15 +1,15 @@
 /**
- * Process note: a summary of a report in sentences, by a fixed policy of presentation (rule 9.17). It is made from the
- * report alone, says nothing that the report does not hold, and is no judgement.
+ * A process note: a summary of a report in sentences, by a fixed policy of presentation (rule 9.17). The note
+ * is derived only from the report, adds nothing to it, and is not a judgement.
  */
 export interface ProcessNote {
-  /** Version of the policy: one report and one policy give one note. */
+  /** The version of the policy. The same report and policy always give the same note. */
   readonly policyVersion: string;
   readonly lines: readonly ProcessNoteLine[];
 }
 
 export interface ProcessNoteLine {
-  /** Stable slug of what the line is about, for readers who put it into words of their own. */
+  /** The stable slug of the line's topic, for readers that use their own wording. */
   readonly code: string;
   readonly text: string;
 }

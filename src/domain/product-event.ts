@@ -1,4 +1,4 @@
-/** Content-free product telemetry: a closed list of names, so that no content can travel in it. */
+/** The events of product telemetry. The list of names is closed, so that telemetry cannot carry content. */
 export const PRODUCT_EVENTS = [
   'app_started',
   'download_started',

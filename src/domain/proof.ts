@@ -1,9 +1,9 @@
-/** Record of an issued credential in the registry. */
+/** The registry record of an issued credential. */
 import type { EvidenceOverlay, EvidenceReference } from './evidence.js';
 import type { LegacyMark } from './legacy-proof.js';
 
 export type Carrier = 'embedded' | 'sidecar';
-/** State of a proof. `pending` is a reserved id, 404 on every partner route. */
+/** The state of a proof. `pending` is a reserved id, which is 404 on every partner route. */
 export type ProofState = 'pending' | 'issued' | 'erased';
 
 export interface IssuedProof {
@@ -12,43 +12,48 @@ export interface IssuedProof {
   readonly partnerId: string;
   readonly song: { readonly title: string };
   readonly carrier: Carrier;
-  /** Unix seconds; the statement's createdAt and every list's issuedAt. */
+  /**
+   * The time of issue in unix seconds. It is the statement's `createdAt` and the `issuedAt` of every list.
+   */
   readonly createdAt: number;
-  /** Lower-case hex of the certificate's SHA-256. */
+  /** The SHA-256 of the certificate, in lower-case hex. */
   readonly kid: string;
-  /** Digest of the audio as it came to be issued. */
+  /** The SHA-256 of the audio before its credential was added. */
   readonly originalSha256: string;
-  /** Digest that the credential binds: the hard-binding digest (embedded) or the whole file's (sidecar). */
+  /**
+   * The digest that the credential binds: the hard-binding digest (embedded) or the digest of the whole file
+   * (sidecar).
+   */
   readonly boundAudioSha256: string;
-  /** SHA-256 of the credential chunk (header included) or of the sidecar, exactly as issued. */
+  /** The SHA-256 of the credential chunk (including its header) or of the sidecar, exactly as issued. */
   readonly credentialSha256: string;
-  /** Asset of the proof: the credentialed WAV, or the audio of a pair. */
+  /** The delivered file: the credentialed WAV, or the audio of a pair. */
   readonly asset: {
     readonly bytes: number;
     readonly sha256: string;
     readonly fileName: string;
     readonly mediaType: string;
   };
-  /** Sidecar of a pair, whole (at most a few hundred bytes). */
+  /** The whole sidecar of a pair (at most a few hundred bytes). */
   readonly sidecar?: Uint8Array;
-  /** Present on a proof of an earlier registry, which was imported (rule 9.28). */
+  /** Present on a proof that was imported from an earlier registry (rule 9.28). */
   readonly legacy?: LegacyMark;
-  /** Evidence that was settled when the proof was issued; absent where there was no capture trace. */
+  /** The evidence derived when the proof was issued. Absent if there was no capture trace. */
   readonly evidence?: EvidenceReference;
   /**
-   * Overlay of what came after: declarations and consent. Absent where nothing came. It lies in the record
-   * itself, so that verifying reads nothing more and erasing leaves none.
+   * The overlay with everything recorded after issuing: declarations and consent. Absent if there is none. It
+   * is stored in the record itself, so that a verification needs no other read and an erasure leaves nothing.
    */
   readonly overlay?: EvidenceOverlay;
 }
 
-/** Tombstone: nothing of the content is left. */
+/** The tombstone of a proof. It contains nothing of the content. */
 export interface ErasedProof {
   readonly state: 'erased';
   readonly proofId: string;
   readonly partnerId: string;
   readonly erasedAt: number;
-  /** Time at which a consumer had made sure that nothing derived from the proof is left. */
+  /** When a consumer confirmed that nothing derived from the proof is left, in unix seconds. */
   readonly confirmedAt?: number;
 }
 

@@ -1,16 +1,16 @@
 /**
- * Workflow of reviews: metadata only. State machines are tables, so that every pair of state and trigger has
- * a step that a test can walk.
+ * The workflow of reviews, which have only metadata. The state machines are tables, so that a test can walk
+ * every pair of state and trigger.
  */
 import { defined } from './defined.js';
 import type { ErrorReason } from './errors.js';
 
-/** Life of a review, counted from its creation and never moved (rule 12.5). */
+/** The lifetime of a review in seconds, counted from its creation. It never changes (rule 12.5). */
 export const REVIEW_LIFE_SECONDS = 180 * 24 * 3600;
 
 /**
- * Bounds of the reviews that a partner has at once (rule 12.7). Reviews that have ended, by age or with their
- * proof, do not count, nor do those of other partners.
+ * The most reviews that a partner may have at the same time (rule 12.7). Reviews that ended, by age or with
+ * their proof, do not count, and neither do reviews of other partners.
  */
 export interface ReviewBounds {
   readonly perProof: number;
@@ -24,24 +24,26 @@ export type EvidenceKind = (typeof EVIDENCE_KINDS)[number];
 export const EVIDENCE_STATUSES = ['requested', 'supplied', 'accepted', 'declined'] as const;
 export type EvidenceStatus = (typeof EVIDENCE_STATUSES)[number];
 
-/** Triggers of an evidence request: `supply` is the operator side's; the other two are the partner's. */
+/** The triggers of an evidence request. The operator triggers `supply`, the partner the other two. */
 export const EVIDENCE_TRIGGERS = ['supply', 'accept', 'decline'] as const;
 export type EvidenceTrigger = (typeof EVIDENCE_TRIGGERS)[number];
 
 export const REVIEW_OUTCOMES = ['accepted', 'held', 'rejected'] as const;
 export type ReviewOutcome = (typeof REVIEW_OUTCOMES)[number];
 
-/** State of a review: open, or resolved with an outcome. */
+/** The state of a review: open, or resolved with an outcome. */
 export type ReviewState = 'open' | ReviewOutcome;
 export const REVIEW_STATES = ['open', ...REVIEW_OUTCOMES] as const;
 
 /**
- * Step of a state machine: a transition, `unchanged` (the same thing said again), or the reason of the
- * refusal (409).
+ * A step of a state machine: the next state, which may be the same state, or the reason of the refusal (409).
  */
 export type Step<State> = { readonly to: State } | { readonly refused: ErrorReason };
 
-/** Steps of an evidence request (rule 12.11): the partner may close one from `requested` too. */
+/**
+ * The steps of an evidence request (rule 12.11). The partner may also close a request in the state
+ * `requested`.
+ */
 const EVIDENCE_STEPS: Readonly<
   Record<EvidenceStatus, Readonly<Record<EvidenceTrigger, Step<EvidenceStatus>>>>
 > = {
@@ -59,7 +61,7 @@ const EVIDENCE_STEPS: Readonly<
   },
 };
 
-/** Steps of a review (rule 12.15). */
+/** The steps of a review (rule 12.15). */
 const REVIEW_STEPS: Readonly<Record<ReviewState, Readonly<Record<ReviewOutcome, Step<ReviewState>>>>> = {
   open: { accepted: { to: 'accepted' }, held: { to: 'held' }, rejected: { to: 'rejected' } },
   held: { accepted: { to: 'accepted' }, held: { to: 'held' }, rejected: { to: 'rejected' } },
@@ -75,7 +77,7 @@ const REVIEW_STEPS: Readonly<Record<ReviewState, Readonly<Record<ReviewOutcome, 
   },
 };
 
-/** Identifiers of the partner's own, opaque: never names or e-mail addresses (rule 12.2). */
+/** The partner's own opaque identifiers, never names or e-mail addresses (rule 12.2). */
 export interface ReviewBindings {
   readonly creatorId: string;
   readonly accountId: string;
@@ -87,9 +89,9 @@ export interface EvidenceRequest {
   readonly requestId: string;
   readonly kind: EvidenceKind;
   readonly status: EvidenceStatus;
-  /** Bounded opaque reference into the partner's own evidence system. */
+  /** An opaque reference into the partner's own evidence system, with a maximum length. */
   readonly responseReference?: string;
-  /** Unix seconds. */
+  /** The time of creation in unix seconds. */
   readonly createdAt: number;
   readonly updatedAt: number;
 }
@@ -104,9 +106,12 @@ export interface ReviewCase {
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly resolvedAt?: number;
-  /** End of the review, creation and 180 days; from this second on the review is not there. */
+  /**
+   * The end of the review in unix seconds, 180 days after its creation. From this second on it does not
+   * exist.
+   */
   readonly expiresAt: number;
-  /** Evidence requests in the order of their creation; one for each kind at most. */
+  /** The evidence requests in the order of their creation, at most one of each kind. */
   readonly evidenceRequests: readonly EvidenceRequest[];
 }
 
@@ -123,8 +128,8 @@ export function stateOf(review: ReviewCase): ReviewState {
 }
 
 /**
- * Tells whether a review blocks another one for the same proof and bindings: `held` counts as unresolved
- * (rule 12.6).
+ * Returns whether a review blocks a new review of the same proof and bindings. `held` is unresolved (rule
+ * 12.6).
  */
 export function isUnresolved(review: ReviewCase): boolean {
   return review.outcome === undefined || review.outcome === 'held';
@@ -136,7 +141,7 @@ export function isOpen(request: EvidenceRequest): boolean {
 
 export type ReviewChange = { readonly review: ReviewCase } | { readonly refused: ErrorReason };
 
-/** Opens an evidence request, of each kind once, while the review is open or held (rules 12.8 and 12.9). */
+/** Opens an evidence request, once per kind, while the review is open or held (rules 12.8 and 12.9). */
 export function openEvidence(
   review: ReviewCase,
   kind: EvidenceKind,
@@ -158,7 +163,7 @@ export function openEvidence(
   };
 }
 
-/** Takes an evidence request one step on. @returns undefined where the review has no such request */
+/** Applies a trigger to an evidence request. @returns undefined if the review has no such request */
 export function stepEvidence(
   review: ReviewCase,
   requestId: string,
@@ -188,7 +193,7 @@ export function stepEvidence(
   };
 }
 
-/** Resolves a review; open evidence requests have to be closed first (rule 12.14). */
+/** Resolves a review. Open evidence requests must be closed first (rule 12.14). */
 export function resolveReview(review: ReviewCase, outcome: ReviewOutcome, now: number): ReviewChange {
   const step = reviewStep(stateOf(review), outcome);
   if ('refused' in step) return step;

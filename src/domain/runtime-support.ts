@@ -1,6 +1,5 @@
 /**
- * Long-term lines of Node and the last day, in UTC, on which each gets fixes: the release schedule of the
- * Node.js project.
+ * The long-term release lines of Node and the last day with fixes, in UTC, by the Node.js project's schedule.
  */
 const LAST_DAYS: ReadonlyMap<number, string> = new Map([
   [20, '2026-04-30'],
@@ -11,19 +10,19 @@ const LAST_DAYS: ReadonlyMap<number, string> = new Map([
 const FIRST_KNOWN = Math.min(...LAST_DAYS.keys());
 const DAY_MS = 86_400_000;
 
-/** Reason to replace a release of Node. */
+/** The reason to replace a release of Node. */
 export interface RuntimeWarning {
-  /** Version as Node gives it, `v20.11.0`. */
+  /** The version as Node reports it, such as `v20.11.0`. */
   readonly node: string;
   readonly reason: 'no_more_fixes' | 'not_long_term';
-  /** Last day with fixes, `YYYY-MM-DD`, where it is known. */
+  /** The last day with fixes, as `YYYY-MM-DD`, if known. */
   readonly lastDay?: string;
 }
 
 /**
- * Warning about a release of Node that gets no fixes, or not for long; undefined where nothing is known
- * against the release, as for a long-term line newer than this table.
- * @param version as `process.version` has it
+ * Returns a warning about a release of Node that gets no more fixes, or only for a short time. Returns
+ * undefined if nothing is known against the release, for example for a long-term line newer than this table.
+ * @param version the value of `process.version`
  * @param now milliseconds since the epoch
  */
 export function runtimeWarning(version: string, now: number): RuntimeWarning | undefined {
@@ -37,9 +36,9 @@ export function runtimeWarning(version: string, now: number): RuntimeWarning | u
   return major % 2 === 1 ? { node: version, reason: 'not_long_term' } : undefined;
 }
 
-/** Warning as a sentence for whoever starts the service. */
+/** Returns the warning as a sentence for the person who starts the service. */
 export function runtimeWords({ node, reason, lastDay }: RuntimeWarning): string {
   if (reason === 'not_long_term')
-    return `Node ${node} is no long-term release: it gets fixes for some months only. README says which to use.`;
-  return `Node ${node} gets no more fixes${lastDay === undefined ? '' : ` since ${lastDay}`}, security included. README says which to use.`;
+    return `Node ${node} is not a long-term release: it gets fixes only for a few months. The README lists the supported releases.`;
+  return `Node ${node} gets no more fixes${lastDay === undefined ? '' : ` since ${lastDay}`}, not even security fixes. The README lists the supported releases.`;
 }

@@ -1,4 +1,4 @@
-/** Uses that the service has for symmetric secrets: each has a secret of its own. */
+/** The purposes of the service's symmetric secrets. Each purpose has its own secret. */
 export const SECRET_PURPOSES = [
   'key-pepper',
   'upload-policy',

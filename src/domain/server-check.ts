@@ -1,20 +1,23 @@
 import { defined } from './defined.js';
 
-/** `refuse`: a promise of the service would not hold. `not_checked`: the server does not say. */
+/**
+ * `refuse`: the service could not keep one of its promises. `not_checked`: the server does not report the
+ * value.
+ */
 export type CheckVerdict = 'ok' | 'warn' | 'refuse' | 'not_checked';
 
-/** A look at one thing that the service needs of a server. */
+/** A check of one thing that the service needs from a server. */
 export interface ServerCheck {
-  /** Name, such as `kafka.replication`. */
+  /** The name of the check, such as `kafka.replication`. */
   readonly name: string;
   readonly found: string;
   readonly wanted: string;
   readonly verdict: CheckVerdict;
-  /** Absent where all is as it should be. */
+  /** The reason for the verdict. Absent if the check passed. */
   readonly reason?: string;
 }
 
-/** The names of checks are listed nowhere else: a server answers by itself, or its settings do. */
+/** Returns a passed check. No central list of check names exists. */
 export function passed(name: string, found: string, wanted: string): ServerCheck {
   return { name, found, wanted, verdict: 'ok' };
 }
@@ -23,7 +26,7 @@ export function unchecked(name: string, wanted: string, reason: string): ServerC
   return { name, found: 'unknown', wanted, verdict: 'not_checked', reason };
 }
 
-/** @param fault reason for which what was found will not do; absent where it will */
+/** @param fault why the found value is not acceptable, or undefined if it is acceptable */
 export function checked(
   name: string,
   { found, wanted }: { readonly found: string; readonly wanted: string },
@@ -39,12 +42,15 @@ export function checked(
   };
 }
 
-/** Checks that no setting and no environment turns into a warning: without them decisions fall apart. */
+/**
+ * The checks that no setting and no environment turns into a warning: decisions are not safe if one of them
+ * fails.
+ */
 const NEVER_ACCEPTED: ReadonlySet<string> = new Set(['cassandra.topology']);
 
 /**
- * The checks as they count here: a refusal is one in production alone, and not where the operator has accepted
- * it by name.
+ * Returns the checks with their effective verdicts. A refusal becomes a warning outside production, or if the
+ * operator has accepted the check by name.
  */
 export function countedChecks(
   checks: readonly ServerCheck[],

@@ -1,18 +1,19 @@
 /**
- * Session evidence: what a replay of a signed capture trace tells (rule 9.19). A pure result of the trace's bytes
- * and of the standing of its device, with a bound on every list.
+ * Session evidence: the result of replaying a signed capture trace (rule 9.19). It depends only on the bytes
+ * of the trace and the standing of its device. Every list has a bound.
  */
 import type { Channel, ChannelSupport, DeviceStanding } from './trace.js';
 
 /**
- * Status of an activity counter. `observed`: at least one, and `value` counts them. `not_observed`: the channel was
- * watched throughout, and there was none; `value` is 0. `unsupported`: the adapter does not look. `unknown`: the
- * adapter cannot tell, or looked with gaps and saw none. The last two have no `value`: they are no zero.
+ * The status of an activity counter. `observed`: there was at least one action, and `value` is the count.
+ * `not_observed`: the channel was watched throughout without any action, and `value` is 0. `unsupported`: the
+ * adapter does not watch the channel. `unknown`: the adapter does not know, or watched with gaps and saw no
+ * action. The last two have no `value`, because they do not mean zero.
  */
 export const COUNTER_STATUSES = ['observed', 'not_observed', 'unsupported', 'unknown'] as const;
 export type CounterStatus = (typeof COUNTER_STATUSES)[number];
 
-/** Activity counters, each with the channel whose support bounds it. */
+/** The activity counters, each with the channel whose support limits it. */
 export const COUNTERS = {
   saves: 'session',
   undoneSteps: 'session',
@@ -30,25 +31,27 @@ export const COUNTERS = {
   midiNotesEntered: 'midi',
   midiNotesRecorded: 'midi',
   midiNotesEdited: 'midi',
-  /** Takes that were finished, without those from an input inside the workstation: these are no recordings. */
+  /**
+   * Finished takes. Takes from an input inside the workstation are excluded, because they are not recordings.
+   */
   takesRecorded: 'recording',
-  /** Takes whose growth was seen at their true rate, from an input that was witnessed to be hardware. */
+  /** Takes that were observed to grow in real time from a hardware input. */
   takesRecordedInRealTime: 'recording',
   automationEdits: 'automation',
   pluginsAdded: 'plugins',
   pluginChanges: 'plugins',
   mixerChanges: 'mixer',
   importsAdded: 'imports',
-  /** Acts that put an imported file into the arrangement: a clip that was created of it, or copied. */
+  /** Actions that put an imported file into the arrangement: a clip of the file was created or copied. */
   importPlacements: 'imports',
   sourcesDerived: 'sourceMap',
-  /** Sources that were there without anybody having witnessed how they came to be. */
+  /** Sources whose origin was not observed. */
   sourcesAppeared: 'sourceMap',
   exportsFinished: 'export',
 } as const satisfies Readonly<Record<string, Channel>>;
 export type CounterName = keyof typeof COUNTERS;
 
-/** Names of counters for a person. */
+/** The names of counters for a person. */
 export const COUNTER_WORDS: Readonly<Record<CounterName, string>> = {
   saves: 'Saves',
   undoneSteps: 'Undone steps',
@@ -62,7 +65,7 @@ export const COUNTER_WORDS: Readonly<Record<CounterName, string>> = {
   clipsSplit: 'Clips split',
   clipsCopied: 'Clips copied',
   clipsDeleted: 'Clips deleted',
-  clipsChanged: 'Clips changed otherwise',
+  clipsChanged: 'Other clip changes',
   midiNotesEntered: 'MIDI notes entered by hand',
   midiNotesRecorded: 'MIDI notes played in',
   midiNotesEdited: 'MIDI notes edited',
@@ -74,8 +77,8 @@ export const COUNTER_WORDS: Readonly<Record<CounterName, string>> = {
   mixerChanges: 'Mixer changes',
   importsAdded: 'Files imported',
   importPlacements: 'Placements of imports',
-  sourcesDerived: 'Sources made of others',
-  sourcesAppeared: 'Sources of unwitnessed origin',
+  sourcesDerived: 'Sources derived from other sources',
+  sourcesAppeared: 'Sources of unobserved origin',
   exportsFinished: 'Exports',
 };
 
@@ -84,20 +87,22 @@ export interface Counter {
   readonly value?: number;
 }
 
-/** Time span of the session in which a channel was not watched. */
+/** A time span of the session in which a channel was not watched. */
 export interface CoverageGap {
   readonly fromSeconds: number;
   readonly toSeconds: number;
   readonly reason: string;
 }
 
-/** Coverage of a channel. One that nobody looks at has no numbers: they would be zeros. */
+/**
+ * The coverage of a channel. A channel that was not watched has no numbers, because they would read as zeros.
+ */
 export interface ChannelCoverage {
   readonly support: ChannelSupport;
-  /** Acts of the channel that were witnessed when they happened, and those that lie between two states. */
+  /** Actions that were observed as they happened (`exact`), or inferred from two states (`interval`). */
   readonly exact?: number;
   readonly interval?: number;
-  /** The first 16 gaps, and the count of all. */
+  /** The first 16 gaps. `gapCount` counts all of them. */
   readonly gaps: readonly CoverageGap[];
   readonly gapCount?: number;
 }
@@ -108,21 +113,21 @@ export const EXPORT_MATCHES = ['matches', 'differs'] as const;
 export const PLACEMENT_ORIGINS = ['recorded', 'imported', 'midi', 'derived', 'unknown'] as const;
 export const PLACEMENT_STATES = ['present', 'removed'] as const;
 
-/** A take, as far as its recording was witnessed. */
+/** A take, as far as its recording was observed. */
 export interface RecordingEvidence {
   readonly durationSeconds: number;
-  /** `observed` where the take was seen to grow at its true rate from a hardware input; else `unknown`. */
+  /** `observed` if the take was seen to grow in real time from a hardware input, otherwise `unknown`. */
   readonly realTime: (typeof REAL_TIME_STATUSES)[number];
   readonly input: (typeof TAKE_INPUTS)[number];
-  /** Steps of growth that were seen. */
+  /** The number of observed growth steps. */
   readonly growthSteps: number;
-  /** Clips that show it at the last observation; absent where clips are not seen. */
+  /** The number of clips that use the take at the last observation. Absent if clips are not watched. */
   readonly placementCount?: number;
 }
 
 /**
- * Acts of a minute or more of the session, by class, for a view over time. A class has no
- * number where no act of it was seen and one of its channels is not looked at.
+ * The actions in a minute or more of the session, by class, for a view over time. A class has no number if no
+ * action was seen and one of its channels is not watched.
  */
 export interface ActivityBucket {
   readonly atSeconds: number;
@@ -131,7 +136,10 @@ export interface ActivityBucket {
   readonly imports?: number;
 }
 
-/** Bounds of lists in a report; each list has the count of all beside it. */
+/**
+ * The bounds of lists in a report, in entries. A longer list is cut, and a count beside it has the full
+ * length.
+ */
 export const REPORT_LIMITS = {
   gaps: 16,
   recordings: 256,
@@ -147,28 +155,30 @@ export interface SessionEvidence {
   readonly traceSha256: string;
   readonly traceBytes: number;
   readonly traceVersion: number;
-  /** True for a generated trace; such a trace witnesses nothing. */
+  /** True for a generated trace, which is not evidence of a real session. */
   readonly simulated: boolean;
   readonly adapter: { readonly name: string; readonly version: string; readonly dawVersion?: string };
   readonly device: { readonly deviceId: string; readonly standing: DeviceStanding };
-  /** Unix seconds by the device's clock. */
+  /** The start of the session in unix seconds, by the device's clock. */
   readonly startedAt: number;
-  /** Length of the signed session: up to the last event that a valid signature covers. */
+  /** The length of the signed session in seconds, up to the last event that a valid signature covers. */
   readonly durationSeconds: number;
-  /** True where the trace ends with the device's final signature. */
+  /** True if the trace ends with the device's final signature. */
   readonly sealed: boolean;
-  /** Events that a valid signature covers; what follows it is no evidence and is not counted. */
+  /**
+   * The number of events that a valid signature covers. Later events are not evidence and are not counted.
+   */
   readonly events: number;
   readonly counters: Readonly<Record<CounterName, Counter>>;
   readonly coverage: Readonly<Record<Channel, ChannelCoverage>>;
   /**
-   * Takes, longest first, at most `REPORT_LIMITS.recordings`, those from an input inside the workstation among them;
-   * `counters.takesRecorded` counts the others.
+   * The takes, longest first, at most `REPORT_LIMITS.recordings`. They include takes from an input inside the
+   * workstation, which `counters.takesRecorded` does not count.
    */
   readonly recordings: readonly RecordingEvidence[];
-  /** Stretches in which something was seen, in the order of time. */
+  /** The intervals with observed activity, in the order of time. */
   readonly activity: { readonly bucketSeconds: number; readonly buckets: readonly ActivityBucket[] };
-  /** Last export, and whether it is the audio that was issued. */
+  /** The last export, and whether it is the issued audio. */
   readonly export?: {
     readonly fileSha256: string;
     readonly issuedAudio: (typeof EXPORT_MATCHES)[number];
@@ -178,31 +188,31 @@ export interface SessionEvidence {
 }
 
 /**
- * Detection result about an imported source, supplied by the issuing side. The report has it as facts, too:
+ * A detection result about an imported source, supplied by the issuing side. The report also has it as facts:
  * `imported_audio_ai_likelihood` and `AiLikelySource`.
  */
 export interface SourceDetection {
-  /** Slug of the detector, and its version. */
+  /** The slug of the detector, and its version. */
   readonly detector: string;
   readonly detectorVersion: string;
-  /** Probability from 0 to 1 that the file was generated; never a share of the timeline. */
+  /** The probability from 0 to 1 that the file was generated. It is never a share of the timeline. */
   readonly likelihood?: { readonly value: number; readonly unit: 'ratio' };
-  /** Slug of the generator that the file is attributed to. */
+  /** The slug of the generator that the file is attributed to. */
   readonly generator?: string;
 }
 
-/** An imported source and where it sits in the arrangement (rule 9.19). */
+/** An imported source and where the arrangement uses it (rule 9.19). */
 export interface ImportedSource {
-  /** Local to the report: `s1`, `s2`, ... in the order of import. */
+  /** The id within the report: `s1`, `s2`, ... in the order of import. */
   readonly sourceId: string;
   readonly manner: 'copied' | 'referenced' | 'midi' | 'unknown';
-  /** SHA-256 of the samples as the session held them; of the whole original file, where it was found. */
+  /** The SHA-256 of the samples as stored in the session, and of the whole original file if it was found. */
   readonly samplesSha256?: string;
   readonly originalSha256?: string;
   readonly durationSeconds?: number;
   /**
-   * Placements at the last observation, of the file and of what was made of it; overlapping spans are merged. Absent
-   * where clips are not seen.
+   * The placements at the last observation, of the file and of material derived from it. Overlapping spans
+   * are merged. Absent if clips are not watched.
    */
   readonly placements?: {
     readonly count: number;
@@ -212,19 +222,25 @@ export interface ImportedSource {
   readonly detections?: readonly SourceDetection[];
 }
 
-/** Source detail, version 2: structure of the arrangement, for partners who are approved and creators who consent. */
+/**
+ * Source detail, version 2: the structure of the arrangement, for approved partners and with the creator's
+ * consent.
+ */
 export interface SourceDetail {
   readonly version: 2;
-  /** Version of the consent under which the detail is delivered. */
+  /** The version of the consent that allows the delivery. */
   readonly consentVersion: string;
-  /** Seconds of the signed session at the latest completed source-map observation. */
+  /** When the source map was last observed completely, in seconds from the start of the signed session. */
   readonly observedAtSeconds?: number;
   readonly tracks: readonly {
     readonly trackId: string;
     readonly type: 'audio' | 'midi' | 'bus' | 'other';
     readonly state: (typeof PLACEMENT_STATES)[number];
   }[];
-  /** Count of all tracks, and of all placements; absent where none was seen and nobody looks at them. */
+  /**
+   * The number of all tracks. Absent if no track was seen and tracks are not watched. Likewise
+   * `placementCount`.
+   */
   readonly trackCount?: number;
   readonly placements: readonly SourcePlacement[];
   readonly placementCount?: number;
@@ -233,17 +249,17 @@ export interface SourceDetail {
 export interface SourcePlacement {
   readonly placementId: string;
   readonly trackId: string;
-  /** Local id of an imported source, where the placement shows one. */
+  /** The id of an imported source within the report, if the placement uses one. */
   readonly sourceId?: string;
   readonly origin: (typeof PLACEMENT_ORIGINS)[number];
   /**
-   * One of the two is the workstation's, the other is estimated with the tempo as it was last observed, and absent where
-   * none was.
+   * The workstation reports one of the two ranges. The other is estimated with the last observed tempo, and
+   * is absent if no tempo was observed.
    */
   readonly beats?: { readonly start: number; readonly end: number };
   readonly approximateSeconds?: { readonly start: number; readonly end: number };
-  /** Last observed state. */
+  /** The last observed state. */
   readonly state: (typeof PLACEMENT_STATES)[number];
-  /** Edits of the placement, at most 1000. */
+  /** The number of edits of the placement. Counts above 1000 are 1000. */
   readonly edits: number;
 }

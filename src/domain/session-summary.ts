@@ -1,21 +1,24 @@
 import type { CounterName } from './session-evidence.js';
 
-/** Summary of a session that a client supplies: numbers that the replay is held against, and that never count. */
+/**
+ * The summary of a session that a client supplies. The replay is compared with its numbers, but only the
+ * replay counts.
+ */
 export interface SessionSummary {
   readonly durationSeconds?: number;
   readonly counters?: Partial<Readonly<Record<CounterName, number>>>;
 }
 
-/** Result of a detector about one file, as the issuing side supplies it. */
+/** The result of a detector about one file, as supplied by the issuing side. */
 export interface SuppliedDetection {
-  /** Digest of an import: of the whole original file, or of the samples as the session held them. */
+  /** The SHA-256 of an import: of the whole original file, or of the samples as stored in the session. */
   readonly sha256: string;
   readonly detector: string;
   readonly detectorVersion: string;
-  /** Probability from 0 to 1 that the file was generated. */
+  /** The probability from 0 to 1 that the file was generated. */
   readonly likelihood?: number;
   readonly generator?: string;
 }
 
-/** Bounds of what is supplied beside a trace. */
+/** The maximum size of the summary and the detections in bytes, and the most detections. */
 export const SUPPLIED_LIMITS = { summaryBytes: 16_384, detectionsBytes: 262_144, detections: 256 } as const;

@@ -1,8 +1,8 @@
 import type { AuditDraft, AuditEntry } from './audit.js';
 
 /**
- * Reasons to revoke a leaf (RFC 5280 section 5.3.1, those that can befall a signing leaf). No free text: the
- * log of signers holds none.
+ * The reasons to revoke a leaf: the reasons of RFC 5280 section 5.3.1 that apply to a signing leaf. Free text
+ * is not possible, because the log of signers must not contain any.
  */
 export const REVOCATION_REASONS = [
   'unspecified',
@@ -12,23 +12,24 @@ export const REVOCATION_REASONS = [
 ] as const;
 export type RevocationReason = (typeof REVOCATION_REASONS)[number];
 
-/** Revocation of a leaf of the service: the leaf is not believed any more. */
+/** The revocation of a leaf of the service, which is then no longer trusted. */
 export interface SignerRevocation {
   /** Lower-case hex SHA-256 of the certificate (DER). */
   readonly kid: string;
   /**
-   * Unix seconds. A proof registered earlier stays what it was; one of that second or later is not believed.
+   * The start in unix seconds. Proofs registered earlier stay valid. Proofs of that second or later are not
+   * accepted.
    */
   readonly from: number;
   readonly reason: RevocationReason;
-  /** Unix seconds at which the operator said so. */
+  /** When the operator recorded the revocation, in unix seconds. */
   readonly at: number;
 }
 
-/** Name of the audit log of revocations: no partner's id looks like it. */
+/** The name of the audit log of revocations. It cannot be a partner's id. */
 export const SIGNERS_LOG = 'signers';
 
-/** Entry of a revocation in the log. */
+/** Returns the log entry of a revocation. */
 export function revocationEntry({ kid, from, reason, at }: SignerRevocation): AuditDraft {
   return {
     partnerId: SIGNERS_LOG,
@@ -39,12 +40,12 @@ export function revocationEntry({ kid, from, reason, at }: SignerRevocation): Au
   };
 }
 
-/** Entry in the log of a revocation that is taken back. @param at unix seconds */
+/** Returns the log entry that withdraws a revocation. @param at unix seconds */
 export function reinstatementEntry(kid: string, at: number): AuditDraft {
   return { partnerId: SIGNERS_LOG, action: 'signer_reinstated', at, actor: 'operator', subjects: [kid] };
 }
 
-/** Takes an entry of the log of signers: the last entry about a leaf holds. */
+/** Applies an entry of the log of signers. The last entry about a leaf wins. */
 export function takeSignerEntry(
   revocations: Map<string, SignerRevocation>,
   { action, subjects, at }: AuditEntry,
@@ -61,7 +62,7 @@ export function takeSignerEntry(
     });
 }
 
-/** Tells whether a proof registered at `time` (unix seconds) under a leaf is not believed. */
+/** Returns whether the revocation of a leaf covers a proof registered at `time` (unix seconds). */
 export function isRevokedAt(revocation: SignerRevocation | undefined, time: number): boolean {
   return revocation !== undefined && time >= revocation.from;
 }

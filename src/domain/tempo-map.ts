@@ -4,24 +4,24 @@ import { TRACE_LIMITS } from './trace.js';
 interface Segment {
   readonly beat: number;
   readonly bpm: number;
-  /** Tempo at the next point, of a ramp; else the tempo of the segment. */
+  /** The tempo at the next point of a ramp. Undefined if the tempo is constant. */
   readonly endBpm: number | undefined;
-  /** Seconds at which the segment begins. */
+  /** The start of the segment, in seconds. */
   seconds: number;
 }
 
-/** Tempo as it was last observed, for estimates of seconds and beats. */
+/** The last observed tempo, for estimates of seconds and beats. */
 export class TempoMap {
   #points: { readonly beat: number; readonly bpm: number; readonly endBpm: number | undefined }[] = [];
   #segments: Segment[] | undefined;
 
-  /** Forgets all points: a new snapshot begins. */
+  /** Removes all points, because a new snapshot starts. */
   clear(): void {
     this.#points = [];
     this.#segments = undefined;
   }
 
-  /** @param beat not before that of the last point */
+  /** Adds a point. @param beat must not be before the last point */
   add(beat: number, bpm: number, endBpm: number | undefined): void {
     this.#points.push({ beat, bpm, endBpm });
     this.#segments = undefined;
@@ -31,7 +31,10 @@ export class TempoMap {
     return this.#points.length;
   }
 
-  /** Estimated seconds of a place in beats; undefined where no tempo was observed, or it lies beyond every place. */
+  /**
+   * Estimates the seconds of a place in beats. Returns undefined without an observed tempo, or beyond the
+   * limit.
+   */
   secondsOf(beat: number): number | undefined {
     const index = this.#find((segment) => segment.beat <= beat);
     if (index === undefined) return undefined;
@@ -39,7 +42,10 @@ export class TempoMap {
     return placeOf(segment.seconds + secondsWithin(segment, this.#lengthOf(index), beat - segment.beat));
   }
 
-  /** Estimated beats of a place in seconds; undefined where no tempo was observed, or it lies beyond every place. */
+  /**
+   * Estimates the beats of a place in seconds. Returns undefined without an observed tempo, or beyond the
+   * limit.
+   */
   beatsOf(seconds: number): number | undefined {
     const index = this.#find((segment) => segment.seconds <= seconds);
     if (index === undefined) return undefined;
@@ -47,7 +53,7 @@ export class TempoMap {
     return placeOf(segment.beat + beatsWithin(segment, this.#lengthOf(index), seconds - segment.seconds));
   }
 
-  /** Index of the last segment that fits; the first one where none does. */
+  /** Returns the index of the last segment that fits, or of the first segment if none fits. */
   #find(fits: (segment: Segment) => boolean): number | undefined {
     const segments = this.#built();
     if (segments.length === 0) return undefined;
@@ -68,7 +74,7 @@ export class TempoMap {
 
   #built(): Segment[] {
     if (this.#segments !== undefined) return this.#segments;
-    // The first tempo holds from the arrangement's start on.
+    // The first tempo applies from the start of the arrangement.
     const points = this.#points.map((point, index) => (index === 0 ? { ...point, beat: 0 } : point));
     const segments: Segment[] = points.map((point) => ({ ...point, seconds: 0 }));
     for (const [index, segment] of segments.entries()) {
@@ -82,12 +88,15 @@ export class TempoMap {
   }
 }
 
-/** A tempo near 0 puts whatever follows beyond the bounds of a trace, or of numbers. */
+/**
+ * Returns undefined beyond the limit: a tempo near 0 moves all later places beyond the bounds of a trace or a
+ * number.
+ */
 function placeOf(estimate: number): number | undefined {
   return estimate <= TRACE_LIMITS.place ? estimate : undefined;
 }
 
-/** Change of tempo with each beat; 0 where the tempo holds, or where the ramp has no known end. */
+/** Returns the tempo change per beat: 0 if the tempo is constant or the ramp has no known end. */
 function slope({ bpm, endBpm }: Segment, length: number | undefined): number {
   return endBpm === undefined || length === undefined || length === 0 ? 0 : (endBpm - bpm) / length;
 }

@@ -1,28 +1,28 @@
 /**
- * References between the events of a trace. Writer and reader keep the same account of what lives, so that a
- * library refuses to write what a service would refuse to read, and a replay may trust each identifier.
+ * References between the events of a trace. Writer and reader track the same set of live items. So the
+ * library refuses to write what the service would refuse to read, and a replay can trust each identifier.
  */
 import { TRACE_LIMITS, type TraceEvent, TraceFault } from './trace.js';
 
-/** Account of what lives. Its size is bounded by `TRACE_LIMITS.live`, however many events there are. */
+/** The set of live items. `TRACE_LIMITS.live` bounds its size for any number of events. */
 export class TraceReferences {
-  /** Living tracks, each with its living clips. */
+  /** The live tracks, each with its live clips. */
   readonly #tracks = new Map<number, Set<number>>();
-  /** Track of each living clip. */
+  /** The track of each live clip. */
   readonly #clips = new Map<number, number>();
   readonly #plugins = new Set<number>();
-  /** Sources and takes keep their ids for good; the value says whether they live. */
+  /** Ids of sources and takes are never reused. The value is true while the source or take is live. */
   readonly #sources = new Map<number, boolean>();
   readonly #takes = new Map<number, boolean>();
-  /** Points of the current snapshot of the tempo map, and the place of the last one of each kind. */
+  /** The number of points in the current snapshot of the tempo map, and the last place of each kind. */
   #points = 0;
   #lastTempo = 0;
   #lastMeter = 0;
 
   /**
-   * Takes the next event into account.
-   * @throws TraceFault where it refers to what is not there, names what is there already, or exceeds a bound; the
-   * account is then as it was
+   * Applies the next event.
+   * @throws TraceFault if the event refers to an unknown item, creates an existing item, or exceeds a bound.
+   * The set is then unchanged.
    */
   take(event: TraceEvent): void {
     switch (event.kind) {
@@ -125,15 +125,16 @@ export class TraceReferences {
         this.#newSource(event.kind, event.source);
         return;
       case 'source.derived':
-        // Each source that it was made of has an event: the second one is about the same source.
+        // There is one event for each source that it was made from, so a second event has the same source.
         if (event.from !== undefined) this.#source(event.kind, event.from);
-        if (event.from === event.source) throw new TraceFault(`${event.kind}: a source is made of itself`);
+        if (event.from === event.source)
+          throw new TraceFault(`${event.kind}: a source is derived from itself`);
         if (!this.#sources.has(event.source)) this.#newSource(event.kind, event.source);
         return;
       case 'source.removed':
         this.#source(event.kind, event.source);
         if (!this.#sources.get(event.source))
-          throw new TraceFault(`${event.kind}: source was removed before`);
+          throw new TraceFault(`${event.kind}: source was already removed`);
         this.#sources.set(event.source, false);
         return;
       case 'capture.gap':
@@ -145,7 +146,7 @@ export class TraceReferences {
   }
 
   #point(kind: string, start: number, last: number): number {
-    if (start < last) throw new TraceFault(`${kind}: start lies before that of the point before`);
+    if (start < last) throw new TraceFault(`${kind}: start is before the start of the previous point`);
     if (this.#points >= TRACE_LIMITS.live.tempoPoints) throw tooMany(kind, 'points');
     this.#points += 1;
     return start;
@@ -161,7 +162,7 @@ export class TraceReferences {
     if (track !== undefined) this.#track({ kind, track });
   }
 
-  /** Track of a living clip. */
+  /** Returns the track of a live clip. */
   #clip(kind: string, clip: number): number {
     const track = this.#clips.get(clip);
     if (track === undefined) throw unknown(kind, 'clip');
@@ -175,7 +176,10 @@ export class TraceReferences {
     this.#clips.set(clip, track);
   }
 
-  /** Clips may still show a source that was removed: an undone removal tells of no second one. */
+  /**
+   * Accepts removed sources, because clips may still use them: undoing a removal does not report the source
+   * again.
+   */
   #source(kind: string, source: number): void {
     known(this.#sources, source, kind, 'source');
   }
@@ -185,7 +189,7 @@ export class TraceReferences {
     this.#sources.set(source, true);
   }
 
-  /** Notes that are entered make their source where it is not there yet. */
+  /** Creates the source of entered notes if it does not exist yet. */
   #sourceOfNotes(kind: string, source: number): void {
     if (!this.#sources.has(source)) this.#newSource(kind, source);
   }

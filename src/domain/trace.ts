@@ -1,13 +1,13 @@
 /**
- * Vocabulary of a capture trace, version 1: what an agent beside a DAW may say that it witnessed. Numbers, closed
- * words and digests alone: no names, no audio, no free text. Identifiers are counted anew in each trace. The layout
- * of the file is in docs/capture-trace.md.
+ * The vocabulary of a capture trace, version 1: what an agent beside a DAW can report as observed. A trace
+ * has only numbers, closed words and digests: no names, no audio, no free text. Identifiers start again in
+ * each trace. The layout of the file is in docs/capture-trace.md.
  */
 
-/** Version of the vocabulary and of the file's layout. */
+/** The version of the vocabulary and of the file's layout. */
 export const TRACE_VERSION = 1 as const;
 
-/** Channels of a trace, in the order in which reports name them. The header states the support of each. */
+/** The channels of a trace, in the order of reports. The header states the support of each channel. */
 export const CHANNELS = [
   'session',
   'transport',
@@ -25,7 +25,7 @@ export const CHANNELS = [
 ] as const;
 export type Channel = (typeof CHANNELS)[number];
 
-/** Names of channels for a person. */
+/** The names of channels for a person. */
 export const CHANNEL_WORDS: Readonly<Record<Channel, string>> = {
   session: 'Session',
   transport: 'Transport',
@@ -43,38 +43,46 @@ export const CHANNEL_WORDS: Readonly<Record<Channel, string>> = {
 };
 
 /**
- * Support of a channel by an adapter. `supported`: every act is seen. `partial`: some acts are, or their last value
- * alone. `unsupported`: the adapter does not look. `unknown`: the adapter cannot tell whether it sees them.
+ * The support of a channel by an adapter. `supported`: the adapter sees every action. `partial`: the adapter
+ * sees some actions, or only their last value. `unsupported`: the adapter does not watch the channel.
+ * `unknown`: the adapter does not know whether it sees the actions.
  */
 export const CHANNEL_SUPPORT = ['supported', 'partial', 'unsupported', 'unknown'] as const;
 export type ChannelSupport = (typeof CHANNEL_SUPPORT)[number];
 
-/** Greatest values. Whatever lies beyond one of them is no trace, and is refused before anything is registered. */
+/**
+ * The maximum values. A file that exceeds one of them is not a trace and is refused before anything is
+ * registered.
+ */
 export const TRACE_LIMITS = {
-  /** Bytes of a trace. */
+  /** The largest trace, in bytes. */
   traceBytes: 134_217_728,
-  /** Bytes of the encoded header. */
+  /** The largest encoded header, in bytes. */
   headerBytes: 16_384,
-  /** Bytes of a segment's body. */
+  /** The largest body of a segment, in bytes. */
   segmentBytes: 65_536,
-  /** Signatures of a trace: one each second for 18 hours. */
+  /** The most signatures of a trace: one per second for 18 hours. */
   signatures: 65_536,
-  /** Segments of a trace. */
+  /** The most segments of a trace. */
   segments: 131_072,
-  /** Microseconds of the session clock: 366 days. */
+  /** The latest time of the session clock, in microseconds: 366 days. */
   time: 31_622_400_000_000,
-  /** Tracks, clips, sources, takes and plug-ins that may live at once, and takes and sources that may ever have. */
+  /**
+   * The most tracks, clips and plug-ins that may exist at the same time, the most takes and sources over the
+   * whole trace, and the most points of one tempo map.
+   */
   live: { tracks: 4096, clips: 65_536, sources: 16_384, takes: 16_384, plugins: 16_384, tempoPoints: 16_384 },
-  /** Seconds or beats of a place in the arrangement. */
+  /** The latest place in the arrangement, in seconds or beats. */
   place: 10_000_000,
 } as const;
 
 /**
- * Types of a field. `id`, `count`: 0 to 2^32 - 1. `frames`: 0 to 2^53 - 1 sample frames. `rate`: 1 to 6,144,000 Hz.
- * `place`: seconds or beats from the arrangement's start, finite, 0 to `TRACE_LIMITS.place`, in the `base` of its
- * event. `seconds`, `beats`: the same with a base of their own. `tempo`: beats a minute, above 0 to 10,000. `small`:
- * 1 to 256. `sha256`: 32 bytes, lower-case hex outside the file. `flag`: true or false. An array lists closed words,
- * of which the file holds the index. A field whose name ends in `?` may be null in the file, and is then absent.
+ * The type of a field. `id`, `count`: 0 to 2^32 - 1. `frames`: 0 to 2^53 - 1 sample frames. `rate`: 1 to
+ * 6,144,000 Hz. `place`: seconds or beats from the arrangement's start, finite, 0 to `TRACE_LIMITS.place`.
+ * The `base` of the event states the unit. `seconds`, `beats`: a place with a fixed unit. `tempo`: beats per
+ * minute, above 0 and at most 10,000. `small`: 1 to 256. `sha256`: 32 bytes in the file, lower-case hex
+ * elsewhere. `flag`: true or false. An array lists closed words, and the file stores the index of the word. A
+ * field whose name ends in `?` may be null in the file. It is then absent.
  */
 export type FieldType =
   | 'id'
@@ -92,20 +100,20 @@ export type FieldType =
 
 const BASE = ['seconds', 'beats'] as const;
 const TRACK_KINDS = ['audio', 'midi', 'bus', 'other'] as const;
-/** How a clip's source came to be, as far as the adapter witnessed it. */
+/** How a clip's source was made, as far as the adapter observed it. */
 const DERIVATIONS = ['bounce', 'combine', 'stretch', 'copy', 'rendered', 'other', 'unknown'] as const;
-/** Connections of a recording's input while it ran. */
+/** What the input of a recording was connected to during the recording. */
 const INPUTS = ['hardware', 'internal', 'none', 'unknown'] as const;
 const CLIP_PROPERTIES = ['gain', 'mute', 'fade', 'name', 'stretch', 'pitch', 'layer', 'other'] as const;
 const CONTROLS = ['gain', 'pan', 'mute', 'solo', 'send', 'arm', 'other'] as const;
 
 /**
- * Every kind of event: its number in the file, its channel and its fields in the order of the file. In the file an
- * event is the array `[number, at, since, ...fields]`: `at` are microseconds of the session clock; `since` is null
- * where the act was witnessed when it happened, and else the time of the earlier of the two states between which it
- * lies: then the event tells a last value, and order within the interval is not known. Where `since` equals `at`, the
- * event tells of something that was found there when the agent began to look: it is state, no act, and no counter
- * counts it.
+ * Every kind of event: its number in the file, its channel and its fields in the order of the file. In the
+ * file an event is the array `[number, at, since, ...fields]`. `at` is the time in microseconds of the
+ * session clock. `since` is null if the action was observed as it happened. Otherwise the action happened
+ * between the states at `since` and `at`: the event reports a last value, and the order within the interval
+ * is unknown. If `since` equals `at`, the agent found something that already existed when it started to
+ * watch. Such an event is state and not an action, and no counter counts it.
  */
 export const EVENTS = {
   // session
@@ -133,14 +141,14 @@ export const EVENTS = {
   'meter.point': { number: 22, channel: 'tempo', fields: { start: 'beats', beats: 'small', unit: 'small' } },
   // tracks
   'track.added': { number: 30, channel: 'tracks', fields: { track: 'id', type: TRACK_KINDS } },
-  /** The clips of the track are gone with it: no `clip.deleted` is told of them. */
+  /** The track is removed with its clips. No `clip.deleted` event reports these clips. */
   'track.removed': { number: 31, channel: 'tracks', fields: { track: 'id' } },
   'track.changed': {
     number: 32,
     channel: 'tracks',
     fields: { track: 'id', property: ['name', 'input', 'order', 'other'] },
   },
-  // clips: a clip shows a part of a source at a place of a track; its places are in the base it was created with
+  // clips: a clip plays a part of a source at a place of a track. Its places use the base from its creation
   'clip.created': {
     number: 40,
     channel: 'clips',
@@ -148,7 +156,7 @@ export const EVENTS = {
   },
   'clip.moved': { number: 41, channel: 'clips', fields: { clip: 'id', track: 'id', start: 'place' } },
   'clip.trimmed': { number: 42, channel: 'clips', fields: { clip: 'id', start: 'place', length: 'place' } },
-  /** The clip ends at `start`, where `right` begins, which takes the rest of it. */
+  /** The clip ends at `start`. The new clip `right` starts there and has the rest. */
   'clip.split': { number: 43, channel: 'clips', fields: { clip: 'id', right: 'id', start: 'place' } },
   'clip.copied': {
     number: 44,
@@ -157,9 +165,12 @@ export const EVENTS = {
   },
   'clip.deleted': { number: 45, channel: 'clips', fields: { clip: 'id' } },
   'clip.changed': { number: 46, channel: 'clips', fields: { clip: 'id', property: CLIP_PROPERTIES } },
-  /** The clip shows another source from now on: a stretch, an effect that rewrites samples. */
+  /**
+   * From now on the clip plays another source, for example after a stretch or an effect that rewrites
+   * samples.
+   */
   'clip.replaced': { number: 47, channel: 'clips', fields: { clip: 'id', source: 'id' } },
-  // MIDI entry by hand (drawn, typed, step entry) and by playing in; what a file brought is an import
+  // MIDI entry by hand (drawn, typed, step entry) and by playing in. Notes from a file are an import
   'midi.edited': {
     number: 50,
     channel: 'midi',
@@ -173,14 +184,16 @@ export const EVENTS = {
     fields: { take: 'id', 'track?': 'id', input: INPUTS },
   },
   'recording.grew': { number: 61, channel: 'recording', fields: { take: 'id', frames: 'frames' } },
-  /** The samples of the finished take: one channel's data as it lies in the DAW's file. */
+  /**
+   * `samplesSha256` covers the samples of the finished take: one channel's data as stored in the DAW's file.
+   */
   'recording.finished': {
     number: 62,
     channel: 'recording',
     fields: { take: 'id', source: 'id', frames: 'frames', rate: 'rate', 'samplesSha256?': 'sha256' },
   },
   'recording.discarded': { number: 63, channel: 'recording', fields: { take: 'id' } },
-  /** Connection of the track's input, as far as it is seen; it may change while a take runs. */
+  /** What the track's input is connected to, as far as the agent sees it. It may change while a take runs. */
   'recording.input': { number: 64, channel: 'recording', fields: { track: 'id', input: INPUTS } },
   // automation
   'automation.edited': {
@@ -207,8 +220,8 @@ export const EVENTS = {
   },
   // mixer
   'mixer.changed': { number: 90, channel: 'mixer', fields: { 'track?': 'id', control: CONTROLS } },
-  // imports: a file that came from outside. `samplesSha256` is over the samples as the session holds them,
-  // `originalSha256` over the whole file that they were found to come from
+  // imports: files from outside. `samplesSha256` covers the samples as stored in the session,
+  // `originalSha256` the whole original file if it was found
   'import.added': {
     number: 100,
     channel: 'imports',
@@ -222,15 +235,15 @@ export const EVENTS = {
       'channels?': 'small',
     },
   },
-  // source map: where the sources of clips come from that are neither recording nor import, and when the agent had
-  // last seen the whole of it
-  /** Made of other sources inside the DAW; one event for each `from`. */
+  // source map: the origin of sources that are neither recorded nor imported, and when the agent last saw the
+  // whole map
+  /** The source was made from other sources inside the DAW. There is one event for each `from`. */
   'source.derived': {
     number: 110,
     channel: 'sourceMap',
     fields: { source: 'id', 'from?': 'id', manner: DERIVATIONS, 'samplesSha256?': 'sha256' },
   },
-  /** There, and how it came to be was not witnessed. */
+  /** The source exists, and its origin was not observed. */
   'source.appeared': {
     number: 111,
     channel: 'sourceMap',
@@ -241,7 +254,7 @@ export const EVENTS = {
     },
   },
   'source.removed': { number: 112, channel: 'sourceMap', fields: { source: 'id' } },
-  /** Every source and placement that exists now has been told of. */
+  /** Earlier events have reported every source and placement that exists now. */
   'sourceMap.completed': { number: 113, channel: 'sourceMap', fields: { sources: 'count', clips: 'count' } },
   // export
   'export.finished': {
@@ -254,12 +267,15 @@ export const EVENTS = {
       'rate?': 'rate',
       'channels?': 'small',
       'start?': 'seconds',
-      /** Outcome of rendering the session again: the same samples, other samples, or not tried. */
+      /** The result of rendering the session again: the same samples, different samples, or not tried. */
       rerender: ['matched', 'differed', 'not_tried'],
     },
   },
   // capture itself: what the agent could not see
-  /** From `since`, never null here, to `at` the agent did not see the channel; without `scope` every channel. */
+  /**
+   * The agent did not see the channel `scope` from `since` (never null here) to `at`. Without `scope`: any
+   * channel.
+   */
   'capture.gap': {
     number: 130,
     channel: 'session',
@@ -286,13 +302,13 @@ type Fields<Shape> = {
   readonly [Name in keyof Shape as Name extends `${infer Bare}?` ? Bare : never]?: ValueOf<Shape[Name]>;
 };
 
-/** Event of a trace as programs see it. */
+/** An event of a trace in decoded form. */
 export type TraceEvent = {
   readonly [Kind in EventKind]: {
     readonly kind: Kind;
-    /** Microseconds of the session clock, a safe integer. */
+    /** The time in microseconds of the session clock, a safe integer. */
     readonly at: number;
-    /** Start of the interval in which the act lies; absent where it was witnessed at `at`. */
+    /** The start of the interval in which the action happened. Absent if it was observed at `at`. */
     readonly since?: number;
   } & Fields<(typeof EVENTS)[Kind]['fields']>;
 }[EventKind];
@@ -300,61 +316,61 @@ export type TraceEvent = {
 export const DEVICE_ALGORITHMS = ['Ed25519', 'ES256'] as const;
 export type DeviceAlgorithm = (typeof DEVICE_ALGORITHMS)[number];
 
-/** Header of a trace. */
+/** The header of a trace. */
 export interface TraceHeader {
   readonly version: typeof TRACE_VERSION;
-  /** Random id of the trace, 16 bytes as lower-case hex. */
+  /** The random id of the trace: 16 bytes as lower-case hex. */
   readonly traceId: string;
-  /** Kind of the agent: a slug such as `ardour` or `audacity`, `[a-z][a-z0-9-]{0,31}`. */
+  /** The type of the agent: a slug such as `ardour` or `audacity`, `[a-z][a-z0-9-]{0,31}`. */
   readonly adapter: string;
-  /** Version of the agent, and of the DAW where it is known: digits and dots, 1 to 32 characters. */
+  /** The version of the agent, and of the DAW if known: 1 to 32 digits and dots. */
   readonly adapterVersion: string;
   readonly dawVersion?: string;
-  /** Unix seconds at which the session clock was 0, by the device's clock. */
+  /** When the session clock was 0, in unix seconds by the device's clock. */
   readonly startedAt: number;
-  /** True for a trace that a generator made. */
+  /** True for a generated trace. */
   readonly simulated: boolean;
   readonly channels: Readonly<Record<Channel, ChannelSupport>>;
   readonly algorithm: DeviceAlgorithm;
-  /** Public key of the device, SPKI in DER. */
+  /** The public key of the device, SPKI in DER. */
   readonly publicKey: Uint8Array;
 }
 
-/** Id of a device: SHA-256 of its public key (SPKI in DER), lower-case hex. */
+/** The id of a device: the SHA-256 of its public key (SPKI in DER), in lower-case hex. */
 export type DeviceId = string;
 
-/** Standing of the device that signed a trace, at the time of issuing. */
+/** The standing of the device that signed a trace, at the time of issuing. */
 export const DEVICE_STANDINGS = ['enrolled', 'unknown', 'revoked'] as const;
 export type DeviceStanding = (typeof DEVICE_STANDINGS)[number];
 
-/** Findings about a trace's file: facts of the report, of which none is a refusal. */
+/** The findings about a trace's file. They become facts of the report, and none of them refuses the trace. */
 export const TRACE_FINDINGS = [
-  /** The segments are not those that the signature after them names. */
+  /** The segments differ from the segments that the next signature covers. */
   'trace_chain_broken',
-  /** A segment or signature does not carry on where the one before ended. */
+  /** A segment or signature does not continue where the previous segment or signature ended. */
   'trace_sequence_gap',
-  /** A signature is not that of the device in the header. */
+  /** A signature was not made by the device in the header. */
   'trace_signature_invalid',
-  /** Bytes that are no frame. */
+  /** Some bytes are not a frame. */
   'trace_damaged',
   /** The file ends without the device's final signature. */
   'trace_truncated',
-  /** Bytes follow the last valid signature; they are no evidence. */
+  /** Bytes follow the last valid signature. They are not evidence. */
   'trace_unsigned_tail',
-  /** An event has an earlier time than one before it. */
+  /** An event has an earlier time than a previous event. */
   'trace_time_backwards',
-  /** A generator made the trace. */
+  /** The trace is generated. */
   'trace_simulated',
 ] as const;
 export type TraceFindingCode = (typeof TRACE_FINDINGS)[number];
 
 export interface TraceFinding {
   readonly code: TraceFindingCode;
-  /** Numbers that say where and how much, by name. */
+  /** Named numbers that state where and how much. */
   readonly values?: Readonly<Record<string, number>>;
 }
 
-/** Fault of a trace's content: what makes it no trace of this version. The message holds no value of the trace. */
+/** The error for content that is not a trace of this version. The message contains no value of the trace. */
 export class TraceFault extends Error {
   override readonly name = 'TraceFault';
 }

@@ -3,11 +3,11 @@ import type { EmbeddedParseResult } from './parsed-credential.js';
 
 export type UploadPurpose = 'verify' | 'identify';
 
-/** Most bytes of a file: 65 MiB, exactly (rule 7.8). */
+/** The largest file in bytes: exactly 65 MiB (rule 7.8). */
 export const MAX_UPLOAD_BYTES = 68_157_440;
-/** Life of a slot: it takes a post for 15 minutes (rule 7.3). */
+/** The lifetime of a slot in seconds: it accepts a post for 15 minutes (rule 7.3). */
 export const SLOT_LIFE_SECONDS = 15 * 60;
-/** Life of measured facts after the upload (rule 7.9). */
+/** The lifetime of the measured facts after the upload, in seconds (rule 7.9). */
 export const FACTS_LIFE_SECONDS = 60 * 60;
 
 export interface UploadSlot {
@@ -17,13 +17,13 @@ export interface UploadSlot {
   readonly contentLength?: number;
   /** Unix seconds. */
   readonly createdAt: number;
-  /** End of the slot in unix seconds; from this second on the slot takes no post. */
+  /** The end of the slot in unix seconds. From this second on, the slot accepts no post. */
   readonly expiresAt: number;
 }
 
 /**
- * Facts of an upload: all that remains of it, never the audio (rule 7.9). The credential chunk's own bytes
- * are dropped once they have been read.
+ * The facts of an upload. They are all that is kept, never the audio (rule 7.9). The bytes of the credential
+ * chunk are dropped after they were read.
  */
 export interface UploadFacts {
   readonly uploadId: string;
@@ -36,6 +36,6 @@ export interface UploadFacts {
     readonly broadcastWave: boolean;
     readonly credential?: { readonly offset: number; readonly length: number };
   };
-  /** Present when there was exactly one credential chunk. */
+  /** Present if there was exactly one credential chunk. */
   readonly embedded?: EmbeddedParseResult;
 }

@@ -1,4 +1,4 @@
-/** Operations of the contract whose calls are counted and billed. */
+/** The operations of the contract whose calls are billed. */
 export const BILLED_OPERATIONS = ['verify', 'identify'] as const;
 export type BilledOperation = (typeof BILLED_OPERATIONS)[number];
 
@@ -17,7 +17,7 @@ export function monthStart(at: number): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1) / 1000;
 }
 
-/** Second at which the window that holds `at` ends and the next one begins. */
+/** Returns the time at which the window that contains `at` ends and the next window starts. */
 export function monthEnd(at: number): number {
   const date = new Date(at * 1000);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1) / 1000;

@@ -1,6 +1,6 @@
 /**
- * Verdict: which of the six applies, and why. The first match wins, in the order of rule 8.8. Every step is a
- * function that returns a finding or lets the next one speak.
+ * Decides which of the six verdicts applies, and why. The first match wins, in the order of rule 8.8. Each
+ * step is a function that returns a refusal, or undefined to continue with the next step.
  */
 import { defined } from './defined.js';
 import {
@@ -15,29 +15,29 @@ import { isRevokedAt, type SignerRevocation } from './signer-revocation.js';
 import type { UploadFacts } from './upload.js';
 import type { Verdict } from './verification.js';
 
-/** Evidence that the verdict rests on; nothing in it can fail to be read any more. */
+/** The evidence for the verdict. All of it is already read, so judging cannot fail on a read. */
 export interface Evidence {
   readonly measurement: UploadFacts['measurement'];
   readonly embedded?: EmbeddedParseResult;
   /**
-   * Parse result of the sidecar, where the caller sent one: then the pair is judged, and an embedded
+   * The parse result of the sidecar, if the caller sent one. The pair is then judged, and an embedded
    * credential is only reported (rule 8.5).
    */
   readonly sidecar?: SidecarParseResult;
-  /** Record in the registry of the proof that the judged credential names. */
+  /** The registry record of the proof that the judged credential names. */
   readonly proof?: Proof;
-  /** Revocation of the leaf that the registry says signed the proof. */
+  /** The revocation of the leaf that signed the proof according to the registry. */
   readonly revocation?: SignerRevocation;
 }
 
 export interface Judgement {
   readonly verdict: Verdict;
-  /** Stable slugs; the first one decided. */
+  /** Stable slugs. The first slug decided the verdict. */
   readonly reasons: readonly DecisionReason[];
   readonly carrier: 'embedded' | 'sidecar' | 'none';
-  /** Proof named by the credential, whenever a signature of ours was verified. */
+  /** The proof named by the credential. Present whenever a signature of this service was verified. */
   readonly proofId?: string;
-  /** Time of issue, with `valid` alone. */
+  /** The time of issue in unix seconds. Present only with `valid`. */
   readonly issuedAt?: number;
   readonly report?: CredentialReport;
 }
@@ -57,7 +57,9 @@ function refuse<Given extends Refused>(
   return { verdict, reasons };
 }
 
-/** Proof id that the registry must be asked for; undefined where no signature of ours was verified. */
+/**
+ * Returns the proof id to look up in the registry, or undefined if no signature of this service was verified.
+ */
 export function namedProof(
   embedded: EmbeddedParseResult | undefined,
   sidecar: SidecarParseResult | undefined,
@@ -76,7 +78,7 @@ export function judge(evidence: Evidence): Judgement {
     ...defined({ proofId, report }),
   };
   if (refusal !== undefined) return { ...refusal, ...common };
-  // Only an issued proof gets past the registry step.
+  // Only an issued proof passes the registry step.
   const issuedAt = evidence.proof?.state === 'issued' ? evidence.proof.createdAt : undefined;
   if (issuedAt === undefined) throw new Error('a valid verdict without a registry record');
   return { verdict: 'valid', reasons: ['credential_verified'], issuedAt, ...common };
@@ -92,12 +94,14 @@ function refuseEmbedded(evidence: Evidence): Refusal | undefined {
   );
 }
 
-/** Steps of a pair: its audio is opaque bytes, so there is no container step. */
+/** Runs the steps of a pair. A pair has no container step, because its audio is opaque bytes. */
 function refusePair(evidence: Evidence, sidecar: SidecarParseResult): Refusal | undefined {
   return sidecarForm(sidecar) ?? pairBinding(evidence, sidecar) ?? signer(sidecar) ?? registry(evidence);
 }
 
-/** Container step (rule 8.9): not a readable container, RIFF structure broken, or no credential chunk. */
+/**
+ * Checks the container (rule 8.9): an unreadable container, a broken RIFF structure, or no credential chunk.
+ */
 function container({ measurement }: Evidence): Refusal | undefined {
   if (
     measurement.container !== 'riff' &&
@@ -114,8 +118,8 @@ function container({ measurement }: Evidence): Refusal | undefined {
 }
 
 /**
- * Store step (rules 8.9 and 8.10): a chunk that does not begin as a store is unreadable; one that begins as a
- * store and is not intact is tampered.
+ * Checks the store (rules 8.9 and 8.10). A chunk that does not start like a store is unreadable. A chunk that
+ * starts like a store but is not intact is tampered.
  */
 function store(embedded: EmbeddedParseResult | undefined): Refusal | undefined {
   if (embedded === undefined) return refuse('unreadable', 'credential_missing');
@@ -131,8 +135,8 @@ function sidecarForm(sidecar: SidecarParseResult): Refusal | undefined {
 }
 
 /**
- * Binding step of an embedded credential (rule 8.11): the exact chunk is left out, every other byte has the
- * stated digest.
+ * Checks the binding of an embedded credential (rule 8.11): exactly the chunk is excluded, and all other
+ * bytes have the stated digest.
  */
 function embeddedBinding({ measurement, embedded }: Evidence): Refusal | undefined {
   return embedded !== undefined && bindingFails(measurement, embedded)
@@ -143,7 +147,8 @@ function embeddedBinding({ measurement, embedded }: Evidence): Refusal | undefin
 function bindingFails(measurement: UploadFacts['measurement'], embedded: EmbeddedParseResult): boolean {
   if (embedded.kind === 'not_a_store' || embedded.kind === 'altered') return false;
   const { binding } = embedded;
-  // Only a foreign binding may be beyond what can be checked; the report then says not_checked.
+  // Only a foreign binding can be absent, because it cannot be checked here. The report then has
+  // `not_checked`.
   if (binding === undefined) return false;
   const { credential } = measurement;
   return (
@@ -154,7 +159,7 @@ function bindingFails(measurement: UploadFacts['measurement'], embedded: Embedde
   );
 }
 
-/** Binding step of a pair (rule 8.11): a sidecar binds the whole file. */
+/** Checks the binding of a pair (rule 8.11): a sidecar binds the whole file. */
 function pairBinding({ measurement }: Evidence, sidecar: SidecarParseResult): Refusal | undefined {
   if (sidecar.kind === 'not_a_sidecar' || sidecar.kind === 'altered') return undefined;
   const { binding } = sidecar;
@@ -163,7 +168,7 @@ function pairBinding({ measurement }: Evidence, sidecar: SidecarParseResult): Re
     : refuse('audioChanged', 'audio_digest_mismatch');
 }
 
-/** Signer step (rule 8.12): intact, signed by an artist's device or by anyone else. */
+/** Checks the signer (rule 8.12): intact, but signed by an artist's device or an unknown signer. */
 function signer(reading: EmbeddedParseResult | SidecarParseResult | undefined): Refusal | undefined {
   if (reading?.kind === 'local_seal') return refuse('local_seal', 'sealed_by_device');
   if (reading?.kind === 'foreign') {
@@ -175,9 +180,9 @@ function signer(reading: EmbeddedParseResult | SidecarParseResult | undefined): 
 }
 
 /**
- * Registry step (rule 8.13) for a credential that is ours and intact. Unknown, pending and erased look the
- * same from outside. The registered time tells whether the proof was issued before its leaf was revoked: a
- * thief can sign any other time.
+ * Checks the registry (rule 8.13) for an intact credential of this service. Unknown, pending and erased
+ * proofs look the same from outside. Only the registered time shows whether the proof was issued before its
+ * leaf was revoked: a thief of the signing key can sign any other time.
  */
 function registry({ embedded, sidecar, proof, revocation }: Evidence): Refusal | undefined {
   const reading = sidecar ?? embedded;
@@ -185,7 +190,7 @@ function registry({ embedded, sidecar, proof, revocation }: Evidence): Refusal |
   if (proof?.state !== 'issued' || proof.proofId !== reading.statement.proofId)
     return refuse('unregistered', 'proof_not_registered');
   const presented = 'chunkSha256' in reading ? reading.chunkSha256 : reading.sidecarSha256;
-  // The leaf of the record is the one whose revocation was looked up: it has to be the one that signed.
+  // The revocation was looked up for the leaf of the record. The same leaf must have signed the credential.
   if (presented !== proof.credentialSha256 || reading.statement.kid !== proof.kid)
     return refuse('unregistered', 'credential_not_as_issued');
   return isRevokedAt(revocation, proof.createdAt) ? refuse('unregistered', 'signer_revoked') : undefined;
@@ -196,7 +201,7 @@ function carrierOf({ measurement, embedded, sidecar }: Evidence): Judgement['car
   return measurement.credential === undefined || embedded?.kind === 'not_a_store' ? 'none' : 'embedded';
 }
 
-/** Report of the embedded credential, with the result of its hard binding. */
+/** Returns the report of the embedded credential, with the result of its hard binding. */
 function reportOf({ measurement, embedded }: Evidence): CredentialReport | undefined {
   if (embedded === undefined || embedded.kind === 'not_a_store') return undefined;
   if (!bindingFails(measurement, embedded)) return embedded.report;

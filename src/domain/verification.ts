@@ -26,10 +26,10 @@ export const RECOMMENDED_ACTIONS = [
 ] as const;
 export type RecommendedAction = (typeof RECOMMENDED_ACTIONS)[number];
 
-/** Decision envelope, neutral as to policy; it never labels a track human or AI (rule 9.1). */
+/** The decision envelope. It is policy-neutral and never labels a track human or AI (rule 9.1). */
 export interface DecisionEnvelope {
   readonly status: DecisionStatus;
-  /** Stable slugs; the first one decided the verdict. */
+  /** Stable slugs. The first slug decided the verdict. */
   readonly reasons: readonly DecisionReason[];
   readonly recommendedAction: RecommendedAction;
   readonly credentialCarrier: 'embedded' | 'sidecar' | 'none';
@@ -41,7 +41,7 @@ export interface DecisionEnvelope {
   };
 }
 
-/** Summary of the audio, the `audio` member of a verification result. */
+/** The summary of the audio: the `audio` member of a verification result. */
 export interface AudioSummary {
   readonly container: Container;
   readonly sampleRate?: number;
@@ -55,19 +55,17 @@ export interface AudioSummary {
 
 export interface VerificationResult extends LegacyValues {
   readonly verdict: Verdict;
-  /** Tells whether a caller may accept: true with `valid` alone (rule 8.7). */
+  /** Whether a caller may accept the file. True only with `valid` (rule 8.7). */
   readonly good: boolean;
   readonly decision: DecisionEnvelope;
-  /** Time of issue in unix seconds; with `valid` alone. */
+  /** The time of issue in unix seconds. Present only with `valid`. */
   readonly issuedAt?: number;
-  /** Proof named by the credential, whenever a signature of ours was verified. */
+  /** The proof named by the credential. Present whenever a signature of this service was verified. */
   readonly proofId?: string;
-  /** Unix seconds. */
+  /** The time of the verification in unix seconds. */
   readonly verifiedAt: number;
   readonly audio: AudioSummary;
-  /**
-   * Report, with `valid` alone; the absence means that evidence of the source is not available (rule 9.10).
-   */
+  /** The report. Present only with `valid`. If absent, source evidence is not available (rule 9.10). */
   readonly evidenceReport?: EvidenceReport;
   readonly embeddedCredential?: CredentialReport;
 }

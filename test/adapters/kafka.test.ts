@@ -205,7 +205,7 @@ async function malformed(t: Test): Promise<void> {
       /data has a member that is not known/,
     ],
     [packed({ v: 1, ...document, more: true }), /the event has a member that is not known/],
-    [packed({ v: 1, ...document, kind: 'proof_lost' }), /kind that the topic does not have/],
+    [packed({ v: 1, ...document, kind: 'proof_lost' }), /no events of this kind/],
     [packed({ v: 1, ...document, at: -1 }), /at is not valid/],
     [packed({ v: 1, ...document, id: 'proof_erased/prf_2' }), /id does not follow from data/],
     [encodeEvent(erasure(2)), /key is not the event's/],

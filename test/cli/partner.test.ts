@@ -249,7 +249,7 @@ t.test('a first reason makes the sentence', async (t) => {
   for (const [reason, sentence] of [
     ['container_unsupported', /needs its sidecar/],
     ['credential_missing', /no credential in it/],
-    ['binding_mismatch', /not, byte for byte/],
+    ['binding_mismatch', /differs from the file/],
     ['something_new', /No readable proof was found/],
   ] as const) {
     service.verdict = {

@@ -32,7 +32,7 @@ void t.test('a Node gets fixes until the end of its last day', async (t) => {
     runtimeWords({ node: 'v20.20.2', reason: 'no_more_fixes', lastDay: '2026-04-30' }),
     /v20\.20\.2 gets no more fixes since 2026-04-30/,
   );
-  t.match(runtimeWords({ node: 'v25.1.0', reason: 'not_long_term' }), /no long-term release/);
+  t.match(runtimeWords({ node: 'v25.1.0', reason: 'not_long_term' }), /not a long-term release/);
 });
 
 void t.test('a service says it in its log and to whoever starts it', async (t) => {

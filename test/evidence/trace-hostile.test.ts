@@ -78,7 +78,7 @@ const REFUSED: Readonly<Record<string, readonly [events: readonly unknown[], mes
       [number('tempo.point'), 0, null, 8, 120, null],
       [number('tempo.point'), 0, null, 4, 120, null],
     ],
-    /start lies before/,
+    /start is before/,
   ],
   'a word that is none': [[[number('track.added'), 0, null, 1, 4]], /type is no whole number/],
   'a missing field that is demanded': [[[number('track.removed'), 0, null, null]], /track is no number/],
@@ -110,7 +110,10 @@ const REFUSED: Readonly<Record<string, readonly [events: readonly unknown[], mes
     [SOURCE, [number('source.removed'), 0, null, 7], SOURCE],
     /source has an id that is in use/,
   ],
-  'a source made of itself': [[SOURCE, [number('source.derived'), 0, null, 7, 7, 0, null]], /made of itself/],
+  'a source made of itself': [
+    [SOURCE, [number('source.derived'), 0, null, 7, 7, 0, null]],
+    /derived from itself/,
+  ],
   'a take twice': [[TAKE, TAKE], /take has an id that is in use/],
   'a take that ends twice': [
     [TAKE, [number('recording.discarded'), 0, null, 1], [number('recording.discarded'), 0, null, 1]],

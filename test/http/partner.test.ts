@@ -517,13 +517,13 @@ t.test('the error of a member names it and what was expected, and repeats nothin
       bindings: { creatorId, accountId: 'a', submissionId: 's', trackId: 't' },
     });
   const identifier =
-    'must be an identifier: 1 to 128 letters, digits, dots, underscores, colons and hyphens, the first a letter or digit';
+    'must be an identifier: 1 to 128 letters, digits, dots, underscores, colons and hyphens, starting with a letter or digit';
   for (const [path, body, expected] of [
     ['/v1/verify', '{}', 'uploadId is missing.'],
     ['/v1/verify', '[]', 'The request must be an object.'],
-    ['/v1/verify', '{"uploadId":7}', 'uploadId must be a text.'],
+    ['/v1/verify', '{"uploadId":7}', 'uploadId must be a string.'],
     ['/v1/verify', '{"uploadId":"secret stuff"}', `uploadId ${identifier}.`],
-    ['/v1/verify', '{"uploadId":"upl_1","secret":1}', 'The request has a member that does not belong there.'],
+    ['/v1/verify', '{"uploadId":"upl_1","secret":1}', 'The request has an unknown member.'],
     ['/v1/uploads', '{"purpose":"secret"}', 'purpose must be one of verify, identify.'],
     ['/v1/uploads', '{"contentLength":0}', 'contentLength must be at least 1.'],
     ['/v1/uploads', '{"contentLength":1.5}', 'contentLength must be a whole number.'],

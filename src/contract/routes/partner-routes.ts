@@ -57,9 +57,9 @@ import {
   verifySchema,
 } from '../schemas/verify-schemas.js';
 
-/** Greatest length of a JSON body (rule 2.10). */
+/** The largest JSON body, in bytes (rule 2.10). */
 export const JSON_BYTES = 65_536;
-/** Bytes that boundaries, part headers and signed fields may add to the file. */
+/** The most bytes that boundaries, part headers and signed fields may add to the file. */
 export const FORM_BYTES = 65_536;
 
 const JSON_TYPE = ['application/json'] as const;
@@ -69,7 +69,10 @@ const reviewCase = (description: string) => ({
   schema: reviewCaseSchema,
 });
 
-/** Headers of the one response worth keeping: behind a key, and asked for again each time. */
+/**
+ * The headers of a file response, the only response to a key that a client may store. It must be revalidated
+ * each time.
+ */
 const FILE_HEADERS = {
   'Cache-Control': 'always',
   ETag: 'always',
@@ -78,7 +81,9 @@ const FILE_HEADERS = {
   'Content-Disposition': 'always',
 } as const;
 
-/** Errors of the sandbox's routes: elsewhere they do not exist, and their proofs are issued at the first call. */
+/**
+ * The errors of the sandbox routes. They exist only in beta, and the first call issues the sandbox's proofs.
+ */
 const SANDBOX: RouteErrors = {
   404: ['unknown_route'],
   503: [
@@ -91,7 +96,7 @@ const SANDBOX: RouteErrors = {
   ],
 };
 
-/** Responses with a file, a range of it, or nothing new (RFC 9110). */
+/** The responses with a file, a range of a file, or no change (RFC 9110). */
 const FILE_RESPONSES = {
   200: {
     description: 'The whole file',
@@ -99,20 +104,20 @@ const FILE_RESPONSES = {
     headers: FILE_HEADERS,
   },
   206: {
-    description: 'A range of it',
+    description: 'A range of the file',
     mediaTypes: ['audio/*', 'application/octet-stream'],
     headers: { ...FILE_HEADERS, 'Content-Range': 'always' },
   },
   304: {
-    description: 'The file is the one the caller has',
+    description: "The file has not changed since the caller's copy",
     headers: { ETag: 'always', 'Cache-Control': 'always' },
   },
 } as const;
 
-/** Headers of a page that caches keep, each of whose forms is another one. */
+/** The headers of a page that caches store. They store each content coding separately. */
 const PAGE_HEADERS = { ETag: 'always', 'Cache-Control': 'always', Vary: 'always' } as const;
 
-/** Routes of the partner listener. Their order is the order of matching, so the busiest paths stand first. */
+/** The routes of the partner listener. They are matched in this order, so the busiest paths are first. */
 export const PARTNER_ROUTES = {
   verify: {
     listener: 'partner',
@@ -121,7 +126,7 @@ export const PARTNER_ROUTES = {
     path: '/v1/verify',
     summary: 'Verify one credentialed file, or an audio file and its sidecar',
     description:
-      'No side effects, safe to retry: the same upload with the same sidecar is billed once, however often it is verified. Every verdict is a 200; accept only when `good` is true and `verdict` is `valid`.',
+      'Has no side effects and is safe to retry: repeated calls for the same upload and sidecar are billed once. Every verdict is a 200. Accept the file only if `good` is true and `verdict` is `valid`.',
     auth: 'key',
     scope: 'verify',
     body: { kind: 'json', schema: verifySchema, required: true, maxBytes: MAX_SIDECAR_BASE64 + JSON_BYTES },
@@ -145,9 +150,9 @@ export const PARTNER_ROUTES = {
     group: 'Verification',
     method: 'POST',
     path: '/v1/uploads',
-    summary: 'Mint a short-lived upload slot',
+    summary: 'Create a short-lived upload slot',
     description:
-      'Then post the audio to `url` as multipart/form-data: every entry of `fields`, and the file last, in a field named `file`. Unused slots expire after 15 minutes. Safe to retry.',
+      'Next, post the audio to `url` as multipart/form-data: first every entry of `fields`, then the file in a field named `file`. Unused slots expire after 15 minutes. Safe to retry.',
     auth: 'key',
     scope: 'verify',
     query: createUploadQuerySchema,
@@ -162,14 +167,18 @@ export const PARTNER_ROUTES = {
     group: 'Verification',
     method: 'POST',
     path: '/uploads/{uploadId}',
-    summary: 'Post the audio with the signed fields of its slot',
+    summary: 'Upload the audio to a slot, with the signed fields of the slot',
     description:
-      'Needs no key: the signed fields are the authority. Call the `url` of the slot as it was given. A slot is single use; a post that failed or was cut off leaves it open until it expires.',
+      'Needs no key: the signed fields authorise the call. Use the `url` of the slot unchanged. A slot accepts one file. After a failed or interrupted post it stays open until it expires.',
     auth: 'form',
     params: uploadParamsSchema,
     body: { kind: 'form', maxBytes: MAX_UPLOAD_BYTES + FORM_BYTES },
     responses: {
-      201: { description: 'The audio was measured', mediaTypes: JSON_TYPE, schema: storedUploadSchema },
+      201: {
+        description: 'The audio was received and measured',
+        mediaTypes: JSON_TYPE,
+        schema: storedUploadSchema,
+      },
     },
     errors: publicErrors(STREAMED_BODY, READING, {
       400: [
@@ -200,7 +209,7 @@ export const PARTNER_ROUTES = {
     path: '/v1/records/{proofId}',
     summary: 'Read the registered record of a proof',
     description:
-      'For any proof of the environment. It is not a verification result and does not claim that any file matches. Erased, never-issued and pending ids are one uniform 404.',
+      'Works for any proof of the environment. The record is not a verification result and does not state that any file matches. An id that was erased, never issued or is still pending is 404, without distinction.',
     auth: 'key',
     scope: 'proofs',
     params: proofParamsSchema,
@@ -214,7 +223,7 @@ export const PARTNER_ROUTES = {
     group: 'Proofs',
     method: 'GET',
     path: '/v1/proofs',
-    summary: 'List issued proofs of your own, newest first',
+    summary: 'List your own issued proofs, newest first',
     auth: 'key',
     scope: 'proofs',
     query: listProofsQuerySchema,
@@ -228,7 +237,7 @@ export const PARTNER_ROUTES = {
     group: 'Proofs',
     method: 'GET',
     path: '/v1/proofs/{proofId}',
-    summary: 'Read one proof of your own',
+    summary: 'Read one of your own proofs',
     auth: 'key',
     scope: 'proofs',
     params: proofParamsSchema,
@@ -242,13 +251,15 @@ export const PARTNER_ROUTES = {
     group: 'Proofs',
     method: 'DELETE',
     path: '/v1/proofs/{proofId}',
-    summary: 'Erase a proof of your own',
+    summary: 'Erase one of your own proofs',
     description:
-      'Idempotent: a repeat answers `already_erased` with the time of the first. Removes the record, the reports, the deliverable and every review case bound to the proof; from then on it verifies as `unregistered`.',
+      'Idempotent: a repeated call returns `already_erased` with the time of the first erasure. Removes the record, the reports, the delivered file and every review case of the proof. From then on the credential verifies as `unregistered`.',
     auth: 'key',
     scope: 'erase',
     params: proofParamsSchema,
-    responses: { 200: { description: 'What happened', mediaTypes: JSON_TYPE, schema: erasureSchema } },
+    responses: {
+      200: { description: 'The outcome of the erasure', mediaTypes: JSON_TYPE, schema: erasureSchema },
+    },
     errors: keyErrors({ 404: [] }),
     rateClass: 'standard',
     noStore: true,
@@ -258,9 +269,9 @@ export const PARTNER_ROUTES = {
     group: 'Proofs',
     method: 'GET',
     path: '/v1/proofs/{proofId}/asset',
-    summary: 'Retrieve an owned credentialed deliverable',
+    summary: 'Download the delivered file of one of your own proofs',
     description:
-      'The credentialed file; of a pair the audio, with `?part=sidecar` the sidecar. Single byte ranges, `If-Range`, `If-Match` and `If-None-Match` work as in RFC 9110.',
+      'Returns the credentialed file. For a pair it returns the audio, or the sidecar with `?part=sidecar`. Single byte ranges, `If-Range`, `If-Match` and `If-None-Match` work as in RFC 9110.',
     auth: 'key',
     scope: 'proofs',
     params: proofParamsSchema,
@@ -278,7 +289,7 @@ export const PARTNER_ROUTES = {
     path: '/v1/partner/keys',
     summary: 'List your keys',
     description:
-      'With neither `limit` nor `cursor` the complete inventory; either one activates bounded pagination. Never a secret.',
+      'Without `limit` and `cursor`, returns the complete list. With either of them, returns pages. Never returns a secret.',
     auth: 'key',
     scope: 'keys',
     query: listKeysQuerySchema,
@@ -294,7 +305,7 @@ export const PARTNER_ROUTES = {
     path: '/v1/partner/keys/rotate',
     summary: 'Replace the calling key',
     description:
-      'The new key has the same plan, name and scopes; the calling key stays valid for 72 hours. Repeating the call under the same Idempotency-Key within 24 hours gives the same answer again, the same secret included, with `idempotency-replayed: true`; under another one it is 409. Store the Idempotency-Key before you call.',
+      'The new key has the same plan, name and scopes. The calling key stays valid for 72 hours. Store the Idempotency-Key before you call: repeating the call with the same one within 24 hours returns the same response and secret, with `idempotency-replayed: true`. Repeating it with a different one is 409.',
     auth: 'key',
     scope: 'keys',
     headers: requiredIdempotencySchema,
@@ -316,9 +327,9 @@ export const PARTNER_ROUTES = {
     group: 'Keys and usage',
     method: 'DELETE',
     path: '/v1/partner/keys/{keyId}',
-    summary: 'Revoke a key of your own',
+    summary: 'Revoke one of your own keys',
     description:
-      'At once and for good; a repeat answers the same. An active key may revoke every key of its partner, itself included while another one is active (else 409 `last_active_key`: rotate first, then revoke it with its successor). A rotated key may revoke itself alone (else 403 `key_expiring`): should it have leaked, it cannot take its successor away.',
+      'Takes effect at once and cannot be undone. Repeating the call returns the same response. An active key may revoke any key of its partner. It may revoke itself only while another key is active (otherwise 409 `last_active_key`: rotate it first, then revoke it with its successor). A rotated key may revoke only itself (otherwise 403 `key_expiring`), so that a leaked key cannot revoke its successor.',
     auth: 'key',
     scope: 'keys',
     params: keyParamsSchema,
@@ -332,8 +343,9 @@ export const PARTNER_ROUTES = {
     group: 'Keys and usage',
     method: 'GET',
     path: '/v1/partner/usage',
-    summary: 'Read limits and consumption per day',
-    description: 'The quota counts `verify` and `identify`; everything else is counted and free.',
+    summary: 'Read the quota and the usage per day',
+    description:
+      'Only `verify` and `identify` count against the quota. All other calls are counted but free.',
     auth: 'key',
     scope: 'usage',
     query: usageQuerySchema,
@@ -349,7 +361,7 @@ export const PARTNER_ROUTES = {
     path: '/v1/partner/reviews',
     summary: 'Open a review case for a registered proof',
     description:
-      'Metadata only: opaque identifiers, never names, files or notes. The case ends by itself after 180 days, or with its proof. A partner has at most 1,000 cases on one proof and 100,000 in all; beyond that 429 `review_limit`, and Retry-After says when the oldest of them ends. An Idempotency-Key is optional: under the same one with the same data the answer is the same for 24 hours, with `idempotency-replayed: true`; with other data it is 409.',
+      'Contains metadata only: opaque identifiers, never names, files or notes. The case ends after 180 days, or when its proof is erased. A partner has at most 1,000 cases on one proof and 100,000 in total. Beyond that the call is 429 `review_limit`, and Retry-After says when the oldest case ends. The Idempotency-Key is optional. For 24 hours, the same key with the same data returns the same response, with `idempotency-replayed: true`. The same key with different data is 409.',
     auth: 'key',
     scope: 'reviews',
     headers: idempotencyHeadersSchema,
@@ -370,9 +382,9 @@ export const PARTNER_ROUTES = {
     group: 'Reviews',
     method: 'GET',
     path: '/v1/partner/reviews',
-    summary: 'List review cases of your own, newest first',
+    summary: 'List your own review cases, newest first',
     description:
-      'A case that has ended, or whose proof was erased, is not in it. A page may be short or empty and not be the last: go on while there is a `nextCursor`.',
+      'Omits cases that have ended and cases whose proof was erased. A short or empty page may not be the last: continue while there is a `nextCursor`.',
     auth: 'key',
     scope: 'reviews',
     query: listReviewsQuerySchema,
@@ -401,7 +413,7 @@ export const PARTNER_ROUTES = {
     method: 'POST',
     path: '/v1/partner/reviews/{reviewId}/evidence-requests',
     summary: 'Request supporting evidence',
-    description: 'Each kind once for a case, while the case is open or held.',
+    description: 'Each kind can be requested once per case, while the case is open or held.',
     auth: 'key',
     scope: 'reviews',
     params: reviewParamsSchema,
@@ -417,7 +429,7 @@ export const PARTNER_ROUTES = {
     method: 'PATCH',
     path: '/v1/partner/reviews/{reviewId}/evidence-requests/{requestId}',
     summary: 'Accept or decline requested evidence',
-    description: 'Both are terminal and immutable: a later update is 409.',
+    description: 'Both decisions are final: a later update is 409.',
     auth: 'key',
     scope: 'reviews',
     params: evidenceParamsSchema,
@@ -432,9 +444,9 @@ export const PARTNER_ROUTES = {
     group: 'Reviews',
     method: 'POST',
     path: '/v1/partner/reviews/{reviewId}/resolve',
-    summary: 'Record your own final outcome',
+    summary: 'Record your own outcome of a review case',
     description:
-      'Refused while an evidence request is open. The same outcome again is 200 and changes nothing; `held` may later become `accepted` or `rejected`, and those two are final.',
+      'Refused while an evidence request is open. Recording the same outcome again is 200 and changes nothing. `held` may later become `accepted` or `rejected`. `accepted` and `rejected` are final.',
     auth: 'key',
     scope: 'reviews',
     params: reviewParamsSchema,
@@ -449,14 +461,14 @@ export const PARTNER_ROUTES = {
     group: 'Verification',
     method: 'POST',
     path: '/v1/recordings/identify',
-    summary: 'Find the issued proofs that an upload is a copy of',
-    description: 'The upload was made with the purpose `identify`. Costs one unit.',
+    summary: 'Find the issued proofs that match an upload',
+    description: 'The purpose of the upload must be `identify`. Costs one unit.',
     auth: 'key',
     scope: 'verify',
     body: { kind: 'json', schema: identifySchema, required: true, maxBytes: JSON_BYTES },
     responses: {
       200: {
-        description: 'The matches, the surest first',
+        description: 'The matches, highest confidence first',
         mediaTypes: JSON_TYPE,
         schema: identificationSchema,
       },
@@ -476,8 +488,8 @@ export const PARTNER_ROUTES = {
     group: 'Sandbox',
     method: 'GET',
     path: '/v1/sandbox/fixtures',
-    summary: 'List files of every verdict, each with the answer that verify gives',
-    description: 'In beta alone; in production this path does not exist. Free.',
+    summary: 'List test files for every verdict, each with the expected result of verify',
+    description: 'Exists only in beta. In production this path is 404. Free.',
     environments: ['beta'],
     auth: 'key',
     scope: 'any',
@@ -493,7 +505,7 @@ export const PARTNER_ROUTES = {
     path: '/v1/sandbox/fixtures/{name}/{part}',
     summary: 'Download a file of a fixture',
     description:
-      'In beta alone; in production this path does not exist. Ranges and conditions work as on the asset of a proof. Free.',
+      'Exists only in beta. In production this path is 404. Ranges and conditional requests work as for the asset of a proof. Free.',
     environments: ['beta'],
     auth: 'key',
     scope: 'any',
@@ -509,11 +521,11 @@ export const PARTNER_ROUTES = {
     group: 'System',
     method: 'GET',
     path: '/v1/download',
-    summary: 'Be sent to the download of a product',
+    summary: 'Redirect to a product download',
     auth: 'key',
     scope: 'any',
     query: downloadQuerySchema,
-    responses: { 302: { description: 'The download is there', headers: { Location: 'always' } } },
+    responses: { 302: { description: 'Redirect to the download', headers: { Location: 'always' } } },
     errors: keyErrors({ 404: [] }),
     rateClass: 'standard',
     noStore: true,
@@ -524,12 +536,17 @@ export const PARTNER_ROUTES = {
     method: 'POST',
     path: '/v1/telemetry',
     summary: 'Report content-free product counters',
-    description: 'Names come from a closed list, and there is no room for text: no content can travel in it.',
+    description:
+      'All names are from a closed list, and free text is not accepted, so a report cannot carry content.',
     auth: 'key',
     scope: 'any',
     body: { kind: 'json', schema: telemetrySchema, required: true, maxBytes: JSON_BYTES },
     responses: {
-      202: { description: 'How many were taken', mediaTypes: JSON_TYPE, schema: telemetryAcceptedSchema },
+      202: {
+        description: 'The number of accepted entries',
+        mediaTypes: JSON_TYPE,
+        schema: telemetryAcceptedSchema,
+      },
     },
     errors: keyErrors(JSON_BODY),
     rateClass: 'standard',
@@ -540,7 +557,7 @@ export const PARTNER_ROUTES = {
     group: 'System',
     method: 'GET',
     path: '/v1/health',
-    summary: 'Tell whether the service is up, and which build it is',
+    summary: 'Report whether the service is up, and its build',
     auth: 'public',
     responses: { 200: { description: 'Up', mediaTypes: JSON_TYPE, schema: healthSchema } },
     errors: publicErrors(),
@@ -551,9 +568,11 @@ export const PARTNER_ROUTES = {
     group: 'System',
     method: 'GET',
     path: '/v1/openapi.json',
-    summary: 'This document',
+    summary: 'Read this document',
     auth: 'public',
-    responses: { 200: { description: 'OpenAPI 3.1', mediaTypes: JSON_TYPE, schema: documentSchema } },
+    responses: {
+      200: { description: 'The document, in OpenAPI 3.1', mediaTypes: JSON_TYPE, schema: documentSchema },
+    },
     errors: publicErrors(),
     noStore: false,
   },
@@ -562,16 +581,16 @@ export const PARTNER_ROUTES = {
     group: 'System',
     method: 'GET',
     path: '/docs',
-    summary: 'This document, as a page to read',
+    summary: 'Read this document as an HTML page',
     auth: 'public',
     headers: pageHeadersSchema,
     responses: {
       200: {
-        description: 'A page that loads nothing',
+        description: 'The page. It loads no other resource',
         mediaTypes: ['text/html'],
         headers: { ...PAGE_HEADERS, 'Content-Security-Policy': 'always', 'Content-Encoding': 'sometimes' },
       },
-      304: { description: 'The page is the one the caller has', headers: PAGE_HEADERS },
+      304: { description: "The page has not changed since the caller's copy", headers: PAGE_HEADERS },
     },
     errors: publicErrors(),
     noStore: false,
@@ -581,9 +600,9 @@ export const PARTNER_ROUTES = {
     group: 'System',
     method: 'GET',
     path: '/',
-    summary: 'Be sent to the page',
+    summary: 'Redirect to the page `/docs`',
     auth: 'public',
-    responses: { 302: { description: 'The page is there', headers: { Location: 'always' } } },
+    responses: { 302: { description: 'Redirect to the page', headers: { Location: 'always' } } },
     errors: publicErrors(),
     noStore: false,
   },

@@ -6,9 +6,9 @@ import { keyEntrySchema } from './key-schemas.js';
 
 export const createPartnerSchema = z
   .strictObject({
-    name: nameSchema(200).meta({ description: "Name of the partner, for the operator's lists." }),
+    name: nameSchema(200).meta({ description: "Name of the partner in the operator's lists." }),
     plan: nameSchema(64)
-      .meta({ description: 'Plan of the partner; `standard` where it is absent.' })
+      .meta({ description: 'Plan of the partner. The default is `standard`.' })
       .exactOptional(),
   })
   .meta({
@@ -20,22 +20,23 @@ export const partnerSchema = z
   .object({
     partnerId: identifierSchema.meta({ description: 'Id of the partner.' }),
     name: z.string().meta({ description: "Name in the operator's lists." }),
-    plan: z.string().meta({ description: 'Plan that the partner has now.' }),
+    plan: z.string().meta({ description: 'Current plan of the partner.' }),
     nextPlan: z
       .object({
         plan: z.string().meta({ description: 'Name of the plan.' }),
-        from: timestampSchema.meta({ description: 'Unix seconds from which the partner has it.' }),
+        from: timestampSchema.meta({ description: 'When the plan takes effect, in unix seconds.' }),
       })
-      .meta({ description: 'Plan that takes its place, and when; absent where none does.' })
+      .meta({ description: 'The next plan and when it takes effect. Absent if no change is scheduled.' })
       .exactOptional(),
-    createdAt: timestampSchema.meta({ description: 'Time of its creation, in unix seconds.' }),
+    createdAt: timestampSchema.meta({ description: 'Creation time, in unix seconds.' }),
     sourceDetail: z
       .object({
         consentVersion: identifierSchema.meta({ description: 'Version of the consent text.' }),
         approvedAt: timestampSchema.meta({ description: 'Time of the approval, in unix seconds.' }),
       })
       .meta({
-        description: 'Present where the partner may be given source detail, under this version alone.',
+        description:
+          'Present if the partner is approved for source detail. It covers only this version of the consent text.',
       })
       .exactOptional(),
   })
@@ -62,13 +63,15 @@ export const createKeySchema = z
       .array(z.enum(SCOPES))
       .min(1)
       .max(SCOPES.length)
-      .meta({ description: 'What the key may do; all of them where it is absent.' })
+      .meta({ description: 'What the key may do. The default is every scope.' })
       .exactOptional(),
     publicKey: z
       .string()
       .min(1)
       .max(1000)
-      .meta({ description: 'PEM of an Ed25519 or P-256 key: calls with the key must be signed.' })
+      .meta({
+        description: 'Ed25519 or P-256 public key in PEM. If present, calls with the API key must be signed.',
+      })
       .exactOptional(),
   })
   .meta({ id: 'CreateKey', examples: [{ name: 'ingest' }, { name: 'screening', scopes: ['verify'] }] });
@@ -76,7 +79,7 @@ export const createKeySchema = z
 export const createdKeySchema = z
   .object({
     keyId: identifierSchema.meta({ description: 'Id of the key.' }),
-    apiKey: z.string().min(1).meta({ description: 'The secret, in this answer and nowhere else.' }),
+    apiKey: z.string().min(1).meta({ description: 'The secret. Only this response contains it.' }),
     name: z.string().meta({ description: 'Name of the key in lists.' }),
   })
   .meta({
@@ -104,30 +107,37 @@ export const partnerListSchema = z
 
 const PLAN_NAME = nameSchema(64).regex(
   /^[a-z][a-z0-9-]*$/,
-  'must be a small letter, then small letters, digits and hyphens',
+  'must be a lower-case letter, followed by lower-case letters, digits and hyphens',
 );
 
-/** Limits of a plan (rule 6.1). */
+/** The limits of a plan (rule 6.1). */
 const planLimits = {
-  monthlyQuota: z
-    .int()
-    .min(0)
-    .max(1_000_000_000_000)
-    .meta({ description: 'Units of a UTC calendar month; verify and identify cost one each.' }),
+  monthlyQuota: z.int().min(0).max(1_000_000_000_000).meta({
+    description:
+      'Monthly quota, in units per UTC calendar month. `verify` and `identify` cost one unit each.',
+  }),
   requestsPerSecond: z
     .int()
     .min(1)
     .max(1_000_000)
-    .meta({ description: 'Requests that come back each second.' }),
-  burst: z.int().min(1).max(1_000_000).meta({ description: 'Requests at once, after a pause.' }),
-  concurrentUploads: z.int().min(1).max(10_000).meta({ description: 'Uploads at a time.' }),
-  rotationsPerDay: z.int().min(1).max(10_000).meta({ description: 'Key rotations of 24 hours.' }),
+    .meta({ description: 'Sustained request rate, in requests per second (token refill rate).' }),
+  burst: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .meta({ description: 'Burst size: the most requests accepted at once after an idle period.' }),
+  concurrentUploads: z.int().min(1).max(10_000).meta({ description: 'The most uploads at the same time.' }),
+  rotationsPerDay: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .meta({ description: 'Key rotations: burst size, and rotations refilled per 24 hours (token bucket).' }),
 };
 
 const effectSchema = z
   .enum(PLAN_EFFECTS)
   .default('at_once')
-  .meta({ description: 'Moment from which it holds: this one, or the beginning of the next UTC month.' });
+  .meta({ description: 'When the change takes effect: at once, or at the start of the next UTC month.' });
 
 const STANDARD_LIMITS = {
   monthlyQuota: 100_000,
@@ -138,7 +148,10 @@ const STANDARD_LIMITS = {
 };
 
 export const createPlanSchema = z
-  .strictObject({ name: PLAN_NAME.meta({ description: 'Name of the plan, for good.' }), ...planLimits })
+  .strictObject({
+    name: PLAN_NAME.meta({ description: 'Name of the plan. It cannot be changed later.' }),
+    ...planLimits,
+  })
   .meta({ id: 'CreatePlan', examples: [{ name: 'label', ...STANDARD_LIMITS }] });
 
 export const planParamsSchema = z
@@ -167,9 +180,9 @@ export const planSchema = z
     next: z
       .object({
         ...planLimits,
-        from: timestampSchema.meta({ description: 'Unix seconds from which these limits hold.' }),
+        from: timestampSchema.meta({ description: 'When these limits take effect, in unix seconds.' }),
       })
-      .meta({ description: 'Limits that take the place of the present ones; absent where none do.' })
+      .meta({ description: 'The next limits. Absent if no change is scheduled.' })
       .exactOptional(),
   })
   .meta({
@@ -185,7 +198,7 @@ export const planSchema = z
   });
 
 export const planListSchema = z
-  .object({ plans: z.array(planSchema).meta({ description: 'All plans, the shipped ones first.' }) })
+  .object({ plans: z.array(planSchema).meta({ description: 'All plans. The built-in plans are first.' }) })
   .meta({ id: 'PlanList', examples: [{ plans: [{ name: 'standard', ...STANDARD_LIMITS }] }] });
 
 export const partnerKeyParamsSchema = z
@@ -220,7 +233,7 @@ export const keyListSchema = z
 export const approveSourceDetailSchema = z
   .strictObject({
     consentVersion: identifierSchema.meta({
-      description: 'Version of the consent text that a creator must have agreed to; no other one will do.',
+      description: 'Version of the consent text. Only consent to exactly this version counts.',
     }),
   })
   .meta({ id: 'ApproveSourceDetail', examples: [{ consentVersion: '2026-01' }] });

@@ -10,11 +10,11 @@ import {
   timestampSchema,
 } from '../primitives.js';
 
-/** A range of a log, whose entries count from 1. */
+/** A range of a log. Entries are numbered from 1. */
 export const auditQuerySchema = z
   .strictObject({
     from: queryInteger(1, 9_999_999_999).default(1).meta({ description: 'Number of the first entry.' }),
-    limit: queryInteger(1, 1000).default(100).meta({ description: 'Entries at most.' }),
+    limit: queryInteger(1, 1000).default(100).meta({ description: 'The most entries to return.' }),
   })
   .meta({ id: 'AuditQuery', examples: [{}, { from: 101, limit: 100 }] });
 
@@ -24,14 +24,19 @@ export const auditSchema = z
       .array(
         z.object({
           partnerId: identifierSchema.meta({
-            description: 'Partner whose log it is, or `signers`, `devices` or `plans`.',
+            description: 'Id of the partner that owns the log, or `signers`, `devices` or `plans`.',
           }),
-          sequence: z.int().min(1).meta({ description: 'Number of the entry, from 1 without gaps.' }),
-          action: knownWords(AUDIT_ACTIONS).meta({ description: 'What was done.' }),
+          sequence: z
+            .int()
+            .min(1)
+            .meta({ description: 'Number of the entry. The first entry is 1, and no number is skipped.' }),
+          action: knownWords(AUDIT_ACTIONS).meta({ description: 'Action that the entry records.' }),
           at: timestampSchema.meta({ description: 'Time of the action, in unix seconds.' }),
-          actor: z.string().meta({ description: 'Id of the key that acted, or `operator`.' }),
-          subjects: z.array(z.string()).meta({ description: 'Ids and closed words of what it was done to.' }),
-          mac: sha256Schema.meta({ description: 'HMAC over the entry and the one before it.' }),
+          actor: z.string().meta({ description: 'Id of the key that made the change, or `operator`.' }),
+          subjects: z
+            .array(z.string())
+            .meta({ description: 'Ids and fixed words that identify what the action changed.' }),
+          mac: sha256Schema.meta({ description: 'HMAC over this entry and the HMAC of the previous entry.' }),
         }),
       )
       .meta({ description: 'Entries, oldest first.' }),
@@ -55,34 +60,39 @@ export const auditSchema = z
     ],
   });
 
-/** Place and size of one step over the stores. */
+/** The start and size of one step of a pass over the stores. */
 export const auditStoresQuerySchema = z
   .strictObject({
     from: z
       .string()
       .regex(/^[\x21-\x7e]{1,1500}$/, 'must be 1 to 1500 visible ASCII characters')
-      .meta({ description: 'The `next` of the step before; absent at the beginning of a pass.' })
+      .meta({ description: '`next` of the previous step. Omit it to start a pass.' })
       .exactOptional(),
-    limit: queryInteger(1, 500).default(200).meta({ description: 'Looks of the step at most.' }),
+    limit: queryInteger(1, 500).default(200).meta({
+      description: 'The most items that this step checks: proofs, files, reviews or months of usage.',
+    }),
   })
   .meta({ id: 'AuditStoresQuery', examples: [{}, { from: 'objects', limit: 100 }] });
 
-/** Findings of one step: each was seen twice. */
+/** The findings of one step. Each was confirmed by a second look. */
 export const auditStepSchema = z
   .object({
     findings: z
       .array(
         z.object({
           kind: knownWords(FINDING_KINDS).meta({ description: 'Kind of the finding.' }),
-          subject: z.string().meta({ description: 'Id of what it is about.' }),
-          detail: z.string().meta({ description: 'What was seen, in words.' }),
+          subject: z.string().meta({
+            description:
+              'What the finding is about: the id of a proof or review, or a partner id and a month.',
+          }),
+          detail: z.string().meta({ description: 'What was found, as a sentence.' }),
         }),
       )
-      .meta({ description: 'What was found, each seen twice.' }),
-    looked: countSchema.meta({ description: 'Looks that the step made.' }),
+      .meta({ description: 'Findings of this step. Each was confirmed by a second look.' }),
+    looked: countSchema.meta({ description: 'How many items this step checked.' }),
     next: z
       .string()
-      .meta({ description: 'Place of the next step; absent at the end of a pass.' })
+      .meta({ description: 'Send this as `from` of the next step. Absent at the end of the pass.' })
       .exactOptional(),
   })
   .meta({
@@ -105,19 +115,21 @@ export const auditStepSchema = z
 
 export const auditVerificationSchema = z
   .object({
-    ok: z.boolean().meta({ description: 'True where the whole log is sound.' }),
-    entries: countSchema.meta({ description: 'Entries that were read.' }),
+    ok: z.boolean().meta({ description: 'True if the whole log is intact.' }),
+    entries: countSchema.meta({ description: 'Number of entries read.' }),
     head: countSchema
-      .meta({ description: 'Number in the head that is kept apart; absent where there is none.' })
+      .meta({
+        description: 'Entry number in the separately stored head of the log. Absent if the log has no head.',
+      })
       .exactOptional(),
     fault: z
       .object({
         sequence: countSchema.meta({ description: 'Number of the entry.' }),
         reason: knownWords(['sequence_broken', 'mac_mismatch', 'truncated', 'head_mismatch']).meta({
-          description: 'What does not fit.',
+          description: 'What is wrong with the entry.',
         }),
       })
-      .meta({ description: 'First entry that does not fit; absent where all do.' })
+      .meta({ description: 'The first faulty entry. Absent if the log is intact.' })
       .exactOptional(),
   })
   .meta({

@@ -39,14 +39,14 @@ const DECLARATION = {
 const ENVELOPE = { ...DECLARATION, recordedAt: 1_767_229_260, bindingStatus: BINDING_STATUS };
 
 const SURVEY_DIMENSIONS = {
-  declaredOrigin: 'Where the material came from, as the creator says.',
-  aiShareBand: 'Share of generated material, as the creator says.',
-  manualWork: 'Work by hand, as the creator says.',
-  contributionBand: "The creator's own part of the work, as the creator says.",
+  declaredOrigin: 'Origin of the material, as declared by the creator.',
+  aiShareBand: 'Share of generated material, as declared by the creator.',
+  manualWork: 'Amount of manual work, as declared by the creator.',
+  contributionBand: "The creator's own contribution, as declared by the creator.",
   disputedAssessment: 'Whether the creator disputes an assessment of the track.',
 };
 
-/** Answers as the survey takes them: closed words (rule 9.12). */
+/** The answers of a request. Only the words of the survey are accepted (rule 9.12). */
 const answers = {
   declaredOrigin: z
     .enum(SURVEY.declaredOrigin)
@@ -69,16 +69,20 @@ const answers = {
     .array(z.enum(SURVEY.aiRoles))
     .min(1)
     .max(SURVEY.aiRoles.length)
-    .refine((words) => new Set(words).size === words.length, 'must name a role once')
+    .refine((words) => new Set(words).size === words.length, 'must not name a role twice')
     .refine(
       (words) => words.length === 1 || !EXCLUSIVE_ROLES.some((word) => words.includes(word)),
-      'must have none and undisclosed alone',
+      'must not combine none or undisclosed with any other role',
     )
-    .meta({ uniqueItems: true, description: '`none` and `undisclosed` stand alone.' })
+    .meta({
+      uniqueItems: true,
+      description:
+        'Roles in which generated material was used. `none` and `undisclosed` cannot be combined with other roles.',
+    })
     .exactOptional(),
 };
 
-/** Answers as they are reported: dimensions and words may be added. */
+/** The answers of a response. Later versions may add dimensions and words. */
 const reportedAnswers = {
   declaredOrigin: knownWords(SURVEY.declaredOrigin)
     .meta({ description: SURVEY_DIMENSIONS.declaredOrigin })
@@ -97,94 +101,103 @@ const reportedAnswers = {
     .exactOptional(),
   aiRoles: z
     .array(knownWords(SURVEY.aiRoles))
-    .meta({ description: 'Roles in which generated material was used, as the creator says.' })
+    .meta({ description: 'Roles in which generated material was used, as declared by the creator.' })
     .exactOptional(),
 };
 
 const submission = {
-  surveyVersion: identifierSchema.meta({ description: 'Edition of the survey that was asked.' }),
-  submissionId: identifierSchema.meta({ description: 'Submission that the answers belong to.' }),
-  subject: identifierSchema.meta({ description: 'Who or what the answers are about; opaque, never a name.' }),
-  submittedAt: timestampSchema.meta({ description: "Unix seconds, by the survey's clock." }),
+  surveyVersion: identifierSchema.meta({ description: 'Version of the survey that was answered.' }),
+  submissionId: identifierSchema.meta({ description: 'Id of the submission that the answers belong to.' }),
+  subject: identifierSchema.meta({
+    description: 'Opaque id of the person or thing that the answers are about. Never a name.',
+  }),
+  submittedAt: timestampSchema.meta({
+    description: "When the survey was submitted, in unix seconds by the survey's clock.",
+  }),
 };
 
-/** Members of an envelope (rule 9.13): identifiers throughout, so that no free text can travel in them. */
+/**
+ * The request to record a declaration (rule 9.13). All texts are identifiers, so it cannot carry free text.
+ */
 export const declareSchema = z
   .strictObject({
     ...submission,
     answers: z
       .strictObject(answers)
       .refine((given) => Object.keys(given).length > 0, 'must answer at least one dimension')
-      .meta({ minProperties: 1, description: 'Answers, at least one.' }),
+      .meta({ minProperties: 1, description: 'The answers. At least one is required.' }),
   })
   .meta({ id: 'Declare', examples: [DECLARATION] });
 
 const envelope = {
   ...submission,
-  answers: z.object(reportedAnswers).meta({ description: 'Answers, at least one.' }),
-  recordedAt: timestampSchema.meta({ description: "Unix seconds, by the service's clock." }),
+  answers: z.object(reportedAnswers).meta({ description: 'The answers, at least one.' }),
+  recordedAt: timestampSchema.meta({
+    description: "When the service recorded the declaration, in unix seconds by the service's clock.",
+  }),
   bindingStatus: knownWords([BINDING_STATUS]).meta({
-    description: 'Recorded after issuance, not part of the original proof signature.',
+    description:
+      'States that the declaration was recorded after issuing. The signature of the proof does not cover it.',
   }),
 };
 
-/** Raw answers of a creator in an authenticated envelope (rule 9.13). */
+/** The raw answers of a creator in an authenticated envelope (rule 9.13). */
 export const declarationSchema = z.object(envelope).meta({ id: 'Declaration', examples: [ENVELOPE] });
 
-/** Declarations for the operator's side: a record that was altered in the store is shown as not authentic. */
+/** The declarations for the operator. A record that was altered in the store is shown as not authentic. */
 export const declarationListSchema = z
   .object({
     declarations: z
       .array(
         z.object({
           ...envelope,
-          authentic: z.boolean().meta({ description: 'False where the record was altered in the store.' }),
+          authentic: z.boolean().meta({ description: 'False if the record was altered in the store.' }),
         }),
       )
       .max(MAX_DECLARATIONS)
-      .meta({ description: 'Declarations, in the order of recording.' }),
+      .meta({ description: 'Declarations, in the order in which they were recorded.' }),
   })
   .meta({
     id: 'DeclarationList',
     examples: [{ declarations: [{ ...ENVELOPE, authentic: true }] }, { declarations: [] }],
   });
 
-/** A fact of the report (rule 9.8). */
+/** The schema of a fact of the report (rule 9.8). */
 const factSchema = z
   .object({
     code: z.string().meta({
       description:
-        'Stable slug. One that you do not know is rendered as it is. `x-codes` has the meaning of those known today.',
+        'Stable slug of the fact. Show a code that you do not know unchanged. `x-codes` has the meaning of each known code.',
       [KNOWN_VALUES]: EVIDENCE_CODES.map(({ code }) => code),
       'x-codes': EVIDENCE_CODES,
     }),
-    contentClass: describedWords(CONTENT_CLASS_MEANINGS).meta({ description: 'Kind of statement.' }),
+    contentClass: describedWords(CONTENT_CLASS_MEANINGS).meta({ description: 'Class of the statement.' }),
     status: describedWords(FACT_STATUS_MEANINGS).meta({
-      description: 'How it is known. Whether the report asks for a person at all is in `decision.status`.',
+      description:
+        'How the fact is known. `decision.status` states whether the report needs a human decision.',
     }),
     dimension: knownWords(DIMENSIONS as [Dimension, ...Dimension[]])
-      .meta({ description: 'Question of the survey that a declaration answers.' })
+      .meta({ description: 'Survey question that the declaration answers.' })
       .exactOptional(),
     answer: z
       .string()
       .meta({
-        description:
-          'Declarations of the creator; favourable and adverse answers alike. Several words are joined by commas.',
+        description: "The creator's answer, favourable or adverse. Several words are joined by commas.",
       })
       .exactOptional(),
     submissionId: identifierSchema
-      .meta({ description: 'Submission that the answer belongs to.' })
+      .meta({ description: 'Id of the submission that the answer belongs to.' })
       .exactOptional(),
     ruleVersion: z
       .int()
       .min(1)
-      .meta({ description: 'Version of the rule that concluded the fact.' })
+      .meta({ description: 'Version of the rule that inferred the fact.' })
       .exactOptional(),
     values: z
       .record(z.string(), z.union([z.number(), z.string()]))
       .meta({
         description:
-          'What the fact rests on, by name: counts, seconds, words; of a reconciliation both sides. A probability is a ratio from 0 to 1 and never a share of the timeline.',
+          'Named values that support the fact: counts, seconds or words. A reconciliation has both sides. A probability is a ratio from 0 to 1, never a share of the timeline.',
       })
       .exactOptional(),
   })
@@ -199,52 +212,56 @@ const fact = (dimension: Dimension, answer: string | readonly string[]) => ({
   submissionId: DECLARATION.submissionId,
 });
 
-/** The evidence report, which changes no verdict (rule 9.6). */
+/** The schema of the evidence report, which never changes the verdict (rule 9.6). */
 export const evidenceReportSchema = z
   .object({
-    version: z.int().min(1).meta({ description: 'Version of the layout; it rises when a reader must know.' }),
+    version: z.int().min(1).meta({
+      description: 'Version of the layout. It increases with each change that a reader must handle.',
+    }),
     facts: z.array(factSchema).meta({
       description:
-        'Observations, inferences and declarations: a `creator_declaration` for each answered dimension of each submission, or one with the status `none_recorded`.',
+        'Observations, inferences and declarations. Each answered question of each submission is a `creator_declaration`. Without any declaration there is one with the status `none_recorded`.',
     }),
     conflicts: z
       .array(factSchema)
-      .meta({ description: 'What was witnessed or declared and does not go together.' }),
-    unverifiable: z.array(factSchema).meta({ description: 'Coverage gaps: what nobody witnessed.' }),
+      .meta({ description: 'Observations and declarations that contradict each other.' }),
+    unverifiable: z.array(factSchema).meta({ description: 'Coverage gaps: what cannot be verified.' }),
     declarations: z.array(declarationSchema).meta({ description: 'Raw answers, oldest first.' }),
     engine: z
       .object({
         facts: z
           .int()
           .min(1)
-          .meta({ description: 'Engine that settled the facts of the trace at issuing.' })
+          .meta({ description: 'Version of the engine that derived the facts of the trace at issuing.' })
           .exactOptional(),
-        overlay: z
-          .int()
-          .min(1)
-          .meta({ description: 'Engine that last concluded conflicts and inferences from declarations.' }),
-        revision: z.int().min(0).meta({ description: 'Rises with each change after issuing.' }),
+        overlay: z.int().min(1).meta({
+          description: 'Version of the engine that last derived conflicts and inferences from declarations.',
+        }),
+        revision: z.int().min(0).meta({ description: 'Number of changes after issuing.' }),
       })
-      .meta({ description: 'Versions of the engine behind the report; nothing is made anew in silence.' })
+      .meta({
+        description:
+          'Engine versions that produced the report. Stored results are never recomputed without a new version or revision.',
+      })
       .exactOptional(),
     session: sessionSchema.exactOptional(),
     importedSources: z
       .array(importedSourceSchema)
-      .meta({ description: 'Witnessed imports, in the order of import; long lists are cut.' })
+      .meta({ description: 'Observed imports, in the order of import. A long list is shortened.' })
       .exactOptional(),
     importedSourceCount: z
       .int()
       .min(0)
-      .meta({ description: 'Count of all witnessed imports, those included that the list leaves out.' })
+      .meta({ description: 'Number of all observed imports, including imports that the list omits.' })
       .exactOptional(),
     sourceDetail: sourceDetailSchema
-      .meta({ description: "Structure of the arrangement, under the creator's consent." })
+      .meta({ description: "Structure of the arrangement. Present only with the creator's consent." })
       .exactOptional(),
   })
   .meta({
     id: 'EvidenceReport',
     description:
-      'Report-only. Absent on older proofs that were imported, which is to be read as unavailable source evidence.',
+      'For information only: the report never changes the verdict. It is absent on imported older proofs. Read its absence as "source evidence is not available".',
     examples: [
       {
         version: 1,
@@ -267,19 +284,19 @@ export const evidenceReportSchema = z
     ],
   });
 
-/** Counts of a report, in the decision and in lists (rule 9.5). */
+/** The counts of a report, in the decision and in lists (rule 9.5). */
 export const evidenceCountsSchema = z
   .object({
-    declarations: z.int().min(0).meta({ description: 'Answers that creators declared.' }),
-    conflicts: z.int().min(0).meta({ description: 'Conflicts.' }),
-    unverifiable: z.int().min(0).meta({ description: 'Gaps that nothing can verify.' }),
+    declarations: z.int().min(0).meta({ description: 'Number of answers that creators declared.' }),
+    conflicts: z.int().min(0).meta({ description: 'Number of conflicts.' }),
+    unverifiable: z.int().min(0).meta({ description: 'Number of coverage gaps.' }),
   })
-  .meta({ description: 'Counts of the evidence report; zeros without one.' });
+  .meta({ description: 'Counts of the evidence report. All are 0 without a report.' });
 
-/** Summary of a report in a list's entry (rule 9.30). */
+/** The summary of a report in a list's entry (rule 9.30). */
 export const evidenceSummarySchema = z
   .object({
-    status: describedWords(SUMMARY_STATUS_MEANINGS).meta({ description: 'Outcome of the report.' }),
+    status: describedWords(SUMMARY_STATUS_MEANINGS).meta({ description: 'Overall result of the report.' }),
     counts: evidenceCountsSchema,
     codes: z.array(z.string()).meta({ description: 'Codes of the report, each once.' }),
   })

@@ -20,42 +20,39 @@ const KEY = {
   createdAt: 1_767_225_600,
 };
 
-/** Query of the list of keys (rule 4.14). */
+/** The query of the list of keys (rule 4.14). */
 export const listKeysQuerySchema = z
   .strictObject({
     limit: queryInteger(1, 100)
       .meta({
         format: 'int32',
-        description: 'Entries a page holds at most. Without it and `cursor` the list is complete.',
+        description: 'The most entries per page. Omit both this and `cursor` to get the complete list.',
       })
       .exactOptional(),
-    cursor: cursorSchema.meta({ description: '`nextCursor` of the page before.' }).exactOptional(),
+    cursor: cursorSchema.meta({ description: '`nextCursor` of the previous page.' }).exactOptional(),
   })
   .meta({ id: 'ListKeysQuery', examples: [{}, { limit: 20 }] });
 
-/** Metadata of a key, never a secret (rule 4.14). */
+/** The metadata of a key, never a secret (rule 4.14). */
 export const keyEntrySchema = z
   .object({
-    keyId: identifierSchema.meta({ description: 'Id of the key; no secret.' }),
-    name: z.string().meta({ description: 'Name that it was given.' }),
+    keyId: identifierSchema.meta({ description: 'Id of the key. It is not secret.' }),
+    name: z.string().meta({ description: 'Name of the key.' }),
     status: describedWords(KEY_STATUS_MEANINGS).meta({
       description: 'State of the key.',
     }),
     scopes: z
       .array(knownWords(SCOPES))
-      .meta({ description: 'Scopes of the key; an operation says in `x-scope` which one it needs.' }),
+      .meta({ description: 'Scopes of the key. `x-scope` of an operation names the scope that it needs.' }),
     plan: z.string().meta({ description: "The partner's plan." }),
-    createdAt: timestampSchema.meta({ description: 'Time of its creation, in unix seconds.' }),
+    createdAt: timestampSchema.meta({ description: 'Creation time, in unix seconds.' }),
     expiresAt: timestampSchema
-      .meta({ description: 'End of a key that was rotated, in unix seconds.' })
+      .meta({ description: 'When a rotated key stops working, in unix seconds.' })
       .exactOptional(),
     lastUsedAt: timestampSchema
-      .meta({ description: 'Time of its last use, in unix seconds, exact to a minute.' })
+      .meta({ description: 'Time of last use, in unix seconds, accurate to one minute.' })
       .exactOptional(),
-    signed: z
-      .boolean()
-      .meta({ description: 'True where calls with the key must be signed.' })
-      .exactOptional(),
+    signed: z.boolean().meta({ description: 'True if calls with the key must be signed.' }).exactOptional(),
   })
   .meta({
     id: 'Key',
@@ -70,13 +67,13 @@ export const keyPageSchema = z
   .object({
     keys: z.array(keyEntrySchema).meta({ description: 'Keys, oldest first.' }),
     nextCursor: cursorSchema
-      .meta({ description: 'Cursor of the next page; absent on the last one.' })
+      .meta({ description: 'Cursor of the next page. Absent on the last page.' })
       .exactOptional(),
   })
   .meta({ id: 'KeyPage', examples: [{ keys: [KEY] }, { keys: [KEY], nextCursor: 'b3BhcXVl' }] });
 
 /**
- * The key of a rotation (rule 4.8): visible ASCII, the only characters that reach every reader of a header
+ * The Idempotency-Key of a rotation (rule 4.8). Only visible ASCII characters reach every reader of a header
  * unchanged.
  */
 const idempotencyKeySchema = z
@@ -85,7 +82,7 @@ const idempotencyKeySchema = z
   .max(128)
   .regex(/^[\x21-\x7e]+$/, 'must be visible ASCII without spaces')
   .meta({
-    description: '16 to 128 visible ASCII characters; a UUID is suggested.',
+    description: '16 to 128 visible ASCII characters, for example a UUID.',
     examples: ['0b6f6c9e-9d0a-4b53-8f0e-0c5f0f3f1d2a'],
   });
 
@@ -102,11 +99,11 @@ export const rotatedKeySchema = z
     apiKey: z
       .string()
       .min(1)
-      .meta({ description: 'The new secret, visible only in this response and its idempotent replay.' }),
+      .meta({ description: 'The new secret. Only this response and its idempotent replay contain it.' }),
     keyId: identifierSchema.meta({ description: 'Id of the new key.' }),
-    name: z.string().meta({ description: 'Name, as of the calling key.' }),
+    name: z.string().meta({ description: 'Name of the new key. It is the same as for the calling key.' }),
     previousKeyExpiresAt: timestampSchema.meta({
-      description: 'When the calling key stops working: 72 hours after rotation.',
+      description: 'When the calling key stops working, in unix seconds: 72 hours after the rotation.',
     }),
   })
   .meta({
@@ -121,10 +118,12 @@ export const rotatedKeySchema = z
     ],
   });
 
-/** Query of the usage (rule 6.11). */
+/** The query of the usage (rule 6.11). */
 export const usageQuerySchema = z
   .strictObject({
-    days: queryInteger(1, 92).default(30).meta({ description: 'How many UTC days back, today included.' }),
+    days: queryInteger(1, 92)
+      .default(30)
+      .meta({ description: 'Number of UTC days to report, including today.' }),
   })
   .meta({ id: 'UsageQuery', examples: [{ days: 1 }, {}] });
 
@@ -133,27 +132,27 @@ export const usageSchema = z
     plan: z.string().meta({ description: "The partner's plan." }),
     period: z
       .object({
-        start: timestampSchema.meta({ description: 'First second, unix.' }),
-        end: timestampSchema.meta({ description: 'First second of the next one, unix.' }),
+        start: timestampSchema.meta({ description: 'Start of the month, in unix seconds.' }),
+        end: timestampSchema.meta({ description: 'Start of the next month, in unix seconds.' }),
       })
-      .meta({ description: 'The UTC calendar month that the quota holds for.' }),
-    limit: countSchema.meta({ description: 'Units of the month.' }),
-    used: countSchema.meta({ description: 'Units that are spent.' }),
-    remaining: countSchema.meta({ description: 'Units that are left.' }),
+      .meta({ description: 'The UTC calendar month that the quota applies to.' }),
+    limit: countSchema.meta({ description: 'Monthly quota, in units.' }),
+    used: countSchema.meta({ description: 'Units used this month.' }),
+    remaining: countSchema.meta({ description: 'Units left this month.' }),
     days: z
       .array(
         z.object({
           day: z
             .string()
             .regex(/^\d{4}-\d{2}-\d{2}$/)
-            .meta({ description: 'Day in UTC, as 2026-01-31.' }),
-          units: countSchema.meta({ description: 'Units that counted against the quota.' }),
+            .meta({ description: 'UTC day, such as 2026-01-31.' }),
+          units: countSchema.meta({ description: 'Units of this day that count against the quota.' }),
           operations: z
             .record(z.string(), countSchema)
-            .meta({ description: 'Calls by operation, free ones included.' }),
+            .meta({ description: 'Number of calls per operation, including free calls.' }),
         }),
       )
-      .meta({ description: 'Days, today last; without use they are zeros.' }),
+      .meta({ description: 'One entry per day, today last. Days without calls have zeros.' }),
   })
   .meta({
     id: 'Usage',

@@ -3,35 +3,42 @@ import { LEGACY_LIMITS } from '../../domain/legacy-proof.js';
 import { identifierSchema, knownWords, nameSchema, sha256Schema, timestampSchema } from '../primitives.js';
 
 const DIGEST = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
-const MEANING = 'Compatibility data of an older proof, and no share of authorship or work.';
+const MEANING =
+  'Value from an imported older proof, kept for compatibility. It does not state a share of authorship or work.';
 
-/** Values of proofs that were imported (rule 9.28). */
+/** The values that an imported proof keeps (rule 9.28). */
 export const legacyMembers = {
   classification: z.string().meta({ description: MEANING }).exactOptional(),
   grade: z.string().meta({ description: MEANING }).exactOptional(),
   interpretation: z.string().meta({ description: MEANING }).exactOptional(),
 };
 
-/** A proof of an earlier registry (rule 9.28). */
+/** The schema of a proof from an earlier registry (rule 9.28). */
 export const importLegacySchema = z
   .strictObject({
-    proofId: identifierSchema.meta({ description: 'Id that the proof had, and keeps.' }),
-    partnerId: identifierSchema.meta({ description: 'Partner that the proof becomes one of.' }),
-    createdAt: timestampSchema.meta({ description: 'Time of its issuing, in unix seconds.' }),
-    kid: sha256Schema.meta({ description: "SHA-256 of the signer's certificate." }),
-    carrier: z.enum(['embedded', 'sidecar']).meta({ description: 'Place of the credential.' }),
+    proofId: identifierSchema.meta({
+      description: 'Id of the proof in the earlier registry. The proof keeps this id.',
+    }),
+    partnerId: identifierSchema.meta({ description: 'Id of the partner that will own the proof.' }),
+    createdAt: timestampSchema.meta({ description: 'Issue time, in unix seconds.' }),
+    kid: sha256Schema.meta({ description: "SHA-256 of the signer's certificate (DER)." }),
+    carrier: z
+      .enum(['embedded', 'sidecar'])
+      .meta({ description: 'Where the credential is: in the file, or in a separate sidecar.' }),
     song: z
       .strictObject({ title: nameSchema(500).meta({ description: 'Title of the song.' }) })
       .meta({ description: 'Song of the proof.' }),
-    originalSha256: sha256Schema.meta({ description: 'Digest of the file before its credential.' }),
-    boundAudioSha256: sha256Schema.meta({ description: 'Digest of the audio that the proof is bound to.' }),
+    originalSha256: sha256Schema.meta({
+      description: 'SHA-256 of the file before its credential was added.',
+    }),
+    boundAudioSha256: sha256Schema.meta({ description: 'SHA-256 of the audio that the proof is bound to.' }),
     credentialSha256: sha256Schema.meta({
-      description: 'Digest of the credential chunk with its header, or of the sidecar.',
+      description: 'SHA-256 of the credential chunk including its header, or of the sidecar.',
     }),
     asset: z
       .strictObject({
         bytes: z.int().min(1).meta({ description: 'Size in bytes.' }),
-        sha256: sha256Schema.meta({ description: 'Digest of the file.' }),
+        sha256: sha256Schema.meta({ description: 'SHA-256 of the file.' }),
         fileName: nameSchema(255).meta({ description: 'Name of the file.' }),
         mediaType: z
           .string()
@@ -39,7 +46,7 @@ export const importLegacySchema = z
           .regex(/^[a-z]+\/[a-z0-9][a-z0-9.+-]*$/, 'must be a media type')
           .meta({ description: 'Media type of the file.' }),
       })
-      .meta({ description: 'What was delivered. The file itself is not imported.' }),
+      .meta({ description: 'The delivered file. The file itself is not imported.' }),
     classification: nameSchema(LEGACY_LIMITS.classification).meta({ description: MEANING }).exactOptional(),
     grade: nameSchema(LEGACY_LIMITS.grade).meta({ description: MEANING }).exactOptional(),
     interpretation: nameSchema(LEGACY_LIMITS.interpretation).meta({ description: MEANING }).exactOptional(),
@@ -67,6 +74,8 @@ export const importLegacySchema = z
 export const importedLegacySchema = z
   .object({
     proofId: identifierSchema.meta({ description: 'Id of the proof.' }),
-    outcome: knownWords(['imported', 'already_imported']).meta({ description: 'What the call did.' }),
+    outcome: knownWords(['imported', 'already_imported']).meta({
+      description: '`imported`: this call imported the proof. `already_imported`: an earlier call did.',
+    }),
   })
   .meta({ id: 'ImportedLegacy', examples: [{ proofId: 'tpf_2024-000117', outcome: 'imported' }] });

@@ -10,21 +10,23 @@ import {
   timestampSchema,
 } from '../primitives.js';
 
-/** A nonce: 32 random bytes in base64url. */
+/** The query of a challenge: a nonce of 32 random bytes in base64url. */
 export const challengeQuerySchema = z
   .strictObject({
     nonce: z
       .string()
       .regex(/^[A-Za-z0-9_-]{43}$/, 'must be 32 bytes in base64url')
-      .meta({ description: 'Random bytes of the caller, 32 of them in base64url.' }),
+      .meta({ description: '32 random bytes chosen by the caller, in base64url.' }),
   })
   .meta({ examples: [{ nonce: 'nqRjyWgxC8R1yGHnYWGhr-EJgfG0RRDgHAuFa8KYVpE' }] });
 
-/** A response to the challenge for each token that is accepted. */
+/** The response to a challenge, with one answer for each accepted token. */
 export const challengeSchema = z
   .object({
-    port: z.int().min(0).meta({ description: 'Port that the listener is bound to.' }),
-    answers: z.array(z.string()).meta({ description: 'MAC over nonce and port, one for each token.' }),
+    port: z.int().min(0).meta({ description: 'Port that the listener uses.' }),
+    answers: z
+      .array(z.string())
+      .meta({ description: 'One MAC over nonce and port for each accepted token.' }),
   })
   .meta({
     id: 'OperatorChallenge',
@@ -32,8 +34,8 @@ export const challengeSchema = z
   });
 
 /**
- * Facts of the audio, in the query because the audio is the body: a header could not carry a title in every
- * script.
+ * The facts about the audio. They are in the query because the body is the audio, and because a header cannot
+ * carry a title in every script.
  */
 export const issueQuerySchema = z
   .strictObject({
@@ -43,7 +45,7 @@ export const issueQuerySchema = z
     carrier: z
       .enum(['embedded', 'sidecar'])
       .default('embedded')
-      .meta({ description: 'Place of the credential: in the file, or in a sidecar beside it.' }),
+      .meta({ description: 'Where to put the credential: into the file, or into a separate sidecar.' }),
   })
   .meta({
     id: 'IssueQuery',
@@ -61,17 +63,21 @@ export const issuedProofSchema = z
   .object({
     proofId: identifierSchema.meta({ description: 'Id of the proof.' }),
     issuedAt: timestampSchema.meta({ description: 'Time of issuing, in unix seconds.' }),
-    carrier: knownWords(['embedded', 'sidecar']).meta({ description: 'Place of the credential.' }),
-    originalSha256: sha256Schema.meta({ description: 'Digest of the file as it came.' }),
-    boundAudioSha256: sha256Schema.meta({ description: 'Digest of the audio that the proof is bound to.' }),
+    carrier: knownWords(['embedded', 'sidecar']).meta({
+      description: 'Where the credential is: in the file, or in a separate sidecar.',
+    }),
+    originalSha256: sha256Schema.meta({ description: 'SHA-256 of the file as it was sent.' }),
+    boundAudioSha256: sha256Schema.meta({ description: 'SHA-256 of the audio that the proof is bound to.' }),
     asset: z
       .object({
         bytes: z.int().min(0).meta({ description: 'Size in bytes.' }),
-        sha256: sha256Schema.meta({ description: 'Digest of the file.' }),
+        sha256: sha256Schema.meta({ description: 'SHA-256 of the file.' }),
         fileName: z.string().meta({ description: 'Name of the file.' }),
         mediaType: z.string().meta({ description: 'Media type of the file.' }),
       })
-      .meta({ description: 'File that is delivered: with the credential in it, or the audio of a pair.' }),
+      .meta({
+        description: 'The delivered file: the audio with its credential inside, or the audio of a pair.',
+      }),
   })
   .meta({
     id: 'IssuedProof',
@@ -95,12 +101,12 @@ export const issuedProofSchema = z
 export const erasureStatusSchema = z
   .object({
     proofId: identifierSchema.meta({ description: 'Id of the proof.' }),
-    state: knownWords(['pending', 'issued', 'erased']).meta({ description: 'Where the proof stands.' }),
+    state: knownWords(['pending', 'issued', 'erased']).meta({ description: 'State of the proof.' }),
     erasedAt: timestampSchema.meta({ description: 'Time of the erasure, in unix seconds.' }).exactOptional(),
     confirmedAt: timestampSchema
-      .meta({ description: 'Time at which a consumer confirmed the erasure; absent until then.' })
+      .meta({ description: 'When a consumer confirmed the erasure, in unix seconds. Absent until then.' })
       .exactOptional(),
-    assetPresent: z.boolean().meta({ description: 'True while the deliverable is there.' }),
+    assetPresent: z.boolean().meta({ description: 'True while the delivered file exists.' }),
   })
   .meta({
     id: 'ErasureStatus',
@@ -117,37 +123,37 @@ export const erasureStatusSchema = z
 
 export const deadLettersQuerySchema = z
   .strictObject({
-    topic: z.enum(TOPICS).meta({ description: 'Dead letters of this topic alone.' }).exactOptional(),
-    limit: queryInteger(1, 1000).default(100).meta({ description: 'Entries at most.' }),
+    topic: z.enum(TOPICS).meta({ description: 'Return only dead letters of this topic.' }).exactOptional(),
+    limit: queryInteger(1, 1000).default(100).meta({ description: 'The most entries to return.' }),
   })
   .meta({ id: 'DeadLettersQuery', examples: [{}, { topic: 'usage', limit: 20 }] });
 
 /**
- * Dead letters. `reason` holds nothing of the event; `eventId` and `kind` are there where the event could be
- * read.
+ * The dead letters. `reason` contains nothing from the event. `eventId` and `kind` are present if the event
+ * could be read.
  */
 export const deadLettersSchema = z
   .object({
     deadLetters: z
       .array(
         z.object({
-          topic: knownWords(TOPICS).meta({ description: 'Topic that the event came from.' }),
-          position: z.string().meta({ description: 'Place in the topic of dead letters.' }),
-          reason: z
-            .string()
-            .meta({ description: 'Why no consumer could take it; holds nothing of the event.' }),
-          at: timestampSchema.meta({ description: 'Time at which it was given up, in unix seconds.' }),
+          topic: knownWords(TOPICS).meta({ description: 'Topic of the event.' }),
+          position: z.string().meta({ description: 'Position in the dead-letter topic.' }),
+          reason: z.string().meta({
+            description: 'Why no consumer could process the event. Contains nothing from the event.',
+          }),
+          at: timestampSchema.meta({ description: 'When the event became a dead letter, in unix seconds.' }),
           eventId: z
             .string()
-            .meta({ description: 'Id of the event, where it could be read.' })
+            .meta({ description: 'Id of the event. Absent if the event could not be read.' })
             .exactOptional(),
           kind: z
             .string()
-            .meta({ description: 'Kind of the event, where it could be read.' })
+            .meta({ description: 'Kind of the event. Absent if the event could not be read.' })
             .exactOptional(),
         }),
       )
-      .meta({ description: 'Events that no consumer could take, oldest first.' }),
+      .meta({ description: 'Events that no consumer could process, oldest first.' }),
   })
   .meta({
     id: 'DeadLetters',
@@ -169,19 +175,26 @@ export const deadLettersSchema = z
 
 export const replayDeadLettersSchema = z
   .strictObject({
-    topic: z.enum(TOPICS).meta({ description: 'Topic that they go back into.' }),
-    limit: z.int().min(1).max(10_000).default(1000).meta({ description: 'Events at most, oldest first.' }),
+    topic: z.enum(TOPICS).meta({ description: 'Topic whose dead letters are published again.' }),
+    limit: z
+      .int()
+      .min(1)
+      .max(10_000)
+      .default(1000)
+      .meta({ description: 'The most events to publish again, oldest first.' }),
   })
   .meta({ id: 'ReplayDeadLetters', examples: [{ topic: 'usage' }, { topic: 'usage', limit: 10 }] });
 
 export const replayedDeadLettersSchema = z
-  .object({ replayed: countSchema.meta({ description: 'Events that were put into the topic again.' }) })
+  .object({ replayed: countSchema.meta({ description: 'Number of events published again.' }) })
   .meta({ id: 'ReplayedDeadLetters', examples: [{ replayed: 3 }] });
 
 /** A creator's consent to the delivery of a proof's source detail. */
 export const grantConsentSchema = z
   .strictObject({
-    consentVersion: identifierSchema.meta({ description: 'Version of the consent text that was agreed to.' }),
+    consentVersion: identifierSchema.meta({
+      description: 'Version of the consent text that the creator agreed to.',
+    }),
     grantedAt: timestampSchema.meta({ description: 'Time of the consent, in unix seconds.' }),
   })
   .meta({
@@ -197,7 +210,7 @@ export const consentStateSchema = z
         consentVersion: identifierSchema.meta({ description: 'Version of the consent text.' }),
         grantedAt: timestampSchema.meta({ description: 'Time of the consent, in unix seconds.' }),
       })
-      .meta({ description: 'Consent that holds; absent where there is none.' })
+      .meta({ description: 'The current consent. Absent if there is none.' })
       .exactOptional(),
   })
   .meta({

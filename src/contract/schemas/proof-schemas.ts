@@ -12,7 +12,7 @@ import {
 import { evidenceReportSchema, evidenceSummarySchema } from './evidence-schemas.js';
 import { legacyMembers } from './legacy-schemas.js';
 
-/** The last second that ten digits can write. */
+/** The largest time in unix seconds that has ten digits. */
 const LAST_SECOND = 9_999_999_999;
 const DIGEST = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
 const ENTRY = {
@@ -27,22 +27,22 @@ export const proofParamsSchema = z
   .strictObject({ proofId: identifierSchema.meta({ description: 'Id of the proof.' }) })
   .meta({ examples: [{ proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }] });
 
-/** Query of the list of proofs (rule 11.4). */
+/** The query of the list of proofs (rule 11.4). */
 export const listProofsQuerySchema = z
   .strictObject({
-    limit: queryInteger(1, 100).meta({ description: 'Entries a page holds at most.' }).exactOptional(),
-    cursor: cursorSchema.meta({ description: '`nextCursor` of the page before.' }).exactOptional(),
+    limit: queryInteger(1, 100).meta({ description: 'The most entries per page.' }).exactOptional(),
+    cursor: cursorSchema.meta({ description: '`nextCursor` of the previous page.' }).exactOptional(),
     issuedAfter: queryInteger(0, LAST_SECOND)
-      .meta({ description: 'Unix seconds, inclusive.' })
+      .meta({ description: 'Earliest issue time to include, in unix seconds.' })
       .exactOptional(),
     issuedBefore: queryInteger(0, LAST_SECOND)
-      .meta({ description: 'Unix seconds, inclusive.' })
+      .meta({ description: 'Latest issue time to include, in unix seconds.' })
       .exactOptional(),
     include: z
       .enum(['evidenceReport'])
       .meta({
         description:
-          'Adds the whole report to each entry. Pages are shorter then: 20 entries at most, fewer where reports are large.',
+          'Adds the whole report to each entry. Pages then have at most 20 entries, or fewer if the reports are large.',
       })
       .exactOptional(),
   })
@@ -52,34 +52,39 @@ export const listProofsQuerySchema = z
   });
 
 const songSchema = z
-  .object({ title: z.string().meta({ description: 'Title as it was issued.' }) })
-  .meta({ description: 'The song, as the issuing side named it.' });
+  .object({ title: z.string().meta({ description: 'Title given at issuing.' }) })
+  .meta({ description: 'The song, as named by the issuing side.' });
 
 const proofEntry = {
   proofId: identifierSchema.meta({ description: 'Id of the proof.' }),
   issuedAt: timestampSchema.meta({ description: 'Time of issue, in unix seconds.' }),
   song: songSchema,
-  carrier: describedWords(CARRIER_MEANINGS).meta({ description: 'Carrier of the credential.' }),
+  carrier: describedWords(CARRIER_MEANINGS).meta({ description: 'Where the credential is stored.' }),
   boundAudioSha256: sha256Schema.meta({
-    description: 'Hard-binding digest of an embedded credential; digest of the whole file of a pair.',
+    description:
+      'SHA-256 of the bound audio. For an embedded credential it is the hard-binding digest, for a pair the digest of the whole audio file.',
   }),
 };
 
-/** A process note (rule 9.17). */
+/** The schema of a process note (rule 9.17). */
 export const processNoteSchema = z
   .object({
     policyVersion: z
       .string()
-      .meta({ description: 'Fixed policy of presentation: one report and one policy give one note.' })
+      .meta({
+        description: 'Version of the wording policy. The same report and policy always give the same note.',
+      })
       .exactOptional(),
     lines: z
       .array(
         z.object({
-          code: z.string().meta({ description: 'Stable slug of what the line is about.' }),
-          text: z.string().meta({ description: 'A sentence.' }),
+          code: z.string().meta({ description: 'Stable slug for the topic of the line.' }),
+          text: z.string().meta({ description: 'The line, as a sentence.' }),
         }),
       )
-      .meta({ description: 'Report-only; what was not watched is named as that.' })
+      .meta({
+        description: 'Lines of the note. They are for information only and state what was not monitored.',
+      })
       .exactOptional(),
   })
   .meta({
@@ -94,7 +99,7 @@ export const processNoteSchema = z
 
 const reports = {
   evidenceReport: evidenceReportSchema
-    .meta({ description: 'Record of the production; it changes no verdict.' })
+    .meta({ description: 'Record of the production. It never changes the verdict.' })
     .exactOptional(),
   processNote: processNoteSchema.meta({ description: 'Summary of the report in sentences.' }).exactOptional(),
 };
@@ -103,10 +108,10 @@ export const proofEntrySchema = z
   .object({
     ...proofEntry,
     evidenceSummary: evidenceSummarySchema
-      .meta({ description: 'Short form of the report; absent where there is no report.' })
+      .meta({ description: 'Short form of the report. Absent if the proof has no report.' })
       .exactOptional(),
     evidenceReport: evidenceReportSchema
-      .meta({ description: 'Where the call asks for it with `include=evidenceReport`.' })
+      .meta({ description: 'The whole report. Present only if the call has `include=evidenceReport`.' })
       .exactOptional(),
   })
   .meta({ id: 'ProofEntry', examples: [ENTRY] });
@@ -115,17 +120,19 @@ export const proofPageSchema = z
   .object({
     proofs: z.array(proofEntrySchema).meta({ description: 'Entries of the page, newest first.' }),
     nextCursor: cursorSchema
-      .meta({ description: 'Cursor of the next page; absent on the last one.' })
+      .meta({ description: 'Cursor of the next page. Absent on the last page.' })
       .exactOptional(),
   })
   .meta({ id: 'ProofPage', examples: [{ proofs: [ENTRY] }, { proofs: [ENTRY], nextCursor: 'b3BhcXVl' }] });
 
-/** A proof (rule 11.5); `issuedAt` equals `createdAt` (rule 8.17). */
+/** The schema of a proof (rule 11.5). `issuedAt` equals `createdAt` (rule 8.17). */
 export const proofDocumentSchema = z
   .object({
     ...proofEntry,
     createdAt: timestampSchema.meta({ description: 'The same as `issuedAt`.' }),
-    originalSha256: sha256Schema.meta({ description: 'SHA-256 of the file as it came to be issued.' }),
+    originalSha256: sha256Schema.meta({
+      description: 'SHA-256 of the file before its credential was added.',
+    }),
     ...reports,
     ...legacyMembers,
   })
@@ -135,7 +142,7 @@ export const erasureSchema = z
   .object({
     proofId: identifierSchema.meta({ description: 'Id of the proof.' }),
     outcome: knownWords(['erased', 'already_erased']).meta({
-      description: '`already_erased`: by an earlier call.',
+      description: '`erased`: this call erased the proof. `already_erased`: an earlier call did.',
     }),
     erasedAt: timestampSchema.meta({ description: 'Time of the first erasure, in unix seconds.' }),
   })
@@ -147,27 +154,27 @@ export const erasureSchema = z
     ],
   });
 
-/** The record of a proof (rule 11.6). */
+/** The schema of the record of a proof (rule 11.6). */
 export const proofRecordSchema = z
   .object({
     proofId: identifierSchema.meta({ description: 'Id of the proof.' }),
     song: songSchema,
     issuedAt: timestampSchema.meta({ description: 'Time of issue, in unix seconds.' }),
-    boundAudioSha256: sha256Schema.meta({ description: 'Digest of the audio that the proof is bound to.' }),
+    boundAudioSha256: sha256Schema.meta({ description: 'SHA-256 of the audio that the proof is bound to.' }),
     ...reports,
     delivery: z
       .object({
-        carrier: describedWords(CARRIER_MEANINGS).meta({ description: 'Carrier of the credential.' }),
-        bytes: z.int().min(0).meta({ description: 'Length of the delivered audio file.' }),
+        carrier: describedWords(CARRIER_MEANINGS).meta({ description: 'Where the credential is stored.' }),
+        bytes: z.int().min(0).meta({ description: 'Length of the delivered audio file, in bytes.' }),
         sha256: sha256Schema.meta({ description: 'SHA-256 of the delivered audio file.' }),
-        mediaType: z.string().meta({ description: 'Its media type.' }),
-        fileName: z.string().meta({ description: 'A safe name for it.' }),
+        mediaType: z.string().meta({ description: 'Media type of the delivered audio file.' }),
+        fileName: z.string().meta({ description: 'File name that is safe on every file system.' }),
       })
       .meta({ description: 'Delivery of the credentialed file.' }),
   })
   .meta({
     id: 'ProofRecord',
-    description: 'Registered record behind a proof. It does not say that any file matches.',
+    description: 'The registered record of a proof. It does not state that any file matches.',
     examples: [
       {
         proofId: ENTRY.proofId,
@@ -187,25 +194,34 @@ export const proofRecordSchema = z
 
 export const assetQuerySchema = z
   .strictObject({
-    part: z.enum(['audio', 'sidecar']).default('audio').meta({ description: 'Which file of a pair.' }),
+    part: z
+      .enum(['audio', 'sidecar'])
+      .default('audio')
+      .meta({ description: 'Which file of a pair to return.' }),
   })
   .meta({ id: 'AssetQuery', examples: [{ part: 'sidecar' }, {}] });
 
 /**
- * Request headers of an asset. A precondition or range that is not understood is ignored (RFC 9110), so no
- * shape is demanded.
+ * The request headers of an asset. The schema demands no format: the service ignores a precondition or range
+ * that it does not understand (RFC 9110).
  */
 export const assetHeadersSchema = z
   .object({
     range: z
       .string()
-      .meta({ description: 'A range of bytes; several are answered with the whole file.' })
+      .meta({ description: 'One byte range. A request for several ranges returns the whole file.' })
       .exactOptional(),
     'if-range': z
       .string()
-      .meta({ description: 'The range counts only while this is the ETag.' })
+      .meta({ description: 'Apply the range only if this equals the current ETag.' })
       .exactOptional(),
-    'if-match': z.string().meta({ description: '412 where it does not hold the ETag.' }).exactOptional(),
-    'if-none-match': z.string().meta({ description: '304 where it holds the ETag.' }).exactOptional(),
+    'if-match': z
+      .string()
+      .meta({ description: 'The response is 412 if this does not contain the current ETag.' })
+      .exactOptional(),
+    'if-none-match': z
+      .string()
+      .meta({ description: 'The response is 304 if this contains the current ETag.' })
+      .exactOptional(),
   })
   .meta({ examples: [{}, { range: 'bytes=0-1023' }] });

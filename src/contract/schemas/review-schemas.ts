@@ -20,7 +20,7 @@ const BINDINGS = {
   submissionId: 'submission-2026-0117',
   trackId: 'track-3',
 };
-/** Values of the filter. */
+/** The values of the status filter. */
 const STATUSES = ['open', 'resolved'] as const;
 const CASE = {
   reviewId: 'rev_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
@@ -33,57 +33,61 @@ const CASE = {
   evidenceRequests: [],
 };
 
-/** The partner's own identifiers, all four of them (rule 12.2). */
+/** The partner's own identifiers. All four are required (rule 12.2). */
 const bindingsSchema = z
   .strictObject({
-    creatorId: identifierSchema.meta({ description: 'Your identifier of the creator.' }),
-    accountId: identifierSchema.meta({ description: 'Your identifier of the account.' }),
-    submissionId: identifierSchema.meta({ description: 'Your identifier of the submission.' }),
-    trackId: identifierSchema.meta({ description: 'Your identifier of the track.' }),
+    creatorId: identifierSchema.meta({ description: 'Your identifier for the creator.' }),
+    accountId: identifierSchema.meta({ description: 'Your identifier for the account.' }),
+    submissionId: identifierSchema.meta({ description: 'Your identifier for the submission.' }),
+    trackId: identifierSchema.meta({ description: 'Your identifier for the track.' }),
   })
   .meta({
     id: 'ReviewBindings',
-    description: "The partner's own opaque identifiers: never names or e-mail addresses.",
+    description: "The partner's own opaque identifiers. Never send names or e-mail addresses.",
     examples: [BINDINGS],
   });
 
 export const createReviewSchema = z
   .strictObject({
-    proofId: identifierSchema.meta({ description: 'Registered proof, of any partner.' }),
-    bindings: bindingsSchema.meta({ description: 'Your own identifiers, all four.' }),
+    proofId: identifierSchema.meta({
+      description: 'Id of a registered proof. It may belong to any partner.',
+    }),
+    bindings: bindingsSchema.meta({ description: 'Your own identifiers. All four are required.' }),
   })
   .meta({
     id: 'CreateReview',
     examples: [{ proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', bindings: BINDINGS }],
   });
 
-/** Query of the list of reviews (rule 12.19). */
+/** The query of the list of reviews (rule 12.19). */
 export const listReviewsQuerySchema = z
   .strictObject({
-    limit: queryInteger(1, 100).meta({ description: 'Entries a page holds at most.' }).exactOptional(),
-    cursor: cursorSchema.meta({ description: '`nextCursor` of the page before.' }).exactOptional(),
-    proofId: identifierSchema.meta({ description: 'Cases of this proof alone.' }).exactOptional(),
-    status: z.enum(STATUSES).meta({ description: 'Cases of this status alone.' }).exactOptional(),
+    limit: queryInteger(1, 100).meta({ description: 'The most entries per page.' }).exactOptional(),
+    cursor: cursorSchema.meta({ description: '`nextCursor` of the previous page.' }).exactOptional(),
+    proofId: identifierSchema.meta({ description: 'Return only cases for this proof.' }).exactOptional(),
+    status: z.enum(STATUSES).meta({ description: 'Return only cases with this status.' }).exactOptional(),
   })
   .meta({ id: 'ListReviewsQuery', examples: [{}, { limit: 20, status: 'open' }, { proofId: CASE.proofId }] });
 
 export const openEvidenceSchema = z
   .strictObject({
-    kind: z.enum(EVIDENCE_KINDS).meta({ description: 'Evidence that is asked for, each kind once.' }),
+    kind: z
+      .enum(EVIDENCE_KINDS)
+      .meta({ description: 'Kind of evidence to request. Each kind can be requested once per case.' }),
   })
   .meta({ id: 'OpenEvidence', examples: EVIDENCE_KINDS.map((kind) => ({ kind })) });
 
-/** An opaque reference (rule 12.12). */
+/** An opaque reference into the partner's evidence system (rule 12.12). */
 const responseReferenceSchema = z
   .string()
   .min(1)
   .max(256)
   .regex(
     /^[A-Za-z0-9][A-Za-z0-9._:/-]*$/,
-    'must be letters, digits, dots, underscores, colons, slashes and hyphens, the first a letter or digit',
+    'must contain only letters, digits, dots, underscores, colons, slashes and hyphens, and start with a letter or digit',
   )
   .meta({
-    description: "A bounded opaque reference into the partner's own evidence system.",
+    description: "An opaque reference into the partner's own evidence system, at most 256 characters.",
     examples: ['evidence/2026/0117-3'],
   });
 
@@ -100,7 +104,8 @@ export const closeEvidenceSchema = z
 export const resolveReviewSchema = z
   .strictObject({
     outcome: z.enum(REVIEW_OUTCOMES).meta({
-      description: 'Your own outcome. `held` may later become `accepted` or `rejected`, which are final.',
+      description:
+        'Your own outcome. `held` may later become `accepted` or `rejected`. `accepted` and `rejected` are final.',
     }),
   })
   .meta({ id: 'ResolveReview', examples: REVIEW_OUTCOMES.map((outcome) => ({ outcome })) });
@@ -119,38 +124,39 @@ export const evidenceParamsSchema = z
 const evidenceRequestSchema = z
   .object({
     requestId: identifierSchema.meta({ description: 'Id of the evidence request.' }),
-    kind: describedWords(EVIDENCE_KIND_MEANINGS).meta({ description: 'Evidence that was asked for.' }),
-    status: describedWords(EVIDENCE_STATUS_MEANINGS).meta({ description: 'Where the request stands.' }),
+    kind: describedWords(EVIDENCE_KIND_MEANINGS).meta({ description: 'Kind of evidence requested.' }),
+    status: describedWords(EVIDENCE_STATUS_MEANINGS).meta({ description: 'Status of the request.' }),
     responseReference: responseReferenceSchema.exactOptional(),
-    createdAt: timestampSchema.meta({ description: 'Time of its creation, in unix seconds.' }),
-    updatedAt: timestampSchema.meta({ description: 'Time of its last change, in unix seconds.' }),
+    createdAt: timestampSchema.meta({ description: 'Creation time, in unix seconds.' }),
+    updatedAt: timestampSchema.meta({ description: 'Time of the last change, in unix seconds.' }),
   })
   .meta({ id: 'EvidenceRequest' });
 
 export const reviewCaseSchema = z
   .object({
     reviewId: identifierSchema.meta({ description: 'Id of the review.' }),
-    proofId: identifierSchema.meta({ description: 'Proof that is reviewed.' }),
+    proofId: identifierSchema.meta({ description: 'Id of the proof under review.' }),
     // A response may gain members, a request may not.
     bindings: z.object(bindingsSchema.shape).meta({ description: 'Your own identifiers.' }),
-    status: describedWords(REVIEW_STATUS_MEANINGS).meta({ description: 'Where the case stands.' }),
+    status: describedWords(REVIEW_STATUS_MEANINGS).meta({ description: 'Status of the case.' }),
     outcome: describedWords(REVIEW_OUTCOME_MEANINGS)
       .meta({
-        description: "The partner's own; not a claim of authorship or rights.",
+        description: "The partner's own outcome. It makes no claim about authorship or rights.",
       })
       .exactOptional(),
-    createdAt: timestampSchema.meta({ description: 'Time of its creation, in unix seconds.' }),
-    updatedAt: timestampSchema.meta({ description: 'Time of its last change, in unix seconds.' }),
+    createdAt: timestampSchema.meta({ description: 'Creation time, in unix seconds.' }),
+    updatedAt: timestampSchema.meta({ description: 'Time of the last change, in unix seconds.' }),
     resolvedAt: timestampSchema
-      .meta({ description: 'Time at which its outcome was recorded, in unix seconds.' })
+      .meta({ description: 'When the outcome was recorded, in unix seconds.' })
       .exactOptional(),
     expiresAt: timestampSchema.meta({
-      description: 'Creation and 180 days; it never moves, and from then on the case is not there.',
+      description:
+        'When the case ends, in unix seconds: 180 days after its creation. This time never changes. From then on the case is 404.',
     }),
     evidenceRequests: z
       .array(evidenceRequestSchema)
       .max(EVIDENCE_KINDS.length)
-      .meta({ description: 'Evidence requests in the order of their creation.' }),
+      .meta({ description: 'Evidence requests, oldest first.' }),
   })
   .meta({
     id: 'PartnerReviewCase',
@@ -181,7 +187,8 @@ export const reviewPageSchema = z
     reviews: z.array(reviewCaseSchema).meta({ description: 'Cases of the page, newest first.' }),
     nextCursor: cursorSchema
       .meta({
-        description: 'Cursor of the next page; absent on the last one. A page may be empty and have one.',
+        description:
+          'Cursor of the next page. Absent on the last page. Even an empty page may have a cursor.',
       })
       .exactOptional(),
   })
@@ -190,7 +197,7 @@ export const reviewPageSchema = z
 /** A review as the operator reads it. */
 export const partnerReviewSchema = z
   .object({
-    partnerId: identifierSchema.meta({ description: 'Partner whose case it is.' }),
+    partnerId: identifierSchema.meta({ description: 'Id of the partner that opened the case.' }),
     ...reviewCaseSchema.shape,
   })
   .meta({ id: 'OperatorReviewCase', examples: [{ partnerId: 'ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', ...CASE }] });

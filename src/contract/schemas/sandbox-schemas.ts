@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { countSchema, identifierSchema, knownWords, sha256Schema } from '../primitives.js';
 import { verificationSchema } from './verify-schemas.js';
 
-/** Path of a fixture's file (rule 19.6). */
+/** The path parameters of a fixture's file (rule 19.6). */
 export const fixtureParamsSchema = z
   .strictObject({
     name: identifierSchema.meta({ description: 'Name of the fixture.' }),
-    part: identifierSchema.meta({ description: '`audio`, or of a pair `sidecar`.' }),
+    part: identifierSchema.meta({ description: '`audio`. A pair also has `sidecar`.' }),
   })
   .meta({ examples: [{ name: 'valid', part: 'audio' }] });
 
@@ -18,29 +18,31 @@ export const fixturesSchema = z
     fixtures: z
       .array(
         z.object({
-          name: z
-            .string()
-            .meta({ description: 'Name of the fixture, of lower-case letters, digits and `_`.' }),
+          name: z.string().meta({ description: 'Name of the fixture: lower-case letters, digits and `_`.' }),
           verdict,
           good,
           decision: decision
             .pick({ status: true, reasons: true, recommendedAction: true, credentialCarrier: true })
-            .meta({ description: 'Members of the decision that verify gives, whenever it is asked.' }),
+            .meta({
+              description: 'The part of the decision that `verify` returns for this fixture every time.',
+            }),
           files: z
             .array(
               z.object({
                 part: knownWords(['audio', 'sidecar']).meta({ description: 'Part of the fixture.' }),
-                fileName: z.string().meta({ description: 'A safe name for the file.' }),
+                fileName: z.string().meta({ description: 'File name that is safe on every file system.' }),
                 mediaType: z.string().meta({ description: 'Media type of the file.' }),
-                bytes: countSchema.meta({ description: 'Length of the file.' }),
-                sha256: sha256Schema.meta({ description: 'Digest of the file; its ETag too.' }),
-                href: z.string().meta({ description: 'Path from which the file is downloaded, with a key.' }),
+                bytes: countSchema.meta({ description: 'Length of the file, in bytes.' }),
+                sha256: sha256Schema.meta({ description: 'SHA-256 of the file. It is also the ETag.' }),
+                href: z
+                  .string()
+                  .meta({ description: 'Path to download the file from. The download needs a key.' }),
               }),
             )
-            .meta({ description: 'The audio, and of a pair the sidecar.' }),
+            .meta({ description: 'The audio file. A pair also has a sidecar.' }),
         }),
       )
-      .meta({ description: 'Every fixture.' }),
+      .meta({ description: 'All fixtures.' }),
   })
   .meta({
     id: 'Fixtures',

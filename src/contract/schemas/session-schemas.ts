@@ -20,7 +20,7 @@ import {
 } from '../../domain/trace.js';
 import { identifierSchema, knownWords, sha256Schema, timestampSchema } from '../primitives.js';
 
-/** A whole number of things. */
+/** The schema of a count: a whole number from 0. */
 const count = (description: string) => z.int().min(0).meta({ description });
 const seconds = (description: string) => z.number().min(0).meta({ description });
 const slug = (description: string) => z.string().meta({ description });
@@ -29,47 +29,51 @@ const counterSchema = z
   .object({
     status: knownWords(COUNTER_STATUSES).meta({
       description:
-        '`unsupported`: the adapter does not look; `unknown`: it cannot tell, or looked with gaps. Neither is a zero.',
+        '`unsupported`: the agent does not monitor this. `unknown`: the agent cannot determine this, or monitored it with gaps. Neither means zero.',
     }),
     value: count(
-      'How many; with `observed` and `not_observed` alone. Show its absence as the status, never as 0.',
+      'The count. Present only with `observed` and `not_observed`. If absent, show the status, never 0.',
     ).exactOptional(),
   })
-  .meta({ id: 'EvidenceCounter', description: 'An activity counter of the session.' });
+  .meta({ id: 'EvidenceCounter', description: 'A count of one kind of activity in the session.' });
 
 const gapSchema = z.object({
-  fromSeconds: seconds('Start, in seconds of the session.'),
-  toSeconds: seconds('End, in seconds of the session.'),
-  reason: slug('Why nobody looked.'),
+  fromSeconds: seconds('Start, in seconds from the start of the session.'),
+  toSeconds: seconds('End, in seconds from the start of the session.'),
+  reason: slug('Why the channel was not monitored.'),
 });
 
 const coverageSchema = z
   .object({
     support: knownWords(CHANNEL_SUPPORT).meta({
       description:
-        'Whether the adapter sees every act of the channel, some, none, or cannot tell. Only `supported` without gaps is complete.',
+        'Whether the agent sees all, some or no activity of the channel, or does not know. Only `supported` without gaps is complete.',
     }),
-    exact: count('Acts that were witnessed when they happened; absent where nobody looks.').exactOptional(),
-    interval: count(
-      'Acts of which only the states before and after were seen: order and time are not known.',
+    exact: count(
+      'Actions observed as they happened. Absent if the channel was not monitored.',
     ).exactOptional(),
-    gaps: z.array(gapSchema).meta({ description: 'The first times in which the channel was not watched.' }),
-    gapCount: count('Count of all such times; absent where nobody looks.').exactOptional(),
+    interval: count(
+      'Actions inferred by comparing the states before and after. Their order and exact time are unknown.',
+    ).exactOptional(),
+    gaps: z
+      .array(gapSchema)
+      .meta({ description: 'The first periods in which the channel was not monitored.' }),
+    gapCount: count('Number of all such periods. Absent if the channel was never monitored.').exactOptional(),
   })
-  .meta({ id: 'ChannelCoverage', description: 'How far a channel of the session was watched.' });
+  .meta({ id: 'ChannelCoverage', description: 'How completely one channel of the session was monitored.' });
 
 const recordingSchema = z.object({
-  durationSeconds: seconds('Length of the take.'),
+  durationSeconds: seconds('Length of the take, in seconds.'),
   realTime: knownWords(REAL_TIME_STATUSES).meta({
     description:
-      '`observed`: the take was seen to grow at its true rate, from an input that was seen to be hardware. Else `unknown`, which is no accusation.',
+      '`observed`: the agent saw the take grow in real time from a hardware input. Otherwise `unknown`, which does not imply any wrongdoing.',
   }),
   input: knownWords(TAKE_INPUTS).meta({
-    description: 'What the input was connected to while it ran, where seen.',
+    description: 'What the input was connected to during the recording, as far as observed.',
   }),
-  growthSteps: count('Steps of growth that were seen.'),
+  growthSteps: count('Number of observed steps in which the take grew.'),
   placementCount: count(
-    'Places of the arrangement in which the take lies; absent where nobody looks.',
+    'Number of clips in the arrangement that use the take. Absent if clips were not monitored.',
   ).exactOptional(),
 });
 
@@ -83,183 +87,211 @@ const coverage = Object.fromEntries(
   CHANNELS.map((channel) => [channel, coverageSchema.meta({ description: `${CHANNEL_WORDS[channel]}.` })]),
 ) as Readonly<Record<Channel, typeof coverageSchema>>;
 
-/** Session evidence (rule 9.22). */
+/** The session evidence (rule 9.22). */
 const sessionEvidenceSchema = z
   .object({
     traceSha256: sha256Schema.meta({
-      description: 'Digest of the whole signed capture trace; the signed statement names it.',
+      description: 'SHA-256 of the whole signed capture trace. The signed statement contains it.',
     }),
-    traceBytes: count('Bytes of the trace.'),
-    traceVersion: count("Version of the trace's format."),
-    simulated: z.boolean().meta({ description: 'True for a generated trace, which witnesses nothing.' }),
+    traceBytes: count('Size of the trace, in bytes.'),
+    traceVersion: count('Format version of the trace.'),
+    simulated: z
+      .boolean()
+      .meta({ description: 'True for a generated test trace. It is not evidence of a real session.' }),
     adapter: z
       .object({
-        name: slug('Kind of the agent.'),
+        name: slug('Type of the agent, such as `ardour`.'),
         version: slug('Version of the agent.'),
-        dawVersion: slug('Version of the workstation, where it is known.').exactOptional(),
+        dawVersion: slug('Version of the audio workstation, if known.').exactOptional(),
       })
-      .meta({ description: 'Agent that witnessed the session.' }),
+      .meta({ description: 'Agent that recorded the session activity.' }),
     device: z
       .object({
         deviceId: slug("SHA-256 of the device's public key."),
         standing: knownWords(DEVICE_STANDINGS).meta({
-          description: 'Standing of the device with the operator at the time of issuing.',
+          description: 'Whether the operator had enrolled or revoked the device when the proof was issued.',
         }),
       })
       .meta({ description: 'Device that signed the trace.' }),
     startedAt: timestampSchema.meta({
-      description: "Start of the session, unix seconds by the device's clock.",
+      description: "Start of the session, in unix seconds by the device's clock.",
     }),
-    durationSeconds: seconds('Length of the signed session.'),
-    sealed: z.boolean().meta({ description: "True where the trace ends with the device's final signature." }),
-    events: count('Events that a valid signature covers.'),
-    counters: z.object(counters).meta({ description: 'What was done, by kind. Counters may be added.' }),
-    coverage: z.object(coverage).meta({ description: 'By channel. Channels may be added.' }),
-    recordings: z
-      .array(recordingSchema)
-      .meta({ description: 'Takes, longest first; long lists are cut, and `takesRecorded` counts all.' }),
+    durationSeconds: seconds('Length of the signed session, in seconds.'),
+    sealed: z.boolean().meta({ description: "True if the trace ends with the device's final signature." }),
+    events: count('Number of events that a valid signature covers.'),
+    counters: z
+      .object(counters)
+      .meta({ description: 'Activity counts by kind. Later versions may add counters.' }),
+    coverage: z
+      .object(coverage)
+      .meta({ description: 'Monitoring coverage by channel. Later versions may add channels.' }),
+    recordings: z.array(recordingSchema).meta({
+      description:
+        'Takes, longest first. A long list is shortened. `takesRecorded` counts all takes except those recorded inside the workstation.',
+    }),
     activity: z
       .object({
-        bucketSeconds: seconds('Length of a stretch.'),
+        bucketSeconds: seconds('Length of one interval, in seconds.'),
         buckets: z
           .array(
             z.object({
-              atSeconds: seconds('Start of the stretch, in seconds of the session.'),
+              atSeconds: seconds('Start of the interval, in seconds from the start of the session.'),
               edits: count(
-                'Edits that were seen in it; absent where none was seen and not all are looked at.',
+                'Edits observed in the interval. Absent if none was observed and some edit channel was not monitored.',
               ).exactOptional(),
-              recordings: count('Recordings; absent where nobody looks.').exactOptional(),
-              imports: count('Imports; absent where nobody looks.').exactOptional(),
+              recordings: count(
+                'Recordings observed in the interval. Absent if none was observed and audio or MIDI recording was not monitored.',
+              ).exactOptional(),
+              imports: count(
+                'Imports observed in the interval. Absent if none was observed and imports were not monitored.',
+              ).exactOptional(),
             }),
           )
-          .meta({ description: 'Stretches, in order.' }),
+          .meta({ description: 'Intervals with observed activity, in order of time.' }),
       })
-      .meta({ description: 'Acts over the time of the session.' }),
+      .meta({ description: 'Activity over the course of the session.' }),
     export: z
       .object({
-        fileSha256: sha256Schema.meta({ description: 'Digest of the file that was exported last.' }),
+        fileSha256: sha256Schema.meta({ description: 'SHA-256 of the last exported file.' }),
         issuedAudio: knownWords(EXPORT_MATCHES).meta({
-          description: 'Whether it is the audio that was issued.',
+          description: 'Whether the exported file is the issued audio.',
         }),
-        durationSeconds: seconds('Length of the export.').exactOptional(),
+        durationSeconds: seconds('Length of the export, in seconds.').exactOptional(),
         rerender: knownWords(EVENTS['export.finished'].fields.rerender).meta({
-          description: 'Outcome of rendering the session again, where the workstation was at hand.',
+          description: 'Result of rendering the session again: matched, differed, or not tried.',
         }),
       })
-      .meta({ description: 'Export of the session; absent where none was seen.' })
+      .meta({ description: 'The last export of the session. Absent if no export was observed.' })
       .exactOptional(),
   })
   .meta({
     id: 'SessionEvidence',
-    description: 'What the replay of a signed capture trace tells. It never says who or what made the music.',
+    description:
+      'Result of replaying a signed capture trace. It never states whether people or machines made the music.',
   });
 
-/** Evidence of a session, of proofs that were issued with a capture trace. */
+/** The session of a proof that was issued with a capture trace. */
 export const sessionSchema = z
   .object({ evidence: sessionEvidenceSchema.meta({ description: 'Result of replaying the trace.' }) })
-  .meta({ description: 'Of proofs that were issued with a capture trace.' });
+  .meta({ description: 'The production session. Present if the proof was issued with a capture trace.' });
 
 const detectionSchema = z.object({
   detector: slug('Detector that the issuing side used.'),
-  detectorVersion: slug('Its version.'),
+  detectorVersion: slug('Version of the detector.'),
   likelihood: z
     .object({
-      value: z.number().min(0).max(1).meta({ description: 'From 0 to 1.' }),
+      value: z.number().min(0).max(1).meta({ description: 'The probability, from 0 to 1.' }),
       unit: knownWords(['ratio']).meta({ description: 'Unit of the value.' }),
     })
     .meta({
-      description: 'Probability that the file was generated. It is no share of the timeline.',
+      description: 'Probability that the file was generated. It is not a share of the timeline.',
     })
     .exactOptional(),
   generator: slug('Generator that the file is attributed to.').exactOptional(),
 });
 
-/** An imported source (rule 9.24). */
+/** The schema of an imported source (rule 9.24). */
 export const importedSourceSchema = z
   .object({
-    sourceId: identifierSchema.meta({ description: 'Local to the report: `s1`, `s2`, ...' }),
+    sourceId: identifierSchema.meta({ description: 'Id within this report: `s1`, `s2` and so on.' }),
     manner: knownWords(EVENTS['import.added'].fields.manner).meta({
-      description: 'How the file came into the session.',
+      description: 'How the file was brought into the session.',
     }),
     samplesSha256: sha256Schema
-      .meta({ description: 'Digest of the samples as the session held them.' })
+      .meta({ description: 'SHA-256 of the samples as stored in the session.' })
       .exactOptional(),
     originalSha256: sha256Schema
-      .meta({ description: 'Digest of the whole file that they were found to come from.' })
+      .meta({ description: 'SHA-256 of the whole original file, if it was found.' })
       .exactOptional(),
-    durationSeconds: seconds('Length of the source.').exactOptional(),
+    durationSeconds: seconds('Length of the source, in seconds.').exactOptional(),
     placements: z
       .object({
-        count: count('Places of the arrangement in which it lay at the last observation.'),
-        approximateSeconds: seconds('Their length together, without counting overlaps twice.'),
+        count: count('Number of clips that used the source at the last observation.'),
+        approximateSeconds: seconds('Total length of these clips, in seconds. Overlaps count once.'),
         spans: z
-          .array(z.object({ startSeconds: seconds('Start.'), endSeconds: seconds('End.') }))
-          .meta({ description: 'The first of them, in seconds of the arrangement.' }),
+          .array(
+            z.object({
+              startSeconds: seconds('Start, in seconds of the arrangement.'),
+              endSeconds: seconds('End, in seconds of the arrangement.'),
+            }),
+          )
+          .meta({ description: 'The first spans of the arrangement that the source covers.' }),
       })
       .meta({
         description:
-          'Where it, or what was made of it, sits in the arrangement; says nothing on what the mix lets hear. Absent where nobody looks.',
+          'Where the arrangement uses the source or material derived from it. Says nothing about what is audible in the mix. Absent if clips were not monitored.',
       })
       .exactOptional(),
     detections: z
       .array(detectionSchema)
-      .meta({ description: 'Results that the issuing side supplied.' })
+      .meta({ description: 'Detector results that the issuing side supplied.' })
       .exactOptional(),
   })
-  .meta({ id: 'ImportedSource', description: 'A file whose import into the session was witnessed.' });
+  .meta({ id: 'ImportedSource', description: 'A file whose import into the session was observed.' });
 
 const range = (description: string) =>
   z
     .object({
-      start: z.number().meta({ description: 'Start.' }),
-      end: z.number().meta({ description: 'End.' }),
+      start: z.number().meta({ description: 'Start of the range.' }),
+      end: z.number().meta({ description: 'End of the range.' }),
     })
     .meta({ description });
 
-/** Source detail (rule 9.26). */
+/** The source detail (rule 9.26). */
 export const sourceDetailSchema = z
   .object({
     version: z.int().min(2).meta({ description: 'Version of the layout.' }),
     consentVersion: identifierSchema.meta({
-      description: "The creator's consent under which it is delivered; revoked, the detail is gone.",
+      description:
+        'Version of the consent text that the creator agreed to. The detail is omitted after the creator revokes the consent.',
     }),
     observedAtSeconds: seconds(
-      'Seconds of the signed session at the latest completed observation of the source map.',
+      'When the agent last finished reading the source map, in seconds from the start of the session.',
     ).exactOptional(),
     tracks: z
       .array(
         z.object({
-          trackId: identifierSchema.meta({ description: 'Local to the report.' }),
-          type: knownWords(EVENTS['track.added'].fields.type).meta({ description: 'Kind of the track.' }),
-          state: knownWords(PLACEMENT_STATES).meta({ description: 'Last observed state.' }),
+          trackId: identifierSchema.meta({ description: 'Id of the track within this report.' }),
+          type: knownWords(EVENTS['track.added'].fields.type).meta({ description: 'Type of the track.' }),
+          state: knownWords(PLACEMENT_STATES).meta({
+            description: 'Last observed state: still present, or removed.',
+          }),
         }),
       )
-      .meta({ description: 'Tracks; long lists are cut.' }),
-    trackCount: count('Count of all tracks; absent where nobody looks at them.').exactOptional(),
+      .meta({ description: 'Tracks. A long list is shortened.' }),
+    trackCount: count('Number of all tracks. Absent if tracks were not monitored.').exactOptional(),
     placements: z
       .array(
         z.object({
-          placementId: identifierSchema.meta({ description: 'Local to the report.' }),
-          trackId: identifierSchema.meta({ description: 'Track on which it lies.' }),
+          placementId: identifierSchema.meta({ description: 'Id of the clip within this report.' }),
+          trackId: identifierSchema.meta({ description: 'Id of the track that holds the clip.' }),
           sourceId: identifierSchema
-            .meta({ description: 'Imported source that it shows, if it shows one.' })
+            .meta({ description: 'Imported source that the clip plays, if any.' })
             .exactOptional(),
           origin: knownWords(PLACEMENT_ORIGINS).meta({
-            description: 'How the material came to be, as far as that was witnessed.',
+            description: 'Origin of the material, as far as it was observed.',
           }),
-          beats: range("The workstation's beats; absent where its tempo is not known.").exactOptional(),
-          approximateSeconds: range(
-            'Estimated with the tempo as it was last observed; absent where it is not known.',
+          beats: range(
+            "Position in the workstation's beats. Absent if the tempo is unknown.",
           ).exactOptional(),
-          state: knownWords(PLACEMENT_STATES).meta({ description: 'Last observed state.' }),
-          edits: z.int().min(0).max(1000).meta({ description: 'Edits, 1000 at most.' }),
+          approximateSeconds: range(
+            'Position in seconds, estimated with the last observed tempo. Absent if the tempo is unknown.',
+          ).exactOptional(),
+          state: knownWords(PLACEMENT_STATES).meta({
+            description: 'Last observed state: still present, or removed.',
+          }),
+          edits: z
+            .int()
+            .min(0)
+            .max(1000)
+            .meta({ description: 'Number of edits. Counts above 1000 are reported as 1000.' }),
         }),
       )
-      .meta({ description: 'Placements; long lists are cut.' }),
-    placementCount: count('Count of all placements; absent where nobody looks at them.').exactOptional(),
+      .meta({ description: 'Clips in the arrangement. A long list is shortened.' }),
+    placementCount: count('Number of all clips. Absent if clips were not monitored.').exactOptional(),
   })
   .meta({
     id: 'SourceDetail',
     description:
-      "Structure of the arrangement, for approved partners and with the creator's consent. It claims nothing on the final mix.",
+      "Structure of the arrangement. Only approved partners get it, and only with the creator's consent. It says nothing about the final mix.",
   });

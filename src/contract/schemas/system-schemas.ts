@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { PRODUCT_EVENTS } from '../../domain/product-event.js';
 import { timestampSchema } from '../primitives.js';
 
-/** State and build of the service (rule 13.3). */
+/** The state and build of the service (rule 13.3). */
 export const healthSchema = z
   .object({
-    ok: z.boolean().meta({ description: 'True where the service is up.' }),
+    ok: z.boolean().meta({ description: 'True if the service is up.' }),
     version: z.string().meta({ description: 'Version of the service.' }),
-    commit: z.string().meta({ description: 'Commit that it was built from.' }),
-    deployedAt: timestampSchema.meta({ description: 'Time of its deployment, in unix seconds.' }),
+    commit: z.string().meta({ description: 'Commit that the service was built from.' }),
+    deployedAt: timestampSchema.meta({ description: 'Deployment time, in unix seconds.' }),
     environment: z.string().meta({ description: '`production` or `beta`.' }),
     contract: z.string().meta({ description: 'Version of this contract.' }),
   })
@@ -26,46 +26,49 @@ export const healthSchema = z
     ],
   });
 
-/** Request headers of a page. */
+/** The request headers of a page. */
 export const pageHeadersSchema = z
   .object({
-    'if-none-match': z.string().meta({ description: '304 where it holds the ETag.' }).exactOptional(),
+    'if-none-match': z
+      .string()
+      .meta({ description: 'The response is 304 if this contains the current ETag.' })
+      .exactOptional(),
   })
   .meta({ examples: [{}] });
 
 export const probeSchema = z
-  .object({ ok: z.boolean().meta({ description: 'True.' }) })
+  .object({ ok: z.boolean().meta({ description: 'Always true.' }) })
   .meta({ id: 'Probe', examples: [{ ok: true }] });
 
-/** A name in a path of the download table. */
+/** The schema of a product or platform name in the download table. */
 const slugSchema = z
   .string()
   .regex(
     /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
-    'must be 1 to 64 letters, digits, dots, underscores and hyphens, the first a letter or digit',
+    'must be 1 to 64 letters, digits, dots, underscores and hyphens, starting with a letter or digit',
   );
 
 export const downloadQuerySchema = z
   .strictObject({
-    product: slugSchema.meta({ description: 'Product, as it was named to you.' }),
-    platform: slugSchema.meta({ description: 'Platform, as `macos`.' }),
+    product: slugSchema.meta({ description: 'Product slug that you were given at onboarding.' }),
+    platform: slugSchema.meta({ description: 'Platform slug, such as `macos`.' }),
   })
   .meta({ id: 'DownloadQuery', examples: [{ product: 'companion', platform: 'macos' }] });
 
-/** A report of counts (rule 13.5). */
+/** The schema of a telemetry report, which contains only counts (rule 13.5). */
 export const telemetrySchema = z
   .strictObject({
     events: z
       .array(
         z.strictObject({
-          name: z.enum(PRODUCT_EVENTS).meta({ description: 'Name of what is counted, of a closed list.' }),
-          count: z.int().min(1).max(1_000_000).meta({ description: 'Count of the event.' }),
-          at: timestampSchema.meta({ description: 'Time, in unix seconds.' }),
+          name: z.enum(PRODUCT_EVENTS).meta({ description: 'Name of the event, from a closed list.' }),
+          count: z.int().min(1).max(1_000_000).meta({ description: 'How often the event happened.' }),
+          at: timestampSchema.meta({ description: 'Time of the events, in unix seconds.' }),
         }),
       )
       .min(1)
       .max(100)
-      .meta({ description: 'Counts; all of a report are taken, or none.' }),
+      .meta({ description: 'Event counts. The service accepts either all entries or none.' }),
   })
   .meta({
     id: 'Telemetry',
@@ -73,13 +76,13 @@ export const telemetrySchema = z
   });
 
 export const telemetryAcceptedSchema = z
-  .object({ accepted: z.int().min(0).meta({ description: 'Entries that were taken.' }) })
+  .object({ accepted: z.int().min(0).meta({ description: 'Number of accepted entries.' }) })
   .meta({ id: 'TelemetryAccepted', examples: [{ accepted: 1 }] });
 
-/** The contract's own document, without OpenAPI's schema. */
+/** The schema of the contract's own document. It is loose and does not repeat OpenAPI's schema. */
 export const documentSchema = z
   .looseObject({
-    openapi: z.string().meta({ description: 'Version of OpenAPI.' }),
+    openapi: z.string().meta({ description: 'OpenAPI version.' }),
     info: z.looseObject({}).meta({ description: 'Title and version of the contract.' }),
     paths: z.looseObject({}).meta({ description: 'Operations by path.' }),
   })

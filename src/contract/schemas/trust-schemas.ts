@@ -24,18 +24,21 @@ export const deviceParamsSchema = z
   .strictObject({ deviceId: sha256Schema.meta({ description: "SHA-256 of the device's public key." }) })
   .meta({ examples: [{ deviceId: DEVICE_ID }] });
 
-/** A capture device: the digest of its public key, and no name. */
+/** A capture device. It has no name, only the digest of its public key. */
 export const enrolDeviceSchema = z
   .strictObject({
     deviceId: sha256Schema.meta({ description: "SHA-256 of the device's public key (SPKI in DER)." }),
-    algorithm: z.enum(DEVICE_ALGORITHMS).meta({ description: 'Algorithm of the key.' }).exactOptional(),
+    algorithm: z
+      .enum(DEVICE_ALGORITHMS)
+      .meta({ description: "Algorithm of the device's key." })
+      .exactOptional(),
   })
   .meta({ id: 'EnrolDevice', examples: [{ deviceId: DEVICE_ID, algorithm: 'Ed25519' }] });
 
 export const revokeDeviceSchema = z
   .strictObject({
     from: timestampSchema
-      .meta({ description: 'Time from which the device is not believed; now by default.' })
+      .meta({ description: 'When the revocation takes effect, in unix seconds. The default is now.' })
       .exactOptional(),
   })
   .meta({ id: 'RevokeDevice', examples: [{}, { from: 1_767_225_600 }] });
@@ -43,14 +46,19 @@ export const revokeDeviceSchema = z
 export const deviceSchema = z
   .object({
     deviceId: sha256Schema.meta({ description: "SHA-256 of the device's public key." }),
-    algorithm: z.string().meta({ description: 'Algorithm of the key, where it was named.' }).exactOptional(),
-    enrolledAt: timestampSchema.meta({ description: 'Time of its enrolment, in unix seconds.' }),
+    algorithm: z
+      .string()
+      .meta({ description: "Algorithm of the device's key, if given at enrolment." })
+      .exactOptional(),
+    enrolledAt: timestampSchema.meta({ description: 'Enrolment time, in unix seconds.' }),
     revocation: z
       .object({
-        from: timestampSchema.meta({ description: 'Unix seconds from which it is not believed.' }),
-        at: timestampSchema.meta({ description: 'Time at which the operator said so.' }),
+        from: timestampSchema.meta({ description: 'When the revocation takes effect, in unix seconds.' }),
+        at: timestampSchema.meta({
+          description: 'When the operator recorded the revocation, in unix seconds.',
+        }),
       })
-      .meta({ description: 'Present where the device was revoked, for good.' })
+      .meta({ description: 'Present if the device was revoked. A device revocation is permanent.' })
       .exactOptional(),
   })
   .meta({
@@ -58,18 +66,18 @@ export const deviceSchema = z
     examples: [DEVICE],
   });
 
-/** A range of the devices, which count from 1 in the order of enrolment. */
+/** A range of the devices, numbered from 1 in the order of enrolment. */
 export const devicesQuerySchema = z
   .strictObject({
     from: queryInteger(1, 1_000_000).default(1).meta({ description: 'Number of the first device.' }),
-    limit: queryInteger(1, 1000).default(100).meta({ description: 'Devices at most.' }),
+    limit: queryInteger(1, 1000).default(100).meta({ description: 'The most devices to return.' }),
   })
   .meta({ id: 'DevicesQuery', examples: [{}, { from: 101, limit: 100 }] });
 
 export const deviceListSchema = z
   .object({
     devices: z.array(deviceSchema).meta({ description: 'Devices in the order of enrolment.' }),
-    deviceCount: countSchema.meta({ description: 'Count of all devices.' }),
+    deviceCount: countSchema.meta({ description: 'Number of all devices.' }),
   })
   .meta({
     id: 'DeviceList',
@@ -83,27 +91,33 @@ export const deviceListSchema = z
 
 export const revokeSignerSchema = z
   .strictObject({
-    from: timestampSchema.meta({ description: 'Unix seconds from which what it signed does not count.' }),
-    reason: z.enum(REVOCATION_REASONS).meta({ description: 'Why it is revoked.' }),
+    from: timestampSchema.meta({
+      description: 'Proofs registered at or after this time are not accepted. In unix seconds.',
+    }),
+    reason: z.enum(REVOCATION_REASONS).meta({ description: 'Reason for the revocation.' }),
   })
   .meta({ id: 'RevokeSigner', examples: [{ from: 1_767_225_600, reason: 'key_compromise' }] });
 
-/** A leaf of the service; `signs` is true for the one that new proofs are signed with. */
+/** A signing certificate of the service. `signs` is true for the certificate that signs new proofs. */
 export const signerSchema = z
   .object({
     kid: sha256Schema.meta({ description: 'SHA-256 of the certificate (DER).' }),
     algorithm: z.string().meta({ description: 'Signature algorithm.' }),
-    issuer: z.string().meta({ description: 'Name of the authority.' }),
-    notBefore: timestampSchema.meta({ description: 'Beginning of its validity, in unix seconds.' }),
-    notAfter: timestampSchema.meta({ description: 'End of its validity, in unix seconds.' }),
-    signs: z.boolean().meta({ description: 'True for the one that new proofs are signed with.' }),
+    issuer: z.string().meta({ description: 'Name of the issuing authority.' }),
+    notBefore: timestampSchema.meta({ description: 'Start of validity, in unix seconds.' }),
+    notAfter: timestampSchema.meta({ description: 'End of validity, in unix seconds.' }),
+    signs: z.boolean().meta({ description: 'True if this certificate signs new proofs.' }),
     revocation: z
       .object({
-        from: timestampSchema.meta({ description: 'Unix seconds from which what it signed does not count.' }),
-        reason: knownWords(REVOCATION_REASONS).meta({ description: 'Why it was revoked.' }),
-        at: timestampSchema.meta({ description: 'Time at which the operator said so.' }),
+        from: timestampSchema.meta({
+          description: 'Proofs registered at or after this time are not accepted. In unix seconds.',
+        }),
+        reason: knownWords(REVOCATION_REASONS).meta({ description: 'Reason for the revocation.' }),
+        at: timestampSchema.meta({
+          description: 'When the operator recorded the revocation, in unix seconds.',
+        }),
       })
-      .meta({ description: 'Present where the certificate is revoked.' })
+      .meta({ description: 'Present if the certificate is revoked.' })
       .exactOptional(),
   })
   .meta({
@@ -112,7 +126,11 @@ export const signerSchema = z
   });
 
 export const signerListSchema = z
-  .object({ signers: z.array(signerSchema).meta({ description: 'Certificates, the one that signs first.' }) })
+  .object({
+    signers: z
+      .array(signerSchema)
+      .meta({ description: 'Signing certificates. The certificate that signs new proofs is first.' }),
+  })
   .meta({
     id: 'SignerList',
     examples: [

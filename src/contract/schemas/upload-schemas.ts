@@ -6,17 +6,19 @@ export const purposeSchema = z
   .enum(['verify', 'identify'])
   .meta({ id: 'UploadPurpose', examples: ['verify'] });
 
-/** Body of the request for a slot (rule 7.1). */
+/** The body of the request for a slot (rule 7.1). */
 export const createUploadSchema = z
   .strictObject({
     purpose: purposeSchema
-      .meta({ description: 'Purpose of the upload; `verify` where it is absent.' })
+      .meta({ description: 'Purpose of the upload. The default is `verify`.' })
       .exactOptional(),
     contentLength: z
       .int()
       .min(1)
       .max(MAX_UPLOAD_BYTES)
-      .meta({ description: 'Exact length of the file, in bytes; another length is refused.' })
+      .meta({
+        description: 'Exact length of the file, in bytes. The slot refuses a file of any other length.',
+      })
       .exactOptional(),
   })
   .meta({
@@ -27,27 +29,28 @@ export const createUploadSchema = z
 export const createUploadQuerySchema = z
   .strictObject({
     purpose: purposeSchema
-      .meta({ description: 'Purpose of the upload, where the body does not say it.' })
+      .meta({ description: 'Purpose of the upload, if the body does not give it.' })
       .exactOptional(),
   })
   .meta({ id: 'CreateUploadQuery', examples: [{ purpose: 'verify' }] });
 
 export const uploadSlotSchema = z
   .object({
-    uploadId: identifierSchema.meta({ description: 'Id by which verify or identify finds the file.' }),
-    url: z
-      .string()
-      .min(1)
-      .meta({ description: 'Presigned: it needs no key, and is a secret while it lives.' }),
+    uploadId: identifierSchema.meta({ description: 'Id of the upload. Pass it to `verify` or `identify`.' }),
+    url: z.string().min(1).meta({
+      description: 'Presigned URL. Posting to it needs no key, so keep it secret until it expires.',
+    }),
     fields: z
       .record(z.string(), z.string())
-      .meta({ description: 'Each entry is sent as a form field, before the file.' }),
-    maxBytes: z.int().min(1).meta({ description: 'Largest file that it takes.' }),
-    expiresAt: timestampSchema.meta({ description: 'End of the unused slot, in unix seconds.' }),
+      .meta({ description: 'Send each entry as a form field, before the file.' }),
+    maxBytes: z.int().min(1).meta({ description: 'Largest accepted file, in bytes.' }),
+    expiresAt: timestampSchema.meta({
+      description: 'When the slot expires if it is not used, in unix seconds.',
+    }),
   })
   .meta({
     id: 'UploadSlot',
-    description: 'A short-lived place to post one audio file to.',
+    description: 'A short-lived address to post one audio file to.',
     examples: [
       {
         uploadId: 'upl_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
@@ -67,8 +70,8 @@ export const uploadParamsSchema = z
 export const storedUploadSchema = z
   .object({
     uploadId: identifierSchema.meta({ description: 'Id of the slot.' }),
-    bytes: z.int().min(0).meta({ description: 'Length of the file that arrived.' }),
-    sha256: sha256Schema.meta({ description: 'SHA-256 of the file that arrived.' }),
+    bytes: z.int().min(0).meta({ description: 'Length of the received file, in bytes.' }),
+    sha256: sha256Schema.meta({ description: 'SHA-256 of the received file.' }),
   })
   .meta({
     id: 'StoredUpload',

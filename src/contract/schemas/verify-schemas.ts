@@ -20,19 +20,19 @@ import {
 import { evidenceCountsSchema, evidenceReportSchema } from './evidence-schemas.js';
 import { legacyMembers } from './legacy-schemas.js';
 
-/** Length in padded base64 of the largest sidecar, 1 MiB. */
+/** The length of the largest sidecar (1 MiB) in padded base64, in characters. */
 export const MAX_SIDECAR_BASE64 = 4 * Math.ceil(1_048_576 / 3);
 
-/** Body of a verification (rules 8.3 and 8.4). */
+/** The body of a verification (rules 8.3 and 8.4). */
 export const verifySchema = z
   .strictObject({
-    uploadId: identifierSchema.meta({ description: 'Upload to verify, of the purpose `verify`.' }),
+    uploadId: identifierSchema.meta({ description: 'Upload to verify. Its purpose must be `verify`.' }),
     sidecar: z
       .string()
       .max(MAX_SIDECAR_BASE64)
       .meta({
         description:
-          'Legacy sidecar file in padded base64 (RFC 4648, section 4); omit for a one-file credentialed WAV.',
+          'Legacy sidecar file in padded base64 (RFC 4648, section 4). Omit it for a WAV file that contains its credential.',
         contentEncoding: 'base64',
       })
       .exactOptional(),
@@ -47,53 +47,56 @@ export const verifySchema = z
 
 const decisionReasonSchema = describedWords(DECISION_REASON_MEANINGS).meta({
   id: 'DecisionReason',
-  description: 'Stable slug. Treat one that you do not know as its verdict says.',
+  description: 'Stable slug. If you do not know a reason, act on the verdict.',
 });
 
 const reportReasonSchema = describedWords(REPORT_REASON_MEANINGS).meta({
   id: 'CredentialReason',
-  description: 'Stable slug of what failed in a credential, or of what is not checked in it.',
+  description: 'Stable slug of what failed or was not checked in a credential.',
 });
 
 const decisionSchema = z
   .object({
     status: describedWords(meaningsOf(STATUS_REFERENCE)).meta({
       description:
-        '`needs_review` is no failure of the credential: the evidence report asks for a human decision.',
+        'Outcome of the decision. `needs_review` is not a failure of the credential: the evidence report needs a human decision.',
     }),
     reasons: z
       .array(decisionReasonSchema)
-      .meta({ description: 'Grounds of the verdict; the first one decided.' }),
+      .meta({ description: 'Reasons for the verdict. The first reason decided it.' }),
     recommendedAction: describedWords(meaningsOf(ACTION_REFERENCE)).meta({
-      description: 'Hint for automation.',
+      description: 'What an automated caller should do.',
     }),
     credentialCarrier: describedWords(CREDENTIAL_CARRIER_MEANINGS).meta({
-      description: 'What held the credential.',
+      description: 'Where the credential was found.',
     }),
     sourceDetailCoverage: describedWords(COVERAGE_MEANINGS).meta({
-      description: 'How far source detail is delivered.',
+      description: 'How much source detail the report contains.',
     }),
     counts: evidenceCountsSchema,
   })
-  .meta({ id: 'Decision', description: 'Policy-neutral: it never labels a track human or AI.' });
+  .meta({
+    id: 'Decision',
+    description: 'The decision. It is policy-neutral and never labels a track human or AI.',
+  });
 
 const audioSummarySchema = z
   .object({
     container: describedWords(CONTAINER_MEANINGS).meta({
-      description: 'Container that the first bytes of the file announce.',
+      description: 'Container format, detected from the first bytes of the file.',
     }),
-    sampleRate: z.int().meta({ description: 'Samples a second of each channel.' }).exactOptional(),
-    channels: z.int().meta({ description: 'Channels.' }).exactOptional(),
-    bitsPerSample: z.int().meta({ description: 'Bits of a sample.' }).exactOptional(),
-    frames: z.int().meta({ description: 'Samples of one channel.' }).exactOptional(),
-    durationSeconds: z.number().meta({ description: 'Length of the audio.' }).exactOptional(),
-    bytes: z.int().min(0).meta({ description: 'Length of the file.' }),
+    sampleRate: z.int().meta({ description: 'Sample rate, in Hz.' }).exactOptional(),
+    channels: z.int().meta({ description: 'Number of channels.' }).exactOptional(),
+    bitsPerSample: z.int().meta({ description: 'Bits per sample.' }).exactOptional(),
+    frames: z.int().meta({ description: 'Samples per channel.' }).exactOptional(),
+    durationSeconds: z.number().meta({ description: 'Length of the audio, in seconds.' }).exactOptional(),
+    bytes: z.int().min(0).meta({ description: 'Length of the file, in bytes.' }),
     sha256: sha256Schema.meta({ description: 'SHA-256 of the whole file.' }),
   })
   .meta({
     id: 'AudioSummary',
     description:
-      'Measurements of the uploaded file. Members of the format are absent where the file is no WAV or BWF.',
+      'Measurements of the uploaded file. Sample rate, channels, bits, frames and duration are absent if the file is not WAV or BWF.',
   });
 
 const credentialReportSchema = z
@@ -101,52 +104,58 @@ const credentialReportSchema = z
     format: knownWords(['c2pa']).meta({ description: 'Format of the credential.' }),
     issuer: z
       .string()
-      .meta({ description: 'Organisation that the signing certificate names.' })
+      .meta({ description: 'Organisation named in the signing certificate.' })
       .exactOptional(),
     device: z
       .string()
-      .meta({ description: 'Name that the device of a local seal gives itself; nobody vouches for it.' })
+      .meta({
+        description: 'Name that the device of a local seal chose for itself. The name is not verified.',
+      })
       .exactOptional(),
     generator: z
       .string()
-      .meta({ description: 'Program that made the claim, as it calls itself.' })
+      .meta({ description: 'Program that made the claim, by the name it gives itself.' })
       .exactOptional(),
     algorithm: z.string().meta({ description: 'Algorithm of the signature.' }).exactOptional(),
     claimVersion: z.int().meta({ description: 'Version of the C2PA claim.' }).exactOptional(),
     manifestLabel: z.string().meta({ description: 'Label of the active manifest.' }).exactOptional(),
     integrity: describedWords(INTEGRITY_MEANINGS).meta({
-      description: 'Outcome of checking signature and hashes.',
+      description: 'Result of checking the signature and the hashes.',
     }),
-    trust: describedWords(TRUST_MEANINGS).meta({ description: 'Signer.' }),
+    trust: describedWords(TRUST_MEANINGS).meta({ description: 'Who signed the credential.' }),
     reasons: z
       .array(reportReasonSchema)
-      .meta({ description: 'Slugs of what was found; empty where nothing was.' }),
+      .meta({ description: 'What failed or was not checked. Empty if there is nothing to report.' }),
   })
   .meta({
     id: 'EmbeddedCredential',
-    description: 'Report of an embedded Content Credential: integrity and trust apart.',
+    description: 'Report on an embedded Content Credential. Integrity and trust are separate results.',
   });
 
 export const verificationSchema = z
   .object({
     verdict: describedWords(meaningsOf(VERDICT_REFERENCE)).meta({
       description:
-        'Accept only when this is `valid` and `good` is true. A value you do not know is a failed verification.',
+        'Accept the file only if this is `valid` and `good` is true. Treat a value that you do not know as a failed verification.',
     }),
-    good: z.boolean().meta({ description: 'True for an accepted result alone.' }),
-    decision: decisionSchema.meta({ description: 'Grounds of the verdict, and what to do.' }),
-    issuedAt: timestampSchema.meta({ description: 'Present with `valid` alone.' }).exactOptional(),
-    proofId: identifierSchema
-      .meta({ description: 'Present whenever a signature of the service was verified.' })
+    good: z.boolean().meta({ description: 'True only if the verdict is `valid`.' }),
+    decision: decisionSchema.meta({ description: 'Reasons for the verdict, and the recommended action.' }),
+    issuedAt: timestampSchema
+      .meta({
+        description: 'When the proof was issued, in unix seconds. Present only if the verdict is `valid`.',
+      })
       .exactOptional(),
-    verifiedAt: timestampSchema.meta({ description: 'Time of the judgement, in unix seconds.' }),
+    proofId: identifierSchema
+      .meta({ description: 'Id of the proof. Present whenever a signature of this service was verified.' })
+      .exactOptional(),
+    verifiedAt: timestampSchema.meta({ description: 'Time of the verification, in unix seconds.' }),
     audio: audioSummarySchema.meta({ description: 'Measurements of the uploaded file.' }),
     evidenceReport: evidenceReportSchema
-      .meta({ description: 'Record of the production; it changes no verdict.' })
+      .meta({ description: 'Record of the production. It never changes the verdict.' })
       .exactOptional(),
     ...legacyMembers,
     embeddedCredential: credentialReportSchema
-      .meta({ description: 'The Content Credential that was found in the file.' })
+      .meta({ description: 'Report on the Content Credential found in the file.' })
       .exactOptional(),
   })
   .meta({
@@ -182,7 +191,7 @@ export const verificationSchema = z
 
 export const identifySchema = z
   .strictObject({
-    uploadId: identifierSchema.meta({ description: 'Upload to identify, of the purpose `identify`.' }),
+    uploadId: identifierSchema.meta({ description: 'Upload to identify. Its purpose must be `identify`.' }),
   })
   .meta({ id: 'Identify', examples: [{ uploadId: 'upl_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }] });
 
@@ -191,12 +200,16 @@ export const identificationSchema = z
     matches: z
       .array(
         z.object({
-          proofId: identifierSchema.meta({ description: 'Proof that the file belongs to.' }),
-          type: describedWords(MATCH_MEANINGS).meta({ description: 'Bytes that are the same.' }),
-          confidence: z.number().min(0).max(1).meta({ description: 'From 0 to 1; 1 for a match by digest.' }),
+          proofId: identifierSchema.meta({ description: 'Id of the matching proof.' }),
+          type: describedWords(MATCH_MEANINGS).meta({ description: 'Which bytes match.' }),
+          confidence: z
+            .number()
+            .min(0)
+            .max(1)
+            .meta({ description: 'Confidence from 0 to 1. A match by digest has 1.' }),
         }),
       )
-      .meta({ description: 'Matches, the surest first; empty where there is none.' }),
+      .meta({ description: 'Matches, highest confidence first. Empty if there are none.' }),
   })
   .meta({
     id: 'Identification',

@@ -1,14 +1,14 @@
-/** Texts of one value of the contract, whoever reads them. */
+/** The texts about one value of the contract, one for each kind of reader. */
 export interface ReferenceEntry {
-  /** Meaning, for whoever programs against the answer. */
+  /** The meaning, for a developer who handles the response. */
   readonly meaning: string;
-  /** Instruction for the caller. */
+  /** The instruction for the caller. */
   readonly caller: string;
-  /** Sentence that can be shown to the artist. It accuses nobody. */
+  /** The sentence that a caller can show to the artist. It accuses no person. */
   readonly artist: string;
 }
 
-/** Meaning of each value of a registry. */
+/** Returns the meaning of each value of a registry. */
 export function meaningsOf<Word extends string>(
   entries: Readonly<Record<Word, Pick<ReferenceEntry, 'meaning'>>>,
 ): Readonly<Record<Word, string>> {

@@ -1,66 +1,68 @@
 /**
- * Meaning of the codes and reasons of errors: the one registry, from which the OpenAPI document and the page at `/docs`
- * are made (rules 5.2 and 5.4).
+ * The meanings of error codes and error reasons. The OpenAPI document and the page at `/docs` are built from
+ * this registry (rules 5.2 and 5.4).
  */
 import type { ErrorCode, ErrorReason } from '../errors.js';
 import type { ReferenceEntry } from './entry.js';
 
 export type ErrorEntry = Pick<ReferenceEntry, 'meaning' | 'caller'>;
 
-const CORRECT = 'Correct the request; the same one fails again.';
-const CORRECT_FORM =
-  'Build the form from the fields of the slot, in their form, and the file as the last part.';
-const REPEAT = 'Send it again after Retry-After.';
-const NEW_SLOT = 'Ask for a new slot, and post to that one.';
+const CORRECT = 'Correct the request. Sending it again unchanged fails again.';
+const CORRECT_FORM = 'Build the form from the unchanged fields of the slot, with the file as the last part.';
+const REPEAT = 'Repeat the request after the seconds in Retry-After.';
+const NEW_SLOT = 'Create a new slot and post the file to it.';
 
 export const ERROR_CODE_REFERENCE = {
   invalid_request: {
-    meaning: 'The request could not be understood: malformed syntax or invalid input.',
+    meaning: 'The request has malformed syntax or invalid input.',
     caller: CORRECT,
   },
   forbidden: {
-    meaning: 'The key is missing, or not valid for the action.',
+    meaning: 'The key is missing, invalid, or not allowed to do this.',
     caller: 'Check the key, its environment and its scopes.',
   },
   not_found: {
-    meaning: "There is no such resource; another partner's is answered alike.",
+    meaning: 'The resource does not exist or belongs to another partner.',
     caller: 'Check the path and the id.',
   },
   method_not_allowed: {
-    meaning: 'The path does not have that method.',
-    caller: 'Use one of the methods in the header Allow.',
+    meaning: 'The path does not support this method.',
+    caller: 'Use a method from the header Allow.',
   },
-  timeout: { meaning: 'The request did not arrive in time.', caller: 'Send it again, without pauses.' },
+  timeout: {
+    meaning: 'The request did not arrive in time.',
+    caller: 'Send the request again, without pauses.',
+  },
   conflict: {
-    meaning: 'The request conflicts with the current state.',
-    caller: 'Read the state again, and decide on it; the reason says what stands in the way.',
+    meaning: 'The request conflicts with the current state of the resource.',
+    caller: 'Read the current state before you continue. The reason states the conflict.',
   },
   length_required: {
-    meaning: 'The call needs a body, and none was announced.',
-    caller: 'Send the body, with Content-Length or in chunks.',
+    meaning: 'The operation needs a body, but the request has no Content-Length and is not chunked.',
+    caller: 'Send a body, with Content-Length or chunked.',
   },
   precondition_failed: {
-    meaning: 'If-Match does not hold the ETag of the file.',
-    caller: 'Download the file anew, from its beginning.',
+    meaning: 'If-Match does not contain the current ETag of the file.',
+    caller: 'Download the whole file again.',
   },
   payload_too_large: {
-    meaning: 'The body is larger than the call allows.',
-    caller: 'Send less; the operation has its limit.',
+    meaning: 'The body is too large.',
+    caller: 'Send a body within the limit of the operation.',
   },
   unsupported_media_type: {
-    meaning: 'The body is of another media type than the call takes, or compressed.',
-    caller: 'Send the media type of the operation, without Content-Encoding.',
+    meaning: 'The operation does not accept this media type, or the body is compressed.',
+    caller: 'Send a media type that the operation accepts, without Content-Encoding.',
   },
   range_not_satisfiable: {
-    meaning: 'The range lies outside the file.',
-    caller: 'Ask for a range within the length that Content-Range gives.',
+    meaning: 'The requested range is outside the file.',
+    caller: 'Request a range within the length given in Content-Range.',
   },
   unprocessable: {
-    meaning: 'The input is well-formed and cannot be processed.',
-    caller: 'Send other input; the reason says what is wrong with it.',
+    meaning: 'The input is well-formed but cannot be processed.',
+    caller: 'Send different input. The reason states what is wrong.',
   },
   rate_limited: {
-    meaning: 'A rate limit or the quota is exceeded; Retry-After gives the seconds to wait.',
+    meaning: 'A rate limit or the quota is exceeded. Retry-After gives the seconds to wait.',
     caller: REPEAT,
   },
   headers_too_large: {
@@ -68,254 +70,269 @@ export const ERROR_CODE_REFERENCE = {
     caller: 'Send fewer or shorter headers.',
   },
   internal: {
-    meaning: 'Internal failure.',
-    caller: 'Report it with the X-Request-Id; repeat what may be repeated, a few times at most.',
+    meaning: 'The service failed internally.',
+    caller:
+      'Report the X-Request-Id to the operator. If the request is safe to repeat, repeat it a few times at most.',
   },
   unavailable: {
-    meaning: 'The service cannot take the call at the moment; Retry-After gives the seconds to wait.',
+    meaning: 'The service cannot process the request at the moment. Retry-After gives the seconds to wait.',
     caller: REPEAT,
   },
 } as const satisfies Readonly<Record<ErrorCode, ErrorEntry>>;
 
 export const ERROR_REASON_REFERENCE = {
-  malformed_http: { meaning: 'The request is no HTTP that the service takes.', caller: CORRECT },
+  malformed_http: {
+    meaning: 'The request is not valid HTTP, or uses HTTP that the service does not accept.',
+    caller: CORRECT,
+  },
   malformed_json: {
-    meaning: 'The body is no JSON in UTF-8, names a member twice, or is nested or divided beyond the limits.',
+    meaning:
+      'The body is not JSON in UTF-8, has a duplicate member, or has too many members or levels of nesting.',
     caller: CORRECT,
   },
   unknown_route: {
-    meaning: 'The service has no such path.',
-    caller: 'Check the base address and the path, its version included.',
+    meaning: 'The path does not exist.',
+    caller: 'Check the base URL and the path, including its version.',
   },
   invalid_member: {
     meaning:
-      'A member or parameter is unknown, missing, or not of the form it should have; the message names it.',
+      'A member or parameter is unknown, missing, or has a wrong format. The message states which one, except for an unknown member.',
     caller: CORRECT,
   },
   duplicate_parameter: { meaning: 'A query parameter is given more than once.', caller: CORRECT },
   body_too_large: {
     meaning: 'The body is larger than the operation allows.',
-    caller: 'Send less; the operation has its limit.',
+    caller: 'Send a body within the limit of the operation.',
   },
   client_too_slow: {
-    meaning: 'Headers or body came too slowly, and the service stopped waiting.',
-    caller: 'Send it again over a better line, without pauses.',
+    meaning: 'The headers or the body arrived too slowly, so the service stopped waiting.',
+    caller: 'Send the request again over a faster connection, without pauses.',
   },
   chunks_too_small: {
-    meaning: 'The body came in too many pieces that are too small.',
-    caller: 'Send larger pieces: buffer before you write.',
+    meaning: 'The body arrived in too many small pieces.',
+    caller: 'Buffer the body and send larger pieces.',
   },
-  form_malformed: { meaning: 'The body is no multipart form that can be read.', caller: CORRECT_FORM },
+  form_malformed: { meaning: 'The body is not a readable multipart form.', caller: CORRECT_FORM },
   form_field_missing: { meaning: 'A field of the form is missing.', caller: CORRECT_FORM },
-  form_field_unknown: { meaning: 'The form has a field that it should not have.', caller: CORRECT_FORM },
-  form_field_duplicated: { meaning: 'The form has a field twice.', caller: CORRECT_FORM },
-  form_field_too_large: { meaning: 'A field of the form is larger than any can be.', caller: CORRECT_FORM },
+  form_field_unknown: { meaning: 'The form has an unexpected field.', caller: CORRECT_FORM },
+  form_field_duplicated: { meaning: 'The form has the same field twice.', caller: CORRECT_FORM },
+  form_field_too_large: { meaning: 'A field of the form is too large.', caller: CORRECT_FORM },
   form_policy_invalid: {
-    meaning: 'The fields of the form are not those of this slot.',
-    caller: 'Send the fields unaltered, to the URL that came with them.',
+    meaning: 'The policy or signature does not match this upload slot.',
+    caller: 'Send the fields of the slot unchanged to the URL of the same slot.',
   },
   form_policy_expired: { meaning: 'The slot has expired.', caller: NEW_SLOT },
   file_missing: { meaning: 'The form has no file.', caller: CORRECT_FORM },
   file_not_last: {
-    meaning: 'Something follows the audio, which must be the last part.',
+    meaning: 'Another part follows the audio. The audio must be the last part.',
     caller: CORRECT_FORM,
   },
-  field_after_file: { meaning: 'A field follows a file.', caller: CORRECT_FORM },
+  field_after_file: {
+    meaning: 'A field follows a file. Fields must be sent before files.',
+    caller: CORRECT_FORM,
+  },
   file_name_missing: {
-    meaning: 'The part of a file has no file name.',
-    caller: 'Give the part a file name; any will do.',
+    meaning: 'The file part of the form has no file name.',
+    caller: 'Give the part any file name.',
   },
   upload_incomplete: {
     meaning: 'No file has been uploaded to this slot yet.',
-    caller: 'Post the file first, and wait for the answer to it.',
+    caller: 'Post the file first and wait for the response.',
   },
-  upload_already_used: { meaning: 'A file was uploaded to this slot before.', caller: NEW_SLOT },
+  upload_already_used: { meaning: 'A file was already uploaded to this slot.', caller: NEW_SLOT },
   upload_in_progress: {
     meaning: 'Another request is posting to this slot.',
-    caller: 'Wait for the other request, or ask for a new slot.',
+    caller: 'Wait for the other request, or create a new slot.',
   },
   upload_aborted: {
     meaning: 'The connection ended before the body was complete.',
-    caller: 'Send it again; the slot is still open.',
+    caller: 'Send the request again. An upload slot is still open.',
   },
   purpose_mismatch: {
-    meaning: 'The slot was made for another purpose, or the purpose in query and body differ.',
-    caller: 'Ask for a slot of the purpose that the operation needs.',
+    meaning: 'The slot has a different purpose, or the purposes in query and body differ.',
+    caller: 'Create a slot with the purpose that the operation needs.',
   },
   content_length_mismatch: {
-    meaning: 'The file does not have the length that the slot was asked for.',
-    caller: 'Post the whole file, or ask for a slot of its true length.',
+    meaning: 'The length of the file differs from the `contentLength` of the slot.',
+    caller: 'Post the whole file, or create a slot with the actual length.',
   },
   sidecar_not_base64: {
-    meaning: 'The sidecar is no padded base64.',
-    caller: 'Encode the bytes of the sidecar by RFC 4648, section 4.',
+    meaning: 'The sidecar is not padded base64.',
+    caller: 'Encode the bytes of the sidecar as in RFC 4648, section 4.',
   },
-  plan_unknown: { meaning: 'There is no plan of that name.', caller: 'Use a plan that the message names.' },
+  plan_unknown: {
+    meaning: 'No plan has this name.',
+    caller: 'Use one of the plans listed in the message.',
+  },
   plan_exists: {
-    meaning: 'There is a plan of that name with other limits.',
-    caller: 'Change its limits, or give the new plan another name.',
+    meaning: 'A plan with this name and different limits already exists.',
+    caller: 'Change the limits of the existing plan, or choose another name.',
   },
   plans_full: {
-    meaning: 'The installation has as many plans as it may have.',
-    caller: 'Change a plan that no partner has any more.',
+    meaning: 'The installation has the maximum number of plans.',
+    caller: 'Change a plan that no partner uses any more.',
   },
   audio_malformed: {
-    meaning: 'The structure of the WAV file is broken; the message names the findings.',
-    caller: 'Export the file anew.',
+    meaning: 'The structure of the WAV file is broken. The message lists the findings.',
+    caller: 'Export the file again.',
   },
   audio_already_credentialed: {
-    meaning: 'The file holds a credential already.',
-    caller: 'Issue for the file without its credential.',
+    meaning: 'The file already contains a credential.',
+    caller: 'Send the file without its credential.',
   },
-  audio_empty: { meaning: 'The file is empty, or holds no audio.', caller: 'Send a file with audio.' },
+  audio_empty: { meaning: 'The file is empty or contains no audio.', caller: 'Send a file with audio.' },
   container_needs_sidecar: {
-    meaning: 'Only WAV and BWF files can hold their credential.',
-    caller: 'Ask for a sidecar.',
+    meaning: 'Only WAV and BWF files can contain their credential.',
+    caller: 'Request a sidecar.',
   },
   result_too_large: {
-    meaning: 'With its credential the file would be larger than a file may be.',
-    caller: 'Ask for a sidecar, or send a smaller file.',
+    meaning: 'With its credential, the file would exceed the maximum file size.',
+    caller: 'Request a sidecar, or send a smaller file.',
   },
   idempotency_key_reused: {
-    meaning: 'The Idempotency-Key was used with another request.',
-    caller: 'Take a new key for each request, and the same one for its repetitions alone.',
+    meaning: 'The Idempotency-Key was already used for a different request.',
+    caller: 'Use a new key for each request. Use the same key only to repeat that request.',
   },
   idempotency_in_progress: {
-    meaning: 'A request with this Idempotency-Key is under way.',
-    caller: 'Wait for it, and repeat the request with the same key.',
+    meaning: 'Another request with this Idempotency-Key is in progress.',
+    caller: 'Wait for the other request, then repeat yours with the same key.',
   },
   legacy_differs: {
-    meaning: 'Under this id the registry knows something else, or knew it.',
-    caller: 'Check the source of the import; the proof that is there stays.',
+    meaning: 'This id already belongs, or belonged, to a different proof.',
+    caller: 'Check the source of the import. The existing proof is unchanged.',
   },
   asset_not_kept: {
     meaning: 'The proof was imported from an earlier registry without its files.',
-    caller: 'Use your own copy of the files; the service never had them.',
+    caller: 'Use your own copy of the files. The service never stored them.',
   },
   already_rotated: {
-    meaning: 'The key has been rotated and is in its grace window.',
-    caller: 'Use the successor; where it was lost, ask the operator for a key.',
+    meaning: 'The key was already rotated and expires soon.',
+    caller: 'Use the successor. If you lost the successor, ask the operator for a new key.',
   },
   rotation_in_progress: {
     meaning: 'Another request is rotating the key.',
-    caller: 'Wait for the other request, whose answer has the new key.',
+    caller: 'Wait for the other request. Its response contains the new key.',
   },
   key_expiring: {
-    meaning: 'A key that was rotated may revoke itself alone.',
-    caller: 'Do it with the successor.',
+    meaning: 'A rotated key may revoke only itself.',
+    caller: 'Make the call with the successor of the key.',
   },
   last_active_key: {
-    meaning: 'This is the last active key.',
-    caller: 'Rotate it first, and revoke it with its successor.',
+    meaning: 'This is the last active key of the partner.',
+    caller: 'Rotate the key first, then revoke it with its successor.',
   },
   scope_missing: {
     meaning: 'The key does not have the scope that the operation needs.',
-    caller: 'Use a key with the scope of the operation, or ask the operator for one.',
+    caller: 'Use a key with this scope, or ask the operator for one.',
   },
   signature_missing: {
-    meaning: 'The key asks for signed calls, and this one is not signed.',
+    meaning: 'The key requires signed calls, and this call is not signed.',
     caller: 'Sign the call (RFC 9421).',
   },
   signature_invalid: {
-    meaning: 'The signature of the call does not hold: key, time, nonce, or what it covers.',
-    caller: 'Check the clock and the parts covered, and sign each attempt anew.',
+    meaning:
+      'The signature of the call is invalid: the key, the time, the nonce or the covered parts are wrong.',
+    caller: 'Check the clock and the covered parts, and sign each attempt separately.',
   },
   evidence_kind_already_open: {
-    meaning: 'A request for this kind of evidence is open in the case.',
-    caller: 'Wait for the answer to the open request, or close it.',
+    meaning: 'The case already has a request for this kind of evidence.',
+    caller: 'Use the existing request. Each kind can be requested once per case.',
   },
   evidence_request_final: {
-    meaning: 'The request for evidence was accepted or declined.',
-    caller: 'Make a new request for evidence where more is needed.',
+    meaning: 'The evidence request was already accepted or declined.',
+    caller: 'If you need more evidence, request another kind.',
   },
   evidence_requests_open: {
-    meaning: 'Requests for evidence are open in the case.',
-    caller: 'Close each of them, then resolve the case.',
+    meaning: 'The case has open evidence requests.',
+    caller: 'Accept or decline each request, then resolve the case.',
   },
   review_exists: {
-    meaning: 'There is an unresolved review of the same partner and bindings.',
-    caller: 'Go on with the review that `reviewId` names.',
+    meaning: 'You already have an unresolved review of this proof with the same bindings.',
+    caller: 'Continue with the review given in `reviewId`.',
   },
   review_resolved: {
-    meaning: 'The case has been resolved.',
-    caller: 'Create a new review where one is needed.',
+    meaning: 'The case is already resolved.',
+    caller: 'Create a new review if you need one.',
   },
-  trace_malformed: { meaning: 'The trace cannot be read.', caller: 'Send the trace as its agent wrote it.' },
+  trace_malformed: {
+    meaning: 'The trace cannot be read.',
+    caller: 'Send the trace unchanged, as the agent wrote it.',
+  },
   trace_too_large: {
     meaning: 'The trace is larger than the operation allows.',
-    caller: 'Issue without the trace, or with one of a shorter session.',
+    caller: 'Issue without the trace, or with the trace of a shorter session.',
   },
   trace_version_unknown: {
-    meaning: 'The trace has a version that this service does not read.',
-    caller: 'Use an agent of a version that the service knows.',
+    meaning: 'This service does not support the version of the trace.',
+    caller: 'Use an agent version that the service supports.',
   },
   trace_missing: {
-    meaning: 'A summary or detections came without a trace.',
-    caller: 'Send the trace with them, or leave them out.',
+    meaning: 'The form has a summary or detections but no trace.',
+    caller: 'Add the trace, or omit the summary and the detections.',
   },
   trace_simulated: {
-    meaning: 'A generator made the trace, and this environment takes none of those.',
-    caller: 'Use it in a test environment.',
+    meaning: 'The trace is a generated test trace, which this environment does not accept.',
+    caller: 'Use the trace in a test environment.',
   },
   submission_id_reused: {
-    meaning: 'The submission id was used with other answers.',
-    caller: 'Take a new id for new answers.',
+    meaning: 'The submission id was already used with different answers.',
+    caller: 'Use a new id for new answers.',
   },
   declarations_full: {
-    meaning: 'The proof has as many declarations as it can have.',
-    caller: 'Add no further ones; those that are there stay.',
+    meaning: 'The proof has the maximum number of declarations.',
+    caller: 'Do not add more declarations. The existing declarations are kept.',
   },
   device_revoked: {
     meaning: 'The device was revoked.',
     caller: 'Enrol the device with a new key.',
   },
   devices_full: {
-    meaning: 'The installation has as many devices as it can have.',
-    caller: 'Ask for more room before you enrol another.',
+    meaning: 'The installation has the maximum number of devices.',
+    caller: 'Do not enrol more devices. The limit cannot be raised by a setting.',
   },
   overlay_full: {
-    meaning: 'The consent to source detail was changed as often as it can be.',
-    caller: 'Leave it as it is.',
+    meaning: 'The declarations and consents of the proof have reached the maximum number of changes.',
+    caller: 'Leave the consent as it is. It can still be revoked.',
   },
   source_detail_absent: {
     meaning: 'The proof has no source detail.',
-    caller: 'Nothing is there that could be released.',
+    caller: 'Do not record a consent. There is nothing to deliver.',
   },
   signer_revoked: {
-    meaning: 'The certificate that signs here was revoked: nothing is issued until another one is there.',
+    meaning: 'The signing certificate was revoked. Nothing can be issued until a new certificate is in use.',
     caller: REPEAT,
   },
-  signer_unavailable: { meaning: 'The key that signs cannot be reached at the moment.', caller: REPEAT },
+  signer_unavailable: { meaning: 'The signing key cannot be reached at the moment.', caller: REPEAT },
   quota_exceeded: {
-    meaning: 'The quota of the month is used up; refused calls cost nothing.',
+    meaning: 'The monthly quota is used up. Refused calls are free.',
     caller: 'Wait until the time in the message, or ask the operator for another plan.',
   },
   rate_exceeded: {
-    meaning: 'More requests came than the rate allows.',
-    caller: 'Send it again after Retry-After, and fewer requests a second.',
+    meaning: 'The requests exceed the request rate.',
+    caller: 'Repeat the request after the seconds in Retry-After, and send fewer requests per second.',
   },
   concurrency_exceeded: {
-    meaning: 'Too many requests of this kind run at once.',
-    caller: 'Send it again after Retry-After, and fewer at once.',
+    meaning: 'Too many requests of this kind are running at the same time.',
+    caller: 'Repeat the request after the seconds in Retry-After, and send fewer at the same time.',
   },
   review_limit: {
-    meaning: 'There are as many reviews as a partner may have on a proof, or in all.',
-    caller: 'Resolve cases that are done with, and try again at the time in the message.',
+    meaning: 'The partner has the maximum number of reviews, on this proof or in total.',
+    caller: 'Try again at the time in the message, when the oldest review ends.',
   },
-  ingress_full: { meaning: 'The service is receiving too much at once.', caller: REPEAT },
-  engine_full: { meaning: 'Too many uploads are in flight.', caller: REPEAT },
+  ingress_full: { meaning: 'The service is receiving too much data at the same time.', caller: REPEAT },
+  engine_full: { meaning: 'Too many uploads are being processed.', caller: REPEAT },
   engine_failed: { meaning: 'The audio could not be measured.', caller: REPEAT },
-  reader_full: { meaning: 'Too many credentials wait to be read.', caller: REPEAT },
-  reader_failed: { meaning: 'The credential could not be read at this attempt.', caller: REPEAT },
+  reader_full: { meaning: 'Too many credentials are waiting to be read.', caller: REPEAT },
+  reader_failed: { meaning: 'Reading the credential failed this time.', caller: REPEAT },
   replay_full: { meaning: 'Too many traces are being replayed.', caller: REPEAT },
-  store_unavailable: { meaning: 'The store cannot be reached, or does not answer in time.', caller: REPEAT },
+  store_unavailable: { meaning: 'The store cannot be reached or does not respond in time.', caller: REPEAT },
   record_damaged: {
-    meaning: 'A record of the registry is damaged, and nothing is decided on it.',
-    caller: 'Report it with the X-Request-Id; asking again does not help.',
+    meaning: 'A record of the registry is damaged, so the service makes no decision from it.',
+    caller: 'Report the X-Request-Id to the operator. Repeating the request does not help.',
   },
-  outbox_full: { meaning: 'Too much waits to be passed on to other systems.', caller: REPEAT },
-  bus_unavailable: { meaning: 'The bus for events cannot be reached.', caller: REPEAT },
-  clock_wrong: { meaning: 'The clock of the process that answered is wrong.', caller: REPEAT },
-  shutting_down: { meaning: 'The process that answered is stopping.', caller: REPEAT },
+  outbox_full: { meaning: 'Too many events are waiting to be published to other systems.', caller: REPEAT },
+  bus_unavailable: { meaning: 'The event bus cannot be reached.', caller: REPEAT },
+  clock_wrong: { meaning: 'The clock of the process that responded is wrong.', caller: REPEAT },
+  shutting_down: { meaning: 'The process that responded is shutting down.', caller: REPEAT },
   restoring: { meaning: 'The registry is being restored.', caller: REPEAT },
 } as const satisfies Readonly<Record<ErrorReason, ErrorEntry>>;

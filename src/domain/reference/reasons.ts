@@ -1,19 +1,19 @@
 /**
- * Meaning of the reasons of decisions and credential reports: the one registry, from which their types come, the page at
- * `/docs` and the OpenAPI document list them, and the command line takes its sentence (rules 8.8, 8.18 and 9.3).
+ * The meanings of the reasons of decisions and credential reports. Their types come from this registry. The
+ * page at `/docs`, the OpenAPI document and the command line show its texts (rules 8.8, 8.18 and 9.3).
  */
 import { meaningsOf, type ReferenceEntry } from './entry.js';
 
-/** Finding of the RIFF reader: what to do about a broken file does not depend on where it is broken. */
+/** Returns the texts for a finding of the RIFF reader. The advice is the same wherever the file is broken. */
 function brokenFile(meaning: string): ReferenceEntry {
   return {
     meaning,
-    caller: 'Reject, and ask for the file as it was issued: a copy or an edit damaged its structure.',
+    caller: 'Reject, and ask for the file as it was issued: copying or editing damaged this file.',
     artist: 'The file arrived damaged or was saved again: please send it as it was issued to you.',
   };
 }
 
-/** Fault in the inner form of an embedded credential. */
+/** Returns the texts for a fault in the structure of an embedded credential. */
 function brokenStore(meaning: string): ReferenceEntry {
   return {
     meaning,
@@ -23,7 +23,7 @@ function brokenStore(meaning: string): ReferenceEntry {
   };
 }
 
-/** Fault in the inner form of a sidecar. */
+/** Returns the texts for a fault in the structure of a sidecar. */
 function brokenSidecar(meaning: string): ReferenceEntry {
   return {
     meaning,
@@ -32,114 +32,120 @@ function brokenSidecar(meaning: string): ReferenceEntry {
   };
 }
 
-/** Statement of a credential that its signer or the issuing of this service does not bear out. */
+/**
+ * Returns the texts for a credential whose signer does not match its content or the issuing of this service.
+ */
 function brokenIdentity(meaning: string): ReferenceEntry {
   return {
     meaning,
-    caller: 'Reject; where the sender insists, ask the service with the X-Request-Id.',
-    artist: 'The credential could not be matched with its signer: please send the file as you received it.',
+    caller: 'Reject. If the sender disagrees, contact the operator of the service with the X-Request-Id.',
+    artist: 'The credential does not match its signer: please send the file as you received it.',
   };
 }
 
-/** Credential that the registry does not stand behind. */
+/** Returns the texts for a credential that the registry does not confirm. */
 function notInRegistry(meaning: string): ReferenceEntry {
   return {
     meaning,
-    caller: 'Reject, and ask for a file that is issued today.',
+    caller: 'Reject, and ask for a file whose proof is currently registered.',
     artist:
-      'The service has no current record of this credential: please send the file that was issued last.',
+      'The service has no current record of this credential: please send the most recently issued file.',
   };
 }
 
-/** Faults of an embedded credential. */
+/** The faults of an embedded credential. */
 export const STORE_FAULTS = {
   store_too_large: brokenStore('The manifest store is larger than 1 MiB.'),
-  extent_mismatch: brokenStore('The manifest store does not have the length of the chunk that holds it.'),
+  extent_mismatch: brokenStore('The length of the manifest store differs from the length of its chunk.'),
   box_truncated: brokenStore('A box of the manifest store ends before its header is complete.'),
-  box_size: brokenStore('A box of the manifest store has a size that crosses the end of what holds it.'),
-  box_too_deep: brokenStore('Boxes of the manifest store are nested deeper than eight.'),
+  box_size: brokenStore('A box of the manifest store extends beyond the end of its parent.'),
+  box_too_deep: brokenStore('Boxes of the manifest store are nested more than eight levels deep.'),
   too_many_boxes: brokenStore('The manifest store has more than 4,096 boxes.'),
   description_malformed: brokenStore('The description of a box in the manifest store cannot be read.'),
-  store_label: brokenStore('The manifest store does not have the label of one.'),
+  store_label: brokenStore('The manifest store does not have the required label.'),
   manifest_missing: brokenStore('The manifest store holds no manifest.'),
   assertion_store_malformed: brokenStore(
-    'The manifest has no assertion store, or several, or one without its label.',
+    'The manifest has no assertion store, several of them, or one with a wrong label.',
   ),
   claim_box_malformed: brokenStore(
-    'The manifest has no claim, or several, or one that is not a single CBOR box.',
+    'The manifest has no claim, several claims, or a claim that is not a single CBOR box.',
   ),
   signature_box_malformed: brokenStore(
-    'The manifest has no signature, or several, or one that is not a single CBOR box.',
+    'The manifest has no signature, several signatures, or a signature that is not a single CBOR box.',
   ),
-  assertion_malformed: brokenStore('An assertion of the manifest is no described box.'),
-  assertion_duplicate: brokenStore('Two assertions of the manifest have one label.'),
-  claim_malformed: brokenStore('The claim cannot be decoded, or a member that it needs is missing.'),
-  cose_malformed: brokenStore('The signature of the claim is no COSE_Sign1 that can be decoded.'),
-  cose_payload_present: brokenStore('The signature carries a payload of its own, which belongs elsewhere.'),
+  assertion_malformed: brokenStore('An assertion of the manifest is not a box with a description.'),
+  assertion_duplicate: brokenStore('Two assertions of the manifest have the same label.'),
+  claim_malformed: brokenStore('The claim cannot be decoded, or a required member is missing.'),
+  cose_malformed: brokenStore('The signature of the claim cannot be decoded as COSE_Sign1.'),
+  cose_payload_present: brokenStore('The signature contains a payload, but it must be detached.'),
   cose_algorithm_missing: brokenStore('The signature does not state its algorithm.'),
-  cose_certificate_missing: brokenStore('The signature carries no chain of certificates.'),
-  cose_padding_not_zero: brokenStore('Padding beside the signature holds something else than zeros.'),
+  cose_certificate_missing: brokenStore('The signature contains no certificate chain.'),
+  cose_padding_not_zero: brokenStore('The padding of the signature contains bytes other than zero.'),
   certificate_malformed: brokenStore('The certificate of the signer cannot be read.'),
-  signature_reference: brokenStore('The claim names another signature than the one beside it.'),
+  signature_reference: brokenStore(
+    'The claim refers to a different signature than the signature in its manifest.',
+  ),
   assertion_missing: brokenStore('The claim lists an assertion that is not in the manifest.'),
   assertion_listed_twice: brokenStore('The claim lists an assertion twice.'),
-  assertion_hash_mismatch: brokenStore('An assertion is not the one that was signed: its digest differs.'),
+  assertion_hash_mismatch: brokenStore('An assertion was changed after signing: its digest differs.'),
   assertion_not_listed: brokenStore('The manifest holds an assertion that the claim does not list.'),
-  algorithm_not_of_key: brokenStore('The algorithm of the signature is none of the key that is certified.'),
-  signature_mismatch: brokenStore(
-    'The signature does not fit what it should have signed, or its certificate.',
-  ),
+  algorithm_not_of_key: brokenStore('The algorithm of the signature does not match the certified key.'),
+  signature_mismatch: brokenStore('The signature does not match the signed content or the certificate.'),
   hash_data_malformed: brokenStore('The binding to the audio cannot be read.'),
-  statement_malformed: brokenStore("The service's own statement in the manifest cannot be read."),
+  statement_malformed: brokenStore("The service's statement in the manifest cannot be read."),
   not_writer_form: brokenStore(
-    "The credential uses the service's statement and differs from what the service writes.",
+    'The credential contains a statement of the service, but differs from what the service would write.',
   ),
   exclusion_not_chunk: brokenStore(
-    'The binding leaves out another length than that of the credential itself.',
+    'The range that the binding excludes does not have the length of the credential.',
   ),
-  kid_mismatch: brokenIdentity('The statement names another certificate than the one that signed.'),
+  kid_mismatch: brokenIdentity(
+    'The statement names a different certificate than the certificate that signed it.',
+  ),
   signature_not_low_s: brokenStore(
-    'The signature has the second form of its value, which the service never writes.',
+    'The signature value is in the high-S form, which the service never writes.',
   ),
-  class_confusion: brokenIdentity('A certificate of the service signed what only a device seals.'),
-  issuer_mismatch: brokenIdentity('The statement names another issuer than the certificate that signed.'),
-  outside_validity: brokenIdentity(
-    'The statement has a time at which the certificate that signed was not valid.',
-  ),
+  class_confusion: brokenIdentity('A certificate of the service signed a seal that only a device can make.'),
+  issuer_mismatch: brokenIdentity('The statement names a different issuer than the signing certificate.'),
+  outside_validity: brokenIdentity('The signing certificate was not valid at the time in the statement.'),
   signer_not_pinned: brokenIdentity(
-    'The authority of the service certified the signer, which the service never signed with.',
+    'The authority of the service certified the signer, but the service never signed with this certificate.',
   ),
 } as const satisfies Readonly<Record<string, ReferenceEntry>>;
 
-/** Faults in the form of a sidecar; those of its signer are told as of an embedded credential. */
+/**
+ * The faults in the structure of a sidecar. Faults of its signer have the slugs of an embedded credential.
+ */
 const SIDECAR_FAULTS = {
   sidecar_version_unknown: {
     meaning: 'The sidecar has a version that this service does not read.',
-    caller: 'Reject; the service writes version 1 alone.',
+    caller: 'Reject. The service writes only version 1.',
     artist: 'The sidecar is no longer as it was issued: please send it as you received it.',
   },
-  sidecar_over_budget: brokenSidecar('The sidecar is larger than any that is issued (20 KiB).'),
-  sidecar_malformed: brokenSidecar('The sidecar cannot be decoded: it is cut off or damaged.'),
-  sidecar_not_canonical: brokenSidecar(
-    'The sidecar decodes, and its bytes are not in the one form of its values.',
+  sidecar_over_budget: brokenSidecar(
+    'The sidecar is larger than 20 KiB, the largest size that the service issues.',
   ),
-  sidecar_members: brokenSidecar('A member of the sidecar is missing, or is not what it should be.'),
+  sidecar_malformed: brokenSidecar('The sidecar cannot be decoded: it is truncated or damaged.'),
+  sidecar_not_canonical: brokenSidecar(
+    'The sidecar can be decoded, but its bytes are not in canonical form.',
+  ),
+  sidecar_members: brokenSidecar('A member of the sidecar is missing or invalid.'),
   sidecar_not_writer_form: brokenSidecar(
-    'The sidecar differs from what the service writes for the same content.',
+    'The sidecar differs from what the service would write for the same content.',
   ),
 } as const satisfies Readonly<Record<string, ReferenceEntry>>;
 
-/** Every reason that a decision can have, by the verdict that it is given with. */
+/** Every reason of a decision, by verdict. */
 export const DECISION_REASONS = {
   valid: {
     credential_verified: {
-      meaning: 'Signature, registry record and the exact audio bytes all match.',
-      caller: 'Accept the credential; your own policy decides on the rest.',
+      meaning: 'The signature, the registry record and the exact audio bytes all match.',
+      caller: 'Accept the credential. Your own policy decides everything else.',
       artist: 'The credential of this recording was verified.',
     },
     source_evidence_needs_review: {
       meaning:
-        'The evidence report holds a conflict or a gap that a person has to decide on; never the first reason.',
+        'The evidence report has a conflict or gap that needs a human decision. This is never the first reason.',
       caller: 'Have a person read the report before you accept the file.',
       artist: 'The credential was verified, and a person will look at the production record.',
     },
@@ -148,7 +154,7 @@ export const DECISION_REASONS = {
     audio_digest_mismatch: {
       meaning: 'The sidecar is intact, but it was made for other audio bytes.',
       caller: 'Reject, and ask for the matching pair.',
-      artist: 'The audio and its sidecar do not belong together: please send the two as they were issued.',
+      artist: 'The audio and its sidecar do not belong together: please send both as they were issued.',
     },
   },
   tampered: {
@@ -157,107 +163,115 @@ export const DECISION_REASONS = {
   },
   unregistered: {
     signer_unknown: {
-      meaning: 'The credential is intact, and somebody signed it who is unknown to this service.',
-      caller: 'Reject: production and beta know each other as little as two services do.',
+      meaning: 'The credential is intact, but this service does not know the signer.',
+      caller: 'Reject: credentials issued in beta are not valid in production, and the reverse.',
       artist: 'This credential is from somewhere else: please send the file that the service issued to you.',
     },
     names_this_service: {
-      meaning: 'The unknown signer calls itself, its issuer or its form ours; never the first reason.',
-      caller: 'Reject, and tell the service where the file is from.',
+      meaning:
+        'The unknown signer uses the name or the credential format of this service. This is never the first reason.',
+      caller: 'Reject, and report to the operator of the service where the file is from.',
       artist: 'This credential is from somewhere else: please send the file that the service issued to you.',
     },
     proof_not_registered: notInRegistry(
-      'The service signed the credential, and its registry has no such proof: never completed, or erased.',
+      'The service signed the credential, but its registry has no such proof. It was never completed, or it was erased.',
     ),
-    credential_not_as_issued: notInRegistry('The registry keeps another credential for this proof.'),
+    credential_not_as_issued: notInRegistry('The registry has a different credential for this proof.'),
     signer_revoked: notInRegistry(
-      'The proof was registered at or after the time from which the certificate that signed it is revoked.',
+      'The certificate that signed the proof was revoked from a time at or before the registration of the proof.',
     ),
   },
   unreadable: {
     container_unsupported: {
-      meaning: 'A file of this format holds no credential itself: it needs its sidecar.',
+      meaning: 'A file of this format cannot contain its credential. It needs its sidecar.',
       caller: 'Ask for the sidecar, and verify both together.',
       artist: 'A file of this format needs its sidecar: please send both together.',
     },
     credential_missing: {
       meaning: 'The file has no credential in it.',
-      caller: 'Ask for the file as it was issued; if it has a sidecar, verify both together.',
-      artist: 'There is no credential in this file: please send the issued file, or its sidecar with it.',
+      caller: 'Ask for the file as it was issued. If it has a sidecar, verify both together.',
+      artist: 'This file has no credential: please send the issued file, and its sidecar if it has one.',
     },
     store_start_missing: {
-      meaning: 'The chunk for the credential does not begin as a C2PA manifest store.',
+      meaning: 'The credential chunk does not start like a C2PA manifest store.',
       caller: 'Reject, and ask for the file as it was issued.',
       artist: 'No credential could be read from this file: please send it as it was issued to you.',
     },
     binding_mismatch: {
-      meaning: 'The file is not, byte for byte, the one that its credential was put into.',
+      meaning: 'The file differs from the file that the credential was issued for.',
       caller: 'Reject, and ask for the file as it was issued.',
       artist: 'The file was changed after it was issued: please send it as you received it.',
     },
     sidecar_empty: {
       meaning: 'The sidecar has no bytes.',
-      caller: 'Send the bytes of the sidecar, or leave the member out for a file that holds its credential.',
+      caller: 'Send the bytes of the sidecar, or omit the member if the file contains its credential.',
       artist: 'The sidecar is empty: please send it as you received it.',
     },
     sidecar_magic_missing: {
-      meaning: 'The bytes that were sent as the sidecar do not begin as one.',
-      caller: 'Check that the sidecar was sent and not another file, then ask for it as it was issued.',
-      artist: 'The second file is no sidecar: please send the one that was issued with the audio.',
+      meaning: 'The bytes sent as the sidecar do not start like a sidecar.',
+      caller:
+        'Check that you sent the sidecar and not another file, then ask for the sidecar as it was issued.',
+      artist: 'The second file is not a sidecar: please send the sidecar that was issued with the audio.',
     },
     header_truncated: brokenFile('The file ends before its first 12 bytes are complete.'),
-    form_not_wave: brokenFile('The file is a RIFF file of another form than WAVE.'),
-    riff_size_streaming: brokenFile('The size of the file was never written: a stream that was not closed.'),
-    riff_size_past_eof: brokenFile('The file is shorter than it says: it was cut off.'),
-    bytes_after_riff_end: brokenFile('Bytes follow the end of the file that its header states.'),
-    chunk_past_end: brokenFile('A chunk goes on behind the end of the file.'),
+    form_not_wave: brokenFile('The file is a RIFF file, but not a WAVE file.'),
+    riff_size_streaming: brokenFile(
+      'The file size was never written: the recording was not closed properly.',
+    ),
+    riff_size_past_eof: brokenFile('The file is shorter than its header states: it was truncated.'),
+    bytes_after_riff_end: brokenFile('Bytes follow after the end that the file header states.'),
+    chunk_past_end: brokenFile('A chunk extends beyond the end of the file.'),
     chunk_header_truncated: brokenFile(
-      'A few bytes are left at the end that cannot be the header of a chunk.',
+      'The file ends with a few bytes that are too short for a chunk header.',
     ),
-    pad_missing: brokenFile('A chunk of odd size has no pad byte.'),
-    pad_nonzero: brokenFile('The pad byte behind a chunk of odd size is not zero.'),
-    chunk_id_invalid: brokenFile(
-      'The id of a chunk is not printable ASCII, begins with a space, or has one inside.',
-    ),
+    pad_missing: brokenFile('A chunk with an odd size has no pad byte.'),
+    pad_nonzero: brokenFile('The pad byte after a chunk with an odd size is not zero.'),
+    chunk_id_invalid: brokenFile('A chunk id is not printable ASCII, or has a space at its start or inside.'),
     too_many_chunks: brokenFile('The file has more than 4,096 chunks.'),
     duplicate_fmt: brokenFile('The file has several fmt chunks.'),
     duplicate_data: brokenFile('The file has several data chunks.'),
     duplicate_ds64: brokenFile('The file has several ds64 chunks.'),
     duplicate_bext: brokenFile('The file has several bext chunks.'),
     duplicate_fact: brokenFile('The file has several fact chunks.'),
-    fmt_missing: brokenFile('The file has no fmt chunk: its format is unknown.'),
+    fmt_missing: brokenFile('The file has no fmt chunk, so its format is unknown.'),
     fmt_malformed: brokenFile('The fmt chunk is too short, or its size and extension disagree.'),
     fmt_inconsistent: brokenFile(
-      'Channels, rate or block size of the fmt chunk contradict each other or cannot be.',
+      'Channels, rate or block size of the fmt chunk are impossible or contradict each other.',
     ),
     codec_unsupported: {
       meaning: 'The audio of the WAV file is neither PCM nor IEEE float.',
-      caller: 'Ask for the file as it was issued, or for its sidecar with it.',
+      caller: 'Ask for the file as it was issued, and its sidecar if it has one.',
       artist: 'The audio in this file is compressed: please send the file that was issued to you.',
     },
-    data_missing: brokenFile('The file has no data chunk: there is no audio.'),
-    data_before_fmt: brokenFile('The data chunk comes before the fmt chunk.'),
-    data_size_streaming: brokenFile('The size of the audio was never written: a stream that was not closed.'),
-    data_empty: brokenFile('The data chunk is empty, and bytes follow it.'),
-    data_not_aligned: brokenFile('The data chunk does not end with a whole block of samples.'),
+    data_missing: brokenFile('The file has no data chunk, so it has no audio.'),
+    data_before_fmt: brokenFile('The data chunk is before the fmt chunk.'),
+    data_size_streaming: brokenFile(
+      'The audio size was never written: the recording was not closed properly.',
+    ),
+    data_empty: brokenFile('The data chunk states a size of 0, but bytes follow it.'),
+    data_not_aligned: brokenFile('The size of the data chunk is not a whole number of sample blocks.'),
     ds64_missing: brokenFile('An RF64 or BW64 file has no ds64 chunk.'),
     ds64_not_first: brokenFile('The ds64 chunk is not the first one.'),
-    ds64_malformed: brokenFile('The ds64 chunk is too short, its table does not fit, or a size cannot be.'),
+    ds64_malformed: brokenFile(
+      'The ds64 chunk is too short, its table does not fit, or a size is impossible.',
+    ),
     ds64_mismatch: brokenFile('A size in the file contradicts its ds64 chunk.'),
     bext_malformed: brokenFile('The bext chunk is shorter than 602 bytes.'),
-    bext_version_unknown: brokenFile('The bext chunk has another version than 0, 1 and 2.'),
+    bext_version_unknown: brokenFile('The version of the bext chunk is not 0, 1 or 2.'),
     list_malformed: brokenFile('The members of a LIST chunk do not fill it exactly.'),
-    list_too_deep: brokenFile('LIST chunks are nested deeper than eight.'),
-    credential_duplicate: brokenFile('The file has several chunks for a credential, and only one may be.'),
-    credential_id_variant: brokenFile("A chunk has the credential's id but for case or spaces."),
-    credential_in_list: brokenFile('A chunk for a credential lies inside a LIST chunk.'),
-    credential_not_last: brokenFile('Another chunk follows the credential: the file was saved again.'),
-    credential_too_large: brokenFile('The chunk for the credential is larger than 1 MiB.'),
+    list_too_deep: brokenFile('LIST chunks are nested more than eight levels deep.'),
+    credential_duplicate: brokenFile('The file has several credential chunks, but only one is allowed.'),
+    credential_id_variant: brokenFile(
+      'A chunk id differs from the id of the credential chunk only in case or spaces.',
+    ),
+    credential_in_list: brokenFile('A credential chunk is inside a LIST chunk.'),
+    credential_not_last: brokenFile('Another chunk follows the credential chunk: the file was saved again.'),
+    credential_too_large: brokenFile('The credential chunk is larger than 1 MiB.'),
   },
   local_seal: {
     sealed_by_device: {
-      meaning: "An intact seal of an artist's device, never registered with the service.",
-      caller: 'Do not accept it as issued by the service.',
+      meaning: "The credential is an intact seal by an artist's device. The service did not issue it.",
+      caller: 'Do not accept the file as issued by the service.',
       artist: 'This file was sealed on your device and is not registered yet: please have it issued first.',
     },
   },
@@ -265,35 +279,38 @@ export const DECISION_REASONS = {
 
 type Groups = typeof DECISION_REASONS;
 
-/** Reason that a verdict is given with. */
+/** A reason of the given verdict. */
 export type ReasonOf<Verdict extends keyof Groups> = { [V in Verdict]: keyof Groups[V] }[Verdict];
 
-/** Reason of a decision (rule 9.3). */
+/** A reason of a decision (rule 9.3). */
 export type DecisionReason = ReasonOf<keyof Groups>;
 
-/** Meaning of what this reader leaves alone in somebody else's credential, whose integrity is then `not_checked`. */
+/**
+ * The meanings of what this reader does not check in a foreign credential. Its integrity is then
+ * `not_checked`.
+ */
 export const UNCHECKED_PARTS = {
-  compressed_manifest: 'The manifest is compressed, and nothing in it is looked at.',
-  hash_algorithm_unsupported: 'A digest is of another algorithm than SHA-256.',
-  signature_algorithm_unsupported: 'The signature is of an algorithm that is not checked here.',
-  manifest_type_old: 'The manifest has the type that writers of old gave to it.',
-  update_manifest: 'The manifest is an update of another one.',
-  other_manifests: 'The store holds further manifests, which are not looked at.',
-  ingredients: 'The manifest names ingredients, which are not followed.',
+  compressed_manifest: 'The manifest is compressed, and its content is not checked.',
+  hash_algorithm_unsupported: 'A digest does not use SHA-256.',
+  signature_algorithm_unsupported: 'The signature uses an algorithm that this service does not check.',
+  manifest_type_old: 'The manifest has an obsolete type, written by old programs.',
+  update_manifest: 'The manifest is an update of another manifest.',
+  other_manifests: 'The store contains further manifests, which are not checked.',
+  ingredients: 'The manifest refers to ingredients, which are not checked.',
   bytes_after_store: 'Bytes that are not zero follow the manifest store.',
-  unprotected_header_unknown: 'The signature has unsigned headers that are unknown here.',
-  certificate_chain_broken: 'A certificate of the chain was not issued by the next one.',
+  unprotected_header_unknown: 'The signature has unknown unsigned headers.',
+  certificate_chain_broken: 'A certificate of the chain was not issued by the next certificate.',
   hard_binding_missing: 'The manifest has no hard binding to the audio.',
   hard_binding_several: 'The manifest has several hard bindings.',
-  hard_binding_unsupported: 'The hard binding is of a kind that is not checked here.',
-  exclusion_not_chunk: 'The hard binding leaves out something else than exactly the credential.',
+  hard_binding_unsupported: 'The hard binding has a type that this service does not check.',
+  exclusion_not_chunk: 'The hard binding excludes a range that is not exactly the credential.',
   time_stamp_not_checked:
-    'The signature has a time-stamp, which is not checked; the integrity does not hang on it.',
+    'The signature has a time-stamp, which is not checked. The integrity result does not depend on it.',
 } as const;
 
 export type UncheckedPart = keyof typeof UNCHECKED_PARTS;
 
-/** Meaning of every reason of a decision, in the order of the verdicts. */
+/** The meaning of every reason of a decision, in the order of the verdicts. */
 export const DECISION_REASON_MEANINGS: Readonly<Record<DecisionReason, string>> = meaningsOf({
   ...DECISION_REASONS.valid,
   ...DECISION_REASONS.audioChanged,
@@ -303,16 +320,16 @@ export const DECISION_REASON_MEANINGS: Readonly<Record<DecisionReason, string>> 
   ...DECISION_REASONS.local_seal,
 });
 
-/** Fault of an embedded credential. */
+/** A fault of an embedded credential. */
 export type StoreFault = keyof typeof STORE_FAULTS;
 
-/** Reason in the report of an embedded credential (rule 8.18). */
+/** A reason in the report of an embedded credential (rule 8.18). */
 export type ReportReason =
   | StoreFault
   | Extract<DecisionReason, 'binding_mismatch' | 'names_this_service'>
   | UncheckedPart;
 
-/** Meaning of every reason of a credential report. */
+/** The meaning of every reason of a credential report. */
 export const REPORT_REASON_MEANINGS = {
   ...meaningsOf(STORE_FAULTS),
   binding_mismatch: DECISION_REASONS.unreadable.binding_mismatch.meaning,

@@ -1,6 +1,6 @@
 /**
- * Meanings of the values that members of answers have today (rule 2.9), a sentence each, where a value is neither a
- * verdict nor a reason. The OpenAPI document and the page at `/docs` are made of them.
+ * The meanings of the known values of response members (rule 2.9), one sentence each, except verdicts and
+ * reasons. The OpenAPI document and the page at `/docs` are built from them.
  */
 import type { Container } from '../audio.js';
 import type { ContentClass, EvidenceSummary, FactStatus } from '../evidence-report.js';
@@ -8,7 +8,7 @@ import type { KeyStatus } from '../partner.js';
 import type { EvidenceKind, EvidenceStatus, ReviewOutcome } from '../review.js';
 
 export const CONTAINER_MEANINGS = {
-  unknown: 'No container that is known here.',
+  unknown: 'The service does not know this container format.',
   riff: 'WAV or Broadcast WAV: a RIFF file of form WAVE.',
   rf64: 'RF64, the form of WAV for more than 4 GiB (EBU Tech 3306).',
   bw64: 'BW64, the form of Broadcast WAV for more than 4 GiB (ITU-R BS.2088).',
@@ -18,50 +18,50 @@ export const CONTAINER_MEANINGS = {
   aifc: 'AIFF-C.',
   caf: 'Core Audio Format.',
   mp3: 'MP3, with or without an ID3 tag before it.',
-  mp4: 'MP4 and its like, such as M4A.',
+  mp4: 'MP4 and related formats, such as M4A.',
   flac: 'FLAC.',
   ogg: 'Ogg, such as Vorbis or Opus.',
 } as const satisfies Record<Container, string>;
 
 export const CARRIER_MEANINGS = {
-  embedded: 'The credential lies in the audio file.',
-  sidecar: 'The credential lies in a file of its own beside the audio.',
+  embedded: 'The credential is inside the audio file.',
+  sidecar: 'The credential is in a separate file, the sidecar.',
 } as const;
 
 export const CREDENTIAL_CARRIER_MEANINGS = {
   ...CARRIER_MEANINGS,
-  none: 'No credential came with the file.',
+  none: 'No credential was found.',
 } as const;
 
 export const COVERAGE_MEANINGS = {
-  full: 'Source detail is delivered, and every channel of the workstation was supported.',
-  partial: 'Source detail is delivered, with gaps.',
+  full: 'Source detail is delivered completely, and every channel of the workstation was monitored without gaps.',
+  partial: 'Source detail is delivered, but it is shortened or some channels were not fully monitored.',
   none: 'Source detail is not delivered.',
 } as const;
 
 export const INTEGRITY_MEANINGS = {
-  verified: 'Signature and hashes hold.',
-  failed: 'A signature or a hash does not hold; the reasons say which.',
-  not_checked: 'The credential has parts that are not looked into here.',
+  verified: 'The signature and the hashes are valid.',
+  failed: 'A signature or a hash is not valid. The reasons state which.',
+  not_checked: 'The credential has parts that this service does not check.',
 } as const;
 
 export const TRUST_MEANINGS = {
-  service: 'This service signed it.',
-  device: 'A device of the artist signed it; nobody vouches for the name that the device gives itself.',
-  unknown: 'The signer is not known here.',
+  service: 'This service signed the credential.',
+  device: 'A device of the artist signed the credential. The name of the device is not verified.',
+  unknown: 'This service does not know the signer.',
 } as const;
 
 export const MATCH_MEANINGS = {
-  exact_file: 'The bytes are those of the file that was delivered.',
-  bound_audio: 'The bytes are those of the audio that the proof is bound to.',
-  original_file: 'The bytes are those of the file as it came to be issued.',
+  exact_file: 'The upload is identical to the delivered file.',
+  bound_audio: 'The upload is identical to the audio that the proof is bound to.',
+  original_file: 'The upload is identical to the file before its credential was added.',
 } as const;
 
 export const KEY_STATUS_MEANINGS = {
-  active: 'The key opens what its scopes allow.',
-  expiring: 'The key was rotated and still works, for 72 hours from then.',
-  expired: 'The 72 hours after its rotation are over: the key opens nothing.',
-  revoked: 'The key was revoked: it opens nothing.',
+  active: 'The key works for everything that its scopes allow.',
+  expiring: 'The key was rotated and works until 72 hours after the rotation.',
+  expired: 'The key was rotated more than 72 hours ago and no longer works.',
+  revoked: 'The key was revoked and no longer works.',
 } as const satisfies Record<KeyStatus, string>;
 
 export const REVIEW_STATUS_MEANINGS = {
@@ -70,44 +70,44 @@ export const REVIEW_STATUS_MEANINGS = {
 } as const;
 
 export const REVIEW_OUTCOME_MEANINGS = {
-  accepted: 'You have accepted the work; final.',
-  held: 'You wait; it may become `accepted` or `rejected`.',
-  rejected: 'You have rejected the work; final.',
+  accepted: 'You accepted the work. This outcome is final.',
+  held: 'You put the decision on hold. It may become `accepted` or `rejected`.',
+  rejected: 'You rejected the work. This outcome is final.',
 } as const satisfies Record<ReviewOutcome, string>;
 
 export const EVIDENCE_KIND_MEANINGS = {
-  source_evidence: 'Evidence of where a source comes from.',
+  source_evidence: 'Evidence for the origin of a source.',
   source_licence: 'The licence under which a source may be used.',
   creator_clarification: 'An explanation by the creator.',
 } as const satisfies Record<EvidenceKind, string>;
 
 export const EVIDENCE_STATUS_MEANINGS = {
-  requested: 'It was asked for, and nothing has come yet.',
-  supplied: 'The issuing side has referred to something; it is on you to accept or decline it.',
-  accepted: 'You have accepted what was supplied; final.',
-  declined: 'You have declined it; final.',
+  requested: 'You requested the evidence, and it was not supplied yet.',
+  supplied: 'The issuing side has supplied the evidence. You decide to accept or decline it.',
+  accepted: 'You accepted the evidence. This decision is final.',
+  declined: 'You declined the evidence. This decision is final.',
 } as const satisfies Record<EvidenceStatus, string>;
 
 export const FACT_STATUS_MEANINGS = {
-  observed: 'It was witnessed.',
-  inferred: 'It follows from what was witnessed, by a published rule.',
-  reported: 'The issuing side supplied it.',
-  declared: 'A creator declared it.',
-  none_recorded: 'Nothing of the kind was recorded, which is no proof that there was none.',
-  unverifiable: 'Nothing can verify it.',
-  needs_review: 'It asks for the decision of a person.',
+  observed: 'The fact was observed.',
+  inferred: 'A published rule inferred the fact from observations.',
+  reported: 'The issuing side supplied the fact.',
+  declared: 'A creator declared the fact.',
+  none_recorded: 'No such fact was recorded. This does not prove that there was none.',
+  unverifiable: 'The fact cannot be verified.',
+  needs_review: 'The fact needs a human decision.',
 } as const satisfies Record<FactStatus, string>;
 
 export const CONTENT_CLASS_MEANINGS = {
-  direct_observation: 'Something that was witnessed.',
-  rule_inference: 'A conclusion by a published rule.',
+  direct_observation: 'An observation.',
+  rule_inference: 'An inference by a published rule.',
   creator_declaration: 'A declaration of the creator.',
-  explicit_conflict: 'Two statements that do not agree.',
-  unverifiable_coverage_gap: 'A gap that nothing can verify.',
+  explicit_conflict: 'Two statements that contradict each other.',
+  unverifiable_coverage_gap: 'A gap in the evidence. What happened in the gap cannot be verified.',
 } as const satisfies Record<ContentClass, string>;
 
 export const SUMMARY_STATUS_MEANINGS = {
-  needs_review: 'The report asks for the decision of a person.',
-  recorded: 'Something was witnessed or declared.',
-  none_recorded: 'Nothing was witnessed or declared.',
+  needs_review: 'The report needs a human decision.',
+  recorded: 'Something was observed or declared, and no human decision is needed.',
+  none_recorded: 'Nothing was observed or declared.',
 } as const satisfies Record<EvidenceSummary['status'], string>;

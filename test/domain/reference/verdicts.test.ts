@@ -35,7 +35,7 @@ t.test('each reason belongs to one verdict, and has a meaning of its own', async
 });
 
 t.test('the first reason makes a verdict more exact, with its own verdict alone', async (t) => {
-  t.match(findVerdict('tampered', 'signature_mismatch')?.meaning, /signature does not fit/);
+  t.match(findVerdict('tampered', 'signature_mismatch')?.meaning, /signature does not match/);
   t.match(findVerdict('unreadable', 'credential_missing')?.meaning, /no credential in it/);
   t.equal(findVerdict('tampered', 'credential_missing'), VERDICT_REFERENCE.tampered);
   t.equal(findVerdict('unreadable', 'a_reason_of_tomorrow'), VERDICT_REFERENCE.unreadable);
