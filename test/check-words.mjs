@@ -1,7 +1,7 @@
 /**
  * Fails when a folder has more banned words in its prose than `test/style/word-counts.json` allows. Prose is
- * comments, the strings of `src/`, alerts and Markdown pages. Fewer hits than the number fail too, until `--write`
- * has lowered the number. So each number can only fall, and the check needs no history of git.
+ * comments, the strings of `src/`, alerts and Markdown pages. Fewer hits than the number fail too, until
+ * `--write` has lowered the number. So each number can only fall, and the check needs no history of git.
  */
 
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';

@@ -6,8 +6,9 @@ import { createRequire } from 'node:module';
 const ts = createRequire(import.meta.url)('typescript');
 
 /**
- * A piece of prose and its place in the file. The text has the length of the source that it was read from, so an
- * index in the text is also a place in the file. Blanks replace the marks of the syntax, the letter x replaces code.
+ * A piece of prose and its place in the file. The text has the length of the source that it was read from, so
+ * an index in the text is also a place in the file. Blanks replace the marks of the syntax, and the letter x
+ * replaces code.
  *
  * @typedef {{ readonly start: number, readonly text: string }} Text
  */
