@@ -134,13 +134,17 @@ for (const room of new Set([...Object.keys(counts ?? {}), ...Object.keys(hits)])
 }
 if (all.length === 0) faults.push('no files to read');
 
-for (const fault of faults) console.error(fault);
-if (faults.length > 0) process.exit(1);
 const left = Object.keys(hits)
   .sort()
   .map((room) => [room, hits[room].length]);
-if (writes()) writeFileSync(COUNTS, `${JSON.stringify(Object.fromEntries(left), null, 2)}\n`);
-console.log(`${all.length} files, ${left.reduce((sum, [, count]) => sum + count, 0)} banned words left`);
+if (faults.length > 0) {
+  // Not `process.exit`, which may cut off what a pipe has not taken yet.
+  console.error(faults.join('\n'));
+  process.exitCode = 1;
+} else {
+  if (writes()) writeFileSync(COUNTS, `${JSON.stringify(Object.fromEntries(left), null, 2)}\n`);
+  console.log(`${all.length} files, ${left.reduce((sum, [, count]) => sum + count, 0)} banned words left`);
+}
 
 function writes() {
   return process.argv[2] === '--write';
