@@ -1,5 +1,6 @@
 import '../style/conditional-writes.test.js';
 import '../style/module-state.test.js';
+import '../style/words.test.js';
 import '../style/gate-entries.test.js';
 import '../supply-chain/supply-chain.test.js';
 import '../bench/comparison.test.js';
