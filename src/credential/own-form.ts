@@ -17,8 +17,8 @@ import {
 import { HASH_DATA_LABEL, manifestUuidIn, type StoreContent, storeForm } from './store-form.js';
 
 /**
- * Strict reading of a store that claims to be ours: the content is read, written again and compared. A store
- * that differs by one byte is not ours. This includes padding, order and spare length.
+ * The result of the strict reading of a store that claims to be ours. The content is read, written again and
+ * compared. A store that differs by one byte is not ours. This includes padding, order and spare length.
  */
 export type OwnForm =
   | { readonly ok: true; readonly content: StoreContent; readonly toBeSigned: Uint8Array }

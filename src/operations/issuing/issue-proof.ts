@@ -216,8 +216,8 @@ interface Bound {
 }
 
 /**
- * Embeds the credential as the last chunk of the RIFF. The RIFF size includes the credential and is bound by
- * it.
+ * Embeds the credential as the last chunk of the RIFF. The RIFF size counts the credential, and the
+ * credential binds the RIFF size.
  */
 async function embed(
   deps: IssueProofDeps,

@@ -20,10 +20,7 @@ export interface SealAudioDeps {
 /** A file before it is sealed. */
 export interface PlainAudio {
   readonly bytes: number;
-  /**
-   * Reads the file. Sealing in the file calls it twice: once to measure the file, and once to bind and write
-   * it.
-   */
+  /** Reads the file. `sealInFile` reads the file twice: first to measure it, then to bind and write it. */
   read(): AsyncIterable<Uint8Array>;
 }
 

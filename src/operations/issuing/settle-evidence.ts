@@ -20,11 +20,11 @@ import type { Devices } from '../system/devices.js';
 /** The evidence submitted with the audio. The trace is read once, before the audio. */
 export interface SubmittedEvidence {
   readonly trace: AsyncIterable<Uint8Array>;
-  /** JSON with the client's own summary of the session. The replay decides (docs/evidence.md). */
+  /** The client's own summary of the session, as JSON. The replay decides (docs/evidence.md). */
   readonly summary?: Uint8Array;
-  /** JSON with detection results for imports (docs/evidence.md). */
+  /** The detection results for imports, as JSON (docs/evidence.md). */
   readonly detections?: Uint8Array;
-  /** Aborts when the caller of the issuing is gone. */
+  /** The signal that aborts when the caller of the issuing is gone. */
   readonly signal?: AbortSignal;
 }
 

@@ -35,7 +35,7 @@ const NONCE = /^[\x21\x23-\x5b\x5d-\x7e]{16,64}$/;
 /** The nonces of accepted signatures, kept until the signatures are too old to be accepted again. */
 export class SeenNonces {
   readonly #max: number;
-  /** For each nonce the unix second from which it may be dropped, in the order of arrival. */
+  /** The nonces in the order of arrival, each with the unix second from which it may be dropped. */
   readonly #seen = new Map<string, number>();
 
   constructor(max = NONCES) {

@@ -13,7 +13,7 @@ import { hashApiKey, secretMatches } from './authenticate.js';
 /** The time in seconds for which the calling key stays valid after its rotation (rule 4.7). */
 export const GRACE_SECONDS = 72 * 3600;
 
-/** 16 to 128 visible ASCII characters. */
+/** The allowed form of an Idempotency-Key: 16 to 128 visible ASCII characters. */
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{16,128}$/;
 
 export interface RotatedKey {

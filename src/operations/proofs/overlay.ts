@@ -21,7 +21,7 @@ import type { Secrets } from '../../ports/secrets.js';
 export interface CheckedOverlay {
   readonly revision: number;
   readonly engineVersion: number;
-  /** Authentic declarations, oldest first. */
+  /** The authentic declarations, oldest first. */
   readonly declarations: readonly DeclarationEnvelope[];
   /**
    * The number of records that the service did not write. An overlay that was altered as a whole counts as at

@@ -38,8 +38,8 @@ const TOGGLES_AT = 8 + 8 + 16;
  */
 const TO_HEADER = 8 + 1 + 1 + 3;
 /**
- * Offsets in the protected header, which begins with a map head: key of the algorithm, algorithm, key of the
- * certificate.
+ * The offsets in the protected header, which begins with a map head: key of the algorithm, algorithm, key of
+ * the certificate.
  */
 const ALGORITHM_KEY = 1;
 const ALGORITHM_NAME = 2;
@@ -48,7 +48,7 @@ const CERTIFICATE_KEY = 4;
 const CERTIFICATE = 8;
 const ED25519 = 0x27;
 const ES256 = 0x26;
-/** More boxes, and deeper nesting, than the reader accepts. */
+/** The number of boxes, and the depth, that the reader refuses. */
 const TOO_MANY = 4096;
 const TOO_DEEP = 9;
 

@@ -20,7 +20,8 @@ export interface StoredUpload {
 /** An upload that is being streamed into the engine. */
 export interface UploadReceiver {
   /**
-   * Aborts when the engine gives up the upload while it waits for the client. The reason is the DomainError.
+   * The signal that aborts when the engine gives up the upload while it waits for the client. Its reason is
+   * the DomainError.
    */
   readonly signal: AbortSignal;
   /** Writes like AudioIngest.write. Throws `payload_too_large` at the first byte beyond the limit. */

@@ -5,7 +5,7 @@ import type { Caller } from '../caller.js';
 
 export interface UsageReport {
   readonly plan: string;
-  /** Unix seconds. */
+  /** The month, in unix seconds. */
   readonly period: { readonly start: number; readonly end: number };
   readonly limit: number;
   readonly used: number;
