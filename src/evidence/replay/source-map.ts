@@ -97,7 +97,7 @@ export class SourceMap {
     if (made.has(source)) return;
     this.#derivations += 1;
     if (this.#derivations > MAX_DERIVATIONS)
-      throw new DomainError('unprocessable', 'The trace exceeds the maximum number of derived sources.', {
+      throw new DomainError('unprocessable', 'The trace has more derived sources than allowed.', {
         reason: 'trace_too_large',
       });
     this.#madeOf.set(from, made.add(source));

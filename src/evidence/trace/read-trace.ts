@@ -283,7 +283,7 @@ function malformed(where: string): DomainError {
 }
 
 function tooLarge(what: string): DomainError {
-  return new DomainError('unprocessable', `The trace exceeds the maximum number of ${what}.`, {
+  return new DomainError('unprocessable', `The trace has more ${what} than allowed.`, {
     reason: 'trace_too_large',
   });
 }
