@@ -11,11 +11,11 @@ import { BOX_TYPES, writeContentBox, writeSuperbox } from './jumbf.js';
 import { isSha256Hex } from './statement.js';
 
 /**
- * Actions and ingredients of a store of ours (C2PA 2.4, chapters on actions and ingredients): what was observed of the
- * production, and never more (docs/decisions/0034).
+ * The actions and ingredients of a store of this product (C2PA 2.4, chapters on actions and ingredients).
+ * They state only what was observed of the production (docs/decisions/0034).
  */
 export type History =
-  /** The one action of every store before `specVersion` was written. */
+  /** The only action of every store written before `specVersion` was added. */
   { readonly form: 'composite' } | { readonly form: 'observed'; readonly observed: ObservedProduction };
 
 export interface Assertion {
@@ -26,18 +26,18 @@ export interface Assertion {
 export const ASSERTIONS_LABEL = 'c2pa.assertions';
 export const ACTIONS_LABEL = 'c2pa.actions.v2';
 const INGREDIENT_LABEL = 'c2pa.ingredient.v3';
-/** Most assertions that actions and ingredients take: the actions, a parent, the imports. */
+/** The largest number of assertions for actions and ingredients: the actions, a parent and the imports. */
 export const MAX_HISTORY_ASSERTIONS = 2 + MAX_OBSERVED_IMPORTS;
 
 const SOURCE_TYPES = 'http://cv.iptc.org/newscodes/digitalsourcetype/';
 const COMPOSITE = `${SOURCE_TYPES}composite`;
 const CAPTURE = `${SOURCE_TYPES}digitalCapture`;
 
-/** Name of a count among an action's parameters. */
+/** The name of a count in the parameters of an action. */
 const COUNT = 'io.takemark.count';
 /**
- * Actions after the first, each with the count that it tells. `c2pa.mixed` would tell of ingredients that were mixed,
- * which nobody saw: faders and automation are `c2pa.edited`.
+ * The actions after the first, each with its count. Faders and automation are `c2pa.edited`. `c2pa.mixed`
+ * would claim that ingredients were mixed, which was not observed.
  */
 const COUNTED = {
   takes: 'io.takemark.recorded',
@@ -47,7 +47,7 @@ const COUNTED = {
 const COUNTS = Object.keys(COUNTED) as readonly (keyof typeof COUNTED)[];
 const PLACED = 'c2pa.placed';
 
-/** Digest as a name (RFC 6920 section 7). */
+/** The prefix of a digest as a name (RFC 6920 section 7). */
 const DIGEST_NAME = 'nih:sha-256;';
 const DESCRIPTIONS = {
   file: 'Imported source, named by the SHA-256 of its file',
@@ -55,7 +55,7 @@ const DESCRIPTIONS = {
   nothing: 'Imported source',
 } as const;
 
-/** Assertions of a history, the actions first (C2PA 2.2 section 18.14.2). */
+/** Returns the assertions of a history, the actions first (C2PA 2.2 section 18.14.2). */
 export function historyAssertions(history: History): readonly Assertion[] {
   if (history.form === 'composite')
     return [
@@ -94,8 +94,9 @@ export function historyAssertions(history: History): readonly Assertion[] {
 }
 
 /**
- * History that assertions tell, bounded and checked in its values. The caller writes it again and compares, so that
- * every byte besides is pinned. Undefined where it is none of our writer's.
+ * Reads the history from assertions, with limits and checked values. The caller writes the history again and
+ * compares, so that every other byte is checked too. Returns undefined when our writer did not write the
+ * history.
  */
 export function readHistory(
   assertions: readonly { readonly label: string; readonly cbor?: Uint8Array }[],
@@ -129,9 +130,13 @@ export function readHistory(
   return isObserved(observed) ? { form: 'observed', observed } : undefined;
 }
 
-/** @throws RangeError for a production that no reader would take: a writer's fault */
+/**
+ * Checks an observed production before it is written.
+ * @throws RangeError for a production that no reader would accept, which is a fault of the writer
+ */
 export function assertObserved(observed: ObservedProduction = NOTHING_OBSERVED): ObservedProduction {
-  if (!isObserved(observed)) throw new RangeError('not what a trace can prove of a production');
+  if (!isObserved(observed))
+    throw new RangeError('the observed production contains more than a trace can prove');
   return observed;
 }
 
@@ -174,7 +179,10 @@ export function assertion(label: string, content: CborValue): Assertion {
   };
 }
 
-/** Reference to an assertion, with the digest over the superbox without its own header (C2PA 2.2 section 8.4.2.3). */
+/**
+ * Returns a reference to an assertion, with the digest of the superbox without its own header (C2PA 2.2
+ * section 8.4.2.3).
+ */
 export function hashedUri({ label, box }: Assertion): CborValue {
   return members({
     url: `self#jumbf=${ASSERTIONS_LABEL}/${label}`,

@@ -2,14 +2,14 @@ import { createHash, type KeyObject, X509Certificate } from 'node:crypto';
 import { defined } from '../domain/defined.js';
 
 /**
- * End-entity certificate as far as the formats need it. Validity in Unix seconds, both ends included (RFC
- * 5280, 4.1.2.5).
+ * An end-entity certificate, with the members that the formats need. Validity is in unix seconds, both ends
+ * included (RFC 5280, 4.1.2.5).
  */
 export interface SignerCertificate {
-  /** Lower-case hex SHA-256 of the DER. */
+  /** The SHA-256 of the DER in lower-case hex. */
   readonly kid: string;
   readonly publicKey: KeyObject;
-  /** Name of the subject: organisation, else common name. */
+  /** The name of the subject: the organisation, or the common name without an organisation. */
   readonly name?: string;
   readonly notBefore: number;
   readonly notAfter: number;
@@ -22,20 +22,22 @@ export function certificateKid(der: Uint8Array): string {
 }
 
 /**
- * Cache of the certificates read last, by their digest: parsing one takes longer than checking a signature,
- * and a service sees few. Mutable state of a module, which test/style/module-state.test.ts allows here:
- * readers of credentials are pure functions, and an entry follows from its key alone, so nobody can see
- * whether it was there.
+ * The certificates read last, by their digest. Parsing a certificate takes longer than checking a signature,
+ * and a service sees few certificates. test/style/module-state.test.ts allows this mutable state of a module.
+ * Readers of credentials stay pure functions, because an entry depends only on its key.
  */
 const read = new Map<string, SignerCertificate>();
 const MAX_READ = 64;
 
-/** Parses a certificate; undefined where the bytes are no certificate with a key this platform knows. */
+/**
+ * Parses a certificate. Returns undefined when the bytes are not a certificate with a key that this platform
+ * supports.
+ */
 export function readCertificate(der: Uint8Array): SignerCertificate | undefined {
   const kid = certificateKid(der);
   const certificate = read.get(kid) ?? parseSigner(der, kid);
   if (certificate === undefined) return undefined;
-  // The one that was not used for longest stands first, and goes first.
+  // The map keeps the order of use, so the least recently used certificate is first and is evicted.
   read.delete(kid);
   read.set(kid, certificate);
   if (read.size > MAX_READ) read.delete(read.keys().next().value!);
@@ -60,9 +62,9 @@ function parseSigner(der: Uint8Array, kid: string): SignerCertificate | undefine
 }
 
 /**
- * Tells whether each certificate of a chain, leaf first, is signed by the next (C2PA 2.2 section 14.5). The
- * outcome says nothing of trust; it only ties the leaf's own bytes down where they travel unsigned. A single
- * certificate has nothing to be compared with.
+ * Reports whether each certificate of a chain, leaf first, is signed by the next (C2PA 2.2 section 14.5). The
+ * result says nothing about trust. It only authenticates the bytes of a leaf that is not covered by the
+ * signature. A single certificate cannot be compared.
  */
 export function chainHangsTogether(chain: readonly Uint8Array[]): boolean {
   if (chain.length < 2) return true;
@@ -83,7 +85,7 @@ function parse(der: Uint8Array): X509Certificate | undefined {
   if (der.length === 0 || der.length > MAX_CERTIFICATE_BYTES) return undefined;
   try {
     const certificate = new X509Certificate(der);
-    // OpenSSL ignores bytes behind the certificate. They are a place to hide something, so they are refused.
+    // OpenSSL ignores bytes after the certificate. They could hide data, so they are refused.
     return certificate.raw.length === der.length ? certificate : undefined;
   } catch {
     return undefined;
@@ -91,8 +93,8 @@ function parse(der: Uint8Array): X509Certificate | undefined {
 }
 
 function nameOf(certificate: X509Certificate): string | undefined {
-  // The legacy form has the values as they are; `subject` escapes them. An attribute given twice is an array
-  // there.
+  // The legacy form has unescaped values, but `subject` escapes them. A repeated attribute is an array in the
+  // legacy form.
   const { O: organisation, CN: commonName } = certificate.toLegacyObject().subject as Record<
     string,
     string | readonly string[] | undefined

@@ -3,23 +3,26 @@ import { defined } from '../domain/defined.js';
 import { ASSERTIONS_LABEL } from './actions.js';
 import { SIGNATURE_LABEL, STORE_LABEL } from './store-form.js';
 
-/** Claim of anyone (C2PA 2.2 section 10.2; version 1 as in C2PA 1.4 section 10.2). */
+/** A claim of any writer (C2PA 2.2 section 10.2, and version 1 as in C2PA 1.4 section 10.2). */
 export interface Claim {
   readonly version: 1 | 2;
   readonly generator?: string;
   readonly namesItsSignature: boolean;
   /**
-   * Tells whether the signature is named from the store's root, so that the claim binds the manifest's label;
-   * where it is named relative, the label is unsigned.
+   * True when the claim names the signature from the root of the store, and so binds the label of the
+   * manifest. With a relative name the label is unsigned.
    */
   readonly bindsLabel: boolean;
   readonly references: readonly Reference[];
-  /** Hash algorithm of references that do not name their own. */
+  /** The hash algorithm of references that do not name their own. */
   readonly algorithm?: string;
 }
 
 export interface Reference {
-  /** Label of the assertion; undefined where the reference points outside this manifest's assertion store. */
+  /**
+   * The label of the assertion. Undefined when the reference points outside the assertion store of this
+   * manifest.
+   */
   readonly label: string | undefined;
   readonly hash: Uint8Array;
   readonly algorithm: string | undefined;
@@ -29,13 +32,13 @@ type Fields = ReadonlyMap<CborValue, CborValue>;
 
 const BUDGET: CborBudget = { bytes: 1_048_576, depth: 32, items: 16_384 };
 
-/** Parses a claim; undefined where the value is no claim of either version. */
+/** Parses a claim. Returns undefined when the value is not a claim of either version. */
 export function readClaim(bytes: Uint8Array, claimLabel: string, manifestLabel: string): Claim | undefined {
   const fields = fieldsIn(bytes);
   if (fields === undefined) return undefined;
   const version = fields.has('created_assertions') ? 2 : 1;
-  // The box's label and the keys must tell the same version; a label that lies is not covered by the
-  // signature.
+  // The label of the box and the keys must agree on the version, because the signature does not cover the
+  // label.
   if ((claimLabel === 'c2pa.claim.v2') !== (version === 2)) return undefined;
   const lists =
     version === 2
@@ -64,7 +67,7 @@ export function readClaim(bytes: Uint8Array, claimLabel: string, manifestLabel: 
   };
 }
 
-/** Value as a CBOR map, or undefined. */
+/** Decodes a CBOR map. Returns undefined for any other value. */
 export function fieldsIn(bytes: Uint8Array): Fields | undefined {
   const decoded = decodeCborTolerant(bytes, BUDGET);
   return decoded.ok && decoded.value instanceof Map ? (decoded.value as Fields) : undefined;
@@ -85,7 +88,10 @@ function referenceIn(entry: CborValue, manifestLabel: string): Reference | undef
   };
 }
 
-/** Tells whether a claim takes back an assertion of its own, which it may of other manifests alone. */
+/**
+ * Reports whether a claim redacts an assertion of its own manifest, which is not allowed. It may redact
+ * assertions of other manifests.
+ */
 function redactsItself(redacted: CborValue, manifestLabel: string): boolean {
   return (
     Array.isArray(redacted) &&
@@ -94,8 +100,8 @@ function redactsItself(redacted: CborValue, manifestLabel: string): boolean {
 }
 
 /**
- * Part of a JUMBF URI below its own manifest, given relative or from the store's root (C2PA 2.2 section
- * 8.4.1).
+ * Returns the part of a JUMBF URI below its own manifest. The URI may be relative or begin at the root of the
+ * store (C2PA 2.2 section 8.4.1).
  */
 function ownPath(url: CborValue | undefined, manifestLabel: string): string | undefined {
   if (typeof url !== 'string') return undefined;
@@ -105,7 +111,10 @@ function ownPath(url: CborValue | undefined, manifestLabel: string): string | un
   return url.startsWith(relative) && !url.startsWith(`${relative}/`) ? url.slice(relative.length) : undefined;
 }
 
-/** Generator of the claim: version 2 has one map, version 1 an array of maps, and a text before that. */
+/**
+ * Returns the generator of the claim. Version 2 has one map. Version 1 has an array of maps, or a text in
+ * older claims.
+ */
 function generatorIn(fields: Fields): string | undefined {
   const info = fields.get('claim_generator_info');
   const first: CborValue | undefined = Array.isArray(info) ? (info as readonly CborValue[])[0] : info;

@@ -10,15 +10,18 @@ import { defined } from '../domain/defined.js';
 import type { SignatureAlgorithm } from '../domain/parsed-credential.js';
 import type { AlgorithmName } from './signature.js';
 
-/** COSE_Sign1 (RFC 9052 section 4.2) with a detached payload, as C2PA 2.2 section 13.2 profiles it. */
+/** COSE_Sign1 (RFC 9052 section 4.2) with a detached payload, in the profile of C2PA 2.2 section 13.2. */
 
 const HEADER_ALGORITHM = 1;
 const HEADER_CRITICAL = 2;
 const HEADER_X5CHAIN = 33;
-/** Tag of COSE_Sign1, RFC 9052 section 4.2; required by C2PA 2.2 section 13.2.2. */
+/** The tag of COSE_Sign1 (RFC 9052 section 4.2). C2PA 2.2 section 13.2.2 requires it. */
 const TAG_SIGN1 = 18;
 
-/** Names of IANA COSE algorithms; -8 is EdDSA and means Ed25519 here, -19 is its fully specified name. */
+/**
+ * The names of IANA COSE algorithms. -8 is EdDSA and means Ed25519 here. -19 is the fully specified name of
+ * Ed25519.
+ */
 const ALGORITHMS: ReadonlyMap<CborValue, AlgorithmName> = new Map<CborValue, AlgorithmName>([
   [-8, 'Ed25519'],
   [-19, 'Ed25519'],
@@ -32,8 +35,8 @@ const ALGORITHMS: ReadonlyMap<CborValue, AlgorithmName> = new Map<CborValue, Alg
 const WRITTEN: Readonly<Record<SignatureAlgorithm, number>> = { Ed25519: -8, ES256: -7 };
 
 /**
- * Protected header that our writer makes: algorithm and the leaf alone, the root and any intermediate left
- * out.
+ * Returns the protected header of our writer: the algorithm and the leaf certificate. The root and
+ * intermediates are omitted.
  */
 export function protectedHeader(algorithm: SignatureAlgorithm, certificate: Uint8Array): Uint8Array {
   return encodeCbor(
@@ -44,7 +47,9 @@ export function protectedHeader(algorithm: SignatureAlgorithm, certificate: Uint
   );
 }
 
-/** Bytes that a signature covers: Sig_structure, RFC 9052 section 4.4. External data is empty. */
+/**
+ * Returns the bytes that a signature covers: Sig_structure (RFC 9052 section 4.4) with empty external data.
+ */
 export function toBeSigned(protectedBytes: Uint8Array, payload: Uint8Array): Uint8Array {
   return encodeCbor(['Signature1', protectedBytes, new Uint8Array(0), payload]);
 }
@@ -59,18 +64,20 @@ export function writeSign1(protectedBytes: Uint8Array, signature: Uint8Array): U
 
 export interface Sign1 {
   readonly protectedBytes: Uint8Array;
-  /** Algorithm; absent where it is outside the table. */
+  /** The algorithm. Absent when it is not in the table. */
   readonly algorithm?: AlgorithmName;
-  /** Certificates in DER, leaf first. */
+  /** The certificates in DER, leaf first. */
   readonly chain: readonly Uint8Array[];
   readonly signature: Uint8Array;
   /**
-   * Tells whether the unprotected header, which nothing signs, holds more than the certificates, where the protected one
-   * has none, padding, time-stamps and revocation values.
+   * True when the unprotected header has unknown members. Known members are padding, time-stamps and
+   * revocation values. Certificates are known only if the protected header has none. No signature covers the
+   * unprotected header.
    */
   readonly hasUnknownHeaders: boolean;
   /**
-   * Tells whether a time-stamp or revocation value is there. Its own authority signs it; it is not read here.
+   * True when a time-stamp or revocation value exists. Its own authority signs it, and this reader does not
+   * check it.
    */
   readonly hasTimeStamp: boolean;
 }
@@ -84,9 +91,9 @@ export type Sign1Fault =
 
 const BUDGET: CborBudget = { bytes: 1_048_576, depth: 16, items: 4096 };
 const MAX_CHAIN = 8;
-/** Keys of a chain of certificates: the label of RFC 9360, and the text of older writers. */
+/** The keys of a certificate chain: the label of RFC 9360, and the text label of older writers. */
 const CHAIN_LABELS: ReadonlySet<CborValue> = new Set<CborValue>([HEADER_X5CHAIN, 'x5chain']);
-/** Keys known in the unprotected header: C2PA 2.2 sections 13.2.3, 14.5, 15.8 and 15.9. */
+/** The keys known in the unprotected header (C2PA 2.2 sections 13.2.3, 14.5, 15.8 and 15.9). */
 const UNPROTECTED: ReadonlySet<CborValue> = new Set<CborValue>([
   ...CHAIN_LABELS,
   'pad',
@@ -96,7 +103,7 @@ const UNPROTECTED: ReadonlySet<CborValue> = new Set<CborValue>([
   'rVals',
 ]);
 
-/** Parses anyone's COSE_Sign1. */
+/** Parses a COSE_Sign1 of any writer. */
 export function readSign1(
   bytes: Uint8Array,
 ): { readonly ok: true; readonly sign1: Sign1 } | { readonly ok: false; readonly fault: Sign1Fault } {
@@ -112,14 +119,14 @@ export function readSign1(
     !(signature instanceof Uint8Array)
   )
     return { ok: false, fault: 'cose_malformed' };
-  // The claim is the payload and stands elsewhere: nil (C2PA 2.2 section 13.2). Another value would be
-  // unsigned freight.
+  // The payload is the detached claim, so it must be nil here (C2PA 2.2 section 13.2). Any other value would
+  // be unsigned data.
   if (payload !== null) return { ok: false, fault: 'cose_payload_present' };
   const header = decodeCborTolerant(protectedBytes, BUDGET);
   if (!header.ok || !(header.value instanceof Map)) return { ok: false, fault: 'cose_malformed' };
   const protectedMap = header.value as ReadonlyMap<CborValue, CborValue>;
-  // Padding is for writers that reserve space, and consists of zeros (C2PA 2.2 section 13.2.3): anything
-  // else is freight.
+  // Padding reserves space for a writer and consists of zeros (C2PA 2.2 section 13.2.3). Any other byte would
+  // be unsigned data.
   for (const name of ['pad', 'pad2']) {
     const pad = (unprotectedMap as ReadonlyMap<CborValue, CborValue>).get(name);
     if (pad !== undefined && !(pad instanceof Uint8Array && pad.every((byte) => byte === 0)))
@@ -128,14 +135,15 @@ export function readSign1(
   const stated = protectedMap.get(HEADER_ALGORITHM);
   if (typeof stated !== 'number' && typeof stated !== 'string')
     return { ok: false, fault: 'cose_algorithm_missing' };
-  // Headers that a reader must know to judge the signature (RFC 9052 section 3.1): there is none that this one would.
+  // Rejects any `crit` header (RFC 9052 section 3.1): no critical extension is supported.
   if (protectedMap.has(HEADER_CRITICAL)) return { ok: false, fault: 'cose_malformed' };
   const signedChain = chainIn(protectedMap);
   const chain = signedChain ?? chainIn(unprotectedMap as ReadonlyMap<CborValue, CborValue>);
   if (chain === undefined) return { ok: false, fault: 'cose_certificate_missing' };
   const algorithm = ALGORITHMS.get(stated);
   const unprotectedKeys = [...(unprotectedMap as ReadonlyMap<CborValue, CborValue>).keys()];
-  // Certificates beside those that are signed are nobody's: another reader could take them for the signer's.
+  // Unsigned certificates beside signed ones are unknown headers: another reader could take them for those of
+  // the signer.
   const hasUnknownHeaders = unprotectedKeys.some(
     (key) => !UNPROTECTED.has(key) || (signedChain !== undefined && CHAIN_LABELS.has(key)),
   );
@@ -156,8 +164,8 @@ export function readSign1(
 }
 
 /**
- * Reads the form of `protectedHeader` and `writeSign1`, one certificate and no unprotected header; undefined
- * for any other.
+ * Reads the form that `protectedHeader` and `writeSign1` produce, with one certificate and no unprotected
+ * header. Returns undefined for any other form.
  */
 export function readOwnSign1(bytes: Uint8Array): Sign1 | undefined {
   const parts = bytes[0] === (0xc0 | TAG_SIGN1) ? decodeCborStrict(bytes.subarray(1)) : undefined;
@@ -187,8 +195,8 @@ export function readOwnSign1(bytes: Uint8Array): Sign1 | undefined {
 }
 
 /**
- * Certificates of x5chain, as integer label (RFC 9360) or as the text label of older writers: one bstr, or an
- * array of them, leaf first.
+ * Returns the certificates of x5chain, leaf first. The label is an integer (RFC 9360), or the text of older
+ * writers. The value is one byte string, or an array of them.
  */
 function chainIn(header: ReadonlyMap<CborValue, CborValue>): readonly Uint8Array[] | undefined {
   const value = header.get(HEADER_X5CHAIN) ?? header.get('x5chain');

@@ -7,24 +7,27 @@ import { type Generator, type StoreContent, type StoreForm, storeForm } from './
 
 export const GENERATOR: Generator = { name: 'Takemark', version: '1.0.0' };
 
-/** Place of the credential, known before the audio has been hashed. All values in bytes. */
+/** The position of the credential, known before the audio is hashed. All values are in bytes. */
 export interface EmbeddingPlan {
-  /** Offset of the chunk header: the length of the plain file, padded to even. */
+  /** The offset of the chunk header: the length of the plain file, padded to an even number. */
   readonly start: number;
-  /** Length of header and store, without the pad byte. */
+  /** The length of header and store, without the pad byte. */
   readonly chunkLength: number;
   readonly pad: 0 | 1;
-  /** Value that the RIFF size field (bytes 4 to 7, little-endian) must have before the file is hashed. */
+  /**
+   * The value of the RIFF size field (bytes 4 to 7, little-endian), which must be written before the file is
+   * hashed.
+   */
   readonly riffSize: number;
   readonly content: Omit<StoreContent, 'binding'>;
   readonly signer: Signer;
 }
 
-/** Last bytes of a credentialed file. */
+/** The last bytes of a credentialed file. */
 export interface FinishedEmbedding {
-  /** Chunk header, store, and the pad byte where there is one. */
+  /** The chunk header, the store and, if needed, the pad byte. */
   readonly bytes: Uint8Array;
-  /** Lower-case hex SHA-256 of header and store, as the registry keeps it. */
+  /** The SHA-256 of header and store in lower-case hex, as the registry stores it. */
   readonly chunkSha256: string;
 }
 
@@ -34,13 +37,13 @@ const MAX_RIFF_SIZE = 0xffff_fffe;
 
 /**
  * Plans the size of a credential. Only the two numbers of the exclusion vary in length, and a longer number
- * never makes a shorter store. So the loop reaches a length that fits, in practice on its third turn (C2PA
- * 2.2 section 10.4 asks for as much).
- * @param request.audioBytes length of the plain RIFF file without any credential, its last pad byte included:
- * even
- * @param request.observed what a trace proves of the production; nothing by default
+ * never makes a shorter store. So the loop ends, in practice at the third iteration (C2PA 2.2 section 10.4
+ * asks for as much).
+ * @param request.audioBytes even length of the plain RIFF file without a credential, including its last pad
+ * byte
+ * @param request.observed what a trace proves of the production. Nothing by default
  * @param request.random cryptographically random bytes
- * @throws RangeError if the result is no RIFF file, or the statement is not the signer's to make
+ * @throws RangeError if the result is not a RIFF file, or the signer may not make the statement
  */
 export function planEmbedding(request: {
   readonly audioBytes: number;
@@ -52,9 +55,9 @@ export function planEmbedding(request: {
 }): EmbeddingPlan {
   const { audioBytes: start, statement, signer, generator = GENERATOR } = request;
   if (!Number.isSafeInteger(start) || start < 12 || start % 2 !== 0)
-    throw new RangeError('a RIFF file has an even length of at least 12 bytes');
+    throw new RangeError('a RIFF file must have an even length of at least 12 bytes');
   if (!isName(generator.name) || !isName(generator.version))
-    throw new RangeError('a generator has a name and a version');
+    throw new RangeError('a generator needs a valid name and version');
   assertStatement(statement, signer.identity);
   const content = {
     manifestUuid: uuid4(request.random(16)),
@@ -74,15 +77,15 @@ export function planEmbedding(request: {
   }
   const pad = chunkLength % 2 === 0 ? 0 : 1;
   const riffSize = start + chunkLength + pad - 8;
-  // RF64 begins where the 32-bit size ends, and validators of Content Credentials read RIFF alone.
-  if (riffSize > MAX_RIFF_SIZE) throw new RangeError('a credentialed file stays below 4 GiB');
+  // Larger files need RF64, but validators of Content Credentials read only RIFF.
+  if (riffSize > MAX_RIFF_SIZE) throw new RangeError('a credentialed file must be smaller than 4 GiB');
   return { start, chunkLength, pad, riffSize, content, signer };
 }
 
 /**
  * Signs and writes the credential.
- * @param bindingSha256 lower-case hex SHA-256 over the whole file but the chunk: the plain file with
- * `plan.riffSize` written into it, then one zero byte where `plan.pad` is 1
+ * @param bindingSha256 lower-case hex SHA-256 over the whole file except the chunk. It covers the plain file
+ * with `plan.riffSize` written into it, then one zero byte if `plan.pad` is 1
  */
 export async function finishEmbedding(
   plan: EmbeddingPlan,
@@ -93,7 +96,7 @@ export async function finishEmbedding(
 }
 
 function bind(plan: EmbeddingPlan, bindingSha256: string): StoreForm {
-  if (!isSha256Hex(bindingSha256)) throw new RangeError('a binding is 64 lower-case hex digits');
+  if (!isSha256Hex(bindingSha256)) throw new RangeError('a binding needs 64 lower-case hex digits');
   return storeForm({
     ...plan.content,
     binding: { exclusion: { start: plan.start, length: plan.chunkLength }, sha256: bindingSha256 },
@@ -103,7 +106,7 @@ function bind(plan: EmbeddingPlan, bindingSha256: string): StoreForm {
 function finish(plan: EmbeddingPlan, form: StoreForm, signature: Uint8Array): FinishedEmbedding {
   const store = form.write(signature);
   if (CHUNK_HEADER_BYTES + store.length !== plan.chunkLength)
-    throw new RangeError('the signer gave a signature of another length than 64 bytes');
+    throw new RangeError('the signature of the signer is not 64 bytes long');
   const chunk = Buffer.concat([chunkHeader(store.length), store]);
   return {
     bytes: Buffer.concat([chunk, Buffer.alloc(plan.pad)]),
@@ -112,8 +115,8 @@ function finish(plan: EmbeddingPlan, form: StoreForm, signature: Uint8Array): Fi
 }
 
 /**
- * Credentialed form of a plain RIFF file that is in memory.
- * @param plain well-formed and without a credential; a last chunk of odd size may lack its pad byte
+ * Embeds a credential in a plain RIFF file in memory.
+ * @param plain well-formed and without a credential. The pad byte of a last chunk of odd size may be missing
  */
 export function embed(
   plain: Uint8Array,
@@ -129,7 +132,7 @@ export function embed(
   return { file: Buffer.concat([head, bytes]), plan, chunkSha256 };
 }
 
-/** Chunk header: `C2PA` and the size, little-endian (C2PA 2.2 appendix A.3.6). */
+/** Returns the chunk header: `C2PA` and the size, little-endian (C2PA 2.2 appendix A.3.6). */
 export function chunkHeader(storeBytes: number): Buffer {
   const header = Buffer.alloc(CHUNK_HEADER_BYTES);
   header.write('C2PA', 'latin1');
@@ -137,7 +140,7 @@ export function chunkHeader(storeBytes: number): Buffer {
   return header;
 }
 
-/** UUID of version 4, RFC 9562 section 5.4. */
+/** Returns a UUID of version 4 (RFC 9562 section 5.4). */
 function uuid4(random: Uint8Array): string {
   const bytes = Buffer.from(random.subarray(0, 16));
   bytes[6] = (bytes[6]! & 0x0f) | 0x40;

@@ -9,11 +9,11 @@ import { readSign1, type Sign1, toBeSigned } from './cose.js';
 import type { Manifest } from './manifest.js';
 import { algorithmFitsKey, checkSignature } from './signature.js';
 
-/** Integrity of a manifest, whoever signed it. Each step gives a value or the slug of what failed. */
+/** The integrity of a manifest of any signer. Each step returns a value, or the slug of the failed check. */
 export interface Integrity {
-  /** First check that failed; the rest was then not looked at. */
+  /** The first check that failed. Later checks were not made. */
   readonly failed?: StoreFault;
-  /** Slugs of what this reader does not check. */
+  /** The slugs of the parts that this reader does not check. */
   readonly notChecked: readonly UncheckedPart[];
   readonly claim?: Claim;
   readonly sign1?: Sign1;
@@ -22,9 +22,9 @@ export interface Integrity {
 }
 
 export interface Extent {
-  /** Offset of the chunk header in the file. */
+  /** The offset of the chunk header in the file, in bytes. */
   readonly offset: number;
-  /** Length of header and data. */
+  /** The length of header and data in bytes. */
   readonly length: number;
 }
 
@@ -52,8 +52,8 @@ export function checkIntegrity(manifest: Manifest, extent: Extent): Integrity {
 }
 
 /**
- * Checks the hashed URIs: every assertion listed, and every listed one there with the hash it had (C2PA 2.2
- * section 15.10.3).
+ * Checks the hashed URIs. Every assertion must be listed, and every listed assertion must exist with its hash
+ * (C2PA 2.2 section 15.10.3).
  */
 function checkReferences(
   manifest: Manifest,
@@ -65,7 +65,7 @@ function checkReferences(
   for (const { label, hash, algorithm } of claim.references) {
     const assertion = label === undefined ? undefined : assertions.get(label);
     if (label === undefined || assertion === undefined) return 'assertion_missing';
-    // Listed twice, an assertion could be hashed once for every reference of a long claim.
+    // Otherwise a long claim could make the reader hash one assertion many times.
     if (listed.has(label)) return 'assertion_listed_twice';
     listed.add(label);
     if ((algorithm ?? claim.algorithm) !== 'sha256') note(notChecked, 'hash_algorithm_unsupported');
@@ -93,7 +93,7 @@ function checkClaimSignature(
     : 'signature_mismatch';
 }
 
-/** Notes what is legal and left alone by this reader (rule 8.18). */
+/** Notes the legal parts that this reader does not check (rule 8.18). */
 function noteUnread(manifest: Manifest, notChecked: UncheckedPart[]): void {
   if (manifest.isOldType) note(notChecked, 'manifest_type_old');
   if (manifest.isUpdate) note(notChecked, 'update_manifest');
@@ -104,8 +104,8 @@ function noteUnread(manifest: Manifest, notChecked: UncheckedPart[]): void {
 }
 
 /**
- * Binding of the data hash, where it leaves out exactly the chunk. Everything else left out would be audio
- * that could be changed (C2PA 2.2 section 18.5).
+ * Returns the binding of the data hash, if it excludes exactly the chunk. Any other excluded bytes would be
+ * audio that could be changed (C2PA 2.2 section 18.5).
  */
 function readBinding(
   manifest: Manifest,

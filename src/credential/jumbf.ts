@@ -1,9 +1,9 @@
 /**
- * JUMBF boxes (ISO 19566-5 as profiled by C2PA 2.2 section 11.1): the writer's half makes one form only, the
- * reader's half is bounded and tells where each box lies, so that hashes are taken over the file's own bytes.
+ * JUMBF boxes (ISO 19566-5 in the profile of C2PA 2.2 section 11.1). The writer produces one form only. The
+ * reader has limits and reports the position of each box, so that hashes cover the bytes of the file.
  */
 
-/** End of a description type: its sixteen bytes are four characters and this. */
+/** The end of a description type. The sixteen bytes of a type are four characters and this suffix. */
 const TYPE_TAIL = '00110010800000aa00389b71';
 
 export const BOX_TYPES = {
@@ -23,8 +23,8 @@ function typeHex(characters: string): string {
 }
 
 /**
- * Toggles of a description: requestable, label present (C2PA 2.2 section 11.1.4.1.2); nothing else is ever
- * written.
+ * The toggles of a description: requestable, label present (C2PA 2.2 section 11.1.4.1.2). The writer sets no
+ * others.
  */
 const TOGGLES = 0x03;
 
@@ -44,19 +44,19 @@ export function writeSuperbox(type: string, label: string, children: readonly Ui
 }
 
 export interface Box {
-  /** Type of the box, four characters, Latin-1. */
+  /** The type of the box: four characters in Latin-1. */
   readonly type: string;
-  /** Place of the payload in the store. */
+  /** The offset of the payload in the store. */
   readonly start: number;
   readonly end: number;
-  /** Description, of superboxes only. */
+  /** The description. Only superboxes have one. */
   readonly description?: Description;
-  /** Children, of superboxes only, the description left out. */
+  /** The children without the description. Only superboxes have children. */
   readonly children: readonly Box[];
 }
 
 export interface Description {
-  /** Type of the content, sixteen bytes as hex. */
+  /** The type of the content: sixteen bytes in hex. */
   readonly type: string;
   readonly label: string;
 }
@@ -68,16 +68,18 @@ export type BoxFault =
   | 'too_many_boxes'
   | 'description_malformed';
 
-/** Deepest nesting that is read: a whole store nests five deep; C2PA has no recursion of boxes. */
+/**
+ * The deepest nesting that is read. A complete store is nested five deep, and C2PA boxes are not recursive.
+ */
 const MAX_DEPTH = 8;
 const MAX_BOXES = 4096;
 
 /**
- * Tells whether the bytes begin as a C2PA manifest store: a superbox whose description has the store's type.
+ * Reports whether the bytes begin as a C2PA manifest store: a superbox with the description type of a store.
  */
 export function beginsAsStore(bytes: Uint8Array): boolean {
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  // LBox 1: a 64-bit length follows and moves everything by eight.
+  // LBox 1: a 64-bit length follows and shifts everything by eight bytes.
   const shift = view.length >= 4 && view.readUInt32BE(0) === 1 ? 8 : 0;
   return (
     view.length >= shift + 32 &&
@@ -87,7 +89,7 @@ export function beginsAsStore(bytes: Uint8Array): boolean {
   );
 }
 
-/** Reads the first box of the bytes. `end` of the result tells whether something follows it. */
+/** Reads the first box of the bytes. `end` of the result shows whether more data follows. */
 export function readBox(
   bytes: Uint8Array,
 ): { readonly ok: true; readonly box: Box } | { readonly ok: false; readonly fault: BoxFault } {
@@ -117,8 +119,8 @@ function boxAt(
     size = Number(long);
     headerBytes = 16;
   }
-  // LBox 0, a box up to the end of the file, has no place inside a chunk; nor has a box that crosses its
-  // parent's end.
+  // LBox 0 means a box up to the end of the file, which is invalid inside a chunk. A box beyond the end of
+  // its parent is invalid too.
   if (size < headerBytes || size > limit - offset) return 'box_size';
   const type = view.toString('latin1', offset + 4, offset + 8);
   const start = offset + headerBytes;
@@ -144,8 +146,8 @@ function descriptionIn(view: Buffer, box: Box): Description | undefined {
   if (box.type !== 'jumd' || box.end - box.start < 17) return undefined;
   const type = view.toString('hex', box.start, box.start + 16);
   const toggles = view[box.start + 16]!;
-  // Requestable and labelled (section 11.1.4.1.2); bits 5 to 7 have no meaning, so a set one is damage or a
-  // hiding place.
+  // The box must be requestable and labelled (section 11.1.4.1.2). Bits 5 to 7 have no meaning, so a set bit
+  // is damage or hidden data.
   if ((toggles & 0xe3) !== TOGGLES) return undefined;
   const terminator = view.indexOf(0, box.start + 17);
   if (terminator < 0 || terminator >= box.end) return undefined;
@@ -154,7 +156,7 @@ function descriptionIn(view: Buffer, box: Box): Description | undefined {
   let at = terminator + 1;
   if ((toggles & 0x04) !== 0) at += 4;
   if ((toggles & 0x08) !== 0) at += 32;
-  // The private box holds a salt (section 8.4.2.3) and fills the rest.
+  // The private box contains a salt (section 8.4.2.3) and fills the rest.
   if ((toggles & 0x10) !== 0) {
     if (box.end - at < 8 || view.readUInt32BE(at) !== box.end - at) return undefined;
     at = box.end;

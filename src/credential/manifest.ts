@@ -4,33 +4,36 @@ import { ASSERTIONS_LABEL } from './actions.js';
 import { BOX_TYPES, type Box, readBox } from './jumbf.js';
 import { SIGNATURE_LABEL, STORE_LABEL } from './store-form.js';
 
-/** Parts of a store's active manifest, located in the store's own bytes. No trust, no cryptography. */
+/**
+ * The parts of a store's active manifest, located in the store's own bytes. They are read without trust and
+ * cryptography.
+ */
 export interface Manifest {
   readonly label: string;
   readonly isUpdate: boolean;
-  /** `c2md`, which old writers used for `c2ma`. */
+  /** True for `c2md`, which old writers used for `c2ma`. */
   readonly isOldType: boolean;
   readonly assertions: readonly Assertion[];
   readonly claimLabel: string;
   readonly claim: Uint8Array;
   readonly cose: Uint8Array;
-  /** Manifests of the store besides this one. */
+  /** The number of manifests in the store besides this one. */
   readonly otherManifests: number;
-  /** Bytes of the chunk behind the store's box. */
+  /** The bytes of the chunk after the store's box. */
   readonly trailing: Uint8Array;
 }
 
 export interface Assertion {
   readonly label: string;
-  /** Bytes that a hashed URI is over: the superbox without its own header (C2PA 2.2 section 8.4.2.3). */
+  /** The bytes that a hashed URI covers: the superbox without its own header (C2PA 2.2 section 8.4.2.3). */
   readonly hashed: Uint8Array;
-  /** CBOR of the assertion, where the assertion is one CBOR box. */
+  /** The CBOR of the assertion. Present when the assertion is exactly one CBOR box. */
   readonly cbor?: Uint8Array;
 }
 
 export type ManifestParseResult =
   | { readonly kind: 'manifest'; readonly manifest: Manifest }
-  /** A manifest with Brotli inside (C2PA 2.2 section 11.2.3): nothing in it can be looked at here. */
+  /** A manifest compressed with Brotli (C2PA 2.2 section 11.2.3). This reader does not decompress it. */
   | { readonly kind: 'compressed' }
   | { readonly kind: 'malformed'; readonly reason: StoreFault };
 
@@ -42,7 +45,7 @@ const MANIFEST_TYPES: readonly string[] = [
 ];
 const CLAIM_LABEL = /^c2pa\.claim(?:\.v[1-9][0-9]?)?$/;
 
-/** Locates the active manifest, which is the store's last (C2PA 2.2 section 11.1.4.2). */
+/** Locates the active manifest, which is the last manifest of the store (C2PA 2.2 section 11.1.4.2). */
 export function readManifest(store: Uint8Array): ManifestParseResult {
   const reading = readBox(store);
   if (!reading.ok) return malformed(reading.fault);
@@ -81,7 +84,7 @@ export function readManifest(store: Uint8Array): ManifestParseResult {
       ...defined({ cbor }),
     });
   }
-  // Two boxes of one label leave it to the reader which of them was meant.
+  // Two boxes with one label are ambiguous: readers could choose different ones.
   if (new Set(assertions.map((assertion) => assertion.label)).size !== assertions.length)
     return malformed('assertion_duplicate');
   return {
@@ -105,7 +108,7 @@ function only(parent: Box, type: string): Box | undefined {
   return found.length === 1 ? found[0] : undefined;
 }
 
-/** Content of a superbox that holds one CBOR box and nothing else. */
+/** Returns the content of a superbox with exactly one CBOR box. */
 function soleCbor(store: Uint8Array, box: Box): Uint8Array | undefined {
   const [content, ...more] = box.children;
   return content?.type === 'cbor' && more.length === 0

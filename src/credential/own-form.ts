@@ -17,14 +17,14 @@ import {
 import { HASH_DATA_LABEL, manifestUuidIn, type StoreContent, storeForm } from './store-form.js';
 
 /**
- * Strict half of reading: takes the content out of a store that says it is ours, writes it again and
- * compares. Whatever differs by one byte, padding, order and spare length included, is not ours.
+ * The result of the strict reading of a store that claims to be ours. The content is read, written again and
+ * compared. A store that differs by one byte is not ours. This includes padding, order and spare length.
  */
 export type OwnForm =
   | { readonly ok: true; readonly content: StoreContent; readonly toBeSigned: Uint8Array }
   | { readonly ok: false; readonly reason: StoreFault };
 
-/** Parts of a manifest from which the content is taken. */
+/** The parts of a manifest that contain the content. */
 export interface OwnParts {
   readonly label: string;
   readonly assertions: readonly { readonly label: string; readonly cbor?: Uint8Array }[];
@@ -60,8 +60,8 @@ export function readOwnForm(store: Uint8Array, manifest: OwnParts, sign1: Sign1)
 }
 
 /**
- * Finds the parts where the writer puts them, box after box: assertions, the claim, the signature. The
- * search looks at what it needs and no further; `readOwnForm` compares every byte. Undefined where a box is
+ * Finds the parts at the positions of the writer, box after box: assertions, claim, signature. The search
+ * checks only what it needs, because `readOwnForm` compares every byte. Returns undefined when a box is
  * missing.
  */
 export function locateOwnParts(
@@ -91,14 +91,14 @@ export function locateOwnParts(
     : { parts: { label: manifest.label, assertions, claim }, sign1 };
 }
 
-/** Most assertions of a store of ours: its history, the statement, the binding. */
+/** The largest number of assertions of a store of ours: its history, the statement and the binding. */
 const MAX_ASSERTIONS = MAX_HISTORY_ASSERTIONS + 2;
 const BOX_HEADER_BYTES = 8;
-/** Length of a description's type and toggles, before its label. */
+/** The length in bytes of a description's type and toggles, before its label. */
 const DESCRIPTION_BYTES = 17;
 const LABEL_END_BYTES = 1;
 
-/** Extent of the children of a superbox of this type. */
+/** Returns the label and the extent of the children of a superbox of this type. */
 function superboxAt(
   view: Buffer,
   at: number,
@@ -125,7 +125,7 @@ function cborAt(view: Buffer, at: number): Uint8Array | undefined {
   return box && view.subarray(box.start, box.end);
 }
 
-/** Place of the payload of a box of this type. */
+/** Returns the extent of the payload of a box of this type. */
 function boxAt(
   view: Buffer,
   at: number,
@@ -137,7 +137,7 @@ function boxAt(
   return end < at + BOX_HEADER_BYTES || end > view.length ? undefined : { start: at + BOX_HEADER_BYTES, end };
 }
 
-/** Tells whether a manifest uses one of our assertions, well-formed or not. */
+/** Reports whether a manifest uses one of our assertions, well-formed or not. */
 export function namesOurAssertion(manifest: Manifest): boolean {
   return manifest.assertions.some(
     ({ label }) => label.startsWith(PRODUCTION_LABEL) || label.startsWith(SEAL_LABEL),

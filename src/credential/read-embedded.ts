@@ -19,16 +19,16 @@ import { checkSignature, isLowS } from './signature.js';
 import { isProduction } from './statement.js';
 import type { StoreContent } from './store-form.js';
 
-/** Most bytes of a store: the audio core hands over no more. */
+/** The largest size of a store in bytes. The audio core passes on no more. */
 const MAX_STORE_BYTES = 1_048_576;
 /**
- * Most bytes of a store of ours, which has some 2 kB, up to 15 kB of ingredients, and a certificate; 16 kB of
- * certificate is the most that is read.
+ * The largest size of a store of ours in bytes. It has some 2 kB, up to 15 kB of ingredients, and a
+ * certificate of at most 16 kB.
  */
 const MAX_OWN_STORE_BYTES = 36 * 1024;
 
 /**
- * Reads the data of a `C2PA` chunk. Findings are data: it never throws.
+ * Reads the data of a `C2PA` chunk. Findings are data, and the function never throws.
  *
  * | store, integrity           | signer's certificate         | assertion of ours            | kind       |
  * |----------------------------|------------------------------|------------------------------|------------|
@@ -43,13 +43,15 @@ const MAX_OWN_STORE_BYTES = 36 * 1024;
  * |                            | anyone else's                | local seal, our form         | local_seal |
  * |                            | anyone else's                | none                         | foreign    |
  *
- * Our form is byte for byte what the writer makes of the content, with the excluded length equal to the
- * chunk's and low S. Whether the exclusion begins where the chunk does belongs to the hard binding and to the
- * caller, like its digest. A production record under a foreign key is somebody's claim to have registered,
- * not a damaged one of ours: another installation's, or an impostor's. The report says that it names this
- * service. A certificate that our authority did sign and that is not pinned was never signed with by us.
+ * Our form is byte for byte the output of the writer for the content, with low S. The excluded length must
+ * equal the length of the chunk. The start of the exclusion belongs to the hard binding, which the caller
+ * checks together with its digest.
+ *
+ * A production record under a foreign key is not a damaged record of ours. It is the claim of another
+ * installation, or of an impostor, that the proof is registered. The report says that the record names this
+ * service. Our service never signs with an unpinned certificate of our authority.
  * @param store the chunk's data
- * @param extent where the chunk lies in the file: offset of its header, length of header and data
+ * @param extent position of the chunk in the file: offset of its header, length of header and data
  */
 export function readEmbedded(store: Uint8Array, extent: Extent, trust: TrustList): EmbeddedParseResult {
   const outside = outsideFault(store, extent);
@@ -102,11 +104,11 @@ export function readEmbedded(store: Uint8Array, extent: Extent, trust: TrustList
 }
 
 /**
- * Parse result of a store as far as it can be told without opening what a stranger may have made: that the
- * bytes are no store, or do not fill their chunk, and `service` for what a pinned identity signed in the
- * writer's form. Undefined for everything else; then `readEmbedded` decides. Both functions agree, and
- * `readEmbedded` says `service` of no other store. At most 36 KiB are looked into, by strict decoders that
- * are memory-safe; the only certificate that is parsed, and the only key that is used, is the pinned one.
+ * Reads a store without parsing what a stranger may have made. It returns a result in three cases. The bytes
+ * are not a store. The store does not fill its chunk. A pinned identity signed the store in the form of the
+ * writer, which is `service`. It returns undefined otherwise, and then `readEmbedded` decides. Both functions
+ * agree, and `readEmbedded` returns `service` for no other store. At most 36 KiB are read, by strict and
+ * memory-safe decoders. Only the pinned certificate is parsed, and only its key is used.
  */
 export function recogniseEmbedded(
   store: Uint8Array,
@@ -141,7 +143,7 @@ export function recogniseEmbedded(
   return intact(store, own.content, report(parts, checked, 'verified', 'service', []));
 }
 
-/** Parse result of a store that nobody has to open to see what is wrong with it. */
+/** Returns the fault of a store that is visible without parsing its content. */
 function outsideFault(store: Uint8Array, extent: Extent): EmbeddedParseResult | undefined {
   if (!beginsAsStore(store)) return { kind: 'not_a_store', reason: 'store_start_missing' };
   if (store.length > MAX_STORE_BYTES) return altered('store_too_large');
@@ -160,27 +162,27 @@ function intact(
   return { kind: 'local_seal', statement, binding, chunkSha256, report: shown };
 }
 
-/** Fault of a credential of our form, beyond its form, whoever signed it. */
+/** Returns a fault of a credential in our form, beyond the form itself, for any signer. */
 function ownFault(
   { statement, binding, algorithm }: StoreContent,
   extent: Extent,
   { notChecked, certificate, sign1 }: Pick<Integrity, 'notChecked' | 'certificate' | 'sign1'>,
 ): StoreFault | undefined {
-  // The length excluded is the store's own, and a store that says otherwise was never ours. Its offset is the
-  // file's: there a difference is a hard binding that fails, which is judged with the audio.
+  // The excluded length must be the length of the chunk, otherwise the store is not ours. A different offset
+  // is a failed hard binding, which is judged together with the audio.
   if (binding.exclusion.length !== extent.length) return 'exclusion_not_chunk';
-  // Ingredients in our form name no manifest, so their digest is all there is to check.
+  // Ingredients in our form name no manifest, so only their digest needs a check.
   if (notChecked.some((slug) => slug !== 'exclusion_not_chunk' && slug !== 'ingredients'))
     return 'not_writer_form';
   if (certificate === undefined || sign1 === undefined || statement.kid !== certificate.kid)
     return 'kid_mismatch';
-  // The signature was verified already, in the mode that takes both of its forms.
+  // The signature was already verified in the mode that accepts both forms of S.
   return algorithm === 'ES256' && !isLowS(sign1.signature) ? 'signature_not_low_s' : undefined;
 }
 
 /**
- * Fault of a credential under a pinned certificate. The certificate is judged at the time of issue, not today
- * (rule 8.15).
+ * Returns a fault of a credential under a pinned certificate. The certificate is checked for the time of
+ * issue, not for today (rule 8.15).
  */
 function serviceFault(
   content: StoreContent,
@@ -200,7 +202,7 @@ function serviceFault(
 
 function foreign(manifest: Manifest, integrity: Integrity, namesUs: boolean): EmbeddedParseResult {
   const { binding, notChecked, sign1 } = integrity;
-  // A time-stamp says when, not what: the manifest is intact without one.
+  // A time-stamp proves a time, not content, so the manifest is intact without one.
   const reasons: readonly ReportReason[] = [
     ...notChecked,
     ...(sign1?.hasTimeStamp === true ? ['time_stamp_not_checked' as const] : []),
@@ -247,7 +249,7 @@ function report(
       algorithm,
       claimVersion,
     }),
-    // An unsigned label could be anybody's word.
+    // An unsigned label could be written by anyone.
     ...(manifest === undefined || integrity?.claim?.bindsLabel !== true
       ? {}
       : { manifestLabel: shownText(manifest.label) }),

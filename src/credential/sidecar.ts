@@ -22,26 +22,26 @@ import {
  *
  *     [ "takemark.sidecar", 1, { kind, alg, certificate, kid, <statement>, bytes, sha256 }, signature ]
  *
- * The signature is over the context and every byte before the signature element: array head, name, version
- * and body. Digests and key ids are 32 raw bytes, the certificate is DER, times are Unix seconds.
+ * The signature covers the context and every byte before the signature element: array head, name, version
+ * and body. Digests and key ids are 32 raw bytes. The certificate is DER. Times are unix seconds.
  */
 const FORMAT = 'takemark.sidecar';
 const VERSION = 1;
 /**
- * Prefix of every sidecar, an array of four and the name: constant, so that any bytes are or are not the
- * beginning of a sidecar.
+ * The constant prefix of every sidecar: the head of an array of four, and the name. Only bytes with this
+ * prefix are treated as a sidecar.
  */
 const MAGIC = Buffer.concat([Buffer.from([0x94]), encodeMessagePack(FORMAT)]);
 /**
- * Context of the signature, which keeps it apart from every other use of the same key; a C2PA one begins with
- * a CBOR array head.
+ * The context of the signature, which separates it from every other use of the same key. A message that is
+ * signed for C2PA begins with a CBOR array head.
  */
 const CONTEXT = Buffer.from('takemark sidecar signature v1\0', 'latin1');
-/** Length of the last element: bin 8 head and 64 bytes. */
+/** The length of the last element in bytes: a bin 8 head and 64 bytes. */
 const SIGNATURE_ELEMENT_BYTES = 66;
 /**
- * Most bytes of a sidecar: ours are below 2 kB with a certificate of ours, and 16 kB of certificate is the
- * most that is read.
+ * The largest size of a sidecar in bytes. Ours are below 2 kB with our certificate, and at most 16 kB of
+ * certificate are read.
  */
 const MAX_BYTES = 20 * 1024;
 
@@ -62,14 +62,14 @@ interface SidecarRequest<Signing extends Signer> {
 
 /**
  * Signs a sidecar for a whole audio file of any type, with a key in memory.
- * @throws RangeError if the statement is not the signer's to make, or the binding is none
+ * @throws RangeError if the signer may not make the statement, or the binding is invalid
  */
 export function writeSidecar(request: SidecarRequest<LocalSigner>): Uint8Array {
   const body = unsigned(request);
   return withSignature(body, request.signer.sign(signedMessage(body)));
 }
 
-/** Signs a sidecar, wherever the key is kept. */
+/** Signs a sidecar with a key that may be stored anywhere. */
 export async function signSidecar(request: SidecarRequest<Signer>): Promise<Uint8Array> {
   const body = unsigned(request);
   return withSignature(body, await request.signer.sign(signedMessage(body)));
@@ -77,7 +77,7 @@ export async function signSidecar(request: SidecarRequest<Signer>): Promise<Uint
 
 function unsigned({ statement, binding, signer }: SidecarRequest<Signer>): Uint8Array {
   assertStatement(statement, signer.identity);
-  if (!isBinding(binding)) throw new RangeError('a binding is a length and 64 lower-case hex digits');
+  if (!isBinding(binding)) throw new RangeError('a binding needs a length and 64 lower-case hex digits');
   return signedPart({
     statement,
     binding,
@@ -89,14 +89,14 @@ function unsigned({ statement, binding, signer }: SidecarRequest<Signer>): Uint8
 function withSignature(body: Uint8Array, signature: Uint8Array): Uint8Array {
   const sidecar = Buffer.concat([body, encodeMessagePack(signature)]);
   if (sidecar.length !== body.length + SIGNATURE_ELEMENT_BYTES || sidecar.length > MAX_BYTES)
-    throw new RangeError('the certificate or signature does not fit a sidecar');
+    throw new RangeError('the certificate or signature is too large for a sidecar');
   return sidecar;
 }
 
 /**
- * Reads a sidecar. Findings are data: the function never throws. Classes are as for the embedded form: a
- * production record under a key of nobody's is `foreign`, a local seal under a pinned one is `altered`, and
- * so is anything that our authority signed for, unpinned.
+ * Reads a sidecar. Findings are data, and the function never throws. Classes are the same as for the embedded
+ * form. A production record under an unknown key is `foreign`. A local seal under a pinned key is `altered`.
+ * Everything under an unpinned certificate of our authority is `altered` too.
  */
 export function readSidecar(bytes: Uint8Array, trust: TrustList): SidecarParseResult {
   const opened = openSidecar(bytes);
@@ -104,9 +104,9 @@ export function readSidecar(bytes: Uint8Array, trust: TrustList): SidecarParseRe
 }
 
 /**
- * Parse result of a sidecar as far as no certificate of a stranger has to be parsed for it: whatever fails in
- * the form alone, and all of what names a pinned certificate as its own. Undefined for the rest, which is
- * intact in its form and never `service`.
+ * Reads a sidecar without parsing the certificate of a stranger. It returns the result for every fault of
+ * form, and for every sidecar that names a pinned certificate. It returns undefined for the rest, which has
+ * an intact form and is never `service`.
  */
 export function recogniseSidecar(bytes: Uint8Array, trust: TrustList): SidecarParseResult | undefined {
   const opened = openSidecar(bytes);
@@ -116,12 +116,12 @@ export function recogniseSidecar(bytes: Uint8Array, trust: TrustList): SidecarPa
 
 interface Opened {
   readonly content: Content;
-  /** Bytes that the signature covers. */
+  /** The bytes that the signature covers. */
   readonly signed: Uint8Array;
   readonly signature: Uint8Array;
 }
 
-/** Content of a sidecar, or what is wrong with its form. */
+/** Returns the content of a sidecar, or the fault of its form. */
 function openSidecar(bytes: Uint8Array): Opened | SidecarParseResult {
   if (bytes.length === 0) return { kind: 'not_a_sidecar', reason: 'sidecar_empty' };
   if (Buffer.compare(bytes.subarray(0, MAGIC.length), MAGIC) !== 0)
@@ -133,8 +133,8 @@ function openSidecar(bytes: Uint8Array): Opened | SidecarParseResult {
   const content = contentIn(body);
   if (content === undefined || !(signature instanceof Uint8Array))
     return { kind: 'altered', reason: 'sidecar_members' };
-  // Written again, the content must give the same bytes: member order, spare members and number forms are
-  // pinned by it.
+  // The content, written again, must give the same bytes. This fixes member order, spare members and number
+  // forms.
   const signed = signedPart(content);
   if (Buffer.compare(Buffer.concat([signed, encodeMessagePack(signature)]), bytes) !== 0)
     return { kind: 'altered', reason: 'sidecar_not_writer_form' };
@@ -172,7 +172,7 @@ function checkSigner(
   return { kind: 'local_seal', statement, binding, sidecarSha256 };
 }
 
-/** Bytes that the signature covers: array head, name, version and body. */
+/** Returns the bytes that the signature covers: array head, name, version and body. */
 function signedPart({ statement, binding, algorithm, certificate }: Content): Uint8Array {
   const kid = raw(statement.kid);
   const bound = { bytes: binding.bytes, sha256: raw(binding.sha256) };
@@ -244,9 +244,7 @@ function raw(hexDigits: string): Uint8Array {
   return Buffer.from(hexDigits, 'hex');
 }
 
-/**
- * Digest as hex, not of 64 digits unless the value is 32 bytes; the statement's checks demand exactly that.
- */
+/** Returns bytes as hex. The checks of the statement demand 64 digits, so only 32 bytes pass. */
 function hex(value: MessagePackValue | undefined): string | undefined {
   return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : undefined;
 }

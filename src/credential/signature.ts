@@ -1,8 +1,8 @@
 import { constants, type KeyObject, verify } from 'node:crypto';
 
 /**
- * Algorithms, with names as in the COSE registry. The service signs with the first two; the others occur in
- * foreign credentials.
+ * The algorithms, with their names in the COSE registry. The service signs with the first two. The others
+ * occur in foreign credentials.
  */
 export const SIGNATURE_ALGORITHMS = [
   'Ed25519',
@@ -15,7 +15,7 @@ export const SIGNATURE_ALGORITHMS = [
 ] as const;
 export type AlgorithmName = (typeof SIGNATURE_ALGORITHMS)[number];
 
-/** Order of P-256 (FIPS 186-5; SEC 2 section 2.4.2). */
+/** The order of P-256 (FIPS 186-5, and SEC 2 section 2.4.2). */
 const P256_ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
 
 const ECDSA = {
@@ -26,8 +26,8 @@ const ECDSA = {
 const PSS = { PS256: 'sha256', PS384: 'sha384', PS512: 'sha512' } as const;
 
 /**
- * Tells whether the algorithm is one that this key may be used with. The key decides: what a document says of
- * its algorithm only has to agree (C2PA 2.2 section 13.2).
+ * Reports whether the algorithm may be used with this key. The key decides, and the algorithm that a document
+ * states must agree (C2PA 2.2 section 13.2).
  */
 export function algorithmFitsKey(algorithm: AlgorithmName, key: KeyObject): boolean {
   if (algorithm === 'Ed25519') return key.asymmetricKeyType === 'ed25519';
@@ -35,7 +35,7 @@ export function algorithmFitsKey(algorithm: AlgorithmName, key: KeyObject): bool
   if (algorithm === 'ES256' || algorithm === 'ES384' || algorithm === 'ES512') {
     return key.asymmetricKeyType === 'ec' && details?.namedCurve === ECDSA[algorithm].curve;
   }
-  // At least 2048 bits (C2PA 2.2 section 13.2.1); the upper bounds keep one verification cheap.
+  // At least 2048 bits (C2PA 2.2 section 13.2.1). The upper limits keep a verification cheap.
   return (
     (key.asymmetricKeyType === 'rsa' || key.asymmetricKeyType === 'rsa-pss') &&
     (details?.modulusLength ?? 0) >= 2048 &&
@@ -45,11 +45,11 @@ export function algorithmFitsKey(algorithm: AlgorithmName, key: KeyObject): bool
 }
 
 /**
- * Checks a signature as COSE carries it: Ed25519 64 bytes (RFC 8032), ECDSA r || s of the curve's width (RFC
- * 9053 section 2.1), RSASSA-PSS with a salt of the hash's length (RFC 8230 section 2). False for anything
- * else, a key of another kind included; the function never throws.
- * @param requireLowS refuses ES256 with s above half the order: (r, n - s) is the same signature in other
- * bytes, and our own have one form only
+ * Checks a signature in the form of COSE. Ed25519 has 64 bytes (RFC 8032). ECDSA is r || s with the width of
+ * the curve (RFC 9053 section 2.1). RSASSA-PSS has a salt with the length of the hash (RFC 8230 section 2).
+ * Returns false for anything else, including a key of another kind. The function never throws.
+ * @param requireLowS refuses ES256 with s above half the order. (r, n - s) is the same signature in other
+ * bytes, and our own signatures have only one form
  */
 export function checkSignature(
   algorithm: AlgorithmName,
@@ -84,18 +84,18 @@ export function checkSignature(
         );
     }
   } catch {
-    // OpenSSL refuses some keys and values (a point off the curve, a PSS key bound to another hash) by
-    // throwing.
+    // OpenSSL throws for some keys and values, for example a point off the curve, or a PSS key bound to
+    // another hash.
     return false;
   }
 }
 
-/** Tells whether a 64-byte P-256 signature r || s has a low s. */
+/** Reports whether a 64-byte P-256 signature r || s has a low s. */
 export function isLowS(signature: Uint8Array): boolean {
   return sOf(signature) <= P256_ORDER >> 1n;
 }
 
-/** The other form of a 64-byte P-256 signature, (r, n - s): as good as (r, s). */
+/** Returns the other form of a 64-byte P-256 signature, (r, n - s), which is as valid as (r, s). */
 export function withOtherS(signature: Uint8Array): Buffer {
   const other = (P256_ORDER - sOf(signature)).toString(16).padStart(64, '0');
   return Buffer.concat([signature.subarray(0, 32), Buffer.from(other, 'hex')]);

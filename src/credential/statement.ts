@@ -5,22 +5,22 @@ import type { SigningIdentity } from '../ports/signing.js';
 import { readCertificate } from './certificate.js';
 
 /**
- * Statements that a credential of ours may carry, and what each member may hold. The labels belong to the
- * format and outlive the product's name.
+ * The statements that a credential of ours may contain, and the allowed values of each member. The labels
+ * belong to the format and must not change with the name of the product.
  */
 export type Statement = ProductionStatement | SealStatement;
 
 /**
- * Prefix of the labels, a reverse domain (C2PA 2.2 section 6.2). No `.v1`: c2pa-rs strips that suffix and
- * then misses the assertion.
+ * The labels. Their prefix is a reverse domain (C2PA 2.2 section 6.2). They have no `.v1` suffix, because
+ * c2pa-rs strips that suffix and then misses the assertion.
  */
 export const PRODUCTION_LABEL = 'io.takemark.production-record';
 export const SEAL_LABEL = 'io.takemark.local-seal';
 
 const SHA256_HEX = /^[0-9a-f]{64}$/;
 /**
- * Last second of a statement, 9999-12-31T23:59:59Z, the end of what a certificate can say (RFC 5280 section
- * 4.1.2.5).
+ * The last second that a statement may name, 9999-12-31T23:59:59Z. It is the last time that a certificate can
+ * contain (RFC 5280 section 4.1.2.5).
  */
 const MAX_TIME = 253_402_300_799;
 
@@ -36,7 +36,10 @@ export function isName(value: unknown): value is string {
   return typeof value === 'string' && DISPLAY_NAME_PATTERN.test(value);
 }
 
-/** Production statement of the members; undefined unless they are exactly those of one. */
+/**
+ * Returns the production statement of the members. Returns undefined unless the members are exactly the
+ * members of a production statement.
+ */
 export function productionStatement(members: ReadonlyMap<unknown, unknown>): ProductionStatement | undefined {
   const version = members.get('version');
   const proofId = members.get('proofId');
@@ -51,7 +54,10 @@ export function productionStatement(members: ReadonlyMap<unknown, unknown>): Pro
   return { version, proofId, createdAt, kid, issuer, evidenceSha256 };
 }
 
-/** Seal statement of the members; undefined unless they are exactly those of one. */
+/**
+ * Returns the seal statement of the members. Returns undefined unless they are exactly the members of a seal
+ * statement.
+ */
 export function sealStatement(members: ReadonlyMap<unknown, unknown>): SealStatement | undefined {
   const version = members.get('version');
   const sealedAt = members.get('sealedAt');
@@ -62,7 +68,10 @@ export function sealStatement(members: ReadonlyMap<unknown, unknown>): SealState
   return { version, sealedAt, kid, device };
 }
 
-/** Statement that this identity may sign about a proof. @param createdAt Unix seconds */
+/**
+ * Creates the statement that this identity signs about a proof.
+ * @param about.createdAt unix seconds
+ */
 export function stateProduction(
   identity: SigningIdentity,
   about: { readonly proofId: string; readonly createdAt: number; readonly evidenceSha256: string | null },
@@ -78,29 +87,29 @@ export function stateProduction(
 }
 
 /**
- * Statement that a device signs; its identity's `issuer` is the device's name.
- * @param sealedAt Unix seconds by the device's clock
+ * Creates the statement that a device signs. The `issuer` of its identity is the name of the device.
+ * @param sealedAt unix seconds by the device's clock
  */
 export function stateSeal(identity: SigningIdentity, sealedAt: number): SealStatement {
   return { version: 1, sealedAt, kid: identity.kid, device: identity.issuer };
 }
 
 /**
- * Checks a statement before anything is signed.
- * @throws RangeError for a statement that no reader would take: a writer's fault
+ * Checks a statement before it is signed.
+ * @throws RangeError for a statement that no reader would accept, which is a fault of the writer
  */
 export function assertStatement(statement: Statement, identity: SigningIdentity): void {
   const members = new Map<unknown, unknown>(Object.entries(statement));
   if ((isProduction(statement) ? productionStatement(members) : sealStatement(members)) === undefined)
-    throw new RangeError('not a statement of version 1');
+    throw new RangeError('the statement is not a valid statement of version 1');
   if (statement.kid !== identity.kid)
-    throw new RangeError("the statement names another key than the signer's");
+    throw new RangeError('the statement does not name the key of the signer');
   const time = isProduction(statement) ? statement.createdAt : statement.sealedAt;
   const certificate = readCertificate(identity.certificate);
   if (certificate === undefined || time < certificate.notBefore || time > certificate.notAfter)
-    throw new RangeError("the statement lies outside the certificate's validity");
+    throw new RangeError('the time of the statement is outside the validity of the certificate');
   if (isProduction(statement) && statement.issuer !== identity.issuer)
-    throw new RangeError("the statement names another issuer than the signer's");
+    throw new RangeError('the statement does not name the issuer of the signer');
 }
 
 function isTime(value: unknown): value is number {

@@ -13,31 +13,35 @@ import { BOX_TYPES, writeContentBox, writeSuperbox } from './jumbf.js';
 import { isProduction, PRODUCTION_LABEL, SEAL_LABEL, type Statement } from './statement.js';
 
 /**
- * Canonical encoding of a store of ours. A store is a function of its content and the signature: every byte
- * is signed, hashed or constant here, and the reader takes the content out, writes it again and compares.
+ * The content of a store of ours, which has one canonical encoding. A store is a function of its content and
+ * the signature: every byte is signed, hashed or constant. The reader reads the content, writes it again and
+ * compares.
  */
 export interface StoreContent {
-  /** Name of the manifest: UUID version 4, lower case. */
+  /** The name of the manifest: a UUID of version 4 in lower case. */
   readonly manifestUuid: string;
   readonly generator: Generator;
   readonly statement: Statement;
   readonly history: History;
   readonly binding: HardBinding;
   readonly algorithm: SignatureAlgorithm;
-  /** Certificate, DER of the leaf. */
+  /** The certificate of the leaf in DER. */
   readonly certificate: Uint8Array;
 }
 
-/** Software that made the claim (C2PA 2.2 section 10.2.3). */
+/** The software that made the claim (C2PA 2.2 section 10.2.3). */
 export interface Generator {
   readonly name: string;
   readonly version: string;
 }
 
 export interface StoreForm {
-  /** Bytes that the signer signs. */
+  /** The bytes that the signer signs. */
   readonly toBeSigned: Uint8Array;
-  /** @param signature 64 bytes */
+  /**
+   * Writes the store.
+   * @param signature 64 bytes
+   */
   write(signature: Uint8Array): Uint8Array;
 }
 
@@ -45,7 +49,7 @@ export const STORE_LABEL = 'c2pa';
 export const CLAIM_LABEL = 'c2pa.claim.v2';
 export const SIGNATURE_LABEL = 'c2pa.signature';
 export const HASH_DATA_LABEL = 'c2pa.hash.data';
-/** Version of C2PA that stores say they follow; earlier ones of ours say none. */
+/** The version of C2PA that stores state. Earlier stores of ours state none. */
 const SPEC_VERSION = '2.4.0';
 const MANIFEST_PREFIX = 'urn:c2pa:';
 const MANIFEST_LABEL = /^urn:c2pa:([0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})$/;
@@ -54,7 +58,7 @@ export function manifestUuidIn(label: string): string | undefined {
   return MANIFEST_LABEL.exec(label)?.[1];
 }
 
-/** Label of the assertion that carries a statement. */
+/** Returns the label of the assertion that contains a statement. */
 export function statementLabel(statement: Statement): string {
   return isProduction(statement) ? PRODUCTION_LABEL : SEAL_LABEL;
 }
@@ -73,7 +77,7 @@ export function storeForm(content: StoreContent): StoreForm {
         ...content.generator,
         ...(content.history.form === 'composite' ? {} : { specVersion: SPEC_VERSION }),
       }),
-      // Absolute, so that the signature binds the manifest's label too.
+      // Absolute, so that the signature also binds the label of the manifest.
       signature: `self#jumbf=/${STORE_LABEL}/${manifestLabel}/${SIGNATURE_LABEL}`,
       created_assertions: assertions.map(hashedUri),
       alg: 'sha256',
@@ -99,7 +103,7 @@ export function storeForm(content: StoreContent): StoreForm {
   };
 }
 
-/** Assertion c2pa.hash.data, C2PA 2.2 section 18.5. `pad` is required and stays empty. */
+/** Returns the assertion c2pa.hash.data (C2PA 2.2 section 18.5). `pad` is required and stays empty. */
 function hashData({ exclusion, sha256 }: HardBinding): CborValue {
   return members({
     exclusions: [members(exclusion)],

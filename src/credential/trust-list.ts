@@ -2,9 +2,9 @@ import { createHash, X509Certificate } from 'node:crypto';
 import type { SigningIdentity, TrustList } from '../ports/signing.js';
 
 /**
- * List of whom this environment trusts.
- * @param identities every leaf that verifies, current and former; pinned byte for byte
- * @param authorities certificates above them, the current one first
+ * Creates the list of certificates that this environment trusts.
+ * @param identities every leaf that verifies, current and former, pinned byte for byte
+ * @param authorities certificates of the authorities, the current one first
  */
 export function createTrustList(
   identities: readonly SigningIdentity[],
@@ -26,8 +26,8 @@ export function createTrustList(
     },
     namesOurAuthority(certificate) {
       const bytes = Buffer.from(certificate.buffer, certificate.byteOffset, certificate.byteLength);
-      // [0] of an authorityKeyIdentifier (RFC 5280 section 4.2.1.1), wherever it stands: a claim, so no
-      // parser is needed.
+      // [0] of an authorityKeyIdentifier (RFC 5280 section 4.2.1.1) at any position. The value is only a
+      // claim, so no parser is needed.
       if (keyIds.some((keyId) => bytes.includes(Buffer.concat([Buffer.from([0x80, keyId.length]), keyId]))))
         return true;
       try {
@@ -42,9 +42,9 @@ export function createTrustList(
 }
 
 /**
- * Name in a form that compares without case and spacing (RFC 5280 section 7.1), and without the order of its
- * attributes, which a reader of names does not see. Node writes an attribute a line, and a backslash before
- * an outer space.
+ * Returns a name in a form for comparison. Case, spacing (RFC 5280 section 7.1) and the order of attributes
+ * do not count, because a reader of names does not see them. Node writes one attribute per line, and a
+ * backslash before an outer space.
  */
 function comparable(name: string): string {
   return name
@@ -57,8 +57,8 @@ function comparable(name: string): string {
 }
 
 /**
- * Value of the subjectKeyIdentifier extension: its OID, an octet string, and inside it another (RFC 5280
- * section 4.2.1.2).
+ * Returns the value of the subjectKeyIdentifier extension: its OID, an octet string, and an inner octet
+ * string (RFC 5280 section 4.2.1.2).
  */
 function subjectKeyId(certificate: X509Certificate): Buffer | undefined {
   const { raw } = certificate;

@@ -16,22 +16,25 @@ import {
 import type { SourceDetail } from '../domain/session-evidence.js';
 
 export interface ReportContent {
-  /** Facts of the trace, as they were settled at issuing; absent without a trace. */
+  /** The facts of the trace, as settled at issuing. Absent without a trace. */
   readonly facts?: EvidenceFacts;
-  /** The believed overlay; absent where nothing came after issuing. */
+  /** The overlay that passed its check. Absent when nothing was added after issuing. */
   readonly overlay?: Pick<EvidenceOverlay, 'revision' | 'engineVersion' | 'facts'>;
-  /** Authentic declarations, oldest first. */
+  /** The authentic declarations, oldest first. */
   readonly declarations: readonly DeclarationEnvelope[];
-  /** Number of declarations that were left out, because they are not what the service wrote. */
+  /** The number of declarations that are omitted because the service did not write them. */
   readonly altered: number;
-  /** Source detail and the consent under which it is delivered: without either there is none in the report. */
+  /**
+   * The source detail and the consent for its delivery. The report includes source detail only if both are
+   * present.
+   */
   readonly detail?: StoredSourceDetail;
   readonly consent?: Pick<StoredConsent, 'consentVersion'>;
 }
 
 /**
- * Composes the report of a proof of what is stored, and concludes nothing anew. The same content gives the same
- * report, member for member.
+ * Composes the report of a proof from stored content, without drawing new conclusions. The same content gives
+ * an identical report, in the same order of members.
  */
 export function composeReport(content: ReportContent): EvidenceReport {
   const { facts, overlay, declarations, altered, detail, consent } = content;

@@ -1,13 +1,13 @@
 import { decodeDocument, encodeDocument } from '../codec/document.js';
 import type { EvidenceFacts, StoredSourceDetail } from '../domain/evidence.js';
 
-/** Values of the parts of evidence that are bodies. */
+/** The values of the parts of evidence that are stored as bodies. */
 export interface EvidenceBodies {
   readonly facts: EvidenceFacts;
   readonly detail: StoredSourceDetail;
 }
 
-/** Body of a part as it is stored; the same value gives the same bytes on any machine. */
+/** Encodes the body of a part for storage. The same value gives the same bytes on any machine. */
 export function encodeEvidence<Part extends keyof EvidenceBodies>(
   _part: Part,
   value: EvidenceBodies[Part],
@@ -15,7 +15,10 @@ export function encodeEvidence<Part extends keyof EvidenceBodies>(
   return encodeDocument(value);
 }
 
-/** @param body bytes whose digest is the one in the proof's record */
+/**
+ * Decodes the body of a part.
+ * @param body bytes whose digest was checked against the proof's record
+ */
 export function decodeEvidence<Part extends keyof EvidenceBodies>(
   _part: Part,
   body: Uint8Array,

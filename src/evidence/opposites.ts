@@ -1,6 +1,6 @@
 import { answerWords, type Declaration, DIMENSIONS, type Dimension, SURVEY } from '../domain/declaration.js';
 
-/** Answers, by dimension, of which one excludes the other. */
+/** One side of a pair of opposites: answers by dimension. */
 type Side = { readonly [Name in Dimension]?: readonly (typeof SURVEY)[Name][number][] };
 
 const MUSICAL_ROLES = ['lyrics', 'composition', 'vocals', 'instruments', 'production'] as const;
@@ -13,8 +13,9 @@ const SOME_GENERATED = [
 ] as const;
 
 /**
- * Table of opposites: an answer of the left excludes each of the right (docs/evidence.md). Neighbouring bands are no
- * opposites, because people estimate. Artwork and video are no part of the audio whose share is asked for.
+ * The table of opposites. Each answer on the left excludes each answer on the right (docs/evidence.md).
+ * Neighbouring bands are not opposites, because people estimate. Artwork and video do not count, because the
+ * share is about the audio.
  */
 export const OPPOSITES: readonly (readonly [Side, Side])[] = [
   [
@@ -62,7 +63,7 @@ export interface GivenAnswer {
   readonly submissionId: string;
 }
 
-/** Every answer that was given, once, in the order of the survey, with the first submission that gave it. */
+/** Returns every given answer once, in the order of the survey, with the first submission that gave it. */
 export function givenAnswers(declarations: readonly Declaration[]): readonly GivenAnswer[] {
   return DIMENSIONS.flatMap((dimension) =>
     SURVEY[dimension].flatMap((answer: string) => {
@@ -72,7 +73,7 @@ export function givenAnswers(declarations: readonly Declaration[]): readonly Giv
   );
 }
 
-/** Pairs of answers of which one excludes the other, each once. */
+/** Returns the pairs of given answers that exclude each other, each pair once. */
 export function findOpposites(
   declarations: readonly Declaration[],
 ): readonly (readonly [GivenAnswer, GivenAnswer])[] {

@@ -4,8 +4,8 @@ import type { EvidenceFact } from '../domain/evidence-report.js';
 import { concludeFromDeclarations } from './rules.js';
 
 /**
- * Conflicts and inferences that need declarations, for the overlay of a proof.
- * @param facts absent for a proof without a trace, or with facts that were altered
+ * Returns the conflicts and inferences that need declarations, for the overlay of a proof.
+ * @param facts absent for a proof without a trace, or with altered facts
  * @param declarations authentic ones, oldest first
  */
 export function evaluateOverlay(

@@ -2,20 +2,20 @@ import type { EvidenceReport } from '../domain/evidence-report.js';
 import { COUNTERS, REPORT_LIMITS } from '../domain/session-evidence.js';
 import { CHANNELS } from '../domain/trace.js';
 
-/** A value that is no evidence report; the message names the member that is at fault. */
+/** An error for a value that is not an evidence report. The message names the faulty member. */
 export class UnreadableReport extends Error {}
 
-/** Most entries of the lists that have no bound of their own in a report. */
+/** The largest number of entries in lists that have no limit of their own in a report. */
 const LISTED = 4096;
 
 type Members = Readonly<Record<string, unknown>>;
-/** Checks a value, and gives what it holds; the path is for the message. */
+/** Checks a value and returns its content. The path is for the message. */
 type Reader = (value: unknown, path: string) => unknown;
 
 /**
- * Reads an evidence report that came as JSON from anywhere. Words are open: classes, statuses, codes, dimensions and
- * answers that this version does not know pass (rule 9.8). Members that it does not know are left out, lists are cut
- * at the report's own bounds, and a counter or channel that is missing is unknown, never zero.
+ * Reads an evidence report from untrusted JSON. Unknown classes, statuses, codes, dimensions and answers are
+ * accepted (rule 9.8). Unknown members are omitted, and lists are cut at the limits of a report. A missing
+ * counter or channel is unknown, never zero.
  * @throws UnreadableReport
  */
 export function parseReport(value: unknown): EvidenceReport {
@@ -32,7 +32,7 @@ const words: Reader = (value, path) =>
   Array.isArray(value) ? list(text, 64)(value, path) : text(value, path);
 const scalar: Reader = (value, path) => (typeof value === 'number' ? amount(value, path) : text(value, path));
 
-/** An object of known members; a `?` behind the name is for one that may lack. */
+/** Reads an object of known members. A `?` after a name marks an optional member. */
 function members(readers: Readonly<Record<string, Reader>>): Reader {
   return (value, path) => {
     const source = objectAt(value, path);
@@ -47,7 +47,7 @@ function members(readers: Readonly<Record<string, Reader>>): Reader {
   };
 }
 
-/** An object of members under any name. */
+/** Reads an object with arbitrary member names. */
 function open(reader: Reader, most: number): Reader {
   return (value, path) =>
     Object.fromEntries(
@@ -57,7 +57,7 @@ function open(reader: Reader, most: number): Reader {
     );
 }
 
-/** An object of the names, each with a value of its own where it is missing. */
+/** Reads an object with the given names. `missing` is the value of a missing member. */
 function closed(names: readonly string[], reader: Reader, missing: unknown): Reader {
   return (value, path) => {
     const source = objectAt(value, path);
@@ -100,7 +100,7 @@ const fact = members({
 
 const counter: Reader = (value, path) => {
   const read = members({ status: text, 'value?': notNegative })(value, path) as Members;
-  // A number beside any other status than these is no count of what was watched.
+  // With any other status, a number does not count what was watched.
   return read['status'] === 'observed' || read['status'] === 'not_observed'
     ? read
     : { status: read['status'] };

@@ -4,7 +4,10 @@ import type { ProcessNote, ProcessNoteLine } from '../domain/process-note.js';
 import type { Counter, CounterName, SessionEvidence } from '../domain/session-evidence.js';
 import { CHANNELS, type Channel } from '../domain/trace.js';
 
-/** Version of the policy of presentation: it rises with every change of what a note says of the same report. */
+/**
+ * The version of the presentation policy. It increases with every change of what a note says about the same
+ * report.
+ */
 export const NOTE_POLICY = '1';
 
 const CHANNEL_NAMES: Readonly<Record<Channel, string>> = {
@@ -23,7 +26,7 @@ const CHANNEL_NAMES: Readonly<Record<Channel, string>> = {
   export: 'export',
 };
 
-/** Counters of a note's lines: a slug, a label, and the counters with their names. */
+/** The lines of a note: a slug, a label, and the counters with their labels. */
 const ACTIVITY: readonly (readonly [
   code: string,
   label: string,
@@ -86,8 +89,8 @@ const ACTIVITY: readonly (readonly [
 ];
 
 /**
- * Writes the process note of a report: one report gives one note. It repeats what the report holds in sentences, names
- * what was not watched as that, and weighs nothing.
+ * Writes the process note of a report. The same report always gives the same note. The note repeats the
+ * content of the report in sentences and weighs nothing. It names unwatched channels as unwatched.
  */
 export function writeProcessNote(report: EvidenceReport): ProcessNote {
   const session = report.session?.evidence;
@@ -171,7 +174,10 @@ function decisionLine(report: EvidenceReport): ProcessNoteLine {
     : line('no_review', `${counts} The report asks for no decision.`);
 }
 
-/** A counter that has no number is named by its status: it is no zero. */
+/**
+ * Returns the value of a counter. A counter without a number shows its status, because "not watched" does not
+ * mean zero.
+ */
 function counterText({ status, value }: Counter): string {
   if (status === 'observed') return value === undefined ? 'observed' : String(value);
   return status === 'not_observed' ? 'none' : status;

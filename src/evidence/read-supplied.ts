@@ -1,4 +1,7 @@
-/** JSON that the issuing side supplies beside a trace: read strictly, with a bound on everything (docs/evidence.md). */
+/**
+ * Reads the JSON that the issuing side supplies with a trace. Reading is strict, and everything has a limit
+ * (docs/evidence.md).
+ */
 import { defined } from '../domain/defined.js';
 import { DomainError } from '../domain/errors.js';
 import { COUNTERS, type CounterName } from '../domain/session-evidence.js';
@@ -10,7 +13,10 @@ const SHA256 = /^[0-9a-f]{64}$/;
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** @throws DomainError for what is no summary */
+/**
+ * Reads a session summary.
+ * @throws DomainError for an invalid summary
+ */
 export function readSummary(bytes: Uint8Array): SessionSummary {
   const { durationSeconds, counters, ...rest } = readObject(bytes, SUPPLIED_LIMITS.summaryBytes, 'summary');
   const names = counters === undefined ? [] : Object.entries(objectOf(counters, 'summary', 'counters'));
@@ -23,17 +29,20 @@ export function readSummary(bytes: Uint8Array): SessionSummary {
       throw invalid('summary', 'counters');
   if (durationSeconds !== undefined && !isNumber(durationSeconds, TRACE_LIMITS.time / 1_000_000))
     throw invalid('summary', 'durationSeconds');
-  if (Object.keys(rest).length > 0) throw invalid('summary', 'a member that is not known');
+  if (Object.keys(rest).length > 0) throw invalid('summary', 'unknown member');
   return defined({
     durationSeconds,
     counters: counters === undefined ? undefined : (Object.fromEntries(names) as Record<CounterName, number>),
   });
 }
 
-/** @throws DomainError for what is no list of detections */
+/**
+ * Reads a list of detections.
+ * @throws DomainError for an invalid list
+ */
 export function readDetections(bytes: Uint8Array): readonly SuppliedDetection[] {
   const { detections, ...rest } = readObject(bytes, SUPPLIED_LIMITS.detectionsBytes, 'detections');
-  if (Object.keys(rest).length > 0) throw invalid('detections', 'a member that is not known');
+  if (Object.keys(rest).length > 0) throw invalid('detections', 'unknown member');
   if (!Array.isArray(detections) || detections.length > SUPPLIED_LIMITS.detections)
     throw invalid('detections', 'detections');
   return detections.map((one: unknown) => {
@@ -49,14 +58,14 @@ export function readDetections(bytes: Uint8Array): readonly SuppliedDetection[] 
     if (generator !== undefined && !matches(generator, SLUG)) throw invalid('detections', 'generator');
     if (likelihood === undefined && generator === undefined)
       throw invalid('detections', 'likelihood or generator');
-    if (Object.keys(others).length > 0) throw invalid('detections', 'a member that is not known');
+    if (Object.keys(others).length > 0) throw invalid('detections', 'unknown member');
     return defined({ sha256, detector, detectorVersion, likelihood, generator });
   });
 }
 
 function readObject(bytes: Uint8Array, most: number, what: string): Members {
   if (bytes.length > most)
-    throw new DomainError('payload_too_large', `The ${what} has more than ${most} bytes.`, {
+    throw new DomainError('payload_too_large', `The ${what} may have at most ${most} bytes.`, {
       reason: 'body_too_large',
     });
   let value: unknown;
@@ -82,7 +91,7 @@ function isNumber(value: unknown, most: number): value is number {
 }
 
 function invalid(what: string, member: string): DomainError {
-  return new DomainError('invalid_request', `The ${what} is not of the documented form: ${member}.`, {
+  return new DomainError('invalid_request', `The ${what} does not have the documented form: ${member}.`, {
     reason: 'invalid_member',
   });
 }

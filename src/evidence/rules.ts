@@ -1,6 +1,6 @@
 /**
- * Rules of the engine, as data: what follows from the facts of a trace and from declarations. A rule that changes gets a
- * new version, and `ENGINE_VERSION` rises; what was concluded before stays as it is stored (rule 9.29).
+ * Rules of the engine, as data. They derive facts from a trace and from declarations. A changed rule gets a
+ * new version, and `ENGINE_VERSION` increases. Stored conclusions stay unchanged (rule 9.29).
  */
 import type { Declaration, Dimension } from '../domain/declaration.js';
 import type { RuleInput, RuleInputs } from '../domain/evidence.js';
@@ -13,13 +13,15 @@ export interface EvidenceRule {
   readonly code: string;
   readonly version: number;
   readonly contentClass: ContentClass;
-  /** `needs_review` where a person has to decide, `inferred` where the conclusion alone asks for nobody. */
+  /** `needs_review` when a person has to decide. `inferred` when the conclusion alone needs no decision. */
   readonly status: FactStatus;
-  /** Inputs of the trace that the rule reads. Where one of them is not known, the rule concludes nothing. */
+  /** The inputs of the trace that the rule reads. If one of them is unknown, the rule concludes nothing. */
   readonly inputs: readonly RuleInput[];
-  /** Dimensions of the survey that the rule reads; a rule without any is settled with the trace. */
+  /**
+   * The dimensions of the survey that the rule reads. A rule without dimensions is settled with the trace.
+   */
   readonly dimensions: readonly Dimension[];
-  /** Values of each fact that follows; none where the rule does not apply. */
+  /** Returns the values of each resulting fact. Returns none when the rule does not apply. */
   applies(
     inputs: Readonly<Record<RuleInput, number>>,
     declarations: readonly Declaration[],
@@ -47,7 +49,8 @@ export const EVIDENCE_RULES: readonly EvidenceRule[] = [
       importedSeconds * 2 > exportSeconds ? [{ importedSeconds, exportSeconds }] : [],
   },
   {
-    // Mixes are corrected after an export as a matter of course; the digest tells whether the issued audio is that export.
+    // Corrections of a mix after an export are normal. The digest shows whether the issued audio is that
+    // export.
     code: 'activity_after_export',
     version: 1,
     contentClass: 'rule_inference',
@@ -132,7 +135,7 @@ export const EVIDENCE_RULES: readonly EvidenceRule[] = [
   },
 ];
 
-/** Facts that follow by rules from a trace alone; they are settled with it. */
+/** Returns the facts that follow from a trace alone. They are settled with the trace. */
 export function concludeFromTrace(inputs: RuleInputs): readonly EvidenceFact[] {
   return conclude(
     EVIDENCE_RULES.filter(({ dimensions }) => dimensions.length === 0),
@@ -142,8 +145,8 @@ export function concludeFromTrace(inputs: RuleInputs): readonly EvidenceFact[] {
 }
 
 /**
- * Facts that need declarations, for the overlay.
- * @param inputs absent where no trace is known
+ * Returns the facts that need declarations, for the overlay.
+ * @param inputs absent when no trace is known
  */
 export function concludeFromDeclarations(
   inputs: RuleInputs | undefined,
@@ -168,7 +171,7 @@ function conclude(
     });
     if (known.length < rule.inputs.length) return [];
     const { code, contentClass, status, version: ruleVersion } = rule;
-    // The rule is handed what it lists and nothing else.
+    // The rule gets only the inputs that it lists.
     const handed = Object.fromEntries(known) as Record<RuleInput, number>;
     return rule
       .applies(handed, declarations)

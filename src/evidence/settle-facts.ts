@@ -14,11 +14,11 @@ import { CHANNELS, type DeviceStanding, type TraceFindingCode } from '../domain/
 import type { Replayed } from './replay/replay-trace.js';
 import { concludeFromTrace } from './rules.js';
 
-/** Context that a replay is held to when a proof is issued. */
+/** The context that a replay is compared with when a proof is issued. */
 export interface SettlingContext {
-  /** Standing of the trace's device at the time of issuing. */
+  /** The standing of the trace's device at the time of issuing. */
   readonly standing: DeviceStanding;
-  /** SHA-256 of the audio as it came to be issued. */
+  /** The SHA-256 of the audio as it was submitted for issuing. */
   readonly originalSha256: string;
   readonly summary?: SessionSummary;
   readonly detections?: readonly SuppliedDetection[];
@@ -26,12 +26,12 @@ export interface SettlingContext {
 
 type Values = NonNullable<EvidenceFact['values']>;
 
-/** Seconds by which a summary may differ: agents and clients round. */
+/** The difference in seconds that a summary may have, because agents and clients round. */
 const DURATION_TOLERANCE = 1;
 
 /**
- * Findings that are told, and on which nobody has to decide. An honest session ends early as well, after a crash; and a
- * simulated trace is refused where it could pass for a real one.
+ * The findings that are reported without asking for a review. An honest session may also end early, after a
+ * crash. A simulated trace is refused in production, so it cannot pass for a real one.
  */
 const ORDINARY_FINDINGS: readonly TraceFindingCode[] = [
   'trace_truncated',
@@ -40,8 +40,8 @@ const ORDINARY_FINDINGS: readonly TraceFindingCode[] = [
 ];
 
 /**
- * Settles the facts of a trace for good, when a proof is issued. The same trace and the same context give the same
- * facts, member for member.
+ * Settles the facts of a trace permanently, when a proof is issued. The same trace and the same context give
+ * identical facts, in the same order of members.
  */
 export function settleFacts(
   replayed: Replayed,
@@ -140,7 +140,7 @@ function observations({ session }: Replayed): readonly EvidenceFact[] {
   ];
 }
 
-/** Numbers of the summary that are not those of the replay, each as a fact of its own (rule 9.25). */
+/** Returns one fact for each number of the summary that differs from the replay (rule 9.25). */
 function reconcile(evidence: SessionEvidence, summary: SessionSummary | undefined): readonly EvidenceFact[] {
   const differs = (counter: string, told: number, replay: number | string): EvidenceFact =>
     fact('session_summary_reconciled', 'direct_observation', 'needs_review', {
@@ -169,8 +169,8 @@ interface DetectedImport {
 }
 
 /**
- * Detected imports that facts tell of, as many as a report lists: the first one of each result, which nothing can push out,
- * then those that are placed.
+ * Selects the detected imports that get facts, up to the limit of a report. The first import of each
+ * detection result is always selected. Placed imports follow, then the others.
  */
 function toldOf(detected: readonly DetectedImport[]): ReadonlySet<DetectedImport> {
   const ranked = [
@@ -189,7 +189,7 @@ function toldOf(detected: readonly DetectedImport[]): ReadonlySet<DetectedImport
 interface Detected {
   readonly importedSources: readonly ImportedSource[];
   readonly facts: readonly EvidenceFact[];
-  /** Imports that lie in the arrangement and are attributed to a generator. */
+  /** The number of imports that are placed in the arrangement and attributed to a generator. */
   readonly attributedImports: number;
 }
 
@@ -266,7 +266,8 @@ function findings({ findings: found }: Replayed, standing: DeviceStanding): read
 
 function exportGaps({ export: exported, coverage, counters }: SessionEvidence): readonly EvidenceFact[] {
   if (exported === undefined) {
-    // An agent that cannot see exports has none to show; one that can would have seen it.
+    // An agent that cannot see exports has none to report. An agent that can see exports would have reported
+    // one.
     const isSeen =
       coverage.export.support === 'supported' && counters.exportsFinished.status === 'not_observed';
     return [gap('trace_export_missing', isSeen ? 'needs_review' : 'unverifiable')];

@@ -1,5 +1,5 @@
 /**
- * The last path segment, without control characters and quotes: it goes into a Content-Disposition header.
+ * Returns the last path segment without control characters and quotes, safe for a Content-Disposition header.
  */
 export function safeFileName(name: string): string {
   const last = name.split(/[/\\]/).at(-1) ?? '';
@@ -7,7 +7,7 @@ export function safeFileName(name: string): string {
     .replace(/[\p{C}"]/gu, '')
     .trim()
     .slice(0, 200)
-    // The cut may go through a surrogate pair.
+    // The cut may split a surrogate pair.
     .replace(/\p{Cs}$/u, '');
   return safe === '' || safe === '.' || safe === '..' ? 'recording' : safe;
 }

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { DomainError } from '../domain/errors.js';
 
-/** Seconds for which an Idempotency-Key stands for what was done under it (rules 4.9, 10.7 and 12.18). */
+/** The time in seconds for which an Idempotency-Key returns its first result (rules 4.9, 10.7 and 12.18). */
 export const REPLAY_SECONDS = 24 * 3600;
 
-/** Digest of what a key is bound to: of its scope, or of a complete request. No store keeps either itself. */
+/** Returns the digest of a key with its scope, or of a complete request. Stores keep only the digest. */
 export function idempotencyDigest(...parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }

@@ -63,11 +63,13 @@ import { verifyUpload } from './verification/verify-upload.js';
 export interface OperationsDeps {
   readonly environment: 'production' | 'beta';
   readonly downloads: ReadonlyMap<string, string>;
-  /** Read at each call: with any free port the address follows from the one that was bound. */
+  /**
+   * Returns the public address. It is read at each call, because port 0 is replaced when the socket is bound.
+   */
   readonly publicUrl: () => string;
   readonly secrets: Secrets;
   readonly stores: Stores;
-  /** The same stores with the content of proofs encrypted. */
+  /** The stores below the encryption: they return the content of proofs still encrypted. */
   readonly encrypted: Stores;
   readonly assets: AssetStore;
   readonly keys: Pick<ContentKeys, 'read'>;
@@ -79,24 +81,27 @@ export interface OperationsDeps {
   readonly reader: CredentialReader;
   readonly signer: Signer;
   readonly trust: TrustList;
-  /** A new device of an artist, for the sandbox. */
+  /** Creates the signer of a new artist device, for the sandbox. */
   readonly newDevice: (algorithm?: SignatureAlgorithm) => Signer;
   readonly revocations: SignerRevocations;
   readonly devices: Devices;
-  /** Replays a capture trace away from whoever serves callers. */
+  /** Replays a capture trace outside the thread that serves callers. */
   readonly replay: SettleEvidenceDeps['replay'];
   readonly clock: Clock;
-  /** The machine's clock, which may be set back: rates must not wait for a clock that stands still. */
+  /**
+   * The machine's clock, which may be set back. Rates use it, because `clock` stops until the machine's clock
+   * reaches the last time seen again.
+   */
   readonly wallClock: Clock;
   readonly ids: Ids;
   readonly observer: Observer;
-  /** Processes that share the rates of a plan. */
+  /** The number of processes that share the rates of a plan. */
   readonly processes: number;
 }
 
 /**
- * Every use case of the service as the listeners call it, by listener, with its dependencies bound once. Each
- * throws a DomainError where it refuses. Beside them stand the two gatherers that their caller has to flush.
+ * Creates every use case of the service, grouped by listener, and binds its dependencies once. A use case
+ * throws a DomainError when it refuses a call. The caller must also flush the returned `meter` and `uses`.
  */
 export function createOperations(given: OperationsDeps) {
   const { environment, secrets, stores, encrypted, clock, wallClock, processes } = given;
@@ -113,7 +118,8 @@ export function createOperations(given: OperationsDeps) {
     uses: createKeyUses(stores),
     sandbox: new Sandbox(),
   };
-  // Work that needs no content takes place also where the key of a proof is gone.
+  // These operations use the stores below the encryption, so they work even after the content key was
+  // destroyed.
   const withoutContent = { ...deps, stores: encrypted };
   const operations = {
     partner: {
@@ -194,14 +200,17 @@ export type Operations = ReturnType<typeof createOperations>['operations'];
 export type PartnerOperations = Operations['partner'];
 export type OperatorOperations = Operations['operator'];
 
-/** Use cases without their first parameter. */
+/** The use cases without their first parameter. */
 type Bound<UseCases> = {
   readonly [Name in keyof UseCases]: UseCases[Name] extends (deps: never, ...args: infer Args) => infer Result
     ? (...args: Args) => Result
     : never;
 };
 
-/** Gives each use case its dependencies; the compiler refuses one whose dependencies are not all there. */
+/**
+ * Binds the dependencies to each use case. The compiler rejects a use case whose dependencies are not all in
+ * `Deps`.
+ */
 function bind<Deps, UseCases extends Readonly<Record<string, (deps: Deps, ...args: never[]) => unknown>>>(
   deps: Deps,
   useCases: UseCases,

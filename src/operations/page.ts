@@ -3,7 +3,7 @@ import { DomainError } from '../domain/errors.js';
 import type { Environment } from '../domain/partner-key.js';
 import type { Secrets } from '../ports/secrets.js';
 
-/** The list that a cursor continues; the cursor is refused anywhere else. */
+/** The list that a cursor continues. Any other list refuses the cursor. */
 export interface CursorScope {
   readonly partnerId: string;
   readonly route: string;
@@ -20,8 +20,8 @@ export interface PageKey {
 export interface Cursors {
   write(scope: CursorScope, last: PageKey): string;
   /**
-   * @throws DomainError `invalid_request` / `invalid_member` for anything that `write` did not give for this
-   * scope
+   * @throws DomainError `invalid_request` / `invalid_member` for a cursor that `write` did not return for
+   * this scope
    */
   read(scope: CursorScope, cursor: string): PageKey;
 }
@@ -29,8 +29,8 @@ export interface Cursors {
 const MAC_BYTES = 32;
 
 /**
- * Cursors that are opaque to callers: base64url of a mac and of the text that the mac covers, bound to
- * environment, partner, route and filter.
+ * Creates cursors that are opaque to callers. A cursor is base64url of a MAC followed by the text that the
+ * MAC covers. The MAC binds the cursor to environment, partner, route and filter.
  */
 export function createCursors(secrets: Secrets, environment: Environment): Cursors {
   const mac = (key: Uint8Array, { partnerId, route, filter }: CursorScope, payload: string): Buffer =>
@@ -46,12 +46,12 @@ export function createCursors(secrets: Secrets, environment: Environment): Curso
     },
     read(scope, cursor) {
       const refused = () =>
-        new DomainError('invalid_request', 'The cursor is not one of this list.', {
+        new DomainError('invalid_request', 'The cursor does not belong to this list.', {
           reason: 'invalid_member',
         });
       const bytes = Buffer.from(cursor, 'base64url');
-      // Encoded again and compared: stray trailing bits, padding and foreign characters would be other
-      // spellings of one cursor.
+      // Encoded again and compared, so that one cursor has one spelling. Stray trailing bits, padding and
+      // foreign characters are refused.
       if (bytes.length <= MAC_BYTES || bytes.toString('base64url') !== cursor) throw refused();
       const payload = bytes.subarray(MAC_BYTES).toString();
       const parts = parse(payload);
@@ -68,7 +68,8 @@ export function createCursors(secrets: Secrets, environment: Environment): Curso
 }
 
 /**
- * The page of a list that was asked for one entry more, and the page's last entry where another page follows.
+ * Returns the page of a list that was read with one entry more than `limit`. `last` is the last entry of the
+ * page, and undefined when no page follows.
  */
 export function cutPage<Entry>(
   found: readonly Entry[],

@@ -11,10 +11,13 @@ import {
   WORK_ROLES,
 } from './settle-answers.js';
 
-/** Version of the projections: it rises with every change of what one of them says of the same report. */
+/**
+ * The version of the projections. It increases with every change of what a projection says about the same
+ * report.
+ */
 export const PROJECTION_VERSION = 1;
 
-/** Vocabularies that a report is projected to, each with the edition that is meant. */
+/** The vocabularies that a report is projected to, each with its edition. */
 export const PROJECTION_FORMATS = {
   'ddex-432': 'DDEX ERN 4.3.2, AVS 12: ContainsAI and AiContribution',
   spotify: 'Spotify AI credits, beta of April 2026',
@@ -22,33 +25,33 @@ export const PROJECTION_FORMATS = {
 } as const;
 export type ProjectionFormat = keyof typeof PROJECTION_FORMATS;
 
-/** Member of a projection: a value with what it rests on, or `unknown` with the reason. */
+/** A member of a projection: a value with its sources, or `unknown` with the reason. */
 export interface ProjectedMember {
-  /** Element or tag of the vocabulary. */
+  /** The element or tag of the vocabulary. */
   readonly element: string;
-  /** `declared` with a value; `unknown` without one: the element is left out of what is delivered. */
+  /** `declared` with a value, or `unknown` without one. A delivery omits an unknown element. */
   readonly status: 'declared' | 'unknown';
   readonly value?: string;
   readonly reason?: UnknownReason;
-  /** Question whose answer by the creator would settle the member. */
+  /** The question to the creator that would settle the member. */
   readonly question?: string;
-  /** Sources of the member, or the reason against a value. */
+  /** The sources of the value, or the sources that rule out a value. */
   readonly sources: readonly ProjectionSource[];
 }
 
-/** Report in the words of a vocabulary (docs/disclosure.md). */
+/** A report in the terms of a vocabulary (docs/disclosure.md). */
 export interface Projection {
   readonly projectionVersion: typeof PROJECTION_VERSION;
   readonly format: ProjectionFormat;
   readonly vocabulary: string;
-  /** Layout of the report that was projected. */
+  /** The layout version of the projected report. */
   readonly reportVersion: number;
-  /** `needs_review` where something that was declared stands against something else, or was kept back. */
+  /** `needs_review` when a declaration is contradicted, or an answer was withheld. */
   readonly status: 'as_declared' | 'needs_review';
   readonly members: readonly ProjectedMember[];
 }
 
-/** Reasons that ask a person to look. Silence does not: it is an element left out. */
+/** The reasons that require a review by a person. A missing answer does not: its element is omitted. */
 const REVIEWED: readonly UnknownReason[] = [
   'undisclosed',
   'submissions_disagree',
@@ -61,8 +64,8 @@ const REVIEWED: readonly UnknownReason[] = [
 ];
 
 /**
- * Projects a report to a vocabulary of the industry. Values come from declarations alone: no activity, no coverage and
- * no likelihood of a detector is ever turned into one. What was witnessed can only take a value away.
+ * Projects a report to a vocabulary of the industry. Values are taken only from declarations. Activity,
+ * coverage and detector likelihoods never become values. Witnessed facts can only remove a value.
  */
 export function projectReport(report: EvidenceReport, format: ProjectionFormat): Projection {
   const answers = settleAnswers(report);
@@ -79,7 +82,7 @@ export function projectReport(report: EvidenceReport, format: ProjectionFormat):
   };
 }
 
-/** Takes every value away where the report stands against itself. */
+/** Removes the value of a member when the report contradicts itself. */
 function withhold(member: ProjectedMember, { blocked }: SettledAnswers): ProjectedMember {
   if (blocked === undefined || member.reason === 'outside_report') return member;
   return unknown(member.element, blocked.reason, blocked.sources);
@@ -92,8 +95,9 @@ const PROJECTIONS: Readonly<
     unknown('Release/ContainsAI', 'outside_report', []),
     recordingContainsAi(answers),
     ...MUSICAL_ROLES.map((role) =>
-      // The survey asks those who made the recording. Of a contributor who is not of the type GenerativeAI the
-      // vocabulary knows no other values than None and Partly. Where all may be generated there is none such.
+      // The survey asks the makers of the recording. For a contributor that is not of type GenerativeAI, the
+      // vocabulary has only the values None and Partly. If everything may be generated, no such contributor
+      // may exist.
       fromRole(
         answers,
         `SoundRecording/Contributor[${role}]/AiContribution`,
@@ -139,8 +143,8 @@ function material(thing: string): Question {
 }
 
 /**
- * `ContainsAI` of the sound recording. It is never `All`: no answer of the survey says that all was generated, and the
- * uppermost band of the share does not.
+ * Returns `ContainsAI` of the sound recording. The value is never `All`, because no answer of the survey says
+ * that everything was generated. The highest band of the share does not say so either.
  */
 function recordingContainsAi({ share, roles, perhapsAll }: SettledAnswers): ProjectedMember {
   const element = 'SoundRecording/ContainsAI';
@@ -155,7 +159,7 @@ function recordingContainsAi({ share, roles, perhapsAll }: SettledAnswers): Proj
   return unknown(element, 'not_declared', sources);
 }
 
-/** `ContainsAI` of an image or a video: a role that was named leaves open whether it is the whole. */
+/** Returns `ContainsAI` of an image or a video. A named role does not say whether the whole was generated. */
 function resourceContainsAi(
   answers: SettledAnswers,
   resource: 'Image' | 'Video',
@@ -166,13 +170,16 @@ function resourceContainsAi(
   });
 }
 
-/** Apple's tag of the track: the share of the audio says what roles alone do not. */
+/**
+ * Returns Apple's tag of the track. The share of the audio decides, and the roles decide only without a
+ * share.
+ */
 function appleTrack(answers: SettledAnswers): ProjectedMember {
   const { share, roles } = answers;
   const silent = firstUnknown([share, roles]);
   if (silent !== undefined) return unknown('Track', silent.reason, silent.sources);
   const sources = [...share.sources, ...roles.sources];
-  // Half and more of the audio is a material portion under every reading; what is less is for the creator to say.
+  // Half of the audio or more is a material portion under every reading. The creator must decide about less.
   if ('value' in share && share.value === 'most') return declared('Track', 'tag', sources);
   if ('value' in share && share.value === 'some')
     return unknown('Track', 'needs_answer', sources, material('track').question);
@@ -191,10 +198,10 @@ function fromRole(
 }
 
 /**
- * Member that rests on the answer about roles.
- * @param none value where the creator said that no role has generated material; a role that was merely not named
- * beside others is silence
- * @param some value where one of the roles was named, or the question that it leaves open
+ * Returns a member that depends on the answer about roles.
+ * @param none value when the creator declared that no role has generated material. A role that is not named
+ * beside others is unanswered
+ * @param some value when one of the roles was named, or the question that remains open
  */
 function fromRoles(
   { roles }: SettledAnswers,
@@ -211,7 +218,7 @@ function fromRoles(
     : unknown(element, 'needs_answer', roles.sources, some.question);
 }
 
-/** The first of the answers that was given and does not say anything. */
+/** Returns the first answer that was given but has no value. */
 function firstUnknown(
   answers: readonly Settled<unknown>[],
 ): Extract<Settled<unknown>, { readonly reason: UnknownReason }> | undefined {

@@ -1,73 +1,76 @@
 import type { DeclarationEnvelope } from '../../domain/declaration.js';
 import type { EvidenceFact, EvidenceReport } from '../../domain/evidence-report.js';
 
-/** Place in the report that a member rests on. */
+/** A place in the report that a member is based on. */
 export type ProjectionSource =
   | {
       readonly kind: 'declaration';
       readonly submissionId: string;
       readonly dimension: string;
-      /** The answer as it was given; several words of one answer are joined by a comma. */
+      /** The answer as given. Several words of one answer are joined by commas. */
       readonly answer: string;
     }
   | { readonly kind: 'fact'; readonly code: string; readonly contentClass: string };
 
-/** Reason for which a member has no value. */
+/** The reason why a member has no value. */
 export type UnknownReason =
-  /** The survey was not answered, or did not ask. */
+  /** The survey was not answered, or did not include the question. */
   | 'not_declared'
   | 'undisclosed'
-  /** Submissions give different answers. */
+  /** The submissions give different answers. */
   | 'submissions_disagree'
-  /** An answer that this version does not know. */
+  /** This version does not know the answer. */
   | 'answer_not_known'
-  /** Answers to two questions exclude each other. */
+  /** The answers to two questions exclude each other. */
   | 'answers_contradict'
-  /** The report holds an explicit conflict. */
+  /** The report contains an explicit conflict. */
   | 'conflict'
-  /** A declaration was altered in the store, so that what is left is not all that was declared. */
+  /** A declaration was altered in the store, so the remaining declarations are incomplete. */
   | 'declaration_altered'
-  /** Facts of the trace were altered or are gone, and what might have stood against an answer with them. */
+  /** The facts of the trace were altered or are missing, so facts against an answer may be missing too. */
   | 'evidence_altered'
-  /** A detection attributes an imported source to a generator, and the answer denies generated material. */
+  /** A detection attributes an imported source to a generator, but the answer denies generated material. */
   | 'attribution_stands_against'
-  /** The answer does not say what the vocabulary asks; `question` says what to ask the creator. */
+  /** The answer does not contain what the vocabulary requires. `question` is the question for the creator. */
   | 'needs_answer'
-  /** The report is about one recording, and the member about more. */
+  /** The report covers one recording, but the member covers more. */
   | 'outside_report';
 
-/** Roles of the survey that the sound recording is made of, and those of the work behind it. */
+/**
+ * The roles of the survey that belong to the sound recording, and the roles that belong to the underlying
+ * work.
+ */
 export const RECORDING_ROLES = ['vocals', 'instruments', 'production'] as const;
 export const WORK_ROLES = ['lyrics', 'composition'] as const;
 export const ROLES = [...WORK_ROLES, ...RECORDING_ROLES, 'artwork', 'video'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** Words of `aiShareBand` that say that some of the audio is generated. */
+/** The values of `aiShareBand` that declare some generated audio. */
 const SOME = ['under_quarter', 'quarter_to_half', 'half_to_three_quarters', 'over_three_quarters'];
 
-/** Answer to one question of the survey, over all submissions. */
+/** The answer to one question of the survey, over all submissions. */
 export type Settled<Value> =
   | { readonly value: Value; readonly sources: readonly ProjectionSource[] }
   | { readonly reason: UnknownReason; readonly sources: readonly ProjectionSource[] };
 
-/** Answers that the projections rest on. */
+/** The answers that the projections are based on. */
 export interface SettledAnswers {
-  /** Present where nothing may be said at all. */
+  /** Present when the projection may state no value at all. */
   readonly blocked?: { readonly reason: UnknownReason; readonly sources: readonly ProjectionSource[] };
   readonly share: Settled<'none' | 'some' | 'most'>;
-  /** Roles in which generated material was declared; an empty set where none of them was. */
+  /** The roles with declared generated material. The set is empty when the creator declared none. */
   readonly roles: Settled<ReadonlySet<Role>>;
-  /** True where the answers leave open whether all of the recording was generated. */
+  /** True when the answers leave open whether the whole recording was generated. */
   readonly perhapsAll: boolean;
 }
 
-/** Settles what the creators declared, without choosing between answers that differ. */
+/** Settles the answers of the creators, without choosing between different answers. */
 export function settleAnswers(report: EvidenceReport): SettledAnswers {
   const { declarations } = report;
   const share = settle(declarations, 'aiShareBand', ([word, ...more]) => {
     if (more.length > 0) return undefined;
     if (word === 'none') return 'none';
-    // The uppermost band reaches to the whole, and does not say that it is the whole.
+    // The highest band includes the whole, but does not say that it is the whole.
     return SOME.includes(word!)
       ? word === 'under_quarter' || word === 'quarter_to_half'
         ? 'some'
@@ -114,7 +117,7 @@ function blockedBy(
   const musical = [...WORK_ROLES, ...RECORDING_ROLES];
   const claims = [
     ...('value' in share && share.value !== 'none' ? share.sources : []),
-    // Artwork and video are no part of the audio whose share is asked for.
+    // Artwork and video do not count, because the share is about the audio.
     ...('value' in roles && musical.some((role) => roles.value.has(role)) ? roles.sources : []),
     ...generated,
   ];
@@ -127,8 +130,8 @@ function blockedBy(
 }
 
 /**
- * Settles one question. Order and repetition of words in an answer say nothing.
- * @param read gives the value of an answer, or undefined for one that is not known
+ * Settles one question. The order and repetition of words in an answer do not matter.
+ * @param read returns the value of an answer, or undefined for an unknown answer
  */
 function settle<Value>(
   declarations: readonly DeclarationEnvelope[],
@@ -141,13 +144,13 @@ function settle<Value>(
   if (answer === undefined) return { reason: 'not_declared', sources };
   if (answers.size > 1) return { reason: 'submissions_disagree', sources };
   const words = answer.split(',');
-  // A creator who keeps back one of several words has not disclosed the others either.
+  // A creator who withholds one of several words has not disclosed the others either.
   if (words.includes('undisclosed')) return { reason: 'undisclosed', sources };
   const value = read(words);
   return value === undefined ? { reason: 'answer_not_known', sources } : { value, sources };
 }
 
-/** Answers to a question, as they were given. */
+/** Returns the answers to a question, as given. */
 function given(
   declarations: readonly DeclarationEnvelope[],
   dimension: string,

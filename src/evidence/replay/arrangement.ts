@@ -9,7 +9,7 @@ type TrackType = StoredSourceDetail['tracks'][number]['type'];
 type ClipEvent = TraceEvent & { readonly kind: `clip.${string}` };
 
 interface Clip {
-  /** Number of the placement in the order of the session. */
+  /** The number of the placement in the order of the session. */
   readonly serial: number;
   track: number;
   trackSerial: number;
@@ -32,10 +32,15 @@ export interface Span {
 }
 
 const MAX_EDITS = 1000;
-/** Placements and tracks that are remembered after they are gone: the latest ones. */
+/**
+ * The number of removed placements and tracks that are remembered. Beyond it, the latest replace the oldest.
+ */
 const REMEMBERED = { placements: 1024, tracks: 256 } as const;
 
-/** Tracks and clips as they were last observed. Memory is that of what lives, and of the latest that are gone. */
+/**
+ * The tracks and clips as last observed. Memory is bounded by existing tracks and clips and the latest
+ * removed ones.
+ */
 export class Arrangement {
   readonly #sources: SourceMap;
   readonly #tracks = new Map<number, Track>();
@@ -44,10 +49,10 @@ export class Arrangement {
   readonly #goneTracks: Track[] = [];
   #serial = 0;
   #trackSerial = 0;
-  /** Edits of clips, and those of clips that show imported material. */
+  /** The number of clip edits, and the number of edits of clips that show imported material. */
   edits = 0;
   editsOfImports = 0;
-  /** True once a clip came of which nobody knows what it shows. */
+  /** True once a clip with an unknown source was added. */
   hasUnknownSource = false;
 
   constructor(sources: SourceMap) {
@@ -71,7 +76,10 @@ export class Arrangement {
     remember(this.#goneTracks, { ...track, clips: new Set() }, REMEMBERED.tracks, track.serial);
   }
 
-  /** @returns the source that came into the arrangement by the event */
+  /**
+   * Applies a clip event.
+   * @returns the source that the event added to the arrangement
+   */
   take(event: ClipEvent): { readonly placed?: number | undefined } {
     switch (event.kind) {
       case 'clip.created': {
@@ -126,7 +134,7 @@ export class Arrangement {
     }
   }
 
-  /** Clips that live, by the source that they show. */
+  /** Returns the time spans of existing clips by the source that they show. */
   bySource(): ReadonlyMap<number, readonly Span[]> {
     const found = new Map<number, Span[]>();
     for (const { source, start, length, base } of this.#clips.values()) {
@@ -138,14 +146,14 @@ export class Arrangement {
     return found;
   }
 
-  /** Sources that clips show; undefined where a clip shows nobody knows what. */
+  /** Returns the sources that clips show. Contains undefined when the source of a clip is unknown. */
   sources(): ReadonlySet<number | undefined> {
     return new Set([...this.#clips.values()].map(({ source }) => source));
   }
 
   #tempo: TempoMap | undefined;
 
-  /** Tempo by which places in beats are estimated in seconds. */
+  /** The tempo that converts positions in beats to seconds. */
   set tempo(tempo: TempoMap) {
     this.#tempo = tempo;
   }
@@ -153,13 +161,15 @@ export class Arrangement {
   #inSeconds(start: number, length: number): Span {
     const from = this.#tempo?.secondsOf(start);
     const to = this.#tempo?.secondsOf(start + length);
-    // Without a tempo nobody knows where it lies: no time is claimed.
+    // Without a tempo the position in seconds is unknown, so no time is claimed.
     return from === undefined || to === undefined
       ? { start: Number.NaN, end: Number.NaN }
       : { start: from, end: to };
   }
 
-  /** Seconds at which the last clip ends; undefined where nobody knows of one of them. */
+  /**
+   * Returns the end of the last clip in seconds. Returns undefined when the position of a clip is unknown.
+   */
   end(): number | undefined {
     let end = 0;
     for (const { base, start, length } of this.#clips.values()) {
@@ -171,8 +181,8 @@ export class Arrangement {
   }
 
   /**
-   * Detail of the arrangement; ids are local to the report.
-   * @param looks says what is looked at: elsewhere a count of nothing is no zero
+   * Returns the detail of the arrangement. Ids are local to the report.
+   * @param looks the kinds that were observed. For other kinds, an absence does not mean zero
    */
   detail(
     observedAtSeconds: number | undefined,
@@ -267,7 +277,7 @@ export class Arrangement {
   }
 }
 
-/** Keeps the latest, at a place that their number gives. */
+/** Keeps the latest things in a ring buffer, at an index derived from their serial number. */
 function remember<Thing extends { readonly serial: number }>(
   gone: Thing[],
   thing: Thing,
@@ -278,7 +288,7 @@ function remember<Thing extends { readonly serial: number }>(
   else gone[serial % most] = thing;
 }
 
-/** Spans without overlaps, in order; places that are not known are left out. */
+/** Merges overlapping spans, in order. Spans at unknown positions are omitted. */
 export function mergeSpans(spans: readonly Span[]): readonly Span[] {
   const merged: { start: number; end: number }[] = [];
   const known = spans.filter(({ start, end }) => end > start);

@@ -4,11 +4,14 @@ import type { DeviceId, TraceFinding, TraceHeader } from '../../domain/trace.js'
 import { type OpenTrace, readTrace } from '../trace/read-trace.js';
 import { type ReplayedSession, Replayer } from './replayer.js';
 
-/** A trace, replayed: all that it says of the session, before it is held to what others know. Of plain values alone. */
+/**
+ * A replayed trace: everything that it says about the session, before it is compared with other sources. It
+ * contains only plain values.
+ */
 export interface Replayed {
   readonly header: Omit<TraceHeader, 'publicKey'>;
   readonly deviceId: DeviceId;
-  /** SHA-256 of the whole file, lower-case hex. */
+  /** The SHA-256 of the whole file in lower-case hex. */
   readonly sha256: string;
   readonly bytes: number;
   readonly sealed: boolean;
@@ -17,9 +20,9 @@ export interface Replayed {
 }
 
 /**
- * Replays a trace in two passes over its file. The result depends on the bytes alone, however they are cut into chunks;
- * the memory is bounded by what lives at once in the session.
- * @throws DomainError `unprocessable` for what is no trace
+ * Replays a trace in two passes over its file. The result depends only on the bytes, not on how they are
+ * split into chunks. Memory is bounded by what exists at one time in the session.
+ * @throws DomainError `unprocessable` for an invalid trace
  */
 export async function replayTrace(open: OpenTrace): Promise<Replayed> {
   const trace = await readTrace(open);
@@ -31,8 +34,8 @@ export async function replayTrace(open: OpenTrace): Promise<Replayed> {
 }
 
 /**
- * Ids under numbers that nobody can foresee. Maps hash whole numbers without a seed: with ids that collide, each look at
- * one of 65,536 clips would visit all of them. No result depends on the numbers.
+ * Maps ids to unpredictable numbers. Maps hash whole numbers without a seed. With colliding ids, each lookup
+ * of one of 65,536 clips would visit all of them. No result depends on the numbers.
  */
 function scattered(): IdOf {
   const random = randomBytes(8);

@@ -20,10 +20,13 @@ type ExportEvent = TraceEvent & { readonly kind: 'export.finished' };
 type ObservationEvent = TraceEvent & { readonly kind: 'sourceMap.completed' };
 type RecordingEvent = TraceEvent & { readonly kind: `recording.${string}` };
 
-/** Clips, imports, derivations and points of tempo that all exports together may visit; beyond that the cover is not known. */
+/**
+ * The largest number of clips, imports, derivations and tempo points that all exports together may visit.
+ * Beyond it, the share of imports in an export is unknown.
+ */
 const MAX_EXPORT_VISITS = 20_000_000;
 
-/** Channels without which nobody knows what lies where. */
+/** The channels that are needed to know the arrangement. */
 const ARRANGED: readonly Channel[] = ['tracks', 'clips', 'sourceMap'];
 
 interface FinishedTake {
@@ -35,26 +38,29 @@ interface FinishedTake {
 }
 
 export interface ReplayedImport {
-  /** Id in the report. */
+  /** The id in the report. */
   readonly sourceId: string;
   readonly samplesSha256?: string;
   readonly originalSha256?: string;
-  /** True where a clip of it, or of what was made of it, was seen in the arrangement. */
+  /** True when a clip of the import, or of something made from it, was observed in the arrangement. */
   readonly isPlaced: boolean;
 }
 
-/** Last export, with the arrangement as it was when the export came. */
+/** The last export, with the arrangement at the time of that export. */
 interface TakenExport {
   readonly event: ExportEvent;
   readonly placements: number;
   readonly sources: ReadonlySet<number | undefined>;
-  /** Changes of the arrangement before it; undefined where something may not have been told of. */
+  /**
+   * The number of changes of the arrangement before the export. Undefined when some changes may be
+   * unreported.
+   */
   readonly changes: number | undefined;
-  /** True where nothing else can have been exported. */
+  /** True when nothing else can have been exported. */
   isKnown: boolean;
 }
 
-/** Outcome of a replay, of plain values alone: it crosses threads. */
+/** The result of a replay. It contains only plain values, because it is sent between threads. */
 export interface ReplayedSession {
   readonly durationSeconds: number;
   readonly events: number;
@@ -67,16 +73,16 @@ export interface ReplayedSession {
     readonly durationSeconds?: number;
     readonly rerender: 'matched' | 'differed' | 'not_tried';
   };
-  /** In the order of import, those that are placed before others where there are too many. */
+  /** The imports in the order of import. If there are too many, placed imports are preferred. */
   readonly importedSources: readonly ImportedSource[];
-  /** False where no import is there because nobody looks for them. */
+  /** False when imports were not observed. An absence of imports means nothing then. */
   readonly looksAtImports: boolean;
   /** Every import, in the order of import. */
   readonly imports: readonly ReplayedImport[];
   readonly detail: StoredSourceDetail;
   readonly inputs: RuleInputs;
   readonly missedSeconds: Readonly<Record<Channel, number>>;
-  /** Counts that facts rest on. */
+  /** The counts that facts are based on. */
   readonly takes: {
     readonly realTime: number;
     readonly realTimeSeconds: number;
@@ -93,24 +99,27 @@ export interface ReplayedSession {
   };
 }
 
-/** Replays the events of a session, one by one, in memory that is bounded by what lives at once. */
+/** Replays the events of a session one by one. Memory is bounded by what exists at one time. */
 export class Replayer {
   readonly #counters: SessionCounters;
   readonly #sources = new SourceMap();
   readonly #arrangement = new Arrangement(this.#sources);
   readonly #tempo = new TempoMap();
-  /** Takes that run. */
+  /** The running takes. */
   readonly #running = new Map<number, { readonly watch: TakeWatch; readonly track: number | undefined }>();
-  /** Running takes of each track by the input that they had throughout: one that had several is not there any more. */
+  /** The running takes of each track by input. A take whose input changed is removed here. */
   readonly #runningOn = new Map<number, Map<TakeWatch['input'], Set<TakeWatch>>>();
-  /** Running takes into which no gap fell yet. */
+  /** The running takes without a gap so far. */
   readonly #unbroken = new Set<TakeWatch>();
   readonly #takes: FinishedTake[] = [];
   #hasTempo = false;
   #events = 0;
   #latest = 0;
   #observedAt: number | undefined;
-  /** Events and gaps that change what is known of the arrangement; and these at the last whole observation of it. */
+  /**
+   * The number of events and gaps that change the known arrangement, and that number at the last complete
+   * observation.
+   */
   #changes = 0;
   #changesObserved: number | undefined;
   #export: TakenExport | undefined;
@@ -133,7 +142,7 @@ export class Replayer {
       this.#takeGap(event);
       return;
     }
-    // A state that was found when the agent began to look is no act.
+    // A state that existed when the agent started is not an act.
     const isAct = event.since !== event.at;
     if (isAct) {
       this.#counters.witness(event);
@@ -148,11 +157,11 @@ export class Replayer {
     if (scope === undefined || ARRANGED.includes(scope)) this.#changes += 1;
     if (scope !== undefined && scope !== 'recording') return;
     for (const watch of this.#unbroken) watch.miss();
-    // Once is for good: however many gaps come, each take is visited for the first of them.
+    // A take is marked only once. Clearing the set keeps the work small, however many gaps follow.
     this.#unbroken.clear();
   }
 
-  /** Counters of acts that need no state. */
+  /** Counts acts that need no state. */
   #count(event: TraceEvent): void {
     const counters = this.#counters;
     switch (event.kind) {
@@ -231,18 +240,21 @@ export class Replayer {
     this.#countAfterExport(event);
   }
 
-  /** An edit of an interval that began before the export may have come before it, too. */
+  /**
+   * Counts an edit after the export. An edit whose interval began before the export may have happened before
+   * it and does not count.
+   */
   #countAfterExport({ at, since = at }: TraceEvent): void {
     if (this.#export !== undefined && since >= this.#export.event.at) this.#editsAfterExport += 1;
   }
 
-  /** State of the session, and counters that need it. */
+  /** Updates the state of the session, and the counters that need it. */
   #follow(event: TraceEvent, isAct: boolean): void {
     const { channel } = EVENTS[event.kind];
     if (channel === 'clips' || channel === 'tracks') this.#changes += 1;
     switch (event.kind) {
       case 'tempo.map':
-        // The first snapshot is what there was.
+        // The first snapshot is the initial state.
         if (isAct && this.#hasTempo) this.#countEdit('tempoChanges', event);
         this.#hasTempo = true;
         this.#tempo.clear();
@@ -275,7 +287,7 @@ export class Replayer {
       case 'source.derived':
         if (isAct && !this.#sources.has(event.source)) this.#counters.count('sourcesDerived');
         this.#sources.derive(event.source, event.from);
-        // Nobody saw that it was made of that alone.
+        // The event does not show that the source was made only from that source.
         if (event.manner === 'other' || event.manner === 'unknown') this.#sources.doubt(event.source);
         return;
       case 'source.appeared':
@@ -342,11 +354,11 @@ export class Replayer {
         const { input, growthSteps } = watch;
         const isRealTime = isAct && watch.isRealTime(at, frames, rate);
         this.#takes.push({ source, seconds: frames / rate, isRealTime, input, growthSteps });
-        // Whatever it is said to be made of, something else may have been heard.
+        // Other sound may have been recorded too, even if the trace names what the source was made from.
         if (input !== 'internal') this.#sources.doubt(source);
         const isRecorded = input === 'hardware' && !watch.isTooFast(at, frames, rate);
         this.#sources.set(source, input === 'internal' ? 'derived' : isRecorded ? 'recorded' : 'unknown');
-        // Material of the session is not recorded by being played within it.
+        // Playing material of the session internally does not count as recording it.
         if (isAct && input !== 'internal') this.#counters.count('takesRecorded');
         if (isRealTime) this.#counters.count('takesRecordedInRealTime');
       }
@@ -365,7 +377,10 @@ export class Replayer {
     if ([...takes.values()].every(({ size }) => size === 0)) this.#runningOn.delete(track!);
   }
 
-  /** Everything that exists now was told of: between two of these, nothing else was exported. */
+  /**
+   * Notes that the known arrangement is complete. If it did not change since the export, nothing else was
+   * exported.
+   */
   #takeObservation({ clips }: ObservationEvent): void {
     if (!this.#seesPlacements() || clips !== this.#arrangement.placements) return;
     this.#changesObserved = this.#changes;
@@ -395,8 +410,8 @@ export class Replayer {
     for (const { source, manner } of this.#sources.imports)
       if (manner !== 'midi') for (const one of this.#sources.descendants(source, audio)) audio.add(one);
     for (const source of audio) spans.push(...(bySource.get(source) ?? []));
-    // Where in the arrangement the export begins is often not told. At the least it holds what lies outside no more than
-    // the rest of the arrangement.
+    // The start of the export in the arrangement is often unknown. The export leaves out at most `outside`
+    // seconds of the arrangement, so `importedSeconds` is a lower bound.
     const end = this.#arrangement.end();
     if (end === undefined) return;
     const outside = Math.max(0, end - exportSeconds);
@@ -407,7 +422,10 @@ export class Replayer {
     this.#exportCover = { importedSeconds: milli(importedSeconds), exportSeconds: milli(exportSeconds) };
   }
 
-  /** @param isWhole true where the trace ends with the device's seal */
+  /**
+   * Returns the result of the replay.
+   * @param isWhole true when the trace ends with the seal of the device
+   */
   finish(isWhole: boolean): ReplayedSession {
     const counters = this.#counters.counters(isWhole, this.#doubtful());
     const bySource = this.#arrangement.bySource();
@@ -452,12 +470,12 @@ export class Replayer {
     });
   }
 
-  /** Counters whose "none" something else puts in doubt. */
+  /** Returns the counters whose zero is uncertain for another reason. */
   #doubtful(): ReadonlySet<CounterName> {
     const doubtful = new Set<CounterName>();
     if (this.#counters.of('takesRecorded') > 0) doubtful.add('takesRecordedInRealTime');
     if (this.#arrangement.hasUnknownSource) doubtful.add('importPlacements');
-    // A take that still ran at the end was neither finished nor thrown away.
+    // A take that was still running at the end was neither finished nor discarded.
     if (this.#running.size > 0) doubtful.add('takesRecorded').add('takesRecordedInRealTime');
     return doubtful;
   }
@@ -508,7 +526,7 @@ export class Replayer {
         samplesSha256: one.samplesSha256,
         originalSha256: one.originalSha256,
         durationSeconds: durationSeconds === undefined ? undefined : milli(durationSeconds),
-        // Where clips are not seen, nobody knows whether it lies anywhere.
+        // If clips are not observed, it is unknown whether the import is placed.
         placements:
           placed.length === 0 && !this.#seesPlacements()
             ? undefined
@@ -545,7 +563,7 @@ export class Replayer {
     return this.#counters.isWatched('clips') && this.#counters.isWatched('tracks');
   }
 
-  /** True where all that was exported is known, and shows imports alone. */
+  /** Reports whether everything that was exported is known and consists only of imports. */
   #isExportOfImports(exported: TakenExport | undefined): exported is TakenExport {
     if (exported?.isKnown !== true || exported.placements === 0) return false;
     return this.#sources.areImportsAlone(exported.sources);
@@ -570,18 +588,21 @@ export class Replayer {
     });
   }
 
-  /** @param isOfImports true where none can be in what was exported, whoever looked */
+  /**
+   * Returns the number of entries: takes and notes.
+   * @param isOfImports true when the export cannot contain entries, even if some channels were not observed
+   */
   #entries(counters: SessionEvidence['counters'], isOfImports: boolean): number | undefined {
     const { takesRecorded, midiNotesEntered, midiNotesRecorded } = counters;
     const counted = [takesRecorded, midiNotesEntered, midiNotesRecorded].map(known);
-    // Notes and takes that were seen are there, whatever else was not.
+    // Observed notes and takes count, even if other channels were not observed.
     const seen = counted.reduce<number>((sum, value = 0) => sum + value, 0);
     if (seen > 0 || !counted.includes(undefined)) return seen;
     return isOfImports && this.#running.size === 0 ? 0 : undefined;
   }
 }
 
-/** Number of a counter that has one. */
+/** Returns the number of a counter, or undefined when it has none. */
 function known({ value }: Counter): number | undefined {
   return value;
 }

@@ -11,7 +11,9 @@ import {
 } from '../../domain/session-evidence.js';
 import { CHANNELS, type Channel, EVENTS, type TraceEvent, type TraceHeader } from '../../domain/trace.js';
 
-/** Channels that a counter needs beside its own: a clip lies on a track, and cannot be told of without it. */
+/**
+ * Returns the channels that a counter needs. A clip is on a track and cannot be reported without its track.
+ */
 function channelsOf(name: CounterName): readonly Channel[] {
   const channel = COUNTERS[name];
   if (name === 'importPlacements') return [channel, 'clips', 'tracks'];
@@ -23,7 +25,7 @@ interface Watched {
   interval: number;
   readonly gaps: CoverageGap[];
   gapCount: number;
-  /** Microseconds of all gaps, and the end of the latest one. */
+  /** The total length of all gaps, and the end of the latest one, in microseconds. */
   missed: number;
   missedUntil: number;
 }
@@ -31,10 +33,10 @@ interface Watched {
 const FIRST_BUCKET_SECONDS = 60;
 
 type Act = keyof Omit<ActivityBucket, 'atSeconds'>;
-/** Channels whose acts are edits. */
+/** The channels whose acts are edits. */
 const EDITED: readonly Channel[] = ['tempo', 'tracks', 'clips', 'midi', 'automation', 'plugins', 'mixer'];
 
-/** Acts, by counter, by channel and over time. */
+/** Counts acts by counter, by channel and over time. */
 export class SessionCounters {
   readonly #counts = Object.fromEntries(Object.keys(COUNTERS).map((name) => [name, 0])) as Record<
     CounterName,
@@ -62,7 +64,7 @@ export class SessionCounters {
     return this.#counts[name];
   }
 
-  /** Takes an act into its channel's coverage. */
+  /** Adds an act to the coverage of its channel. */
   witness({ kind, since }: TraceEvent): void {
     const watched = this.#channels[EVENTS[kind].channel];
     if (since === undefined) watched.exact += 1;
@@ -82,7 +84,7 @@ export class SessionCounters {
     return seconds(this.#channels[channel].missed);
   }
 
-  /** An act at a time of the session, for the view over time. */
+  /** Adds an act at a time of the session, for the view over time. */
   act(at: number, act: Act): void {
     let index = Math.floor(at / 1_000_000 / this.#bucketSeconds);
     while (index >= REPORT_LIMITS.activityBuckets) {
@@ -95,20 +97,23 @@ export class SessionCounters {
     bucket[act] += 1;
   }
 
-  /** True where every act of the channel would have been seen. */
+  /** Reports whether every act of the channel would have been observed. */
   isWatched(channel: Channel): boolean {
     return this.#support[channel] === 'supported' && this.#channels[channel].gapCount === 0;
   }
 
-  /** True where at least some acts of the channel may be seen: else none that was seen is no zero. */
+  /**
+   * Reports whether at least some acts of the channel can be observed. Otherwise an absence of acts does not
+   * mean zero.
+   */
   looksAt(channel: Channel): boolean {
     return ['supported', 'partial'].includes(this.#support[channel]);
   }
 
   /**
-   * Counters with their statuses.
-   * @param isWhole true where the trace ends with its seal: else nobody knows what came after
-   * @param doubtful counters of which "none" is not certain for a reason of their own
+   * Returns the counters with their statuses.
+   * @param isWhole true when the trace ends with its seal. Otherwise later acts are unknown
+   * @param doubtful counters whose zero is uncertain for another reason
    */
   counters(isWhole: boolean, doubtful: ReadonlySet<CounterName>): SessionEvidence['counters'] {
     return Object.fromEntries(
@@ -124,7 +129,10 @@ export class SessionCounters {
     ) as SessionEvidence['counters'];
   }
 
-  /** Coverage of each channel. One that is not looked at has no zeros: its numbers are of what was told all the same. */
+  /**
+   * Returns the coverage of each channel. An unobserved channel has no zeros, but its reported acts are
+   * counted.
+   */
   coverage(): SessionEvidence['coverage'] {
     return Object.fromEntries(
       CHANNELS.map((channel): [Channel, ChannelCoverage] => {
@@ -146,7 +154,10 @@ export class SessionCounters {
     ) as unknown as SessionEvidence['coverage'];
   }
 
-  /** Stretches in which something was seen. What no channel looks at has no number. */
+  /**
+   * Returns the time buckets with observed acts. Acts of unobserved channels have no number unless some were
+   * reported.
+   */
   activity(): SessionEvidence['activity'] {
     const isImports = this.looksAt('imports');
     const isRecordings = this.looksAt('recording') && this.looksAt('midi');
@@ -180,7 +191,9 @@ function merge(buckets: readonly (Record<Act, number> | undefined)[]): (Record<A
   return merged;
 }
 
-/** Seconds of a report: whole milliseconds, so that every machine writes the same digits. */
+/**
+ * Converts to the seconds of a report, rounded to milliseconds, so that every machine writes the same digits.
+ */
 export function seconds(microseconds: number): number {
   return milli(microseconds / 1_000_000);
 }

@@ -5,12 +5,12 @@ import type { TraceEvent } from '../../domain/trace.js';
 type Import = TraceEvent & { readonly kind: 'import.added' };
 type Origin = SourcePlacement['origin'];
 
-/** Derivations that a replay follows. */
+/** The largest number of derivations that a replay follows. A trace with more is refused. */
 export const MAX_DERIVATIONS = 131_072;
 
-/** An import with what is known of its file. */
+/** An import with the known facts about its file. */
 export interface WitnessedImport {
-  /** Id in the trace. */
+  /** The id in the trace. */
   readonly source: number;
   readonly manner: ImportedSource['manner'];
   readonly samplesSha256: string | undefined;
@@ -18,19 +18,19 @@ export interface WitnessedImport {
   readonly durationSeconds: number | undefined;
 }
 
-/** Sources of the session: how each came to be, and which imports are in it. */
+/** The sources of the session: how each was created, and which imports it contains. */
 export class SourceMap {
   readonly imports: WitnessedImport[] = [];
   readonly #origins = new Map<number, Origin>();
-  /** Sources that were made of a source. */
+  /** The sources that were made from each source. */
   readonly #madeOf = new Map<number, Set<number>>();
-  /** Sources that were told to be made of others. */
+  /** The sources that the trace reports as derived. */
   readonly #derived = new Set<number>();
-  /** Sources that are imported material. */
+  /** The sources that are imported material. */
   readonly #material = new Set<number>();
-  /** Sources that were made of a known one. */
+  /** The sources that were made from a known source. */
   readonly #made = new Set<number>();
-  /** Sources that something else may be in, beside what they were made of. */
+  /** The sources that may contain something else besides what they were made from. */
   readonly #doubtful = new Set<number>();
   #derivations = 0;
 
@@ -42,22 +42,22 @@ export class SourceMap {
     return this.#origins.has(source);
   }
 
-  /** True for an import, and for all that was made of one. */
+  /** Reports whether a source is an import, or was made from one. */
   isMaterial(source: number | undefined): boolean {
     return source !== undefined && this.#material.has(source);
   }
 
-  /** Number of pairs of a source and one that was made of it. */
+  /** The number of pairs of a source and a source made from it. */
   get derivations(): number {
     return this.#derivations;
   }
 
-  /** Number of sources that were made of imported material. */
+  /** The number of sources that were made from imported material. */
   get derivedMaterial(): number {
     return this.#material.size - this.imports.length;
   }
 
-  /** Number of sources that were made of nobody knows what, or of what nobody knows the origin of. */
+  /** The number of sources that were made from an unknown source, or from a source of unknown origin. */
   get derivedOfUnknown(): number {
     const reached = new Set<number>();
     for (const [source, origin] of this.#origins)
@@ -77,9 +77,13 @@ export class SourceMap {
     this.imports.push({ source, manner, samplesSha256, originalSha256, durationSeconds });
   }
 
-  /** @throws DomainError where there are more derivations than a replay follows */
+  /**
+   * Records that a source was derived.
+   * @param from source that it was made from. Undefined when unknown
+   * @throws DomainError when there are more derivations than a replay follows
+   */
   derive(source: number, from: number | undefined): void {
-    // Material that is recorded again or rewritten is no recording; an import stays one.
+    // Material that is recorded again or rewritten does not count as a recording. An import stays an import.
     if (this.#origins.get(source) !== 'imported') {
       this.#origins.set(source, 'derived');
       this.#derived.add(source);
@@ -93,14 +97,17 @@ export class SourceMap {
     if (made.has(source)) return;
     this.#derivations += 1;
     if (this.#derivations > MAX_DERIVATIONS)
-      throw new DomainError('unprocessable', 'The trace derives more sources than one may.', {
+      throw new DomainError('unprocessable', 'The trace has more derived sources than allowed.', {
         reason: 'trace_too_large',
       });
     this.#madeOf.set(from, made.add(source));
     if (this.#material.has(from)) this.#spread(source);
   }
 
-  /** Each source becomes material once, so all spreading together is as long as the derivations are. */
+  /**
+   * Marks a source and everything made from it as imported material. Each source is marked once, so the total
+   * work is linear in the derivations.
+   */
   #spread(source: number): void {
     const open = [source];
     for (let one = open.pop(); one !== undefined; one = open.pop()) {
@@ -110,12 +117,12 @@ export class SourceMap {
     }
   }
 
-  /** Takes note that something else may be in a source than what it was made of. */
+  /** Notes that a source may contain something else besides what it was made from. */
   doubt(source: number): void {
     this.#doubtful.add(source);
   }
 
-  /** True where each of the sources is an import, or was made of imports alone. */
+  /** Reports whether each of the sources is an import, or was made only from imports. */
   areImportsAlone(sources: Iterable<number | undefined>): boolean {
     const others = new Set<number>(this.#doubtful);
     for (const [source, origin] of this.#origins)
@@ -131,18 +138,18 @@ export class SourceMap {
   }
 
   /**
-   * A source and all that was made of it, and of that.
-   * @param known sources that are left out, with what was made of them
+   * Returns a source and everything made from it, directly or indirectly.
+   * @param known sources that are omitted, with everything made from them
    */
   descendants(source: number, known: ReadonlySet<number> = new Set()): ReadonlySet<number> {
     const found = new Set(known.has(source) ? [] : [source]);
-    // A set is iterated over what joins it meanwhile, too.
+    // The iteration of a set includes members that are added meanwhile.
     for (const one of found)
       for (const made of this.#madeOf.get(one) ?? []) if (!known.has(made)) found.add(made);
     return found;
   }
 
-  /** Sources with all that they were made of, and of that. */
+  /** Returns the sources and everything that they were made from, directly or indirectly. */
   ancestors(sources: Iterable<number>): ReadonlySet<number> {
     const madeFrom = new Map<number, number[]>();
     for (const [from, made] of this.#madeOf)
@@ -152,12 +159,12 @@ export class SourceMap {
         else parts.push(from);
       }
     const found = new Set(sources);
-    // A set is iterated over what joins it meanwhile, too.
+    // The iteration of a set includes members that are added meanwhile.
     for (const one of found) for (const from of madeFrom.get(one) ?? []) found.add(from);
     return found;
   }
 
-  /** Every source that is imported material, with the index of the first import that is in it. */
+  /** Returns every source that is imported material, with the index of the first import that it contains. */
   importedMaterial(): ReadonlyMap<number, number> {
     const first = new Map<number, number>();
     for (const [index, { source }] of this.imports.entries()) {

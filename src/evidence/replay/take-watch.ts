@@ -1,31 +1,31 @@
 import type { RecordingEvidence } from '../../domain/session-evidence.js';
 
 /**
- * Rule of what was recorded in real time (docs/evidence.md). Speeds are ratios of the frames that a take grew by to those
- * that its sample rate gives in the same time.
+ * The rule for recording in real time (docs/evidence.md). A speed is a ratio: the frames that a take grew,
+ * divided by the frames expected from its sample rate in the same time.
  */
 export const REAL_TIME = {
-  /** Steps of growth that have to be seen. */
+  /** The number of growth steps that must be observed. */
   steps: 3,
-  /** Speed over all steps. */
+  /** The range of the speed over all steps. */
   whole: { from: 0.9, to: 1.1 },
-  /** Speed within each window: polls and buffers shift a step by some tenths of a second. */
+  /** The range of the speed within each window. Polls and buffers shift a step by some tenths of a second. */
   window: { from: 0.8, to: 1.2, microseconds: 2_000_000 },
 } as const;
 
 const MICROSECONDS = 1_000_000;
 
-/** Growth of one take, in memory that does not grow with it. */
+/** Observes the growth of one take in constant memory. */
 export class TakeWatch {
   input: RecordingEvidence['input'];
   growthSteps = 0;
-  /** False from the first sign on that the growth was not seen as it happened. */
+  /** False once there is any sign that the growth was not observed as it happened. */
   #isExact: boolean;
   readonly #startedAt: number;
   #first: { readonly at: number; readonly frames: number } | undefined;
   #last: { readonly at: number; readonly frames: number };
   #window: { readonly at: number; readonly frames: number } | undefined;
-  /** Least and greatest speed of a window, in frames a second. */
+  /** The lowest and highest speed of a window, in frames per second. */
   #slowest = Infinity;
   #fastest = 0;
 
@@ -40,7 +40,7 @@ export class TakeWatch {
     if (input !== this.input) this.input = 'mixed';
   }
 
-  /** Something of the take may have gone unseen. */
+  /** Notes that part of the take may be unobserved. */
   miss(): void {
     this.#isExact = false;
   }
@@ -60,13 +60,16 @@ export class TakeWatch {
     this.#window = this.#last;
   }
 
-  /** True where the take had fewer seconds to grow than it is long: what is there was not recorded meanwhile. */
+  /**
+   * Reports whether the take is longer than the time it had to grow. Such material was not recorded in that
+   * time.
+   */
   isTooFast(finishedAt: number, frames: number, rate: number): boolean {
     return isFaster(frames, finishedAt - this.#startedAt, rate);
   }
 
   /**
-   * Tells whether the take was seen to grow at its true rate from hardware.
+   * Reports whether the take was observed to grow at its true rate from a hardware input.
    * @param frames of the finished take
    */
   isRealTime(finishedAt: number, frames: number, rate: number): boolean {
@@ -75,7 +78,7 @@ export class TakeWatch {
     if (first === undefined || this.growthSteps < steps || !this.#isExact || this.input !== 'hardware')
       return false;
     const last = this.#last;
-    // Frames before the first step, and those after the last one, had their time as well.
+    // The frames before the first step and after the last step must have had enough time as well.
     if (isFaster(first.frames, first.at - this.#startedAt, rate)) return false;
     if (frames < last.frames || isFaster(frames - last.frames, finishedAt - last.at, rate)) return false;
     const speed = ((last.frames - first.frames) * MICROSECONDS) / ((last.at - first.at) * rate);
@@ -84,7 +87,10 @@ export class TakeWatch {
   }
 }
 
-/** Buffers hold some samples back, and a poll sees a step late: half a second is no haste. */
+/**
+ * Reports whether frames arrived faster than real time. Buffers delay samples and a poll observes a step
+ * late, so half a second is tolerated.
+ */
 function isFaster(frames: number, microseconds: number, rate: number): boolean {
   return frames / rate > (Math.max(0, microseconds) / MICROSECONDS) * REAL_TIME.whole.to + 0.5;
 }

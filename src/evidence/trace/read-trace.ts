@@ -21,37 +21,38 @@ import {
 } from '../../domain/trace.js';
 import { TraceReferences } from '../../domain/trace-references.js';
 
-/** Stream of a trace's bytes from the start; it is opened once for each pass. */
+/** Opens a stream of a trace's bytes from the start. It is called once for each pass. */
 export type OpenTrace = () => AsyncIterable<Uint8Array>;
 
-/** Trace whose frames, chain and signatures were checked. */
+/** A trace whose frames, chain and signatures were checked. */
 export interface ReadTrace {
   readonly header: TraceHeader;
   readonly deviceId: DeviceId;
-  /** SHA-256 of the whole file, lower-case hex. */
+  /** The SHA-256 of the whole file in lower-case hex. */
   readonly sha256: string;
   readonly bytes: number;
-  /** Valid signatures. Without one nothing is evidence, the header included. */
+  /** The number of valid signatures. Without one, nothing in the trace is evidence, including the header. */
   readonly signatures: number;
-  /** True where the last valid signature is the final one. */
+  /** True when the last valid signature is the final one. */
   readonly sealed: boolean;
-  /** Segments that a valid signature covers. */
+  /** The number of segments that a valid signature covers. */
   readonly segments: number;
-  /** Findings of the file; `trace_time_backwards` joins once `events` has come to its end. */
+  /** The findings of the file. `trace_time_backwards` is added after `events` has ended. */
   readonly findings: readonly TraceFinding[];
   /**
-   * Signed events in batches, one for each segment: each decoded strictly, its references known. Times are as they
-   * were told. A later call reads the file again.
-   * @param idOf gives ids other numbers
-   * @throws DomainError `unprocessable` where the signed part is no trace
+   * Yields the signed events in batches, one for each segment. Each event is decoded strictly, and its
+   * references are known. Times are as recorded. Each call reads the file again.
+   * @param idOf maps ids to other numbers
+   * @throws DomainError `unprocessable` when the signed part is malformed
    */
   events(idOf?: IdOf): AsyncGenerator<readonly TraceEvent[], void, undefined>;
 }
 
 /**
- * First pass over a trace: frames, chain, signatures, and the last position that the device vouches for. What is
- * wrong there is a finding, and evidence ends at the last valid signature before it. The memory is that of a segment.
- * @throws DomainError `unprocessable` where there is no header of a known version, or a bound is exceeded
+ * Reads a trace for the first time: frames, chain, signatures, and the last position that a device signature
+ * covers. A fault becomes a finding, and evidence ends at the last valid signature before the fault. Memory
+ * is bounded by one segment.
+ * @throws DomainError `unprocessable` for a missing header, an unknown version or an exceeded limit
  */
 export async function readTrace(open: OpenTrace): Promise<ReadTrace> {
   const digest = createHash('sha256');
@@ -74,9 +75,9 @@ export async function readTrace(open: OpenTrace): Promise<ReadTrace> {
   return new CheckedTrace(open, chain.header, chain, bytes, digest.digest('hex'));
 }
 
-/** Position up to which a valid signature covers the file. */
+/** The position up to which a valid signature covers the file. */
 interface Signed {
-  /** Bytes from the start, the signature included. */
+  /** The offset in bytes of the end of the signature. */
   readonly end: number;
   readonly segments: number;
   readonly head: Buffer;
@@ -87,7 +88,7 @@ class ChainReader {
   header: { readonly value: TraceHeader; readonly head: Buffer } | undefined;
   signed: Signed | undefined;
   signatures = 0;
-  /** First thing that is wrong with the file. Nothing behind it is looked at. */
+  /** The first fault of the file. Nothing after it is read. */
   fault: TraceFinding | undefined;
   #key: ReturnType<typeof readDevicePublicKey>;
   #head: Buffer = Buffer.alloc(0);
@@ -98,7 +99,7 @@ class ChainReader {
     return this.#stopped;
   }
 
-  /** Ends the reading. What follows a seal needs no finding but that it is there. */
+  /** Stops reading. Data after a seal needs no fault: `trace_unsigned_tail` already reports it. */
   stop(fault: TraceFinding): void {
     this.#stopped = true;
     if (this.signed?.final !== true) this.fault ??= fault;
@@ -118,7 +119,7 @@ class ChainReader {
     const decoded = decodeTraceHeader(bytes);
     if ('fault' in decoded)
       throw decoded.fault === 'version_unknown'
-        ? new DomainError('unprocessable', 'The trace has a version that is not known here.', {
+        ? new DomainError('unprocessable', 'This service does not support the version of the trace.', {
             reason: 'trace_version_unknown',
           })
         : malformed(decoded.text);
@@ -141,7 +142,7 @@ class ChainReader {
   #takeSignature(frame: TraceFrame & { kind: 'signature' }, end: number): void {
     const { final, segments, head, signature } = frame;
     if (this.signatures >= TRACE_LIMITS.signatures) throw tooLarge('signatures');
-    // A flush signs something new; a seal may follow a flush at once.
+    // A flush must sign new segments. A seal may follow a flush directly.
     const repeated = !final && segments === this.signed?.segments;
     if (segments !== this.#segments || repeated) this.stop(gap(this.#segments, segments));
     else if (!this.#head.equals(head)) this.stop({ code: 'trace_chain_broken', values: { segments } });
@@ -223,13 +224,16 @@ class CheckedTrace implements ReadTrace {
   }
 }
 
-/** Events of segment after segment, with what has to hold from one to the next. */
+/** Reads the events of one segment after another, and checks the rules that connect segments. */
 class ContentReader {
   readonly #references = new TraceReferences();
   readonly #idOf: IdOf | undefined;
   #events = 0;
   #latest = 0;
-  /** Events before their time, the first of them, and by how much the worst one is. */
+  /**
+   * The events with a time before an earlier event: their number, the first one, and the largest step back in
+   * microseconds.
+   */
   #back: { count: number; readonly event: number; microseconds: number } | undefined;
 
   constructor(idOf: IdOf | undefined) {
@@ -279,7 +283,7 @@ function malformed(where: string): DomainError {
 }
 
 function tooLarge(what: string): DomainError {
-  return new DomainError('unprocessable', `The trace has more ${what} than one may have.`, {
+  return new DomainError('unprocessable', `The trace has more ${what} than allowed.`, {
     reason: 'trace_too_large',
   });
 }

@@ -38,9 +38,9 @@ export interface IssueRequest {
   readonly fileName: string;
   readonly carrier: Carrier;
   readonly idempotencyKey?: string;
-  /** At most as long as an upload: the route bounds its body. */
+  /** The audio. The route limits its length to the maximum length of an upload. */
   readonly audio: AsyncIterable<Uint8Array>;
-  /** Capture trace and what belongs to it. */
+  /** The capture trace and the evidence submitted with it. */
   readonly evidence?: SubmittedEvidence;
 }
 
@@ -56,7 +56,7 @@ export interface IssueResult {
     readonly fileName: string;
     readonly mediaType: string;
   };
-  /** True for the result of an earlier request under the same Idempotency-Key. */
+  /** True for the result of an earlier request with the same Idempotency-Key. */
   readonly replayed: boolean;
 }
 
@@ -72,9 +72,12 @@ export interface IssueProofDeps extends SettleEvidenceDeps {
 }
 
 /**
- * Streams the audio into a staged asset, binds a credential to it, verifies the result exactly as a partner's
- * upload would be, and only then registers the proof in one atomic write. A process killed before that write
- * leaves no proof, and the next start collects the staged asset.
+ * Issues a proof.
+ * 1. Streams the audio into a staged asset.
+ * 2. Binds a credential to it.
+ * 3. Verifies the result exactly as a partner's upload.
+ * 4. Registers the proof in one atomic write.
+ * A process that is killed before that write leaves no proof, and the next start deletes the staged asset.
  */
 export async function issueProof(deps: IssueProofDeps, request: IssueRequest): Promise<IssueResult> {
   if ((await deps.stores.getPartner(request.partnerId)) === undefined)
@@ -84,7 +87,7 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
   await assertSignerTrusted(deps, createdAt);
   await deps.stores.reserveProof(proofId, request.partnerId, createdAt);
   const { evidence: submitted } = request;
-  // The trace comes before the audio.
+  // The trace arrives before the audio.
   const trace = submitted && (await replaySubmitted(deps, proofId, submitted));
   let evidence: SettledEvidence | undefined;
   const staged = await deps.assets.stage(proofId).catch(async (error: unknown) => {
@@ -133,7 +136,7 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
       evidence: evidence?.reference,
     });
     await proveReadable(deps, proof, bound.issued);
-    // The certificate may have been revoked while the audio came in.
+    // The certificate may have been revoked while the audio arrived.
     await assertSignerTrusted(deps, createdAt);
     await evidence?.publish();
     await staged.publish();
@@ -147,18 +150,18 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
     const outcome = await deps.stores
       .issueProof(proof, draft, replay, evidence?.bodies)
       .catch(async (error: unknown) => {
-        // The id was taken back after too long a time, maybe before its files were published.
+        // The reservation of the id expired, possibly before its files were published.
         if (error instanceof DomainError && error.code === 'conflict') await deps.assets.delete(proofId);
         throw error;
       });
     if (outcome === 'replay_exists') {
       await deps.assets.delete(proofId);
       const winner = await findEarlier(deps, replay, createdAt);
-      // Erased since: the key is free again.
+      // The proof was erased meanwhile, so the Idempotency-Key can be used again.
       if (winner === undefined)
         throw new DomainError(
           'unavailable',
-          'What was issued under this key is being erased; send it again.',
+          'The proof issued with this Idempotency-Key is being erased. Send the request again.',
           { reason: 'store_unavailable', retryAfterSeconds: 1 },
         );
       return winner;
@@ -166,28 +169,28 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
     deps.observer.issued(request.carrier);
     return resultOf(proof, false);
   } finally {
-    // After publish this does nothing: the registry decides then whether the proof exists, and the collection
-    // of orphans follows the registry.
+    // `discard` has no effect after `publish`. From then on the registry decides whether the proof exists,
+    // and the orphan collection follows the registry.
     await staged.discard();
     await trace?.staged.discard();
     await evidence?.discard();
   }
 }
 
-/** Nothing that a revoked leaf signs would ever be valid. */
+/** Refuses to issue with a revoked certificate, because its proofs would never be valid. */
 async function assertSignerTrusted({ signer, revocations }: IssueProofDeps, now: number): Promise<void> {
   if (!isRevokedAt(await revocations.find(signer.identity.kid), now)) return;
   throw new DomainError(
     'unavailable',
-    'The certificate that signs here was revoked; nothing is issued until another one is installed.',
+    'The signing certificate was revoked. No proof is issued until another certificate is installed.',
     { reason: 'signer_revoked', retryAfterSeconds: 60 },
   );
 }
 
-/** Name of the issuing side among the owners in the engine and the reader: a partner like the others. */
+/** The owner name of the issuing side in the engine and the reader, which treat it like a partner. */
 const ISSUING = 'issuing';
 
-/** A pass of the engine over `audio`; `alongside` sees each chunk before the engine does. */
+/** Measures `audio` with the engine. `alongside` receives each chunk before the engine does. */
 export async function measure(
   engine: AudioEngine,
   audio: AsyncIterable<Uint8Array>,
@@ -212,7 +215,10 @@ interface Bound {
   readonly sidecar?: Uint8Array;
 }
 
-/** The credential goes last into the RIFF, and the RIFF size that covers it is part of what it binds. */
+/**
+ * Embeds the credential as the last chunk of the RIFF. The RIFF size counts the credential, and the
+ * credential binds the RIFF size.
+ */
 async function embed(
   deps: IssueProofDeps,
   statement: ProductionStatement,
@@ -231,7 +237,7 @@ async function embed(
   if (plan.start + plan.chunkLength + plan.pad > MAX_UPLOAD_BYTES) {
     throw new DomainError(
       'unprocessable',
-      `With its credential the file would be larger than ${MAX_UPLOAD_BYTES} bytes.`,
+      `With its credential the file would exceed ${MAX_UPLOAD_BYTES} bytes.`,
       { reason: 'result_too_large' },
     );
   }
@@ -250,38 +256,41 @@ async function embed(
   };
 }
 
-/** @throws DomainError `unprocessable`, with a reason, for a file that cannot carry a credential in itself */
+/**
+ * Refuses a file that cannot contain a credential.
+ * @throws DomainError `unprocessable`, with a reason
+ */
 export function refuseUnembeddable(original: Measurement): void {
   if (original.bytes === 0) throw emptyFile();
   if (original.container !== 'riff')
     throw new DomainError(
       'unprocessable',
-      'Only WAV and BWF files can carry their credential; ask for a sidecar.',
+      'Only WAV and BWF files can contain their credential. Request a sidecar.',
       { reason: 'container_needs_sidecar' },
     );
   const slugs = original.findings.map((finding) => finding.slug);
   if (original.credential !== undefined || slugs.some((slug) => slug.startsWith('credential_')))
-    throw new DomainError('unprocessable', 'The file already carries a credential.', {
+    throw new DomainError('unprocessable', 'The file already contains a credential.', {
       reason: 'audio_already_credentialed',
     });
   if (slugs.length > 0)
     throw new DomainError('unprocessable', `The WAV file is malformed: ${slugs.join(', ')}.`, {
       reason: 'audio_malformed',
     });
-  // The credential is one chunk more.
+  // The credential adds one chunk.
   if (original.chunkCount >= MAX_CHUNKS)
     throw new DomainError('unprocessable', `A file with a credential has at most ${MAX_CHUNKS} chunks.`, {
       reason: 'audio_malformed',
     });
   if (original.frames === undefined || original.frames === 0)
-    throw new DomainError('unprocessable', 'The file holds no audio.', { reason: 'audio_empty' });
+    throw new DomainError('unprocessable', 'The file contains no audio.', { reason: 'audio_empty' });
 }
 
 export function emptyFile(): DomainError {
   return new DomainError('unprocessable', 'The file is empty.', { reason: 'audio_empty' });
 }
 
-/** A sidecar binds the whole file; the audio of a pair is opaque bytes. */
+/** Signs a sidecar that binds the whole file. The audio of a pair is opaque bytes. */
 async function pair(
   deps: IssueProofDeps,
   statement: ProductionStatement,
@@ -297,7 +306,9 @@ async function pair(
   return { boundAudioSha256: original.sha256, credentialSha256, issued: original, sidecar };
 }
 
-/** Judges the new proof by the same rules as a partner's upload: everything issued can be verified. */
+/**
+ * Judges the new proof by the same rules as a partner's upload, so that every issued proof can be verified.
+ */
 async function proveReadable(
   { reader }: IssueProofDeps,
   proof: IssuedProof,
@@ -313,12 +324,12 @@ async function proveReadable(
     }),
   );
   if (judgement.verdict !== 'valid')
-    throw new Error(`a credential made here reads as ${judgement.verdict}: ${judgement.reasons.join(', ')}`);
+    throw new Error(`the new credential is judged ${judgement.verdict}: ${judgement.reasons.join(', ')}`);
 }
 
 /**
- * The replay record, bound to the complete request: partner, title, file name, carrier and every byte of the
- * audio, and of what came with it.
+ * Returns the replay record, bound to the complete request: partner, title, file name, carrier, every byte of
+ * the audio, and the submitted evidence.
  */
 function replayOf(
   request: IssueRequest,
@@ -343,7 +354,7 @@ function replayOf(
   };
 }
 
-/** The result of an earlier request under the same Idempotency-Key. */
+/** Returns the result of an earlier request with the same Idempotency-Key. */
 async function findEarlier(
   deps: IssueProofDeps,
   replay: IssuingReplay | undefined,
@@ -356,7 +367,7 @@ async function findEarlier(
   if (proof?.state !== 'issued')
     throw new DomainError(
       'not_found',
-      'The proof that was issued under this Idempotency-Key has been erased.',
+      'The proof that was issued with this Idempotency-Key has been erased.',
     );
   return resultOf(proof, true);
 }

@@ -11,25 +11,25 @@ import { emptyFile, measure, refuseUnembeddable } from './issue-proof.js';
 
 export interface SealAudioDeps {
   readonly engine: AudioEngine;
-  /** The device's own. */
+  /** The signer of the device. */
   readonly signer: LocalSigner;
   readonly clock: Clock;
   readonly random: (length: number) => Uint8Array;
 }
 
-/** A file as it is before it is sealed. */
+/** A file before it is sealed. */
 export interface PlainAudio {
   readonly bytes: number;
-  /** Called twice: a file is measured before the size of its seal is known, and bound as it is written. */
+  /** Reads the file. `sealInFile` reads the file twice: first to measure it, then to bind and write it. */
   read(): AsyncIterable<Uint8Array>;
 }
 
 export type SealFacts = Pick<SealStatement, 'sealedAt' | 'kid' | 'device'>;
 
 /**
- * Seals a WAV/BWF in itself, as an artist's device does: offline and unregistered.
- * @returns `file` yields the sealed file, once; where it throws, what it has yielded is worth nothing
- * @throws DomainError `unprocessable` for a file that cannot carry a seal
+ * Embeds a seal in a WAV/BWF file, as an artist's device does: offline and unregistered.
+ * @returns `file` yields the sealed file once. If it throws, discard the bytes that it yielded
+ * @throws DomainError `unprocessable` for a file that cannot contain a seal
  */
 export async function sealInFile(
   deps: SealAudioDeps,
@@ -47,7 +47,7 @@ export async function sealInFile(
   return { ...factsOf(statement), file: sealedFile(plan, audio) };
 }
 
-/** Seals any file as the audio of a pair. */
+/** Seals any file as the audio of a pair, with the seal in a sidecar. */
 export async function sealBesideFile(
   deps: SealAudioDeps,
   audio: PlainAudio,
@@ -65,7 +65,10 @@ function factsOf({ sealedAt, kid, device }: SealStatement): SealFacts {
   return { sealedAt, kid, device };
 }
 
-/** Binds what it yields, so that the seal fits the written file whatever happens to the one that is read. */
+/**
+ * Yields the sealed file. It binds the bytes that it yields, so that the seal fits the written file even if
+ * the source changes.
+ */
 async function* sealedFile(plan: EmbeddingPlan, audio: PlainAudio): AsyncGenerator<Uint8Array> {
   const binding = createHash('sha256');
   let at = 0;
@@ -79,7 +82,7 @@ async function* sealedFile(plan: EmbeddingPlan, audio: PlainAudio): AsyncGenerat
   yield (await finishEmbedding(plan, binding.update(new Uint8Array(plan.pad)).digest('hex'))).bytes;
 }
 
-/** Bytes 4 to 7 of the file say how long it becomes; a chunk may hold any part of them. */
+/** Writes the RIFF size into bytes 4 to 7 of the file. A chunk may contain any part of them. */
 function withRiffSize(chunk: Uint8Array, at: number, riffSize: number): Uint8Array {
   if (at >= 8) return chunk;
   const field = new Uint8Array(4);

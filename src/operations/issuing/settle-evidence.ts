@@ -17,14 +17,14 @@ import type { AssetStore, StagedAsset } from '../../ports/assets.js';
 import type { EvidenceBody } from '../../ports/stores.js';
 import type { Devices } from '../system/devices.js';
 
-/** Evidence that comes with the audio. The trace is read once, before the audio. */
+/** The evidence submitted with the audio. The trace is read once, before the audio. */
 export interface SubmittedEvidence {
   readonly trace: AsyncIterable<Uint8Array>;
-  /** JSON of what the client says of the session; the replay decides (docs/evidence.md). */
+  /** The client's own summary of the session, as JSON. The replay decides (docs/evidence.md). */
   readonly summary?: Uint8Array;
-  /** JSON of detection results about imports (docs/evidence.md). */
+  /** The detection results for imports, as JSON (docs/evidence.md). */
   readonly detections?: Uint8Array;
-  /** Aborted when nobody waits for the issuing any more. */
+  /** The signal that aborts when the caller of the issuing is gone. */
   readonly signal?: AbortSignal;
 }
 
@@ -35,28 +35,28 @@ export interface SettleEvidenceDeps {
   readonly environment: string;
 }
 
-/** Trace in a place of its own, replayed, and what was supplied beside it. */
+/** A staged and replayed trace, with the evidence supplied beside it. */
 export interface ReplayedTrace {
   readonly staged: StagedAsset;
   readonly replayed: Replayed;
   readonly supplied: Pick<SettlingContext, 'summary' | 'detections'>;
 }
 
-/** Evidence of a proof, ready to be published before the proof is registered. */
+/** The evidence of a proof, ready to be published before the proof is registered. */
 export interface SettledEvidence {
   readonly reference: EvidenceReference;
   readonly facts: EvidenceFacts;
-  /** Bodies that go into the registry together with the proof. */
+  /** The bodies that are stored in the registry together with the proof. */
   readonly bodies: readonly EvidenceBody[];
-  /** Makes trace and large bodies visible in the object store. */
+  /** Makes the trace and large bodies visible in the object store. */
   publish(): Promise<void>;
-  /** Nothing after `publish`; safe any number of times. */
+  /** Discards what is staged. Has no effect after `publish`, and may be called any number of times. */
   discard(): Promise<void>;
 }
 
 /**
- * Stages the trace as it streams, and replays it. A hostile trace ends here, before anything is registered.
- * @throws DomainError `unprocessable` for what is no trace, or may not be issued with in this environment
+ * Stages the trace as it streams, and replays it. A hostile trace fails here, before anything is registered.
+ * @throws DomainError `unprocessable` for an invalid trace, or for a simulated trace in production
  */
 export async function replaySubmitted(
   { assets, replay, environment }: SettleEvidenceDeps,
@@ -73,16 +73,20 @@ export async function replaySubmitted(
     for await (const chunk of trace) {
       bytes += chunk.length;
       if (bytes > TRACE_LIMITS.traceBytes)
-        throw new DomainError('unprocessable', `A trace has at most ${TRACE_LIMITS.traceBytes} bytes.`, {
-          reason: 'trace_too_large',
-        });
+        throw new DomainError(
+          'unprocessable',
+          `A trace may contain at most ${TRACE_LIMITS.traceBytes} bytes.`,
+          {
+            reason: 'trace_too_large',
+          },
+        );
       await staged.append(chunk);
     }
     const replayed = await replay(() => staged.read(), signal);
     if (replayed.header.simulated && environment === 'production')
       throw new DomainError(
         'unprocessable',
-        'A simulated trace witnesses nothing; this environment takes none.',
+        'A simulated trace is not evidence. This environment does not accept one.',
         {
           reason: 'trace_simulated',
         },
@@ -94,7 +98,10 @@ export async function replaySubmitted(
   }
 }
 
-/** Holds what was replayed to the device's standing, the audio, and what the issuing side says. */
+/**
+ * Settles the evidence: compares the replay with the device's standing, the audio and the statements of the
+ * issuing side.
+ */
 export async function settleEvidence(
   { assets, devices }: SettleEvidenceDeps,
   {
@@ -103,7 +110,7 @@ export async function settleEvidence(
     originalSha256,
   }: {
     readonly proofId: string;
-    /** Unix seconds: a device that was revoked while the audio came in is a revoked one. */
+    /** The time in unix seconds. A device that was revoked while the audio arrived counts as revoked. */
     readonly now: number;
     readonly originalSha256: string;
   },

@@ -19,7 +19,7 @@ export interface AuthenticateDeps {
   readonly uses: KeyUses;
 }
 
-/** The same error for a missing, malformed, foreign, unknown, expired and revoked key. */
+/** Returns the same error for a missing, malformed, foreign, unknown, expired and revoked key. */
 function forbidden(): DomainError {
   return new DomainError('forbidden', 'The API key is missing or not valid.');
 }
@@ -29,8 +29,8 @@ export function hashApiKey(apiKey: string, pepper: Uint8Array): string {
 }
 
 /**
- * The caller of an API key. Shape, environment and checksum come first, without a store; then one read; then
- * the keyed hash, in constant time.
+ * Returns the caller of an API key. Shape, environment and checksum are checked first, without a store. Then
+ * the key is read once, and its keyed hash is compared in constant time.
  * @param apiKey the header as sent
  * @throws DomainError `forbidden`
  */
@@ -64,22 +64,23 @@ export function secretMatches(secrets: Secrets, key: PartnerKey, apiKey: string)
   );
 }
 
-/** A rotated key stays valid until the end of its grace window. */
+/** Reports whether a key is valid. A rotated key stays valid until the end of its grace window. */
 function isLive(key: PartnerKey, now: number): boolean {
   const status = keyStatus(key, now);
   return status === 'active' || status === 'expiring';
 }
 
-/** Keys whose use is remembered between two batches; the least recently noted go first. */
+/**
+ * The number of keys whose last use is held between two batches. Beyond it, the key that was added first is
+ * dropped.
+ */
 const HELD = 100_000;
 
-/**
- * Times of keys' last use, gathered here and written in batches: `lastUsedAt` is exact to within a minute.
- */
+/** The times of keys' last use, collected here and written in batches. `lastUsedAt` is exact to a minute. */
 export interface KeyUses {
-  /** Never fails and never waits. */
+  /** Notes a use of the key at `at` unix seconds. Never fails and never waits. */
   note(partnerId: string, keyId: string, at: number): void;
-  /** Writes the uses since the last flush. A batch that fails stays for the next flush. */
+  /** Writes the uses since the last flush. A failed batch is kept for the next flush. */
   flush(): Promise<void>;
 }
 

@@ -10,33 +10,42 @@ import {
 import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 
-/** A call as it came, for the members that its signature covers. */
+/** A call as it arrived, with the parts that its signature may cover. */
 export interface SignedMessage {
   readonly method: string;
-  /** Path and query, as sent. */
+  /** The path and query, as sent. */
   readonly target: string;
   readonly hasBody: boolean;
-  /** A header by its lower-case name. */
+  /** Returns a header by its lower-case name. */
   field(name: string): string | undefined;
 }
 
-/** Greatest distance of a signature's time from this process's clock, before and after. */
+/**
+ * The largest difference, in seconds, between a signature's time and this process's clock, in either
+ * direction.
+ */
 export const SKEW_SECONDS = 60;
-/** Nonces that a process remembers, of all partners: 20 MB at most. Beyond them the oldest go. */
+/**
+ * The number of nonces that a process remembers for all partners, in at most 20 MB. Beyond it, the oldest are
+ * dropped.
+ */
 const NONCES = 65_536;
 const NONCE = /^[\x21\x23-\x5b\x5d-\x7e]{16,64}$/;
 
-/** Nonces of signatures that were taken, until the signatures are too old anyway. */
+/** The nonces of accepted signatures, kept until the signatures are too old to be accepted again. */
 export class SeenNonces {
   readonly #max: number;
-  /** Nonces to the second from which each may go, in the order of arrival. */
+  /** The nonces in the order of arrival, each with the unix second from which it may be dropped. */
   readonly #seen = new Map<string, number>();
 
   constructor(max = NONCES) {
     this.#max = max;
   }
 
-  /** @returns false for a nonce that was taken before */
+  /**
+   * Accepts a nonce once.
+   * @returns false for a nonce that was accepted before
+   */
   take(keyId: string, nonce: string, now: number, until: number): boolean {
     for (const [oldest, goes] of this.#seen) {
       if (goes > now && this.#seen.size < this.#max) break;
@@ -55,8 +64,9 @@ export interface CheckSignatureDeps {
 }
 
 /**
- * Proof that a caller has the private key beside its API key, where that key was made with a public one.
- * @returns what the body must have as its digest; undefined where the message has none, or the key needs no
+ * Checks that the caller holds the private key of its API key. An API key without a public key needs no
+ * signature.
+ * @returns the digest that the body must have. Undefined when the message has no digest, or the key needs no
  * signature
  * @throws DomainError `forbidden` / `signature_missing`, `signature_invalid`
  */
@@ -96,13 +106,14 @@ export function checkSignature(
     throw forbidden('signature_invalid');
   const base = signatureBase(sent, (component) => componentValue(message, component));
   if (base === undefined || !signatureHolds(key, base, sent.signature)) throw forbidden('signature_invalid');
-  // Only now: who cannot sign fills no memory.
+  // The nonce is remembered only after the signature was verified, so that an unsigned call cannot fill the
+  // memory.
   if (!nonces.take(caller.keyId, nonce, now, created + SKEW_SECONDS + 1))
     throw forbidden('signature_invalid');
   return digest;
 }
 
-/** RFC 9421, 2.2 for what begins with `@`. */
+/** Returns the value of a component. RFC 9421, 2.2 defines those that begin with `@`. */
 function componentValue({ method, target, field }: SignedMessage, component: string): string | undefined {
   const queryAt = target.indexOf('?');
   if (component === '@method') return method;
@@ -118,7 +129,7 @@ function componentValue({ method, target, field }: SignedMessage, component: str
 function forbidden(reason: 'signature_missing' | 'signature_invalid'): DomainError {
   return new DomainError(
     'forbidden',
-    'This key needs a signature of the message, and there is none that is valid.',
+    'This key requires a signed message, and the message has no valid signature.',
     { reason },
   );
 }

@@ -18,8 +18,8 @@ export interface CreateKeyDeps {
 }
 
 /**
- * Makes a partner's key for the operator. The secret is in this result and nowhere else: only a keyed hash is
- * stored.
+ * Creates a partner's key, for the operator. Only this result contains the secret: the store keeps a keyed
+ * hash.
  */
 export async function createKey(
   deps: CreateKeyDeps,
@@ -27,7 +27,7 @@ export async function createKey(
     readonly partnerId: string;
     readonly name: string;
     readonly scopes?: readonly Scope[];
-    /** PEM. */
+    /** The public key in PEM. */
     readonly publicKey?: string;
   },
 ): Promise<{ readonly keyId: string; readonly apiKey: string; readonly name: string }> {
@@ -36,7 +36,7 @@ export async function createKey(
   if (!mayBeNamed(deps.environment, request.name))
     throw new DomainError(
       'invalid_request',
-      `A name that begins with test: is that of a test key, in beta alone: ${TEST_ANSWERS.map((answer) => `test:${answer}`).join(', ')}.`,
+      `Names that begin with test: are reserved for test keys in beta: ${TEST_ANSWERS.map((answer) => `test:${answer}`).join(', ')}.`,
       { reason: 'invalid_member' },
     );
   const publicKey = request.publicKey === undefined ? undefined : readPublicKey(request.publicKey);

@@ -7,7 +7,7 @@ import type { Caller } from '../caller.js';
 import { type Cursors, cutPage } from '../page.js';
 import type { Plans } from '../partners/plans.js';
 
-/** Metadata of a key: never the secret, nor a hash of the secret. */
+/** The metadata of a key. It contains neither the secret nor its hash. */
 export interface KeyEntry {
   readonly keyId: string;
   readonly name: string;
@@ -16,17 +16,15 @@ export interface KeyEntry {
   readonly plan: string;
   readonly createdAt: number;
   readonly expiresAt?: number;
-  /** Unix seconds, exact to a minute. */
+  /** The time of the last use in unix seconds, exact to a minute. */
   readonly lastUsedAt?: number;
-  /** Calls with the key must be signed. */
+  /** True when calls with the key must be signed. */
   readonly signed?: true;
 }
 
 const DEFAULT_LIMIT = 50;
 
-/**
- * The partner's keys: the complete inventory where neither `limit` nor `cursor` is given, else one page.
- */
+/** Returns the partner's keys: one page if `limit` or `cursor` is given, otherwise all of them. */
 export async function listKeys(
   deps: { readonly stores: KeyStore; readonly cursors: Cursors; readonly clock: Clock },
   caller: Caller,
@@ -42,7 +40,7 @@ export async function listKeys(
   const scope = { partnerId, route: 'GET /partner/keys', filter: [] };
   const after = query.cursor === undefined ? undefined : deps.cursors.read(scope, query.cursor);
   const limit = query.limit ?? DEFAULT_LIMIT;
-  // An entry more than asked for tells whether there is another page.
+  // One entry more than the page shows whether another page follows.
   const found = await deps.stores.listKeys(
     partnerId,
     defined({ after: after && { createdAt: after.createdAt, keyId: after.id }, limit: limit + 1 }),
@@ -54,7 +52,7 @@ export async function listKeys(
   });
 }
 
-/** Every key of a partner, for the operator. */
+/** Returns every key of a partner, for the operator. */
 export async function listPartnerKeys(
   {
     stores,

@@ -7,13 +7,13 @@ import type { Caller } from '../caller.js';
 import type { Plans } from '../partners/plans.js';
 import { type KeyEntry, keyEntries } from './list-keys.js';
 
-/** Keys looked at in one step for another active one. */
+/** The number of keys read at a time while searching for another active key. */
 const STEP = 100;
 
 /**
- * A partner revokes a key of its own, at once and for good; a repeat changes nothing. An active key may
- * revoke every key of its partner, itself while another one is active. A rotated key may revoke itself alone:
- * a leaked one must not take its successor from its owner.
+ * Revokes a key of the calling partner, immediately and permanently. A repeated call changes nothing. An
+ * active key may revoke every key of its partner. It may revoke itself only while another key is active. A
+ * rotated key may revoke only itself, so that a leaked key cannot revoke its successor.
  * @throws DomainError `forbidden` / `key_expiring`, `conflict` / `last_active_key`, `not_found`
  */
 export async function revokeOwnKey(
@@ -23,13 +23,13 @@ export async function revokeOwnKey(
 ): Promise<KeyEntry> {
   const { partnerId } = caller;
   const now = Math.floor(clock.now() / 1000);
-  // Read again: since the call was let in its key may have been rotated.
+  // Read again: the key may have been rotated or revoked since the call was authenticated.
   const calling = await stores.getKey(caller.keyId);
   const status = calling === undefined ? 'revoked' : keyStatus(calling, now);
   if (status === 'revoked' || status === 'expired')
     throw new DomainError('forbidden', 'The API key is missing or not valid.');
   if (keyId !== caller.keyId && status === 'expiring') {
-    throw new DomainError('forbidden', 'A key that was rotated may revoke itself alone.', {
+    throw new DomainError('forbidden', 'A rotated key can revoke only itself.', {
       reason: 'key_expiring',
     });
   }
@@ -40,7 +40,7 @@ export async function revokeOwnKey(
   ) {
     throw new DomainError(
       'conflict',
-      'This is the last active key; rotate it first, and revoke it with its successor.',
+      'This is the last active key. Rotate it first, then revoke it with its successor.',
       { reason: 'last_active_key' },
     );
   }
@@ -74,8 +74,8 @@ async function hasOtherActive(
 }
 
 /**
- * The operator revokes a partner's key, at once and for good; a repeat changes nothing. A successor that the
- * key was rotated to is a key of its own.
+ * Revokes a partner's key for the operator, immediately and permanently. A repeated call changes nothing. The
+ * successor of a rotated key is a separate key and stays valid.
  */
 export async function revokeKey(
   {

@@ -10,10 +10,10 @@ import { REPLAY_SECONDS } from '../idempotency.js';
 import type { RateLimits } from '../usage/rate-limits.js';
 import { hashApiKey, secretMatches } from './authenticate.js';
 
-/** Seconds for which the calling key stays valid after its rotation (rule 4.7). */
+/** The time in seconds for which the calling key stays valid after its rotation (rule 4.7). */
 export const GRACE_SECONDS = 72 * 3600;
 
-/** 16 to 128 visible ASCII characters. */
+/** The allowed form of an Idempotency-Key: 16 to 128 visible ASCII characters. */
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{16,128}$/;
 
 export interface RotatedKey {
@@ -34,10 +34,10 @@ export interface RotateKeyDeps {
 }
 
 /**
- * The successor of a key, a single one, whoever asks how often. The lock keeps this process's duplicates from
- * spending the rotation rate; between processes the store decides, and every process responds with the
- * rotation that holds. A process killed before that write leaves no new secret; after the write every replay
- * derives the same one.
+ * Rotates a key. A key has exactly one successor, however often its rotation is requested. The lock keeps
+ * duplicates in this process from spending the rotation rate. Between processes the store decides, and every
+ * process responds with the stored rotation. A process that is killed before the write leaves no new secret.
+ * After the write, every replay derives the same secret.
  * @param apiKey the calling key itself, from which the new secret is derived
  */
 export async function rotateKey(
@@ -57,7 +57,7 @@ export async function rotateKey(
   try {
     const earlier = await deps.stores.getRotation(caller.keyId);
     if (earlier !== undefined) return await replay(deps, earlier, apiKey, idempotencyKey);
-    // Only now: replays do not spend the rotation rate.
+    // Spent only here, because replays must not spend the rotation rate.
     deps.limits.spend(caller.partnerId, caller.plan, 'rotation');
     let rotated: RotatedKey | undefined;
     try {
@@ -66,7 +66,7 @@ export async function rotateKey(
       if (rotated === undefined) deps.limits.giveBack(caller.partnerId, caller.plan, 'rotation');
     }
     if (rotated !== undefined) return { ...rotated, replayed: false };
-    // Another process was first.
+    // Another process rotated the key first.
     const winner = await deps.stores.getRotation(caller.keyId);
     if (winner === undefined) throw new DomainError('forbidden', 'The API key is missing or not valid.');
     return await replay(deps, winner, apiKey, idempotencyKey);
@@ -75,7 +75,10 @@ export async function rotateKey(
   }
 }
 
-/** @returns undefined where this request did not make the successor */
+/**
+ * Creates the successor.
+ * @returns undefined when this request did not create the successor
+ */
 async function rotate(
   deps: RotateKeyDeps,
   caller: Caller,
@@ -100,7 +103,7 @@ async function rotate(
   };
   const pepper = deps.secrets.current('key-pepper');
   const secret = deriveSuccessor(deps, rotation, replay, { apiKey, idempotencyKey });
-  // The plan is the partner's; name, scopes and public key are the old key's.
+  // The successor keeps the old key's name, scopes and public key. The plan belongs to the partner.
   const { name, scopes, publicKey } = key;
   const secretHash = hashApiKey(secret, pepper.key);
   const successor = defined({
@@ -131,8 +134,9 @@ async function rotate(
 }
 
 /**
- * The same result for the same Idempotency-Key in the replay window; another one derives another secret,
- * which is not the successor's.
+ * Returns the same result for the same Idempotency-Key in the replay window. Another Idempotency-Key derives
+ * another secret, which does not match the successor.
+ * @throws DomainError `conflict` / `already_rotated`
  */
 async function replay(
   deps: RotateKeyDeps,
@@ -142,7 +146,7 @@ async function replay(
 ): Promise<RotatedKey & { readonly replayed: boolean }> {
   if (rotation.replay !== undefined && Math.floor(deps.clock.now() / 1000) < rotation.replayUntil) {
     const successor = await deps.stores.getKey(rotation.newKeyId);
-    if (successor === undefined) throw new Error('a rotation without its successor');
+    if (successor === undefined) throw new Error('the successor of this rotation is missing');
     const secret = deriveSuccessor(deps, rotation, rotation.replay, { apiKey, idempotencyKey });
     if (secretMatches(deps.secrets, successor, secret)) {
       return {
@@ -154,16 +158,16 @@ async function replay(
       };
     }
   }
-  throw new DomainError('conflict', 'The key has been rotated and is in its grace window.', {
+  throw new DomainError('conflict', 'The key was already rotated and is in its grace window.', {
     reason: 'already_rotated',
   });
 }
 
 /**
- * The successor's secret comes from what only the caller has, its own key and its Idempotency-Key, and from
- * the service's secret and the rotation's nonce. Nothing of the caller's is stored, so a leaked key and a
- * copy of the stores do not give it; and the nonce is removed after the replay window, so that from then on
- * nothing does. HKDF: RFC 5869.
+ * Derives the successor's secret with HKDF (RFC 5869). The inputs are the caller's API key and
+ * Idempotency-Key, the service's secret and the rotation's nonce. The store keeps neither input of the
+ * caller, so a leaked key and a copy of the stores together do not reveal the secret. The nonce is removed
+ * after the replay window, and the secret cannot be derived from then on.
  */
 export function deriveSuccessor(
   { environment, secrets }: Pick<RotateKeyDeps, 'environment' | 'secrets'>,
@@ -172,7 +176,7 @@ export function deriveSuccessor(
   { apiKey, idempotencyKey }: { readonly apiKey: string; readonly idempotencyKey: string },
 ): string {
   const secret = secrets.find('rotation', secretId);
-  if (secret === undefined) throw new Error('the secret of this rotation is not kept any more');
+  if (secret === undefined) throw new Error('the service secret of this rotation is missing');
   const info = JSON.stringify(['takemark rotation', environment, partnerId, keyId, newKeyId, nonce]);
   return formatApiKey(
     environment,
@@ -181,20 +185,23 @@ export function deriveSuccessor(
   );
 }
 
-/** Time for which a duplicate waits for the request before it (rule 4.11). */
+/** The time in milliseconds for which a duplicate waits for the request before it (rule 4.11). */
 const WAIT_MS = 5000;
 
-/** Locks of keys: one rotation of a key at a time in this process, the others in line. */
+/**
+ * The locks of keys. One rotation of a key runs at a time in this process, and further ones wait in order.
+ */
 export interface RotationLocks {
   /**
-   * @returns gives the lock to the next in line; safe to call twice
+   * Waits for the lock of a key.
+   * @returns a function that passes the lock to the next in line. It is safe to call twice
    * @throws DomainError `conflict` / `rotation_in_progress` after 5 s
    */
   take(keyId: string): Promise<() => void>;
 }
 
 export function createRotationLocks(waitMs: number = WAIT_MS): RotationLocks {
-  /** For each key that is being rotated, who waits for it. */
+  /** The waiting requests for each key that is being rotated. */
   const lines = new Map<string, (() => void)[]>();
   const lock = (keyId: string): (() => void) => {
     let held = true;

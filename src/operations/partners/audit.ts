@@ -7,7 +7,7 @@ import type { AuditHeads } from '../../ports/journals.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { AuditStore, PartnerStore } from '../../ports/stores.js';
 
-/** Entries read at a time, so that a long log needs no memory. */
+/** The number of entries read at a time, so that a long log needs little memory. */
 const PAGE = 1000;
 
 export interface VerifyAuditDeps {
@@ -16,12 +16,12 @@ export interface VerifyAuditDeps {
   readonly secrets: Secrets;
 }
 
-/** The check of a partner's log for any edit, deletion, reordering and truncation. */
+/** Checks a partner's log for any edit, deletion, reordering and truncation. */
 export async function verifyAudit(
   { stores, heads, secrets }: VerifyAuditDeps,
   { partnerId }: { readonly partnerId: string },
 ): Promise<AuditVerification> {
-  // The head first: what is appended meanwhile only puts the log ahead of it.
+  // The head is read first. Entries appended meanwhile put the log ahead of its head, which is allowed.
   const head = await heads.get(partnerId);
   if (head === undefined && !isServiceLog(partnerId) && (await stores.getPartner(partnerId)) === undefined)
     throw new DomainError('not_found', 'There is no such partner.');
@@ -38,12 +38,12 @@ export async function verifyAudit(
   return walk.end();
 }
 
-/** Tells whether an id names a log of the service's own, which belongs to no partner. */
+/** Reports whether an id names one of the logs of the service, which belong to no partner. */
 function isServiceLog(partnerId: string): boolean {
   return [SIGNERS_LOG, DEVICES_LOG, PLANS_LOG].includes(partnerId);
 }
 
-/** A stretch of a partner's log, oldest first. */
+/** Returns a range of a partner's log, oldest entry first. */
 export async function readAudit(
   { stores }: { readonly stores: AuditStore & PartnerStore },
   {

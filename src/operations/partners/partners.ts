@@ -10,7 +10,10 @@ export interface CreatePartnerDeps {
   readonly ids: Ids;
 }
 
-/** @throws DomainError `invalid_request` / `plan_unknown` */
+/**
+ * Creates a partner with the given plan, or with the default plan.
+ * @throws DomainError `invalid_request` / `plan_unknown`
+ */
 export async function createPartner(
   deps: CreatePartnerDeps,
   request: { readonly name: string; readonly plan?: string },

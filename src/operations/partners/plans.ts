@@ -22,30 +22,33 @@ import { LogFollower, UnsoundLog } from '../system/log-follower.js';
 
 /** A plan as the operator sees it. */
 export interface PlanView extends Plan {
-  /** Limits that take the place of these. */
+  /** The limits that replace these ones, and the unix second from which they apply. */
   readonly next?: PlanLimits & { readonly from: number };
 }
 
-/** A partner with the plan that it has now. */
+/** A partner with its current plan. */
 export interface PartnerView extends Partner {
-  /** Plan that takes the place of this one, and unix seconds from which it does. */
+  /** The plan that replaces the current one, and the unix second from which it applies. */
   readonly nextPlan?: { readonly plan: string; readonly from: number };
 }
 
-/** Interval between two looks at the log that are not asked for: the delay of a change in the other processes. */
+/**
+ * The interval in milliseconds between two reads of the log without `refresh`. Changes made by other
+ * processes are delayed by at most this time.
+ */
 const LOOK_MS = 1000;
 
 /**
- * The plans and whose they are. A process whose looks at the log fail goes on with what it has read before, and one
- * that finds the log unsound with what stands before the fault: a plan protects nobody, and one damaged row refuses
- * nobody either.
+ * The plans and their assignment to partners. A process that cannot read the log continues with what it read
+ * before. A process that finds a damaged entry continues with the entries before it. Plans are not a security
+ * boundary, so a damaged row must not make the service refuse callers.
  */
 export class Plans {
   readonly #log: LogFollower;
   readonly #clock: Clock;
   readonly #observer: Pick<Observer, 'fault'>;
   readonly #book = newPlanBook();
-  /** Monotonic milliseconds of the last look, whether or not it came to its end. */
+  /** The start of the last read in monotonic milliseconds, whether or not that read succeeded. */
   #lookedAt = Number.NEGATIVE_INFINITY;
   #hasRead = false;
   #fails = false;
@@ -67,15 +70,15 @@ export class Plans {
   }
 
   /**
-   * Plan of a partner now, the same object until it or its limits change.
-   * @throws DomainError `unavailable` / `store_unavailable` where the log was never read, or cannot be read for a
-   * plan that is not known
+   * Returns a partner's current plan. The object stays the same until the plan or its limits change.
+   * @throws DomainError `unavailable` / `store_unavailable` when the log was never read, or when the plan is
+   * unknown and the log cannot be read
    */
   async of(partner: Partner): Promise<Plan | undefined> {
     await this.#keepUp();
     const plan = this.#known(partner);
     if (plan !== undefined) return plan;
-    // Another process has made the plan since the last look.
+    // Another process may have created the plan since the last read.
     await this.refresh();
     return this.#known(partner);
   }
@@ -87,35 +90,38 @@ export class Plans {
     return defined({ ...partner, plan: current, nextPlan });
   }
 
-  /** @throws DomainError `invalid_request` / `plan_unknown` */
+  /**
+   * Checks that a plan exists.
+   * @throws DomainError `invalid_request` / `plan_unknown`
+   */
   async require(name: string): Promise<void> {
     if ((await this.find(name)) !== undefined) return;
     throw new DomainError(
       'invalid_request',
-      `There is no plan of that name; known: ${[...this.#book.plans.keys()].join(', ')}.`,
+      `There is no plan of that name. Known plans: ${[...this.#book.plans.keys()].join(', ')}.`,
       { reason: 'plan_unknown' },
     );
   }
 
-  /** A plan as the log has it at the call or later. */
+  /** Returns a plan after reading the log anew. */
   async find(name: string): Promise<Scheduled<Plan> | undefined> {
     await this.refresh();
     const plan = this.#book.plans.get(name);
     return plan && settled(plan, this.now());
   }
 
-  /** Every plan, the shipped ones first. */
+  /** Returns every plan, the built-in ones first. */
   list(): readonly Scheduled<Plan>[] {
     return [...this.#book.plans.values()].map((plan) => settled(plan, this.now()));
   }
 
-  /** Reads at least what the log held at the call. */
+  /** Reads the log at least up to its end at the time of the call. */
   async refresh(): Promise<void> {
     await this.#log.refresh();
     this.#hasRead = true;
   }
 
-  /** Unix seconds. */
+  /** Returns the current time in unix seconds. */
   now(): number {
     return Math.floor(this.#clock.now() / 1000);
   }
@@ -143,7 +149,7 @@ export class Plans {
       const isUnsound = error instanceof DomainError && error.cause instanceof UnsoundLog;
       if (!this.#hasRead && !isUnsound) throw error;
       this.#hasRead = true;
-      // Told once, not at each look.
+      // Reported once, not at each failing read.
       if (!this.#fails) this.#observer.fault('plans', error);
       this.#fails = true;
     }
@@ -161,8 +167,10 @@ export async function listPlans({ plans }: Pick<PlansDeps, 'plans'>): Promise<re
 }
 
 /**
- * Creates a plan; the same again changes nothing. Of creations of one name at once the first in the log holds.
- * @throws DomainError `conflict` / `plan_exists`: the name is that of a plan with other limits; `plans_full`
+ * Creates a plan. Repeating the call with the same limits changes nothing. When several calls create one name
+ * at once, the first entry in the log wins.
+ * @throws DomainError `conflict` / `plan_exists`: a plan of that name has other limits. `conflict` /
+ * `plans_full`
  */
 export async function createPlan(
   { stores, plans }: PlansDeps,
@@ -178,7 +186,11 @@ export async function createPlan(
   return { plan: viewAsAsked((await plans.find(plan.name))!, plan), repeated: false };
 }
 
-/** @throws DomainError `conflict` / `plan_exists` where the plan that stands has, or will have, other limits */
+/**
+ * Returns the view of an existing plan whose limits are the requested ones.
+ * @throws DomainError `conflict` / `plan_exists` when the existing plan has other limits, or a change is
+ * scheduled
+ */
 function viewAsAsked(standing: Scheduled<Plan>, asked: Plan): PlanView {
   if (standing.next !== undefined || !hasLimits(standing.current, asked))
     throw new DomainError('conflict', 'There is a plan of that name with other limits.', {
@@ -188,8 +200,8 @@ function viewAsAsked(standing: Scheduled<Plan>, asked: Plan): PlanView {
 }
 
 /**
- * Changes the limits of a plan, for every partner that has it. The change takes the place of one that has not come
- * yet.
+ * Changes the limits of a plan for every partner that has it. The change replaces one that has not taken
+ * effect yet.
  * @throws DomainError `not_found`
  */
 export async function setPlan(
@@ -206,9 +218,9 @@ export async function setPlan(
 }
 
 /**
- * Gives a partner another plan, which takes the place of one that it was to get. At once, what it used of the month
- * counts for the new plan as well.
- * @throws DomainError `not_found`; `invalid_request` / `plan_unknown`
+ * Assigns a plan to a partner. The assignment replaces one that has not taken effect yet. With an immediate
+ * effect, the units already used in this month count against the new plan.
+ * @throws DomainError `not_found`, or `invalid_request` / `plan_unknown`
  */
 export async function assignPlan(
   { stores, plans }: PlansDeps,
@@ -235,7 +247,7 @@ function effectiveFrom(effect: PlanEffect, at: number): number {
   return effect === 'at_once' ? at : monthEnd(at);
 }
 
-/** Tells whether a value is as asked for from that time on, and for good as far as is known. */
+/** Reports whether the value is already the requested one from that time on, with no later change known. */
 function comesTo<Value>(
   { current, next }: Scheduled<Value>,
   from: number,

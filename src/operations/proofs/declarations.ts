@@ -27,14 +27,15 @@ export interface RecordDeclarationDeps {
 }
 
 const MESSAGES = {
-  submission_id_reused: 'This submission was recorded with other content.',
+  submission_id_reused: 'This submissionId was already recorded with other content.',
   declarations_full: `A proof holds at most ${MAX_DECLARATIONS} declarations.`,
 } as const;
 
 /**
- * Records what the operator's side declares of a proof: only an issued proof takes a declaration. A repeated
- * submission changes nothing.
- * @returns what was stored; `repeated` where the same submission was recorded before
+ * Records a declaration of the operator's side about an issued proof. Repeating a submission changes nothing.
+ * @returns the stored declaration. `repeated` is true when the same submission was recorded before
+ * @throws DomainError `not_found`, `invalid_request`, or `conflict` / `submission_id_reused`,
+ * `declarations_full`
  */
 export async function recordDeclaration(
   deps: RecordDeclarationDeps,
@@ -45,9 +46,9 @@ export async function recordDeclaration(
   const { partnerId } = issued;
   const at = Math.floor(deps.clock.now() / 1000);
   if (declaration.submittedAt > at + SUBMISSION_SKEW_SECONDS)
-    throw new DomainError('invalid_request', 'submittedAt lies in the future.', { reason: 'invalid_member' });
+    throw new DomainError('invalid_request', 'submittedAt is in the future.', { reason: 'invalid_member' });
   const sealed = sealDeclaration(deps.secrets.current('audit').key, proofId, declaration, at);
-  // Read before the step: facts never change.
+  // Facts never change, so they are read before the atomic step.
   const facts = await readFacts(deps, issued);
   const step = await deps.stores.changeOverlay<DeclarationStep>(
     proofId,
@@ -75,7 +76,7 @@ export async function recordDeclaration(
     : { declaration: envelopeOf(step.declaration), repeated: true };
 }
 
-/** Declarations of an issued proof, in the order of recording. */
+/** Returns the declarations of an issued proof, in the order of recording. */
 export async function listDeclarations(
   { stores, secrets }: { readonly stores: ProofStore; readonly secrets: Secrets },
   proofId: string,
@@ -85,7 +86,8 @@ export async function listDeclarations(
 }
 
 /**
- * A declaration as the operator's side sees it: one that was altered in the store is shown as not authentic.
+ * A declaration as the operator's side sees it. `authentic` is false for a declaration that was altered in
+ * the store.
  */
 export interface CheckedDeclaration extends DeclarationEnvelope {
   readonly authentic: boolean;

@@ -14,9 +14,12 @@ export interface EraseProofDeps {
 }
 
 /**
- * Erases a proof: tombstone, journal, asset with its key, in this order. The tombstone holds whatever comes of
- * the rest, and the caller hears of success once all of it is done: no backup of the store brings back what was
- * acknowledged. A repeat completes what an earlier call left, and the consumer does where nobody repeats it.
+ * Erases a proof.
+ * 1. The store writes the tombstone. From then on the proof is erased, even if a later step fails.
+ * 2. The journal records the erasure, so that a restored backup does not bring the proof back.
+ * 3. The asset and its key are deleted.
+ * The call succeeds only after all three steps. A repeated call completes an interrupted one, and so does the
+ * consumer of erasures.
  */
 export async function eraseProof(
   { stores, assets, journal, clock }: EraseProofDeps,
@@ -38,14 +41,15 @@ export async function eraseProof(
   if (erasure === 'not_found') throw noSuchProof();
   const { outcome, proof } = erasure;
   const { erasedAt, confirmedAt } = proof;
-  // A confirmed one is in the journal, which grows by no repeat for ever.
+  // Already confirmed erasures are in the journal. Repeated calls must not append them again.
   if (confirmedAt === undefined) await journal.record({ proofId, partnerId, erasedAt });
   await assets.delete(proofId);
   return { proofId, outcome, erasedAt };
 }
 
 /**
- * State of a proof, and whether its asset is gone. An erased proof is a tombstone with no content.
+ * Returns the state of a proof, and whether its asset still exists. An erased proof is a tombstone without
+ * content.
  */
 export async function erasureStatus(
   { stores, assets }: Pick<EraseProofDeps, 'stores' | 'assets'>,

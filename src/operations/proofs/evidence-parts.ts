@@ -13,9 +13,9 @@ export interface ReadPartDeps {
 }
 
 /**
- * Body of a part of a proof's evidence, held to the digest in the proof's record.
- * @returns undefined where nothing of the part was settled at issuing; `altered` for a body that is missing, or is
- * another one than was settled
+ * Reads a part of a proof's evidence and checks it against the digest in the proof's record.
+ * @returns undefined when issuing stored no such part. `altered` when the body is missing or has another
+ * digest
  */
 export async function readPart<Part extends keyof EvidenceBodies>(
   { stores, assets }: ReadPartDeps,
@@ -37,8 +37,8 @@ export async function readPart<Part extends keyof EvidenceBodies>(
 }
 
 /**
- * A stream as one array; undefined where it is longer than what was settled, of which no more is read, or is none that
- * the key of the proof opens.
+ * Returns a stream as one array. Returns undefined when the stream is longer than `bytes`, or when the key of
+ * the proof does not decrypt it. A longer stream is not read to its end.
  */
 async function wholeOf(
   stream: AsyncIterable<Uint8Array> | undefined,
@@ -60,7 +60,10 @@ async function wholeOf(
   return Buffer.concat(chunks);
 }
 
-/** Settled facts of a proof's trace, for rules; undefined where there are none, or they were altered. */
+/**
+ * Returns the facts of a proof's trace, for rules. Returns undefined when there are none, or they were
+ * altered.
+ */
 export async function readFacts(deps: ReadPartDeps, proof: IssuedProof): Promise<EvidenceFacts | undefined> {
   const facts = await readPart(deps, proof, 'facts');
   return facts === 'altered' ? undefined : facts;

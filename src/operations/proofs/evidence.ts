@@ -15,17 +15,17 @@ export interface ReadReportDeps extends DeliverDetailDeps {
   readonly devices: Pick<Devices, 'standing'>;
 }
 
-/** Reader of a report: source detail is delivered to approved partners alone. */
+/** The reader of a report. Only approved partners receive source detail. */
 export interface ReportReader {
   readonly partnerId: string;
 }
 
 /**
- * The evidence report of a proof that was read already; the one place where verify, proof, list and record get it.
- * A proof without a trace costs no further read, one with a trace costs one. Absent on an imported proof of which
- * nothing was declared (rule 9.28). Evidence never changes the validity of a credential: what was altered of it is
- * told of in the report and fails no call (rule 9.29).
- * @returns `erased` where an erasure took the evidence away meanwhile: the proof is none any more
+ * Returns the evidence report of a proof that was already read. Verify, proof, list and record all get their
+ * report here. A proof with a trace costs one further read, and a proof without a trace costs none. An
+ * imported proof without declarations has no report (rule 9.28). Evidence never changes the validity of a
+ * credential. The report shows altered evidence, and the call does not fail (rule 9.29).
+ * @returns `erased` when the proof was erased meanwhile. The caller must treat the proof as erased
  */
 export async function readReport(
   deps: ReadReportDeps,
@@ -61,8 +61,8 @@ function deliver(detail: SourceDetail | 'altered' | undefined) {
 }
 
 /**
- * Finding that the device was revoked since, from a time before the issuing on (rule 9.32). Where the facts know it
- * already, they have a finding of their own.
+ * Returns a finding when the device was revoked after issuing, with effect from a time before issuing (rule
+ * 9.32). Facts that already include the revocation have their own finding.
  */
 async function findRevocation(
   { devices }: Pick<ReadReportDeps, 'devices'>,

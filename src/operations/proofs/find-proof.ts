@@ -4,21 +4,21 @@ import type { ProofStore } from '../../ports/stores.js';
 import type { Caller } from '../caller.js';
 
 /**
- * The same error for an erased, a never-issued and a pending proof, and for a foreign one where only the
- * owner may ask (rule 11.2).
+ * Returns the same error for an erased, a never-issued and a pending proof. If only the owner may ask, a
+ * proof of another partner gives the same error too (rule 11.2).
  */
 export function noSuchProof(): DomainError {
   return new DomainError('not_found', 'There is no such proof.');
 }
 
-/** An issued proof, for every key of the environment. */
+/** Returns an issued proof, for every key of the environment. */
 export async function findIssued(stores: ProofStore, proofId: string): Promise<IssuedProof> {
   const proof = await stores.getProof(proofId);
   if (proof?.state !== 'issued') throw noSuchProof();
   return proof;
 }
 
-/** An issued or erased proof, for its owner alone. */
+/** Returns an issued or erased proof, for its owner only. */
 export async function findOwn(
   stores: ProofStore,
   caller: Caller,

@@ -6,7 +6,7 @@ import type { PartnerStore, ProofStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 import { safeFileName } from '../file-name.js';
 
-/** A proof as an earlier registry knew it. */
+/** A proof as an earlier registry recorded it. */
 export type LegacyProof = LegacyValues &
   Pick<
     IssuedProof,
@@ -28,8 +28,8 @@ export interface ImportLegacyDeps {
 }
 
 /**
- * Registers a proof of an earlier registry (rule 9.28), by the steps of an issuing: reservation, proof. A repeated
- * call changes nothing, and one that a crash cut short is finished by its repetition.
+ * Registers a proof of an earlier registry (rule 9.28) with the two steps of issuing: reservation, then
+ * proof. Repeating the call changes nothing, and completes a call that a crash interrupted.
  */
 export async function importLegacy(
   { stores, clock }: ImportLegacyDeps,
@@ -39,7 +39,7 @@ export async function importLegacy(
   if ((await stores.getPartner(legacy.partnerId)) === undefined)
     throw new DomainError('not_found', 'There is no such partner.');
   if (legacy.createdAt > now)
-    throw new DomainError('invalid_request', 'createdAt lies in the future.', { reason: 'invalid_member' });
+    throw new DomainError('invalid_request', 'createdAt is in the future.', { reason: 'invalid_member' });
   const proof = proofOf(legacy, now);
   const { proofId, partnerId } = proof;
 
@@ -56,19 +56,19 @@ export async function importLegacy(
     actor: 'operator',
     subjects: [proofId],
   });
-  // A call of the same id at the same moment may have been the quicker one, with other content.
+  // A concurrent call with the same id may have registered other content first.
   const registered = await stores.getProof(proofId);
   if (registered?.state !== 'issued' || !isSame(registered, proof)) throw differs();
   return { proofId, outcome: 'imported' };
 }
 
 function differs(): DomainError {
-  return new DomainError('conflict', 'Under this id the registry knows something else, or knew it.', {
+  return new DomainError('conflict', 'This id already belongs, or belonged, to a different proof.', {
     reason: 'legacy_differs',
   });
 }
 
-/** Members are listed: nothing else of what was sent goes into the registry. */
+/** Members are listed one by one, so that no other member of the request is stored. */
 function proofOf(given: LegacyProof, importedAt: number): IssuedProof {
   const { proofId, partnerId, song, carrier, createdAt, kid, asset } = given;
   const { originalSha256, boundAudioSha256, credentialSha256 } = given;
@@ -94,7 +94,7 @@ function proofOf(given: LegacyProof, importedAt: number): IssuedProof {
   };
 }
 
-/** Compares what was imported, whenever that was and whatever was declared of it since. */
+/** Compares the imported content. The time of import and later declarations do not count. */
 function isSame(known: IssuedProof, proof: IssuedProof): boolean {
   if (known.legacy === undefined) return false;
   const content = (one: IssuedProof) =>

@@ -17,23 +17,29 @@ import type { IssuedProof } from '../../domain/proof.js';
 import { evaluateOverlay } from '../../evidence/overlay.js';
 import type { Secrets } from '../../ports/secrets.js';
 
-/** The believed content of a proof's overlay. */
+/** The content of a proof's overlay that passed its check. */
 export interface CheckedOverlay {
   readonly revision: number;
   readonly engineVersion: number;
-  /** Authentic declarations, oldest first. */
+  /** The authentic declarations, oldest first. */
   readonly declarations: readonly DeclarationEnvelope[];
-  /** Number of records that are not what the service wrote; an overlay altered as a whole is at least one. */
+  /**
+   * The number of records that the service did not write. An overlay that was altered as a whole counts as at
+   * least one.
+   */
   readonly altered: number;
-  /** Absent, too, where the overlay was altered: nobody can say then what the creator agreed to. */
+  /**
+   * The creator's consent. Absent also when the overlay was altered, because the consent cannot be trusted
+   * then.
+   */
   readonly consent?: StoredConsent;
-  /** Conflicts and inferences; none where the overlay was altered. */
+  /** The conflicts and inferences. Empty when the overlay was altered. */
   readonly facts: readonly EvidenceFact[];
 }
 
 /**
- * Checks the overlay of a proof that was read already; no store is asked.
- * @returns undefined where nothing came after issuing
+ * Checks the overlay of a proof that was already read, without reading a store.
+ * @returns undefined when nothing was added after issuing
  */
 export function checkOverlay(secrets: Secrets, proof: IssuedProof): CheckedOverlay | undefined {
   const { proofId, overlay } = proof;
@@ -52,17 +58,17 @@ export function checkOverlay(secrets: Secrets, proof: IssuedProof): CheckedOverl
   };
 }
 
-/** Changed content of an overlay; what is absent stays. */
+/** A change of an overlay. Absent members stay unchanged. */
 export interface OverlayChange {
   readonly declarations?: readonly StoredDeclaration[];
-  /** Consent that is granted; null takes it back. */
+  /** The granted consent. Null revokes it. */
   readonly consent?: StoredConsent | null;
 }
 
 /**
- * The overlay of a proof after a change. Rules are asked anew, of the authentic declarations alone. An altered
- * declaration stays as it lies, and no consent is taken over from an overlay that was altered.
- * @param facts settled facts of the proof's trace; undefined where there are none, or they were altered
+ * Returns the overlay of a proof after a change. Rules are evaluated again over the authentic declarations
+ * only. An altered declaration is kept as stored. The consent of an altered overlay is not carried over.
+ * @param facts facts of the proof's trace. Undefined when there are none, or they were altered
  */
 export function reviseOverlay(
   secrets: Secrets,
@@ -92,8 +98,8 @@ export function authenticOf(
 }
 
 /**
- * Keys of overlays and declarations, the current one first: those of the audit log, whose purpose is the same,
- * namely that edits of the store are found.
+ * Returns the keys of overlays and declarations, the current one first. They are the keys of the audit log,
+ * because they serve the same purpose: they reveal edits of the store.
  */
 export function overlayKeys(secrets: Secrets): readonly [Uint8Array, ...Uint8Array[]] {
   return [secrets.current('audit').key, ...secrets.all('audit').map(({ key }) => key)];

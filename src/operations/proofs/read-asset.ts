@@ -11,26 +11,26 @@ export interface ReadAssetDeps {
   readonly assets: AssetStore;
 }
 
-/** Part of a proof's asset: of a pair the audio or the sidecar; an embedded one has no sidecar. */
+/** The part of a proof's asset. A pair has audio and sidecar. An embedded proof has no sidecar. */
 export type AssetPart = 'audio' | 'sidecar';
 
-/** An asset as a response needs it. */
+/** An asset with the metadata for a response. */
 export interface Asset {
-  /** Length of the whole representation. */
+  /** The length of the whole representation in bytes. */
   readonly bytes: number;
   readonly sha256: string;
   readonly fileName: string;
   readonly mediaType: string;
-  /** @param range bytes that the stream holds; absent for all */
+  /** @param range bytes that the stream contains. Absent for all bytes */
   read(range?: { readonly start: number; readonly end: number }): Promise<Readable>;
 }
 
-/** The asset of any issued proof, for the operator. */
+/** Returns the asset of any issued proof, for the operator. */
 export async function readAsset(deps: ReadAssetDeps, proofId: string, part: AssetPart): Promise<Asset> {
   return assetOf(deps, await findIssued(deps.stores, proofId), part);
 }
 
-/** The asset of a proof of the caller's own. */
+/** Returns the asset of a proof that the caller owns. */
 export async function readOwnAsset(
   deps: ReadAssetDeps,
   caller: Caller,
@@ -65,13 +65,15 @@ function assetOf(
     ...asset,
     async read(range) {
       const stream = await assets.read(proofId, range);
-      // Erased since the record was read.
+      // The proof was erased after its record was read.
       if (stream === undefined) throw noSuchProof();
-      // An error of the stream is told to whoever reads, however late that is.
+      // A listener keeps an early error from ending the process. The reader still receives the error, however
+      // late it reads.
       stream.on('error', () => undefined);
       try {
-        // A file whose key is destroyed is read as it lies, like one that was never encrypted. The tombstone of an
-        // erasure comes before that: where the proof still stands now, nothing was destroyed when the key was read.
+        // After a key was destroyed, its file is read undecrypted, as if it had never been encrypted. An
+        // erasure writes its tombstone before it destroys the key. So if the proof is still issued here, the
+        // key existed when it was read.
         await findIssued(stores, proofId);
       } catch (error) {
         stream.destroy();
@@ -82,7 +84,7 @@ function assetOf(
   };
 }
 
-/** `song.sidecar` beside `song.wav`. */
+/** Returns the name of the sidecar: `song.sidecar` for `song.wav`. */
 function sidecarName(fileName: string): string {
   return `${fileName.replace(/\.[^.]*$/, '')}.sidecar`;
 }

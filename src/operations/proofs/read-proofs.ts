@@ -22,7 +22,7 @@ export interface ProofEntry {
   readonly boundAudioSha256: string;
 }
 
-/** Entry of a list (rule 9.30). */
+/** An entry of a list (rule 9.30). */
 export interface ListedProof extends ProofEntry {
   readonly evidenceSummary?: EvidenceSummary;
   readonly evidenceReport?: EvidenceReport;
@@ -56,14 +56,17 @@ export interface ReadProofsDeps extends ReadReportDeps {
 }
 
 const DEFAULT_LIMIT = 50;
-/** Entries of a page with whole reports. */
+/** The largest number of entries on a page with whole reports. */
 const REPORTS_LIMIT = 20;
-/** Stored bytes of the reports of such a page; the first entry is always on it. */
+/**
+ * The largest total size of the stored reports on a page with whole reports, in bytes. The first entry is
+ * always included.
+ */
 const REPORTS_BYTES = 1_048_576;
-/** Entries whose evidence is read at once. */
+/** The number of entries whose evidence is read concurrently. */
 const READS_AT_ONCE = 8;
 
-/** The partner's issued proofs, newest first; both bounds are inclusive. */
+/** Returns the partner's issued proofs, newest first. Both time bounds are inclusive. */
 export async function listProofs(
   deps: ReadReportDeps & { readonly stores: Pick<ProofStore, 'listProofs'>; readonly cursors: Cursors },
   caller: Caller,
@@ -90,7 +93,7 @@ export async function listProofs(
       issuedAfter,
       issuedBefore,
       before: before && { createdAt: before.createdAt, proofId: before.id },
-      // An entry more than asked for tells whether there is another page.
+      // One entry more than the page shows whether another page follows.
       limit: wanted + 1,
     }),
   );
@@ -108,7 +111,7 @@ export async function listProofs(
   });
 }
 
-/** A proof, for its owner alone. */
+/** Returns a proof, for its owner only. */
 export async function readProof(
   deps: ReadProofsDeps,
   caller: Caller,
@@ -127,7 +130,10 @@ export async function readProof(
   });
 }
 
-/** The registered record of a proof, for any key of the environment. It claims of no file that it matches. */
+/**
+ * Returns the registered record of a proof, for any key of the environment. The record does not claim that
+ * any file matches it.
+ */
 export async function readRecord(
   deps: ReadProofsDeps,
   caller: Caller,
@@ -149,7 +155,7 @@ export async function readRecord(
   });
 }
 
-/** Number of proofs, from the first on, whose reports fit on a page; one at least. */
+/** Returns how many proofs, from the first on, have reports that fit on a page. At least one. */
 function countFitting(found: readonly IssuedProof[]): number {
   let bytes = 0;
   const fitting = found.findIndex(({ evidence }, at) => {
@@ -159,7 +165,10 @@ function countFitting(found: readonly IssuedProof[]): number {
   return fitting === -1 ? found.length : fitting;
 }
 
-/** @returns undefined for a proof that was erased since it was found */
+/**
+ * Returns the list entry of a proof.
+ * @returns undefined for a proof that was erased after it was listed
+ */
 async function listedProof(
   deps: ReadReportDeps,
   caller: Caller,
@@ -175,7 +184,7 @@ async function listedProof(
   });
 }
 
-/** `issuedAt` of an entry is the proof's `createdAt`. */
+/** Returns the entry of a proof. Its `issuedAt` is the proof's `createdAt`. */
 function proofEntry({ proofId, createdAt, song, carrier, boundAudioSha256 }: IssuedProof): ProofEntry {
   return { proofId, issuedAt: createdAt, song: { title: song.title }, carrier, boundAudioSha256 };
 }

@@ -19,7 +19,10 @@ export interface ApproveDeps {
   readonly clock: Clock;
 }
 
-/** Approves a partner for source detail, under one version of the consent text; it replaces any other. */
+/**
+ * Approves a partner for source detail under one version of the consent text. The approval replaces any
+ * other.
+ */
 export function approveSourceDetail(
   deps: ApproveDeps,
   { partnerId, consentVersion }: { readonly partnerId: string; readonly consentVersion: string },
@@ -27,7 +30,7 @@ export function approveSourceDetail(
   return setApproval(deps, partnerId, consentVersion);
 }
 
-/** Takes a partner's approval back; again changes nothing. */
+/** Withdraws a partner's approval. Repeating the call changes nothing. */
 export function withdrawSourceDetail(
   deps: ApproveDeps,
   { partnerId }: { readonly partnerId: string },
@@ -61,15 +64,15 @@ export interface ConsentDeps {
   readonly clock: Clock;
 }
 
-/** Consent of a creator to the delivery of a proof's source detail, as the operator's side sees it. */
+/** A creator's consent to the delivery of a proof's source detail, as the operator's side sees it. */
 export interface ConsentState {
   readonly proofId: string;
   readonly consent?: StoredConsent;
 }
 
 /**
- * Records a creator's consent; it replaces any other, and the same again changes nothing.
- * @throws DomainError `conflict` / `source_detail_absent`: the proof has none that could be delivered;
+ * Records a creator's consent, which replaces any other. Repeating the call changes nothing.
+ * @throws DomainError `conflict` / `source_detail_absent` when the proof has no source detail. `conflict` /
  * `overlay_full`
  */
 export async function grantConsent(
@@ -80,7 +83,7 @@ export async function grantConsent(
   const { partnerId } = issued;
   const at = Math.floor(deps.clock.now() / 1000);
   if (grantedAt > at + SUBMISSION_SKEW_SECONDS)
-    throw new DomainError('invalid_request', 'grantedAt lies in the future.', { reason: 'invalid_member' });
+    throw new DomainError('invalid_request', 'grantedAt is in the future.', { reason: 'invalid_member' });
   const consent: StoredConsent = { consentVersion, grantedAt };
   const facts = await readFacts(deps, issued);
   const refused = await deps.stores.changeOverlay<'source_detail_absent' | 'overlay_full' | undefined>(
@@ -108,12 +111,12 @@ export async function grantConsent(
 
 const MESSAGES = {
   source_detail_absent: 'This proof has no source detail.',
-  overlay_full: `The evidence of a proof is changed at most ${MAX_OVERLAY_REVISIONS} times.`,
+  overlay_full: `The evidence of a proof can be changed at most ${MAX_OVERLAY_REVISIONS} times.`,
 } as const;
 
 /**
- * Takes a creator's consent back; again changes nothing. It lies in the proof's record, so the next read of the
- * proof, by whomever, knows.
+ * Revokes a creator's consent. Repeating the call changes nothing. Consent is stored in the proof's record,
+ * so the revocation applies from the next read of the proof.
  */
 export async function revokeConsent(
   deps: ConsentDeps,
@@ -126,7 +129,7 @@ export async function revokeConsent(
   const step = await deps.stores.changeOverlay<'revoked'>(
     proofId,
     (proof) =>
-      // Whatever lies there, believed or not.
+      // Any stored consent is removed, even if the overlay was altered.
       proof.overlay?.consent === undefined
         ? { result: 'revoked' }
         : { result: 'revoked', overlay: reviseOverlay(deps.secrets, proof, facts, { consent: null }) },
@@ -143,9 +146,10 @@ export interface DeliverDetailDeps {
 }
 
 /**
- * Source detail of a proof that was read just now, for one partner: where the proof has any, its creator consents,
- * and the partner is approved under exactly the version that was consented to. Else nothing is read of it.
- * @returns `altered` for a body that is missing, or is another one than was settled
+ * Returns the source detail of a proof that was just read, for one partner. Three conditions must hold. The
+ * proof has source detail. Its creator consents. The partner is approved under exactly the version of the
+ * consent. Otherwise no source detail is read.
+ * @returns `altered` for a body that is missing or has another digest
  */
 export async function deliverableDetail(
   deps: DeliverDetailDeps,

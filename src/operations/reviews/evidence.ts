@@ -22,7 +22,7 @@ export async function openEvidence(
 
 const TRIGGERS = { accepted: 'accept', declined: 'decline' } as const;
 
-/** Closes an evidence request for good: a second closing is refused, one with the same status included. */
+/** Closes an evidence request permanently. A second closing is refused, even with the same status. */
 export async function closeEvidence(
   { stores, clock }: { readonly stores: ReviewStore; readonly clock: Clock },
   caller: Caller,
@@ -47,7 +47,9 @@ export async function closeEvidence(
   );
 }
 
-/** Marks evidence as supplied, for the operator, who holds it; a repeat changes nothing. */
+/**
+ * Marks evidence as supplied, for the operator, who keeps the evidence. Repeating the call changes nothing.
+ */
 export async function supplyEvidence(
   { stores, clock }: { readonly stores: ReviewStore; readonly clock: Clock },
   { reviewId, requestId }: { readonly reviewId: string; readonly requestId: string },

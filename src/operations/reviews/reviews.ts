@@ -33,14 +33,14 @@ export interface CreateReviewRequest {
 
 /** A new review, as it was when it was created. */
 export type CreatedReview = ReviewView & {
-  /** True where an earlier call under the Idempotency-Key created it. */
+  /** True when an earlier call with the same Idempotency-Key created the review. */
   readonly replayed: boolean;
 };
 
 /**
- * A metadata-only review of a registered proof: of any in the environment, not only of the partner's own. An
- * Idempotency-Key stands for one id and one time of creation, so that whichever call under it is the one that
- * creates the review, all give the same answer.
+ * Creates a metadata-only review of a registered proof. The proof may belong to any partner of the
+ * environment. An Idempotency-Key fixes one review id and one time of creation. So all calls with one key
+ * return the same result, whichever call creates the review.
  */
 export async function createReview(
   deps: CreateReviewDeps,
@@ -75,7 +75,7 @@ export async function createReview(
       reviewId: created.reviewId,
     });
   if (created.outcome === 'full')
-    throw limited('There are as many reviews as a partner may have on a proof, or in all.', {
+    throw limited('The limit of reviews for this proof, or for this partner, is reached.', {
       reason: 'review_limit',
       now,
       retryAfterSeconds: Math.max(1, created.until - now),
@@ -84,7 +84,10 @@ export async function createReview(
   return { ...reviewView(review), replayed: created.outcome === 'kept' };
 }
 
-/** Id and time of creation of a new review, or of the one that its Idempotency-Key stands for (rule 12.18). */
+/**
+ * Returns the id and time of creation for a review. An Idempotency-Key that was used before returns those of
+ * its first call (rule 12.18).
+ */
 async function underKey(
   { stores, ids }: CreateReviewDeps,
   { partnerId }: Caller,
@@ -110,7 +113,7 @@ async function underKey(
 }
 
 const DEFAULT_LIMIT = 50;
-/** Entries that are looked at for a page of one status. */
+/** The number of reviews read for a page that is filtered by status. */
 const LOOKED_AT = 100;
 
 export interface ReviewQuery {
@@ -132,8 +135,8 @@ interface ListReviewsDeps {
 }
 
 /**
- * The partner's own reviews, newest first. Where some have ended, or a status is asked for, a page may be short or
- * empty and not be the last (rule 12.19).
+ * Returns the partner's own reviews, newest first. A page that is not the last may be short or empty, if
+ * reviews have expired or the list is filtered by status (rule 12.19).
  */
 export async function listReviews(
   deps: ListReviewsDeps,
@@ -146,7 +149,7 @@ export async function listReviews(
   const found = await deps.stores.listReviews(
     partnerId,
     defined({
-      // An entry more than asked for tells whether there is another page.
+      // One entry more than the page shows whether another page follows.
       limit: status === undefined ? limit + 1 : LOOKED_AT,
       before: before && { createdAt: before.createdAt, reviewId: before.id },
       proofId,
@@ -163,7 +166,10 @@ export async function listReviews(
   });
 }
 
-/** Reviews of one partner, for the operator, as the partner has them. @throws DomainError `not_found` */
+/**
+ * Returns the reviews of one partner, for the operator, as the partner sees them.
+ * @throws DomainError `not_found`
+ */
 export async function listPartnerReviews(
   deps: ListReviewsDeps & { readonly stores: PartnerStore },
   { partnerId, ...query }: ReviewQuery & { readonly partnerId: string },
@@ -173,7 +179,7 @@ export async function listPartnerReviews(
   return listReviews(deps, { partnerId }, query);
 }
 
-/** A review of any partner, for the operator. */
+/** Returns a review of any partner, for the operator. */
 export async function readPartnerReview(
   deps: { readonly stores: ReviewStore; readonly clock: Clock },
   { reviewId }: { readonly reviewId: string },
@@ -183,7 +189,7 @@ export async function readPartnerReview(
   return { partnerId, ...(await readReview(deps, { partnerId }, { reviewId })) };
 }
 
-/** A review with its evidence requests, for the partner that made it. */
+/** Returns a review with its evidence requests, for the partner that created it. */
 export async function readReview(
   { stores, clock }: { readonly stores: ReviewStore; readonly clock: Clock },
   { partnerId }: Pick<Caller, 'partnerId'>,
@@ -194,7 +200,10 @@ export async function readReview(
   return reviewView(review);
 }
 
-/** The partner's own outcome of a review: no statement of authorship or rights. */
+/**
+ * Resolves a review with the partner's own outcome. The outcome makes no statement about authorship or
+ * rights.
+ */
 export async function resolveReview(
   { stores, clock }: { readonly stores: ReviewStore; readonly clock: Clock },
   caller: Caller,
@@ -210,17 +219,17 @@ export async function resolveReview(
 
 const MESSAGES: Readonly<Partial<Record<ErrorReason, string>>> = {
   evidence_kind_already_open: 'This kind of evidence was already requested on the review.',
-  evidence_request_final: 'The evidence request has been accepted or declined and does not change any more.',
-  evidence_requests_open: 'The review has open evidence requests; complete them first.',
-  review_resolved: 'The review has been resolved with another outcome.',
+  evidence_request_final: 'The evidence request was already accepted or declined and cannot be changed.',
+  evidence_requests_open: 'The review has open evidence requests. Complete them first.',
+  review_resolved: 'The review was already resolved with another outcome.',
 };
 
-/** The same error for another partner's, an expired and a never-created review. */
+/** Returns the same error for another partner's, an expired and a never-created review. */
 export function noSuchReview(): DomainError {
   return new DomainError('not_found', 'There is no such review.');
 }
 
-/** A rule applied to a review in one atomic step of the store, with its audit entry. */
+/** Applies a rule to a review in one atomic step of the store, together with its audit entry. */
 export async function changeReview(
   stores: ReviewStore,
   request: {
@@ -249,7 +258,7 @@ export async function changeReview(
   if ('refused' in changed) {
     const message =
       action === 'review_evidence_opened' && changed.refused === 'review_resolved'
-        ? 'The review has been resolved; no more evidence can be requested.'
+        ? 'The review is resolved. No more evidence can be requested.'
         : MESSAGES[changed.refused];
     throw new DomainError('conflict', message ?? 'The review does not allow this.', {
       reason: changed.refused,

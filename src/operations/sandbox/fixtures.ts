@@ -6,7 +6,7 @@ import type { DecisionEnvelope, Verdict } from '../../domain/verification.js';
 import { flipped, SIDECAR_EDITS, SIGNED_FAULTS, STORE_EDITS, storeIn, withStore } from './store-edits.js';
 import { chunk, fmtChunk, riff } from './wave-file.js';
 
-/** Files that were signed once and lie in the registry; every other fixture is an edit of one of them. */
+/** The fixtures that are signed once and registered. Every other fixture is an edit of one of them. */
 export const ORIGINALS = [
   'valid',
   'valid_pair',
@@ -24,32 +24,33 @@ export interface FixtureFiles {
   readonly sidecar?: Buffer;
 }
 
-/** Bytes of the originals. */
+/** The bytes of the originals. */
 export type Originals = Readonly<Record<OriginalName, FixtureFiles>>;
 
-/** File with the answer that verify gives for it. */
+/** A file with the result that verify returns for it. */
 export interface Fixture {
   readonly name: string;
   readonly verdict: Verdict;
   readonly decision: Pick<DecisionEnvelope, 'status' | 'reasons' | 'recommendedAction' | 'credentialCarrier'>;
-  /** The file name's extension where the audio is no WAV. */
+  /** The file name's extension, if the audio is not WAV. */
   readonly extension?: 'mp3';
   files(originals: Originals): FixtureFiles;
 }
 
-/** Reasons of verify that no fixture shows, each with its cause. */
+/** The reasons of verify that have no fixture, each with its cause. */
 export const REASONS_WITHOUT_FIXTURE = {
-  signer_revoked: 'needs a revoked certificate, with which every proof it signed would go',
-  signer_not_pinned: 'needs a certificate that the authority of this installation signed and nobody lists',
-  header_truncated: 'a file of fewer bytes announces no container: the reason is container_unsupported',
-  store_too_large: 'the reader of the file finds such a chunk first: the reason is credential_too_large',
-  extent_mismatch: 'the reader of the file hands over the data of exactly one chunk',
+  signer_revoked: 'needs a revoked certificate, which would invalidate every proof that it signed',
+  signer_not_pinned:
+    'needs a certificate signed by the authority of this installation but missing from its trust list',
+  header_truncated: 'a file this short has no container magic: the reason is container_unsupported',
+  store_too_large: 'the RIFF reader finds such a chunk first: the reason is credential_too_large',
+  extent_mismatch: 'the RIFF reader passes on the data of exactly one chunk',
 } as const satisfies Partial<Record<DecisionReason, string>>;
 
 const RATE = 22_050;
 const UNWRITTEN = 0xffff_ffff;
 
-/** Samples of one second: a tone of 440 Hz, 16 bit, mono. */
+/** Returns one second of samples: a tone of 440 Hz, 16 bit, mono. */
 function tone(): Buffer {
   const data = Buffer.alloc(RATE * 2);
   for (let i = 0; i < RATE; i += 1)
@@ -59,12 +60,12 @@ function tone(): Buffer {
 
 const FMT = fmtChunk({ sampleRate: RATE });
 
-/** The audio from which every fixture is made. */
+/** Returns the audio from which every fixture is made. */
 export function plainAudio(): Buffer {
   return riff([FMT, chunk({ id: 'data', data: tone() })]);
 }
 
-/** The fixtures, in the order of the verdicts. */
+/** Returns the fixtures, in the order of the verdicts. */
 export function listFixtures(): readonly Fixture[] {
   return [
     original('valid', 'valid', ['credential_verified'], 'embedded'),
@@ -91,7 +92,7 @@ export function listFixtures(): readonly Fixture[] {
     ),
     {
       ...unreadable('container_unsupported', () => {
-        // Frames of MPEG-1 layer III, 128 kbit/s at 44.1 kHz: 417 bytes for 1,152 samples, all silent.
+        // Silent frames of MPEG-1 layer III at 128 kbit/s and 44.1 kHz: 417 bytes for 1,152 samples.
         const frame = Buffer.alloc(417);
         frame.writeUInt32BE(0xfffb_9000);
         return Buffer.concat(Array.from({ length: 39 }, () => frame));
@@ -136,7 +137,7 @@ function original(
   return fixture(name, verdict, reasons, carrier, (originals) => originals[name]);
 }
 
-/** A valid file whose creator's answers contradict each other. */
+/** Returns a valid file with contradictory answers of its creator. */
 function needsReview(): Fixture {
   const made = original('needs_review', 'valid', ['credential_verified'], 'embedded');
   return {
@@ -183,7 +184,7 @@ function tamperedSidecars(): Fixture[] {
   );
 }
 
-/** A file for each finding of the RIFF reader, in the order in which they are told. */
+/** Returns a file for each finding of the RIFF reader, in the order in which the reader reports them. */
 function structureFaults(): Fixture[] {
   const data = chunk({ id: 'data', data: tone() });
   const junk = (bytes: number, lie: { size?: number; pad?: number | null } = {}) =>

@@ -31,18 +31,18 @@ import {
   withStore,
 } from './store-edits.js';
 
-/** File of a fixture, as a list has it. */
+/** A file of a fixture, as a list shows it. */
 export interface FixtureFile {
   readonly part: AssetPart;
   readonly fileName: string;
   readonly mediaType: string;
   readonly bytes: number;
   readonly sha256: string;
-  /** Path on the partner listener. */
+  /** The path on the partner listener. */
   readonly href: string;
 }
 
-/** Fixture of the sandbox with the answer that verify gives for it (rule 19.5). */
+/** A fixture of the sandbox with the result that verify returns for it (rule 19.5). */
 export interface AnnouncedFixture {
   readonly name: string;
   readonly verdict: Verdict;
@@ -54,31 +54,37 @@ export interface AnnouncedFixture {
 export interface SandboxDeps extends IssueProofDeps, RecordDeclarationDeps, ReadAssetDeps {
   readonly stores: IssueProofDeps['stores'] & PartnerStore;
   readonly assets: IssueProofDeps['assets'];
-  /** A new device of an artist, unknown to the service. */
+  /** Creates the signer of a new artist device, which the service does not know. */
   readonly newDevice: (algorithm?: SignatureAlgorithm) => Signer;
   readonly sandbox: Sandbox;
 }
 
-/** Owner of the sandbox's proofs: one for all processes and starts, and without a key. */
+/** The owner of the sandbox's proofs. All processes and starts share this partner, which has no key. */
 const PARTNER = {
   partnerId: formatIdentifier('partner', 0, new Uint8Array(10)),
   name: 'Sandbox',
   plan: 'standard',
   createdAt: 0,
 } as const;
-/** Proofs of the sandbox that are looked through: races between processes may leave some more than there are names. */
+/**
+ * The number of sandbox proofs that are read. Races between processes may leave more proofs than there are
+ * originals.
+ */
 const LISTED = 100;
 
-/** State of the sandbox in a process: the originals, some 45 kB each, and the list. */
+/** The state of the sandbox in a process: the originals, some 45 kB each, and the list of fixtures. */
 export class Sandbox {
-  /** Digests of the proofs that `built` was made of. */
+  /** The ids of the proofs from which `built` was made. */
   of = '';
   built: { readonly originals: Originals; readonly announced: readonly AnnouncedFixture[] } | undefined;
-  /** The look at the registry that is under way, which callers share. */
+  /** The lookup of the registry in progress, which concurrent callers share. */
   looking: Promise<NonNullable<Sandbox['built']>> | undefined;
 }
 
-/** Every fixture, with its files and its answer. What is not in the registry is issued first. */
+/**
+ * Returns every fixture with its files and its result. Originals that are missing in the registry are issued
+ * first.
+ */
 export async function sandboxFixtures(
   deps: SandboxDeps,
   _caller: Caller,
@@ -87,8 +93,8 @@ export async function sandboxFixtures(
 }
 
 /**
- * A file of a fixture.
- * @throws DomainError `not_found` for a fixture without the part, and for a name that there is not
+ * Returns a file of a fixture.
+ * @throws DomainError `not_found` for an unknown name, or a fixture without that part
  */
 export async function sandboxFile(
   deps: SandboxDeps,
@@ -125,7 +131,7 @@ function look(deps: SandboxDeps): Promise<NonNullable<Sandbox['built']>> {
   return sandbox.looking;
 }
 
-/** Asks the registry each time: a proof may have been erased. */
+/** Builds the fixtures. The registry is read each time, because a proof may have been erased. */
 async function build(deps: SandboxDeps): Promise<NonNullable<Sandbox['built']>> {
   const { sandbox } = deps;
   let proofs = await registered(deps);
@@ -140,14 +146,14 @@ async function build(deps: SandboxDeps): Promise<NonNullable<Sandbox['built']>> 
   for (const name of ORIGINALS) {
     const proof = proofs.get(name);
     if (proof === undefined)
-      throw new DomainError('unavailable', 'The fixtures are being made; ask again.', {
+      throw new DomainError('unavailable', 'The fixtures are being created. Try again.', {
         reason: 'store_unavailable',
         retryAfterSeconds: 1,
       });
     entries.push([name, await filesOf(deps, name, proof)]);
   }
   const originals = Object.fromEntries(entries) as Originals;
-  // A process may have died between the issuing and the answers.
+  // A process may have died after issuing and before recording the answers.
   await contradict(deps, proofs.get('needs_review')!.proofId);
   sandbox.built = { originals, announced: FIXTURES.map((fixture) => announce(fixture, originals)) };
   sandbox.of = of;
@@ -155,8 +161,9 @@ async function build(deps: SandboxDeps): Promise<NonNullable<Sandbox['built']>> 
 }
 
 /**
- * The sandbox's proofs by the name of their original: the oldest of each, so that all processes take the same.
- * Without a valid proof there is none that was issued otherwise, and one of an erased proof is no more.
+ * Returns the sandbox's proofs by the name of their original. Of several proofs the oldest is used, so that
+ * all processes use the same. `credential_not_as_issued` names the valid proof in its title, so a copy for a
+ * missing or erased valid proof is not found.
  */
 async function registered({ stores }: SandboxDeps): Promise<ReadonlyMap<OriginalName, IssuedProof>> {
   const newestFirst = await stores.listProofs(PARTNER.partnerId, { limit: LISTED });
@@ -170,7 +177,10 @@ async function registered({ stores }: SandboxDeps): Promise<ReadonlyMap<Original
   );
 }
 
-/** Title under which an original is registered; of one that names the valid proof with its id. */
+/**
+ * Returns the title under which an original is registered. A title that depends on the valid proof contains
+ * its id.
+ */
 function titleOf(name: OriginalName, valid: string | undefined): string {
   return name === 'credential_not_as_issued' ? `${name} ${valid}` : name;
 }
@@ -196,7 +206,7 @@ async function make(deps: SandboxDeps, name: OriginalName): Promise<void> {
     case 'proof_not_registered':
       return keep(deps, name, production(deps, deps.signer, deps.ids.next('proof')), deps.signer);
     case 'credential_not_as_issued': {
-      // Signed once more, the same proof has another credential than the registered one.
+      // Signing the same proof again gives a credential that differs from the registered one.
       const valid = (await registered(deps)).get('valid');
       if (valid === undefined) return;
       return keep(
@@ -239,7 +249,10 @@ function production(deps: SandboxDeps, { identity }: Signer, proofId: string): S
   return stateProduction(identity, { proofId, createdAt: now(deps), evidenceSha256: null });
 }
 
-/** Issues under a key of the title, so that processes that begin at once make one proof of each. */
+/**
+ * Issues with an Idempotency-Key from the title, so that processes that start at once issue one proof for
+ * each title.
+ */
 async function issue(
   deps: SandboxDeps,
   title: string,
@@ -256,7 +269,10 @@ async function issue(
   });
 }
 
-/** Keeps a file with a credential of its own for all processes: as the audio of a pair, which is opaque bytes. */
+/**
+ * Registers a file that has its own credential as the audio of a pair, because audio of a pair is opaque
+ * bytes. All processes then share the file.
+ */
 async function keep(
   deps: SandboxDeps,
   title: string,
@@ -279,12 +295,12 @@ async function keep(
   try {
     await issue(deps, title, 'sidecar', file);
   } catch (error) {
-    // Another process was first, with a signature of its own.
+    // Another process registered the file first, with its own signature.
     if (!(error instanceof DomainError) || error.reason !== 'idempotency_key_reused') throw error;
   }
 }
 
-/** Two answers of which one excludes the other; repeated, they change nothing. */
+/** Records two contradictory answers. Repeating the call changes nothing. */
 async function contradict(deps: SandboxDeps, proofId: string): Promise<void> {
   const common = { surveyVersion: 'sandbox', subject: 'sandbox', submittedAt: 0 };
   await recordDeclaration(deps, proofId, {

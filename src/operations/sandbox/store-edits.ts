@@ -1,4 +1,4 @@
-/** Edits of a credential of the product's own form, each of which brings about one fault. */
+/** Edits of a credential in the form that this product writes. Each edit causes one fault. */
 import { createHash } from 'node:crypto';
 import { type CborValue, decodeCborStrict, encodeCbor } from '../../codec/cbor.js';
 import {
@@ -17,27 +17,38 @@ import type { ReasonOf } from '../../domain/reference/reasons.js';
 import type { Signer, SigningIdentity } from '../../ports/signing.js';
 import { chunk, riff } from './wave-file.js';
 
-/** Edits of some bytes, by the reason that the edited ones are refused for. */
+/** The edits of some bytes, by the reason for which the edited bytes are refused. */
 type Edits = Readonly<Partial<Record<ReasonOf<'tampered'>, (bytes: Buffer) => Buffer>>>;
 
-/** Last element of a COSE_Sign1 and of a sidecar: the head of a byte string, and 64 bytes. */
+/**
+ * The length of the last element of a COSE_Sign1 and of a sidecar: the head of a byte string, and 64 bytes.
+ */
 const SIGNATURE_BYTES = 66;
-/** Before it in a COSE_Sign1: the unprotected header, an empty map, and nil in place of the payload. */
+/**
+ * The elements before the signature in a COSE_Sign1: the unprotected header, which is an empty map, and nil
+ * for the payload.
+ */
 const EMPTY_MAP_FROM_END = SIGNATURE_BYTES + 2;
 const PAYLOAD_FROM_END = SIGNATURE_BYTES + 1;
-/** Before the toggles of the first description: the headers of two boxes, and the type. */
+/** The bytes before the toggles of the first description: the headers of two boxes, and the type. */
 const TOGGLES_AT = 8 + 8 + 16;
-/** Between the label of the signature's box and the protected header: a box header, tag, array head, head of the bytes. */
+/**
+ * The bytes between the label of the signature box and the protected header: box header, tag, array head, and
+ * head of the byte string.
+ */
 const TO_HEADER = 8 + 1 + 1 + 3;
-/** In the protected header: a map head, the key of the algorithm, its name, the key of the certificate. */
+/**
+ * The offsets in the protected header, which begins with a map head: key of the algorithm, algorithm, key of
+ * the certificate.
+ */
 const ALGORITHM_KEY = 1;
 const ALGORITHM_NAME = 2;
 const CERTIFICATE_KEY = 4;
-/** The certificate itself, behind the head of its bytes. */
+/** The offset of the certificate itself, after the head of its byte string. */
 const CERTIFICATE = 8;
 const ED25519 = 0x27;
 const ES256 = 0x26;
-/** More than the boxes that are read, and deeper than they are. */
+/** The number of boxes, and the depth, that the reader refuses. */
 const TOO_MANY = 4096;
 const TOO_DEEP = 9;
 
@@ -46,10 +57,13 @@ const ASSERTION_STORE = [...MANIFEST, BOX_TYPES.assertionStore];
 const CLAIM = [...MANIFEST, BOX_TYPES.claim, 'cbor'];
 const SIGNATURE = [...MANIFEST, BOX_TYPES.signature, 'cbor'];
 
-/** Faults of a store that needs no new signature: each comes before the signature is looked at, or is its own. */
+/**
+ * The faults of a store that need no new signature. The verifier finds each of them before it checks the
+ * signature, or the fault is in the signature itself.
+ */
 export const STORE_EDITS: Edits = {
   box_truncated: (store) => rewritten(store, MANIFEST, (boxes) => Buffer.concat([boxes, Buffer.alloc(4)])),
-  // The first box of the manifest says that it goes on behind the store.
+  // The first box of the manifest claims to extend beyond the store.
   box_size: (store) => {
     const copy = Buffer.from(store);
     copy.writeUInt32BE(0xffff_ffff, 8 + store.readUInt32BE(8));
@@ -73,7 +87,7 @@ export const STORE_EDITS: Edits = {
   assertion_store_malformed: (store) => renamed(store, 'c2pa.assertions\0', 'c2pa.assertionz\0'),
   claim_box_malformed: (store) => renamed(store, `${CLAIM_LABEL}\0`, 'c2pa.claim.x2\0'),
   signature_box_malformed: (store) => renamed(store, `${SIGNATURE_LABEL}\0`, 'c2pa.signaturf\0'),
-  // The first assertion is no superbox any more.
+  // The first assertion stops being a superbox.
   assertion_malformed: (store) => {
     const copy = Buffer.from(store);
     copy.write('free', behind(store, `${ASSERTIONS_LABEL}\0`) + 4, 'latin1');
@@ -85,7 +99,7 @@ export const STORE_EDITS: Edits = {
   },
   claim_malformed: (store) => renamed(store, 'created_assertions', 'created_assertionz'),
   cose_malformed: (store) => flipped(store, behind(store, `${SIGNATURE_LABEL}\0`) + 8),
-  // False, where nil says that the payload stands elsewhere.
+  // False replaces nil, which means that the payload is detached.
   cose_payload_present: (store) => set(store, store.length - PAYLOAD_FROM_END, 0xf4),
   cose_algorithm_missing: (store) => set(store, headerAt(store) + ALGORITHM_KEY, 2),
   cose_certificate_missing: (store) => flipped(store, headerAt(store) + CERTIFICATE_KEY),
@@ -98,12 +112,12 @@ export const STORE_EDITS: Edits = {
       ]),
     ),
   certificate_malformed: (store) => flipped(store, headerAt(store) + CERTIFICATE),
-  // The claim comes before the box that it names.
+  // The first occurrence is in the claim, before the box that the claim names.
   signature_reference: (store) => renamed(store, SIGNATURE_LABEL, 'c2pa.signaturf'),
   assertion_missing: (store) => renamed(store, `/${HASH_DATA_LABEL}`, '/c2pa.hash.datb'),
   assertion_listed_twice: (store) => reclaimed(store, (references) => [...references, references[0]!]),
   assertion_not_listed: (store) => reclaimed(store, (references) => references.slice(0, -1)),
-  // Another proof id is written into the statement.
+  // The statement gets another proof id.
   assertion_hash_mismatch: (store) => {
     const at = store.indexOf('prf_', 0, 'latin1') + 29;
     return set(store, at, store[at] === 0x30 ? 0x31 : 0x30);
@@ -115,18 +129,18 @@ export const STORE_EDITS: Edits = {
   signature_mismatch: (store) => flipped(store, store.length - 1),
 };
 
-/** Faults of a sidecar. */
+/** The faults of a sidecar. */
 export const SIDECAR_EDITS: Edits = {
   sidecar_malformed: (sidecar) => sidecar.subarray(0, -10),
   sidecar_over_budget: (sidecar) => Buffer.concat([sidecar, Buffer.alloc(20 * 1024)]),
-  // A length of two bytes, where one is enough.
+  // The length takes two bytes, although one is enough.
   sidecar_not_canonical: (sidecar) =>
     Buffer.concat([
       sidecar.subarray(0, -SIGNATURE_BYTES),
       Buffer.from([0xc5, 0, 64]),
       sidecar.subarray(2 - SIGNATURE_BYTES),
     ]),
-  // Behind the array head, the string head, and the name.
+  // The version is after the array head, the string head and the name.
   sidecar_version_unknown: (sidecar) => set(sidecar, 2 + 'takemark.sidecar'.length, 2),
   sidecar_members: (sidecar) => renamed(sidecar, 'production-record', 'production-recorx'),
   sidecar_not_writer_form: (sidecar) => {
@@ -139,17 +153,17 @@ export const SIDECAR_EDITS: Edits = {
   signature_mismatch: (sidecar) => flipped(sidecar, sidecar.length - 2),
 };
 
-/** Faults that are found in a store whose signature is right: the edit is made, and signed. */
+/** The faults of a store with a valid signature: the store is edited, then signed again. */
 const SIGNED_EDITS = {
   hash_data_malformed: (store) =>
     renamed(store, '\x64hash\x58', '\x64hasi\x58', behind(store, HASH_DATA_LABEL)),
   statement_malformed: (store) =>
     set(store, behind(store, '\x67version', behind(store, PRODUCTION_LABEL)), 2),
-  // The instance is named after the manifest.
+  // The instance id contains the UUID of the manifest and must match it.
   not_writer_form: (store) => flipped(store, behind(store, 'xmp:iid:')),
-  // The length that is left out, in its last byte.
+  // The last byte of the length of the exclusion.
   exclusion_not_chunk: (store) => flipped(store, behind(store, '\x66length\x19') + 1),
-  // The first number of four bytes: a day in 1970.
+  // The smallest number that takes four bytes, which is a day in 1970.
   outside_validity: (store) => {
     const copy = Buffer.from(store);
     copy.writeUInt32BE(0x1_0000, behind(store, '\x69createdAt\x1a'));
@@ -157,13 +171,16 @@ const SIGNED_EDITS = {
   },
 } as const satisfies Edits;
 
-/** Identities that a signer gives itself, in place of its own. */
+/** The false identity members that a signer states in place of its own. */
 const FALSE_IDENTITIES = {
   kid_mismatch: { kid: '0'.repeat(64) },
   issuer_mismatch: { issuer: 'Another issuer' },
 } as const satisfies Partial<Record<ReasonOf<'tampered'>, Partial<SigningIdentity>>>;
 
-/** Faults that are found behind a right signature; ES256 in its other form, and a seal by a key that makes none, among them. */
+/**
+ * The faults of a store with a valid signature. `signature_not_low_s` is an ES256 signature with the other
+ * value of S. `class_confusion` is a seal by a key of the service, which makes no seals.
+ */
 export const SIGNED_FAULTS = [
   ...namesOf(SIGNED_EDITS),
   ...namesOf(FALSE_IDENTITIES),
@@ -172,22 +189,23 @@ export const SIGNED_FAULTS = [
 ] as const;
 export type SignedFault = (typeof SIGNED_FAULTS)[number];
 
-/** Faults that are looked for under a certificate of the service alone. */
+/** The faults that the verifier checks only under a certificate of the service. */
 export const FAULTS_OF_SERVICE: ReadonlySet<SignedFault> = new Set([
   'class_confusion',
   'issuer_mismatch',
   'outside_validity',
 ]);
 
-/** A signer as it states who it is in a store with this fault. */
+/** Returns a signer that states the identity for a store with this fault. */
 export function stating(fault: SignedFault, signer: Signer): Signer {
   const identity = { ...signer.identity, ...(isNamed(FALSE_IDENTITIES, fault) && FALSE_IDENTITIES[fault]) };
   return { identity, sign: (message) => signer.sign(message) };
 }
 
 /**
- * A store with a fault that comes after its signature.
- * @param signer who signed the store: of `signature_not_low_s` with ES256, of `class_confusion` as a seal
+ * Returns a store with a fault that the verifier finds after a valid signature.
+ * @param signer the signer of the store. For `signature_not_low_s` it signs with ES256. For `class_confusion`
+ * the store is a seal
  */
 export function withSignedFault(fault: SignedFault, store: Buffer, signer: Signer): Promise<Buffer> | Buffer {
   if (isNamed(SIGNED_EDITS, fault)) return signedAgain(SIGNED_EDITS[fault](store), signer);
@@ -204,10 +222,10 @@ function isNamed<Name extends string>(entries: Readonly<Record<Name, unknown>>, 
   return Object.hasOwn(entries, name);
 }
 
-/** A store of which bytes were replaced, with the hashes and the signature that it would have been given. */
+/** Returns the edited store with hashes and signature recomputed. */
 async function signedAgain(store: Buffer, signer: Signer): Promise<Buffer> {
   const reading = readManifest(store);
-  if (reading.kind !== 'manifest') throw new Error('an edit that is signed leaves a manifest');
+  if (reading.kind !== 'manifest') throw new Error('a signed edit must leave a readable manifest');
   const hashes = new Map(
     reading.manifest.assertions.map(({ label, hashed }) => [
       `self#jumbf=${ASSERTIONS_LABEL}/${label}`,
@@ -225,13 +243,13 @@ async function signedAgain(store: Buffer, signer: Signer): Promise<Buffer> {
   return Buffer.concat([hashed.subarray(0, -signature.length), signature]);
 }
 
-/** Store of a file whose last chunk is its credential. */
+/** Returns the store of a file whose last chunk is its credential. */
 export function storeIn(audio: Buffer): Buffer {
   const at = chunkAt(audio);
   return audio.subarray(at + 8, at + 8 + audio.readUInt32LE(at + 4));
 }
 
-/** The file with another store in its last chunk. */
+/** Returns the file with another store in its last chunk. */
 export function withStore(audio: Buffer, store: Buffer): Buffer {
   return riff([audio.subarray(12, chunkAt(audio)), chunk({ id: 'C2PA', data: store })]);
 }
@@ -242,11 +260,12 @@ function chunkAt(audio: Buffer): number {
 
 type References = readonly ReadonlyMap<CborValue, CborValue>[];
 
-/** A store whose claim lists other assertions. */
+/** Returns the store with other assertions listed in its claim. */
 function reclaimed(store: Buffer, edit: (references: References) => References): Buffer {
   return rewritten(store, CLAIM, (bytes) => {
     const claim = decodeCborStrict(bytes);
-    if (!claim.ok || !(claim.value instanceof Map)) throw new Error('a store of the own form has a claim');
+    if (!claim.ok || !(claim.value instanceof Map))
+      throw new Error('a store in the form of this product must have a claim');
     const members = claim.value as ReadonlyMap<CborValue, CborValue>;
     const references = members.get('created_assertions') as unknown as References;
     return encodeCbor(
@@ -255,7 +274,10 @@ function reclaimed(store: Buffer, edit: (references: References) => References):
   });
 }
 
-/** A store in which one box holds something else: sizes follow. @param path types of the boxes below the store's */
+/**
+ * Returns the store with other content in one box. The sizes of the enclosing boxes follow.
+ * @param path types of the boxes below the store's
+ */
 function rewritten(store: Buffer, path: readonly string[], edit: (content: Buffer) => Uint8Array): Buffer {
   const { box, around } = boxAt(store, path);
   const content = edit(store.subarray(box.start, box.end));
@@ -265,7 +287,7 @@ function rewritten(store: Buffer, path: readonly string[], edit: (content: Buffe
   return written;
 }
 
-/** A store in which one box has another child. */
+/** Returns the store with one more child in one box. */
 function appended(store: Buffer, path: readonly string[], child: Uint8Array): Buffer {
   return rewritten(store, path, (children) => Buffer.concat([children, child]));
 }
@@ -285,12 +307,12 @@ function boxAt(
   return { box, around };
 }
 
-/** Place of the protected header in a store. */
+/** Returns the position of the protected header in a store. */
 function headerAt(store: Buffer): number {
   return behind(store, `${SIGNATURE_LABEL}\0`) + TO_HEADER;
 }
 
-/** Place behind a text, where it first stands. */
+/** Returns the position after the first occurrence of a text. */
 function behind(bytes: Buffer, text: string, from = 0): number {
   return bytes.indexOf(text, from, 'latin1') + text.length;
 }
@@ -305,7 +327,7 @@ function set(bytes: Buffer, at: number, value: number): Buffer {
   return copy;
 }
 
-/** Replaces a text by another of its length, where it first stands. */
+/** Replaces the first occurrence of a text by another of the same length. */
 function renamed(bytes: Buffer, text: string, other: string, from = 0): Buffer {
   const copy = Buffer.from(bytes);
   copy.write(other, bytes.indexOf(text, from, 'latin1'), 'latin1');

@@ -1,14 +1,14 @@
-/** Chunk of a RIFF file, honest or not. */
+/** A chunk of a RIFF file, valid or deliberately invalid. */
 export interface ChunkSpec {
   readonly id: string;
   readonly data: Uint8Array;
-  /** Size field as written, where it is to lie. */
+  /** The value of the size field, if it must differ from the true size. */
   readonly size?: number;
-  /** Pad byte after odd data; `null` leaves it out. */
+  /** The pad byte after data of odd length. `null` omits it. */
   readonly pad?: number | null;
 }
 
-/** The bytes of a chunk: header, data, and the pad byte where there is one. */
+/** Returns the bytes of a chunk: header, data and, after data of odd length, the pad byte. */
 export function chunk(spec: ChunkSpec): Buffer {
   const header = Buffer.alloc(8);
   header.write(spec.id, 'latin1');
@@ -17,7 +17,7 @@ export function chunk(spec: ChunkSpec): Buffer {
   return Buffer.concat([header, spec.data, ...pad]);
 }
 
-/** Wraps chunks in a RIFF/WAVE header; `riffSize` lies where it is given. */
+/** Wraps chunks in a RIFF/WAVE header. A given `riffSize` replaces the true size. */
 export function riff(
   chunks: readonly Uint8Array[],
   { magic = 'RIFF', form = 'WAVE', riffSize }: { magic?: string; form?: string; riffSize?: number } = {},
@@ -37,7 +37,7 @@ export interface FormatSpec {
   readonly bits?: number;
 }
 
-/** A fmt chunk of 16 bytes whose fields agree. */
+/** Returns a fmt chunk of 16 bytes with consistent fields. */
 export function fmtChunk({ tag = 1, channels = 1, sampleRate = 44_100, bits = 16 }: FormatSpec = {}): Buffer {
   const data = Buffer.alloc(16);
   const blockAlign = channels * Math.ceil(bits / 8);

@@ -17,29 +17,29 @@ export interface AuditStoresDeps {
   readonly clock: Clock;
 }
 
-/** Age from which something is no longer under way: every recovery has taken place. */
+/** The age in seconds from which an operation counts as finished. Every recovery has run by then. */
 const SETTLED_SECONDS = 600;
 /**
- * Age from which a file of an unknown proof is left over: what a killed issuing left is removed after an hour and
- * once more a day later.
+ * The age in seconds from which a file without a proof counts as left over. The collector deletes the files
+ * of a killed issuing after an hour, and again a day later.
  */
 const LEFT_SECONDS = 26 * 3600;
-/** Time before the second look at what looks like a finding. */
+/** The pause in milliseconds before a suspected finding is checked again. */
 const SECOND_LOOK_MS = 1000;
 const LOOKS_AT_ONCE = 16;
 
-/** Part of a pass: its pages, and the look at one thing of them. */
+/** One part of a pass: how its pages are read, and how one item is checked. */
 interface Part<Item> {
   readonly page: (after: string | undefined, limit: number) => Promise<AuditPage<Item>>;
-  /** The finding; undefined where nothing is wrong. */
+  /** Returns the finding of an item, or undefined when the item is sound. */
   readonly look: (item: Item) => Promise<Finding | undefined>;
 }
 
 /**
- * Takes a step of a pass over the stores: a page of one part. What looks wrong is looked at twice, with a pause
- * between, so that nothing which changes meanwhile is told.
- * @param from where the step before ended; absent at the beginning
- * @throws DomainError `invalid_request` for a place that no step gave
+ * Runs one step of an audit pass over the stores: one page of one part. A suspected finding is checked twice
+ * with a pause between, so that changes under way are not reported.
+ * @param from position where the previous step ended. Absent at the beginning
+ * @throws DomainError `invalid_request` for a position that no step returned
  */
 export async function auditStores(
   deps: AuditStoresDeps,
@@ -49,7 +49,9 @@ export async function auditStores(
   const [name = '', ...rest] = from?.split(':') ?? [AUDITED_PARTS[0]];
   const part = AUDITED_PARTS.find((each) => each === name);
   if (part === undefined)
-    throw new DomainError('invalid_request', 'This is no place of a pass.', { reason: 'invalid_member' });
+    throw new DomainError('invalid_request', 'This is not a position of an audit pass.', {
+      reason: 'invalid_member',
+    });
   const step = <Item>(found: Part<Item>) => stepOf(part, found, rest.join(':') || undefined, limit);
   switch (part) {
     case 'proofs':
@@ -70,7 +72,7 @@ async function stepOf<Item>(
   limit: number,
 ): Promise<AuditStep> {
   const { items, next } = await page(after, limit);
-  /** Items of which a look tells something, with what it tells. */
+  /** Returns the items that have a finding, with the finding. */
   const lookAtAll = async (each: readonly Item[]): Promise<readonly (readonly [Item, Finding])[]> => {
     const told: (readonly [Item, Finding])[] = [];
     for (let first = 0; first < each.length; first += LOOKS_AT_ONCE)
@@ -93,7 +95,10 @@ async function stepOf<Item>(
   });
 }
 
-/** Every proof has its files, and every erasure its event and confirmation, and no key. */
+/**
+ * Checks that every proof has its files. Checks that every erasure is published and confirmed, and that its
+ * key is destroyed.
+ */
 function proofsOf({ stores, assets, keys, audited }: AuditStoresDeps, now: number): Part<string> {
   const look = async (proofId: string): Promise<Finding | undefined> => {
     const proof = await stores.getProof(proofId);
@@ -110,7 +115,7 @@ function proofsOf({ stores, assets, keys, audited }: AuditStoresDeps, now: numbe
         ? undefined
         : { kind: 'key_left', subject: proofId, detail: 'the proof was erased' };
     }
-    // A proof that was imported has no files.
+    // An imported proof has no files.
     if (proof?.state !== 'issued' || proof.legacy !== undefined) return undefined;
     if (now - proof.createdAt < SETTLED_SECONDS) return undefined;
     const parts = (proof.evidence?.parts ?? []).filter(({ place }) => place === 'objects');
@@ -131,12 +136,12 @@ function proofsOf({ stores, assets, keys, audited }: AuditStoresDeps, now: numbe
   };
 }
 
-/** Every file has its proof. */
+/** Checks that every file belongs to a proof. */
 function objectsOf({ stores, assets }: AuditStoresDeps, now: number): Part<AssetEntry> {
   const isLeft = async ({ proofId, writtenAt }: AssetEntry): Promise<string | undefined> => {
     const proof = await stores.getProof(proofId);
     if (proof === undefined) return now - writtenAt < LEFT_SECONDS ? undefined : 'no proof has this id';
-    // Until an erasure is confirmed its own finding tells of it.
+    // Before an erasure is confirmed, the part `proofs` reports it.
     return proof.state === 'erased' && now - (proof.confirmedAt ?? now) >= SETTLED_SECONDS
       ? 'the proof was erased'
       : undefined;
@@ -145,7 +150,7 @@ function objectsOf({ stores, assets }: AuditStoresDeps, now: number): Part<Asset
     page: (after, limit) => assets.list(after, limit),
     async look(entry) {
       const { proofId, part } = entry;
-      // A damaged record is told of among the proofs.
+      // The part `proofs` reports damaged records.
       const reason = await isLeft(entry).catch((error: unknown) => {
         if (isRecordDamaged(error)) return undefined;
         throw error;
@@ -156,7 +161,9 @@ function objectsOf({ stores, assets }: AuditStoresDeps, now: number): Part<Asset
   };
 }
 
-/** Every review was announced, and its end will be. */
+/**
+ * Checks that the creation of every review was published, and that its reminders are scheduled or published.
+ */
 function reviewsOf({ audited }: AuditStoresDeps, now: number): Part<string> {
   const look = async (reviewId: string): Promise<Finding | undefined> => {
     const found = await audited.review(reviewId, now);
@@ -180,7 +187,7 @@ function reviewsOf({ audited }: AuditStoresDeps, now: number): Part<string> {
   };
 }
 
-/** Every month's quota is what was added to its sums and what waits to be. */
+/** Checks that every month's quota equals its sums plus the charges that wait to be added. */
 function monthsOf({ audited }: AuditStoresDeps, now: number): Part<AuditedMonth> {
   return {
     page: (after, limit) => audited.months(after, limit, now),
@@ -191,7 +198,7 @@ function monthsOf({ audited }: AuditStoresDeps, now: number): Part<AuditedMonth>
         if (units === 0) return undefined;
         const detail =
           units > 0
-            ? `its quota has ${units} units that are in no sum and do not wait`
+            ? `its quota has ${units} units that are neither in its sums nor waiting`
             : `its quota lacks ${-units} units that are in its sums`;
         return { kind: 'month_differs', subject, detail };
       });
@@ -207,6 +214,6 @@ async function orDamage(
     return await look();
   } catch (error) {
     if (!isRecordDamaged(error)) throw error;
-    return { kind: 'record_damaged', subject, detail: 'it is not what this installation wrote' };
+    return { kind: 'record_damaged', subject, detail: 'it does not match what this installation wrote' };
   }
 }

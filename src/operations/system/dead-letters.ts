@@ -2,18 +2,18 @@ import { defined } from '../../domain/defined.js';
 import { TOPICS, type Topic } from '../../domain/events.js';
 import type { EventBus } from '../../ports/bus.js';
 
-/** An event that no consumer could take, as the bus keeps it: where it is, when and why. */
+/** An event that no consumer could process, as the bus keeps it: its position, time and reason. */
 export interface DeadLetterEntry {
   readonly topic: Topic;
   readonly position: string;
   readonly reason: string;
-  /** Unix seconds. */
+  /** The time in unix seconds. */
   readonly at: number;
   readonly eventId?: string;
   readonly kind?: string;
 }
 
-/** Dead letters of one topic, or of all, oldest first in each. */
+/** Returns the oldest dead letters of one topic, or of all topics, oldest first. */
 export async function listDeadLetters(
   { bus }: { readonly bus: Pick<EventBus, 'deadLetters'> },
   { topic, limit }: { readonly topic?: Topic; readonly limit: number },
@@ -25,7 +25,10 @@ export async function listDeadLetters(
   return oldest.map(({ id, ...letter }) => defined({ ...letter, eventId: id }));
 }
 
-/** @returns how many were put into their topic again */
+/**
+ * Publishes dead letters to their topic again.
+ * @returns the number of republished events
+ */
 export function replayDeadLetters(
   { bus }: { readonly bus: Pick<EventBus, 'replayDeadLetters'> },
   { topic, limit }: { readonly topic: Topic; readonly limit: number },

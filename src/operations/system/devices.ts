@@ -15,10 +15,10 @@ import type { AuditStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 import { LogFollower } from './log-follower.js';
 
-/** The enrolled devices, as the log of devices has them. */
+/** The enrolled devices, as the log of devices records them. */
 export class Devices {
   readonly #log: LogFollower;
-  /** In the order of enrolment. */
+  /** The devices by id, in the order of enrolment. */
   readonly #devices = new Map<DeviceId, Device>();
 
   constructor(deps: { readonly stores: AuditStore; readonly secrets: Secrets }) {
@@ -26,9 +26,10 @@ export class Devices {
   }
 
   /**
-   * Standing of a device at a time, as far as is known today: a revocation that was said later counts too.
+   * Returns the standing of a device at a time, by the current log. A revocation that was recorded after that
+   * time counts too.
    * @param at unix seconds
-   * @throws DomainError `unavailable` / `store_unavailable` where the log cannot be read, or is not sound
+   * @throws DomainError `unavailable` / `store_unavailable` when the log cannot be read, or is damaged
    */
   async standing(deviceId: DeviceId, at: number): Promise<StandingOfDevice> {
     await this.#log.keepUp();
@@ -43,12 +44,15 @@ export class Devices {
     return this.#devices.size;
   }
 
-  /** @param from number of the first one, from 1 */
+  /**
+   * Returns a page of the devices.
+   * @param from position of the first device, counted from 1
+   */
   list(from: number, limit: number): readonly Device[] {
     return [...this.#devices.values()].slice(from - 1, from - 1 + limit);
   }
 
-  /** Reads at least what the log held at the call. */
+  /** Reads the log at least up to its end at the time of the call. */
   refresh(): Promise<void> {
     return this.#log.refresh();
   }
@@ -60,7 +64,7 @@ export interface DevicesDeps {
   readonly clock: Clock;
 }
 
-/** A page of the devices in the order of enrolment, and the count of all. */
+/** Returns a page of the devices in the order of enrolment, and the number of all devices. */
 export async function listDevices(
   { devices }: Pick<DevicesDeps, 'devices'>,
   { from, limit }: { readonly from: number; readonly limit: number },
@@ -70,9 +74,9 @@ export async function listDevices(
 }
 
 /**
- * Enrols a device; again changes nothing.
- * @throws DomainError `conflict` / `device_revoked`: a revoked device stays so, and its owner makes a new key;
- * `devices_full`
+ * Enrols a device. Repeating the call changes nothing.
+ * @throws DomainError `conflict` / `device_revoked`: a revoked device cannot be enrolled again, and its owner
+ * creates a new key. `conflict` / `devices_full`
  */
 export async function enrolDevice(
   { stores, devices, clock }: DevicesDeps,
@@ -81,7 +85,7 @@ export async function enrolDevice(
   await devices.refresh();
   const known = devices.get(deviceId);
   if (known?.revocation !== undefined)
-    throw new DomainError('conflict', 'This device was revoked; a device with a new key can be enrolled.', {
+    throw new DomainError('conflict', 'This device was revoked. Enrol a device with a new key.', {
       reason: 'device_revoked',
     });
   if (known !== undefined) return { device: known, repeated: true };
@@ -95,7 +99,8 @@ export async function enrolDevice(
 }
 
 /**
- * Revokes a device from a time on, for good; an earlier time may follow, a later one changes nothing.
+ * Revokes a device permanently, from a time on. A later call may set an earlier time. A later time changes
+ * nothing.
  * @throws DomainError `not_found` for a device that was never enrolled
  */
 export async function revokeDevice(

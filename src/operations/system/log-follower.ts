@@ -3,22 +3,24 @@ import { DomainError } from '../../domain/errors.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { AuditStore } from '../../ports/stores.js';
 
-/** Greatest age of the knowledge of what other processes appended: the bound on its delay in a cluster. */
+/**
+ * The largest age of the last read in milliseconds. Entries that other processes append are seen within this
+ * time.
+ */
 const MAX_AGE_MS = 1000;
 const PAGE = 500;
 
-/** A log with an entry that was altered, or that lacks one. What stands before the fault was taken. */
+/** An error for a log with an altered or missing entry. The entries before that one were processed. */
 export class UnsoundLog extends Error {
   constructor(log: string) {
-    super(`the log of ${log} is not sound: see takemark operator audit verify ${log}`);
+    super(`the audit log ${log} is damaged: run takemark operator audit verify ${log}`);
     this.name = 'UnsoundLog';
   }
 }
 
 /**
- * Follower of one of the service's own logs. Each look reads only what the log has grown by, and its chain is
- * checked: an entry that was altered in the store stops every call that would need the log, rather than have
- * it believed.
+ * Follows one of the service's own logs. Each read continues after the last entry and checks the chain of
+ * MACs. An altered entry stops every call that needs the log, so that no call relies on it.
  */
 export class LogFollower {
   readonly #stores: AuditStore;
@@ -26,11 +28,11 @@ export class LogFollower {
   readonly #log: string;
   readonly #take: (entry: AuditEntry) => void;
   #next = 1;
-  /** Monotonic milliseconds at which the last whole look began. */
+  /** The start of the last complete read, in monotonic milliseconds. */
   #readAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
 
-  /** @param take called with each entry once, oldest first */
+  /** @param take called once with each entry, oldest first */
   constructor(
     { stores, secrets }: { readonly stores: AuditStore; readonly secrets: Secrets },
     log: string,
@@ -46,16 +48,16 @@ export class LogFollower {
   }
 
   /**
-   * Reads what the log has grown by, unless that was done less than a second ago.
-   * @throws DomainError `unavailable` / `store_unavailable` where the log cannot be read, or is not sound
+   * Reads new entries of the log, unless the last read is less than a second old.
+   * @throws DomainError `unavailable` / `store_unavailable` when the log cannot be read, or is damaged
    */
   async keepUp(): Promise<void> {
     if (performance.now() - this.#readAt > MAX_AGE_MS) await this.#look();
   }
 
-  /** Reads at least what the log held at the call. */
+  /** Reads the log at least up to its end at the time of the call. */
   async refresh(): Promise<void> {
-    // A look that has begun before may have missed the newest entry.
+    // A read that began before this call may have missed the newest entry.
     await this.#reading?.catch(() => undefined);
     await this.#look();
   }
@@ -72,7 +74,7 @@ export class LogFollower {
       if (page.length === 0) break;
       for (const entry of page) {
         if (!this.#walk.take(entry)) {
-          throw new DomainError('unavailable', 'The registry cannot be asked at the moment.', {
+          throw new DomainError('unavailable', 'The registry is temporarily unavailable.', {
             reason: 'store_unavailable',
             retryAfterSeconds: 60,
             cause: new UnsoundLog(this.#log),

@@ -3,11 +3,11 @@ import { isProductEvent } from '../../domain/product-event.js';
 import type { Observer } from '../../ports/observer.js';
 
 /**
- * The configured address of a product's download.
+ * Returns the configured address of a product's download.
  * @throws DomainError `not_found`
  */
 export function findDownload(
-  /** Addresses by `product/platform`. */
+  /** The addresses by `product/platform`. */
   { downloads }: { readonly downloads: ReadonlyMap<string, string> },
   { product, platform }: { readonly product: string; readonly platform: string },
 ): string {
@@ -16,7 +16,10 @@ export function findDownload(
   return address;
 }
 
-/** Content-free counts under names of a closed list: the whole report is taken, or nothing of it. */
+/**
+ * Counts product events by name, without content. Names come from a closed list. One unknown name refuses the
+ * whole report.
+ */
 export function takeTelemetry(
   { observer }: { readonly observer: Observer },
   events: readonly { readonly name: string; readonly count: number; readonly at: number }[],

@@ -3,7 +3,7 @@ import type { Secrets } from '../../ports/secrets.js';
 import type { AuditStore } from '../../ports/stores.js';
 import { LogFollower } from './log-follower.js';
 
-/** The revoked leaves, as the log of signers has them. */
+/** The revoked signing certificates, as the log of signers records them. */
 export class SignerRevocations {
   readonly #log: LogFollower;
   readonly #revocations = new Map<string, SignerRevocation>();
@@ -12,13 +12,16 @@ export class SignerRevocations {
     this.#log = new LogFollower(deps, SIGNERS_LOG, (entry) => takeSignerEntry(this.#revocations, entry));
   }
 
-  /** @throws DomainError `unavailable` / `store_unavailable` where the log cannot be read, or is not sound */
+  /**
+   * Returns the revocation of a signing certificate, or undefined.
+   * @throws DomainError `unavailable` / `store_unavailable` when the log cannot be read, or is damaged
+   */
   async find(kid: string): Promise<SignerRevocation | undefined> {
     await this.#log.keepUp();
     return this.#revocations.get(kid);
   }
 
-  /** Reads at least what the log held at the call. */
+  /** Reads the log at least up to its end at the time of the call. */
   refresh(): Promise<void> {
     return this.#log.refresh();
   }

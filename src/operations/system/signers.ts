@@ -13,15 +13,15 @@ import type { AuditStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 import type { SignerRevocations } from './signer-revocations.js';
 
-/** A leaf of the service. Times in unix seconds. */
+/** A signing certificate of the service. Times are in unix seconds. */
 export interface SignerEntry {
-  /** Lower-case hex SHA-256 of the certificate (DER). */
+  /** The SHA-256 of the certificate (DER) in lower-case hex. */
   readonly kid: string;
   readonly algorithm: SignatureAlgorithm;
   readonly issuer: string;
   readonly notBefore: number;
   readonly notAfter: number;
-  /** True for the one that new proofs are signed with. */
+  /** True for the certificate that signs new proofs. */
   readonly signs: boolean;
   readonly revocation?: Omit<SignerRevocation, 'kid'>;
 }
@@ -34,15 +34,16 @@ export interface SignersDeps {
   readonly clock: Clock;
 }
 
-/** Every leaf that verifies here, the one that signs first. */
+/** Returns every signing certificate that this service trusts, the current one first. */
 export async function listSigners(deps: SignersDeps): Promise<readonly SignerEntry[]> {
   await deps.revocations.refresh();
   return Promise.all(deps.trust.identities().map((identity) => entryOf(deps, identity)));
 }
 
 /**
- * Revokes a leaf from a time on. A second revocation replaces the first; both stay in the log of signers.
- * @throws DomainError `not_found` for a leaf that is not known here
+ * Revokes a signing certificate from a time on. A second revocation replaces the first, and the log of
+ * signers keeps both.
+ * @throws DomainError `not_found` for a certificate that this service does not know
  */
 export async function revokeSigner(
   deps: SignersDeps,
@@ -56,7 +57,7 @@ export async function revokeSigner(
   return entryOf(deps, identity);
 }
 
-/** Takes a revocation back; a leaf that is not revoked stays as it is. */
+/** Reverses a revocation. A certificate that is not revoked stays unchanged. */
 export async function reinstateSigner(
   deps: SignersDeps,
   { kid }: { readonly kid: string },
@@ -73,7 +74,7 @@ export async function reinstateSigner(
 function identityOf({ trust }: SignersDeps, kid: string): SigningIdentity {
   const identity = trust.identities().find((known) => known.kid === kid);
   if (identity === undefined)
-    throw new DomainError('not_found', 'There is no such signing certificate here.');
+    throw new DomainError('not_found', 'This service has no such signing certificate.');
   return identity;
 }
 
@@ -94,7 +95,7 @@ async function entryOf(
   });
 }
 
-/** PEM of the authority certificates, the current one first. */
+/** Returns the authority certificates in PEM, the current one first. */
 export function readAuthority({ trust }: Pick<SignersDeps, 'trust'>): string {
   return trust.authorities().join('');
 }

@@ -19,14 +19,14 @@ export interface CreateUploadDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly policies: UploadPolicySigner;
-  /** Base of the presigned address, without a trailing slash. */
+  /** Returns the base of the presigned address, without a trailing slash. */
   readonly publicUrl: () => string;
 }
 
 /**
- * A fresh, short-lived slot for each call: the signed fields are the authority of the post.
- * @throws DomainError `rate_limited` / `quota_exceeded` where what the slot is for would be refused, before its file is
- * sent
+ * Creates a short-lived upload slot. The signed form fields authorise the upload.
+ * @throws DomainError `rate_limited` / `quota_exceeded` when the quota is used up, before the client sends
+ * its file
  */
 export async function createUpload(
   deps: CreateUploadDeps,

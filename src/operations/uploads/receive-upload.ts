@@ -17,20 +17,20 @@ export interface StoredUpload {
   readonly sha256: string;
 }
 
-/** An upload on its way into the engine. */
+/** An upload that is being streamed into the engine. */
 export interface UploadReceiver {
   /**
-   * Aborts, with the DomainError as its reason, when the engine gives the upload up while its client is
-   * waited for.
+   * The signal that aborts when the engine gives up the upload while it waits for the client. Its reason is
+   * the DomainError.
    */
   readonly signal: AbortSignal;
-  /** As AudioIngest.write; throws `payload_too_large` on the first byte too many. */
+  /** Writes like AudioIngest.write. Throws `payload_too_large` at the first byte beyond the limit. */
   write(chunk: Uint8Array): Promise<void> | undefined;
-  /** Measures, reads the credential, stores the facts. */
+  /** Completes the measurement, reads the credential and stores the facts. */
   finish(): Promise<StoredUpload>;
   /**
-   * Gives the slot and its memory back; the slot stays open until it expires. Safe at any time, any number of
-   * times.
+   * Releases the lock of the slot and the memory of the upload. The slot stays open until it expires. It may
+   * be called at any time, any number of times.
    */
   abort(): void;
 }
@@ -43,14 +43,14 @@ export interface ReceiveUploadDeps {
   readonly uploadLocks: UploadLocks;
   readonly reader: Pick<CredentialReader, 'readEmbedded'>;
   readonly plans: Plans;
-  /** Processes that share a plan's numbers. */
+  /** The number of processes that share a plan's limits. */
   readonly processes: number;
 }
 
 /**
- * A post to a slot. The signed fields (every one, nothing missing, altered or extra) are checked before the
- * file has begun. The slot is locked in this process while the post lasts; between processes the conditional
- * insert of the facts decides.
+ * Begins to receive a post to a slot. The signed fields are checked before the file begins: each must be
+ * present and unaltered, and no other field is accepted. The slot is locked in this process during the post.
+ * Between processes, the conditional insert of the facts decides.
  */
 export async function receiveUpload(
   deps: ReceiveUploadDeps,
@@ -95,7 +95,7 @@ function receiver(
       bytes += chunk.length;
       if (bytes > maxBytes) {
         giveBack();
-        throw new DomainError('payload_too_large', `The file may hold at most ${maxBytes} bytes.`, {
+        throw new DomainError('payload_too_large', `The file may contain at most ${maxBytes} bytes.`, {
           reason: 'body_too_large',
         });
       }
@@ -104,16 +104,16 @@ function receiver(
     async finish() {
       try {
         if (slot.contentLength !== undefined && bytes !== slot.contentLength) {
-          throw new DomainError('invalid_request', 'The file is not as long as the slot was asked for.', {
+          throw new DomainError('invalid_request', 'The file does not have the contentLength of the slot.', {
             reason: 'content_length_mismatch',
           });
         }
         const measurement = await ingest.end();
         const embedded = await readCredential(deps.reader, slot.partnerId, measurement);
         const now = nowSeconds(deps.clock);
-        // A post that outlived its slot: the slot may be collected already.
+        // The post ended after the slot expired, so the slot may already be deleted.
         if (now >= slot.expiresAt)
-          throw new DomainError('forbidden', 'The slot has expired; ask for a new one.', {
+          throw new DomainError('forbidden', 'The slot has expired. Request a new one.', {
             reason: 'form_policy_expired',
           });
         const outcome = await deps.stores.putFacts(factsOf(slot, measurement, embedded, now));
@@ -127,7 +127,10 @@ function receiver(
   };
 }
 
-/** A failure leaves the file unjudged: no facts are kept, and the slot stays open for another post. */
+/**
+ * Reads the embedded credential. If reading fails, no facts are stored, and the slot stays open for another
+ * post.
+ */
 async function readCredential(
   reader: ReceiveUploadDeps['reader'],
   owner: string,
@@ -156,23 +159,26 @@ function factsOf(
       broadcastWave: bext !== undefined,
       credential: credential && { offset: credential.offset, length: credential.length },
     }),
-    // The signature is checked once, here; a verify call only reads the result.
+    // The signature is checked only here. A verify call reads the stored result.
     embedded,
   });
 }
 
 function alreadyUsed(): DomainError {
-  return new DomainError('conflict', 'The slot has been used.', { reason: 'upload_already_used' });
+  return new DomainError('conflict', 'The slot has already been used.', { reason: 'upload_already_used' });
 }
 
 function nowSeconds(clock: Clock): number {
   return Math.floor(clock.now() / 1000);
 }
 
-/** Slots that are being posted to in this process, and how many posts a partner has in flight. */
+/**
+ * The locks of slots that receive a post in this process, and the number of posts in flight for each partner.
+ */
 export interface UploadLocks {
   /**
-   * @returns gives the lock back; safe to call twice
+   * Locks a slot.
+   * @returns a function that releases the lock. It is safe to call twice
    * @throws DomainError `conflict` / `upload_in_progress`, or `rate_limited` / `concurrency_exceeded`
    */
   take(uploadId: string, partnerId: string, limit: number): () => void;
@@ -184,7 +190,9 @@ export function createUploadLocks(): UploadLocks {
   return {
     take(uploadId, partnerId, limit) {
       if (slots.has(uploadId))
-        throw new DomainError('conflict', 'The slot is being posted to.', { reason: 'upload_in_progress' });
+        throw new DomainError('conflict', 'Another upload to this slot is in progress.', {
+          reason: 'upload_in_progress',
+        });
       const count = inFlight.get(partnerId) ?? 0;
       if (count >= limit) {
         throw new DomainError('rate_limited', `The plan allows ${limit} uploads at a time.`, {

@@ -2,24 +2,25 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { DomainError } from '../../domain/errors.js';
 import type { Secrets } from '../../ports/secrets.js';
 
-/** The statement of a slot's signed form fields. */
+/** The policy that a slot's form fields sign. */
 export interface UploadPolicy {
   readonly uploadId: string;
   readonly maxBytes: number;
-  /** Unix seconds. */
+  /** The time of expiry in unix seconds. */
   readonly expiresAt: number;
 }
 
 export interface UploadPolicySigner {
   sign(policy: UploadPolicy): Readonly<Record<string, string>>;
   /**
+   * Checks the form fields of a post.
    * @throws DomainError `invalid_request` for a missing or unknown field, `forbidden` for an altered or
    * expired one
    */
   check(uploadId: string, fields: ReadonlyMap<string, string>, now: number): UploadPolicy;
 }
 
-/** Names of the fields that prove a form to be a slot's: all of them, and no other. */
+/** The names of the signed fields. A form must have all of them and no other. */
 export const SIGNED_FIELDS = ['policy', 'signature'] as const;
 
 export function createUploadPolicySigner(secrets: Secrets, environment: string): UploadPolicySigner {
@@ -34,9 +35,13 @@ export function createUploadPolicySigner(secrets: Secrets, environment: string):
     check(uploadId, fields, now) {
       for (const name of fields.keys()) {
         if (!(SIGNED_FIELDS as readonly string[]).includes(name))
-          throw new DomainError('invalid_request', 'The form holds a field that the slot does not have.', {
-            reason: 'form_field_unknown',
-          });
+          throw new DomainError(
+            'invalid_request',
+            'The form has a field that the upload slot does not have.',
+            {
+              reason: 'form_field_unknown',
+            },
+          );
       }
       const [policy, signature] = SIGNED_FIELDS.map((name) => fields.get(name));
       if (policy === undefined || signature === undefined)
@@ -44,20 +49,21 @@ export function createUploadPolicySigner(secrets: Secrets, environment: string):
           reason: 'form_field_missing',
         });
       const altered = () =>
-        new DomainError('forbidden', 'The form fields are not the ones of this slot.', {
+        new DomainError('forbidden', 'The policy or signature does not match this upload slot.', {
           reason: 'form_policy_invalid',
         });
       const [secretId, signedId, maxBytes, expiresAt] = decode(policy) ?? [];
       const secret = secretId === undefined ? undefined : secrets.find('upload-policy', secretId);
       if (secret === undefined || signedId === undefined || maxBytes === undefined || expiresAt === undefined)
         throw altered();
-      // Compared as text: base64 decoding would let a signature with stray bits pass as a second spelling.
+      // Compared as text, because base64 decoding ignores stray bits and would accept other spellings of the
+      // signature.
       const expected = Buffer.from(mac(secret.key, policy).toString('base64url'));
       const sent = Buffer.from(signature);
       if (sent.length !== expected.length || !timingSafeEqual(sent, expected)) throw altered();
       if (signedId !== uploadId) throw altered();
       if (now >= expiresAt)
-        throw new DomainError('forbidden', 'The slot has expired; ask for a new one.', {
+        throw new DomainError('forbidden', 'The slot has expired. Request a new one.', {
           reason: 'form_policy_expired',
         });
       return { uploadId, maxBytes, expiresAt };

@@ -4,17 +4,17 @@ import type { UsageCharge, UsageStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 
-/** Numbers of the three `X-RateLimit-*` headers of a partner-scoped response. */
+/** The values of the three `X-RateLimit-*` headers of a partner-scoped response. */
 export interface QuotaFacts {
   readonly limit: number;
   readonly remaining: number;
-  /** Unix seconds at which the window resets. */
+  /** The time in unix seconds at which the window resets. */
   readonly reset: number;
 }
 
 /**
- * Spends one unit of the partner's month; none for a test key (rule 19.2).
- * @throws DomainError `rate_limited` / `quota_exceeded`; a refused call costs nothing
+ * Spends one unit of the partner's monthly quota. A test key spends none (rule 19.2).
+ * @throws DomainError `rate_limited` / `quota_exceeded`. A refused call costs nothing
  */
 export async function charge(
   stores: UsageStore,
@@ -40,7 +40,7 @@ export async function charge(
 }
 
 /**
- * Refuses where the partner's month has no unit left. Spends none.
+ * Refuses the call when the partner's monthly quota is used up. Spends no unit.
  * @param now in unix seconds
  * @throws DomainError `rate_limited` / `quota_exceeded`
  */
@@ -59,16 +59,16 @@ function quotaExceeded(now: number): DomainError {
 }
 
 /**
- * The partner's quota when the response is ready: the call itself is counted. A call that was charged knows it
- * without the store, and has the numbers of the month that it was charged to: the call is included in those of no
- * other month (rule 6.9), and the end of that month belongs to them, also where the response is of the next one.
+ * Returns the partner's quota when the response is ready, including the call itself. A charged call already
+ * has these numbers and needs no read of the store. They belong to the month that was charged, even if the
+ * response is sent in the next month (rule 6.9).
  */
 export function readQuota(
   { stores, clock }: { readonly stores: UsageStore; readonly clock: Clock },
   { partnerId, plan, used }: Caller,
 ): QuotaFacts | Promise<QuotaFacts> {
   const limit = plan.monthlyQuota;
-  // A plan that was made smaller leaves more used than it allows.
+  // After a plan was reduced, more units may be used than it allows.
   const facts = (units: number, at: number) => ({
     limit,
     remaining: Math.max(0, limit - units),

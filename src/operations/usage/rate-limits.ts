@@ -3,30 +3,39 @@ import type { Plan } from '../../domain/partner.js';
 import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 
-/** Classes of the request rate. Rotation has its own, deliberately low one. */
+/** The classes of the request rate. Rotation has a deliberately low rate of its own. */
 export type RateClass = 'standard' | 'rotation' | 'rotation_calls';
 
-/** Interval between two removals of full token buckets; the next call of their partner makes an equal one. */
+/**
+ * The interval in milliseconds between two removals of full token buckets. A removed bucket is created anew,
+ * and full, at the next call.
+ */
 const DROP_IDLE_MS = 60_000;
 const SECOND_MS = 1000;
 /**
- * Requests to rotate that one partner may make at once, whatever its plan: the partner's many processes may
- * all learn at the same time that their key ends.
+ * The lowest burst of requests to rotate for one partner, on any plan. All processes of a partner may learn
+ * at the same time that their key expires.
  */
 const ROTATION_CALLS = 256;
 const DAY_MS = 24 * 3600 * SECOND_MS;
 
-/** The request rates of every plan, in this process: one token bucket for each partner and rate class. */
+/** The request rates of every plan in this process, with one token bucket for each partner and rate class. */
 export interface RateLimits {
-  /** @throws DomainError `rate_limited` / `rate_exceeded`; a refused call costs nothing */
+  /**
+   * Spends one call.
+   * @throws DomainError `rate_limited` / `rate_exceeded`. A refused call costs nothing
+   */
   spend(partnerId: string, plan: Plan, rateClass: RateClass): void;
-  /** For a call that turned out to do nothing. */
+  /** Returns one call to the bucket, for a call that had no effect. */
   giveBack(partnerId: string, plan: Plan, rateClass: RateClass): void;
-  /** Token buckets that are held. */
+  /** The number of token buckets held in memory. */
   readonly size: number;
 }
 
-/** Shape of a token bucket: `rate` calls come back every `period`, at most `burst` are held. */
+/**
+ * The shape of a token bucket. `rate` calls are refilled every `periodMs`, and the bucket holds at most
+ * `burst` calls.
+ */
 interface Shape {
   readonly burst: number;
   readonly rate: number;
@@ -36,13 +45,18 @@ interface Shape {
 interface TokenBucket {
   readonly plan: Plan;
   readonly shape: Shape;
-  /** Level in calls times the period, so that a refill is a whole number and exact. */
+  /**
+   * The level in calls multiplied by the period in milliseconds, so that a refill is an exact whole number.
+   */
   level: number;
-  /** Milliseconds of the clock at which `level` held. */
+  /** The clock time in milliseconds at which `level` was computed. */
   at: number;
 }
 
-/** @param processes that are called by turns: each lets pass its share of a plan's rates */
+/**
+ * Creates the rates of this process.
+ * @param processes number of processes that share the calls. Each admits its share of a plan's rates
+ */
 export function createRateLimits(clock: Clock, processes = 1): RateLimits {
   const buckets = new Map<string, TokenBucket>();
   let droppedAt = clock.now();
@@ -56,7 +70,7 @@ export function createRateLimits(clock: Clock, processes = 1): RateLimits {
     }
     const name = `${rateClass} ${partnerId}`;
     const held = buckets.get(name);
-    // A partner that gets another plan, or whose plan gets other limits, starts with a full bucket of it.
+    // A partner starts with a full bucket when its plan, or the limits of its plan, change.
     if (held?.plan === plan) return refill(held, now);
     const shape = shapeOf(plan, rateClass, processes);
     const bucket = { plan, shape, level: capacity(shape), at: now };
@@ -70,7 +84,7 @@ export function createRateLimits(clock: Clock, processes = 1): RateLimits {
       const { rate, periodMs } = bucket.shape;
       const missing = periodMs - bucket.level;
       if (missing > 0) {
-        // After this many whole seconds a call's worth has come back, if nobody else takes it.
+        // After this many whole seconds the bucket holds one call again, if no other call spends it.
         const retryAfterSeconds = Math.ceil(missing / (rate * SECOND_MS));
         throw limited(
           rateClass === 'rotation' ? 'Keys are being rotated too often.' : 'Too many requests; slow down.',
@@ -91,9 +105,9 @@ export function createRateLimits(clock: Clock, processes = 1): RateLimits {
 
 /**
  * Spends one call of the partner's request rate. `rotateKey` spends the rotation rate itself, because its
- * replays do not.
- * @throws DomainError `rate_limited` / `rate_exceeded` with a `retryAfterSeconds` after which a lone caller's
- * next call succeeds
+ * replays must not spend it.
+ * @throws DomainError `rate_limited` / `rate_exceeded` with a `retryAfterSeconds` after which the next call
+ * of a single caller succeeds
  */
 export function admit(
   { limits }: { readonly limits: RateLimits },
@@ -103,7 +117,10 @@ export function admit(
   limits.spend(caller.partnerId, caller.plan, rateClass);
 }
 
-/** Rotations have a lower rate of their own. Requests to rotate spend no standard calls, and have as many. */
+/**
+ * Returns the shape of a bucket. Rotations have a lower rate of their own. Requests to rotate spend no
+ * standard calls, but have the same rate.
+ */
 function shapeOf(plan: Plan, rateClass: RateClass, processes: number): Shape {
   const rotations = shareOf(plan.rotationsPerDay, processes);
   if (rateClass === 'rotation') return { burst: rotations, rate: rotations, periodMs: DAY_MS };
@@ -115,7 +132,7 @@ function shapeOf(plan: Plan, rateClass: RateClass, processes: number): Shape {
   };
 }
 
-/** The share of a plan's number that one of so many processes lets pass: a whole number, and never zero. */
+/** Returns one process's share of a plan's limit, rounded up to a whole number that is never zero. */
 export function shareOf(number: number, processes: number): number {
   return Math.ceil(number / processes);
 }
@@ -124,7 +141,7 @@ function capacity(shape: Shape): number {
   return shape.burst * shape.periodMs;
 }
 
-/** A clock that was set back gives nothing and takes nothing. */
+/** Refills a bucket. A clock that was set back neither adds nor removes calls. */
 function refill(bucket: TokenBucket, now: number): TokenBucket {
   const elapsed = Math.max(0, now - bucket.at);
   bucket.level = Math.min(capacity(bucket.shape), bucket.level + elapsed * bucket.shape.rate);

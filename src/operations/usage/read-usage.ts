@@ -5,12 +5,12 @@ import type { Caller } from '../caller.js';
 
 export interface UsageReport {
   readonly plan: string;
-  /** Unix seconds. */
+  /** The month, in unix seconds. */
   readonly period: { readonly start: number; readonly end: number };
   readonly limit: number;
   readonly used: number;
   readonly remaining: number;
-  /** Ascending; days without use are zero. */
+  /** The days in ascending order. Days without use are zero. */
   readonly days: readonly {
     readonly day: string;
     readonly units: number;
@@ -20,7 +20,10 @@ export interface UsageReport {
 
 const DAY_SECONDS = 24 * 3600;
 
-/** Limits and consumption of the last `days` UTC days, today included; days without use are zero. */
+/**
+ * Returns the limit and the consumption of the last `days` UTC days, including today. Days without use are
+ * zero.
+ */
 export async function readUsage(
   { stores, clock }: { readonly stores: UsageStore; readonly clock: Clock },
   caller: Caller,
@@ -44,7 +47,7 @@ export async function readUsage(
     remaining: Math.max(0, limit - used),
     days: asked.map((day) => {
       const operations = found.get(day) ?? {};
-      // Everything that is not billed is metered and free.
+      // Operations that are not billed are metered but free.
       const units = BILLED_OPERATIONS.reduce((sum, operation) => sum + (operations[operation] ?? 0), 0);
       return { day, units, operations };
     }),

@@ -2,21 +2,27 @@ import type { UsageStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 
-/** Counters held between two flushes; beyond them a free call goes uncounted. */
+/**
+ * The number of counters held between two flushes. Beyond it, a new counter is not added and the free call is
+ * not counted.
+ */
 const HELD = 65_536;
 
-/** Counts of calls that are metered but free, gathered here and written in batches. */
+/** The counts of free calls, collected here and written in batches. */
 export interface UsageMeter {
-  /** Never fails and never waits. @param operation from a closed list */
+  /**
+   * Counts one call. Never fails and never waits.
+   * @param operation from a closed list
+   */
   count(partnerId: string, operation: string): void;
   /**
-   * Writes the counts since the last flush. A batch that fails comes again as it is with the next flush: whether it
-   * was kept is not known.
+   * Writes the counts since the last flush. A failed batch is written again unchanged at the next flush,
+   * because the store may already have counted it.
    */
   flush(): Promise<void>;
 }
 
-/** Counts of one day. */
+/** The counts of one day. */
 interface Batch {
   readonly number: number;
   readonly counters: readonly Counter[];
@@ -25,14 +31,17 @@ interface Batch {
 interface Counter {
   readonly partnerId: string;
   readonly operation: string;
-  /** Time of the day's first call: a batch that is written after midnight still counts for its day. */
+  /**
+   * The time of the first call in unix seconds. A batch that is written after midnight still counts for that
+   * day.
+   */
   readonly at: number;
   count: number;
 }
 
 export function createUsageMeter(stores: Pick<UsageStore, 'meter'>, clock: Clock): UsageMeter {
   const held = new Map<string, Counter>();
-  /** Batches that are not acknowledged, in order. */
+  /** The batches that are not acknowledged yet, in order. */
   const batches: Batch[] = [];
   let lastNumber = 0;
   const take = (): void => {
@@ -43,7 +52,8 @@ export function createUsageMeter(stores: Pick<UsageStore, 'meter'>, clock: Clock
     held.clear();
   };
   const write = async (): Promise<void> => {
-    // Counts since a failure wait until the batches before them are written, and stay bounded so.
+    // Older batches are written first. Newer counts stay in `held`, which keeps memory bounded after a
+    // failure.
     await writeAll();
     take();
     await writeAll();
@@ -69,7 +79,7 @@ export function createUsageMeter(stores: Pick<UsageStore, 'meter'>, clock: Clock
       else if (held.size < HELD) held.set(name, { partnerId, operation, at, count: 1 });
     },
     flush() {
-      // Flushes follow one another: a batch is no longer the first once it is written.
+      // Flushes run one after the other, because a written batch is removed from the front of the list.
       const done = last.then(write);
       last = done.catch(() => undefined);
       return done;
@@ -77,7 +87,7 @@ export function createUsageMeter(stores: Pick<UsageStore, 'meter'>, clock: Clock
   };
 }
 
-/** Counts a call that is metered but free; never fails and never waits. */
+/** Counts a free call. Never fails and never waits. */
 export function meterCall(
   { meter }: { readonly meter: UsageMeter },
   caller: Caller,

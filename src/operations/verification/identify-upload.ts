@@ -7,17 +7,17 @@ import type { Caller } from '../caller.js';
 import { charge } from '../usage/quota.js';
 import { findUpload } from './find-upload.js';
 
-/** Acoustic matches come later; `confidence` of a digest match is 1. */
+/** A match by digest, with a `confidence` of 1. Acoustic matches do not exist yet. */
 export interface IdentifyMatch {
   readonly proofId: string;
   readonly type: 'exact_file' | 'bound_audio' | 'original_file';
   readonly confidence: number;
 }
 
-/** Proofs of one digest that are looked at, newest first. */
+/** The number of proofs read for one digest, newest first. */
 const CANDIDATES = 100;
 
-/** Types of matches, the strongest first: the name of a proof that matches in several ways. */
+/** The types of matches, strongest first. A proof that matches in several ways gets the strongest type. */
 const STRENGTH = ['exact_file', 'bound_audio', 'original_file'] as const;
 
 export interface IdentifyUploadDeps {
@@ -26,7 +26,7 @@ export interface IdentifyUploadDeps {
 }
 
 /**
- * The issued proofs that an upload belongs to, by digests; billed once for an upload. A match is no
+ * Returns the issued proofs that an upload matches by digest. An upload is billed once. A match is not a
  * verification result.
  */
 export async function identifyUpload(
@@ -37,9 +37,9 @@ export async function identifyUpload(
   const now = Math.floor(deps.clock.now() / 1000);
   const { measurement, expiresAt } = await findUpload(deps.stores, caller, uploadId, 'identify', now);
   const candidates = await findCandidates(deps.stores, measurement);
-  // What was issued as a pair is found, whatever it is.
+  // A pair may have audio of any format, so unknown audio is refused only without a match.
   if (measurement.container === 'unknown' && candidates.length === 0)
-    throw new DomainError('unprocessable', 'The file is no audio that the service knows.');
+    throw new DomainError('unprocessable', 'The file is not in an audio format that the service supports.');
   await charge(deps.stores, caller, {
     operation: 'identify',
     dedupeKey: `identify ${uploadId}`,
@@ -54,7 +54,7 @@ export async function identifyUpload(
   };
 }
 
-/** An exact file has the bound digest of its proof, too. */
+/** Returns the proofs with a matching digest. An exact file also has the bound digest of its proof. */
 async function findCandidates(
   stores: ProofStore,
   { sha256, bindingSha256 }: UploadFacts['measurement'],

@@ -26,7 +26,10 @@ export interface VerifyUploadDeps extends ReadReportDeps {
   readonly reader: Pick<CredentialReader, 'readSidecar'>;
 }
 
-/** Facts, sidecar, registry, verdict; billed once for an upload and a sidecar, however often it is asked. */
+/**
+ * Verifies an upload: reads its facts and its sidecar, looks up the proof and judges. Repeated calls with the
+ * same upload and sidecar are billed once.
+ */
 export async function verifyUpload(
   deps: VerifyUploadDeps,
   caller: Caller,
@@ -82,15 +85,15 @@ async function assess(
   const revocation = proof?.state === 'issued' ? await deps.revocations.find(proof.kid) : undefined;
   const judgement = judge(defined({ measurement, embedded, sidecar, proof, revocation }));
 
-  // The report comes with `valid` alone (rule 8.16).
+  // Only a `valid` result has a report (rule 8.16).
   const registered = judgement.verdict === 'valid' && proof?.state === 'issued' ? proof : undefined;
   const evidenceReport = registered && (await readReport(deps, caller, registered));
-  // An erased proof has nothing to read: the second judgement is the last.
+  // The proof was erased meanwhile. The second judgement reads no report, so it cannot repeat.
   if (evidenceReport === 'erased') return assess(deps, caller, facts, sidecar);
   return defined({ judgement, registered, evidenceReport });
 }
 
-/** The billing key: the same upload with the same sidecar is billed once. */
+/** Returns the billing key. The same upload with the same sidecar is billed once. */
 function billingKey({
   uploadId,
   sidecar,
