@@ -41,7 +41,7 @@ export function printReport({ proof, report, note }: ReportPageInput, terminal: 
   const session = report.session?.evidence;
   if (session?.simulated === true)
     terminal.print(
-      `\n${terminal.style('Simulated: a generator created this trace. Nothing below was recorded in a real session.', 'bold', 'yellow')}`,
+      `\n${terminal.style('Simulated: a generator created this trace. Nothing below was observed in a real session.', 'bold', 'yellow')}`,
     );
   const heading = (title: string): void => terminal.print(`\n${terminal.style(title, 'bold')}`);
   heading('Conflicts and open questions');
@@ -58,9 +58,9 @@ export function printReport({ proof, report, note }: ReportPageInput, terminal: 
   printImports(report, terminal);
   if (session === undefined) {
     heading('Session');
-    terminal.print('  no capture trace: the making of the recording was not monitored');
+    terminal.print('  no capture trace: no session agent observed how the recording was made');
   } else {
-    heading('Recorded by the session agent');
+    heading('Observed by the session agent');
     printSession(session, terminal);
   }
   const others = [...report.facts, ...report.unverifiable].filter(
@@ -148,7 +148,7 @@ function importText({
 }: ImportedSource): string {
   const placed =
     placements === undefined
-      ? 'placements not monitored'
+      ? 'placements not watched'
       : `${countText(placements.count, 'placement', 'placements')}, about ${clockText(placements.approximateSeconds)}`;
   const results = detections
     .slice(0, 4)
@@ -182,7 +182,7 @@ function printSession(session: SessionEvidence, terminal: Terminal): void {
       `${wordText(support)}${watched && gapCount > 0 ? `, ${countText(gapCount, 'gap', 'gaps')}` : ''}`,
     ].map(printable);
   });
-  for (const line of table(['channel', 'what', 'recorded', 'support'], rows, (cell, row, column) =>
+  for (const line of table(['channel', 'what', 'observed', 'support'], rows, (cell, row, column) =>
     row >= 0 && column === 2 && !/^\d/.test(cell) ? terminal.style(cell, 'dim') : cell,
   ))
     terminal.print(`  ${line}`);

@@ -24,14 +24,14 @@ interface Production {
 const PRODUCTIONS: readonly Production[] = [
   {
     name: 'clean',
-    title: 'Late Train Home, as witnessed',
+    title: 'Late Train Home (clean session)',
     adverse: [],
     declaredOrigin: 'third_party_material',
     expected: 'verified_binding',
   },
   {
     name: 'adverse',
-    title: 'Borrowed Train',
+    title: 'Borrowed Train (session with conflicts)',
     adverse: ['import_only', 'imports_cover_export', 'activity_after_export'],
     declaredOrigin: 'from_scratch',
     expected: 'needs_review',
