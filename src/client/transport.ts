@@ -418,7 +418,7 @@ const TLS_CODES =
 function connectionError(cause: unknown): TakemarkError {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : undefined;
   if (code !== undefined && TLS_CODES.test(code))
-    return new TakemarkError('tls_failed', `the TLS connection could not be trusted (${code})`, { cause });
+    return new TakemarkError('tls_failed', `the TLS connection failed (${code})`, { cause });
   return new TakemarkError(
     'connection_failed',
     `the connection failed${code === undefined ? '' : ` (${code})`}`,
