@@ -1,4 +1,4 @@
-/** Error of the library, in words for whoever writes an agent. */
+/** An error of the library, with a message for the author of an agent. */
 export class CaptureError extends Error {
   override readonly name = 'CaptureError';
 }

@@ -11,22 +11,22 @@ import { algorithmOf, deviceIdOf, signMessage } from '../codec/trace-chain.js';
 import type { DeviceAlgorithm, DeviceId } from '../domain/trace.js';
 import { CaptureError } from './capture-error.js';
 
-/** Longest key file that is read. */
+/** The maximum size of a key file in bytes. */
 const MAX_KEY_FILE_BYTES = 16_384;
 
-/** Key of a device, which signs its traces. */
+/** The key of a device, which signs its traces. */
 export class DeviceKey {
   readonly algorithm: DeviceAlgorithm;
-  /** SPKI in DER: what the operator enrols. */
+  /** The public key as SPKI in DER. The operator enrols it. */
   readonly publicKey: Uint8Array;
   readonly deviceId: DeviceId;
   readonly #privateKey: KeyObject;
 
-  /** @throws CaptureError where the key is neither Ed25519 nor on P-256 */
+  /** @throws CaptureError unless the key is an Ed25519 or P-256 private key */
   constructor(privateKey: KeyObject) {
     const algorithm = algorithmOf(privateKey);
     if (algorithm === undefined || privateKey.type !== 'private')
-      throw new CaptureError('a device key is a private key, Ed25519 or on P-256');
+      throw new CaptureError('a device key must be an Ed25519 or P-256 private key');
     this.algorithm = algorithm;
     this.publicKey = Uint8Array.from(createPublicKey(privateKey).export({ format: 'der', type: 'spki' }));
     this.deviceId = deviceIdOf(this.publicKey);
@@ -45,16 +45,16 @@ export class DeviceKey {
     return signMessage(this.algorithm, this.#privateKey, message);
   }
 
-  /** The private key, PKCS #8 in PEM. */
+  /** Returns the private key as PKCS #8 in PEM. */
   exportPem(): string {
     return this.#privateKey.export({ format: 'pem', type: 'pkcs8' }) as string;
   }
 }
 
 /**
- * Makes a key and keeps it in a new file that its owner alone may read. The file is whole or absent, whenever the
- * process ends.
- * @throws CaptureError where the file is there already
+ * Creates a key in a new file that only its owner may read. After a crash the file is either complete or
+ * absent.
+ * @throws CaptureError if the file exists
  */
 export async function createDeviceKey(file: string, algorithm?: DeviceAlgorithm): Promise<DeviceKey> {
   const key = DeviceKey.generate(algorithm);
@@ -66,7 +66,7 @@ export async function createDeviceKey(file: string, algorithm?: DeviceAlgorithm)
     await handle.close();
     await link(draft, file);
   } catch (error) {
-    throw isCode(error, 'EEXIST') ? new CaptureError('the key file is there already') : error;
+    throw isCode(error, 'EEXIST') ? new CaptureError('the key file already exists') : error;
   } finally {
     await handle.close().catch(() => {});
     await unlink(draft);
@@ -75,14 +75,15 @@ export async function createDeviceKey(file: string, algorithm?: DeviceAlgorithm)
   return key;
 }
 
-/** @throws CaptureError where others may read the file, or it holds no key of a device */
+/** Loads a key. @throws CaptureError if other users may read the file, or it does not hold a device key */
 export async function loadDeviceKey(file: string): Promise<DeviceKey> {
   const handle = await open(file, 'r');
   try {
     const { mode, size } = await handle.stat();
     if (process.platform !== 'win32' && (mode & 0o077) !== 0)
-      throw new CaptureError('the key file may be read by others: its mode must be 0600');
-    if (size > MAX_KEY_FILE_BYTES) throw new CaptureError('the key file is too long');
+      throw new CaptureError('other users can read the key file: its mode must be 0600');
+    if (size > MAX_KEY_FILE_BYTES)
+      throw new CaptureError(`the key file is larger than ${MAX_KEY_FILE_BYTES} bytes`);
     return new DeviceKey(parsePrivateKey(await handle.readFile('latin1')));
   } finally {
     await handle.close();
@@ -93,11 +94,11 @@ function parsePrivateKey(pem: string): KeyObject {
   try {
     return createPrivateKey(pem);
   } catch (cause) {
-    throw new CaptureError('the key file holds no private key', { cause });
+    throw new CaptureError('the key file does not hold a private key', { cause });
   }
 }
 
-/** A new name survives a power cut once its directory is synced. */
+/** Syncs a directory, so that new names in it survive a power cut. */
 export async function syncDirectory(directory: string): Promise<void> {
   if (process.platform === 'win32') return;
   const handle = await open(directory, 'r');

@@ -1,4 +1,4 @@
-/** Library for session agents: writes capture traces (docs/capture-trace.md). */
+/** A library for session agents that writes capture traces (docs/capture-trace.md). */
 export {
   CHANNEL_SUPPORT,
   CHANNELS,

@@ -24,43 +24,44 @@ import { TraceReferences } from '../domain/trace-references.js';
 import { CaptureError } from './capture-error.js';
 import { type DeviceKey, syncDirectory } from './device-key.js';
 
-/** Bytes of events that may wait for a flush. */
+/** The most bytes of events that may wait for a flush. Beyond it, `append` fails. */
 export const MAX_BUFFERED_BYTES = 8_388_608;
-/** Bytes that stay free, so that a full trace can still be sealed: the signatures of a last flush and of the seal. */
+/**
+ * The bytes kept free for the signatures of a last flush and of the seal, so that a full trace can be sealed.
+ */
 const RESERVED_BYTES = 2 * MAX_SIGNATURE_FRAME_BYTES;
-/** Heads of a segment's frame at most. */
+/** The maximum size of a segment frame's head in bytes. */
 const SEGMENT_HEAD_BYTES = 32;
 
-/** Place to which a trace is written, one write after the other. */
+/** The output of a trace. Writes run one after the other. */
 export interface TraceSink {
-  /** Takes all of the bytes, or fails. */
+  /** Writes all bytes, or fails. */
   write(bytes: Uint8Array): Promise<void>;
-  /** Resolves once what was written survives a power cut. */
+  /** Resolves when all written bytes survive a power cut. */
   sync(): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface TraceOptions {
-  /** Path of a new file, or a sink. */
+  /** The path of a new file, or a sink. */
   readonly to: string | TraceSink;
   readonly key: DeviceKey;
   readonly header: {
     readonly adapter: string;
     readonly adapterVersion: string;
     readonly dawVersion?: string | undefined;
-    /** Unix seconds at which the session clock is 0; now, unless given. */
+    /** The unix seconds at session clock 0. Default: now. */
     readonly startedAt?: number | undefined;
     readonly simulated?: boolean | undefined;
     readonly channels: Readonly<Record<Channel, ChannelSupport>>;
-    /** 16 bytes in lower-case hex; random, unless given. */
+    /** 16 bytes in lower-case hex. Default: random. */
     readonly traceId?: string | undefined;
   };
 }
 
 /**
- * Begins a trace and writes its header.
- * @throws CaptureError where the header is not what the format demands; the error of the file system where the file
- * is there already
+ * Starts a trace and writes its header.
+ * @throws CaptureError for an invalid header. The file system's error if the file exists
  */
 export async function openTrace({ to, key, header }: TraceOptions): Promise<TraceWriter> {
   const whole: TraceHeader = defined({
@@ -104,15 +105,15 @@ async function createFile(file: string): Promise<TraceSink> {
 type State = 'open' | 'sealed' | 'closed' | 'failed';
 
 /**
- * Writer of a trace. Events wait in memory until `flush`, which signs and stores them: whenever the process is killed,
- * what was flushed is a valid trace that ends early.
+ * Writes a trace. Events wait in memory until `flush` signs and stores them. If the process is killed, the
+ * flushed part is a valid trace that ends early.
  */
 export class TraceWriter {
   readonly #sink: TraceSink;
   readonly #key: DeviceKey;
   readonly #references = new TraceReferences();
   readonly #body = Buffer.allocUnsafeSlow(TRACE_LIMITS.segmentBytes);
-  /** Frames of whole segments that wait for a flush. */
+  /** The frames of complete segments that wait for a flush. */
   #frames: Buffer[] = [];
   #bodyBytes = 0;
   #bufferedBytes = 0;
@@ -124,7 +125,7 @@ export class TraceWriter {
   #events = 0;
   #segmentStart = 0;
   #state: State = 'open';
-  /** End of the last write that was asked for: writes go one after the other. */
+  /** The end of the last requested write. Writes run one after the other. */
   #writing: Promise<void> = Promise.resolve();
 
   constructor(
@@ -140,26 +141,26 @@ export class TraceWriter {
     this.#bytes = bytes;
   }
 
-  /** Bytes that wait for a flush. */
+  /** The number of bytes that wait for a flush. */
   get bufferedBytes(): number {
     return this.#bufferedBytes + this.#bodyBytes;
   }
 
-  /** Events that were appended. */
+  /** The number of appended events. */
   get events(): number {
     return this.#events;
   }
 
   /**
-   * Takes an event; nothing is written yet.
-   * @throws CaptureError where the event is not in the vocabulary or refers to what is not there, where the buffer is
-   * full (flush, then append it again) or the trace is (seal it). The trace is then as it was
+   * Appends an event to the buffer without writing it.
+   * @throws CaptureError for an unknown event or an unknown reference, for a full buffer (flush, then append
+   * again) or a full trace (seal it). The trace is then unchanged
    */
   append(event: TraceEvent): void {
     this.#checkOpen();
     if (this.#bodyBytes + MAX_EVENT_BYTES > TRACE_LIMITS.segmentBytes) this.#closeSegment();
     if (this.bufferedBytes + MAX_EVENT_BYTES > MAX_BUFFERED_BYTES)
-      throw new CaptureError('the buffer is full: flush before more is appended');
+      throw new CaptureError('the buffer is full: flush before you append more');
     if (
       this.#bytes + this.bufferedBytes + MAX_EVENT_BYTES + SEGMENT_HEAD_BYTES + RESERVED_BYTES >
         TRACE_LIMITS.traceBytes ||
@@ -175,7 +176,7 @@ export class TraceWriter {
     this.#events += 1;
   }
 
-  /** Signs and stores what was appended before the call; it resolves once that survives a power cut. */
+  /** Signs and stores all events appended before the call. Resolves when they survive a power cut. */
   flush(): Promise<void> {
     this.#checkOpen();
     this.#closeSegment();
@@ -191,7 +192,7 @@ export class TraceWriter {
     return this.#write(bytes).then(() => this.#sink.close());
   }
 
-  /** Closes the trace without a seal; what was not flushed is lost. */
+  /** Closes the trace without a seal. Events that were not flushed are lost. */
   async close(): Promise<void> {
     if (this.#state === 'sealed' || this.#state === 'closed') return;
     this.#state = 'closed';
@@ -200,7 +201,8 @@ export class TraceWriter {
   }
 
   #checkOpen(): void {
-    if (this.#state === 'failed') throw new CaptureError('an earlier write failed: the trace ends before it');
+    if (this.#state === 'failed')
+      throw new CaptureError('an earlier write failed: the trace ends before that write');
     if (this.#state !== 'open') throw new CaptureError(`the trace is ${this.#state}`);
   }
 
@@ -220,7 +222,7 @@ export class TraceWriter {
     this.#bodyBytes = 0;
   }
 
-  /** Bytes of the waiting segments and of a signature over all so far. */
+  /** Returns the bytes of the waiting segments and of a signature over everything so far. */
   #signed(final: boolean): Buffer {
     const signature = this.#key.sign(signedMessage(final, this.#segments, this.#head));
     const bytes = Buffer.concat([
@@ -238,18 +240,18 @@ export class TraceWriter {
   #write(bytes: Buffer): Promise<void> {
     const write = async () => {
       if (this.#state === 'failed')
-        throw new CaptureError('an earlier write failed: the trace ends before it');
+        throw new CaptureError('an earlier write failed: the trace ends before that write');
       try {
         await this.#sink.write(bytes);
         await this.#sink.sync();
       } catch (error) {
-        // Part of the bytes may be there: nothing can follow them.
+        // A part of the bytes may have been written, so nothing may follow.
         this.#state = 'failed';
         throw error;
       }
     };
     this.#writing = this.#writing.then(write, write);
-    // Whoever asked for the write hears of its failure.
+    // The returned promise reports the failure. This handler prevents an unhandled rejection.
     this.#writing.catch(() => {});
     return this.#writing;
   }

@@ -2,7 +2,7 @@ import { printable, type Terminal } from './terminal.js';
 
 const MARK_WIDTH = 'not checked'.length;
 
-/** Prints a check of a doctor: its mark, name and finding, and below them what there is to say about it. */
+/** Prints one check of a doctor command: its mark, name and finding, and advice on a second line. */
 export function printCheck(
   terminal: Terminal,
   mark: string,

@@ -4,8 +4,8 @@ import type { Sealer } from './sealer.js';
 import type { Terminal } from './terminal.js';
 
 /**
- * Exit codes; `good` is for a good verdict, or a command that did its work. `needsReview` is for a good verdict with
- * evidence that asks for a person's decision.
+ * The exit codes. `good` means a good verdict or a command that succeeded. `needsReview` means a good verdict
+ * whose evidence needs a person's decision.
  */
 export const EXIT = {
   good: 0,
@@ -19,10 +19,10 @@ export const EXIT = {
 /** A listener of the service. */
 export type Service = 'partner' | 'operator';
 
-/** Environment of the command line, with the addresses that it speaks to. */
+/** The configuration of the command line, with the addresses of the service. */
 export type ClientConfig = Config['client'] &
   Pick<Config, 'dataDirectory'> & {
-    /** File of the profiles. */
+    /** The path of the profiles file. */
     readonly profilesFile: string;
     readonly url: string;
     readonly operatorUrl: string;
@@ -37,20 +37,20 @@ export interface RunningProcess {
 
 export interface Cluster {
   /**
-   * Brings the store's schema and the bus's topics up to date; undefined for the one that is not configured.
-   * @param options whether another topology may take the place of the one that was stated
-   * @returns names of what was new
+   * Brings the store's schema and the bus's topics up to date.
+   * @param options whether the recorded topology may be replaced
+   * @returns the names of new items. A part that is not configured is undefined
    */
   migrate(options: { readonly changeTopology: boolean }): Promise<{
     readonly applied?: readonly string[];
     readonly topics?: readonly string[];
     readonly rows?: { readonly authenticated: number; readonly damaged: number };
   }>;
-  /** Looks at the servers, and changes nothing. */
+  /** Checks the servers' settings and changes nothing. */
   examineServers(): Promise<readonly ServerCheck[]>;
-  /** The text of a new bundle of secrets. */
+  /** Returns the text of a new bundle of secrets. */
   makeSecrets(): Promise<string>;
-  /** The text of the bundle after a step. */
+  /** Returns the text of the bundle after a rotation step. */
   rotateSecrets(
     bundle: { readonly text: string; readonly name: string },
     rotation: {
@@ -59,7 +59,7 @@ export interface Cluster {
       readonly purposes: readonly string[] | undefined;
     },
   ): Promise<string>;
-  /** Makes good what a backup forgot that was put back. */
+  /** Repeats the erasures and usage that a restored backup is missing. */
   restore(): Promise<{
     readonly epoch: number;
     readonly erasures: number;
@@ -68,9 +68,9 @@ export interface Cluster {
     readonly left: number;
     readonly seconds: number;
   }>;
-  /** PEM of a request for a new signing certificate. */
+  /** Returns the PEM of a request for a new signing certificate. */
   requestLeaf(): Promise<string>;
-  /** @param pem the leaf, then its authority. Times in unix seconds */
+  /** @param pem the leaf, then its authority. Times are in unix seconds */
   installLeaf(
     pem: string,
   ): Promise<{ readonly kid: string; readonly notAfter: number; readonly former?: string }>;
@@ -92,40 +92,40 @@ export interface Cluster {
   consume(): Promise<RunningProcess>;
 }
 
-/** The world of a command, as far as it is given to one. */
+/** The dependencies of a command. */
 export interface Context {
   readonly terminal: Terminal;
   readonly config: ClientConfig;
-  /** Version of the package. */
+  /** The package version. */
   readonly version: string;
   /** Aborted when the user interrupts. */
   readonly signal: AbortSignal;
-  /** Opens the device in a directory, making its key on first use. */
+  /** Opens the device in a directory and creates its key on first use. */
   readonly openSealer: (directory: string) => Promise<Sealer>;
-  /** A secret that is piped in, or typed without being shown. */
+  /** Reads a secret from a pipe, or from a terminal without echo. */
   readonly readSecret: (prompt: string) => Promise<string>;
-  /** Operations with the service's own configuration, not over its listeners. */
+  /** Operations that use the service's own configuration instead of its listeners. */
   readonly cluster: Cluster;
 }
 
-/** Declaration of an option; without a value it is a flag. */
+/** The declaration of an option. An option without a value is a flag. */
 export interface OptionSpec {
   /**
-   * Name of the value in the help. Shells complete a `file` and a `directory` by the paths that are there.
+   * The name of the value in the help. Shells complete `file` and `directory` with existing paths.
    */
   readonly value?: string;
   readonly required?: true;
-  /** All that the value may be. */
+  /** The allowed values. */
   readonly choices?: readonly string[];
-  /** Bounds of a value that is a whole number. */
+  /** The bounds of an integer value, both inclusive. */
   readonly range?: readonly [min: number, max: number];
   readonly help: string;
 }
 
-/** Name of an operand and how often it is given: `<once>`, `[at most once]`, `<at least once...>`. */
+/** The name of an operand and its count: `<once>`, `[at most once]`, `<at least once...>`. */
 type OperandSpec = `<${string}>` | `[${string}]`;
 
-/** Operands as they were typed, in the order of their declaration. */
+/** The typed operands, in the order of their declaration. */
 type OperandsOf<Specs extends readonly OperandSpec[]> = {
   readonly [At in keyof Specs]: Specs[At] extends `<${string}...>`
     ? readonly string[]
@@ -137,7 +137,7 @@ type OperandsOf<Specs extends readonly OperandSpec[]> = {
 type CamelCase<Name extends string> = Name extends `${infer First}-${infer Rest}`
   ? `${First}${Capitalize<CamelCase<Rest>>}`
   : Name;
-/** Name of an option as code has it: `sidecarOut` of `--sidecar-out`, `pairs` of `--no-pairs`. */
+/** The name of an option in code: `sidecarOut` for `--sidecar-out`, `pairs` for `--no-pairs`. */
 type MemberOf<Name> = Name extends `no-${infer Positive}`
   ? CamelCase<Positive>
   : Name extends string
@@ -152,7 +152,7 @@ type ValueOf<Spec> = Spec extends { readonly range: unknown }
 
 type Specs = Readonly<Record<string, OptionSpec>>;
 
-/** Values of options: a flag is there always, another only where it was given or is required. */
+/** The values of the options. A flag is always set. Other options are set if given or required. */
 type OptionsOf<Options extends Specs> = {
   readonly [Name in keyof Options as Options[Name] extends { readonly value: string }
     ? never
@@ -173,12 +173,12 @@ type OptionsOf<Options extends Specs> = {
 };
 
 interface CommandOf<Operands extends readonly OperandSpec[], Options extends Specs> {
-  /** The words as typed: `operator key create`. */
+  /** The command words as typed: `operator key create`. */
   readonly name: string;
-  /** The listener that the command speaks to, if any: it has the option that names its address. */
+  /** The listener that the command calls, if any. The command then gets the option for its address. */
   readonly service?: Service;
   readonly summary: string;
-  /** Lines of the help: an empty one ends a paragraph, one that begins with a space is kept as it is. */
+  /** Help lines. An empty line ends a paragraph. A line that starts with a space is not wrapped. */
   readonly details?: readonly string[];
   readonly operands: Operands;
   readonly options: Options;
@@ -186,27 +186,27 @@ interface CommandOf<Operands extends readonly OperandSpec[], Options extends Spe
   run(operands: OperandsOf<Operands>, options: OptionsOf<Options>, context: Context): Promise<number>;
 }
 
-/** A command as the parser knows it: what its `run` takes is what it declares, by `defineCommand`. */
+/** A command as the parser sees it. `defineCommand` ties the arguments of `run` to the declaration. */
 export interface Command extends Omit<CommandOf<readonly OperandSpec[], Specs>, 'run'> {
   run(operands: readonly unknown[], options: object, context: Context): Promise<number>;
 }
 
-/** Commands of the command line, in the order of the help. */
+/** The commands, in the order of the help. */
 export interface CommandSet {
   readonly commands: readonly Command[];
-  /** Summaries of the words that only begin commands, such as `operator key`. */
+  /** The summaries of words that only start commands, such as `operator key`. */
   readonly groups: Readonly<Record<string, string>>;
 }
 
-/** Types a command's `run` by the operands and options that the command declares. */
+/** Derives the argument types of a command's `run` from its declared operands and options. */
 export function defineCommand<const Operands extends readonly OperandSpec[], const Options extends Specs>(
   command: CommandOf<Operands, Options>,
 ): Command {
   return command as unknown as Command;
 }
 
-/** Wrong use of the command line: exit code 2. */
+/** Wrong usage of the command line: exit code 2. */
 export class UsageError extends Error {}
 
-/** Failure of files or of the service, in words for the user: exit code 3. */
+/** A failure of a file or of the service, with a message for the user: exit code 3. */
 export class RuntimeError extends Error {}

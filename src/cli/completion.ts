@@ -4,7 +4,7 @@ import { optionsOf } from './parser.js';
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
 
-/** A word that may follow a path of words, or an option of the command that the path is. */
+/** A word that may follow a path of words, or an option of the command at that path. */
 interface Choice {
   readonly name: string;
   readonly summary: string;
@@ -15,8 +15,8 @@ interface OptionChoice extends Choice {
 }
 
 /**
- * Script that completes the commands in a shell. The script knows all of them by itself: starting the program
- * at each press of the key would be felt.
+ * Returns the completion script of a shell. The script contains all commands, because starting the program at
+ * each key press would be noticeably slow.
  */
 export function completionScript(shell: Shell, set: CommandSet): string {
   switch (shell) {
@@ -29,7 +29,7 @@ export function completionScript(shell: Shell, set: CommandSet): string {
   }
 }
 
-/** Words that follow each path that only begins commands; '' is the start. */
+/** Returns the words that may follow each path that is not a command. The root path is ''. */
 function choicesByPath({ commands, groups }: CommandSet): ReadonlyMap<string, readonly Choice[]> {
   const choices = new Map<string, Map<string, Choice>>();
   for (const { name: path, summary } of commands) {
@@ -44,14 +44,14 @@ function choicesByPath({ commands, groups }: CommandSet): ReadonlyMap<string, re
   return new Map([...choices].map(([path, known]) => [path, [...known.values()]]));
 }
 
-/** Paths that more words may follow, commands among them. */
+/** Returns the paths that more words may follow, including commands. */
 function pathsOf(set: CommandSet): readonly string[] {
   return [...choicesByPath(set).keys(), ...set.commands.map(({ name }) => name)].filter(
     (path) => path !== '',
   );
 }
 
-/** Patterns by which all three shells follow a path: the words so far, and the next one. */
+/** Returns the patterns that all three shells use to follow a path: the words so far, and the next word. */
 function steps(set: CommandSet): readonly string[] {
   return pathsOf(set).map((path) => {
     const at = path.lastIndexOf(' ');
@@ -60,11 +60,11 @@ function steps(set: CommandSet): readonly string[] {
 }
 
 function optionChoices(command: Command): readonly OptionChoice[] {
-  const all: Record<string, OptionSpec> = { ...optionsOf(command), help: { help: 'this text' } };
+  const all: Record<string, OptionSpec> = { ...optionsOf(command), help: { help: 'show this help' } };
   return Object.entries(all).map(([name, spec]) => ({ name: `--${name}`, summary: spec.help, spec }));
 }
 
-/** Paths that complete a value or an operand, by the name that its declaration gives it. */
+/** Returns the kind of path that completes a value or an operand with this declared name. */
 function pathKind(name: string | undefined): 'file' | 'directory' | undefined {
   if (name === 'directory') return 'directory';
   return name === 'file' || name === 'audio' ? 'file' : undefined;

@@ -3,7 +3,10 @@ import { dirname, join } from 'node:path';
 import { createDeviceKey, type DeviceKey, loadDeviceKey } from '../capture/index.js';
 import { makeDirectory } from '../files/make-directory.js';
 
-/** The key that this machine signs traces with; a new one where there is none. @param file in the home by default */
+/**
+ * Loads this machine's key for signing traces, or creates one.
+ * @param file by default in the home directory
+ */
 export async function openDeviceKey(
   file = join(homedir(), '.takemark', 'device', 'trace-key.pem'),
 ): Promise<DeviceKey> {

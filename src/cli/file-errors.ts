@@ -1,32 +1,32 @@
 import { TakemarkError } from '../client/errors.js';
 
-/** Meanings of the file system's errors by their code (errno, POSIX.1-2017, XSH 2.3). */
+/** The messages for file system errors, by error code (errno, POSIX.1-2017, XSH 2.3). */
 const MEANINGS: Readonly<Record<string, string>> = {
-  ENOENT: 'no such file or folder',
+  ENOENT: 'no such file or directory',
   EACCES: 'permission denied',
-  EPERM: 'not permitted',
-  EISDIR: 'it is a folder',
-  ENOTDIR: 'a part of its path is no folder',
-  ELOOP: 'too many links',
-  ENAMETOOLONG: 'its name is too long',
+  EPERM: 'operation not permitted',
+  EISDIR: 'is a directory',
+  ENOTDIR: 'a part of the path is not a directory',
+  ELOOP: 'too many symbolic links',
+  ENAMETOOLONG: 'the name is too long',
   EROFS: 'the file system is read-only',
   ENOSPC: 'the file system is full',
-  EDQUOT: "this user's space is used up",
-  EMFILE: 'too many files are open in this process',
-  ENFILE: 'too many files are open on this machine',
-  EIO: 'the device reports an error',
+  EDQUOT: 'disk quota exceeded',
+  EMFILE: 'too many open files in this process',
+  ENFILE: 'too many open files on this machine',
+  EIO: 'input/output error of the device',
 };
 
 /**
- * Text of an error for its reader. One of the file system, or a source of audio that failed by one, names the path and
- * says what is wrong; of every other the first line of its message is kept, as it may say what to do.
+ * Returns the message of an error for the user. A file system error, also as the cause of a failed audio
+ * source, gives the path and the reason. Any other error gives the first line of its message.
  */
 export function errorText(error: unknown): string {
   const failure = fileFailure(error);
   return failure === undefined ? ownText(error) : `${failure.path}: ${failure.meaning}`;
 }
 
-/** As `errorText`, for a reader who sees the path already. */
+/** Returns the same as `errorText`, without the path if the path is already shown. */
 export function errorTextOf(path: string, error: unknown): string {
   const failure = fileFailure(error);
   return failure?.path === path ? failure.meaning : errorText(error);

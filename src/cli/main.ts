@@ -11,10 +11,7 @@ import { Terminal } from './terminal.js';
 
 let reachesServers = false;
 
-/**
- * Here the command line reaches past the service. Compose is loaded when it is needed: every other command
- * starts without the engine and the stores.
- */
+/** Loads compose only on demand, so that other commands start without the engine and the stores. */
 async function openSealer(directory: string): Promise<Sealer> {
   const tools = await import('../compose/tools.js');
   return tools.openSealer(directory);
@@ -29,7 +26,7 @@ const { version } = JSON.parse(readFileSync(new URL('../../../package.json', imp
   version: string;
 };
 
-/** Long-running processes log what they died of as the service does. */
+/** Makes long-running processes log the error of a crash, as the service does. */
 async function prepareLongRun(): Promise<void> {
   reachesServers = true;
   (await import('../compose/process.js')).exitOnCrash();
@@ -72,19 +69,19 @@ const cluster: Cluster = {
 async function main(): Promise<number> {
   const interruption = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
-    // Once: a second one ends the process at once, whatever it is doing.
+    // `once`, so that a second signal ends the process immediately.
     process.once(name, () => interruption.abort(new Error(name)));
   }
-  // `takemark ... | head` closes the pipe early: what runs is ended in good order, so that no process and no unfinished
-  // file is left, and files that nobody judged do not count as good (rule 17.6).
+  // `takemark ... | head` closes the pipe early. Abort cleanly: no child process or unfinished file stays,
+  // and files without a verdict do not count as good (rule 17.6).
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') {
       process.exitCode = EXIT.runtimeError;
-      process.stderr.write(`takemark: the results cannot be written (${error.code ?? error.name})\n`);
+      process.stderr.write(`takemark: cannot write the results (${error.code ?? error.name})\n`);
     }
     interruption.abort(error);
   });
-  // Notes that nobody reads on change no exit code.
+  // A closed stderr does not change the exit code.
   process.stderr.on('error', () => undefined);
   const { client, dataDirectory } = readConfig();
   const config = {
@@ -104,11 +101,11 @@ async function main(): Promise<number> {
 }
 
 try {
-  // The code is set, not forced: what is still in a pipe gets written.
+  // Set the code instead of exiting, so that output that is still in a pipe gets written.
   const exitCode = await main();
   process.exitCode ??= exitCode;
-  // The client of Cassandra goes on looking for a node that it has lost, closed or not. That must not keep
-  // the process.
+  // The Cassandra client keeps looking for a lost node even after close. That must not keep the process
+  // alive.
   if (reachesServers) process.stdout.write('', () => process.exit());
 } catch (error) {
   if (!(error instanceof ConfigError)) throw error;

@@ -24,7 +24,7 @@ export interface Partner {
 
 export interface CreatedKey {
   readonly keyId: string;
-  /** Shown once, here. */
+  /** The secret. It is shown only in this response. */
   readonly apiKey: string;
   readonly name: string;
 }
@@ -39,16 +39,16 @@ export interface PlanLimits {
 
 export interface Plan extends PlanLimits {
   readonly name: string;
-  /** Limits that take the place of these. */
+  /** The limits that will replace the current ones. */
   readonly next?: PlanLimits & { readonly from: number };
 }
 
-/** Moment from which a change of plans holds. */
+/** The moment from which a plan change applies. */
 export interface PlanEffect {
   readonly effect: 'at_once' | 'next_month';
 }
 
-/** A signing certificate of the service. Times in unix seconds. */
+/** A signing certificate of the service. Times are in unix seconds. */
 export interface SignerEntry {
   readonly kid: string;
   readonly algorithm: string;
@@ -65,7 +65,7 @@ export interface ConsentState {
   readonly consent?: { readonly consentVersion: string; readonly grantedAt: number };
 }
 
-/** A capture device. Times in unix seconds. */
+/** A capture device. Times are in unix seconds. */
 export interface DeviceEntry {
   readonly deviceId: string;
   readonly algorithm?: string;
@@ -78,12 +78,12 @@ export interface ErasureStatus {
   readonly state: string;
   /** Unix seconds. */
   readonly erasedAt?: number;
-  /** When a consumer had made sure that nothing is left. */
+  /** When a consumer confirmed that nothing is left, in unix seconds. */
   readonly confirmedAt?: number;
   readonly assetPresent: boolean;
 }
 
-/** Step of a pass over the stores. */
+/** One step of an audit pass over the stores. */
 export interface AuditStep {
   readonly findings: readonly {
     readonly kind: string;
@@ -91,13 +91,13 @@ export interface AuditStep {
     readonly detail: string;
   }[];
   readonly looked: number;
-  /** Where the next step begins; absent at the end of the pass. */
+  /** The start of the next step. Absent at the end of the pass. */
   readonly next?: string;
 }
 
 export const TOPICS = ['erasure', 'usage', 'retention'] as const;
 
-/** An event that no consumer could take. */
+/** An event that no consumer could process. */
 export interface DeadLetter {
   readonly topic: string;
   readonly position: string;
@@ -108,9 +108,9 @@ export interface DeadLetter {
   readonly kind?: string;
 }
 
-/** A creator's survey answers, as they were recorded. */
+/** A creator's recorded survey answers. */
 export interface Declaration extends CreatorDeclaration {
-  /** In lists: false where it was altered in the store. */
+  /** False if the declaration was altered in the store. Present in lists only. */
   readonly authentic?: boolean;
 }
 
@@ -149,27 +149,27 @@ export interface IssueCall {
   readonly song: string;
   readonly fileName: string;
   readonly carrier: 'embedded' | 'sidecar';
-  /** Makes a lost response harmless: the same call under the same key is answered, not done, again. */
+  /** Makes a lost response harmless: repeating the call with the same key returns the first result. */
   readonly idempotencyKey: string;
   readonly audio: AudioSource;
-  /** Capture trace and what belongs to it. */
+  /** The capture trace and the files sent with it. */
   readonly evidence?: EvidenceFiles | undefined;
   readonly onProgress?: (progress: Progress) => void;
 }
 
 const RETRY = { maxAttempts: 3, baseDelayMs: 250, maxDelayMs: 10_000 };
 const TIMEOUT_MS = 30_000;
-/** Issuing ends with signing and writing the asset to disk. */
+/** Longer, because issuing signs the asset and writes it to disk. */
 const ISSUE_TIMEOUT_MS = 120_000;
-/** Time to the response: every entry of a log is read and checked before. */
+/** Longer, because the service reads and checks every log entry before it responds. */
 const AUDIT_TIMEOUT_MS = 600_000;
 
-/** Calls of the operator listener that the command line needs. */
+/** A client for the calls of the operator listener that the command line needs. */
 export class OperatorClient {
   readonly #base: URL;
   readonly #token: string;
   readonly #allowPlainHttp: boolean;
-  /** Key of the challenge, made when it is needed: making it takes a moment. */
+  /** The challenge key, derived on first use because the derivation is slow. */
   #challengeKey: Buffer | undefined;
   readonly #signal: AbortSignal;
   readonly #transport: Transport;
@@ -183,14 +183,14 @@ export class OperatorClient {
   }: { readonly url: string; readonly token: string; readonly signal: AbortSignal } & ServiceAccess) {
     this.#base = parseBase(url);
     if (!allowPlainHttp && isPlain(this.#base))
-      throw new TypeError('over http the token could be read on its way to another machine');
+      throw new TypeError('plain http to another machine would expose the operator token');
     this.#transport = new Transport({ ca });
     this.#token = token;
     this.#allowPlainHttp = allowPlainHttp;
     this.#signal = signal;
   }
 
-  /** Not repeated: a lost response may mean a partner that was created. */
+  /** Never retried: after a lost response the partner may already exist. */
   async createPartner(request: { readonly name: string; readonly plan?: string }): Promise<Partner> {
     return (await this.#post('partners', request)) as Partner;
   }
@@ -210,12 +210,12 @@ export class OperatorClient {
     return this.#list<Plan>('plans', 'plans');
   }
 
-  /** Safe to repeat: a plan that is there with these limits already stays so. */
+  /** Safe to repeat: an existing plan with the same limits stays unchanged. */
   async createPlan(plan: PlanLimits & { readonly name: string }): Promise<Plan> {
     return (await retrying(RETRY, this.#signal, () => this.#post('plans', plan))) as Plan;
   }
 
-  /** Safe to repeat, as is the one below. */
+  /** Safe to repeat, as is `assignPlan`. */
   async setPlan(name: string, change: PlanLimits & PlanEffect): Promise<Plan> {
     return (await retrying(RETRY, this.#signal, () =>
       this.#write('PUT', `plans/${pathPart(name)}`, change),
@@ -232,7 +232,7 @@ export class OperatorClient {
     return this.#list<KeyEntry>(`partners/${pathPart(partnerId)}/keys`, 'keys');
   }
 
-  /** Safe to repeat: a key that is revoked already stays so. */
+  /** Safe to repeat: a revoked key stays revoked. */
   async revokeKey(partnerId: string, keyId: string): Promise<KeyEntry> {
     return (await retrying(RETRY, this.#signal, () =>
       this.#post(`partners/${pathPart(partnerId)}/keys/${pathPart(keyId)}/revoke`),
@@ -243,7 +243,7 @@ export class OperatorClient {
     return this.#list<SignerEntry>('signers', 'signers');
   }
 
-  /** Safe to repeat: a revocation that is in the log twice means the same. */
+  /** Safe to repeat: a second log entry of the same revocation has no effect. */
   async revokeSigner(
     kid: string,
     request: { readonly from: number; readonly reason: string },
@@ -259,7 +259,7 @@ export class OperatorClient {
     )) as SignerEntry;
   }
 
-  /** Safe to repeat, as are the three below: what holds already stays so. */
+  /** Safe to repeat, as are the next three calls: repeating a call changes nothing. */
   async approveSourceDetail(partnerId: string, consentVersion: string): Promise<Partner> {
     return (await retrying(RETRY, this.#signal, () =>
       this.#write('PUT', `partners/${pathPart(partnerId)}/source-detail`, { consentVersion }),
@@ -297,7 +297,7 @@ export class OperatorClient {
     return this.#list<DeviceEntry>('devices', 'devices', { from: String(from), limit: String(limit) });
   }
 
-  /** Safe to repeat: a device that is enrolled already stays so. */
+  /** Safe to repeat: an enrolled device stays enrolled. */
   async enrolDevice(request: {
     readonly deviceId: string;
     readonly algorithm?: string;
@@ -305,14 +305,14 @@ export class OperatorClient {
     return (await retrying(RETRY, this.#signal, () => this.#post('devices', request))) as DeviceEntry;
   }
 
-  /** Safe to repeat: of revocations the earliest holds. */
+  /** Safe to repeat: the earliest revocation applies. */
   async revokeDevice(deviceId: string, request: { readonly from?: number }): Promise<DeviceEntry> {
     return (await retrying(RETRY, this.#signal, () =>
       this.#post(`devices/${pathPart(deviceId)}/revoke`, request),
     )) as DeviceEntry;
   }
 
-  /** A partner's review cases, newest first, page after page. */
+  /** Yields a partner's review cases, newest first, across all pages. */
   listReviews(
     partnerId: string,
     filter: { readonly proofId?: string | undefined; readonly status?: string | undefined },
@@ -324,7 +324,7 @@ export class OperatorClient {
         readonly reviews?: readonly PartnerReviewCase[];
         readonly nextCursor?: string;
       };
-      if (!Array.isArray(reviews)) throw new TakemarkError('bad_response', 'the answer has no reviews');
+      if (!Array.isArray(reviews)) throw new TakemarkError('bad_response', 'the response lacks `reviews`');
       return { entries: reviews, nextCursor };
     });
   }
@@ -335,14 +335,14 @@ export class OperatorClient {
     };
   }
 
-  /** Safe to repeat: a request that is supplied already stays so. */
+  /** Safe to repeat: a supplied request stays supplied. */
   async supplyEvidence(reviewId: string, requestId: string): Promise<PartnerReviewCase> {
     return (await retrying(RETRY, this.#signal, () =>
       this.#post(`reviews/${pathPart(reviewId)}/evidence-requests/${pathPart(requestId)}/supply`),
     )) as PartnerReviewCase;
   }
 
-  /** Safe to repeat: what is registered already stays so. */
+  /** Safe to repeat: a registered proof stays unchanged. */
   async importLegacy(
     proof: object,
   ): Promise<{ readonly proofId: string; readonly outcome: 'imported' | 'already_imported' }> {
@@ -352,7 +352,7 @@ export class OperatorClient {
     };
   }
 
-  /** Safe to repeat: a submission that is recorded already stays so. */
+  /** Safe to repeat: a recorded submission stays unchanged. */
   async recordDeclaration(proofId: string, submission: object): Promise<Declaration> {
     return (await retrying(RETRY, this.#signal, () =>
       this.#post(`proofs/${pathPart(proofId)}/declarations`, submission),
@@ -380,7 +380,7 @@ export class OperatorClient {
     });
   }
 
-  /** Not repeated: a lost response may mean that others are the oldest now. */
+  /** Never retried: after a lost response, other letters may be the oldest. */
   async replayDeadLetters(request: { readonly topic: string; readonly limit: number }): Promise<number> {
     return ((await this.#post('dead-letters/replay', request)) as { readonly replayed: number }).replayed;
   }
@@ -438,7 +438,7 @@ export class OperatorClient {
     });
   }
 
-  /** @param receive takes the file as it comes; not called again once it was called */
+  /** @param receive consumes the file while it arrives. It is called at most once */
   async readAsset(
     proofId: string,
     part: 'audio' | 'sidecar',
@@ -453,7 +453,7 @@ export class OperatorClient {
     });
   }
 
-  /** PEM, the current certificate first. */
+  /** Returns the certificates as PEM, the current one first. */
   async authority(): Promise<string> {
     const response = await retrying(RETRY, this.#signal, () =>
       this.#send({ method: 'GET', url: this.#url('authority'), headers: {}, timeoutMs: TIMEOUT_MS }),
@@ -508,7 +508,7 @@ export class OperatorClient {
     query: Readonly<Record<string, string>> = {},
   ): Promise<readonly Entry[]> {
     const entries = ((await this.#get(path, TIMEOUT_MS, query)) as Readonly<Record<string, unknown>>)[member];
-    if (!Array.isArray(entries)) throw new TakemarkError('bad_response', `the answer has no ${member}`);
+    if (!Array.isArray(entries)) throw new TakemarkError('bad_response', `the response lacks \`${member}\``);
     return entries as Entry[];
   }
 
@@ -522,10 +522,10 @@ export class OperatorClient {
   }
 
   /**
-   * Makes sure that whoever listens knows the token before the token is sent there: with each request, since
-   * another may listen by now. A certificate says it already. An impostor may ask the service itself for the
-   * answer, so it counts for the port that the service names; where a tunnel or a container gives it another
-   * one, the caller has to say that what lies between is trusted.
+   * Checks that the listener knows the token before the token is sent. It runs before each request, because
+   * another program may listen by now. Over https the certificate proves the same. An impostor could relay
+   * the challenge to the real service, so the answer is valid only for the port that the service names. If a
+   * tunnel or a container maps that port, the caller must state that the path is trusted.
    * @throws RuntimeError
    */
   async #challenge(): Promise<void> {
@@ -553,20 +553,20 @@ export class OperatorClient {
     if (!answers.includes(challengeResponse(this.#challengeKey, nonce, port))) throw this.#stranger();
     if (String(port) !== (url.port || '80') && !this.#allowPlainHttp) {
       throw new RuntimeError(
-        `the service says that it listens at port ${port}, and ${url.host} is another: where a tunnel or a container forwards the port, and nobody else can, give --allow-plain-http; no token was sent`,
+        `the service listens on port ${port}, but ${url.host} is another port. If a trusted tunnel or container forwards the port, give --allow-plain-http. The token was not sent.`,
       );
     }
   }
 
   #stranger(): RuntimeError {
     return new RuntimeError(
-      `whoever listens at ${this.#base.host} does not know the operator's token: another program, or a service with another token; it was not sent`,
+      `the listener at ${this.#base.host} does not know the operator token: it is another program, or a service with another token. The token was not sent.`,
     );
   }
 
   #url(path: string, query: Readonly<Record<string, string>> = {}): URL {
     const url = new URL(`operator/v1/${path}`, this.#base);
-    // Not URLSearchParams.toString(), whose `+` for a space is a form's and not a query's.
+    // URLSearchParams.toString() would encode a space as `+`, which is for forms only.
     url.search = Object.entries(query)
       .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
       .join('&');
@@ -574,18 +574,21 @@ export class OperatorClient {
   }
 }
 
-/** Path of the token that the service made on its first start. */
+/** Returns the path of the token that the service created on its first start. */
 export function operatorTokenPath(dataDirectory: string): string {
   return join(dataDirectory, 'operator-token');
 }
 
-/** The token of the environment, else the one the service left on this machine. @throws UsageError */
+/**
+ * Returns the token from the environment, or the token that a service on this machine stored.
+ * @throws UsageError
+ */
 export async function findOperatorToken(config: ClientConfig): Promise<string> {
   if (config.operatorToken !== undefined) return config.operatorToken;
-  // A token found in a file belongs to the service of this machine: it is not sent to another one.
+  // The token file belongs to the service on this machine, so the token must not go to another machine.
   if (!isLoopback(parseBase(config.operatorUrl)))
     throw new UsageError(
-      `set TAKEMARK_OPERATOR_TOKEN for the service on another machine, ${config.operatorUrl} (TAKEMARK_OPERATOR_URL)`,
+      `TAKEMARK_OPERATOR_URL is another machine (${config.operatorUrl}): set TAKEMARK_OPERATOR_TOKEN to its token`,
     );
   const path = operatorTokenPath(config.dataDirectory);
   const token = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {

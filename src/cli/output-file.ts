@@ -4,14 +4,15 @@ import { dirname } from 'node:path';
 import { createFile, replaceFile } from '../files/durable.js';
 import { RuntimeError, UsageError } from './command.js';
 
-/** A file that will be written, checked before the work whose result it takes. */
+/** An output file, checked before the work that produces its content. */
 export interface PlannedOutput {
   readonly path: string;
   readonly force: boolean;
 }
 
 /**
- * @param inputs files that are read; an output is never one of them, not even by another name or with `force`
+ * @param inputs files that are read. An output is never one of them, not even under another name or with
+ * `force`
  * @throws UsageError
  */
 export async function planOutput(
@@ -26,18 +27,18 @@ export async function planOutput(
     for (const input of inputs) {
       const other = await statIfThere(input);
       if (other !== undefined && other.dev === existing.dev && other.ino === existing.ino)
-        throw new UsageError(`${path} is the input itself`);
+        throw new UsageError(`${path} is the input file`);
     }
-    if (!existing.isFile()) throw new UsageError(`${path} exists and is not a file`);
+    if (!existing.isFile()) throw new UsageError(`${path} exists and is not a regular file`);
     if (!force) throw new UsageError(`${path} exists; give --force to replace it`);
   }
   return { path, force };
 }
 
 /**
- * Writes all or nothing: a reader sees the complete file or none, and an interruption leaves nothing behind.
- * @param mode permissions of the file, less the process's mask
- * @throws RuntimeError for a file that has appeared since `planOutput`, without force
+ * Writes atomically: a reader sees the complete file or none, and an interruption leaves no partial file.
+ * @param mode the file permissions, reduced by the process's umask
+ * @throws RuntimeError if the file was created after `planOutput`, without force
  */
 export async function writeOutput(
   { path, force }: PlannedOutput,
@@ -46,7 +47,7 @@ export async function writeOutput(
 ): Promise<void> {
   if (force) await replaceFile(path, chunks, mode);
   else if (!(await createFile(path, chunks, mode)))
-    throw new RuntimeError(`${path} has appeared meanwhile and was not replaced`);
+    throw new RuntimeError(`${path} was created in the meantime and was not replaced`);
 }
 
 async function statIfThere(path: string): Promise<Stats | undefined> {

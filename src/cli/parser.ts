@@ -3,26 +3,30 @@ import { type Command, type CommandSet, EXIT, type OptionSpec } from './command.
 import { ADDRESSES } from './service-address.js';
 import type { Terminal } from './terminal.js';
 
-/** Columns of every help text, whatever the terminal has: what is copied and piped looks the same. */
+/** The width of every help text in columns. It is fixed, so that copied and piped help looks the same. */
 const HELP_WIDTH = 80;
 
 const DESCRIPTION = 'Takemark verifies credentialed audio: signature, registry record and exact audio bytes.';
 
-/** The options of a command: its own, that of the address it speaks to, and that of every command. */
+/** Returns all options of a command: its own, the address of its service, and the common ones. */
 export function optionsOf({ options, service }: Command): Readonly<Record<string, OptionSpec>> {
   const { option, variable } = service === undefined ? {} : ADDRESSES[service];
   return {
     ...options,
-    ...(option === undefined ? {} : { [option]: { value: 'address', help: `instead of ${variable}` } }),
-    ...(service === 'partner' ? { profile: { value: 'name', help: 'instead of TAKEMARK_PROFILE' } } : {}),
-    'allow-plain-http': { help: 'send secrets over http to another machine too' },
+    ...(option === undefined
+      ? {}
+      : { [option]: { value: 'address', help: `address of the service, instead of ${variable}` } }),
+    ...(service === 'partner'
+      ? { profile: { value: 'name', help: 'profile to use, instead of TAKEMARK_PROFILE' } }
+      : {}),
+    'allow-plain-http': { help: 'allow sending secrets over plain http to another machine' },
   };
 }
 
-/** End of a parse in which no command ran. The message is empty where all was printed already. */
+/** Thrown when no command ran. The message is empty if everything was printed already. */
 export class ParserExit extends Error {
   readonly exitCode: number;
-  /** Command or group that the words reached, for the hint at its help. */
+  /** The command or group that the words matched, for the hint to its help. */
   readonly path: string;
 
   constructor(exitCode: number, message: string, path: string) {
@@ -44,9 +48,8 @@ export interface ParserOptions extends CommandSet {
 }
 
 /**
- * Parses the words and runs their command. Parsers keep what they parsed, so each run builds its own from the
- * declarations.
- * @throws ParserExit where no command is run
+ * Parses the words and runs their command. A parser keeps parsed values, so each run builds a new parser.
+ * @throws ParserExit if no command is run
  */
 export async function parseAndRun(options: ParserOptions): Promise<void> {
   const root = buildParser(options);
@@ -58,7 +61,7 @@ export async function parseAndRun(options: ParserOptions): Promise<void> {
     await root.parseAsync(argv, { from: 'user' });
     return;
   }
-  // Help is asked for before the words are judged: whoever asks has not got them right yet.
+  // Show help before validating the words: the user who asks may not have them right yet.
   const words = argv[0] === 'help' ? argv.slice(1) : argv;
   const firstOption = words.findIndex((word) => word.startsWith('-'));
   const path = firstOption < 0 ? words : words.slice(0, firstOption);
@@ -67,7 +70,7 @@ export async function parseAndRun(options: ParserOptions): Promise<void> {
   else asked.outputHelp();
 }
 
-/** The command or group that words begin with; undefined where a word of the path is none. */
+/** Returns the command or group at the start of the words, or undefined for an unknown word. */
 function findParser(root: Parser, words: readonly string[]): Parser | undefined {
   let parser = root;
   for (const word of words) {
@@ -90,12 +93,12 @@ function buildParser({ commands, groups, argv, version, terminal, run }: ParserO
     parsers.set(path, parser);
     return parser
       .helpCommand(false)
-      .helpOption('-h, --help', 'this text')
+      .helpOption('-h, --help', 'show this help')
       .configureHelp({ subcommandTerm: (subcommand) => subcommand.name() })
       .configureOutput({
         writeOut: (text) => terminal.printRaw(text),
         writeErr: (text) => terminal.note(text.trimEnd()),
-        // The message is printed in one line by whoever runs the parser.
+        // The caller of the parser prints the message as one line.
         outputError: () => undefined,
         getOutHelpWidth: () => HELP_WIDTH,
         getErrHelpWidth: () => HELP_WIDTH,
@@ -106,8 +109,8 @@ function buildParser({ commands, groups, argv, version, terminal, run }: ParserO
   };
   parserAt('')
     .description(DESCRIPTION)
-    .version(`takemark ${version}`, '--version', 'the version')
-    .addHelpText('after', '\ntakemark <command> --help tells more of each.');
+    .version(`takemark ${version}`, '--version', 'show the version')
+    .addHelpText('after', '\nRun takemark <command> --help for details.');
   for (const command of commands) {
     const parser = parserAt(command.name)
       .summary(command.summary)
@@ -138,16 +141,16 @@ function optionOf(
   if (value === undefined) return option;
   return option.makeOptionMandatory(required === true).argParser((text) => {
     if (text === '') throw new InvalidArgumentError('It is empty.');
-    // A forgotten value: `--out --force` is no file named `--force`.
+    // `--out --force` means a forgotten value, not a file named `--force`.
     if (/^-./.test(text) && !argv.includes(`${flag}=${text}`))
-      throw new InvalidArgumentError(`Give what begins with a dash as ${flag}=${text}.`);
+      throw new InvalidArgumentError(`Write a value that starts with a dash as ${flag}=${text}.`);
     if (choices?.includes(text) === false)
       throw new InvalidArgumentError(`It must be one of ${choices.join(', ')}.`);
     return range === undefined ? text : wholeNumber(text, range);
   });
 }
 
-/** Paragraphs of one line each, for the help to wrap. */
+/** Joins each paragraph into one line, which the help wraps. */
 function textOf(lines: readonly string[]): string {
   return lines
     .join('\n')
@@ -162,7 +165,7 @@ function wholeNumber(text: string, [min, max]: NonNullable<OptionSpec['range']>)
   return number;
 }
 
-/** Values by the names that `run` has them under; a flag that was not given is false. */
+/** Returns the option values under their code names. A flag that was not given is false. */
 function valuesOf(parser: Parser): Readonly<Record<string, unknown>> {
   const given = parser.opts<Record<string, unknown>>();
   const flags = parser.options.filter((option) => option.isBoolean());
@@ -171,8 +174,8 @@ function valuesOf(parser: Parser): Readonly<Record<string, unknown>> {
 
 function exitOf({ code, exitCode, message }: CommanderError, path: string): ParserExit {
   if (exitCode === 0) return new ParserExit(EXIT.good, '', path);
-  // The help itself, for a command line that ends before a command.
+  // The command line ends before a command, and commander has printed the help.
   if (code === 'commander.help') return new ParserExit(EXIT.usage, '', path);
-  // A suggestion stands on a line of its own.
+  // Commander prints a suggestion on its own line.
   return new ParserExit(EXIT.usage, message.replace(/^error: /, '').replaceAll('\n', ' '), path);
 }

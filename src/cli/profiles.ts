@@ -5,13 +5,16 @@ import { replaceFile } from '../files/durable.js';
 import { makeDirectory } from '../files/make-directory.js';
 import { UsageError } from './command.js';
 
-/** Address of a service, and the key for it: they are named together, so that neither goes with another's. */
+/**
+ * The address of a service and its key. They are stored together, so that a key never goes to another
+ * service.
+ */
 export interface Profile {
   readonly url: string;
   readonly apiKey: string;
-  /** PEM file of the authorities that may vouch for the service. */
+  /** The PEM file of the certificate authorities to trust for the service. */
   readonly ca?: string;
-  /** PEM file of the private key that signs calls. */
+  /** The PEM file of the private key that signs calls. */
   readonly signingKey?: string;
 }
 
@@ -24,8 +27,8 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const OTHERS = 0o077;
 
 /**
- * The profiles of a file; none where it does not exist.
- * @throws UsageError where others than its owner could read or write it, or it holds something else
+ * Reads the profiles of a file. A missing file has none.
+ * @throws UsageError if other users could read or write the file, or it does not hold profiles
  */
 export async function readProfiles(path: string): Promise<Profiles> {
   const text = await readPrivate(path);
@@ -33,8 +36,8 @@ export async function readProfiles(path: string): Promise<Profiles> {
 }
 
 /**
- * Keeps a profile, in a file that its owner alone can read, and in whole or not at all.
- * @throws UsageError for a name that cannot be one, or that is taken, without `force`
+ * Saves a profile atomically, in a file that only its owner can read.
+ * @throws UsageError for an invalid name, or for an existing name without `force`
  */
 export async function addProfile(
   path: string,
@@ -44,29 +47,29 @@ export async function addProfile(
 ): Promise<void> {
   if (!NAME.test(name))
     throw new UsageError(
-      'a profile has a name of 1 to 64 letters, digits, dots, dashes and underscores, the first a letter or digit',
+      'a profile name has 1 to 64 letters, digits, dots, dashes and underscores, and starts with a letter or digit',
     );
   const profiles = await readProfiles(path);
   if (Object.hasOwn(profiles, name) && !force)
     throw new UsageError(`the profile ${name} exists; give --force to replace it`);
   if (!Object.hasOwn(profiles, name) && Object.keys(profiles).length >= MAX_PROFILES)
-    throw new UsageError(`there are ${MAX_PROFILES} profiles, and no more are kept`);
+    throw new UsageError(`the limit of ${MAX_PROFILES} profiles is reached; remove one first`);
   await makeDirectory(dirname(path));
   await writeProfiles(path, { ...profiles, [name]: profile });
 }
 
-/** @throws UsageError where there is no such profile */
+/** Deletes a profile. @throws UsageError if the profile does not exist */
 export async function removeProfile(path: string, name: string): Promise<void> {
   const profiles = await readProfiles(path);
   findProfile(profiles, name, path);
   await writeProfiles(path, Object.fromEntries(Object.entries(profiles).filter(([other]) => other !== name)));
 }
 
-/** @throws UsageError where there is no such profile */
+/** @throws UsageError if the profile does not exist */
 export function findProfile(profiles: Profiles, name: string, path: string): Profile {
   const profile = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
   if (profile === undefined)
-    throw new UsageError(`there is no profile ${name} in ${path}; takemark profile add makes one`);
+    throw new UsageError(`no profile ${name} in ${path}; create it with takemark profile add`);
   return profile;
 }
 
@@ -74,9 +77,9 @@ async function writeProfiles(path: string, profiles: Profiles): Promise<void> {
   await replaceFile(path, `${JSON.stringify({ takemark: KIND, version: 1, profiles }, null, 2)}\n`);
 }
 
-/** Text of a file that belongs to this user alone. */
+/** Reads a file that only this user can access. */
 async function readPrivate(path: string): Promise<string | undefined> {
-  // Without waiting for the writer of a pipe.
+  // O_NONBLOCK: opening a named pipe must not wait for its writer.
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(
     (error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return undefined;
@@ -90,7 +93,7 @@ async function readPrivate(path: string): Promise<string | undefined> {
     const isForeign = process.getuid !== undefined && info.uid !== process.getuid();
     if (isForeign || (process.getuid !== undefined && (info.mode & OTHERS) !== 0))
       throw new UsageError(
-        `${path} holds keys, and others may read or write it: chmod 600 it, as its owner; rotate the keys if others could`,
+        `${path} holds keys, but other users can read or write it: run chmod 600 as its owner, and rotate the keys if others could read them`,
       );
     return await handle.readFile('utf8');
   } finally {
@@ -107,7 +110,7 @@ function parseProfiles(text: string, path: string): Profiles {
     if (takemark === KIND && profiles !== undefined && Object.entries(profiles).every(isProfile))
       return profiles as Profiles;
   } catch {
-    // Told below, as no text of the file belongs into a message.
+    // The error is thrown below. Its message must not contain text of the file.
   }
   throw new UsageError(`${path} does not hold profiles`);
 }

@@ -140,33 +140,33 @@ const GROUPS: Readonly<Record<string, string>> = {
   records: 'Records of the registry',
   reviews: 'Your review cases',
   keys: 'Your keys',
-  profile: 'Services that you use, each with its key',
-  authority: 'An authority of your own, offline',
-  capture: 'Capture traces of sessions in a DAW',
-  completion: 'Completion of commands in your shell',
-  operator: 'What the operator of a service does',
+  profile: 'Saved services and their keys',
+  authority: 'Your own offline certificate authority',
+  capture: 'Capture traces of DAW sessions',
+  completion: 'Shell completion',
+  operator: 'Commands for the operator of a service',
   'operator partner': 'Partners',
-  'operator plan': 'Plans, their limits, and whose they are',
+  'operator plan': 'Plans, their limits and their assignment to partners',
   'operator key': 'Keys of partners',
   'operator declaration': "Creators' declarations",
   'operator legacy': 'Proofs of an earlier registry',
   'operator trace': 'Capture traces',
-  'operator reviews': 'Review cases of partners, and the evidence that they ask for',
+  'operator reviews': 'Review cases of partners and their evidence requests',
   'operator erasure': 'Erasures of proofs',
   'operator audit': 'Audit logs',
   'operator signing': 'Signing certificates',
-  'operator dlq': 'Dead letters: events that no consumer could take',
-  'operator secrets': 'The bundle of secrets of a cluster',
+  'operator dlq': 'Dead letters: events that no consumer could process',
+  'operator secrets': "A cluster's bundle of secrets",
 };
 
-/** The world of the command line, before a command is known. */
+/** The dependencies of the command line before a command is known. */
 export interface Surroundings extends Omit<Context, 'config'> {
   readonly config: ClientSettings;
 }
 
 /**
- * The command line as a function. Errors become one line on stderr, never a stack.
- * @param argv what was typed behind `takemark`
+ * Runs the command line. An error is printed as one line on stderr, never as a stack.
+ * @param argv the words after `takemark`
  * @returns the exit code
  */
 export async function run(argv: readonly string[], context: Surroundings): Promise<number> {
@@ -211,7 +211,7 @@ async function runCommand(
     return await command.run(operands, options, { ...context, config });
   } catch (error) {
     if (signal.aborted) {
-      // Whoever closed the pipe knows, and what kept results from being written was told.
+      // A write error of stdout has been reported already, and a closed pipe needs no message.
       const isStreamError = signal.reason instanceof Error && 'syscall' in signal.reason;
       if (!isStreamError) terminal.note('takemark: interrupted');
       return EXIT.interrupted;

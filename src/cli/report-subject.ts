@@ -7,8 +7,8 @@ type Members = Readonly<Record<string, unknown>>;
 const LEGACY = ['classification', 'grade', 'interpretation'] as const;
 
 /**
- * Reads what a report is about, and the report, from a result of a verification, a proof, a record, an entry of a
- * list, or the report alone.
+ * Reads a report and its subject from a verification result, a proof, a record, a list entry or a bare
+ * report.
  * @throws UnreadableReport
  */
 export function reportInput(value: unknown): ReportPageInput {

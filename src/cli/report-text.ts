@@ -24,21 +24,24 @@ import {
 import { formatTime, printable, type Terminal, table } from './terminal.js';
 import { verdictText } from './verdict-texts.js';
 
-/** Entries of each list; the page and the JSON have the others. */
+/** The most entries printed per list. The page and the JSON have all entries. */
 const LISTED = 20;
 
-/** Prints a report for a person: what asks for a decision first, then what was declared and witnessed. */
+/**
+ * Prints a report for a person: first the points that need a decision, then declarations and recorded
+ * activity.
+ */
 export function printReport({ proof, report, note }: ReportPageInput, terminal: Terminal): void {
   printSubject(proof, terminal);
   if (report === undefined) {
-    terminal.print('\nEvidence of the source is not available: there is no report.');
+    terminal.print('\nNo evidence about the source is available: this proof has no report.');
     printLegacy(proof, terminal);
     return;
   }
   const session = report.session?.evidence;
   if (session?.simulated === true)
     terminal.print(
-      `\n${terminal.style('Simulated: a generator made this trace. Nothing below was witnessed.', 'bold', 'yellow')}`,
+      `\n${terminal.style('Simulated: a generator created this trace. Nothing below was observed in a real session.', 'bold', 'yellow')}`,
     );
   const heading = (title: string): void => terminal.print(`\n${terminal.style(title, 'bold')}`);
   heading('Conflicts and open questions');
@@ -55,9 +58,9 @@ export function printReport({ proof, report, note }: ReportPageInput, terminal: 
   printImports(report, terminal);
   if (session === undefined) {
     heading('Session');
-    terminal.print('  no capture trace: nothing was witnessed while the recording was made');
+    terminal.print('  no capture trace: no session agent observed how the recording was made');
   } else {
-    heading('Witnessed');
+    heading('Observed by the session agent');
     printSession(session, terminal);
   }
   const others = [...report.facts, ...report.unverifiable].filter(
@@ -76,7 +79,7 @@ function printSubject(
 ): void {
   terminal.print(terminal.style(printable(title ?? proofId ?? 'Evidence report'), 'bold'));
   const review = decision?.status === 'needs_review';
-  if (verdict === undefined) terminal.print('  registered proof; no audio was compared with it here');
+  if (verdict === undefined) terminal.print('  registered proof; no audio file was compared with it');
   else {
     const { title: name, meaning } = verdictText(verdict);
     const colour = verdict !== 'valid' ? 'red' : review ? 'yellow' : 'green';
@@ -167,7 +170,7 @@ function importText({
 function printSession(session: SessionEvidence, terminal: Terminal): void {
   const { durationSeconds, sealed, adapter, device, traceSha256, counters, coverage } = session;
   terminal.print(
-    `  ${printable(`session of ${clockText(durationSeconds)} by ${adapter.name} ${adapter.version}, ${sealed ? 'sealed' : 'not sealed: it ends early'}; device ${wordText(device.standing)}`)}`,
+    `  ${printable(`session of ${clockText(durationSeconds)} by ${adapter.name} ${adapter.version}, ${sealed ? 'sealed' : 'not sealed: the trace ends early'}; device ${wordText(device.standing)}`)}`,
   );
   const rows = COUNTER_NAMES.map((name) => {
     const { support, gapCount = 0 } = coverage[COUNTERS[name]];
@@ -179,7 +182,7 @@ function printSession(session: SessionEvidence, terminal: Terminal): void {
       `${wordText(support)}${watched && gapCount > 0 ? `, ${countText(gapCount, 'gap', 'gaps')}` : ''}`,
     ].map(printable);
   });
-  for (const line of table(['channel', 'what', 'witnessed', 'support'], rows, (cell, row, column) =>
+  for (const line of table(['channel', 'what', 'observed', 'support'], rows, (cell, row, column) =>
     row >= 0 && column === 2 && !/^\d/.test(cell) ? terminal.style(cell, 'dim') : cell,
   ))
     terminal.print(`  ${line}`);
@@ -189,7 +192,7 @@ function printSession(session: SessionEvidence, terminal: Terminal): void {
 function printLegacy({ legacy = {} }: ReportSubject, terminal: Terminal): void {
   for (const [name, value] of Object.entries(legacy))
     terminal.print(
-      `  ${terminal.style(printable(`${name} ${value}: kept from an earlier edition, no measure of authorship`), 'dim')}`,
+      `  ${terminal.style(printable(`${name} ${value}: from an earlier edition; not a measure of authorship`), 'dim')}`,
     );
 }
 

@@ -6,8 +6,8 @@ import { UsageError } from './command.js';
 const KIND = 'key rotation';
 
 /**
- * A rotation in a file that its owner alone can read; it is replaced as a whole, so that a crash leaves the
- * old or the new state.
+ * Returns a rotation store in a file that only its owner can read. Each save replaces the whole file, so that
+ * a crash leaves the old or the new state.
  */
 export function rotationFile(path: string): RotationStore {
   return {
@@ -25,7 +25,7 @@ export function rotationFile(path: string): RotationStore {
   };
 }
 
-/** @throws UsageError for a file that is another thing: it would be replaced */
+/** @throws UsageError for a file of another kind, which must not be replaced */
 function parseState(text: string, path: string): RotationState {
   let value: unknown;
   try {
@@ -40,7 +40,7 @@ function parseState(text: string, path: string): RotationState {
     typeof state.callingKey !== 'string' ||
     typeof state.startedAt !== 'number'
   ) {
-    throw new UsageError(`${path} does not hold a rotation`);
+    throw new UsageError(`${path} does not hold a key rotation`);
   }
   return state as RotationState;
 }

@@ -1,10 +1,10 @@
-/** A file before it is sealed, read twice. */
+/** A file to seal. It is read twice. */
 export interface PlainAudio {
   readonly bytes: number;
   read(): AsyncIterable<Uint8Array>;
 }
 
-/** Statement of a seal. */
+/** The facts that a seal states. */
 export interface SealFacts {
   /** Unix seconds by this device's clock. */
   readonly sealedAt: number;
@@ -14,13 +14,13 @@ export interface SealFacts {
 }
 
 /**
- * An artist's device: seals audio offline with a key it keeps. Sealing is the one thing that the command
- * line does itself instead of asking the service.
+ * An artist's device, which seals audio offline with its own key. Sealing is the only work that the command
+ * line does itself instead of calling the service.
  */
 export interface Sealer {
-  /** Seals a WAV/BWF in itself. `file` yields the sealed file, once. */
+  /** Embeds a seal into a WAV/BWF file. `file` yields the sealed file and can be read once. */
   embed(audio: PlainAudio): Promise<SealFacts & { readonly file: AsyncIterable<Uint8Array> }>;
-  /** Seals any file as the audio of a pair. */
+  /** Creates a sidecar seal for a file of any format. */
   sidecar(audio: PlainAudio): Promise<SealFacts & { readonly sidecar: Uint8Array }>;
   close(): Promise<void>;
 }

@@ -3,13 +3,13 @@ import { addAbortSignal, type Readable, Writable } from 'node:stream';
 import type { ReadStream } from 'node:tty';
 import { UsageError } from './command.js';
 
-/** Characters of a secret that is piped in: more than any key has. */
+/** The most characters of a piped secret. Every key is shorter. */
 const MAX_LENGTH = 4096;
 
 /**
- * A secret from a pipe, whole, or typed at a terminal, where nothing of it is shown.
- * @param prompt written to `prompts` where somebody types
- * @throws UsageError for more than 4,096 bytes
+ * Reads a secret from a pipe, or from a terminal without echo.
+ * @param prompt written to `prompts` if the input is a terminal
+ * @throws UsageError for more than 4,096 characters
  */
 export async function readSecret(
   input: Readable & Partial<Pick<ReadStream, 'isTTY'>>,
@@ -18,13 +18,13 @@ export async function readSecret(
   signal: AbortSignal,
 ): Promise<string> {
   if (input.isTTY !== true) return readPiped(addAbortSignal(signal, input), signal);
-  // The interface edits the line; its output, which would show the secret, is thrown away.
+  // The interface edits the line. Its output would show the secret, so the output is discarded.
   const lines = createInterface({
     input,
     output: new Writable({ write: (_chunk, _encoding, done) => done() }),
     terminal: true,
   });
-  // The terminal makes no signal of Ctrl+C while a line is edited.
+  // The terminal sends no signal for Ctrl+C while a line is edited.
   lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
   prompts.write(prompt);
   try {
@@ -39,9 +39,9 @@ async function readPiped(input: AsyncIterable<unknown>, signal: AbortSignal): Pr
   let text = '';
   for await (const chunk of input) {
     text += String(chunk);
-    if (text.length > MAX_LENGTH) throw new UsageError('what is piped in is no API key');
+    if (text.length > MAX_LENGTH) throw new UsageError('the piped input is too long for an API key');
   }
-  // Ctrl+C ends what is before the pipe as well, amid what it was to write.
+  // Ctrl+C also ends the program that writes into the pipe, so the text may be incomplete.
   signal.throwIfAborted();
   return text;
 }

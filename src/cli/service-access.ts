@@ -2,15 +2,15 @@ import { readFile } from 'node:fs/promises';
 import { isPlain, parseBase } from '../client/connection.js';
 import { type ClientConfig, UsageError } from './command.js';
 
-/** Trust in a service, beside its address. */
+/** The TLS trust and the plain-http setting for a service. */
 export interface ServiceAccess {
   readonly ca?: Buffer;
   readonly allowPlainHttp: boolean;
 }
 
 /**
- * @param url where a secret is to be sent. @throws UsageError where it could be read on its way, or the
- * authority cannot be read
+ * @param url the address that a secret is sent to
+ * @throws UsageError if plain http would expose the secret, or the authority file cannot be read
  */
 export async function serviceAccess(
   { ca, allowPlainHttp }: ClientConfig,
@@ -18,7 +18,7 @@ export async function serviceAccess(
 ): Promise<ServiceAccess> {
   if (!allowPlainHttp && isPlain(parseBase(url))) {
     throw new UsageError(
-      `over http the secret could be read on its way to ${url}: use an https address (TAKEMARK_URL, TAKEMARK_OPERATOR_URL), or --allow-plain-http (TAKEMARK_ALLOW_PLAIN_HTTP=1) where the network is trusted`,
+      `plain http to ${url} would expose the secret: use an https address (TAKEMARK_URL, TAKEMARK_OPERATOR_URL), or --allow-plain-http (TAKEMARK_ALLOW_PLAIN_HTTP=1) on a trusted network`,
     );
   }
   if (ca === undefined) return { allowPlainHttp };

@@ -3,12 +3,12 @@ import { type ClientConfig, type Service, UsageError } from './command.js';
 import { readEndpoints } from './endpoints.js';
 import { findProfile, readProfiles } from './profiles.js';
 
-/** Settings of the command line as the environment gives them. */
+/** The settings of the command line from the environment. */
 export type ClientSettings = Config['client'] &
   Pick<Config, 'dataDirectory'> &
   Pick<ClientConfig, 'profilesFile'>;
 
-/** Option and variable that name the address of a listener, and the address without either. */
+/** The option and the variable for the address of a listener, and the default address. */
 export const ADDRESSES: Readonly<
   Record<Service, { readonly option: string; readonly variable: string; readonly standard: string }>
 > = {
@@ -21,10 +21,10 @@ export const ADDRESSES: Readonly<
 };
 
 /**
- * The settings of a profile in the place of the environment's: address, key, and what belongs to them, all together, so
- * that no key goes to a service that it is not for.
- * @param named value of the option, before the variable's
- * @throws UsageError where there is no such profile, or its file cannot be trusted
+ * Replaces the environment's address, key, authority and signing key by those of a profile. All of them are
+ * replaced together, so that a key never goes to another service.
+ * @param named the value of the option, which overrides the variable
+ * @throws UsageError if the profile does not exist, or its file cannot be trusted
  */
 export async function withProfile(
   settings: ClientSettings,
@@ -36,17 +36,17 @@ export async function withProfile(
   if (service !== 'partner' || name === undefined) return settings;
   if (given !== undefined)
     throw new UsageError(
-      '--url and a profile exclude each other: a profile has the address that its key is for',
+      '--url and a profile exclude each other: a profile already holds the address for its key',
     );
   const { apiKey: _apiKey, ca: _ca, signingKey: _signingKey, ...rest } = settings;
   return { ...rest, ...findProfile(await readProfiles(settings.profilesFile), name, settings.profilesFile) };
 }
 
 /**
- * The settings with the address of the listener that a command speaks to: the option's, else the variable's, else that
- * of the service whose data directory is on this machine, else the default.
- * @param given value of the option
- * @throws UsageError for a value that is no address
+ * Adds the address of the command's listener to the settings. The order is: option, variable, the service
+ * whose data directory is on this machine, default.
+ * @param given the value of the option
+ * @throws UsageError for an invalid address
  */
 export async function withAddress(
   settings: ClientSettings,
@@ -66,8 +66,9 @@ export async function withAddress(
 }
 
 /**
- * The address in the data directory. Where nobody named the directory it is one below the current folder, which may be
- * anybody's: a secret of the environment does not go where that says, and a token that lies beside it may.
+ * Returns the address from the data directory. The default data directory is below the current directory,
+ * which another user may control. A secret from the environment is therefore not sent to an address from the
+ * default directory. The token stored in the same directory may be.
  */
 async function announced(
   { dataDirectory, dataDirectoryNamed, operatorToken }: ClientSettings,
@@ -81,10 +82,12 @@ function givenAddress(service: Service, given: string | undefined): string | und
   return given === undefined ? undefined : parseAddress(ADDRESSES[service].option, given);
 }
 
-/** @throws UsageError for a value of the option that is no address */
+/** @throws UsageError for an invalid address in the option */
 export function parseAddress(option: string, given: string): string {
   const url = URL.canParse(given) ? new URL(given) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || /[?#]/.test(given) || url.username !== '')
-    throw new UsageError(`--${option} must be an http or https address without a name, query or fragment`);
+    throw new UsageError(
+      `--${option} must be an http or https address without a user name, query or fragment`,
+    );
   return given.replace(/\/+$/, '');
 }

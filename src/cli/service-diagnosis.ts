@@ -14,24 +14,24 @@ import { serviceAccess } from './service-access.js';
 import { serviceErrorText } from './service-errors.js';
 import { formatTime } from './terminal.js';
 
-/** Finding of the diagnosis: `fail` keeps a partner from verifying, `warn` will, or may. */
+/** One finding. `fail` prevents verification now, `warn` will or may prevent it later. */
 export interface Diagnosed {
   readonly name: string;
   readonly verdict: 'ok' | 'warn' | 'fail' | 'not_checked';
   readonly found: string;
-  /** To be done about it; absent where nothing is. */
+  /** The action to take. Absent if no action is needed. */
   readonly advice?: string;
 }
 
 const LOOK_MS = 10_000;
-/** Signed calls are refused beyond a minute (RFC 9421, section 2.3); half of it is worth a word. */
+/** Signed calls fail with a clock error above 60 seconds (RFC 9421, section 2.3). Warn at half of that. */
 const CLOCK_WARN_SECONDS = 30;
 const CERTIFICATE_WARN_DAYS = 14;
 const DAY_MS = 86_400_000;
 
 /**
- * Looks at everything between a partner and a verdict: Node, address, TLS, service, clock, key, scopes, quota. Reads
- * alone, and costs no unit. Where one thing keeps others from being looked at, they are `not_checked`.
+ * Checks everything that a verification needs: Node, address, TLS, service, clock, key, scopes, quota. It
+ * only reads and is not billed. A check that an earlier failure makes impossible is `not_checked`.
  */
 export async function diagnose(context: Context): Promise<readonly Diagnosed[]> {
   const { config } = context;
@@ -44,7 +44,7 @@ export async function diagnose(context: Context): Promise<readonly Diagnosed[]> 
 }
 
 function notChecked(names: readonly string[]): Diagnosed[] {
-  return names.map((name) => ({ name, verdict: 'not_checked', found: 'what stands above comes first' }));
+  return names.map((name) => ({ name, verdict: 'not_checked', found: 'fix the failure above first' }));
 }
 
 function diagnoseNode(): Diagnosed {
@@ -59,7 +59,7 @@ function diagnoseNode(): Diagnosed {
       };
 }
 
-/** Asks for the service's health, without the key. */
+/** Reads the service's health without sending the key. */
 async function lookAtService(
   context: Context,
 ): Promise<{ readonly checks: readonly Diagnosed[]; readonly health?: Health }> {
@@ -67,7 +67,7 @@ async function lookAtService(
   const rest = () => notChecked(['tls', 'service', 'clock']);
   let transport: Transport | undefined;
   try {
-    // No secret is sent, so plain HTTP shows none.
+    // No secret is sent, so plain HTTP exposes none.
     const { ca } = await serviceAccess({ ...config, allowPlainHttp: true }, config.url);
     transport = new Transport({ ca, userAgent: `takemark-cli/${version}` });
     const sentAt = Date.now();
@@ -88,8 +88,8 @@ async function lookAtService(
           {
             name: 'address',
             verdict: 'fail',
-            found: `${config.url} answers, but not as a Takemark does`,
-            advice: 'ask the operator for the address; --url or TAKEMARK_URL names it',
+            found: `${config.url} answers, but it is not a Takemark service`,
+            advice: 'ask the operator for the address, and set it with --url or TAKEMARK_URL',
           },
           ...rest(),
         ],
@@ -107,7 +107,7 @@ async function lookAtService(
     if (signal.aborted) throw error;
     const found =
       error instanceof UsageError ? error.message : serviceErrorText(error, 'partner', config.url);
-    const advice = 'name the address that the operator gave you, and see that nothing between blocks it';
+    const advice = 'check that the address is the one from the operator, and that no firewall blocks it';
     return { checks: [{ name: 'address', verdict: 'fail', found, advice }, ...rest()] };
   } finally {
     transport?.close();
@@ -137,15 +137,15 @@ async function diagnoseTls(
       ? {
           name,
           verdict: 'warn',
-          found: 'none, as --allow-plain-http or TAKEMARK_ALLOW_PLAIN_HTTP says',
-          advice: 'the key can be read on its way: use an https address',
+          found: 'none: --allow-plain-http or TAKEMARK_ALLOW_PLAIN_HTTP is set',
+          advice: 'the network can read the key: use an https address',
         }
-      : { name, verdict: 'ok', found: 'none: plain http, and a key goes over it on this machine alone' };
+      : { name, verdict: 'ok', found: 'none: plain http, which sends a key only within this machine' };
   const host = hostname.replace(/^\[|\]$/g, '');
   const socket = connect({
     host,
     port: Number(port === '' ? 443 : port),
-    // A name alone may be sent (RFC 6066, section 3).
+    // Only a host name may be sent, never an IP address (RFC 6066, section 3).
     ...(/^[\d.]+$|:/.test(host) ? {} : { servername: host }),
     ...(ca === undefined ? {} : { ca }),
   });
@@ -153,10 +153,15 @@ async function diagnoseTls(
     await once(socket, 'secureConnect', { signal: AbortSignal.timeout(LOOK_MS) });
     const until = Date.parse(socket.getPeerCertificate().valid_to);
     const days = Math.floor((until - Date.now()) / DAY_MS);
-    const found = `${socket.getProtocol() ?? 'TLS'}, certificate until ${formatTime(Math.floor(until / 1000))}`;
+    const found = `${socket.getProtocol() ?? 'TLS'}, certificate valid until ${formatTime(Math.floor(until / 1000))}`;
     return days >= CERTIFICATE_WARN_DAYS
       ? { name, verdict: 'ok', found }
-      : { name, verdict: 'warn', found, advice: `${days} days are left: the operator has to renew it` };
+      : {
+          name,
+          verdict: 'warn',
+          found,
+          advice: `${days} days left: the operator must renew the certificate`,
+        };
   } catch (error) {
     return { name, verdict: 'warn', found: `a second connection failed: ${(error as Error).message}` };
   } finally {
@@ -172,32 +177,35 @@ function diagnoseContract({ contract, version, environment }: Health): Diagnosed
         name: 'service',
         verdict: 'warn',
         found,
-        advice: `this takemark speaks contract ${CONTRACT_MAJOR}: install the version that goes with the service`,
+        advice: `this takemark supports contract ${CONTRACT_MAJOR}: install a version that supports the service`,
       };
 }
 
-/** @param date the header; it has whole seconds. @param at the moment between request and response */
+/**
+ * @param date the Date header, in whole seconds.
+ * @param at the midpoint between request and response, in ms
+ */
 function diagnoseClock(date: string | undefined, at: number): Diagnosed {
   const served = Date.parse(date ?? '');
   if (Number.isNaN(served))
-    return { name: 'clock', verdict: 'not_checked', found: 'the service sends no Date' };
+    return { name: 'clock', verdict: 'not_checked', found: 'the service sends no Date header' };
   const ahead = Math.round((at - served - 500) / 1000);
   const side = ahead > 0 ? 'ahead of' : 'behind';
   const found =
     Math.abs(ahead) < 2
-      ? "this machine's is that of the service"
-      : `this machine's is ${Math.abs(ahead)} s ${side} that of the service`;
+      ? 'this machine agrees with the service'
+      : `this machine is ${Math.abs(ahead)} s ${side} the service`;
   return Math.abs(ahead) <= CLOCK_WARN_SECONDS
     ? { name: 'clock', verdict: 'ok', found }
     : {
         name: 'clock',
         verdict: 'warn',
         found,
-        advice: 'set it by NTP: signed calls are refused beyond 60 s',
+        advice: 'synchronise the clock with NTP: signed calls fail above 60 s',
       };
 }
 
-/** The key by its form alone, before it is sent. */
+/** Checks the form of the key without sending it. */
 function diagnoseKeyForm(
   apiKey: string | undefined,
   served: string | undefined,
@@ -208,15 +216,15 @@ function diagnoseKeyForm(
       name,
       verdict: 'fail',
       found: 'TAKEMARK_API_KEY is not set',
-      advice: 'set it to the key that the operator gave you',
+      advice: 'set it to the API key that you got from the operator',
     };
   const own = readApiKey(apiKey);
   if (own === undefined)
     return {
       name,
       verdict: 'fail',
-      found: 'TAKEMARK_API_KEY holds no whole key: form or checksum are wrong',
-      advice: 'copy it once more, without quotes, spaces or line ends; or rotate it',
+      found: 'TAKEMARK_API_KEY is not a complete key: its form or checksum is wrong',
+      advice: 'copy it again, without quotes, spaces or line breaks',
     };
   const { environment, keyId } = own;
   const found = `${keyId}, for ${environment}`;
@@ -225,12 +233,12 @@ function diagnoseKeyForm(
     : {
         name,
         verdict: 'fail',
-        found: `${found}; the service is ${served}`,
-        advice: `use a key of ${served}, or the address of ${environment}`,
+        found: `${found}; the service runs ${served}`,
+        advice: `use a key for ${served}, or the address of the ${environment} service`,
       };
 }
 
-/** Sends the key: is it accepted, what may it do, and what is left of the month? */
+/** Sends the key to check whether it is accepted, its scopes and the remaining quota. */
 async function diagnoseKey(context: Context, keyId: string | undefined): Promise<readonly Diagnosed[]> {
   const { config } = context;
   let client: Client | undefined;
@@ -252,7 +260,7 @@ async function diagnoseKey(context: Context, keyId: string | undefined): Promise
   }
 }
 
-/** The key's entry among the partner's keys; undefined where the key may not list them. */
+/** Returns the key's entry in the list of keys, or undefined if the key may not list keys. */
 async function ownEntry(
   client: Client,
   keyId: string | undefined,
@@ -274,7 +282,7 @@ function describeKey(entry: KeyEntry | undefined): Diagnosed[] {
       {
         name: 'scopes',
         verdict: 'not_checked',
-        found: 'the key has no scope `keys`, which tells of the others',
+        found: 'the key lacks the scope `keys`, which is needed to list scopes',
       },
     ];
   const { status, expiresAt, scopes, signed } = entry;
@@ -284,14 +292,14 @@ function describeKey(entry: KeyEntry | undefined): Diagnosed[] {
   return [
     isKept
       ? { name: 'key', verdict: 'ok', found }
-      : { name: 'key', verdict: 'warn', found, advice: 'go over to the key that took its place' },
+      : { name: 'key', verdict: 'warn', found, advice: 'switch to the key that replaced it' },
     scopes.includes('verify')
       ? { name: 'scopes', verdict: 'ok', found: scopes.join(', ') }
       : {
           name: 'scopes',
           verdict: 'warn',
           found: scopes.join(', '),
-          advice: 'without `verify` no file is verified: the operator makes a key with it',
+          advice: 'verification needs the scope `verify`: ask the operator for a key with it',
         },
   ];
 }
@@ -300,12 +308,13 @@ async function diagnoseQuota(client: Client, signal: AbortSignal): Promise<Diagn
   const name = 'quota';
   try {
     const { plan, limit, remaining, period } = await client.readUsage({ days: 1, signal });
-    const found = `${remaining} of ${limit} units are left (plan ${plan}) until ${formatTime(period.end)}`;
-    const advice = 'ask the operator for another plan';
+    const found = `${remaining} of ${limit} units left (plan ${plan}) until ${formatTime(period.end)}`;
+    const advice = 'ask the operator for a larger plan';
     if (remaining === 0) return { name, verdict: 'fail', found, advice };
     return remaining < limit / 10 ? { name, verdict: 'warn', found, advice } : { name, verdict: 'ok', found };
   } catch (error) {
-    if (isScopeMissing(error)) return { name, verdict: 'not_checked', found: 'the key has no scope `usage`' };
+    if (isScopeMissing(error))
+      return { name, verdict: 'not_checked', found: 'the key lacks the scope `usage`' };
     throw error;
   }
 }
@@ -322,12 +331,13 @@ function refusal(error: unknown, url: string): Diagnosed {
 function adviceOn(error: unknown): { readonly advice?: string } {
   if (!(error instanceof TakemarkError)) return {};
   if (error.reason === 'signature_missing')
-    return { advice: "its calls must be signed: TAKEMARK_API_SIGNING_KEY names the private key's file" };
+    return { advice: 'calls must be signed: set TAKEMARK_API_SIGNING_KEY to the file of the private key' };
   if (error.reason === 'signature_invalid')
     return {
-      advice: 'the private key is not that of this API key, a proxy changes the path, or a clock is off',
+      advice:
+        'the private key does not belong to this API key, a proxy changes the path, or a clock is wrong',
     };
   if (error.status === 403)
-    return { advice: 'it was revoked, has expired, or is of another installation: ask the operator' };
+    return { advice: 'the key is revoked, expired or of another installation: ask the operator' };
   return error.status === 429 ? { advice: 'too many calls: try again in a minute' } : {};
 }

@@ -1,6 +1,8 @@
 import type { Writable } from 'node:stream';
 
-/** A stream that may be a terminal; `hasColors` is Node's, and knows NO_COLOR and dumb terminals. */
+/**
+ * A stream that may be a terminal. `hasColors` is Node's method, which honours NO_COLOR and dumb terminals.
+ */
 export interface Output extends Pick<Writable, 'write'> {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -10,7 +12,7 @@ export interface Output extends Pick<Writable, 'write'> {
 const STYLES = { bold: '1', dim: '2', red: '31', green: '32', yellow: '33', cyan: '36' } as const;
 export type Style = keyof typeof STYLES;
 
-/** Results go to `out`, everything else to `err`, so that a pipe gets results alone. */
+/** Writes results to `out` and everything else to `err`, so that a pipe receives only results. */
 export class Terminal {
   readonly #out: Output;
   readonly #err: Output;
@@ -29,7 +31,7 @@ export class Terminal {
     this.#out.write(`${jsonLine(value)}\n`);
   }
 
-  /** Bytes of a result as they are. */
+  /** Writes result text unchanged. */
   printRaw(text: string): void {
     this.#out.write(text);
   }
@@ -38,13 +40,13 @@ export class Terminal {
     this.#err.write(`${text}\n`);
   }
 
-  /** Styles text for `out`: plain wherever that is no terminal. */
+  /** Styles text for `out`. The text stays plain if `out` is not a colour terminal. */
   style(text: string, ...styles: readonly Style[]): string {
     if (this.#out.isTTY !== true || this.#out.hasColors?.() !== true) return text;
     return `\u001b[${styles.map((style) => STYLES[style]).join(';')}m${text}\u001b[0m`;
   }
 
-  /** A progress bar on `err`, where that is a terminal. */
+  /** Returns a progress bar on `err`. It is visible only if `err` is a terminal. */
   progressBar(label: string): ProgressBar {
     return new ProgressBar(this.#err, label);
   }
@@ -64,15 +66,15 @@ export class ProgressBar {
     this.#label = printable(label);
   }
 
-  /** True where the bar is on a terminal. */
+  /** True if the bar is on a terminal. */
   get visible(): boolean {
     return this.#stream.isTTY === true;
   }
 
   /**
-   * Bytes done, of a total where that is known.
-   * @param facts `label` replaces the bar's own; `workedBytes` is what the rate is made of, where some were
-   * done without work
+   * Draws the bar for the bytes done, out of a total if known.
+   * @param facts `label` replaces the bar's own label. `workedBytes` is the basis of the rate, if some bytes
+   * were done without work
    */
   update(
     done: number,
@@ -101,13 +103,13 @@ export class ProgressBar {
     );
   }
 
-  /** Takes the bar away for a line of another kind; the next update brings it back at once. */
+  /** Removes the bar before another line is printed. The next update draws it again immediately. */
   clear(): void {
     if (this.#drawn) this.#drawnAt = -Infinity;
     this.end();
   }
 
-  /** Takes the bar away, so that the result stands alone. */
+  /** Removes the bar, so that only the result stays visible. */
   end(): void {
     if (this.#drawn) this.#stream.write('\r\u001b[2K');
     this.#drawn = false;
@@ -137,23 +139,26 @@ export function formatDuration(seconds: number): string {
   return hours > 0 ? `${hours}:${String(minutes).padStart(2, '0')}:${rest}` : `${minutes}:${rest}`;
 }
 
-/** `2026-01-31T12:00:00Z` (ISO 8601, UTC) from unix seconds; seconds that no date has are as they are. */
+/**
+ * Formats unix seconds as `2026-01-31T12:00:00Z` (ISO 8601, UTC). Seconds outside the date range stay a
+ * number.
+ */
 export function formatTime(seconds: number): string {
   const date = new Date(seconds * 1000);
   return Number.isNaN(date.getTime()) ? String(seconds) : `${date.toISOString().slice(0, -5)}Z`;
 }
 
 /**
- * Characters that steer a terminal, turn the direction of text, or is not seen at all: controls, format
- * characters, lone surrogates, separators of lines and paragraphs, and what fonts leave out (Unicode 16,
+ * The characters that control a terminal, change the text direction or are invisible: controls, format
+ * characters, lone surrogates, line and paragraph separators, and default-ignorable characters (Unicode 16,
  * general categories and Default_Ignorable_Code_Point).
  */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
 /**
- * Text of other people as it may be shown: names of files, devices and issuers. What is not seen is written
- * `\u{hex}`. The backslash of a `\u{` that was there before is written so too: whoever replaces every
- * `\u{hex}` by its character has the text.
+ * Makes text from other people safe to print, such as names of files, devices and issuers. Each character of
+ * `UNSEEN` becomes `\u{hex}`. The backslash of a literal `\u{` is escaped too, so that decoding every
+ * `\u{hex}` restores the text.
  */
 export function printable(text: string): string {
   return text
@@ -162,8 +167,7 @@ export function printable(text: string): string {
 }
 
 /**
- * A line of JSON in which every character is seen: RFC 8259, section 7, lets any be escaped by its UTF-16
- * units.
+ * Returns a line of JSON with every character of `UNSEEN` escaped by its UTF-16 units (RFC 8259, section 7).
  */
 function jsonLine(value: unknown): string {
   return JSON.stringify(value).replace(UNSEEN, (character) =>
@@ -175,8 +179,8 @@ function jsonLine(value: unknown): string {
 }
 
 /**
- * A table with a rule under its head. `style` is applied to a padded cell, so that colours do not shift
- * columns.
+ * Returns the lines of a table with a rule under its head. `style` gets the padded cell, so that colours do
+ * not shift columns.
  */
 export function table(
   head: readonly string[],

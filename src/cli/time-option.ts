@@ -4,12 +4,13 @@ const SECONDS = /^\d{1,12}$/;
 const DATE_TIME = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}:\d{2}(?:Z|[+-]\d{2}:\d{2}))?$/;
 
 /**
- * Unix seconds of an option's value: as such, as a date, which means its first second in UTC, or as a time with its
- * offset (RFC 3339). @throws UsageError
+ * Parses an option's value to unix seconds. The value is unix seconds, a date (its first second in UTC), or a
+ * time with an offset (RFC 3339).
+ * @throws UsageError
  */
 export function parseTime(option: string, text: string): number {
   const day = DATE_TIME.exec(text)?.[1];
-  // `Date.parse` takes 30 February for 2 March.
+  // `Date.parse` turns 30 February into 2 March.
   const exists = day !== undefined && new Date(Date.parse(day)).getUTCDate() === Number(day.slice(8));
   const seconds = SECONDS.test(text) ? Number(text) : exists ? Math.floor(Date.parse(text) / 1000) : NaN;
   if (!Number.isSafeInteger(seconds) || seconds < 0)

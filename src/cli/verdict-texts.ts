@@ -17,8 +17,8 @@ interface VerdictText {
 }
 
 /**
- * Texts of a verdict, as its decision makes them more exact; a verdict that this version does not know is a failed
- * verification (rule 8.6).
+ * Returns the texts of a verdict. The decision's first reason can make them more specific. A verdict that
+ * this version does not know is a failed verification (rule 8.6).
  */
 export function verdictText(
   verdict: string,
@@ -28,16 +28,15 @@ export function verdictText(
   if (text === undefined)
     return {
       title: `UNKNOWN VERDICT ${verdict}`,
-      meaning: 'This version does not know the verdict, so it counts as failed.',
-      advice: 'Reject, and update takemark.',
+      meaning: 'This version of takemark does not know the verdict, so the verdict counts as failed.',
+      advice: 'Reject the file and update takemark.',
     };
   // The evidence never changes a verdict, but it may ask for a decision (rules 9.2 and 9.6).
   if (verdict === 'valid' && decision?.status === 'needs_review')
     return {
       title: 'VALID, NEEDS REVIEW',
       meaning: text.meaning,
-      advice:
-        'The evidence asks for the decision of a person: look at `takemark report` before you accept it.',
+      advice: 'The evidence needs a review by a person: read `takemark report` before you accept the file.',
     };
   return { title: TITLES[verdict as Verdict], meaning: text.meaning, advice: text.caller };
 }

@@ -4,35 +4,36 @@ import { singleHeader, TakemarkError } from './errors.js';
 import type { StreamedResponse } from './transport.js';
 import type { ResponseFacts } from './types.js';
 
-/** An asset on its way. */
+/** An asset that is being downloaded. */
 export interface Asset extends ResponseFacts {
-  /** Bytes of the whole file; undefined where the service does not say. */
+  /** The length of the whole file in bytes. Undefined if the service does not send it. */
   readonly totalBytes: number | undefined;
   /**
-   * First and last byte of what `body` holds; absent where it is the whole file, which is also the response
-   * to an outdated `ifRange`.
+   * The first and the last byte in `body`. Absent if `body` is the whole file, which is also the response to
+   * an outdated `ifRange`.
    */
   readonly range?: { readonly start: number; readonly end: number };
   readonly mediaType: string | undefined;
-  /** The name the service suggests. It is other people's text: not to be used as a path unseen. */
+  /** The suggested file name. It is untrusted text: check it before you use it as a path. */
   readonly fileName: string | undefined;
-  /** Strong validator; as `ifRange` it makes sure that a range belongs to the same file. */
+  /** The strong validator. Send it as `ifRange` to ensure that a range belongs to the same file. */
   readonly etag: string | undefined;
-  /** Announced SHA-256 of the whole file, lower-case hex. */
+  /** The SHA-256 of the whole file that the service sent, in lower-case hex. */
   readonly sha256: string | undefined;
   /**
-   * The bytes, once. Ends in `bad_response` where a whole file does not have the digest that was announced.
+   * The bytes, which can be read once. Reading a whole file ends with `bad_response` if its digest does not
+   * match.
    */
   readonly body: AsyncIterable<Uint8Array>;
-  /** Gives the connection back without reading on. */
+  /** Stops the download. */
   close(): void;
 }
 
 /**
- * Makes an asset of a response of 200 or 206.
- * @param asked the range of the request
- * @throws TakemarkError for a part that begins elsewhere than was asked for, or was not asked for at all: it would pass
- * for the file, or be joined to what it does not follow
+ * Creates an asset from a 200 or 206 response.
+ * @param asked the requested range
+ * @throws TakemarkError for an unrequested range or a range with another start. The caller could take it for
+ * the whole file, or append it at the wrong place
  */
 export function assetOf(
   { status, headers, body, close }: StreamedResponse,
@@ -43,7 +44,7 @@ export function assetOf(
   const range = status === 206 ? parseContentRange(headers['content-range']) : undefined;
   if (status === 206 && (range === undefined || range.start !== asked?.start)) {
     close();
-    throw new TakemarkError('bad_response', 'the answer is a part of the file that was not asked for', {
+    throw new TakemarkError('bad_response', 'the response is another range than the requested one', {
       status,
       requestId,
     });
@@ -79,10 +80,10 @@ async function* checked(
     yield chunk;
   }
   if (hash.digest('hex') !== expected)
-    throw new TakemarkError('bad_response', 'the file that arrived is not the one that was announced', facts);
+    throw new TakemarkError('bad_response', 'the digest of the downloaded file does not match', facts);
 }
 
-/** RFC 9530: `sha-256=:<base64>:`, possibly among others. */
+/** Parses `sha-256=:<base64>:` in a list of digests (RFC 9530). */
 export function parseReprDigest(header: string | undefined): string | undefined {
   const value = /(?:^|,)\s*sha-256=:([A-Za-z0-9+/]{43}=):/.exec(header ?? '')?.[1];
   return value === undefined ? undefined : Buffer.from(value, 'base64').toString('hex');
@@ -96,7 +97,7 @@ function parseContentRange(
   return { start: Number(start), end: Number(end), total: total === '*' ? undefined : Number(total) };
 }
 
-/** RFC 6266; the extended form wins, as it is the one that holds all characters. */
+/** Parses the file name (RFC 6266). The extended form wins, because it can hold all characters. */
 function parseFileName(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
   const extended = /;\s*filename\*=UTF-8''([^;\s]+)/i.exec(header)?.[1];
@@ -104,7 +105,7 @@ function parseFileName(header: string | undefined): string | undefined {
     try {
       return decodeURIComponent(extended);
     } catch {
-      // Wrongly encoded: the plain form may still do.
+      // Invalid encoding: fall back to the plain form.
     }
   }
   return /;\s*filename="((?:[^"\\]|\\.)*)"/i.exec(header)?.[1]?.replace(/\\(.)/g, '$1');

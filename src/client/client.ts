@@ -45,7 +45,7 @@ import type {
 } from './types.js';
 
 export interface UploadOptions extends CallOptions {
-  /** Length of a stream in bytes. Without it a stream is sent in chunks of unknown total. */
+  /** The length of a stream in bytes. Without it, the stream is sent with chunked encoding. */
   readonly bytes?: number;
   readonly onProgress?: ((progress: Progress) => void) | undefined;
 }
@@ -56,57 +56,57 @@ export interface VerifyFileOptions extends UploadOptions {
 }
 
 export interface PageOptions extends CallOptions {
-  /** Entries a page, 1 to 100. */
+  /** The number of entries per page, 1 to 100. */
   readonly limit?: number | undefined;
-  /** The `nextCursor` of the page before. */
+  /** The `nextCursor` of the previous page. */
   readonly cursor?: string | undefined;
 }
 
-/** Cases of one proof, or of one status, alone. */
+/** Limits a list to the cases of one proof or of one status. */
 export interface ReviewFilter {
   readonly proofId?: string | undefined;
   readonly status?: 'open' | 'resolved' | undefined;
 }
 
-/** Unix seconds. */
+/** Limits a list of proofs. Times are in unix seconds. */
 export interface ProofFilter {
   readonly issuedAfter?: number | undefined;
   readonly issuedBefore?: number | undefined;
-  /** Adds the whole report to each entry; pages are shorter then. */
+  /** Adds the whole evidence report to each entry. Pages then have fewer entries. */
   readonly include?: 'evidenceReport' | undefined;
 }
 
 export interface AssetOptions extends CallOptions {
-  /** `sidecar` is the other half of a pair. */
+  /** The part of a pair to read. */
   readonly part?: 'audio' | 'sidecar' | undefined;
-  /** First and last byte; without an end, the rest of the file. */
+  /** The first and the last byte. Without an end, the range is the rest of the file. */
   readonly range?: { readonly start: number; readonly end?: number } | undefined;
-  /** An `etag` seen before: if the file is another one by now, all of it is sent instead of the range. */
+  /** An earlier `etag`. If the file has changed since then, the whole file is sent instead of the range. */
   readonly ifRange?: string | undefined;
-  /** Compares a whole file with the digest that the service announces. Default true. */
+  /** Compares a whole file with the digest that the service sends. Default true. */
   readonly checkDigest?: boolean | undefined;
 }
 
-/** Page size of the iterators: the largest there is, so that a long list costs the fewest calls. */
+/** The page size of the iterators. It is the maximum, so that a long list needs the fewest calls. */
 const PAGE_ENTRIES = 100;
 
-/** @throws TypeError for an address or a key that cannot be one. */
+/** Creates a client. @throws TypeError for an invalid address or key */
 export function createClient(options: ClientOptions): Client {
   return new Client(options);
 }
 
 /**
- * The partner API. Safe to share: calls run side by side over kept connections. Failures are TakemarkError,
- * but an abort, which rejects with the signal's reason, and an identifier that cannot be one, which is a
- * TypeError.
+ * A client for the partner API. It is safe to share: calls run in parallel over kept-alive connections. A
+ * failed call throws a TakemarkError. An aborted call rejects with the signal's reason, and an invalid
+ * identifier throws a TypeError.
  *
- * Repeated, within the policy: GETs, POST /uploads, POST /verify, DELETE and a rotation under its
- * Idempotency-Key, which the contract calls safe. Every other call is sent again after a 429 alone, which
- * says that nothing was done. The presigned post is never repeated as such: `verifyFile` takes a fresh slot
- * instead, where the audio can be read again.
+ * Within the retry policy, the client repeats the calls that the contract calls safe: GET, POST /uploads,
+ * POST /verify, DELETE, and a rotation with its Idempotency-Key. Any other call is repeated only after a 429,
+ * which means that nothing was done. The presigned upload is never repeated to the same slot: `verifyFile`
+ * takes a new slot if the audio can be read again.
  */
 export class Client {
-  // Private members do not show when a client is logged; the key and the slots must not.
+  // A private member, so that logging a client never shows the key or the slots.
   readonly #connection: Connection;
 
   constructor(options: ClientOptions) {
@@ -114,15 +114,15 @@ export class Client {
   }
 
   /**
-   * Uploads a file and verifies it: one credentialed WAV/BWF, or audio with its sidecar. Constant memory,
-   * whatever the length.
-   * @param input a path, bytes, or a stream; a stream cannot be sent a second time when an upload fails, and
-   * is closed at the end whatever the outcome
+   * Uploads a file and verifies it: a credentialed WAV/BWF file, or audio with its sidecar. Memory use does
+   * not depend on the length.
+   * @param input a path, bytes, or a stream. A stream cannot be sent again when an upload fails, and is
+   * always closed at the end
    */
   async verifyFile(input: AudioInput, options: VerifyFileOptions = {}): Promise<Verification> {
     try {
       const source = await audioSource(input, options.bytes);
-      // Read before the upload: a sidecar that is not there should not cost one.
+      // Read the sidecar first, so that a missing sidecar does not cost an upload.
       const sidecar = options.sidecar === undefined ? undefined : await sidecarBytes(options.sidecar);
       const { uploadId } = await this.#uploadToFreshSlot(source, 'verify', options);
       return await this.verify({ uploadId, sidecar }, options);
@@ -131,7 +131,7 @@ export class Client {
     }
   }
 
-  /** Uploads a file and asks which issued recordings it is. Input as for `verifyFile`. */
+  /** Uploads a file and finds the issued recordings that match it. The input is as for `verifyFile`. */
   async identifyFile(input: AudioInput, options: UploadOptions = {}): Promise<Responded<Identification>> {
     try {
       const { uploadId } = await this.#uploadToFreshSlot(
@@ -145,7 +145,7 @@ export class Client {
     }
   }
 
-  /** Mints a slot. */
+  /** Creates an upload slot. */
   createUpload({
     purpose = 'verify',
     contentLength,
@@ -171,7 +171,7 @@ export class Client {
     );
   }
 
-  /** Posts audio to a slot, once. After a failure the slot may be spent or not: take a fresh one. */
+  /** Posts audio to a slot without retries. After a failure the slot may be used up, so create a new slot. */
   async upload(
     slot: UploadSlot,
     input: AudioInput,
@@ -180,7 +180,7 @@ export class Client {
     return this.#post(slot, await audioSource(input, options.bytes), options);
   }
 
-  /** Judges an upload. Has no side effects and is billed once, however often it is repeated. */
+  /** Verifies an upload. Repeating the call is safe and billed only once. */
   async verify(
     { uploadId, sidecar }: { readonly uploadId: string; readonly sidecar?: Uint8Array | undefined },
     { signal }: CallOptions = {},
@@ -196,13 +196,13 @@ export class Client {
       'a verification result',
       isVerification,
     );
-    // Rule 8.7. Assigned last, so that no member of the response can stand in for it.
+    // Rule 8.7. Assigned last, so that a member of the response cannot override it.
     return Object.assign(result, { accepted: result.good && result.verdict === 'valid' });
   }
 
   /**
-   * Asks which issued recordings an upload with purpose `identify` is. Counts towards the quota each time, so
-   * it is not repeated by itself.
+   * Finds the issued recordings that match an upload with purpose `identify`. Each call counts towards the
+   * quota, so the client does not retry it.
    */
   identify(
     { uploadId }: { readonly uploadId: string },
@@ -215,7 +215,7 @@ export class Client {
     );
   }
 
-  /** Every proof of the partner's own, newest first. */
+  /** Yields all proofs of the partner, newest first. */
   listProofs({
     limit = PAGE_ENTRIES,
     ...query
@@ -249,7 +249,7 @@ export class Client {
     );
   }
 
-  /** The registered record of a proof, without presenting audio: it does not say that any file matches. */
+  /** Reads the registered record of a proof. A record does not show that a file matches. */
   async readRecord(proofId: string, { signal }: CallOptions = {}): Promise<Responded<ProofRecord>> {
     return this.#connection.json<ProofRecord>(
       { method: 'GET', path: `records/${pathPart(proofId)}`, signal },
@@ -258,12 +258,14 @@ export class Client {
     );
   }
 
-  /** An owned asset, or a part of it, as it comes. Read `body` to its end or `close` it. */
+  /** Opens an asset of the partner, or a part of it, as a stream. Read `body` to its end or call `close`. */
   async readAsset(proofId: string, { part, ...options }: AssetOptions = {}): Promise<Asset> {
     return this.#openFile(`proofs/${pathPart(proofId)}/asset`, options, { part });
   }
 
-  /** Files of every verdict with the answer that verify gives for each; in beta alone. */
+  /**
+   * Lists sandbox files for every verdict, each with the expected verify response. Available in beta only.
+   */
   sandboxFixtures({ signal }: CallOptions = {}): Promise<Responded<Fixtures>> {
     return this.#connection.json<Fixtures>(
       { method: 'GET', path: 'sandbox/fixtures', signal },
@@ -273,8 +275,8 @@ export class Client {
   }
 
   /**
-   * A file of a fixture, as it comes. Read `body` to its end or `close` it.
-   * @param options.part as the list names it; the audio by default
+   * Opens a file of a fixture as a stream. Read `body` to its end or call `close`.
+   * @param options.part the part as named in the list. Default: the audio
    */
   async readSandboxFile(
     name: string,
@@ -292,7 +294,7 @@ export class Client {
     query?: Query,
   ): Promise<Asset> {
     const headers = {
-      // Bytes as they are: a digest and a range are of the file and not of a compressed form.
+      // No compression, because digest and range refer to the bytes of the file.
       accept: '*/*',
       'accept-encoding': 'identity',
       ...(range === undefined ? {} : { range: `bytes=${range.start}-${range.end ?? ''}` }),
@@ -312,8 +314,8 @@ export class Client {
   }
 
   /**
-   * Erases a proof for good. Idempotent: a repeat, the client's own after a lost response included, reports
-   * `already_erased`.
+   * Erases a proof permanently. A repeated call returns `already_erased`, including a retry by the client
+   * after a lost response.
    */
   async eraseProof(proofId: string, { signal }: CallOptions = {}): Promise<Responded<ErasedProof>> {
     return this.#connection.json<ErasedProof>(
@@ -323,7 +325,7 @@ export class Client {
     );
   }
 
-  /** Metadata of every key of the partner; never a secret. */
+  /** Yields the metadata of every key of the partner, without secrets. */
   listKeys({
     limit = PAGE_ENTRIES,
     signal,
@@ -334,7 +336,7 @@ export class Client {
     });
   }
 
-  /** A page of the keys; all of them with neither `limit` nor `cursor`. */
+  /** Reads a page of the keys. Without `limit` and `cursor` it returns all keys. */
   listKeysPage({ limit, cursor, signal }: PageOptions = {}): Promise<Responded<KeyPage>> {
     return this.#connection.json<KeyPage>(
       { method: 'GET', path: 'partner/keys', query: { limit, cursor }, signal },
@@ -344,21 +346,21 @@ export class Client {
   }
 
   /**
-   * Rotates the key of this client. Its Idempotency-Key is saved in `store` before the call and the new
-   * secret before the result: whenever the process dies, calling this again with the same key and store ends
-   * in the same one new key. The client goes on using its own key, which works until `previousKeyExpiresAt`;
-   * make a new client for the new one.
-   * @throws TakemarkError `rotation_unfinished` where the store holds a secret or a rotation of another key
+   * Rotates the key of this client. The Idempotency-Key is saved in `store` before the call, and the new
+   * secret before the method returns. After a crash, call it again with the same key and store: it always
+   * ends with the same single new key. This client keeps using its old key, which works until
+   * `previousKeyExpiresAt`. Create a new client for the new key.
+   * @throws TakemarkError `rotation_unfinished` if the store holds a secret or a rotation of another key
    */
   rotateKey(options: RotateOptions): Promise<Rotation> {
     return rotate(this.#connection, options);
   }
 
   /**
-   * Revokes a key of the partner's own, at once and for good; repeating it changes nothing. A rotated key may
-   * revoke itself alone.
-   * @throws TakemarkError 403 `key_expiring`; 409 `last_active_key` where this client's key is the last
-   * active one
+   * Revokes a key of the partner immediately and permanently. Repeating the call changes nothing. A rotated
+   * key can only revoke itself.
+   * @throws TakemarkError 403 `key_expiring`. 409 `last_active_key` if this client's key is the last active
+   * key
    */
   async revokeKey(keyId: string, { signal }: CallOptions = {}): Promise<Responded<KeyEntry>> {
     return this.#connection.json<KeyEntry>(
@@ -368,7 +370,7 @@ export class Client {
     );
   }
 
-  /** Limits and consumption. @param days 1 to 92; the service's default is 30 */
+  /** Reads limits and usage. @param days 1 to 92. The default of the service is 30 */
   readUsage({
     days,
     signal,
@@ -382,8 +384,8 @@ export class Client {
 
   /**
    * Opens a review case.
-   * @param options `idempotencyKey`: 16 to 128 visible ASCII characters; with it the call is safe to repeat for 24
-   * hours, and is repeated after a lost answer
+   * @param options `idempotencyKey`: 16 to 128 visible ASCII characters. With it, the call is safe to repeat
+   * for 24 hours, and the client retries it after a lost response
    */
   createReview(
     request: { readonly proofId: string; readonly bindings: ReviewBindings },
@@ -401,7 +403,7 @@ export class Client {
     });
   }
 
-  /** Every review case of the partner's own, newest first. */
+  /** Yields all review cases of the partner, newest first. */
   listReviews({
     limit = PAGE_ENTRIES,
     ...query
@@ -412,7 +414,7 @@ export class Client {
     });
   }
 
-  /** A page of the review cases. It may be empty and have a `nextCursor`. */
+  /** Reads a page of the review cases. An empty page may still have a `nextCursor`. */
   listReviewsPage({
     limit,
     cursor,
@@ -431,7 +433,7 @@ export class Client {
     return this.#review({ method: 'GET', path: `partner/reviews/${pathPart(reviewId)}`, signal });
   }
 
-  /** Opens an evidence request; a review takes each kind once (rule 12.8). */
+  /** Opens an evidence request. A review accepts each kind only once (rule 12.8). */
   async openEvidence(
     reviewId: string,
     { kind }: { readonly kind: EvidenceKind },
@@ -446,8 +448,8 @@ export class Client {
   }
 
   /**
-   * Accepts or declines a request, for good. @param request `responseReference` is an opaque reference into
-   * the partner's own system
+   * Accepts or declines an evidence request. The answer cannot be changed later.
+   * @param request `responseReference` is an opaque reference into the partner's own system
    */
   async closeEvidence(
     reviewId: string,
@@ -465,7 +467,7 @@ export class Client {
     });
   }
 
-  /** Records the partner's own outcome, once no evidence request is open. */
+  /** Records the partner's outcome of a case that has no open evidence request. */
   async resolveReview(
     reviewId: string,
     { outcome }: { readonly outcome: ReviewOutcome },
@@ -479,7 +481,9 @@ export class Client {
     });
   }
 
-  /** The address a product is downloaded from. It is not followed, and the key is not for it. */
+  /**
+   * Returns the download address of a product. The client does not follow it. Never send the API key there.
+   */
   async download(
     { product, platform }: { readonly product: string; readonly platform: string },
     { signal }: CallOptions = {},
@@ -499,7 +503,7 @@ export class Client {
     return withFacts({ requestId, headers }, { location });
   }
 
-  /** Reports counters; names are those of the service's closed list. */
+  /** Reports counters. Their names are from a closed list of the service. */
   sendTelemetry(
     events: readonly TelemetryEvent[],
     { signal }: CallOptions = {},
@@ -511,7 +515,7 @@ export class Client {
     );
   }
 
-  /** Public: needs no key, and sends none. */
+  /** Reads the health of the service. The call needs no key and sends none. */
   health({ signal }: CallOptions = {}): Promise<Responded<Health>> {
     return this.#connection.json<Health>(
       { method: 'GET', path: 'health', public: true, signal },
@@ -520,7 +524,7 @@ export class Client {
     );
   }
 
-  /** Ends idle connections, and with them the process's reason to stay alive; calls in flight fail. */
+  /** Closes all connections, so that they do not keep the process alive. Calls in flight fail. */
   close(): void {
     this.#connection.transport.close();
   }
@@ -539,8 +543,8 @@ export class Client {
     options: UploadOptions,
   ): Promise<StoredUpload> {
     for (let attempt = 1; ; attempt += 1) {
-      // Its own failures are retried inside. The length is not announced: a file that is too long is then
-      // refused here, by the slot's own limit and in words on the file, instead of as an invalid member.
+      // `createUpload` retries its own failures. The length is not announced: a file that is too long is then
+      // refused by the limit of the slot, with an error about the file instead of an invalid member.
       const slot = await this.createUpload({ purpose, signal: options.signal });
       try {
         return await this.#post(slot, source, options);
@@ -563,11 +567,11 @@ export class Client {
     if (source.bytes !== undefined && source.bytes > slot.maxBytes) {
       throw new TakemarkError(
         'payload_too_large',
-        `the file has ${sizeText(source.bytes)}, the slot takes ${sizeText(slot.maxBytes)}`,
+        `the file has ${sizeText(source.bytes)}, but the limit is ${sizeText(slot.maxBytes)}`,
       );
     }
     const form = uploadForm(slot.fields);
-    // The presigned fields are the authority here; the key stays away from an address that a response named.
+    // The presigned fields authorise the upload. The key must not go to an address from a response.
     const response = parseResponse(
       await this.#connection.transport.send({
         method: 'POST',
@@ -588,13 +592,15 @@ export class Client {
     if (url === undefined || !this.#connection.mayFollow(url))
       throw new TakemarkError(
         'bad_response',
-        'the upload slot names an address that is less protected than the service, to which no audio is sent',
+        'the address of the upload slot is less protected than the service, so no audio was sent',
       );
     return url;
   }
 }
 
-/** True where the members are what readers go by; `decision` and `proofId` may be absent. */
+/**
+ * Returns true if the members that callers rely on are well-formed. `decision` and `proofId` are optional.
+ */
 function isVerification({ verdict, good, proofId = '', decision }: Partial<VerificationResult>): boolean {
   return (
     typeof verdict === 'string' &&
@@ -604,7 +610,7 @@ function isVerification({ verdict, good, proofId = '', decision }: Partial<Verif
   );
 }
 
-/** Padded, RFC 4648 section 4. */
+/** Encodes bytes as padded base64 (RFC 4648, section 4). */
 function base64(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
 }

@@ -8,40 +8,44 @@ import { type ServiceResponse, type StreamedResponse, Transport } from './transp
 import type { RateLimit, Responded } from './types.js';
 
 export interface ClientOptions extends ClientHooks {
-  /** Address of the partner listener, with or without its `/v1`. */
+  /** The address of the partner listener, with or without `/v1`. */
   readonly baseUrl: string;
-  /** A server-side secret: it never enters a browser, an app bundle or a log. Not needed for `health`. */
+  /**
+   * The API key. It is a server-side secret: keep it out of browsers, app bundles and logs. `health` needs no
+   * key.
+   */
   readonly apiKey?: string;
   /**
-   * Certificates of the authorities that may vouch for the service, in PEM; instead of Node's own and
+   * The PEM certificates of the authorities to trust for the service, instead of Node's defaults and
    * NODE_EXTRA_CA_CERTS.
    */
   readonly ca?: string | Uint8Array;
   /**
-   * Lets the key and audio travel over plain HTTP to another machine than this one: where the network itself
-   * is trusted. Default false.
+   * Allows sending the key and audio over plain HTTP to another machine. Use it only on a trusted network.
+   * Default false.
    */
   readonly allowPlainHttp?: boolean;
   /**
-   * Private key (Ed25519 or P-256, PEM or KeyObject) of the public key that the API key was made with: every
+   * The private key (Ed25519 or P-256, PEM or KeyObject) for the public key of the API key. If set, every
    * call is signed.
    */
   readonly signingKey?: KeyObject | string;
-  /** Milliseconds for a JSON call, from sending to its complete response. Default 30,000. */
+  /** The timeout of a JSON call in milliseconds, from sending to the complete response. Default 30,000. */
   readonly timeoutMs?: number;
   /**
-   * Milliseconds an upload or a download may stand still, the wait for a response included. Default 60,000.
+   * The milliseconds that an upload or a download may make no progress, including the wait for a response.
+   * Default 60,000.
    */
   readonly idleTimeoutMs?: number;
-  /** Default: 4 attempts, 250 ms doubling, pauses of at most 30 s. */
+  /** The retry policy. Default: 4 attempts, a first pause of 250 ms that doubles, pauses of at most 30 s. */
   readonly retry?: Partial<RetryPolicy>;
   /**
-   * Agent of node:http or node:https, by the protocol of `baseUrl` and of its upload addresses, in the place of the
-   * client's own: one that goes through a proxy, for example. Its owner ends it. Where it keeps connections, a stream
-   * can be lost to one that the other side has closed.
+   * An agent of node:http or node:https that replaces the client's own, for example for a proxy. It must
+   * match the protocol of `baseUrl` and of the upload addresses. The caller closes the agent. If the agent
+   * keeps connections alive, a stream upload can fail on a connection that the server has closed.
    */
   readonly agent?: Agent;
-  /** Product tokens of the caller, before the client's own: `ingest/2.1`. Default: the client's own alone. */
+  /** Product tokens such as `ingest/2.1` to put before the client's own. Default: only the client's own. */
   readonly userAgent?: string;
 }
 
@@ -49,22 +53,22 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A query; members that are undefined are left out. */
+/** A query. Undefined members are omitted. */
 export type Query = Readonly<Record<string, string | number | undefined>>;
 
 export interface Call extends CallOptions {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** Below `/v1/`, its variable parts made by `pathPart`. */
+  /** The path below `/v1/`. Its variable parts come from `pathPart`. */
   readonly path: string;
   readonly query?: Query | undefined;
   readonly json?: object;
   readonly headers?: Readonly<Record<string, string>>;
   /**
-   * True where the contract calls the call safe to send again after any failure that may pass; a 429 is
-   * always obeyed. Default: true of a GET.
+   * True if the contract allows repeating the call after any transient failure. A 429 is always retried.
+   * Default: true for GET.
    */
   readonly repeatable?: boolean | ((error: unknown) => error is TakemarkError);
-  /** Sends no key. */
+  /** True if the call sends no key. */
   readonly public?: boolean;
 }
 
@@ -76,16 +80,18 @@ export interface ParsedResponse {
 }
 
 /**
- * Checked here, so that a key with a newline from a file fails with a word on the key and not on a header.
+ * Matches a valid key. A key with a newline from a file then fails with an error about the key instead of a
+ * header.
  */
 export const PRINTABLE = /^[\x21-\x7e]+$/;
 const TEXT = /^[\x20-\x7e]+$/;
 /**
- * An identifier that fails rule 2.5 is not sent (rule 17.2): `..` or nothing at all would make another path.
+ * Matches an identifier of rule 2.5. Others are never sent (rule 17.2), because `..` or an empty one changes
+ * the path.
  */
 const IDENTIFIER = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
-/** The JSON side of the contract: addresses, the key, retries and responses. */
+/** Sends the JSON calls of the contract: addresses, key, retries and responses. */
 export class Connection {
   readonly base: URL;
   readonly retry: RetryPolicy;
@@ -114,7 +120,7 @@ export class Connection {
     this.base = parseBase(baseUrl);
     if (apiKey !== undefined && !allowPlainHttp && isPlain(this.base)) {
       throw new TypeError(
-        'over http the key could be read on its way to another machine: use an https address, or allowPlainHttp where the network is trusted',
+        'plain http to another machine would expose the API key: use an https address, or allowPlainHttp on a trusted network',
       );
     }
     if (userAgent !== undefined && !TEXT.test(userAgent))
@@ -137,7 +143,7 @@ export class Connection {
     return this.#apiKey;
   }
 
-  /** @param fits whether the value is what `what` names, as far as the client itself relies on it */
+  /** @param fits returns whether the value is a `what`, as far as the client relies on it */
   async json<Body extends object>(
     call: Call,
     what: string,
@@ -147,7 +153,7 @@ export class Connection {
     return body;
   }
 
-  /** Like `json`, with the headers. */
+  /** Does the same as `json` and returns the headers too. */
   async jsonWithHeaders<Body extends object>(
     call: Call,
     what: string,
@@ -159,8 +165,8 @@ export class Connection {
   }
 
   /**
-   * True where audio may go to an address that a response names: never one that is less protected than the
-   * service's own.
+   * Returns whether audio may be sent to an address from a response. Such an address must be protected at
+   * least as well as the service's own.
    */
   mayFollow(url: URL): boolean {
     if (url.protocol === 'https:') return true;
@@ -169,12 +175,12 @@ export class Connection {
     );
   }
 
-  /** The response as it is, for what stands in its headers; a redirect is one. */
+  /** Returns the raw response with its headers. A redirect is a valid response. */
   raw(call: Call): Promise<ServiceResponse> {
     return this.#send(call, true);
   }
 
-  /** Repeated until a response begins, never once its body does. */
+  /** Opens a streamed response. It is retried until the response starts, but never after that. */
   open(call: Call): Promise<StreamedResponse> {
     const spec = this.#specOf(call, this.idleTimeoutMs);
     return retrying(this.retry, call.signal, () => this.transport.open(this.#signed(spec)));
@@ -187,7 +193,7 @@ export class Connection {
     return retrying(this.retry, call.signal, () => this.transport.send(this.#signed(spec)), again);
   }
 
-  /** Anew for each attempt: a signature is taken once, and for a minute. */
+  /** Signs each attempt again: a signature is accepted only once and only for a minute. */
   #signed<Sent extends SignedRequest & { readonly headers: Readonly<Record<string, string>> }>(
     spec: Sent,
   ): Sent {
@@ -218,16 +224,22 @@ export class Connection {
   }
 }
 
-/** An identifier as part of a path, where it stands as it is (rule 2.15). @throws TypeError for what cannot be one */
+/**
+ * Returns an identifier for use in a path, unescaped (rule 2.15).
+ * @throws TypeError for an invalid identifier
+ */
 export function pathPart(identifier: string): string {
   if (!IDENTIFIER.test(identifier))
     throw new TypeError(
-      'an identifier has 1 to 128 letters, digits, dots, underscores, colons or dashes, and begins with a letter or digit',
+      'an identifier has 1 to 128 letters, digits, dots, underscores, colons or dashes, and starts with a letter or digit',
     );
   return identifier;
 }
 
-/** Puts the facts of a response on its body, last, so that no member of the body can stand in for them. */
+/**
+ * Adds the facts of a response to its body. They are added last, so that a member of the body cannot override
+ * them.
+ */
 export function withFacts<Body extends object>(
   { requestId, headers }: Pick<ParsedResponse, 'requestId' | 'headers'>,
   body: Body,
@@ -249,7 +261,7 @@ function readRateLimit(headers: ServiceResponse['headers']): RateLimit | undefin
     : { limit, remaining, reset };
 }
 
-/** Reads the JSON object that every 2xx response of the contract is. */
+/** Parses the JSON object of a 2xx response. */
 export function parseResponse({ status, headers, body }: ServiceResponse): ParsedResponse {
   const requestId = singleHeader(headers['x-request-id']);
   let value: unknown;
@@ -259,7 +271,7 @@ export function parseResponse({ status, headers, body }: ServiceResponse): Parse
     value = undefined;
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new TakemarkError('bad_response', 'the answer is not a JSON object', { status, requestId });
+    throw new TakemarkError('bad_response', 'the response is not a JSON object', { status, requestId });
   return { status, headers, requestId, value };
 }
 
@@ -267,28 +279,28 @@ export function unexpected(
   { status, requestId }: Pick<ParsedResponse, 'status' | 'requestId'>,
   what: string,
 ): TakemarkError {
-  return new TakemarkError('bad_response', `the answer is not ${what}`, { status, requestId });
+  return new TakemarkError('bad_response', `the response is not ${what}`, { status, requestId });
 }
 
-/** True where what is sent can be read on its way: plain HTTP that leaves this machine. */
+/** Returns true for plain HTTP to another machine, which exposes what is sent. */
 export function isPlain(url: URL): boolean {
   return url.protocol === 'http:' && !isLoopback(url);
 }
 
 /**
- * Names and addresses of this machine for itself (RFC 6761, section 6.3; RFC 1122, section 3.2.1.3; RFC 4291,
- * section 2.5.3).
+ * Returns true for the loopback names and addresses (RFC 6761, section 6.3, RFC 1122, section 3.2.1.3, RFC
+ * 4291, section 2.5.3).
  */
 export function isLoopback({ hostname }: URL): boolean {
-  // A URL has its address in four decimal numbers, however it was written.
+  // The URL parser normalises every IPv4 notation to four decimal numbers.
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
 }
 
-/** Ends in a slash, without `/v1`, so that paths can be resolved against it. */
+/** Returns the address with a final slash and without `/v1`, so that paths can be resolved against it. */
 export function parseBase(address: string): URL {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:'))
-    throw new TypeError('the address of the service must begin with http:// or https://');
+    throw new TypeError('the address of the service must start with http:// or https://');
   url.search = '';
   url.hash = '';
   url.pathname = `${url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '')}/`;

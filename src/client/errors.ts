@@ -1,16 +1,16 @@
-/** Codes the client makes itself, beside those the service sends. */
+/** The error codes of the client itself. All other codes come from the service. */
 export type ClientErrorCode =
-  /** No connection, or one that broke before a response. */
+  /** The connection failed, or closed before a response. */
   | 'connection_failed'
-  /** The other side is not who it should be, or does not speak TLS; trying again would not change that. */
+  /** The server's certificate is not trusted, or the server does not speak TLS. A retry does not help. */
   | 'tls_failed'
-  /** No response, or no progress, within the time allowed. */
+  /** There was no response or no progress within the timeout. */
   | 'timed_out'
-  /** A response that is not what the contract says. */
+  /** The response does not follow the contract. */
   | 'bad_response'
-  /** The audio or sidecar could not be read on this side, or was not of the length announced. */
+  /** The audio or sidecar could not be read locally, or did not have the announced length. */
   | 'source_failed'
-  /** The store of a rotation holds another one that would be lost. */
+  /** The store holds another rotation, which would be lost. */
   | 'rotation_unfinished';
 
 export interface TakemarkErrorOptions {
@@ -23,21 +23,21 @@ export interface TakemarkErrorOptions {
 }
 
 /**
- * Every failure of a call but an abort, which rejects with the signal's own reason. `code` is the service's
- * slug, or one of `ClientErrorCode`; an unrecognised one is to be treated as its status class. The message
- * never holds a key, a form field or an address.
+ * The error of every failed call, except an aborted call, which rejects with the signal's reason. `code` is a
+ * code of the service or a `ClientErrorCode`. Treat an unknown code by the class of its status. The message
+ * never contains a key, a form field or an address.
  */
 export class TakemarkError extends Error {
   readonly code: string;
-  /** HTTP status; absent where no response came. */
+  /** The HTTP status. Absent without a response. */
   readonly status: number | undefined;
-  /** The precise slug beside `code`, where the service sends one. */
+  /** The precise reason, if the service sends one. */
   readonly reason: string | undefined;
-  /** With the reason `review_exists`: the unresolved review that is there. */
+  /** The existing unresolved review, with the reason `review_exists`. */
   readonly reviewId: string | undefined;
-  /** To be quoted in problem reports. */
+  /** The request id. Quote it in problem reports. */
   readonly requestId: string | undefined;
-  /** Seconds the service asked to wait. */
+  /** The seconds that the service asks to wait. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(code: string, message: string, options: TakemarkErrorOptions = {}) {
@@ -52,14 +52,14 @@ export class TakemarkError extends Error {
   }
 }
 
-/** Makes an error of a response outside 2xx; the body may be anything. */
+/** Creates the error for a response outside 2xx, with any body. */
 export function errorFromResponse(
   status: number,
   headers: { readonly [name: string]: string | string[] | undefined },
   body: Buffer,
 ): TakemarkError {
   const { error, code, reason, reviewId } = parseErrorBody(body);
-  return new TakemarkError(code ?? codeOfStatusClass(status), error ?? `the service answered ${status}`, {
+  return new TakemarkError(code ?? codeOfStatusClass(status), error ?? `the service returned ${status}`, {
     status,
     reason,
     reviewId,
@@ -73,13 +73,13 @@ export function singleHeader(value: string | string[] | undefined): string | und
 }
 
 /**
- * Seconds, or the HTTP date that proxies in between may send (RFC 9110, section 10.2.3).
- * @param now by the sender's clock, where it tells that: this machine's may be another
+ * Parses Retry-After: seconds, or the HTTP date that a proxy may send (RFC 9110, section 10.2.3).
+ * @param now the sender's time if known, because this machine's clock may differ
  */
 export function parseRetryAfter(value: string | undefined, now = Date.now()): number | undefined {
   if (value === undefined) return undefined;
   if (/^\d+$/.test(value)) return Math.min(Number(value), Number.MAX_SAFE_INTEGER);
-  // A date begins with the name of a day; what Date.parse makes of `+60` is one that is long gone.
+  // A date starts with a day name. `Date.parse('+60')` would return a date in the past.
   const at = /^[A-Za-z]/.test(value) ? Date.parse(value) : Number.NaN;
   return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - now) / 1000));
 }
@@ -96,7 +96,7 @@ function parseErrorBody(body: Buffer): ErrorMembers {
   try {
     parsed = JSON.parse(body.toString('utf8'));
   } catch {
-    // A proxy's HTML page, or a response cut short: the status alone has to do.
+    // The HTML page of a proxy, or a truncated response: only the status is usable.
     return {};
   }
   if (typeof parsed !== 'object' || parsed === null) return {};
@@ -108,7 +108,7 @@ function parseErrorBody(body: Buffer): ErrorMembers {
   return members;
 }
 
-/** Code of a response whose own is absent or unknown: that of its status class (rule 5.3). */
+/** Returns the code of a status class, for a response without a code (rule 5.3). */
 function codeOfStatusClass(status: number): string {
   const known: Record<number, string> = {
     403: 'forbidden',

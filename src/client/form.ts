@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-/** The parts of a multipart body around the file, which is sent between them as it is read. */
+/** The parts of a multipart body before and after the file. The file is streamed between them. */
 export interface UploadForm {
   readonly contentType: string;
   readonly head: Buffer;
@@ -8,8 +8,8 @@ export interface UploadForm {
 }
 
 /**
- * RFC 7578. The fields come first and the file last, as the service demands. The file is always called
- * `audio`: its real name may hold a creator's, and the service has no use for it.
+ * Builds a multipart form (RFC 7578). The service requires the fields first and the file last. The file is
+ * always named `audio`, because its real name may contain a creator's name and the service does not need it.
  */
 export function uploadForm(fields: Readonly<Record<string, string>>): UploadForm {
   const boundary = `takemark-${randomBytes(18).toString('hex')}`;
@@ -25,7 +25,7 @@ export function uploadForm(fields: Readonly<Record<string, string>>): UploadForm
   };
 }
 
-/** Name escaped as browsers do (WHATWG HTML, multipart/form-data encoding algorithm). */
+/** Escapes a name as browsers do (WHATWG HTML, multipart/form-data encoding algorithm). */
 function escaped(name: string): string {
   return name.replace(/\r/g, '%0D').replace(/\n/g, '%0A').replace(/"/g, '%22');
 }

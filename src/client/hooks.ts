@@ -1,53 +1,53 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { singleHeader } from './errors.js';
 
-/** Attempt of a call that has ended. It holds neither keys nor bodies. */
+/** A finished attempt of a call. It contains neither keys nor bodies. */
 export interface Exchange {
   readonly method: string;
-  /** Without its query; ids of proofs, reviews and uploads can stand in it. */
+  /** The path without its query. It can contain ids of proofs, reviews and uploads. */
   readonly path: string;
-  /** HTTP status; absent where no response came. */
+  /** The HTTP status. Absent without a response. */
   readonly status?: number;
-  /** `TakemarkError.code` of a failure, `aborted` of a call that its signal ended. */
+  /** The `TakemarkError.code` of a failure, or `aborted` if the signal ended the call. */
   readonly code?: string;
   readonly requestId?: string;
-  /** Milliseconds from the request to the end of its response; of a download, to its beginning. */
+  /** The milliseconds from the request to the end of the response, or to its start for a download. */
   readonly durationMs: number;
 }
 
-/** Announcement that something a call uses will end (rule 14.3; RFC 9745 and RFC 8594). */
+/** A notice that the service will remove something that a call uses (rule 14.3, RFC 9745 and RFC 8594). */
 export interface DeprecationNotice {
   readonly method: string;
-  /** Without its query. */
+  /** The path without its query. */
   readonly path: string;
-  /** Unix seconds at which it was announced. */
+  /** The time of the announcement in unix seconds. */
   readonly since?: number;
-  /** Unix seconds after which it may be gone. */
+  /** The time in unix seconds after which it may be removed. */
   readonly sunset?: number;
-  /** Address of the migration guide. */
+  /** The address of the migration guide. */
   readonly guide?: string;
 }
 
-/** Functions that are told what happens. What one throws is not thrown further: it would hide the response. */
+/** Functions that the client calls. Errors of a hook are ignored, because they would hide the response. */
 export interface ClientHooks {
-  /** Told of every attempt, repeated ones too: a logger. */
+  /** Called after every attempt, including retries. Useful for logging. */
   readonly onExchange?: ((exchange: Exchange) => void) | undefined;
-  /** Told with every response that carries such a notice. */
+  /** Called for every response with a deprecation notice. */
   readonly onDeprecation?: ((notice: DeprecationNotice) => void) | undefined;
 }
 
-/** Calls a hook, where there is one; it may be an asynchronous function. */
+/** Calls a hook if there is one. The hook may be asynchronous. */
 export function tell<Value>(hook: ((value: Value) => void) | undefined, value: Value): void {
   try {
-    // The response counts, and the hook is its owner's: a rejection of it would end the process.
-    const told: unknown = hook?.(value);
-    if (told instanceof Promise) told.catch(() => undefined);
+    // An unhandled rejection of a hook would end the process.
+    const result: unknown = hook?.(value);
+    if (result instanceof Promise) result.catch(() => undefined);
   } catch {
-    // Likewise.
+    // Ignored, see `ClientHooks`.
   }
 }
 
-/** The notice of a response, where it carries one; parts that cannot be read are absent. */
+/** Returns the deprecation notice of a response, if there is one. Unreadable parts are omitted. */
 export function deprecationOf(
   headers: IncomingHttpHeaders,
 ): Pick<DeprecationNotice, 'since' | 'sunset' | 'guide'> | undefined {

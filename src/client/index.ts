@@ -1,4 +1,4 @@
-/** The partner SDK: for servers, on Node alone, without dependencies. */
+/** The partner SDK for servers. It runs only on Node and has no dependencies. */
 export type { Asset } from './asset.js';
 export {
   type AssetOptions,

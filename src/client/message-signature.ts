@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, type KeyObject, randomBytes, sign } from 'node:crypto';
 
-/** The algorithms that the service takes, by their names in RFC 9421, 6.2. */
+/** The algorithms that the service accepts, with their names of RFC 9421, 6.2. */
 type Algorithm = 'ed25519' | 'ecdsa-p256-sha256';
 
 export interface SignedRequest {
@@ -10,8 +10,7 @@ export interface SignedRequest {
 }
 
 /**
- * Signs requests for keys that were made with a public key (RFC 9421, RFC 9530). A signature is good for one
- * request.
+ * Signs requests for API keys with a public key (RFC 9421, RFC 9530). A signature is valid for one request.
  */
 export class MessageSigner {
   readonly #key: KeyObject;
@@ -20,8 +19,8 @@ export class MessageSigner {
   readonly #keyId: string;
 
   /**
-   * @param key Ed25519 or P-256, PEM or KeyObject. @throws TypeError for another one, or an API key that
-   * names no id
+   * @param key an Ed25519 or P-256 key, as PEM or KeyObject
+   * @throws TypeError for any other key, or for an API key without an id
    */
   constructor(key: KeyObject | string, apiKey: string) {
     this.#key = privateKey(key);
@@ -31,11 +30,11 @@ export class MessageSigner {
     this.#algorithm = type === 'ed25519' ? 'ed25519' : 'ecdsa-p256-sha256';
     this.#apiKey = apiKey;
     const keyId = /_(key_[0-9A-Z]{26})_/.exec(apiKey)?.[1];
-    if (keyId === undefined) throw new TypeError('the apiKey does not name a key to sign for');
+    if (keyId === undefined) throw new TypeError('the apiKey does not contain a key id');
     this.#keyId = keyId;
   }
 
-  /** Headers that go with the request as it is. */
+  /** Returns the signature headers of a request. The request must not change afterwards. */
   sign(
     { method, url, body }: SignedRequest,
     now = Math.floor(Date.now() / 1000),

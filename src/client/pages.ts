@@ -5,7 +5,7 @@ export interface Page<Entry> {
   readonly nextCursor?: string | undefined;
 }
 
-/** All entries of all pages; the next page is asked for when the one before has been taken. */
+/** Yields all entries of all pages. The next page is read after the previous one is consumed. */
 export async function* entriesOf<Entry>(
   read: (cursor: string | undefined) => Promise<Page<Entry>>,
 ): AsyncGenerator<Entry, void, undefined> {
@@ -14,8 +14,9 @@ export async function* entriesOf<Entry>(
     const { entries, nextCursor } = await read(cursor);
     yield* entries;
     if (nextCursor === undefined) return;
-    // A cursor that leads to itself would be followed for ever.
-    if (nextCursor === cursor) throw new TakemarkError('bad_response', 'a page names itself as the next one');
+    // Following a cursor that leads to itself would never end.
+    if (nextCursor === cursor)
+      throw new TakemarkError('bad_response', 'the cursor of the next page is the cursor of this page');
     cursor = nextCursor;
   }
 }

@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { TakemarkError } from './errors.js';
 
 export interface RetryPolicy {
-  /** All attempts, the first one included. */
+  /** The total number of attempts, including the first one. */
   readonly maxAttempts: number;
-  /** First pause without a Retry-After; doubles with each attempt. */
+  /** The first pause in milliseconds without Retry-After. It doubles with each attempt. */
   readonly baseDelayMs: number;
   /**
-   * A longer pause, asked for or computed, is not waited for: the error goes to the caller, who can plan with
-   * `retryAfterSeconds`.
+   * The longest pause in milliseconds. If the service asks for a longer pause, the call fails, and the caller
+   * can use `retryAfterSeconds`. A computed pause is capped.
    */
   readonly maxDelayMs: number;
 }
@@ -16,8 +16,8 @@ export interface RetryPolicy {
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
 
 /**
- * Tells whether the same call may succeed later. Says nothing on whether it is safe to send it again: that is
- * the caller's to know.
+ * Returns whether the same call may succeed later. Whether repeating the call is safe is for the caller to
+ * know.
  */
 export function isTransient(error: unknown): error is TakemarkError {
   if (!(error instanceof TakemarkError)) return false;
@@ -26,9 +26,9 @@ export function isTransient(error: unknown): error is TakemarkError {
 }
 
 /**
- * Milliseconds to wait before attempt `attempt + 1`, or undefined where it is not worth waiting. Retry-After
- * is a lower bound: jitter is only ever added to it, so that a crowd told the same second does not come back
- * in it.
+ * Returns the milliseconds to wait before attempt `attempt + 1`, or undefined if the call should fail.
+ * Retry-After is a lower bound: jitter is only added to it, so that many clients do not return in the same
+ * second.
  */
 export function pauseBefore(
   error: TakemarkError,
@@ -44,17 +44,15 @@ export function pauseBefore(
 }
 
 /**
- * Rule 17.1: the one failure after which it is certain that nothing was done, whatever the
- * call.
+ * Returns true for a 429, the only failure that guarantees for every call that nothing was done (rule 17.1).
  */
 export function isRefusedForNow(error: unknown): error is TakemarkError {
   return error instanceof TakemarkError && error.status === 429;
 }
 
 /**
- * Runs a call until it succeeds, fails for good, or the policy is used up.
- * @param repeatable failures after which the call may be sent again; without it, those of a call that is safe
- * to repeat
+ * Runs a call until it succeeds, fails permanently, or the policy is exhausted.
+ * @param repeatable returns whether the call may be repeated after a failure. Default: any transient failure
  */
 export async function retrying<T>(
   policy: RetryPolicy,
@@ -73,7 +71,7 @@ export async function retrying<T>(
   }
 }
 
-/** Rejects with the reason of the signal as soon as it is aborted. */
+/** Waits, or rejects with the reason of the signal when the signal is aborted. */
 export async function pauseFor(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
   try {
     await sleep(milliseconds, undefined, signal === undefined ? {} : { signal });

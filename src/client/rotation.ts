@@ -4,25 +4,25 @@ import { TakemarkError } from './errors.js';
 import { isTransient } from './retry.js';
 import type { Responded, RotatedKey } from './types.js';
 
-/** Progress of a rotation. A finished one holds a secret, so it belongs where secrets are kept. */
+/** The progress of a rotation. A finished rotation holds a secret, so store it like a secret. */
 export interface RotationState {
   readonly idempotencyKey: string;
-  /** Mark of the key that rotates: the first half of its SHA-256, from which the key cannot be found. */
+  /** The first half of the SHA-256 of the rotating key. The key cannot be derived from it. */
   readonly callingKey: string;
-  /** Unix seconds. */
+  /** The start of the rotation in unix seconds. */
   readonly startedAt: number;
-  /** The new key; absent while its response has not been seen. */
+  /** The new key. Absent until its response has arrived. */
   readonly rotated?: RotatedKey;
 }
 
 /**
- * Where a rotation is remembered. A rotation whose Idempotency-Key is lost is lost itself: the service gives
- * its secret only to who repeats that key, and refuses another rotation of a key in its grace window.
+ * A durable store for a rotation. If the Idempotency-Key is lost, the new secret is lost: the service returns
+ * the secret only for the same Idempotency-Key, and refuses another rotation of a key in its grace period.
  */
 export interface RotationStore {
-  /** Loads the state that was saved last, or undefined. */
+  /** Loads the last saved state, or undefined. */
   load(): Promise<RotationState | undefined>;
-  /** Resolves when the state would survive a crash. */
+  /** Saves the state and resolves when it would survive a crash. */
   save(state: RotationState): Promise<void>;
 }
 
@@ -31,14 +31,14 @@ export interface RotateOptions extends CallOptions {
 }
 
 export type Rotation = Responded<RotatedKey> & {
-  /** True where this is the response to an earlier call. */
+  /** True if this is the response to an earlier call. */
   readonly replayed: boolean;
 };
 
-/** Seconds in which a repeated Idempotency-Key replays the original response (rule 4.9). */
+/** The seconds during which a repeated Idempotency-Key replays the original response (rule 4.9). */
 const REPLAY_SECONDS = 24 * 3600;
 
-/** The one rotation of the key in use, begun or continued; see Client.rotateKey. */
+/** Starts or continues the rotation of the current key, see `Client.rotateKey`. */
 export async function rotate(
   connection: Connection,
   { store, signal }: RotateOptions,
@@ -49,7 +49,7 @@ export async function rotate(
   signal?.throwIfAborted();
   const saved = await store.load();
   if (saved !== undefined && saved.callingKey === callingKey) {
-    // Done before, and not lost: there is nothing to ask the service for.
+    // The rotation is finished and its secret is saved, so no call is needed.
     if (saved.rotated !== undefined) return { ...saved.rotated, replayed: true };
   } else if (saved !== undefined) {
     refuseToForget(saved, apiKey, now);
@@ -72,12 +72,12 @@ export async function rotate(
       typeof secret === 'string' && PRINTABLE.test(secret) && typeof keyId === 'string',
   );
   const { apiKey: secret, keyId, name, previousKeyExpiresAt } = body;
-  // Not under the signal: a response that is here is not given away.
+  // Ignores the signal, so that an abort does not lose a received secret.
   await store.save({ ...state, rotated: { apiKey: secret, keyId, name, previousKeyExpiresAt } });
   return Object.assign(body, { replayed: headers['idempotency-replayed'] === 'true' });
 }
 
-/** A call that meets itself, still running, is told so by a conflict that passes. */
+/** Returns true also for the transient conflict of an earlier attempt that is still running. */
 function mayBeReplayed(error: unknown): error is TakemarkError {
   return (
     isTransient(error) ||
@@ -85,18 +85,18 @@ function mayBeReplayed(error: unknown): error is TakemarkError {
   );
 }
 
-/** The store may be taken for a new rotation only where what it holds is in use or worthless. */
+/** Throws unless the stored rotation is in use or expired, and may be overwritten. */
 function refuseToForget({ rotated, startedAt }: RotationState, apiKey: string, now: number): void {
   if (rotated !== undefined) {
     if (rotated.apiKey !== apiKey)
       throw new TakemarkError(
         'rotation_unfinished',
-        'the store holds the new secret of another key, which this rotation would overwrite',
+        'the store holds the new secret of another key, and this rotation would overwrite it',
       );
   } else if (now < startedAt + REPLAY_SECONDS) {
     throw new TakemarkError(
       'rotation_unfinished',
-      'the store holds the unfinished rotation of another key, whose secret would be lost',
+      'the store holds an unfinished rotation of another key, and its secret would be lost',
     );
   }
 }

@@ -2,22 +2,22 @@ import { constants, createReadStream } from 'node:fs';
 import { open, readFile, stat } from 'node:fs/promises';
 import { TakemarkError } from './errors.js';
 
-/** Audio to send: a path, bytes, or anything that yields bytes (a Readable, for one). */
+/** The audio to send: a path, bytes, or anything that yields bytes, such as a Readable. */
 export type AudioInput = string | Uint8Array | AsyncIterable<Uint8Array>;
 
 export interface AudioSource {
-  /** Undefined for a stream whose length the caller did not give. */
+  /** The length in bytes. Undefined for a stream without a given length. */
   readonly bytes: number | undefined;
-  /** True where `open` works more than once; only then can a failed upload be sent again. */
+  /** True if `open` works more than once. Only then can a failed upload be retried. */
   readonly reopenable: boolean;
   open(): AsyncIterable<Uint8Array>;
 }
 
-/** A sidecar is at most 1 MiB on the wire. */
+/** The maximum size of a sidecar in bytes. */
 const MAX_SIDECAR_BYTES = 1_048_576;
 const READ_CHUNK_BYTES = 262_144;
 
-/** @param bytes length of a stream, where the caller knows it */
+/** @param bytes the length of a stream, if known */
 export async function audioSource(input: AudioInput, bytes?: number): Promise<AudioSource> {
   if (typeof input === 'string') return fileSource(input);
   if (input instanceof Uint8Array)
@@ -38,7 +38,7 @@ async function fileSource(path: string): Promise<AudioSource> {
   const info = await stat(path).catch((cause: unknown) => {
     throw sourceError(cause);
   });
-  // The length of a pipe or a device is not known before it has been read.
+  // The length of a pipe or a device is unknown until it has been read.
   if (!info.isFile()) throw new TakemarkError('source_failed', 'not a regular file');
   return {
     bytes: info.size,
@@ -48,8 +48,8 @@ async function fileSource(path: string): Promise<AudioSource> {
 }
 
 /**
- * Closes a source that is not read to its end. A stream is destroyed: its iterator's `return` would wait for
- * a read that may never come.
+ * Closes a source that was not read to its end. A stream is destroyed, because its iterator's `return` would
+ * wait for a pending read.
  */
 export function release(chunks: AsyncIterable<Uint8Array>): void {
   if ('destroy' in chunks && typeof chunks.destroy === 'function') chunks.destroy();
@@ -60,11 +60,11 @@ async function* slices(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
     yield bytes.subarray(at, at + READ_CHUNK_BYTES);
 }
 
-/** Reads a sidecar whole, refusing what cannot be one before it fills the memory. */
+/** Reads a whole sidecar. A file above the size limit is refused before it is read. */
 export async function sidecarBytes(input: string | Uint8Array): Promise<Uint8Array> {
   if (typeof input !== 'string') return checkedSidecar(input);
   try {
-    // Without waiting for the writer of a pipe: a delivery may hold one, and nothing could end the wait.
+    // O_NONBLOCK: a delivery may contain a named pipe, and opening it must not wait forever for a writer.
     const handle = await open(input, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       const info = await handle.stat();
@@ -88,7 +88,7 @@ function sidecarTooLarge(): TakemarkError {
   return new TakemarkError('source_failed', 'the sidecar is larger than 1 MiB');
 }
 
-/** An error of reading on this side; Node's message carries the path, which is the caller's own. */
+/** Returns the error of a failed local read. Node's message contains the path, which the caller knows. */
 export function sourceError(cause: unknown): TakemarkError {
   return new TakemarkError(
     'source_failed',

@@ -6,17 +6,17 @@ import { type ClientHooks, deprecationOf, tell } from './hooks.js';
 import { type AudioSource, release, sourceError } from './source.js';
 import { CLIENT_VERSION } from './version.js';
 
-/** Largest response that is read into memory. */
+/** The largest response that is read into memory, in bytes. A larger one fails with `bad_response`. */
 const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 
 export interface Progress {
-  /** Bytes of the file handed to the connection. */
+  /** The number of bytes of the file given to the connection. */
   readonly sentBytes: number;
-  /** Undefined for a stream of unknown length. */
+  /** The length of the file. Undefined for a stream of unknown length. */
   readonly totalBytes: number | undefined;
 }
 
-/** A body that is sent as it is read, with what stands before and after it. */
+/** A body that is sent while it is read, with bytes before and after it. */
 export interface StreamedBody {
   readonly source: AudioSource;
   readonly head?: Buffer;
@@ -30,11 +30,11 @@ export interface RequestSpec {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Buffer | StreamedBody;
   readonly signal?: AbortSignal | undefined;
-  /** Milliseconds to the complete response; where something streams, milliseconds without progress. */
+  /** The milliseconds to the complete response. For a stream, the milliseconds without progress. */
   readonly timeoutMs: number;
-  /** Takes the body of a 2xx response as it comes, instead of having it collected. */
+  /** Consumes the body of a 2xx response while it arrives, instead of collecting it. */
   readonly receive?: (body: AsyncIterable<Uint8Array>) => Promise<void>;
-  /** A response of 3xx is what is asked for, and not an error. */
+  /** True if a 3xx response is expected and not an error. */
   readonly redirect?: boolean;
 }
 
@@ -44,27 +44,29 @@ export interface ServiceResponse {
   readonly body: Buffer;
 }
 
-/** A response of 2xx whose body is still to come. */
+/** A 2xx response whose body has not been read yet. */
 export interface StreamedResponse {
   readonly status: number;
   readonly headers: http.IncomingHttpHeaders;
-  /** Read it to its end or `close`; left alone, it ends with the time-out. Can be read once. */
+  /**
+   * The body. It can be read once. Read it to its end or call `close`, otherwise it ends with the timeout.
+   */
   readonly body: AsyncIterable<Uint8Array>;
   close(): void;
 }
 
 export interface TransportOptions extends ClientHooks {
-  /** PEM of the authorities that may vouch for the service; Node's own by default. */
+  /** The PEM certificates of the trusted authorities. Default: Node's. */
   readonly ca?: string | Uint8Array | undefined;
-  /** In the place of the own ones; its owner ends it. */
+  /** An agent that replaces the client's own. The caller closes it. */
   readonly agent?: http.Agent | undefined;
-  /** Product tokens that stand before the own ones (RFC 9110, section 10.1.5). */
+  /** Product tokens before the client's own (RFC 9110, section 10.1.5). */
   readonly userAgent?: string | undefined;
 }
 
 /**
- * Connections to one service, kept alive between calls. Follows no redirects: the one of the contract is the
- * caller's to follow.
+ * Sends requests to one service over kept-alive connections. It never follows redirects: the caller decides
+ * whether to follow the only redirect of the contract.
  */
 export class Transport {
   readonly #plain = new http.Agent({ keepAlive: true });
@@ -82,7 +84,10 @@ export class Transport {
     this.#hooks = { onExchange, onDeprecation };
   }
 
-  /** @returns a response of 2xx; any other is thrown as TakemarkError, as are all failures but an abort. */
+  /**
+   * Returns a 2xx response.
+   * @throws TakemarkError for any other response and for every failure except an abort
+   */
   async send(spec: RequestSpec): Promise<ServiceResponse> {
     spec.signal?.throwIfAborted();
     const startedAt = performance.now();
@@ -103,7 +108,7 @@ export class Transport {
     }
   }
 
-  /** Like `send`, for a body that the caller reads at its own pace. */
+  /** Does the same as `send`, for a body that the caller reads at its own pace. */
   async open(spec: RequestSpec): Promise<StreamedResponse> {
     spec.signal?.throwIfAborted();
     const startedAt = performance.now();
@@ -119,7 +124,7 @@ export class Transport {
     }
   }
 
-  /** Drops idle connections and ends those in use. */
+  /** Closes all connections, including those in use. */
   close(): void {
     this.#plain.destroy();
     this.#secure.destroy();
@@ -131,10 +136,10 @@ export class Transport {
     if (protocol !== undefined && protocol !== url.protocol)
       throw new TakemarkError(
         'connection_failed',
-        `the agent is for ${protocol} and the address is ${url.protocol}`,
+        `the agent is for ${protocol} but the address is ${url.protocol}`,
       );
-    // A kept connection may turn out closed by the other side as soon as it is written to. A source that can
-    // be read only once would be lost with it, so it gets a connection of its own, where the agent is ours.
+    // The server may have closed a kept-alive connection. A source that can be read only once would be lost,
+    // so it gets a new connection if the agent is ours.
     const once = body !== undefined && !Buffer.isBuffer(body) && !body.source.reopenable;
     const options = {
       method,
@@ -195,30 +200,36 @@ function lengthHeader(body: RequestSpec['body']): Record<string, string> {
     : { 'content-length': String((head?.length ?? 0) + source.bytes + (tail?.length ?? 0)) };
 }
 
-/** A request with its response. The response may come at any moment of the sending, and ends it. */
+/**
+ * A request and its response. The response may arrive while the request is still being sent, and then ends
+ * the sending.
+ */
 class Call {
   readonly #spec: RequestSpec;
   readonly #message: http.ClientRequest;
   readonly #timer: NodeJS.Timeout;
   readonly #onAbort = (): void => this.#fail(this.#spec.signal?.reason);
   readonly #response: Promise<http.IncomingMessage>;
-  /** Sending has lost its point: there is a response, or no connection. */
+  /** True if sending is pointless: a response has arrived, or the connection is gone. */
   #ended = false;
-  /** The response was read whole and nothing is left to send, so the connection can be kept. */
+  /**
+   * True if the response was read completely and everything was sent, so that the connection can be kept
+   * alive.
+   */
   #complete = false;
   /**
-   * A time-out or an abort ended the connection. A body without a length ends with that, and what came until then
-   * would pass for all of it.
+   * True if a timeout or an abort ended the connection. A body without a length then just ends, and the
+   * received part must not pass for the whole.
    */
   #givenUp = false;
-  /** The first cause; what follows from it is noise. */
+  /** The first failure. Later failures are its consequences. */
   #failure: { readonly error: unknown } | undefined;
 
   constructor(spec: RequestSpec, message: http.ClientRequest) {
     this.#spec = spec;
     this.#message = message;
     this.#timer = setTimeout(
-      () => this.#fail(new TakemarkError('timed_out', 'the service did not answer in time')),
+      () => this.#fail(new TakemarkError('timed_out', 'the service did not respond in time')),
       spec.timeoutMs,
     );
     spec.signal?.addEventListener('abort', this.#onAbort, { once: true });
@@ -227,7 +238,7 @@ class Call {
         this.#ended = true;
         resolve(response);
       });
-      // Stays for the life of the message: a connection may break again after its response was read.
+      // Kept for the lifetime of the message: a connection may fail after its response was read.
       message.on('error', (error) => {
         this.#failure ??= { error: connectionError(error) };
         reject(this.#failure.error);
@@ -238,7 +249,7 @@ class Call {
         clearTimeout(this.#timer);
         reject(
           this.#failure?.error ??
-            new TakemarkError('connection_failed', 'the connection closed before an answer'),
+            new TakemarkError('connection_failed', 'the connection closed before a response'),
         );
       });
     });
@@ -251,11 +262,11 @@ class Call {
       this.#message.end(body);
       return this.#read(await this.#response);
     }
-    // Opened here, so that a rejection to open is the caller's error and not an unhandled one.
+    // Opened here, so that a failure to open rejects this call instead of being unhandled.
     const chunks = body.source.open();
     const sent = this.#send(body, chunks);
     try {
-      // A source that fails must not leave the service, and us, waiting for the rest of it.
+      // After a failure of the source, neither the service nor this client must wait for the rest.
       return await this.#read(await Promise.race([this.#response, sent.then(() => this.#response)]));
     } finally {
       this.#ended = true;
@@ -264,7 +275,7 @@ class Call {
     }
   }
 
-  /** @param begun called with the headers of the response, whatever its status */
+  /** @param begun called with the headers of the response, for any status */
   async open(begun: (headers: http.IncomingHttpHeaders) => void): Promise<StreamedResponse> {
     this.#message.end();
     const response = await this.#response;
@@ -285,14 +296,17 @@ class Call {
     }
   }
 
-  /** Ends what is left. */
+  /** Ends the request and its response. */
   close(): void {
     clearTimeout(this.#timer);
     this.#spec.signal?.removeEventListener('abort', this.#onAbort);
     if (!this.#complete) this.#message.destroy();
   }
 
-  /** Resolves when all is sent, or when sending has lost its point. Throws for the source alone. */
+  /**
+   * Resolves when everything is sent, or when sending is pointless. It throws only for failures of the
+   * source.
+   */
   async #send(
     { source, head, tail, onProgress }: StreamedBody,
     chunks: AsyncIterable<Uint8Array>,
@@ -318,10 +332,10 @@ class Call {
     this.#message.end(tail);
   }
 
-  /** Resolves when more may be written, so that memory stays constant however slow the connection. */
+  /** Resolves when more may be written, so that a slow connection does not fill the memory. */
   async #write(bytes: Uint8Array): Promise<void> {
     if (this.#message.write(bytes)) {
-      // Small writes must not starve the reading side either: an early rejection is seen before a reset.
+      // Small writes must not starve the reading side, so that an early rejection is read before a reset.
       await nextTurn();
     } else if (!this.#ended) {
       await new Promise<void>((resolve) => {
@@ -350,7 +364,7 @@ class Call {
       for await (const part of response as AsyncIterable<Buffer>) {
         bytes += part.length;
         if (bytes > MAX_RESPONSE_BYTES)
-          throw new TakemarkError('bad_response', 'the answer is too large', {
+          throw new TakemarkError('bad_response', 'the response is too large', {
             status,
             requestId: singleHeader(headers['x-request-id']),
           });
@@ -358,8 +372,8 @@ class Call {
       }
       if (this.#givenUp) throw new Error('call ended');
     } catch (error) {
-      // A rejection whose body was cut off (a service may close on a sender who does not stop) still says
-      // enough by its status.
+      // A service may close the connection on a sender who does not stop. The status of a rejection with a
+      // truncated body is still usable.
       const aborted = this.#failure !== undefined && !(this.#failure.error instanceof TakemarkError);
       if (error instanceof TakemarkError || aborted || status < 400) throw this.#cause(error);
     }
@@ -395,7 +409,7 @@ class Call {
 }
 
 /**
- * Node's codes of a refused certificate (those of OpenSSL's X509_V_ERR_* among them) and of a failed
+ * The Node error codes for a rejected certificate (including OpenSSL's X509_V_ERR_* codes) and for a failed
  * handshake.
  */
 const TLS_CODES =
@@ -404,7 +418,7 @@ const TLS_CODES =
 function connectionError(cause: unknown): TakemarkError {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : undefined;
   if (code !== undefined && TLS_CODES.test(code))
-    return new TakemarkError('tls_failed', `no trusted connection (${code})`, { cause });
+    return new TakemarkError('tls_failed', `the TLS connection failed (${code})`, { cause });
   return new TakemarkError(
     'connection_failed',
     `the connection failed${code === undefined ? '' : ` (${code})`}`,

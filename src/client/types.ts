@@ -1,4 +1,4 @@
-/** Names under which partners know what travels, and what the client adds to it. */
+/** The public names of requests and responses, and the members that the client adds. */
 import type {
   DecisionEnvelope,
   Fixtures,
@@ -43,47 +43,47 @@ export type {
   UsageReport,
 } from './api-types.js';
 
-/** Part of a fixture. */
+/** The part of a fixture. */
 export type FixturePart = Fixtures['fixtures'][number]['files'][number]['part'];
 
 export type Carrier = ProofEntry['carrier'];
 
-/** A report whose layout grows. */
+/** A report whose layout may grow. */
 export type Report = ProcessNote;
 
 type CountedEvent = Telemetry['events'][number];
 
-/** A counter of a closed list of names: no content can travel in it. */
+/** A counter with a name from a closed list, so that it cannot carry content. */
 export interface TelemetryEvent extends Omit<CountedEvent, 'name'> {
   readonly name: Growing<CountedEvent['name']>;
 }
 
-/** Response to a verification, as it was sent. */
+/** The response to a verification, as sent by the service. */
 export interface VerificationResult extends Omit<VerificationResponse, 'decision'> {
-  /** Absent from responses that were stored before contract 2.7.0. */
+  /** Absent in responses stored before contract 2.7.0. */
   readonly decision?: DecisionEnvelope;
 }
 
-/** Quota of the partner's month, on every partner-scoped response (rule 6.9). */
+/** The partner's monthly quota, on every partner-scoped response (rule 6.9). */
 export interface RateLimit {
   readonly limit: number;
   readonly remaining: number;
-  /** Unix seconds at which the window resets. */
+  /** The reset of the window in unix seconds. */
   readonly reset: number;
 }
 
-/** Facts that a response tells beside its body. */
+/** The facts from the headers of a response. */
 export interface ResponseFacts {
-  /** To be quoted in problem reports. */
+  /** The request id. Quote it in problem reports. */
   readonly requestId?: string;
-  /** Not enumerable: it says something about the moment, and would not belong into a stored result. */
+  /** The quota at this moment. Not enumerable, so that it is not stored with a result. */
   readonly rateLimit?: RateLimit;
 }
 
 export type Responded<Body> = Body & ResponseFacts;
 
-/** A verification result and the one conclusion a partner may draw from it. */
+/** A verification result, and the only conclusion that a partner may draw from it. */
 export interface Verification extends VerificationResult, ResponseFacts {
-  /** True only when `good` is true and `verdict` is `valid`; an unknown verdict is a failed verification. */
+  /** True only if `good` is true and `verdict` is `valid`. An unknown verdict is a failed verification. */
   readonly accepted: boolean;
 }

@@ -1,5 +1,5 @@
-/** Version of the client, which its package has and `User-Agent` names; it has a changelog of its own. */
+/** The version of the client package, which `User-Agent` names too. The client has its own changelog. */
 export const CLIENT_VERSION = '1.0.0';
 
-/** Major version of the contract that the client speaks. */
+/** The major version of the contract that the client supports. */
 export const CONTRACT_MAJOR = 3;

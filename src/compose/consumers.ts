@@ -23,19 +23,19 @@ import type { ServiceOptions } from './service.js';
 /** A running process of consumers. */
 export interface Consumers {
   readonly operator: { readonly port: number; readonly host: string };
-  /** Finishes the batch that is being handled. Safe to call twice. */
+  /** Finishes the current batch and stops. Safe to call twice. */
   stop(): Promise<void>;
 }
 
 /**
- * Behind `takemark consumers`: the consumers of a cluster in a process of their own, any number of them. The
- * process serves metrics and probes alone.
+ * Starts the consumers of a cluster for `takemark consumers`. Any number of such processes may run. The
+ * process serves only metrics and probes.
  * @throws Error with a message for the operator
  */
 export async function startConsumers(config: Config, options: ServiceOptions): Promise<Consumers> {
   if (!isStoreShared(config) || config.bus !== 'kafka')
     throw new Error(
-      'consumers of their own need TAKEMARK_STORE=cassandra and TAKEMARK_BUS=kafka; without them the service runs its own',
+      'takemark consumers needs TAKEMARK_STORE=cassandra and TAKEMARK_BUS=kafka; with other settings the service runs the consumers itself',
     );
   const clock = options.clock ?? systemClock;
   const ids = options.ids ?? createIds(clock);

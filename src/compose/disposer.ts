@@ -1,4 +1,4 @@
-/** Closes what a process has opened, the last one first. (Node 20 has no AsyncDisposableStack.) */
+/** Closes everything that a process has opened, in reverse order. (Node 20 has no AsyncDisposableStack.) */
 export class Disposer {
   readonly #closings: (() => Promise<unknown>)[] = [];
 
@@ -6,7 +6,7 @@ export class Disposer {
     this.#closings.push(close);
   }
 
-  /** Closes everything, whatever fails. @throws the first failure, at the end */
+  /** Closes everything, even after failures. @throws the first failure, at the end */
   async dispose(): Promise<void> {
     const failures: unknown[] = [];
     for (const close of this.#closings.splice(0).reverse())
@@ -15,7 +15,7 @@ export class Disposer {
   }
 }
 
-/** The result of `open`; when it fails, everything that it has opened is closed again. */
+/** Returns the result of `open`. If `open` fails, everything that it has opened is closed again. */
 export async function disposedOnFailure<Value>(open: (disposer: Disposer) => Promise<Value>): Promise<Value> {
   const disposer = new Disposer();
   try {
@@ -27,8 +27,9 @@ export async function disposedOnFailure<Value>(open: (disposer: Disposer) => Pro
 }
 
 /**
- * Time for all that a stop waits for, counted from the first who asks: what closes later has what is left.
- * @returns milliseconds that are left
+ * Returns a function for the remaining grace time of a stop. The time starts at its first call and is shared
+ * by all later closings.
+ * @returns the remaining time in milliseconds
  */
 export function sharedGrace(graceMs: number): () => number {
   let until: number | undefined;

@@ -5,12 +5,12 @@ import type { Config } from '../config/config.js';
 import { countedChecks, type ServerCheck } from '../domain/server-check.js';
 import type { Telemetry } from '../telemetry/telemetry.js';
 
-/** Behind `takemark operator doctor`: looks at every server that is configured, and changes nothing. */
+/** Checks every configured server for `takemark operator doctor`, and changes nothing. */
 export async function examineServers(config: Config): Promise<readonly ServerCheck[]> {
   const { cassandra, kafka, assetBucket, environment, acceptedChecks } = config;
   if (cassandra === undefined && kafka === undefined && assetBucket === undefined)
     throw new Error(
-      'no servers are configured: TAKEMARK_CASSANDRA and TAKEMARK_CASSANDRA_DC, TAKEMARK_KAFKA, TAKEMARK_ASSETS=s3',
+      'no servers are configured: set TAKEMARK_CASSANDRA and TAKEMARK_CASSANDRA_DC, TAKEMARK_KAFKA, or TAKEMARK_ASSETS=s3',
     );
   const found = await Promise.all([
     cassandra === undefined ? [] : examineCassandra(cassandra),
@@ -24,9 +24,9 @@ export async function examineServers(config: Config): Promise<readonly ServerChe
 }
 
 /**
- * The look at the servers before a process of a cluster uses them (rule 16.5). A server that is not reached is left to
- * what opens it: a bus may be away for a while.
- * @throws Error with a message for the operator where a check refuses
+ * Checks the servers before a process of a cluster uses them (rule 16.5). An unreachable server is ignored
+ * here and left to the code that opens it, because a bus may be down for a while.
+ * @throws Error with a message for the operator if a check refuses
  */
 export async function admitServers(config: Config, telemetry: Pick<Telemetry, 'warn'>): Promise<void> {
   const checks = (await examineServers(config)).filter(({ name }) => !name.endsWith('.reachable'));
@@ -36,10 +36,10 @@ export async function admitServers(config: Config, telemetry: Pick<Telemetry, 'w
   const refused = checks.filter(({ verdict }) => verdict === 'refuse');
   if (refused.length > 0)
     throw new Error(
-      `the servers are not as they must be: ${refused
+      `the servers' settings are not acceptable: ${refused
         .map(({ name, reason }) => `${name} (${reason})`)
         .join(
           '; ',
-        )}. takemark operator doctor shows all of it; what you accept goes into TAKEMARK_ACCEPT_SERVERS`,
+        )}. takemark operator doctor shows all checks; list the checks that you accept in TAKEMARK_ACCEPT_SERVERS`,
     );
 }

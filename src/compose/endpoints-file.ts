@@ -3,12 +3,14 @@ import { join } from 'node:path';
 import { replaceFile } from '../files/durable.js';
 import type { Disposer } from './disposer.js';
 
-/** In the data directory: the ports that a started process has bound, for tools on the same machine. */
+/**
+ * The file in the data directory with the bound ports of a running process, for tools on the same machine.
+ */
 export const ENDPOINTS_FILE = 'endpoints.json';
 
 /**
- * Writes the file, which goes when the process stops.
- * @param endpoints ports, and whether the partner listener speaks TLS
+ * Writes the file. It is deleted when the process stops.
+ * @param endpoints the ports, and whether the partner listener uses TLS
  */
 export async function announceEndpoints(
   directory: string,

@@ -20,9 +20,9 @@ import type { Secrets } from '../ports/secrets.js';
 import type { Clock } from '../ports/system.js';
 
 export interface OpenedSecrets extends KeptSecrets {
-  /** Identity that all processes of a cluster share; undefined where this process has its own. */
+  /** The identity that all processes of a cluster share. Undefined if this process has its own identity. */
   readonly shared: ClusterIdentity | undefined;
-  /** Secret files that others than their owner could read. */
+  /** The secret files that other users could read. */
   readonly exposed: readonly { readonly path: string; readonly found: 'tightened' | 'group' }[];
 }
 
@@ -54,15 +54,15 @@ export async function openSecrets({
   return { ...kept, shared: undefined, exposed };
 }
 
-/** File of the operator's token, and whether this start made it. */
+/** The file of the operator token, and whether this start created it. */
 export interface TokenFile {
   readonly path: string;
   readonly made: boolean;
 }
 
 /**
- * Tokens that an operator may call with: the configured one, else the cluster's, else the data directory's
- * own.
+ * Returns the accepted operator tokens: the configured one, else the cluster's, else the one in the data
+ * directory.
  */
 export async function openOperatorTokens(
   { operator, dataDirectory }: Config,
@@ -91,7 +91,7 @@ export async function openSigning(
   });
 }
 
-/** Key in a PKCS#11 token; undefined where keys are in files. */
+/** Opens the key in a PKCS#11 token. Returns undefined if the keys are in files. */
 export async function openSigningToken({ signing: { pkcs11 } }: Config): Promise<TokenKey | undefined> {
   if (pkcs11 === undefined) return undefined;
   const { pin, ...token } = pkcs11;
@@ -101,7 +101,7 @@ export async function openSigningToken({ signing: { pkcs11 } }: Config): Promise
   });
 }
 
-/** Authenticates with a purpose's own secret, for this environment alone. */
+/** Returns an authenticator with the secret of a purpose, bound to this environment. */
 export function authenticatorOf(
   secrets: Secrets,
   purpose: 'event' | 'row' | 'audit',

@@ -43,12 +43,12 @@ export interface Infrastructure {
   readonly telemetry: Telemetry;
   readonly stores: Stores;
   /**
-   * The same stores with the content of proofs encrypted, for work that needs none of it: an erasure takes place also
-   * where the key is gone.
+   * The same stores without decryption of proof contents. They serve work that needs no content, so that an
+   * erasure works even if the key is gone.
    */
   readonly encrypted: Stores;
   readonly assets: AssetStore;
-  /** Files of ids under which nothing was issued. */
+  /** The files of ids without an issued proof. */
   readonly unissued: Pick<AssetStore, 'delete'>;
   readonly keys: ContentKeys;
   readonly journal: ErasureJournal;
@@ -56,11 +56,11 @@ export interface Infrastructure {
   readonly bus: EventBus;
   readonly audited: AuditedStore;
   readonly auditor: Auditor;
-  /** Watch over the clocks; undefined where the store has no servers. */
+  /** The clock watch. Undefined if the store has no servers. */
   readonly clocks: ClockWatch | undefined;
-  /** How far the store has come; undefined where it is this process's own. */
+  /** The progress that the store records. Undefined for an embedded store. */
   readonly installation: InstallationRow | undefined;
-  /** How far the bucket says that it has come; undefined where one process is all. */
+  /** The progress that the bucket records. Undefined for a single process. */
   readonly marks: InstallationMarks | undefined;
   readonly gate: RestoreGate;
 }
@@ -73,11 +73,11 @@ export interface InfrastructureParts {
   readonly engineStats?: TelemetryParts['engineStats'];
   readonly tlsExpiresAt?: TelemetryParts['tlsExpiresAt'];
   readonly signerNotAfter?: number;
-  /** False for a tool that has to work with servers as they are; true by default. */
+  /** False for a tool that must work with any server settings. True by default. */
   readonly admits?: boolean;
 }
 
-/** True where other processes use the same store. */
+/** Returns true if other processes use the same store. */
 export function isStoreShared({ store }: Config): boolean {
   return store === 'cassandra';
 }
@@ -96,7 +96,8 @@ export async function openInfrastructure(
   }: InfrastructureParts,
   disposer: Disposer,
 ): Promise<Infrastructure> {
-  // Gauges of what is opened below: the store reports its damages to telemetry, so telemetry comes first.
+  // Telemetry is created first, because the store reports damaged records to it. The gauges read these
+  // variables later.
   let stores: Stores | undefined;
   let bus: EventBus | undefined;
   let clocks: ClockWatch | undefined;
@@ -126,7 +127,7 @@ export async function openInfrastructure(
   const { stores: encrypted, ...openedParts } = opened;
   stores = encrypted;
   clocks = opened.clocks;
-  // The store is this process's own from here on, and has no rows without codes.
+  // From here on, this process owns the store, and the store has no rows without a MAC.
   await complete?.();
   const notes = openNotes(config, secrets);
   const journal =
@@ -168,7 +169,7 @@ export async function openInfrastructure(
   };
 }
 
-/** The bus delivers from now on, and what waits in the outbox goes out. */
+/** Starts the delivery of events and the publishing of waiting outbox events. */
 export async function startEvents(
   { stores, bus, telemetry }: Pick<Infrastructure, 'stores' | 'bus' | 'telemetry'>,
   disposer: Disposer,
@@ -180,9 +181,9 @@ export async function startEvents(
 }
 
 /**
- * Probes of a process. Room in the outbox is that of erasures: a process that has to refuse charges still
- * takes them.
- * @param bus where the process is of no use without its bus
+ * Creates the probes of a process. Only waiting erasure events count against the outbox limit: a process that
+ * must refuse charges still accepts erasures.
+ * @param bus given if the process is useless without its bus
  */
 export function openProbes(
   {
@@ -208,7 +209,7 @@ export function openProbes(
   };
 }
 
-/** The look at the clocks, now and then; a clock that differs is told of each time. */
+/** Returns the job that compares the clocks. It logs each wrong clock at every run. */
 export function clockJobs({
   clocks,
   telemetry,
@@ -220,7 +221,7 @@ export function clockJobs({
   return [{ where: 'clocks', everyMs: CLOCKS_MS, atStart: true, run: look }];
 }
 
-/** Stops a process once, however often it is called: not ready first, then everything is closed. */
+/** Returns a function that stops the process once: it ends readiness first and then closes everything. */
 export function stopOnce(telemetry: Telemetry, probes: Probes, disposer: Disposer): () => Promise<void> {
   let stopping: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
@@ -248,7 +249,7 @@ async function openBus(
       clock,
       onDeadLetter,
     });
-  if (kafka === undefined) throw new Error('no Kafka brokers are configured');
+  if (kafka === undefined) throw new Error('TAKEMARK_BUS=kafka needs TAKEMARK_KAFKA');
   return openKafkaBus({
     ...kafka,
     authenticator,
@@ -259,7 +260,7 @@ async function openBus(
   });
 }
 
-/** Notes of the installation in its bucket; undefined where one process is all. */
+/** Opens the installation's notes in its bucket. Returns undefined for a single process. */
 export function openNotes(config: Config, secrets: Secrets): BucketNotes | undefined {
   const { assetBucket, bus } = config;
   if (!isStoreShared(config) || bus !== 'kafka' || assetBucket === undefined) return undefined;
@@ -276,7 +277,7 @@ async function openAssets({ dataDirectory, assetBucket }: Config, disposer: Disp
   return assets;
 }
 
-/** Keys lie where the assets do: neither is in a backup of the store. */
+/** Opens the content keys beside the assets, so that no backup of the store contains either. */
 async function openContentKeys(
   { contentKeysDirectory: directory, assetBucket }: Config,
   disposer: Disposer,
@@ -289,7 +290,7 @@ async function openContentKeys(
 
 interface StoreParts {
   readonly secrets: Secrets;
-  /** True where rows without codes are of a version of this service that made none. */
+  /** True if rows without a MAC come from a version of this service that wrote none. */
   readonly adoptFormerRows: boolean;
   readonly telemetry: Pick<Telemetry, 'note' | 'observer'>;
   readonly clock: Clock;
@@ -300,8 +301,8 @@ type OpenedStores = Pick<Infrastructure, 'stores' | 'heads' | 'audited' | 'clock
 async function openStores(config: Config, parts: StoreParts, disposer: Disposer): Promise<OpenedStores> {
   if (config.store === 'embedded') return openEmbedded(config, parts, disposer);
   const { cassandra, outboxLimit } = config;
-  if (cassandra === undefined) throw new Error('no Cassandra nodes are configured');
-  // The heads of a cluster's audit logs are the cluster's, too: no file of one process could hold them.
+  if (cassandra === undefined) throw new Error('TAKEMARK_STORE=cassandra needs TAKEMARK_CASSANDRA');
+  // The audit log heads of a cluster are in the cluster too, because processes share no files.
   const stores = await openCassandraStore({
     ...cassandra,
     audit: { key: parts.secrets.current('audit').key },
@@ -335,7 +336,7 @@ async function openEmbedded(
     const partners = restored.short.length;
     if (config.acceptPutBack !== restored.code)
       throw new Error(
-        `The store is older than the heads of its audit logs: the logs of ${partners} partner${partners === 1 ? '' : 's'} lack entries that were there. It was put back from a backup, or changed by somebody. It knows no key that was revoked and no proof that was issued since; erasures are repeated from their journal. If you put it back, start once with TAKEMARK_ACCEPT_PUT_BACK=${restored.code}; the code is for this state alone.`,
+        `The store is older than the heads of its audit logs: the audit logs of ${partners} partner${partners === 1 ? '' : 's'} lack entries that existed before. Either the store was restored from a backup, or it was changed. It does not contain key revocations and proofs made since then. Erasures are repeated from their journal. If you restored the store, start once with TAKEMARK_ACCEPT_PUT_BACK=${restored.code}. The code accepts only this state of the store.`,
       );
     await acceptRestoredStore(heads, restored);
     telemetry.note('store_put_back', { partners });

@@ -16,7 +16,7 @@ interface Bound {
   readonly host: string;
 }
 
-/** `host:port` as it stands in an address. */
+/** Returns `host:port` as an address needs it, with brackets for IPv6. */
 export function hostPort({ host, port }: Bound): string {
   return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
 }
@@ -25,20 +25,19 @@ export interface Listeners {
   readonly partner: Bound;
   readonly operator: Bound;
   /**
-   * Takes up another certificate where the files hold one, or `always`; undefined where the partner listener
-   * has none.
+   * Loads the certificate again if the files changed, or in any case with `always`. Undefined without TLS.
    */
   readonly renewTls: ((always: boolean) => Promise<void>) | undefined;
 }
 
 export interface ListenerParts {
   readonly config: Config;
-  /** Milliseconds that requests in flight have at a stop. */
+  /** Returns the remaining milliseconds for requests in flight at a stop. */
   readonly graceMs: () => number;
   readonly ids: Ids;
   readonly telemetry: Telemetry;
   readonly operations: Operations;
-  /** Tokens that an operator may call with. */
+  /** The accepted operator tokens. */
   readonly tokens: readonly [string, ...string[]];
   readonly probes: Probes;
   /** Throws while the registry is being restored. */
@@ -47,7 +46,7 @@ export interface ListenerParts {
   readonly build: Parameters<typeof createPartnerListener>[0]['build'];
 }
 
-/** Binds the operator's listener and then the partners'; a hangup signal renews the certificate. */
+/** Binds the operator listener and then the partner listener. SIGHUP reloads the certificate. */
 export async function openListeners(
   { config, graceMs, ids, telemetry, operations, tokens, probes, assertOpen, tls, build }: ListenerParts,
   disposer: Disposer,

@@ -5,9 +5,8 @@ import { crashLine } from '../telemetry/log.js';
 import type { Telemetry } from '../telemetry/telemetry.js';
 
 /**
- * Ends the process when an error is not caught, with a log line that holds no message of a library.
- * Rejections that nobody handles come here too. What was acknowledged is on disk, so there is nothing to
- * save.
+ * Ends the process on an uncaught error or an unhandled rejection, with a log line that contains no message
+ * of a library. Acknowledged work is already on disk, so nothing has to be saved.
  */
 export function exitOnCrash(): void {
   process.on('uncaughtException', (error: unknown) => {
@@ -16,7 +15,7 @@ export function exitOnCrash(): void {
   });
 }
 
-/** Logs and returns what is to be said against the Node that runs this process, where there is anything. */
+/** Logs and returns the warning about the Node version of this process, if there is one. */
 export function noteRuntime(telemetry: Pick<Telemetry, 'note'>, clock: Clock): RuntimeWarning | undefined {
   const warning = runtimeWarning(process.version, clock.now());
   if (warning !== undefined) telemetry.note('runtime_outdated', { ...warning });

@@ -39,9 +39,9 @@ import { noteRuntime } from './process.js';
 
 export interface ServiceOptions {
   readonly version: string;
-  /** The system's by default; tests move it. */
+  /** The clock. By default the system clock. */
   readonly clock?: Clock;
-  /** The system's by default; tests watch it. */
+  /** The source of ids. By default random ids. */
   readonly ids?: Ids;
   readonly logDestination?: TelemetryParts['destination'];
 }
@@ -51,50 +51,49 @@ export interface Service {
   readonly partner: { readonly port: number; readonly host: string };
   readonly operator: { readonly port: number; readonly host: string };
   readonly operatorToken: string;
-  /** File of the token, and whether this start made it; undefined where the token was given. */
+  /** The file of the token, and whether this start created it. Undefined if the token is configured. */
   readonly operatorTokenFile: TokenFile | undefined;
   /**
-   * The certificate that signs is revoked, and not from a later time on: everything is verified, nothing
-   * issued.
+   * True if the signing certificate is revoked already. The service then verifies everything and issues
+   * nothing.
    */
   readonly signerRevoked: boolean;
   readonly publicUrl: string;
   readonly dataDirectory: string;
   readonly operations: Operations;
-  /** Warning about the Node that runs the service. */
+  /** The warning about the Node version that runs the service. */
   readonly runtimeWarning: RuntimeWarning | undefined;
   /**
-   * Stops taking work, finishes what is in flight within the configured grace, and closes the store. Safe to
-   * call twice.
+   * Stops accepting calls, finishes requests in flight within the configured grace time, and closes the
+   * store. Safe to call twice.
    */
   stop(): Promise<void>;
 }
 
 const METER_MS = 1000;
-/** Half of the minute to which `lastUsedAt` is exact. */
+/** Half of a minute, because `lastUsedAt` is exact to one minute. */
 const KEY_USES_MS = 30_000;
-/** Interval at which another certificate is looked for. */
+/** The interval of the checks for a new certificate, in milliseconds. */
 const TLS_MS = 10_000;
 const CLOCK_MS = 30_000;
 const LAST_JOBS_MS = 1000;
 const SIGNER_MS = 24 * 3_600_000;
 /**
- * Time before the end of the certificate that signs: enough to fetch another one from an authority that is in
- * a safe.
+ * The warning time before the signing certificate expires. It is long enough to get a new certificate from an
+ * offline authority.
  */
 const SIGNER_ENDING_SECONDS = 90 * 86_400;
-/** Milliseconds by which a clock is corrected now and then. */
+/** The size of a normal clock correction in milliseconds. Only larger ones are logged. */
 const CLOCK_SLACK_MS = 2000;
 
 /**
- * Starts a service from its configuration. Everything that was opened is closed again when a later step
- * fails.
+ * Starts a service from its configuration. If a step fails, everything opened before is closed again.
  * @throws Error with a message for the operator
  */
 export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
   return disposedOnFailure(async (disposer) => {
     const directory = config.dataDirectory;
-    // First of all, so that a directory of another environment is refused before anything is made in it.
+    // First, so that a directory of another environment is refused before anything is created in it.
     const secrets = await openSecrets(config);
     const wallClock = options.clock ?? systemClock;
     const clock = await openClock(directory, wallClock);
@@ -127,7 +126,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const replays = new Replays();
     disposer.add(() => replays.stop());
     const readerStarted = reader.start();
-    // Awaited below, beside everything else that takes time; a failure in between is not unhandled.
+    // Awaited below in parallel to other slow steps. Until then a failure must not count as unhandled.
     readerStarted.catch(() => undefined);
     await gate.look();
     const erasedAgain = await recover(config, clock, infrastructure);
@@ -137,7 +136,8 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     if (config.consumers) listen(bus, { stores: encrypted, assets, journal, clock, observer });
     await startEvents(infrastructure, disposer);
 
-    // Known once the partner listener is bound: with port 0 the address of the slots follows it.
+    // Set when the partner listener is bound: with port 0, the address of upload slots depends on the bound
+    // port.
     let publicUrl = config.publicUrl ?? '';
     const { environment, downloads, processes } = config;
     const revocations = new SignerRevocations({ stores, secrets: secrets.secrets });
@@ -170,12 +170,12 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       observer,
       processes,
     });
-    // After the listeners are closed and before the store is.
+    // Runs after the listeners are closed and before the store is closed.
     disposer.add(() => Promise.allSettled([meter.flush(), uses.flush()]));
 
     const graceMs = sharedGrace(config.stopGraceMs);
     let stopJobs = async (): Promise<void> => undefined;
-    // After the listeners are closed, too: a job that takes its time keeps no door open.
+    // Also runs after the listeners are closed, so that a slow job does not keep them open.
     disposer.add(() => stopJobs());
 
     const probes = openProbes({ stores, clocks, gate }, config);
@@ -219,11 +219,11 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       { where: 'key_uses', everyMs: KEY_USES_MS, run: () => uses.flush() },
     ];
     if (renewTls !== undefined) jobs.push({ where: 'tls', everyMs: TLS_MS, run: () => renewTls(false) });
-    // Jobs under way have a second where the callers have used up the time.
+    // Running jobs get at least one second, even if calls used up the grace time.
     const stopSchedule = startJobs(jobs, observer, () => Math.max(LAST_JOBS_MS, graceMs()));
     stopJobs = async () => {
       await stopSchedule();
-      // The half minute that the last mark lacks is not worth a stop that fails.
+      // A failure here loses at most half a minute of the clock mark, so it must not fail the stop.
       await keepClockMark(directory, clock).catch((error: unknown) => observer.fault('clock', error));
     };
     await announceEndpoints(
@@ -281,7 +281,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   });
 }
 
-/** Words for the person who starts the service. */
+/** Returns the banner for the person who starts the service. */
 export function serviceBanner(
   {
     publicUrl,
@@ -294,10 +294,10 @@ export function serviceBanner(
   { environment, store }: Config,
   version: string,
 ): string {
-  const made = tokenFile?.made === true ? ' (made now, mode 0600)' : '';
+  const made = tokenFile?.made === true ? ' (created now, mode 0600)' : '';
   const token = tokenFile === undefined ? '' : `, token in ${tokenFile.path}${made}`;
   const data =
-    store === 'embedded' ? `${dataDirectory}: store, deliverables, signing keys, secrets` : 'in the cluster';
+    store === 'embedded' ? `${dataDirectory} (store, deliverables, signing keys, secrets)` : 'in the cluster';
   const lines = [
     `Takemark ${version}, ${environment}`,
     `  partners   ${publicUrl}/v1`,
@@ -306,15 +306,15 @@ export function serviceBanner(
   ];
   if (signerRevoked)
     lines.push(
-      '  signing    the certificate that signs is revoked: nothing is issued (takemark operator signing list)',
+      '  signing    the signing certificate is revoked, so nothing is issued (see takemark operator signing list)',
     );
   if (outdated !== undefined) lines.push(`  warning    ${runtimeWords(outdated)}`);
   return lines.join('\n');
 }
 
 /**
- * Finishes, before anyone is served, what a kill or a restored backup left.
- * @returns how many proofs were erased once more
+ * Finishes the work that a crash or a restored backup left, before any call is served.
+ * @returns the number of proofs that were erased again
  */
 async function recover(
   config: Config,
@@ -322,12 +322,12 @@ async function recover(
   { encrypted: stores, assets, unissued, journal, marks, gate, clocks, telemetry }: Infrastructure,
 ): Promise<number> {
   const { observer } = telemetry;
-  // A cluster's journal grows with the cluster: `takemark operator restore` replays it.
+  // A cluster's journal is too long for a start: `takemark operator restore` replays it.
   const erasedAgain = marks === undefined ? await replayErasures({ stores, assets, journal, observer }) : 0;
   if (gate.isClosed) return erasedAgain;
   const graceSeconds = isStoreShared(config) ? RESERVATION_SECONDS : 0;
   if (clocks?.maySweep() ?? true)
-    // A removal that fails is tried again later, and holds up no start.
+    // A failed removal is retried later and must not stop the start.
     await collectReservations({ stores, unissued, clock, graceSeconds }).catch((error: unknown) =>
       observer.fault('collect', error),
     );
@@ -339,7 +339,7 @@ function buildOf({ build, environment }: Config, { version }: ServiceOptions, cl
   return { version, commit, deployedAt, environment };
 }
 
-/** @param notAfter unix seconds at which the certificate that signs ends */
+/** @param notAfter the expiry of the signing certificate in unix seconds */
 function watchSigner(notAfter: number, clock: Clock, telemetry: Telemetry): void {
   const left = notAfter - Math.floor(clock.now() / 1000);
   if (left < SIGNER_ENDING_SECONDS)

@@ -24,9 +24,8 @@ import { isStoreShared, openInfrastructure, startEvents } from './infrastructure
 import type { ServiceOptions } from './service.js';
 
 /**
- * Behind `takemark operator migrate`: makes the keyspace and brings its schema up to date, and makes the
- * topics.
- * @returns names of what was new
+ * Creates the keyspace and the topics, and updates the schema, for `takemark operator migrate`.
+ * @returns the names of the new parts
  * @throws Error with a message for the operator
  */
 export async function migrate(
@@ -39,7 +38,7 @@ export async function migrate(
   const { cassandra, kafka } = config;
   if (cassandra === undefined && kafka === undefined)
     throw new Error(
-      'TAKEMARK_CASSANDRA and TAKEMARK_CASSANDRA_DC say where the store is, TAKEMARK_KAFKA where the bus is',
+      'nothing to migrate: set TAKEMARK_CASSANDRA and TAKEMARK_CASSANDRA_DC for the store, TAKEMARK_KAFKA for the bus',
     );
   return defined({
     applied: cassandra && (await migrateCassandra({ ...cassandra, changeTopology })),
@@ -48,8 +47,8 @@ export async function migrate(
 }
 
 /**
- * Behind `takemark operator restore`: makes good what a backup forgot that was put back, directly over the
- * cluster's servers.
+ * Repeats the erasures and usage that a restored backup is missing, directly on the cluster's servers, for
+ * `takemark operator restore`.
  */
 export async function restoreCluster(
   config: Config,
@@ -57,22 +56,23 @@ export async function restoreCluster(
 ): Promise<Restored> {
   if (!isStoreShared(config) || config.bus !== 'kafka')
     throw new Error(
-      'a cluster is restored: TAKEMARK_STORE=cassandra and TAKEMARK_BUS=kafka; a single service replays its journal at every start',
+      'takemark operator restore needs TAKEMARK_STORE=cassandra and TAKEMARK_BUS=kafka; a single service replays its journal at every start',
     );
   const { clock = systemClock, logDestination } = options;
   const disposer = new Disposer();
   try {
-    // Rows are taken over by a service that owns its store, never by a tool.
+    // Only a service that owns its store may adopt rows without a MAC, never a tool.
     const secrets = { ...(await openSecrets(config)), complete: undefined };
     const silent = { ...config, logLevel: 'silent' } as const;
     const infrastructure = await openInfrastructure(
       { config: silent, clock, secrets, admits: false, ...defined({ logDestination }) },
       disposer,
     );
-    // Events of what is erased again go out from here.
+    // Publishes the events of repeated erasures.
     await startEvents(infrastructure, disposer);
     const { installation: row, marks, encrypted: stores, ...parts } = infrastructure;
-    if (row === undefined || marks === undefined) throw new Error('the processes share no bucket');
+    if (row === undefined || marks === undefined)
+      throw new Error('takemark operator restore needs TAKEMARK_ASSETS=s3: the processes share no bucket');
     return await restore({ ...parts, stores, row, marks, clock });
   } finally {
     await disposer.dispose();
@@ -80,8 +80,8 @@ export async function restoreCluster(
 }
 
 /**
- * Behind `takemark operator secrets rotate`.
- * @param bundle text and name of the bundle that is in use
+ * Makes the next bundle for `takemark operator secrets rotate`.
+ * @param bundle the text and the name of the current bundle
  * @returns the text of the next bundle
  * @throws Error with a message for the operator
  */
@@ -94,7 +94,7 @@ export function rotateSecrets(
   const purposes = rotation.purposes?.map((name) => {
     const purpose = ROTATED_PURPOSES.find((known) => known === name);
     if (purpose === undefined)
-      throw new Error(`there is no secret for ${name}; there are ${ROTATED_PURPOSES.join(', ')}`);
+      throw new Error(`unknown purpose ${name}; the purposes are ${ROTATED_PURPOSES.join(', ')}`);
     return purpose;
   });
   return rotateClusterBundle(bundle.text, bundle.name, {
@@ -107,7 +107,7 @@ export function rotateSecrets(
   });
 }
 
-/** Behind `takemark operator secrets init`: the text of a new bundle for a cluster. */
+/** Returns the text of a new bundle for a cluster, for `takemark operator secrets init`. */
 export function makeSecrets({ environment, signing }: Config): string {
   return makeClusterBundle({
     environment,
@@ -117,12 +117,12 @@ export function makeSecrets({ environment, signing }: Config): string {
   });
 }
 
-/** Behind `takemark operator signing request`: PEM. */
+/** Returns the PEM of a certificate request, for `takemark operator signing request`. */
 export async function requestSigningLeaf(config: Config): Promise<string> {
   return requestLeaf(await installationOf(config));
 }
 
-/** Behind `takemark operator signing install`. Times in unix seconds. */
+/** Installs a certificate for `takemark operator signing install`. Times are in unix seconds. */
 export async function installSigningLeaf(
   config: Config,
   pem: string,
@@ -131,12 +131,12 @@ export async function installSigningLeaf(
   return { ...installed, notAfter: secondsOf(notAfter) };
 }
 
-/** Behind `takemark authority init`: PEM of the new authority. */
+/** Creates an authority and returns its PEM, for `takemark authority init`. */
 export function initSigningAuthority({ environment }: Config, directory: string): Promise<string> {
   return initAuthority({ directory, environment, clock: systemClock, random: randomBytes });
 }
 
-/** Behind `takemark authority issue`. Times in unix seconds. */
+/** Issues a certificate for `takemark authority issue`. Times are in unix seconds. */
 export async function issueSigningLeaf(
   { environment }: Config,
   directory: string,
@@ -166,8 +166,8 @@ function secondsOf(date: Date): number {
 }
 
 /**
- * The device behind `takemark seal`: an engine and a key of its own, without a service, a store or a network.
- * @param directory where the device's key is kept; it is made on first use
+ * Opens the device of `takemark seal`: an engine and a key without a service, a store or a network.
+ * @param directory the directory of the device key, which is created on first use
  */
 export async function openSealer(directory: string) {
   const signer = await createDevice({

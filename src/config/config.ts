@@ -4,7 +4,7 @@ import { defined } from '../domain/defined.js';
 import { CONFLICTS } from './conflicts.js';
 import { type Values, variables } from './settings.js';
 
-/** A configuration that cannot be used; the message lists every problem, one a line. */
+/** An invalid configuration. The message lists one problem per line. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
@@ -16,12 +16,12 @@ const schema = z.object(variables).superRefine((values, context) => {
     if (holds(values)) context.addIssue({ code: 'custom', path: [name], message });
 });
 
-/** Configuration of a process. Members that may lack are absent where nothing is set. */
+/** The configuration of a process. Optional members are omitted if they are not set. */
 export type Config = ReturnType<typeof configOf>;
 
 /**
- * Reads the configuration; the only reader of the environment. An empty variable counts as not set.
- * @throws ConfigError naming each variable that is wrong, without its value
+ * Reads the configuration. No other code reads the environment. An empty variable counts as not set.
+ * @throws ConfigError with the name of each invalid variable, without its value
  */
 export function readConfig(environment: Environment = process.env): Config {
   const given = Object.fromEntries(
@@ -38,7 +38,7 @@ export function readConfig(environment: Environment = process.env): Config {
   return configOf(result.data, environment, unknown);
 }
 
-/** @param unknown names with the prefix that are no setting */
+/** @param unknown variables with the prefix that are not settings */
 function configOf(values: Values, environment: Environment, unknown: readonly string[]) {
   const tls = pair(values.TAKEMARK_TLS_CERT, values.TAKEMARK_TLS_KEY, (certificate, key) => ({
     certificate,
@@ -55,33 +55,33 @@ function configOf(values: Values, environment: Environment, unknown: readonly st
     journalDirectory: values.TAKEMARK_JOURNAL_DIR ?? join(values.TAKEMARK_DATA_DIR, 'journals'),
     contentKeysDirectory: values.TAKEMARK_CONTENT_KEYS_DIR ?? join(values.TAKEMARK_DATA_DIR, 'content-keys'),
     environment: values.TAKEMARK_ENVIRONMENT,
-    /** Without a trailing slash. Absent: this machine, at the port that was bound. */
+    /** The public URL without a trailing slash. If absent, it is this machine at the bound port. */
     publicUrl: publicUrlOf(values, tls !== undefined),
     store: values.TAKEMARK_STORE,
     cassandra: cassandraOf(values),
-    /** The bundle that all processes of a cluster share: its path, or the bundle itself. */
+    /** The secrets bundle that all processes of a cluster share: its path or its text. */
     secrets: bundleOf(values),
-    /** Processes that share a plan's rates. */
+    /** The number of processes that share a plan's rates. */
     processes: values.TAKEMARK_PROCESSES,
-    /** True where rows and events that nobody vouches for are taken. */
+    /** Accepts rows and events without a valid MAC. Used only while migrating. */
     acceptUnauthenticated: values.TAKEMARK_UNAUTHENTICATED === 'accept',
-    /** Servers of the cluster, not of this machine alone, that are spoken to in plain text. */
+    /** The servers on other machines that are called without TLS. */
     plainServers: plainServersOf(values),
-    /** Names of checks of servers whose refusal is a warning. */
+    /** The names of server checks whose refusal is only a warning. */
     acceptedChecks: values.TAKEMARK_ACCEPT_SERVERS,
     bus: values.TAKEMARK_BUS,
     kafka: kafkaOf(values),
-    /** Events that may wait to be published. */
+    /** The maximum number of events that may wait to be published. */
     outboxLimit: values.TAKEMARK_OUTBOX_LIMIT,
     auditRate: values.TAKEMARK_AUDIT_RATE,
-    /** Code of the state of a store that was put back on purpose. */
+    /** The code that accepts the state of an intentionally restored store. */
     acceptPutBack: values.TAKEMARK_ACCEPT_PUT_BACK,
-    /** True where the service runs the consumers in its own process. */
+    /** True if the service runs the consumers in its own process. */
     consumers:
       values.TAKEMARK_CONSUMERS === undefined
         ? values.TAKEMARK_STORE === 'embedded' || values.TAKEMARK_BUS === 'embedded'
         : values.TAKEMARK_CONSUMERS === 'on',
-    /** Bucket of the assets. Absent: they lie in a directory of the data directory. */
+    /** The bucket of the assets. If absent, assets are stored in the data directory. */
     assetBucket: values.TAKEMARK_ASSETS === 's3' ? bucketOf(values) : undefined,
     engine: defined({
       kind: values.TAKEMARK_ENGINE,
@@ -89,7 +89,7 @@ function configOf(values: Values, environment: Environment, unknown: readonly st
       workers: values.TAKEMARK_WORKERS,
     }),
     maxConnections: values.TAKEMARK_MAX_CONNECTIONS,
-    /** Absent: a part of the memory that the process has. */
+    /** In bytes. If absent, it is a share of the memory of the process. */
     ingressBytes:
       values.TAKEMARK_INGRESS_MIB === undefined ? undefined : values.TAKEMARK_INGRESS_MIB * 1_048_576,
     /** Addresses and CIDR ranges. */
@@ -97,7 +97,7 @@ function configOf(values: Values, environment: Environment, unknown: readonly st
     stopGraceMs: values.TAKEMARK_STOP_GRACE_SECONDS * 1000,
     signing: defined({
       algorithm: values.TAKEMARK_SIGNING_ALGORITHM,
-      /** Paths of PEM files; without a key where a token has it. */
+      /** The paths of PEM files. The key is omitted if a token holds it. */
       files: pair(values.TAKEMARK_SIGNING_CERT, values.TAKEMARK_SIGNING_AUTHORITY, (certificate, authority) =>
         defined({ certificate, key: values.TAKEMARK_SIGNING_KEY, authority }),
       ),
@@ -105,30 +105,30 @@ function configOf(values: Values, environment: Environment, unknown: readonly st
     }),
     logLevel: values.TAKEMARK_LOG_LEVEL,
     requestIdHeader: values.TAKEMARK_REQUEST_ID_HEADER,
-    /** Addresses by `product/platform`. */
+    /** The addresses by `product/platform`. */
     downloads: new Map(Object.entries(values.TAKEMARK_DOWNLOADS)) as ReadonlyMap<string, string>,
     unknown,
     /** `deployedAt` in unix seconds. */
     build: defined({ commit: values.TAKEMARK_COMMIT, deployedAt: values.TAKEMARK_DEPLOYED_AT }),
-    /** Settings with which the command line reaches a service. */
+    /** The settings that the command line needs to call a service. */
     client: defined({
       url: values.TAKEMARK_URL,
       operatorUrl: values.TAKEMARK_OPERATOR_URL,
       operatorToken: values.TAKEMARK_OPERATOR_TOKEN,
-      /** Name of a profile of the command line. */
+      /** The name of a profile of the command line. */
       profile: values.TAKEMARK_PROFILE,
       apiKey: values.TAKEMARK_API_KEY,
-      /** Paths of PEM files, as is `ca`. */
+      /** The path of a PEM file, as is `ca`. */
       signingKey: values.TAKEMARK_API_SIGNING_KEY,
       ca: values.TAKEMARK_CA,
       allowPlainHttp: values.TAKEMARK_ALLOW_PLAIN_HTTP === '1',
-      /** False where the data directory is the default, below the current folder. */
+      /** False if the data directory is the default below the current directory. */
       dataDirectoryNamed: (environment['TAKEMARK_DATA_DIR'] ?? '') !== '',
     }),
   });
 }
 
-/** Value made of two settings that go together; undefined without one of them. */
+/** Combines two settings that belong together. Returns undefined if one is missing. */
 function pair<Value>(
   one: string | undefined,
   other: string | undefined,
@@ -149,17 +149,17 @@ function bundleOf(values: Values): { readonly file: string } | { readonly text: 
   return text === undefined ? undefined : { text };
 }
 
-/** Name and password of a server; undefined where none are asked for. */
+/** Returns the user name and password for a server, or undefined if they are not set. */
 function credentialsOf(username: string | undefined, password: string | undefined) {
   return pair(username, password, (username, password) => ({ username, password }));
 }
 
-/** Path of the PEM file of a server's authority. */
+/** Returns the path of the PEM file of a server's certificate authority. */
 function tlsOf(authority: string | undefined): { readonly authority: string } | undefined {
   return authority === undefined ? undefined : { authority };
 }
 
-/** Settings of Cassandra; undefined where no nodes are named. */
+/** Returns the settings of Cassandra, or undefined if no nodes are named. */
 function cassandraOf(values: Values) {
   const { TAKEMARK_CASSANDRA: contactPoints, TAKEMARK_CASSANDRA_DC: localDataCenter } = values;
   if (contactPoints === undefined || localDataCenter === undefined) return undefined;
@@ -167,7 +167,7 @@ function cassandraOf(values: Values) {
   return defined({
     contactPoints,
     localDataCenter,
-    // The two environments do not meet in one cluster.
+    // Different defaults, so that the two environments never share a keyspace.
     keyspace: values.TAKEMARK_CASSANDRA_KEYSPACE ?? (isBeta ? 'takemark_beta' : 'takemark'),
     replication: values.TAKEMARK_CASSANDRA_REPLICATION,
     credentials: credentialsOf(values.TAKEMARK_CASSANDRA_USERNAME, values.TAKEMARK_CASSANDRA_PASSWORD),
@@ -176,7 +176,7 @@ function cassandraOf(values: Values) {
   });
 }
 
-/** Settings of Kafka; undefined where no brokers are named. */
+/** Returns the settings of Kafka, or undefined if no brokers are named. */
 function kafkaOf(values: Values) {
   const { TAKEMARK_KAFKA: brokers } = values;
   if (brokers === undefined) return undefined;
@@ -205,7 +205,7 @@ function bucketOf(values: Values) {
   });
 }
 
-/** Settings of the PKCS#11 token; undefined where keys are in files. */
+/** Returns the settings of the PKCS#11 token, or undefined if the keys are in files. */
 function pkcs11Of(values: Values, environment: Environment) {
   const {
     TAKEMARK_SIGNING_PKCS11: module,
@@ -216,7 +216,7 @@ function pkcs11Of(values: Values, environment: Environment) {
   if (module === undefined || token === undefined) return undefined;
   const pin: { readonly text: string } | { readonly file: string } =
     file === undefined ? { text: text! } : { file };
-  // Settings that this process was given, but for settings of the service and of its bucket.
+  // The environment of this process without the settings of the service and of its bucket.
   const others = Object.entries(environment).filter(
     (entry): entry is [string, string] => entry[1] !== undefined && !/^(?:TAKEMARK|AWS|NODE)_/.test(entry[0]),
   );
@@ -225,7 +225,7 @@ function pkcs11Of(values: Values, environment: Environment) {
     token,
     key: values.TAKEMARK_SIGNING_PKCS11_KEY,
     pin,
-    /** Variables of the module's process. */
+    /** The environment variables of the process that loads the module. */
     environment: Object.fromEntries(others) as Readonly<Record<string, string>>,
   };
 }

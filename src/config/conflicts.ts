@@ -2,9 +2,9 @@ import type { Values } from './settings.js';
 
 type Name = keyof Values;
 
-/** Settings that cannot be used together, or not one without the other. */
+/** Settings that exclude each other, or that need each other. */
 interface Conflict {
-  /** Variable that the message begins with. */
+  /** The variable at the start of the message. */
   readonly name: Name;
   readonly message: string;
   readonly holds: (values: Values) => boolean;
@@ -17,7 +17,7 @@ const isInToken = (values: Values): boolean => isSet(values, 'TAKEMARK_SIGNING_P
 function bothOrNone(name: Name, other: Name): Conflict {
   return {
     name,
-    message: `and ${other}: both or none`,
+    message: `and ${other}: set both or neither`,
     holds: (values) => isSet(values, name) !== isSet(values, other),
   };
 }
@@ -25,12 +25,12 @@ function bothOrNone(name: Name, other: Name): Conflict {
 function needed(name: Name, where: string, holds: (values: Values) => boolean): Conflict {
   return {
     name,
-    message: `is needed with ${where}`,
+    message: `is required with ${where}`,
     holds: (values) => holds(values) && !isSet(values, name),
   };
 }
 
-/** Some of the files of a signing identity are named, and not all that are needed. */
+/** Returns true if some but not all required files of a signing identity are named. */
 function isHalfSigning(values: Values): boolean {
   const names: readonly Name[] = [
     'TAKEMARK_SIGNING_CERT',
@@ -41,27 +41,27 @@ function isHalfSigning(values: Values): boolean {
   return set.length > 0 && set.length < names.length;
 }
 
-/** Checked in this order: every conflict that holds is named at start. */
+/** The conflicts in the order of their checks. A start reports every conflict that applies. */
 export const CONFLICTS: readonly Conflict[] = [
   {
     name: 'TAKEMARK_SIGNING_CERT',
-    message: 'and TAKEMARK_SIGNING_AUTHORITY: both or none',
+    message: 'and TAKEMARK_SIGNING_AUTHORITY: set both or neither',
     holds: (values) => isInToken(values) && isHalfSigning(values),
   },
   {
     name: 'TAKEMARK_SIGNING_CERT',
-    message: 'needs TAKEMARK_SIGNING_KEY and TAKEMARK_SIGNING_AUTHORITY too: all three or none',
+    message: 'with TAKEMARK_SIGNING_KEY and TAKEMARK_SIGNING_AUTHORITY: set all three or none',
     holds: (values) => !isInToken(values) && isHalfSigning(values),
   },
   {
     name: 'TAKEMARK_SIGNING_KEY',
-    message: 'or TAKEMARK_SIGNING_PKCS11: the key is in a file or in a token',
+    message: 'excludes TAKEMARK_SIGNING_PKCS11: the key is either in a file or in a token',
     holds: (values) => isInToken(values) && isSet(values, 'TAKEMARK_SIGNING_KEY'),
   },
   needed('TAKEMARK_SIGNING_PKCS11_TOKEN', 'TAKEMARK_SIGNING_PKCS11', isInToken),
   {
     name: 'TAKEMARK_SIGNING_PKCS11_PIN',
-    message: 'or TAKEMARK_SIGNING_PKCS11_PIN_FILE is needed with TAKEMARK_SIGNING_PKCS11, one of them',
+    message: 'or TAKEMARK_SIGNING_PKCS11_PIN_FILE is required with TAKEMARK_SIGNING_PKCS11: set exactly one',
     holds: (values) =>
       isInToken(values) &&
       isSet(values, 'TAKEMARK_SIGNING_PKCS11_PIN') === isSet(values, 'TAKEMARK_SIGNING_PKCS11_PIN_FILE'),
@@ -71,7 +71,7 @@ export const CONFLICTS: readonly Conflict[] = [
   bothOrNone('TAKEMARK_S3_ACCESS_KEY', 'TAKEMARK_S3_SECRET_KEY'),
   needed('TAKEMARK_CASSANDRA', 'TAKEMARK_STORE=cassandra', isCluster),
   needed('TAKEMARK_CASSANDRA_DC', 'TAKEMARK_STORE=cassandra', isCluster),
-  // No process of a cluster makes its own identity: rule 16.1.
+  // A process of a cluster must not create its own identity (rule 16.1).
   needed(
     'TAKEMARK_SECRETS_FILE',
     'TAKEMARK_STORE=cassandra',
@@ -79,26 +79,26 @@ export const CONFLICTS: readonly Conflict[] = [
   ),
   {
     name: 'TAKEMARK_SECRETS',
-    message: 'or TAKEMARK_SECRETS_FILE: not both',
+    message: 'excludes TAKEMARK_SECRETS_FILE: set only one of them',
     holds: (values) => isSet(values, 'TAKEMARK_SECRETS_FILE') && isSet(values, 'TAKEMARK_SECRETS'),
   },
   {
     name: 'TAKEMARK_ASSETS',
     message:
-      'must be s3 with TAKEMARK_STORE=cassandra and TAKEMARK_BUS=kafka: a process could not remove what lies in the directory of another',
+      'must be s3 with TAKEMARK_STORE=cassandra and TAKEMARK_BUS=kafka: a process cannot delete files in the directory of another process',
     holds: (values) =>
       isCluster(values) && values.TAKEMARK_BUS === 'kafka' && values.TAKEMARK_ASSETS !== 's3',
   },
   {
     name: 'TAKEMARK_CONSUMERS',
-    message: 'must be on with TAKEMARK_STORE=embedded: no other process has the store',
+    message: 'must be on with TAKEMARK_STORE=embedded: no other process can open the store',
     holds: (values) => !isCluster(values) && values.TAKEMARK_CONSUMERS === 'off',
   },
   needed('TAKEMARK_KAFKA', 'TAKEMARK_BUS=kafka', (values) => values.TAKEMARK_BUS === 'kafka'),
   bothOrNone('TAKEMARK_KAFKA_USERNAME', 'TAKEMARK_KAFKA_PASSWORD'),
   {
     name: 'TAKEMARK_CONSUMERS',
-    message: 'must be on with TAKEMARK_BUS=embedded: no other process could take the events',
+    message: 'must be on with TAKEMARK_BUS=embedded: no other process can read the events',
     holds: (values) =>
       isCluster(values) && values.TAKEMARK_BUS === 'embedded' && values.TAKEMARK_CONSUMERS === 'off',
   },

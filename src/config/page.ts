@@ -2,12 +2,14 @@ import { SETTINGS_BY_PART } from './settings.js';
 
 const INTRODUCTION = `# Configuration
 
-Every setting is an environment variable. \`src/config/\` is the one place that reads them, and this page is written from its table
-(\`npm run build:configuration\`). A start with a value that is not understood is refused, and the variable is named. Without any,
-the service runs on one machine with everything under \`./takemark-data\`.
+This page lists every setting. Each setting is an environment variable. Without any variable, the service runs on one machine with
+all of its data under \`./takemark-data\`. If a value is invalid, the service does not start and the error names the variable.
+
+The page is generated from the table in \`src/config/\`, which is the only code that reads the environment
+(\`npm run build:configuration\`).
 `;
 
-/** Markdown of docs/configuration.md. */
+/** Returns the Markdown of docs/configuration.md. */
 export function configurationPage(): string {
   const parts = Object.entries(SETTINGS_BY_PART).map(([title, settings]) => {
     const rows = Object.entries(settings).map(

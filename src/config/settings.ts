@@ -26,7 +26,7 @@ const baseUrlSchema = z
 
 const addressesSchema = z
   .string()
-  .regex(/^[^\s,]+(?:,[^\s,]+)*$/, 'must be host:port, joined by commas')
+  .regex(/^[^\s,]+(?:,[^\s,]+)*$/, 'must be a comma-separated list of host:port')
   .transform((text) => text.split(','));
 
 const proxiesSchema = z.string().transform((text, context) => {
@@ -36,7 +36,7 @@ const proxiesSchema = z.string().transform((text, context) => {
     if (isIP(address) === 0 || Number(prefix) > (isIP(address) === 4 ? 32 : 128)) {
       context.addIssue({
         code: 'custom',
-        message: 'must be addresses or ranges such as 10.0.0.0/8, joined by commas',
+        message: 'must be a comma-separated list of addresses or ranges such as 10.0.0.0/8',
       });
       return z.NEVER;
     }
@@ -44,7 +44,7 @@ const proxiesSchema = z.string().transform((text, context) => {
   return proxies;
 });
 
-/** Addresses by `product/platform`, as one JSON object; they go into a `Location` header. */
+/** A JSON object from `product/platform` to the address that the `Location` header gets. */
 const downloadsSchema = z
   .string()
   .transform((text, context) => {
@@ -66,7 +66,7 @@ const downloadsSchema = z
     ),
   );
 
-/** Headers of responses that HTTP or the contract gives a meaning: a request id there makes them unreadable. */
+/** Response headers with a meaning in HTTP or in the contract. A request id must not replace them. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
   'accept-ranges',
   'age',
@@ -96,17 +96,17 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
 ]);
 const OWN_PREFIXES = /^(?:content|x-ratelimit)-/;
 
-/** Tells whether a header of responses, by its name in lower case, is the service's own. */
+/** Returns whether a lower-case header name is one of the service's own response headers. */
 function isOwnHeader(name: string): boolean {
   return OWN_HEADERS.has(name) || OWN_PREFIXES.test(name);
 }
 
-/** A setting: how its text is parsed, and what the page of settings says of it. */
+/** A setting: the parser of its text, and its description on the configuration page. */
 interface Setting<Schema extends z.ZodType> {
   readonly schema: Schema;
-  /** Meaning, in Markdown; a setting that needs no words has none. */
+  /** The description in Markdown. Empty if the name says enough. */
   readonly meaning: string;
-  /** Words for what holds where it is not set and the schema has no default. */
+  /** The description of the default, if the schema has none. */
   readonly otherwise?: string;
 }
 
@@ -121,20 +121,20 @@ function setting<Schema extends z.ZodType>(
 const PROCESS = {
   TAKEMARK_ENVIRONMENT: setting(
     z.enum(['production', 'beta']).default('production'),
-    'or `beta`: keys, registry and signing identity of its own',
+    '`production` or `beta`. Each environment has its own keys, registry and signing identity',
   ),
   TAKEMARK_DATA_DIR: setting(
     text.default('./takemark-data'),
-    'store, assets, keys, journals; one process at a time',
+    'directory of the store, assets, keys and journals. Only one process at a time may use it',
   ),
   TAKEMARK_JOURNAL_DIR: setting(
     text.optional(),
-    'journal of erasures and heads of the audit logs: put it on another volume than the store ([operating](operating.md))',
+    'directory of the erasure journal and the audit log heads. Put it on another volume than the store ([operating](operating.md))',
     '`journals` in the data directory',
   ),
   TAKEMARK_CONTENT_KEYS_DIR: setting(
     text.optional(),
-    'keys with which the content of proofs is encrypted, where assets lie in a directory: mirrored, and in no backup ([operating](operating.md#content-keys))',
+    'directory of the keys that encrypt the content of proofs, if assets are stored in a directory. Mirror it, but never back it up ([operating](operating.md#content-keys))',
     '`content-keys` in the data directory',
   ),
   TAKEMARK_ACCEPT_PUT_BACK: setting(
@@ -142,17 +142,25 @@ const PROCESS = {
       .string()
       .regex(/^[0-9a-f]{16}$/)
       .optional(),
-    'the code that a start names which found the store older than its audit heads; it holds for that state alone',
+    'code from a refused start that found the store older than its audit heads. It accepts only that state of the store',
   ),
   TAKEMARK_ENGINE: setting(
     z.enum(['wasm', 'native']).default('wasm'),
-    "`native` hashes with Node's own SHA-256: measured to pay on hosts with SHA instructions, see `npm run bench`",
+    "`wasm`, or `native` to hash with Node's own SHA-256, which is faster on hosts with SHA instructions (see `npm run bench`)",
   ),
-  TAKEMARK_MAX_UPLOADS: setting(countSchema(1024).optional(), 'uploads measured at once', '512'),
-  TAKEMARK_WORKERS: setting(countSchema(256).optional(), 'threads that measure them', 'cores less one'),
+  TAKEMARK_MAX_UPLOADS: setting(
+    countSchema(1024).optional(),
+    'maximum number of uploads measured at the same time',
+    '512',
+  ),
+  TAKEMARK_WORKERS: setting(
+    countSchema(256).optional(),
+    'threads that measure uploads',
+    'number of cores minus one',
+  ),
   TAKEMARK_PROCESSES: setting(
     countSchema(10_000).default(1),
-    "service processes behind the balancer: each lets its share of a partner's rate, uploads and rotations pass; quotas are exact without it",
+    "number of service processes behind the load balancer. Each process allows its share of a partner's rate, uploads and rotations. Quotas are exact without this setting",
   ),
   TAKEMARK_LOG_LEVEL: setting(
     z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
@@ -163,55 +171,58 @@ const PROCESS = {
       .string()
       .regex(/^[0-9A-Za-z._-]{1,64}$/, 'must be 1 to 64 letters, digits, dots or dashes')
       .default('unknown'),
-    'what `GET /v1/health` reports',
+    'commit that `GET /v1/health` reports',
   ),
   TAKEMARK_DEPLOYED_AT: setting(
     countSchema(9_999_999_999).optional(),
-    'likewise, in unix seconds',
-    'the start',
+    'deployment time that `GET /v1/health` reports, in unix seconds',
+    'start of the process',
   ),
   TAKEMARK_STOP_GRACE_SECONDS: setting(
     countSchema(3600).default(30),
-    'time for requests in flight when the service stops',
+    'seconds that requests in flight get when the service stops. Requests that take longer are cut off',
   ),
 };
 
 const LISTENERS = {
   TAKEMARK_HOST: setting(text.default('0.0.0.0'), 'address of the partner listener'),
-  TAKEMARK_PORT: setting(portSchema.default(8080), 'its port'),
+  TAKEMARK_PORT: setting(portSchema.default(8080), 'port of the partner listener'),
   TAKEMARK_PUBLIC_URL: setting(
     baseUrlSchema.optional(),
-    'base of the upload addresses that partners are given: with TLS under a name of the certificate',
+    'base URL of the upload addresses that partners receive. With TLS, use a host name of the certificate',
     '`http://127.0.0.1:8080`, with TLS `https://...`',
   ),
   TAKEMARK_TLS_CERT: setting(
     text.optional(),
-    'PEM file: with it the partner listener speaks TLS 1.2 and 1.3, and nothing else. Read again when it changes (looked at every 10 s) or at SIGHUP; a pair that cannot be used is reported, and the former one stays',
+    'PEM file of the certificate. If set, the partner listener accepts only TLS 1.2 and 1.3. The file is read again when it changes (checked every 10 s) or on SIGHUP. If the new pair is unusable, an error is reported and the old pair stays in use',
   ),
-  TAKEMARK_TLS_KEY: setting(text.optional(), 'its key; both or none'),
+  TAKEMARK_TLS_KEY: setting(
+    text.optional(),
+    'PEM file of the key of `TAKEMARK_TLS_CERT`. Set both or neither',
+  ),
   /** Rule 3.3. */
   TAKEMARK_OPERATOR_HOST: setting(
     text.default('127.0.0.1'),
-    'address of the operator listener. `/metrics`, `/livez` and `/readyz` answer under `localhost`, an address and the host given here, so that no web page reads them under a name of its own',
+    'address of the operator listener. `/metrics`, `/livez` and `/readyz` accept only the host names `localhost`, an IP address and this setting. A web page can then not read them under its own host name',
   ),
-  TAKEMARK_OPERATOR_PORT: setting(portSchema.default(8081), 'its port'),
+  TAKEMARK_OPERATOR_PORT: setting(portSchema.default(8081), 'port of the operator listener'),
   TAKEMARK_OPERATOR_TOKEN: setting(
     z.string().regex(OPERATOR_TOKEN_PATTERN, 'must be 16 to 256 visible ASCII characters').optional(),
-    'its bearer token; else kept in `operator-token` in the data directory, mode 0600',
-    'made on first start',
+    'bearer token of the operator listener. If not set, it is stored in `operator-token` in the data directory, mode 0600',
+    'created on first start',
   ),
   TAKEMARK_MAX_CONNECTIONS: setting(
     countSchema(1_000_000).default(4096),
-    'open connections of a listener, a quarter of them for one address, so that a proxy in front belongs into `TAKEMARK_TRUSTED_PROXIES`',
+    'maximum number of open connections per listener. One client address may open a quarter of them, so list a proxy in front in `TAKEMARK_TRUSTED_PROXIES`',
   ),
   TAKEMARK_INGRESS_MIB: setting(
     countSchema(65_536).optional(),
-    'held for callers before their worth is known (heads, forms up to the file, JSON bodies), and for responses that they do not read; beyond it they get 503, or their connection is cut',
-    'an eighth of the memory, 32 to 512',
+    'memory in MiB for request data of callers that are not checked yet (heads, forms up to the file, JSON bodies) and for responses that callers do not read. Beyond it, callers get 503 or their connection is closed',
+    'an eighth of the memory, from 32 to 512',
   ),
   TAKEMARK_TRUSTED_PROXIES: setting(
     proxiesSchema.default([]),
-    'addresses and ranges (`10.0.0.0/8`) of the proxies in front, joined by commas: their `X-Forwarded-For` says who calls. Without it everybody behind a proxy shares the bounds of one address',
+    'comma-separated addresses and ranges (`10.0.0.0/8`) of the proxies in front. The client address is read from their `X-Forwarded-For`. Otherwise all clients behind a proxy share the limits of one address',
   ),
   TAKEMARK_REQUEST_ID_HEADER: setting(
     z
@@ -219,63 +230,75 @@ const LISTENERS = {
       .regex(/^[A-Za-z0-9-]{1,64}$/, 'must be a header name')
       .refine(
         (name) => !isOwnHeader(name.toLowerCase()),
-        'must be no header that means something else in a response',
+        'must not be a response header with another meaning',
       )
       .optional(),
-    'a second header name for the request id',
+    'second header name for the request id',
   ),
   TAKEMARK_DOWNLOADS: setting(
     downloadsSchema.default({}),
-    'JSON, `{"product/platform": "https://..."}`: where `GET /v1/download` redirects to',
+    'JSON object `{"product/platform": "https://..."}` with the redirect targets of `GET /v1/download`',
   ),
 };
 
 const SIGNING = {
-  TAKEMARK_SIGNING_ALGORITHM: setting(z.enum(['Ed25519', 'ES256']).default('Ed25519'), 'or `ES256`'),
+  TAKEMARK_SIGNING_ALGORITHM: setting(
+    z.enum(['Ed25519', 'ES256']).default('Ed25519'),
+    'signature algorithm: `Ed25519` or `ES256`',
+  ),
   TAKEMARK_SIGNING_CERT: setting(
     text.optional(),
-    'PEM file of the certificate that signs',
-    'made on first start',
+    'PEM file of the signing certificate',
+    'created on first start',
   ),
   TAKEMARK_SIGNING_KEY: setting(
     text.optional(),
-    'PEM file of its key; not where a token has it',
-    'made on first start',
+    'PEM file of the signing key. Not set if a PKCS#11 token holds the key',
+    'created on first start',
   ),
   TAKEMARK_SIGNING_AUTHORITY: setting(
     text.optional(),
-    'PEM file of the authority; all three or none',
-    'made on first start',
+    'PEM file of the certificate authority. Set certificate, key and authority together or none',
+    'created on first start',
   ),
   TAKEMARK_SIGNING_PKCS11: setting(
     text.optional(),
-    "module of a PKCS#11 token that holds the key; needs OpenSC's `pkcs11-tool`",
+    "module of the PKCS#11 token that holds the signing key. Needs OpenSC's `pkcs11-tool`",
   ),
   TAKEMARK_SIGNING_PKCS11_TOKEN: setting(z.string().min(1).max(32).optional(), 'label of the token'),
   TAKEMARK_SIGNING_PKCS11_KEY: setting(
     z.string().min(1).max(128).default('takemark'),
     'label of the key pair',
   ),
-  TAKEMARK_SIGNING_PKCS11_PIN: setting(z.string().min(1).max(256).optional(), "the token's PIN"),
-  TAKEMARK_SIGNING_PKCS11_PIN_FILE: setting(text.optional(), 'or a file whose first line it is'),
+  TAKEMARK_SIGNING_PKCS11_PIN: setting(z.string().min(1).max(256).optional(), 'PIN of the token'),
+  TAKEMARK_SIGNING_PKCS11_PIN_FILE: setting(
+    text.optional(),
+    'file with the PIN of the token in its first line, instead of `TAKEMARK_SIGNING_PKCS11_PIN`',
+  ),
 };
 
 const CLUSTER = {
-  TAKEMARK_STORE: setting(z.enum(['embedded', 'cassandra']).default('embedded'), 'or `cassandra`'),
-  TAKEMARK_BUS: setting(z.enum(['embedded', 'kafka']).default('embedded'), 'or `kafka`'),
+  TAKEMARK_STORE: setting(
+    z.enum(['embedded', 'cassandra']).default('embedded'),
+    'store of the service: `embedded` or `cassandra`',
+  ),
+  TAKEMARK_BUS: setting(
+    z.enum(['embedded', 'kafka']).default('embedded'),
+    'event bus: `embedded` or `kafka`',
+  ),
   TAKEMARK_SECRETS_FILE: setting(
     text.optional(),
-    'the bundle that all processes of a cluster share; this or the next is needed with Cassandra',
+    'file of the secrets bundle that all processes of a cluster share. Cassandra needs this or `TAKEMARK_SECRETS`',
   ),
-  TAKEMARK_SECRETS: setting(text.optional(), "the bundle's text"),
+  TAKEMARK_SECRETS: setting(text.optional(), 'text of the secrets bundle'),
   TAKEMARK_CONSUMERS: setting(
     z.enum(['on', 'off']).optional(),
-    'whether the service runs the consumers too, or `takemark consumers` does',
+    '`on` runs the consumers inside the service process. `off` leaves them to `takemark consumers`',
     '`on`; with Cassandra and Kafka `off`',
   ),
   TAKEMARK_OUTBOX_LIMIT: setting(
     countSchema(100_000_000).default(100_000),
-    'events of each topic that may wait for the bus in one process; then calls that would add one get 503, but with Cassandra no charge does',
+    'maximum number of events per topic that may wait for the bus in one process. Beyond it, calls that would add an event get 503. With Cassandra, charges are never refused',
   ),
   TAKEMARK_AUDIT_RATE: setting(
     z
@@ -283,19 +306,19 @@ const CLUSTER = {
       .regex(/^\d{1,5}$/, 'must be a whole number')
       .transform(Number)
       .default(100),
-    'records and files a second that the auditor looks at, in one process of all; `0`: none. Each is a read of the store and for most one of the bucket',
+    'records and files that the auditor checks per second, in a single process of the cluster. `0` turns the auditor off. Each check is one read of the store, and in most cases one of the bucket',
   ),
   TAKEMARK_UNAUTHENTICATED: setting(
     z.enum(['refuse', 'accept']).default('refuse'),
-    "`accept` takes rows and events without a code of this installation's secrets: for the time in which a version that made none is replaced, see [deploy/cassandra](../deploy/cassandra/README.md)",
+    "`refuse`, or `accept` to read rows and events without a valid MAC of this installation's secrets. Use `accept` only while you replace a version that wrote no MACs, see [deploy/cassandra](../deploy/cassandra/README.md)",
   ),
-  TAKEMARK_CASSANDRA: setting(addressesSchema.optional(), '`host:port` of some nodes, joined by commas'),
+  TAKEMARK_CASSANDRA: setting(addressesSchema.optional(), 'comma-separated `host:port` of some nodes'),
   TAKEMARK_CASSANDRA_DC: setting(
     z
       .string()
       .regex(/^[A-Za-z0-9_.-]{1,128}$/, 'must be the name of a data centre')
       .optional(),
-    'the local data centre',
+    'name of the local data centre',
   ),
   TAKEMARK_CASSANDRA_KEYSPACE: setting(
     z
@@ -305,32 +328,38 @@ const CLUSTER = {
         'must be a letter and up to 47 letters, digits and underscores, in lower case',
       )
       .optional(),
-    'the keyspace',
+    'name of the keyspace',
     '`takemark`, in `beta` `takemark_beta`',
   ),
   TAKEMARK_CASSANDRA_REPLICATION: setting(
     countSchema(16).default(3),
-    'its replicas, where `migrate` makes it',
+    'number of replicas of a keyspace that `migrate` creates',
   ),
-  TAKEMARK_CASSANDRA_USERNAME: setting(text.optional(), 'with `_PASSWORD`: both or none'),
+  TAKEMARK_CASSANDRA_USERNAME: setting(
+    text.optional(),
+    'user name. Set it together with `TAKEMARK_CASSANDRA_PASSWORD` or not at all',
+  ),
   TAKEMARK_CASSANDRA_PASSWORD: setting(text.optional(), ''),
-  TAKEMARK_CASSANDRA_TLS_CA: setting(text.optional(), "PEM file of the nodes' authority; turns TLS on"),
+  TAKEMARK_CASSANDRA_TLS_CA: setting(
+    text.optional(),
+    "PEM file of the nodes' certificate authority. Setting it turns TLS on",
+  ),
   TAKEMARK_CASSANDRA_TOPOLOGY: setting(
     z.enum(['one_data_centre', 'one_active', 'all_active']).default('one_data_centre'),
-    'where the keyspace lies in several data centres: `one_active` (processes in one of them, the others get copies) or `all_active` (processes in each, every decision over all); see [operating](operating.md#two-data-centres)',
+    'data centres of the keyspace: `one_data_centre`, `one_active` (processes run in one data centre, the others hold copies) or `all_active` (processes run in each, and every decision spans all of them). See [operating](operating.md#two-data-centres)',
   ),
   TAKEMARK_ACCEPT_SERVERS: setting(
     z
       .string()
       .regex(
         /^[a-z]+\.[a-z_]+(?:,[a-z]+\.[a-z_]+)*$/,
-        'must be names of checks such as kafka.replication, joined by commas',
+        'must be a comma-separated list of check names such as kafka.replication',
       )
       .transform((text) => text.split(','))
       .default([]),
-    'names of checks of `takemark operator doctor`, joined by commas, whose refusal in production becomes a warning',
+    'comma-separated names of `takemark operator doctor` checks. Their refusals in production become warnings',
   ),
-  TAKEMARK_KAFKA: setting(addressesSchema.optional(), '`host:port` of some brokers, joined by commas'),
+  TAKEMARK_KAFKA: setting(addressesSchema.optional(), 'comma-separated `host:port` of some brokers'),
   TAKEMARK_KAFKA_PREFIX: setting(
     z
       .string()
@@ -339,30 +368,36 @@ const CLUSTER = {
         'must be up to 100 letters, digits, dots, underscores and dashes',
       )
       .optional(),
-    'first part of the names of topics and groups',
+    'prefix of the names of topics and consumer groups',
     '`takemark`, in `beta` `takemark-beta`',
   ),
   TAKEMARK_KAFKA_PARTITIONS: setting(
     countSchema(1000).default(12),
-    'of the topics that `migrate` makes; never changed later, because keys would move',
+    'number of partitions of the topics that `migrate` creates. Never change it later, because keys would move to other partitions',
   ),
-  TAKEMARK_KAFKA_REPLICATION: setting(countSchema(16).default(3), 'likewise'),
-  TAKEMARK_KAFKA_USERNAME: setting(text.optional(), 'SASL with SCRAM-SHA-512: both or none'),
+  TAKEMARK_KAFKA_REPLICATION: setting(
+    countSchema(16).default(3),
+    'replication factor of the topics that `migrate` creates',
+  ),
+  TAKEMARK_KAFKA_USERNAME: setting(
+    text.optional(),
+    'user name for SASL with SCRAM-SHA-512. Set it together with `TAKEMARK_KAFKA_PASSWORD` or not at all',
+  ),
   TAKEMARK_KAFKA_PASSWORD: setting(text.optional(), ''),
   TAKEMARK_KAFKA_TLS_CA: setting(
     text.optional(),
-    "PEM file of the brokers' authority; turns TLS on, host names are verified",
+    "PEM file of the brokers' certificate authority. Setting it turns TLS on; host names are verified",
   ),
   TAKEMARK_ASSETS: setting(
     z.enum(['directory', 's3']).default('directory'),
-    'or `s3`, which is needed with Cassandra and Kafka together',
+    'place of the assets: `directory` or `s3`. Cassandra together with Kafka needs `s3`',
   ),
   TAKEMARK_S3_BUCKET: setting(
     z
       .string()
       .regex(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, 'must be the name of a bucket')
       .optional(),
-    'it must keep no versions, because erased is erased',
+    'name of the bucket. Versioning must be off, because erased assets must not survive as versions',
   ),
   TAKEMARK_S3_ENDPOINT: setting(baseUrlSchema.optional(), '', "Amazon's"),
   TAKEMARK_S3_REGION: setting(
@@ -380,45 +415,49 @@ const CLUSTER = {
         'must be letters, digits, dots, dashes and slashes, and end with a slash',
       )
       .optional(),
-    'under it lies nothing of another registry: what no proof has is collected, unless that were more than kills leave',
+    'key prefix in the bucket. No other registry may use it, because objects without a proof are deleted. Nothing is deleted if there are more such objects than crashes can leave',
     '`<environment>/assets/`',
   ),
-  TAKEMARK_S3_ACCESS_KEY: setting(text.optional(), 'both or none', "the platform's identity"),
+  TAKEMARK_S3_ACCESS_KEY: setting(
+    text.optional(),
+    'access key. Set it together with `TAKEMARK_S3_SECRET_KEY` or not at all',
+    "the platform's identity",
+  ),
   TAKEMARK_S3_SECRET_KEY: setting(text.optional(), '', "the platform's identity"),
 };
 
 const COMMAND_LINE = {
   TAKEMARK_URL: setting(
     baseUrlSchema.optional(),
-    'the service, as `--url` does',
-    'that of the service whose `TAKEMARK_DATA_DIR` is named, if it runs on this machine, else `http://127.0.0.1:8080`',
+    'address of the service, like `--url`',
+    'address of the service on this machine that uses `TAKEMARK_DATA_DIR` (if set), else `http://127.0.0.1:8080`',
   ),
   TAKEMARK_OPERATOR_URL: setting(
     baseUrlSchema.optional(),
-    'its operator listener, as `--operator-url` does',
-    'the same, else `http://127.0.0.1:8081`',
+    'address of the operator listener, like `--operator-url`',
+    'as for `TAKEMARK_URL`, else `http://127.0.0.1:8081`',
   ),
   TAKEMARK_PROFILE: setting(
     text.optional(),
-    'name of a profile: its address and key take the place of the variables below and of `TAKEMARK_URL`',
+    'name of a profile. Its address and keys replace `TAKEMARK_URL`, `TAKEMARK_API_KEY`, `TAKEMARK_API_SIGNING_KEY` and `TAKEMARK_CA`',
   ),
-  TAKEMARK_API_KEY: setting(text.optional(), "a partner's key"),
+  TAKEMARK_API_KEY: setting(text.optional(), 'API key of the partner'),
   TAKEMARK_API_SIGNING_KEY: setting(
     text.optional(),
-    'PEM file of the private key that signs calls, where the API key was made with `--public-key`',
+    'PEM file of the private key that signs calls, if the API key was created with `--public-key`',
   ),
   TAKEMARK_CA: setting(
     text.optional(),
-    'PEM file of the authorities that may vouch for the service',
-    "Node's authorities",
+    'PEM file of the certificate authorities to trust for the service',
+    "Node's certificate authorities",
   ),
   TAKEMARK_ALLOW_PLAIN_HTTP: setting(
     z.enum(['0', '1']).default('0'),
-    '`1` lets keys, tokens and audio travel over plain HTTP to another machine, as `--allow-plain-http` does',
+    '`1` allows sending keys, tokens and audio to another machine over plain HTTP, like `--allow-plain-http`',
   ),
 };
 
-/** Every setting there is, by the parts of the page of settings. */
+/** All settings, by section of the configuration page. */
 export const SETTINGS_BY_PART: Readonly<Record<string, Readonly<Record<string, Setting<z.ZodType>>>>> = {
   'The process': PROCESS,
   Listeners: LISTENERS,
@@ -433,7 +472,7 @@ type Schemas<Settings extends Record<string, Setting<z.ZodType>>> = {
   readonly [Name in keyof Settings]: Settings[Name]['schema'];
 };
 
-/** Schema of every variable, by its name. */
+/** The schema of every variable, by name. */
 export const variables = Object.fromEntries(
   Object.entries(SETTINGS).map(([name, { schema }]) => [name, schema]),
 ) as Schemas<typeof SETTINGS>;

@@ -1,28 +1,31 @@
 import { write, writeSync } from 'node:fs';
 
-/** Characters that may wait for a place that takes none; further lines are lost. */
+/** The most characters that wait while the output accepts none. Beyond it, further lines are dropped. */
 const MOST_WAITING = 8_388_608;
-/** Milliseconds until a place that took nothing is tried again. */
+/** The delay in milliseconds before a failed write is retried. */
 const AGAIN_MS = 250;
-/** Looks at a place that is only busy, ten milliseconds apart, before a process that ends gives its last lines up. */
+/**
+ * The most retries at the end of the process if the output is busy, ten milliseconds apart. Then lines are
+ * dropped.
+ */
 const LAST_LOOKS = 100;
 
 /**
- * Lines of a log on their way to an open file. Those of one turn of the event loop are written together: many calls end
- * in one turn, and a write for each line costs more than the line. A process that exits writes them, one that is killed
- * loses those of the turn. Where the place takes nothing, on a full disk for example, the process goes on: lines wait
- * and are written when there is room, whole and in their order.
+ * Buffers log lines for an open file. The lines of one event loop turn are written together, because one
+ * write per line costs more than the line. A process that exits writes its lines. A killed process loses the
+ * lines of the current turn. If the output accepts nothing, for example on a full disk, the process
+ * continues. The lines wait and are written completely and in order when there is room.
  */
 export class LogOutput {
   readonly #fd: number;
   #lines = '';
-  /** Rest of the lines that are written now. */
+  /** The unwritten rest of the lines being written. */
   #rest: Uint8Array = Buffer.alloc(0);
   #isWriting = false;
   #again: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  /** @param fd number of an open file, a pipe or a terminal */
+  /** @param fd the descriptor of an open file, a pipe or a terminal */
   constructor(fd: number) {
     this.#fd = fd;
   }
@@ -33,11 +36,11 @@ export class LogOutput {
     this.#lines += line;
   }
 
-  /** Writes what waits, or gives it up where the place does not take it now. */
+  /** Writes waiting lines, or drops them if the output does not accept them now. */
   flushSync(): void {
     clearTimeout(this.#again);
     this.#again = undefined;
-    // The bytes that a thread is writing are its own.
+    // Bytes of a running write belong to that write.
     const rest = this.#isWriting ? Buffer.alloc(0) : this.#rest;
     let bytes: Uint8Array = Buffer.concat([rest, Buffer.from(this.#lines)]);
     if (!this.#isWriting) this.#rest = Buffer.alloc(0);
@@ -66,7 +69,7 @@ export class LogOutput {
         this.#rest = this.#rest.subarray(written);
         this.#writeLines();
       } else if (error.code === 'EPIPE') {
-        // Nobody reads the log any more.
+        // The reader of the log has closed the pipe.
         this.#isClosed = true;
         this.#lines = '';
         this.#rest = Buffer.alloc(0);

@@ -5,23 +5,23 @@ import { DomainError, ServerError } from '../domain/errors.js';
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Frames of a stack that are kept. */
+/** The most stack frames per error in a log line. */
 const FRAMES = 12;
-/** Errors within errors that are followed. */
+/** The most nested causes per error in a log line. */
 const CAUSES = 3;
 
 /**
- * JSON lines. Redaction is by construction: every line is built here from values of closed kinds, so there is
- * no free object in which a secret could travel and no list of names to keep in step with the code.
+ * Creates a log of JSON lines. Every line is built from values of closed kinds, so no free object can leak a
+ * secret. A list of redacted names is not needed.
  */
 export function createLog(level: LogLevel, destination: DestinationStream): Logger {
   return pino({ level, base: null, timestamp: () => `,"time":${Date.now()}` }, destination);
 }
 
 /**
- * The part of an error that a log line may hold: its name, its code and where it was thrown. The message
- * stays out, since messages of libraries quote what they failed on; only our own, which the caller may see
- * anyway or the operator has to, is kept.
+ * Returns the loggable part of an error: its name, its code and its stack frames. Messages of libraries are
+ * omitted, because they can quote their input. Our own messages are kept, because the caller or the operator
+ * sees them anyway.
  */
 export function describeError(error: unknown, depth = 0): Readonly<Record<string, unknown>> {
   if (!(error instanceof Error)) return { name: typeof error };
@@ -40,16 +40,16 @@ export function describeError(error: unknown, depth = 0): Readonly<Record<string
 }
 
 /**
- * Line of a process that ends by an error which nothing caught: Node itself would print the message and every
- * member.
+ * Returns the last log line of a process that ends with an uncaught error. Node's own output would print the
+ * message and every member.
  */
 export function crashLine(error: unknown): string {
   return `${JSON.stringify({ level: pino.levels.values['fatal'], time: Date.now(), event: 'crash', error: describeError(error) })}\n`;
 }
 
 /**
- * A stack repeats the message, whose lines may look like frames; where it is not found, nothing tells the two
- * apart.
+ * Returns the frames of a stack. A stack repeats the message, and lines of the message may look like frames.
+ * If the message is not found in the stack, the two cannot be separated and no frames are returned.
  */
 function framesOf({ stack = '', message }: Error): readonly string[] {
   const header = stack.indexOf(message);

@@ -4,7 +4,7 @@ import { FINDING_KINDS, type FindingKind } from '../domain/finding.js';
 import type { EngineStats } from '../ports/audio-engine.js';
 import type { RequestRecord } from '../ports/request-log.js';
 
-/** Seconds: verify takes one to two milliseconds, an upload up to its slot's 15 minutes. */
+/** In seconds. A verify takes one to two milliseconds, an upload at most the 15 minutes of its slot. */
 const DURATION_BUCKETS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900,
 ];
@@ -21,24 +21,24 @@ export interface Metrics {
   render(): Promise<{ readonly mediaType: string; readonly text: string }>;
 }
 
-/** Seconds; positive where a clock is ahead. */
+/** Clock differences in seconds. A positive value means that the clock is ahead. */
 export interface ClockDifferences {
-  /** Difference of this process's clock from those of the store's servers. */
+  /** The difference between this process's clock and the store's servers. */
   readonly processSeconds: number;
-  /** Difference of the server that differs most from the other ones. */
+  /** The difference between the most deviant server and the other servers. */
   readonly nodesSeconds: number;
 }
 
-/** Findings of the auditor, from the process that goes through the stores. */
+/** The auditor's findings, from the process that runs the auditor. */
 export interface AuditCounts {
   readonly findings: ReadonlyMap<FindingKind, number>;
-  /** Unix seconds at which the last whole pass ended. */
+  /** The end of the last complete pass in unix seconds. */
   readonly endedAt?: number;
-  /** Unix seconds at which the last step of a pass ended. */
+  /** The end of the last step of a pass in unix seconds. */
   readonly steppedAt?: number;
 }
 
-/** Counters of the process. Every label comes from a closed list. */
+/** Creates the metrics of the process. Every label value is from a closed list. */
 export function createMetrics(
   engineStats: () => EngineStats | undefined,
   eventsWaiting: () => number | undefined,
@@ -53,38 +53,38 @@ export function createMetrics(
   collectDefaultMetrics({ register: registry });
   const requests = new Counter({
     name: 'takemark_requests_total',
-    help: 'Answered requests',
+    help: 'Requests answered',
     labelNames: ['listener', 'method', 'route', 'status'],
     registers,
   });
   const durations = new Histogram({
     name: 'takemark_request_duration_seconds',
-    help: 'Time from the request head to the end of the answer',
+    help: 'Seconds from the request head to the end of the response',
     labelNames: ['listener', 'route'],
     buckets: DURATION_BUCKETS,
     registers,
   });
   const verdicts = new Counter({
     name: 'takemark_verdicts_total',
-    help: 'Verdicts given',
+    help: 'Verdicts returned',
     labelNames: ['verdict', 'carrier'],
     registers,
   });
   const uploads = new Counter({
     name: 'takemark_uploads_total',
-    help: 'Posted uploads by how they ended',
+    help: 'Posted uploads by outcome',
     labelNames: ['outcome'],
     registers,
   });
   const uploadBytes = new Counter({
     name: 'takemark_upload_bytes_total',
-    help: 'Bytes of posted uploads',
+    help: 'Bytes of posted uploads by outcome',
     labelNames: ['outcome'],
     registers,
   });
   const displaced = new Counter({
     name: 'takemark_displaced_total',
-    help: 'Forms and uploads that lost their place to another',
+    help: 'Forms and uploads evicted in favour of another one',
     labelNames: ['reason'],
     registers,
   });
@@ -96,42 +96,43 @@ export function createMetrics(
   });
   const productEvents = new Counter({
     name: 'takemark_product_events_total',
-    help: 'Events reported by products of partners',
+    help: 'Events reported by partner products',
     labelNames: ['name'],
     registers,
   });
   const events = {
     published: new Counter({
       name: 'takemark_events_published_total',
-      help: 'Events that the bus keeps',
+      help: 'Events published to the bus',
       labelNames: ['topic'],
       registers,
     }),
     handled: new Counter({
       name: 'takemark_events_handled_total',
-      help: 'Events that a consumer of this process took',
+      help: 'Events handled by the consumers of this process',
       labelNames: ['topic'],
       registers,
     }),
     dead: new Counter({
       name: 'takemark_dead_letters_total',
-      help: 'Events that a consumer of this process gave up',
+      help: 'Events that the consumers of this process could not handle',
       labelNames: ['topic'],
       registers,
     }),
   };
-  // A series that begins with its first event has not risen for Prometheus: nobody would be told of that event.
+  // Start each series at 0. Prometheus sees no increase in a series that starts at 1, so an alert would miss
+  // that event.
   for (const counter of Object.values(events)) for (const topic of TOPICS) counter.inc({ topic }, 0);
   const faults = new Counter({
     name: 'takemark_faults_total',
-    help: 'Failures that callers see as internal or unavailable',
+    help: 'Internal failures by place; affected callers get the error code internal or unavailable',
     labelNames: ['where'],
     registers,
   });
 
   new Gauge({
     name: 'takemark_outbox_waiting',
-    help: 'Events that wait to be published, as far as this process knows',
+    help: 'Events waiting to be published, as known by this process',
     registers,
     collect() {
       const waiting = eventsWaiting();
@@ -140,22 +141,22 @@ export function createMetrics(
   });
   new Gauge({
     name: 'takemark_events_behind',
-    help: 'Events that this process was to take from the bus by now and has not, as far as it knows',
+    help: 'Consumer lag: events in the bus that this process has not handled yet, as known by this process',
     labelNames: ['topic'],
     registers,
     collect() {
-      // A consumer that lost its connection says nothing rather than nought.
+      // A disconnected consumer must report no value instead of 0.
       this.reset();
       for (const [topic, count] of lag()) this.set({ topic }, count);
     },
   });
   new Gauge({
     name: 'takemark_audit_findings',
-    help: 'Findings of the auditor in its last whole pass, or in the present one where these are more',
+    help: 'Auditor findings in the last complete pass, or in the current pass if it has more',
     labelNames: ['kind'],
     registers,
     collect() {
-      // Another process may go through the stores by now.
+      // Another process may run the auditor by now.
       this.reset();
       const found = audit();
       if (found !== undefined)
@@ -164,8 +165,8 @@ export function createMetrics(
   });
   new Gauge({
     name: 'takemark_audit_pass_ended_seconds',
-    help: 'Unix seconds at which the last whole pass of the auditor ended',
-    // Without a label there would be a nought before the first pass.
+    help: 'End of the last complete auditor pass, in unix seconds',
+    // Without a label, the gauge would be 0 before the first pass.
     labelNames: ['pass'],
     registers,
     collect() {
@@ -176,7 +177,7 @@ export function createMetrics(
   });
   new Gauge({
     name: 'takemark_audit_step_ended_seconds',
-    help: 'Unix seconds at which the auditor last looked at something',
+    help: 'End of the last auditor step, in unix seconds',
     labelNames: ['pass'],
     registers,
     collect() {
@@ -185,11 +186,11 @@ export function createMetrics(
       if (steppedAt !== undefined) this.set({ pass: 'any' }, steppedAt);
     },
   });
-  // Without a certificate there is no such series: nought would look like one that has ended.
+  // Without a certificate the series must be absent: 0 would look like an expired certificate.
   if (tlsExpiresAt() !== undefined) {
     new Gauge({
       name: 'takemark_tls_certificate_expires_seconds',
-      help: "When the partner listener's certificate ends, in unix seconds",
+      help: "Expiry of the partner listener's certificate, in unix seconds",
       registers,
       collect() {
         this.set(tlsExpiresAt()!);
@@ -209,19 +210,19 @@ export function createMetrics(
       });
     difference(
       'takemark_clock_ahead_seconds',
-      "Seconds by which this process's clock is ahead of the store's servers",
+      "Seconds that this process's clock is ahead of the store's servers",
       ({ processSeconds }) => processSeconds,
     );
     difference(
       'takemark_store_clock_ahead_seconds',
-      "Seconds by which the store's server whose clock differs most is ahead of the others",
+      'Seconds that the most deviant clock of the store servers is ahead of the others',
       ({ nodesSeconds }) => nodesSeconds,
     );
   }
   if (signerNotAfter !== undefined) {
     new Gauge({
       name: 'takemark_signing_certificate_expires_seconds',
-      help: 'Unix seconds at which the certificate that signs ends',
+      help: 'Expiry of the signing certificate, in unix seconds',
       registers,
     }).set(signerNotAfter);
   }
@@ -235,11 +236,11 @@ export function createMetrics(
         if (stats !== undefined) this.set(value(stats));
       },
     });
-  gauge('takemark_engine_uploads_in_flight', 'Uploads the engine holds', (stats) => stats.uploadsInFlight);
-  gauge('takemark_engine_slabs_in_use', 'Slabs that hold bytes', (stats) => stats.slabsInUse);
-  gauge('takemark_engine_slabs', 'Slabs of the pool', (stats) => stats.slabs);
+  gauge('takemark_engine_uploads_in_flight', 'Uploads in the engine', (stats) => stats.uploadsInFlight);
+  gauge('takemark_engine_slabs_in_use', 'Memory slabs in use', (stats) => stats.slabsInUse);
+  gauge('takemark_engine_slabs', 'Memory slabs in the pool', (stats) => stats.slabs);
   gauge('takemark_engine_tasks', 'Worker tasks run since the start', (stats) => stats.tasks);
-  gauge('takemark_engine_lanes', 'Uploads carried by those tasks', (stats) => stats.lanes);
+  gauge('takemark_engine_lanes', 'Uploads processed by those tasks since the start', (stats) => stats.lanes);
   gauge('takemark_engine_bytes', 'Bytes measured since the start', (stats) => stats.bytes);
   gauge(
     'takemark_engine_worker_restarts',

@@ -4,26 +4,26 @@ import { DomainError, type ErrorReason } from '../domain/errors.js';
 export interface Probes {
   /** Resolves while the service is ready, for `/readyz`. @throws DomainError `unavailable` */
   readonly ready: () => Promise<void>;
-  /** Ends readiness, so that balancers stop sending before the listeners close. */
+  /** Ends readiness, so that load balancers stop sending requests. */
   readonly stopping: () => void;
 }
 
 export interface ProbeParts {
   /** Resolves when a read and a durable write succeed. */
   readonly store: () => Promise<void>;
-  /** Resolves when the bus answers; for a process that is of no use without it. */
+  /** Resolves when the bus answers. Given only for a process that is useless without the bus. */
   readonly bus?: () => Promise<void>;
-  /** Events that wait, and how many may. */
+  /** The number of waiting events, and its limit. */
   readonly outbox: { readonly waiting: () => number; readonly limit: number };
-  /** Always where the store has no servers of its own. */
+  /** Returns whether this process's clock is right. Always true if the store has no servers. */
   readonly isClockRight?: () => boolean;
   readonly timeoutMs?: number;
 }
 
 /**
- * Readiness: the store answers in time, the outbox has room, this process's clock is that of the store's
- * servers, and the service is not stopping. A bus that is down makes no service unready until then: what
- * happens meanwhile waits. Consumers do nothing without it.
+ * Creates the probes. A process is ready if the store answers in time, the outbox has room, its clock agrees
+ * with the store's servers, and it is not stopping. A service stays ready while the bus is down, until the
+ * outbox is full: events wait in the outbox. Consumers need the bus to be ready.
  */
 export function createProbes({
   store,
@@ -38,7 +38,7 @@ export function createProbes({
       if (isStopping)
         throw new DomainError('unavailable', 'The service is stopping.', { reason: 'shutting_down' });
       if (outbox.waiting() >= outbox.limit)
-        throw new DomainError('unavailable', 'Too many events wait to be passed on.', {
+        throw new DomainError('unavailable', 'Too many events are waiting to be published.', {
           reason: 'outbox_full',
         });
       if (!isClockRight())
@@ -61,7 +61,7 @@ async function inTime(
   timeoutMs: number,
 ): Promise<void> {
   const late = (): void => {
-    throw new Error('there was no answer in time');
+    throw new Error('timed out');
   };
   await withDeadline(answer, timeoutMs, late).catch((cause: unknown) => {
     throw new DomainError('unavailable', message, { reason, cause });

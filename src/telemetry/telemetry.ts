@@ -8,19 +8,19 @@ import { type AuditCounts, type ClockDifferences, createMetrics, type Metrics } 
 
 export interface TelemetryParts {
   readonly level: LogLevel;
-  /** Read when metrics are collected; undefined while there is no engine. */
+  /** Read when metrics are collected. Undefined until an engine exists. */
   readonly engineStats?: () => EngineStats | undefined;
-  /** Events that wait to be published; undefined while there is no outbox. */
+  /** The number of events waiting to be published. Undefined until an outbox exists. */
   readonly eventsWaiting: () => number | undefined;
-  /** Events that a consumer of this process has not taken yet, by topic. */
+  /** The number of events per topic that this process's consumer has not handled yet. */
   readonly lag: () => ReadonlyMap<string, number>;
-  /** End of the partner listener's certificate, in unix seconds; undefined where it has none. */
+  /** The expiry of the partner listener's certificate in unix seconds. Undefined without TLS. */
   readonly tlsExpiresAt?: () => number | undefined;
-  /** Differences between clocks; undefined while there is no store with servers of its own. */
+  /** The clock differences. Undefined until a store with servers is open. */
   readonly clocks?: () => ClockDifferences | undefined;
-  /** Findings of the auditor; undefined where another process goes through the stores. */
+  /** The auditor's findings. Undefined if another process runs the auditor. */
   readonly audit?: () => AuditCounts | undefined;
-  /** Unix seconds at which the certificate that signs ends. */
+  /** The expiry of the signing certificate in unix seconds. */
   readonly signerNotAfter?: number;
   /** Standard output by default. */
   readonly destination?: DestinationStream;
@@ -31,17 +31,16 @@ export interface Telemetry {
   readonly requestLog: RequestLog;
   readonly metrics: Metrics['render'];
   /**
-   * A line about the process itself: `event` names it, `facts` are addresses, versions, counts. Never a
-   * secret.
+   * Logs an event of the process itself. `facts` are addresses, versions and counts, never secrets.
    */
   note(event: string, facts?: Readonly<Record<string, string | number | boolean>>): void;
-  /** A line about something that an operator should change. */
+  /** Logs a condition that the operator should change. */
   warn(event: string, facts?: Readonly<Record<string, string | number | boolean>>): void;
-  /** Writes what is buffered; call before the process ends. */
+  /** Writes buffered lines. Call it before the process ends. */
   flush(): void;
 }
 
-/** Log, metrics and the observer that the rest of the service reports through. */
+/** Creates the log, the metrics and the observer that the rest of the service reports to. */
 export function createTelemetry({
   level,
   engineStats = () => undefined,
@@ -97,7 +96,7 @@ export function createTelemetry({
   };
 }
 
-/** Standard output; a process that exits writes what waits for it. */
+/** Returns standard output. When the process exits, waiting lines are written. */
 function standardOutput(): LogOutput {
   const output = new LogOutput(1);
   process.once('exit', () => output.flushSync());

@@ -41,10 +41,10 @@ t.test('a key is made once, kept for its owner alone, and loaded', async (t) => 
   t.strictSame((await readdir(directory)).sort(), ['ES256', 'Ed25519'], 'no draft is left');
   const file = join(directory, 'Ed25519');
   await chmod(file, 0o644);
-  await t.rejects(loadDeviceKey(file), { message: /may be read by others/ });
+  await t.rejects(loadDeviceKey(file), { message: /other users can read the key file/ });
   await writeFile(file, 'no key');
   await chmod(file, 0o600);
-  await t.rejects(loadDeviceKey(file), { message: /holds no private key/ });
+  await t.rejects(loadDeviceKey(file), { message: /does not hold a private key/ });
   await t.rejects(loadDeviceKey(join(directory, 'none')), { code: 'ENOENT' });
 });
 

@@ -23,12 +23,12 @@ t.test('the option names the address before the variable does', async (t) => {
   const { service, operator, takemark } = await setUp(t, { url: NOBODY, operatorUrl: NOBODY });
   t.match(await takemark('health'), {
     code: 3,
-    err: /no answer from the service at http:\/\/127\.0\.0\.1:1: .*ECONNREFUSED.*; --url or TAKEMARK_URL names/,
+    err: /no answer from the service at http:\/\/127\.0\.0\.1:1: .*ECONNREFUSED.*; set another address with --url or TAKEMARK_URL/,
   });
   t.match(await takemark('health', '--url', `${service.url}/`), { code: 0, err: '' });
   t.match(await takemark('operator', 'partner', 'list'), {
     code: 3,
-    err: /at http:\/\/127\.0\.0\.1:1: .*; --operator-url or TAKEMARK_OPERATOR_URL names/,
+    err: /at http:\/\/127\.0\.0\.1:1: .*; set another address with --operator-url or TAKEMARK_OPERATOR_URL/,
   });
   t.match(await takemark('operator', 'partner', 'list', '--operator-url', operator.url), { code: 0 });
   for (const wrong of ['example.com', 'ftp://example.com', `${NOBODY}/?key=1`, 'http://name:word@127.0.0.1'])
@@ -39,7 +39,7 @@ t.test('the option names the address before the variable does', async (t) => {
   t.match(await takemark('completion', 'bash', '--url', NOBODY), { code: 2, err: /unknown option '--url'/ });
   t.match(await takemark('usage', '--url', 'http://service.example'), {
     code: 2,
-    err: /read on its way to http:\/\/service\.example: use an https address \(TAKEMARK_URL/,
+    err: /plain http to http:\/\/service\.example would expose the secret: use an https address \(TAKEMARK_URL/,
   });
 });
 
@@ -56,7 +56,7 @@ t.test('a service of a named data directory on this machine is found', async (t)
   await writeFile(path, JSON.stringify({ partner: portOf(service.url), operator: 1, tls: true }));
   t.match(await bench.takemark('health'), {
     code: 3,
-    err: /at https:\/\/localhost:.*, as it does not speak https/,
+    err: /at https:\/\/localhost:.* \(the server does not speak https/,
   });
 
   const strange = [
@@ -116,12 +116,12 @@ t.test('an address that is wrong is in the error', async (t) => {
   const other = `http://127.0.0.1:${(stranger.address() as AddressInfo).port}`;
   t.match(await takemark('usage', '--url', other), {
     code: 3,
-    err: new RegExp(`${other} answers: the service answered 404`),
+    err: new RegExp(`${other} answers: the service returned 404`),
   });
   const https = service.url.replace('http:', 'https:');
   t.match(await takemark('usage', '--url', https), {
     code: 3,
-    err: /at https:.*: no trusted connection .*, as it does not speak https but perhaps http; --url/,
+    err: /at https:.*: the TLS connection failed .* \(the server does not speak https, perhaps http\); set another address with --url/,
   });
 
   const silent = createServer((socket) => socket.destroy());
@@ -131,14 +131,14 @@ t.test('an address that is wrong is in the error', async (t) => {
   const { port } = silent.address() as AddressInfo;
   t.match(await takemark('health', '--url', `http://127.0.0.1:${port}`), {
     code: 3,
-    err: new RegExp(`at http://127\\.0\\.0\\.1:${port}: .*, and it may speak https;`),
+    err: new RegExp(`at http://127\\.0\\.0\\.1:${port}: .* \\(the server may speak https\\);`),
   });
 
   for (const name of ['in/a.wav', 'in/b.wav']) await file(name);
   service.on('/v1/uploads', () => ({ status: 200, body: {} }));
   const batch = await takemark('verify', join(directory, 'in'), '--format', 'jsonl', '--concurrency', '1');
   t.equal(batch.code, 3);
-  t.match(batch.out, new RegExp(`"message":"an unexpected answer from ${address}: `));
+  t.match(batch.out, new RegExp(`"message":"unexpected response from ${address}: `));
 });
 
 t.test('an error of a setting names the variable', async (t) => {
@@ -155,7 +155,7 @@ t.test('an error of a setting names the variable', async (t) => {
     const signing = await setUp(t, { signingKey });
     t.match(await signing.takemark('usage'), {
       code: 2,
-      err: /TAKEMARK_API_SIGNING_KEY names no Ed25519 or P-256 private key/,
+      err: /TAKEMARK_API_SIGNING_KEY must name a PEM file of an Ed25519 or P-256 private key/,
     });
   }
 });

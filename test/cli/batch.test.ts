@@ -106,7 +106,7 @@ t.test('files, folders and pairs are found in a stable order', async (t) => {
   ]);
   t.strictSame(
     others,
-    ['loop a link to a folder', 'b/.git hidden', 'b/.hidden.wav hidden', 'b/notes.txt no audio by its name'],
+    ['loop a link to a directory', 'b/.git hidden', 'b/.hidden.wav hidden', 'b/notes.txt no audio extension'],
     'what is passed over is told',
   );
   t.strictSame(await find([directory], false), [
@@ -127,7 +127,7 @@ t.test('files, folders and pairs are found in a stable order', async (t) => {
       'a.mp3 +',
       'a.wav',
       'b/notes.txt',
-      'absent.wav no such file or folder',
+      'absent.wav no such file or directory',
       'lonely.sidecar no audio beside this sidecar',
     ],
     'a sidecar means its audio, and what is named is judged',
@@ -207,7 +207,7 @@ t.test('a batch reports every file, counts them and exits by the worst', async (
   t.match(lines(gone.out).at(-1), {
     file: join(directory, 'absent.wav'),
     outcome: 'failed',
-    error: { message: /no such file or folder/ },
+    error: { message: /no such file or directory/ },
   });
 
   service.queue('/uploads', { status: 503, headers: { 'retry-after': '0' } }, { status: 200, drop: true });
@@ -229,7 +229,7 @@ t.test('a batch reports every file, counts them and exits by the worst', async (
   t.ok(shown.err.includes('\r\u001b[2K'));
   t.match(
     await takemark('verify', await file('empty/notes.txt').then(() => join(directory, 'empty'))),
-    { code: 3, err: /there is no audio to verify/ },
+    { code: 3, err: /no audio files found/ },
     'nothing is not all good',
   );
   t.match(
@@ -262,7 +262,7 @@ t.test('a failure that every file would meet ends the batch', async (t) => {
   }));
   t.match(await takemark('verify', folder, '--resume', join(directory, 'state'), '--concurrency', '2'), {
     code: 3,
-    err: /stopped: No units left\. The service asks to wait 86400 s; run again with the same state file then\n$/,
+    err: /stopped: No units left\. The service asks to wait 86400 s; after that, run again with the same state file then\n$/,
   });
   t.ok(posts() - before <= 4);
   service.queue('/v1/health', ...Array.from({ length: 4 }, () => ({ status: 200, drop: true })));
@@ -302,12 +302,12 @@ t.test('a resumed batch does not ask again for what is finished', async (t) => {
   const second = await verify();
   t.match(
     second,
-    { code: 1, err: '3 files: 2 good, 1 not good, 0 failed (2 known from the state file)\n' },
+    { code: 1, err: '3 files: 2 good, 1 not good, 0 failed (2 from the state file)\n' },
     'a failure is tried again',
   );
   t.equal(service.requests('/uploads').length, 3);
   const third = await verify();
-  t.match(third, { code: 1, err: /3 known from the state file/ }, 'a bad verdict stays one');
+  t.match(third, { code: 1, err: /3 from the state file/ }, 'a bad verdict stays one');
   t.equal(third.out, second.out, 'and the report is whole');
   t.equal(service.requests('/uploads').length, 3);
 
@@ -317,7 +317,7 @@ t.test('a resumed batch does not ask again for what is finished', async (t) => {
   await utimes(join(folder, 'good.wav'), touched, touched);
   t.match(
     await verify(),
-    { code: 0, err: /^3 files: 3 good, 0 not good, 0 failed \(2 known/ },
+    { code: 0, err: /^3 files: 3 good, 0 not good, 0 failed \(2 from the state file/ },
     'contents count, whatever their place and time',
   );
   t.equal(service.requests('/uploads').length, 4);
@@ -325,8 +325,8 @@ t.test('a resumed batch does not ask again for what is finished', async (t) => {
   // The end of the last line is lost, as in a power cut.
   const { length } = await readFile(state);
   await truncate(state, length - 5);
-  t.match(await verify(), { code: 0, err: /2 known/ });
-  t.match(await verify(), { code: 0, err: /3 known/ }, 'nothing was glued to the torn line');
+  t.match(await verify(), { code: 0, err: /2 from the state file/ });
+  t.match(await verify(), { code: 0, err: /3 from the state file/ }, 'nothing was glued to the torn line');
   await writeFile(state, '{"takemark":"ver');
   t.match(
     await verify(),
@@ -386,7 +386,7 @@ t.test('resume never says valid of what nobody judged', async (t) => {
 
   const calls = (): number => service.requests('/uploads').length;
   const before = calls();
-  t.match(await verify(), { code: 0, err: /2 known/ });
+  t.match(await verify(), { code: 0, err: /2 from the state file/ });
   t.equal(calls(), before);
   for (const status of [404, 403]) {
     service.queue(
@@ -435,24 +435,24 @@ t.test('resume never says valid of what nobody judged', async (t) => {
     await writeFile(state, `${head}\n${line}\n`);
     t.match(
       await verify(),
-      { code: 1, err: /^1 line of the state file not believed[\s\S]*1 good, 1 not good, 0 failed\n/ },
+      { code: 1, err: /^1 line of the state file ignored[\s\S]*1 good, 1 not good, 0 failed\n/ },
       line.slice(0, 60),
     );
   }
   // A former state, and a row of another file in it.
   const former = `{"takemark":"verify state","version":1}\n{"key":"${'k'.repeat(24)}","row":{"file":"in/other.wav","outcome":"good","result":{"verdict":"valid","good":true,"accepted":true}}}\n`;
   await writeFile(state, former);
-  t.match(await verify(), { code: 2, out: '', err: /of a former version, which nothing vouches for/ });
+  t.match(await verify(), { code: 2, out: '', err: /of an older version without authentication/ });
   t.equal(await readFile(state, 'utf8'), former, 'and is left as it is');
 
   await file('in/song.wav', Buffer.from('valid'));
   await writeFile(state, sound);
-  t.match(await verify(), { code: 0, err: /2 known/ });
+  t.match(await verify(), { code: 0, err: /2 from the state file/ });
   await writeFile(state, sound);
   const otherKey = await setUp(t, { apiKey: 'tmk_other', url: service.url });
   t.match(
     await otherKey.takemark('verify', folder, '--resume', state),
-    { code: 0, err: /^2 lines of the state file not believed[\s\S]*0 failed\n$/ },
+    { code: 0, err: /^2 lines of the state file ignored[\s\S]*0 failed\n$/ },
     'a line of another key is not believed',
   );
   await writeFile(state, sound);
@@ -469,7 +469,7 @@ t.test('resume never says valid of what nobody judged', async (t) => {
     { code: 0, err: /^4 lines[\s\S]*0 failed\n$/ },
     'nor one of another service',
   );
-  t.match(await takemark('verify', folder, '--max-age', '2'), { code: 2, err: /--max-age is for --resume/ });
+  t.match(await takemark('verify', folder, '--max-age', '2'), { code: 2, err: /--max-age needs --resume/ });
   t.match(await verify('--max-age', '0'), {
     code: 2,
     err: /--max-age .* a whole number from 1 to 8760/,
@@ -576,7 +576,7 @@ t.test('killed and run again, everything is verified and remembered once', async
     { code, err },
     {
       code: 1,
-      err: `${total} files: 0 good, ${total} not good, 0 failed (${remembered} known from the state file)\n`,
+      err: `${total} files: 0 good, ${total} not good, 0 failed (${remembered} from the state file)\n`,
     },
   );
   t.equal(new Set(lines(out).map((line) => line.file)).size, total);
@@ -618,7 +618,7 @@ t.test('CSV follows RFC 4180 and holds no formula', async (t) => {
     ),
   );
   t.match(second, /"not_good","tampered","","","","because_tampered"/);
-  t.match(third, /"failed","","","","","","","","","no such file or folder/);
+  t.match(third, /"failed","","","","","","","","","no such file or directory/);
   t.equal(end, '');
 });
 
@@ -707,14 +707,14 @@ t.test('what is found and not looked at is told, and links do not lead out of a 
   const lenient = await takemark('verify', folder);
   t.match(lenient, {
     code: 0,
-    err: /^1 file: 1 good, 0 not good, 0 failed\n11 others were not looked at, among them:\n {2}\S+\.hidden\.wav \(hidden\)\n {2}\S+0\.txt \(no audio by its name\)\n/,
+    err: /^1 file: 1 good, 0 not good, 0 failed\n11 other files skipped, including:\n {2}\S+\.hidden\.wav \(hidden\)\n {2}\S+0\.txt \(no audio extension\)\n/,
   });
   t.equal(lenient.err.split('\n').length, 13, 'ten of them by name');
   const strict = await takemark('verify', folder, '--strict', '--format', 'jsonl');
   t.match(strict, { code: 3, err: '12 files: 1 good, 0 not good, 11 failed\n' });
   t.match(
     lines(strict.out).find((line) => line.file.endsWith('.hidden.wav')),
-    { outcome: 'failed', error: { message: 'not looked at: hidden' } },
+    { outcome: 'failed', error: { message: 'skipped: hidden' } },
   );
 
   const uploads = (): number => service.requests('/uploads').length;
@@ -736,14 +736,14 @@ t.test('what is found and not looked at is told, and links do not lead out of a 
     ]),
     [
       ['inside.wav', 'good', undefined],
-      ['passwd.wav', 'failed', /passwd\.wav is a link that leads out of the delivery/],
-      ['song.mp3', 'failed', /song\.sidecar is a link that leads out of the delivery/],
+      ['passwd.wav', 'failed', /passwd\.wav is a link out of the directory/],
+      ['song.mp3', 'failed', /song\.sidecar is a link out of the directory/],
       ['deep/inner.wav', 'good', undefined],
     ],
   );
   t.match(
     await takemark('verify', join(pair, 'passwd.wav')),
-    { code: 3, out: '', err: /leads out of the delivery/ },
+    { code: 3, out: '', err: /is a link out of the directory/ },
     'nor is one that a shell has named',
   );
   t.match(await takemark('verify', join(pair, 'song.mp3')), {

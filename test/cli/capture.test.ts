@@ -130,7 +130,7 @@ t.test('a capture of Ardour beside which nobody works writes no trace', async (t
     ...['--session', join(directory, 'nowhere'), '--out', out, '--key', join(directory, 'device.pem')],
   );
   await agent.said('device ');
-  t.match(await agent.interrupt(), { code: 3, out: '', err: /no session was there/ });
+  t.match(await agent.interrupt(), { code: 3, out: '', err: /no session was found/ });
   await t.rejects(access(out), { code: 'ENOENT' });
 });
 

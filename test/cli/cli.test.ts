@@ -118,7 +118,7 @@ t.test('help is found by every way in, and before the words are judged', async (
   t.match(await takemark('frob', '--help'), { code: 2, out: '', err: /unknown command 'frob'/ });
   t.match(
     await takemark('verify', '--', '--help'),
-    { code: 3, err: /--help: no such file or folder/ },
+    { code: 3, err: /--help: no such file or directory/ },
     'a file of that name',
   );
 });
@@ -132,7 +132,7 @@ t.test('wrong use is told in one line that names the help', async (t) => {
     [['operator', 'kye', 'list'], /unknown command 'kye' \(Did you mean key\?\)/],
     [['verify'], /missing required argument 'file' \(see takemark verify --help\)/],
     [['verify', 'a', 'b', '--json'], /use --format jsonl/],
-    [['verify', 'a', 'b', '--sidecar', 's'], /--sidecar is for one file/],
+    [['verify', 'a', 'b', '--sidecar', 's'], /--sidecar needs a single file/],
     [['verify', 'a', '--format', 'xml'], /--format .* one of table, jsonl, csv/],
     [['verify', 'a', 'b', '--concurrency', '0'], /--concurrency .* a whole number from 1 to 64/],
     [['verify', 'a', ''], /an operand is empty/],
@@ -150,7 +150,7 @@ t.test('wrong use is told in one line that names the help', async (t) => {
     [['verify', 'a', '--jsn'], /unknown option '--jsn' \(Did you mean --json\?\)/],
     [['verify', 'a', '--json=yes'], /unknown option '--json=yes'/],
     [['verify', 'a', '--sidecar'], /'--sidecar <file>' argument missing/],
-    [['verify', 'a', '--sidecar', '--json'], /begins with a dash as --sidecar=--json/],
+    [['verify', 'a', '--sidecar', '--json'], /starts with a dash as --sidecar=--json/],
     [['verify', 'a', '--sidecar='], /--sidecar .* is empty/],
     [['operator', 'key', 'create', '--partner', 'p'], /required option '--name <name>'/],
     [['operator', 'issue', 'a', '--partner', 'p', '--song', 's'], /--out is missing/],
@@ -163,7 +163,7 @@ t.test('wrong use is told in one line that names the help', async (t) => {
     ],
     [
       ['operator', 'secrets', 'rotate', '--in', 'a', '--out', 'b', '--step', 'use', '--early'],
-      /--early is for --step drop/,
+      /--early needs --step drop/,
     ],
   ] as const) {
     const ran = await takemark(...words);
@@ -239,7 +239,7 @@ t.test('verify explains a verdict, in words or JSON, and exits by it', async (t)
     ],
     [
       { integrity: 'verified', trust: 'device', device: 'Laptop' },
-      /signed by +a device that calls itself Laptop /,
+      /signed by +a device with the self-declared name Laptop /,
     ],
     [{ integrity: 'failed', trust: 'unknown' }, /signed by +unknown \(integrity failed, trust unknown\)/],
   ] as const) {
@@ -276,7 +276,7 @@ t.test('a failure exits with 3 and one line with the request id', async (t) => {
   t.match(await takemark('verify', join(directory, 'absent.wav'), '--json'), {
     code: 3,
     out: '',
-    err: /absent\.wav: no such file or folder\n$/,
+    err: /absent\.wav: no such file or directory\n$/,
   });
   t.match(await (await setUp(t, { apiKey: undefined })).takemark('verify', path), {
     code: 2,
@@ -305,7 +305,7 @@ t.test('the operator makes partners and keys, and issues', async (t) => {
   t.match(await takemark('operator', 'key', 'create', '--partner', 'ptr_1', '--name', 'ingest'), {
     code: 0,
     out: 'tmk_secret\n',
-    err: /never shown again/,
+    err: /not shown again/,
   });
   t.match(await takemark('operator', 'authority'), { code: 0, out: /^-----BEGIN CERTIFICATE-----\n/ });
 
@@ -434,7 +434,7 @@ t.test('the operator prepares a cluster before it starts', async (t) => {
   const { takemark, directory } = await setUp(t);
   t.match(await takemark('operator', 'migrate'), {
     code: 0,
-    out: 'applied 001-initial.cql\nmade takemark.usage\n',
+    out: 'applied 001-initial.cql\ncreated takemark.usage\n',
   });
   t.strictSame(JSON.parse((await takemark('operator', 'migrate', '--json')).out), {
     applied: ['001-initial.cql'],
@@ -464,7 +464,7 @@ t.test('the operator prepares a cluster before it starts', async (t) => {
       '--purpose',
       'cursor,audit',
     ),
-    { code: 0, out: /next\.json: give it to every process/ },
+    { code: 0, out: /next\.json: deploy it to every process/ },
   );
   t.equal(await readFile(next, 'utf8'), '{} add false cursor+audit\n');
   t.equal((await stat(next)).mode & 0o777, 0o600);
@@ -485,7 +485,7 @@ t.test('the operator lists accounts, records and audit logs', async (t) => {
   });
   t.match(await takemark('operator', 'plan', 'list'), {
     code: 0,
-    out: /^plan +units a month .*\n─.*\nstandard +100000 +50 +100 +8 +5\n$/,
+    out: /^plan +units per month .*\n─.*\nstandard +100000 +50 +100 +8 +5\n$/,
   });
   t.match(await takemark('operator', 'key', 'list', '--partner', 'ptr_1'), {
     code: 0,
@@ -567,11 +567,11 @@ t.test('the operator lists accounts, records and audit logs', async (t) => {
   t.strictSame(Object.fromEntries(operator.calls.at(-1)!.query), { from: '7', limit: '2' });
   t.match(await takemark('operator', 'audit', 'stores'), {
     code: 1,
-    out: 'object_missing      prf_1  the deliverable is not there\n5 looked at, 1 finding\n',
+    out: 'object_missing      prf_1  the deliverable is not there\n5 checked, 1 finding\n',
   });
   t.match(await takemark('operator', 'audit', 'stores', '--from', 'months'), {
     code: 0,
-    out: '2 looked at, 0 findings\n',
+    out: '2 checked, 0 findings\n',
   });
   t.strictSame(
     (await takemark('operator', 'audit', 'stores', '--json')).out
@@ -661,7 +661,7 @@ t.test('a signing certificate comes from an authority that is elsewhere', async 
   });
   t.match(
     await takemark('authority', 'issue', '--dir', 'safe', '--request', request, '--out', request, '--force'),
-    { code: 2, err: /is the input itself/ },
+    { code: 2, err: /is the input file/ },
   );
   t.match(
     await takemark(
@@ -681,7 +681,7 @@ t.test('a signing certificate comes from an authority that is elsewhere', async 
   t.equal(await readFile(leaf, 'utf8'), 'a request by safe for 30\n');
   t.match(await takemark('operator', 'signing', 'install', '--certificate', leaf), {
     code: 0,
-    out: /^installed a request by safe for 30, until 2026-01-01T00:00:00Z; ff verifies on/,
+    out: /^installed a request by safe for 30, valid until 2026-01-01T00:00:00Z; ff still verifies/,
   });
   t.match(await takemark('operator', 'signing', 'install', '--certificate', leaf, '--json'), {
     code: 0,
@@ -717,7 +717,7 @@ t.test('the operator records and lists declarations', async (t) => {
   const calls = operator.calls.length;
   for (const [text, err] of [
     ['{', /is not JSON/],
-    ['[]', /holds no JSON object/],
+    ['[]', /does not hold a JSON object/],
     [' '.repeat(65_537), /is larger than/],
   ] as const) {
     t.match(
@@ -735,7 +735,7 @@ t.test('the operator records and lists declarations', async (t) => {
   }
   t.match(
     await takemark('operator', 'declaration', 'record', '--proof', 'prf_1', '--file', `${answers}.none`),
-    { code: 3, err: /no such file or folder/ },
+    { code: 3, err: /no such file or directory/ },
   );
   t.equal(operator.calls.length, calls, 'nothing was sent');
   operator.refusals = [409];
@@ -837,7 +837,7 @@ t.test('a partner lists proofs and keys, rotates and revokes, and sees its usage
   t.match(await takemark('keys', 'rotate', '--state', state), {
     code: 0,
     out: 'tmk_new\n',
-    err: 'key_2  ingest. The key in use until now works until 2026-01-01T00:00:00Z.\n',
+    err: 'key_2  ingest. The old key works until 2026-01-01T00:00:00Z.\n',
   });
   t.ok(
     service
@@ -852,7 +852,10 @@ t.test('a partner lists proofs and keys, rotates and revokes, and sees its usage
   });
   t.equal(service.seen.length, before);
   await writeFile(state, '{"something":"else"}');
-  t.match(await takemark('keys', 'rotate', '--state', state), { code: 2, err: /does not hold a rotation/ });
+  t.match(await takemark('keys', 'rotate', '--state', state), {
+    code: 2,
+    err: /does not hold a key rotation/,
+  });
   t.equal(await readFile(state, 'utf8'), '{"something":"else"}');
   t.strictSame((await readdir(directory)).sort(), ['rotation.json']);
 });
@@ -867,7 +870,7 @@ t.test(
     await bench.file('operator-token', Buffer.from('another-token'));
     t.match(await bench.takemark('operator', 'authority'), {
       code: 3,
-      err: /does not know the operator's token/,
+      err: /does not know the operator token/,
     });
     const remote = await setUp(t, { operatorToken: undefined, operatorUrl: 'http://operator.example:8081' });
     await remote.file('operator-token', Buffer.from('secret'));
@@ -886,11 +889,11 @@ t.test('an output is whole, new, and never an input', async (t) => {
   const other = await file('b.wav', Buffer.from('mine'));
   const base = ['operator', 'issue', path, '--partner', 'ptr_1', '--song', 's'];
   t.match(await takemark(...base, '--out', other), { code: 2, err: /exists; give --force/ });
-  t.match(await takemark(...base, '--out', path, '--force'), { code: 2, err: /is the input itself/ });
+  t.match(await takemark(...base, '--out', path, '--force'), { code: 2, err: /is the input file/ });
   t.match(await takemark(...base, '--out', join(directory, '.', 'sub', '..', 'a.wav'), '--force'), {
     code: 2,
   });
-  t.match(await takemark(...base, '--out', directory, '--force'), { code: 2, err: /not a file/ });
+  t.match(await takemark(...base, '--out', directory, '--force'), { code: 2, err: /not a regular file/ });
   t.match(await takemark(...base, '--out', join(directory, 'absent', 'x.wav')), {
     code: 2,
     err: /directory of .* does not exist/,
@@ -925,14 +928,14 @@ t.test('an output is whole, new, and never an input', async (t) => {
   t.equal(await readFile(join(directory, 'c.sidecar'), 'utf8'), 'a sidecar');
   t.match(await takemark('seal', join(directory, 'absent.wav'), '--out', join(directory, 'n.wav')), {
     code: 3,
-    err: /no such file or folder/,
+    err: /no such file or directory/,
   });
 });
 
 t.test('an interrupted issuing says how it is taken up again, and issues once', async (t) => {
   const words = (path: string) => ['operator', 'issue', path, '--partner', 'ptr_1', '--song', 'S'];
   for (const [ending, told] of [
-    ['/proofs', /^takemark: to issue it once only, run again with --idempotency-key [0-9a-f-]{36}\n/],
+    ['/proofs', /^takemark: to avoid issuing it twice, run again with --idempotency-key [0-9a-f-]{36}\n/],
     [
       '/asset',
       /^takemark: prf_1 was issued but not written \(.*\); run again with --idempotency-key [0-9a-f-]{36}\n/,
@@ -1138,9 +1141,9 @@ t.test('the operator makes plans, changes their limits, and gives them to partne
   });
   t.match(sent(), { effect: 'next_month' });
   t.match(JSON.parse((await plan('set', 'standard', '--burst', '7', '--json')).out), { burst: 7 });
-  t.match(await plan('set', 'none', '--burst', '7'), { code: 3, err: /there is no plan none/ });
+  t.match(await plan('set', 'none', '--burst', '7'), { code: 3, err: /no such plan: none/ });
   const before = operator.calls.length;
-  t.match(await plan('set', 'standard'), { code: 2, err: /give a limit to change/ });
+  t.match(await plan('set', 'standard'), { code: 2, err: /give at least one limit/ });
   t.match(await plan('set', 'standard', '--burst', '0'), { code: 2 });
   t.match(await plan('assign', 'volume'), { code: 2 }, 'whose it becomes is not named');
   t.equal(operator.calls.length, before, 'nothing was asked');
@@ -1200,7 +1203,7 @@ t.test('the operator replays dead letters and erasures', async (t) => {
   t.strictSame(JSON.parse(operator.calls.at(-1)!.body.toString()), { topic: 'usage', limit: 1000 });
   t.match(await takemark('operator', 'restore'), {
     code: 0,
-    out: '7 erasures held against the store, 14 a second; 2 erased again\n30 counts of usage held against the store; epoch 3 has begun\n',
+    out: '7 erasures compared with the store, 14 per second; 2 erased again\n30 usage counts compared with the store; epoch 3 has begun\n',
   });
   t.match(await takemark('operator', 'erasure', 'status', 'prf_1'), {
     out: /deliverable gone, confirmed 2026-01-01T00:00:01Z/,

@@ -83,7 +83,7 @@ t.test('a partner reads proofs and records, and takes a file', async (t) => {
   t.match(await takemark('proofs', 'erase', 'prf_1'), { code: 2, err: /--confirm/ });
   t.match(await takemark('proofs', 'erase', 'prf_1', '--confirm', 'prf_2'), {
     code: 2,
-    err: /another proof/,
+    err: /different proofs/,
   });
   t.equal(
     service.requests('/v1/proofs/prf_1').filter(({ method }) => method === 'DELETE').length,
@@ -222,12 +222,12 @@ t.test('what needs review is never shown as plainly good', async (t) => {
   const one = await takemark('verify', path);
   t.match(one, { code: 4, out: /^\? VALID, NEEDS REVIEW {2}song\.wav\n/ });
   t.notMatch(one.out, /Accept/);
-  t.match(one.out, /decision of a person/);
+  t.match(one.out, /needs a review by a person/);
   t.match(await takemark('verify', path, '--json'), { code: 4 });
   t.match(await takemark('verify', join(directory, 'in')), {
     code: 4,
     out: /^\? NEEDS REVIEW +prf_1 /m,
-    err: /^1 file: 1 good \(1 to be reviewed\), 0 not good, 0 failed$/m,
+    err: /^1 file: 1 good \(1 need review\), 0 not good, 0 failed$/m,
   });
   t.match(await takemark('verify', path, '--format', 'csv'), {
     code: 4,
@@ -267,15 +267,15 @@ t.test('a file is told of in words, before anything is sent', async (t) => {
   t.match(await takemark('verify', empty), { code: 3, out: '', err: /empty\.wav: the file is empty\n$/ });
   t.match(await takemark('verify', join(directory, 'absent.wav')), {
     code: 3,
-    err: /absent\.wav: no such file or folder\n$/,
+    err: /absent\.wav: no such file or directory\n$/,
   });
   t.match(await takemark('verify', join(empty, 'x.wav')), {
     code: 3,
-    err: /x\.wav: a part of its path is no folder\n$/,
+    err: /x\.wav: a part of the path is not a directory\n$/,
   });
   t.match(await takemark('identify', join(directory, 'absent.wav')), {
     code: 3,
-    err: /absent\.wav: no such file or folder/,
+    err: /absent\.wav: no such file or directory/,
   });
   t.equal(service.seen.length, 0);
 });
@@ -294,7 +294,7 @@ t.test('a sidecar that is named brings its audio', async (t) => {
     'a WAV beside it speaks for itself',
   );
   await writeFile(join(directory, 'a/song.flac'), 'x');
-  t.match(await takemark('verify', sidecar), { code: 2, err: /more than one audio file/ });
+  t.match(await takemark('verify', sidecar), { code: 2, err: /several audio files/ });
 });
 
 t.test(
@@ -328,11 +328,11 @@ t.test(
     service.on('/v1/records/prf_1', () => ({ status: 200, body: { proofId: 'prf_1', evidenceReport } }));
     const verify = () => takemark('verify', path, '--resume', join(directory, 'state'));
     t.match(await verify(), { code: 0 });
-    t.match(await verify(), { code: 0, err: /1 known from the state file/ });
+    t.match(await verify(), { code: 0, err: /1 from the state file/ });
     evidenceReport = { ...report, facts: [{ code: 'creator_declaration', status: 'needs_review' }] };
     decision = { ...verified, status: 'needs_review', recommendedAction: 'review' };
-    t.match(await verify(), { code: 4, err: /1 to be reviewed/ });
-    t.match(await verify(), { code: 4, err: /1 known from the state file/ });
+    t.match(await verify(), { code: 4, err: /1 need review/ });
+    t.match(await verify(), { code: 4, err: /1 from the state file/ });
     evidenceReport = report;
     decision = verified;
     t.match(await verify(), { code: 0 });
@@ -351,7 +351,7 @@ t.test('what says what to do is kept, and health sends its question over plain h
   );
   t.equal(
     errorText(Object.assign(new Error('ENOENT'), { code: 'ENOENT', path: '/x' })),
-    '/x: no such file or folder',
+    '/x: no such file or directory',
   );
   const { takemark } = await setUp(t, { url: 'http://0.0.0.0:1' });
   t.match(await takemark('health'), {

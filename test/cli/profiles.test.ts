@@ -31,7 +31,7 @@ t.test('a profile has an address and the key for it', async (t) => {
 
   t.match(await takemark('profile', 'list'), { code: 0, out: '' });
   t.match(await takemark('usage', '--profile', 'staging'), { code: 2, err: /no profile staging/ });
-  t.match(await takemark(...add), { code: 0, out: '', err: `kept the profile staging: ${KEY_ID} for ` });
+  t.match(await takemark(...add), { code: 0, out: '', err: `saved profile staging: ${KEY_ID} for ` });
   t.equal((await stat(path)).mode & 0o777, 0o600);
   t.equal((await stat(join(directory, 'profiles'))).mode & 0o777, 0o700);
   t.match(await takemark(...add), { code: 2, err: /exists; give --force/ });
@@ -87,7 +87,7 @@ t.test('what is no profile is not kept, and a file that others can read is not b
   const wrong = await setUp(t, { secret: `${KEY.slice(0, -1)}!` });
   t.match(await wrong.takemark('profile', 'add', 'one', '--url', service.url), {
     code: 2,
-    err: /no whole API key/,
+    err: /API key is incomplete/,
   });
   t.match(await takemark('usage', '--profile', 'constructor'), { code: 2, err: /no profile/ });
 
@@ -95,7 +95,10 @@ t.test('what is no profile is not kept, and a file that others can read is not b
   const path = join(directory, 'profiles', 'profiles.json');
   for (const mode of [0o640, 0o604, 0o620]) {
     await chmod(path, mode);
-    t.match(await takemark('usage', '--profile', 'one'), { code: 2, err: /others may read or write it/ });
+    t.match(await takemark('usage', '--profile', 'one'), {
+      code: 2,
+      err: /other users can read or write it/,
+    });
     t.match(await add('two'), { code: 2, err: /chmod 600/ });
   }
   await chmod(path, 0o600);

@@ -50,10 +50,10 @@ t.test('a result in a file is told, conflicts first', async (t) => {
     'observed_import_vs_creator_origin_declaration',
     'a_code_of_tomorrow',
     'Declared',
-    'Where the material comes from: from scratch  sub_4711',
+    'Origin of the material: from scratch  sub_4711',
     'Imported files',
     'likelihood 0.93 of 1 attributed to example-generator',
-    'Witnessed',
+    'Observed by the session agent',
     'Mixer changes',
   ].map((part) => out.indexOf(part));
   t.notOk(places.includes(-1), out);
@@ -151,7 +151,7 @@ t.test('what is no report is refused, and a proof without one is told so', async
     code: 3,
     err: /no evidence report/,
   });
-  t.match(await takemark('report', 'no such thing'), { code: 2, err: /neither a file nor the id/ });
+  t.match(await takemark('report', 'no such thing'), { code: 2, err: /neither a file nor a proof id/ });
   t.match(await takemark('report', PROOF_ID, '--format', 'xml'), { code: 2 });
   t.match(await takemark('report', await written('{}'), '--from-record'), { code: 2 });
 });

@@ -41,7 +41,7 @@ t.test('a simulated trace is made without a service, for a device and an export'
   t.ok(first.equals(await readFile(out!)), 'a seeded key makes the same bytes');
   t.match(await simulate('--adverse', 'gap,nonsense', '--force'), {
     code: 2,
-    err: /--adverse must be some of/,
+    err: /--adverse must be a comma-separated list from/,
   });
   t.match(await simulate('--adverse', 'gap,import_only', '--force'), { code: 0 });
 });
@@ -80,7 +80,7 @@ t.test('a proof is issued with a trace, a summary and detections from the comman
   const issue = (...more: string[]) =>
     takemark('operator', 'issue', audio, '--partner', partnerId, '--song', 'Take one', '--out', out, ...more);
   const supplied = ['--summary', summary, '--detections', detections];
-  t.match(await issue(...supplied), { code: 2, err: /come with --trace/ });
+  t.match(await issue(...supplied), { code: 2, err: /need --trace/ });
   const issued = await issue('--trace', trace, ...supplied, '--json');
   t.match(issued, { code: 0, err: '' });
   const { verdict, proofId, evidenceReport } = await service.verify(caller, await readFile(out));

@@ -287,7 +287,7 @@ t.test('a rejection is read while the audio is still being sent', async (t) => {
     {
       code: 'payload_too_large',
       status: undefined,
-      message: 'the file has 66.76 MiB (70000000 bytes), the slot takes 65 MiB (68157440 bytes)',
+      message: 'the file has 66.76 MiB (70000000 bytes), but the limit is 65 MiB (68157440 bytes)',
     },
     'a file no slot takes is not sent',
   );

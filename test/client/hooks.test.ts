@@ -79,8 +79,8 @@ t.test(
     t.match(await takemark('health'), {
       code: 0,
       err: [
-        'takemark: the service calls GET /v1/health, or a part of it, deprecated;',
-        `it may be gone after 2026-09-01T00:00:00Z. Update takemark, see ${guide}\n`,
+        'takemark: GET /v1/health, or a part of it, is deprecated by the service;',
+        `it may be removed after 2026-09-01T00:00:00Z. Update takemark, see ${guide}\n`,
       ].join(' '),
     });
   },

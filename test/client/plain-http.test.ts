@@ -147,7 +147,7 @@ t.test('the command line says what is wrong with an address, and how to allow it
       {
         code: 2,
         out: '',
-        err: /over http the secret could be read on its way to http:\/\/0\.0\.0\.0:\d+: use an https address \(TAKEMARK_URL, TAKEMARK_OPERATOR_URL\), or --allow-plain-http/,
+        err: /plain http to http:\/\/0\.0\.0\.0:\d+ would expose the secret: use an https address \(TAKEMARK_URL, TAKEMARK_OPERATOR_URL\), or --allow-plain-http/,
       },
       words.join(' '),
     );
@@ -175,7 +175,7 @@ t.test('the command line says what is wrong with an address, and how to allow it
   const secure = await secureService(t, { '/v1/partner/keys': { keys: [] } });
   t.match(await (await setUp(t, { url: secure.url })).takemark('keys', 'list'), {
     code: 3,
-    err: /no trusted connection/,
+    err: /the TLS connection failed/,
   });
   const ca = await here.file('ca.pem', Buffer.from(secure.cert));
   t.match(await (await setUp(t, { url: secure.url, ca })).takemark('keys', 'list'), { code: 0, err: '' });

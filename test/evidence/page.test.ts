@@ -164,12 +164,12 @@ t.test('a counter that is missing or holds a number beside another status is no 
 t.test('conflicts come first, and a code that is not known stands as it is', async (t) => {
   const text = readText(renderReportPage({ proof: PROOF, report: adverseReport() }));
   const places = [
-    'Valid, for review',
+    'Valid, needs review',
     'Conflicts and open questions',
     'a_code_of_tomorrow',
     'Arrangement',
     'Activity over time',
-    'Declared beside witnessed',
+    'Declared and observed',
     'Imported files',
     'Technical details',
   ].map((part) => text.indexOf(part));
@@ -179,7 +179,7 @@ t.test('conflicts come first, and a code that is not known stands as it is', asy
     places.toSorted((one, other) => one - other),
   );
   const clean = readText(renderReportPage(PAGES['clean']!));
-  t.match(clean, 'No conflict is recorded');
+  t.match(clean, 'No conflicts.');
   t.ok(
     clean.indexOf('Nine takes were seen') > clean.indexOf('Arrangement'),
     'the note repeats what stands above it',
@@ -252,8 +252,8 @@ t.test('a simulated trace, an early end and a revoked device are said', async (t
     session: { evidence: sessionEvidence({}, {}, { simulated: true, sealed: false }) },
   };
   const text = readText(renderReportPage({ proof: PROOF, report }));
-  t.match(text, 'Nothing below was witnessed');
-  t.match(text, 'not sealed: it ends early');
+  t.match(text, 'Nothing below was observed');
+  t.match(text, 'not sealed: the trace ends early');
   t.match(readText(renderReportPage({ proof: PROOF, report: adverseReport() })), 'revoked');
 });
 
@@ -419,7 +419,7 @@ t.test(
       const [first] = pages.map(textOf);
       const report = adverseReport();
       for (const part of [
-        'Valid, for review',
+        'Valid, needs review',
         ...report.conflicts.map((fact) => sentenceOf(fact) ?? fact.code),
         'The record of the session ends before the session was closed.',
       ])

@@ -207,9 +207,9 @@ t.test('whoever does not finish a handshake keeps nobody out', async (t) => {
 t.test('settings: both files or none, and a pair that cannot be used is told at start', async (t) => {
   t.throws(
     () => readConfig({ TAKEMARK_TLS_CERT: 'a' }),
-    /TAKEMARK_TLS_CERT: and TAKEMARK_TLS_KEY: both or none/,
+    /TAKEMARK_TLS_CERT: and TAKEMARK_TLS_KEY: set both or neither/,
   );
-  t.throws(() => readConfig({ TAKEMARK_TLS_KEY: 'a' }), /both or none/);
+  t.throws(() => readConfig({ TAKEMARK_TLS_KEY: 'a' }), /set both or neither/);
   t.match(readConfig({ TAKEMARK_TLS_CERT: 'a', TAKEMARK_TLS_KEY: 'b' }), {
     publicUrl: 'https://127.0.0.1:8080',
     partner: { tls: { certificate: 'a', key: 'b' } },

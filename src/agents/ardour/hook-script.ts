@@ -1,21 +1,21 @@
-/** Script for Ardour's window that notes what no file of a session tells: rolling, stopping and locating. */
+/** The Ardour script that records what session files do not contain: playback start, stop and locate. */
 
-/** File that the script appends to, in the folder of the session. */
+/** The file in the session directory that the script appends to. */
 export const HOOK_FILE = 'takemark-hook.log';
 
-/** Bytes after which the script begins its file anew: some three days of beats. */
+/** The size in bytes above which the script restarts its file, after about three days of beats. */
 const MOST_BYTES = 4_194_304;
 
 /**
- * Lua of an `EditorHook` for Ardour 7. Each line it writes is `<number> <microseconds> <word> <sample> <rate>`:
- * the time of the machine's monotonic clock, and `beat` (once a second), `roll`, `stop` or `locate`. It asks for no
- * name and changes nothing.
+ * The Lua code of an `EditorHook` for Ardour 7. It writes lines of the form `<number> <microseconds> <word>
+ * <sample> <rate>`. The microseconds are of the machine's monotonic clock. The word is `beat` (once per
+ * second), `roll`, `stop` or `locate`. The script reads no names and changes nothing.
  */
 export const HOOK_SCRIPT = `ardour {
   ["type"] = "EditorHook",
   name = "Takemark witness",
   author = "Takemark",
-  description = [[Notes rolling, stopping and locating in the folder of the session, for takemark capture ardour --hook.]]
+  description = [[Records playback start, stop and locate in the session directory, for takemark capture ardour --hook.]]
 }
 
 function signals ()

@@ -4,7 +4,7 @@ import { HOOK_SCRIPT } from './hook-script.js';
 
 const NAME = 'takemark_witness.lua';
 
-/** Folder in which Ardour 7 looks for a person's own scripts. @param configuration XDG's folder of configuration */
+/** Returns Ardour 7's directory for user scripts. @param configuration the XDG configuration directory */
 function scriptsIn(configuration: string): string {
   return join(configuration, 'ardour7', 'scripts');
 }

@@ -39,7 +39,8 @@ export async function projectMark(project: string): Promise<string> {
 }
 
 /**
- * Reads a project that Audacity has open and locked: a copy of the database and of its log is opened in its place.
+ * Reads a project that Audacity has open and locked: a copy of the database and of its log is opened in its
+ * place.
  * @returns undefined where Audacity wrote while the copy was made: try again
  * @throws DocumentError where the project is too large, or cannot be understood
  */
@@ -160,7 +161,7 @@ interface SqliteDatabase {
   close(): void;
 }
 
-/** Error that says what to do, where the optional package is not installed. */
+/** The error for a missing optional package. Its message names the package to install. */
 export class MissingPackageError extends Error {}
 
 /** @throws MissingPackageError */
@@ -174,7 +175,7 @@ async function loadSqlite(): Promise<{ readonly Database: new (file: string) => 
     return sqlite;
   } catch (error) {
     throw new MissingPackageError(
-      'reading a project of Audacity needs the package node-sqlite3-wasm: install it',
+      'reading an Audacity project needs the optional package node-sqlite3-wasm: run npm install node-sqlite3-wasm',
       {
         cause: error,
       },

@@ -5,7 +5,7 @@ import { errorTextOf } from '../file-errors.js';
 import { serviceErrorText } from '../service-errors.js';
 import { verdictText } from '../verdict-texts.js';
 
-/** Result of one file of a batch. */
+/** The result of one file of a batch. */
 export type FileResult = JudgedFile | FailedFile;
 
 export interface JudgedFile {
@@ -15,19 +15,22 @@ export interface JudgedFile {
   readonly result: Verification;
 }
 
-/** True where a file is good and its evidence asks for a person's decision (rule 9.2). */
+/** Returns true if a file is good and its evidence needs a person's decision (rule 9.2). */
 export function asksForReview({ accepted, decision }: Verification): boolean {
   return accepted && decision?.status === 'needs_review';
 }
 
-/** Problem of a file in a few words; undefined for one that is good and needs no review. */
+/** Returns the problem of a file in a few words, or undefined for a good file that needs no review. */
 export function problemOf(entry: FileResult): string | undefined {
   if (entry.outcome === 'failed') return entry.error.message;
   if (entry.outcome === 'not_good') return verdictText(entry.result.verdict).title;
   return asksForReview(entry.result) ? 'NEEDS REVIEW' : undefined;
 }
 
-/** True where a report asks for a person's decision (rule 9.21), as the service concludes it from the same report. */
+/**
+ * Returns true if a report needs a person's decision (rule 9.21). The service derives the same from the
+ * report.
+ */
 export function asksForDecision(report: EvidenceReport): boolean {
   const parts: readonly (readonly { readonly status?: string }[] | undefined)[] = [
     report.facts,
@@ -37,7 +40,7 @@ export function asksForDecision(report: EvidenceReport): boolean {
   return parts.some((entries) => entries?.some(({ status }) => status === 'needs_review'));
 }
 
-/** A file without a verdict: reading it or the service failed (rules 5.8 and 17.7). */
+/** A file without a verdict, because reading the file or calling the service failed (rules 5.8 and 17.7). */
 export interface FailedFile {
   readonly file: string;
   readonly sidecar?: string;

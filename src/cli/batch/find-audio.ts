@@ -2,7 +2,7 @@ import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve, sep } from 'node:path';
 import { errorTextOf } from '../file-errors.js';
 
-/** A file to be judged, with the sidecar it came with. */
+/** A file to verify, with its sidecar. */
 export interface FoundAudio {
   readonly path: string;
   readonly sidecar?: string;
@@ -15,7 +15,7 @@ export interface Unfit {
   readonly problem: string;
 }
 
-/** Something that lies in a folder and is not looked at. */
+/** A directory entry that is skipped. */
 export interface PassedOver {
   readonly path: string;
   readonly passedOver: string;
@@ -24,30 +24,30 @@ export interface PassedOver {
 export type Found = FoundAudio | Unfit | PassedOver;
 
 export interface Search {
-  /** True where `song.sidecar` belongs to the `song.wav` beside it. */
+  /** True if `song.sidecar` belongs to the `song.wav` beside it. */
   readonly pairs: boolean;
-  /** True where symbolic links are followed to wherever they lead. */
+  /** True if symbolic links are followed out of the directory. */
   readonly followLinks: boolean;
 }
 
-/** Content of one folder. */
+/** The content of one directory. */
 interface Contents {
-  /** By stem, in the order of the stems. */
+  /** The groups by stem, in the order of the stems. */
   readonly groups: ReadonlyMap<string, Group>;
   readonly others: readonly PassedOver[];
 }
 
-/** The files of one name: `song.wav`, `song.mp3` and `song.sidecar`. */
+/** The files with the same stem: `song.wav`, `song.mp3` and `song.sidecar`. */
 interface Group {
   readonly audio: readonly string[];
   readonly sidecar: string | undefined;
 }
 
-/** The real path of the folder that links may not lead out of; undefined where they may. */
+/** The real path of the directory that links must not leave, or undefined if they may. */
 type Bounds = string | undefined;
 
 const SIDECAR = '.sidecar';
-/** Can carry a credential in themselves; everything else needs a sidecar. */
+/** The formats that can embed a credential. All other formats need a sidecar. */
 const SELF_CONTAINED: ReadonlySet<string> = new Set(['.wav', '.wave', '.bwf', '.rf64', '.bw64']);
 const PAIRED: ReadonlySet<string> = new Set([
   '.aif',
@@ -64,14 +64,12 @@ const PAIRED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Everything that was named and what lies in it, in an order that is the same for the same files: operands as
- * they were given, a folder's files before its subfolders, names by their code units. The names of one
- * folder, and of the folders above it, are held at a time. Hidden files of folders are passed over: they are
- * the system's, and `._song.wav` is no audio.
+ * Yields the named files and the content of named directories in a stable order: operands as given, files
+ * before subdirectories, names by code units. It holds the names of one directory and its parents at a time.
+ * It skips hidden files in directories: they belong to the system, and `._song.wav` is not audio.
  *
- * A delivery is what somebody else made, so its links do not lead out of it: out of the folder that was
- * named, or out of the folder of a file that was named. An operand is held to that too, because a shell's
- * `delivery/*` names what it found there.
+ * Other people made the delivery, so its links must not leave the named directory, or the directory of a
+ * named file. The same holds for operands, because a shell expands `delivery/*` to the names found there.
  */
 export async function* findAudio(
   operands: readonly string[],
@@ -79,14 +77,14 @@ export async function* findAudio(
 ): AsyncGenerator<Found, void, undefined> {
   const { pairs } = search;
   const named = new Map(operands.map((operand) => [resolve(operand), operand]));
-  // Operands of one folder stand together, as a shell lists them, so its groups are read once.
+  // A shell lists the operands of one directory in a row, so the directory is read once.
   let beside:
     | { readonly directory: string; readonly groups: ReadonlyMap<string, Group>; readonly bounds: Bounds }
     | undefined;
   for (const [absolute, path] of named) {
     try {
       if ((await stat(path)).isDirectory()) {
-        // With a slash at its end a link is the folder itself.
+        // A link with a trailing slash resolves to the directory itself.
         if ((await lstat(path)).isSymbolicLink())
           await refuseToLeave(path, await boundsOf(dirname(absolute), search));
         yield* walk(path, pairs, await boundsOf(path, search));
@@ -106,7 +104,7 @@ export async function* findAudio(
       if (!pairs || extension(path) !== SIDECAR) {
         yield await fitted(path, sidecarOf(basename(path), group), beside.bounds);
       } else {
-        // A sidecar comes with its audio, which `delivery/*` names as well.
+        // A sidecar is verified with its audio, which `delivery/*` names as well.
         for await (const found of members(dirname(path), group, beside.bounds))
           if (!named.has(resolve(found.path)) || found.path === path) yield found;
       }
@@ -116,7 +114,7 @@ export async function* findAudio(
   }
 }
 
-/** A named file, with the sidecar beside it where there is one and `pairs` are looked for. */
+/** Finds a named file and, if `pairs` is set, the sidecar beside it. */
 export async function findOne(path: string, search: Search): Promise<FoundAudio | Unfit> {
   const directory = dirname(resolve(path));
   const group = search.pairs
@@ -146,9 +144,9 @@ async function* walk(
       const path = join(directory, entry.name);
       if (entry.name.startsWith('.')) others.push({ path, passedOver: 'hidden' });
       else if (entry.isDirectory()) folders.push(entry.name);
-      // Not followed, wherever it leads: it may lead back.
+      // Never followed, because it may lead back to a parent.
       else if (entry.isSymbolicLink() && (await leadsToFolder(path)))
-        others.push({ path, passedOver: 'a link to a folder' });
+        others.push({ path, passedOver: 'a link to a directory' });
       else names.push(entry.name);
     }
   } catch (error) {
@@ -169,21 +167,22 @@ async function* members(
   group: Group,
   bounds: Bounds,
 ): AsyncGenerator<FoundAudio | Unfit, void, undefined> {
-  // Half of a delivery is missing: said, instead of passing for a delivery in which all is good.
+  // Report a missing half of a pair. Otherwise an incomplete delivery would look good.
   if (group.audio.length === 0 && group.sidecar !== undefined)
     yield { path: join(directory, group.sidecar), problem: 'no audio beside this sidecar' };
   for (const name of group.audio) yield await fitted(join(directory, name), sidecarOf(name, group), bounds);
 }
 
 /**
- * Beside `song.mp3`, `song.sidecar` is the companion of that and not of `song.wav`, which speaks for itself.
+ * Returns the sidecar of a file. If `song.mp3` and `song.wav` exist, `song.sidecar` belongs to `song.mp3`,
+ * because `song.wav` can embed a credential.
  */
 function sidecarOf(name: string, { audio, sidecar }: Group): string | undefined {
   const others = audio.some((other) => other !== name && !SELF_CONTAINED.has(extension(other)));
   return SELF_CONTAINED.has(extension(name)) && others ? undefined : sidecar;
 }
 
-/** @param companion name of the sidecar in the file's folder */
+/** @param companion the name of the sidecar in the file's directory */
 async function fitted(
   path: string,
   companion: string | undefined,
@@ -192,7 +191,7 @@ async function fitted(
   try {
     const info = await stat(path);
     if (!info.isFile()) return { path, problem: 'not a regular file' };
-    // Said before anything is sent.
+    // Report an empty file before anything is sent.
     if (info.size === 0) return { path, problem: 'the file is empty' };
     await refuseToLeave(path, bounds);
     if (companion === undefined) return { path, bytes: info.size };
@@ -213,7 +212,7 @@ async function refuseToLeave(path: string, bounds: Bounds): Promise<void> {
   const real = await realpath(path);
   const within = real === bounds || real.startsWith(bounds.endsWith(sep) ? bounds : `${bounds}${sep}`);
   if (!within)
-    throw new Error(`${basename(path)} is a link that leads out of the delivery (--follow-links allows it)`);
+    throw new Error(`${basename(path)} is a link out of the directory (allow it with --follow-links)`);
 }
 
 async function leadsToFolder(path: string): Promise<boolean> {
@@ -231,21 +230,21 @@ function contentsOf(directory: string, names: readonly string[], pairs: boolean)
     const group = groups.get(stem(name)) ?? { audio: [], sidecar: undefined };
     if (extension(name) === SIDECAR) {
       if (!pairs)
-        others.push({ path: join(directory, name), passedOver: 'a sidecar, and pairs are not looked for' });
+        others.push({ path: join(directory, name), passedOver: 'a sidecar, ignored with --no-pairs' });
       else if (group.sidecar !== undefined)
         others.push({ path: join(directory, name), passedOver: `a second sidecar beside ${group.sidecar}` });
       else group.sidecar = name;
     } else if (SELF_CONTAINED.has(extension(name)) || PAIRED.has(extension(name))) {
       group.audio.push(name);
     } else {
-      others.push({ path: join(directory, name), passedOver: 'no audio by its name' });
+      others.push({ path: join(directory, name), passedOver: 'no audio extension' });
     }
     if (group.audio.length > 0 || group.sidecar !== undefined) groups.set(stem(name), group);
   }
   return { groups, others };
 }
 
-/** Empty where the folder cannot be listed: its files may still be readable, each by itself. */
+/** Returns no names if the directory cannot be listed. Its files may still be readable one by one. */
 async function namesIn(directory: string): Promise<readonly string[]> {
   return readdir(directory).catch(() => []);
 }

@@ -5,7 +5,7 @@ import { asksForReview, type FileResult } from './file-result.js';
 export const FORMATS = ['table', 'jsonl', 'csv'] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** Results are written as they come, so every format is one that needs no look at the results to follow. */
+/** Writes results as they arrive. No format may depend on later results. */
 export interface ResultWriter {
   begin(): void;
   write(entry: FileResult): void;
@@ -37,7 +37,7 @@ function tableHead(terminal: Terminal): void {
   terminal.print(`${'─'.repeat(VERDICT_WIDTH)}  ${'─'.repeat(PROOF_WIDTH)}  ${'─'.repeat(24)}`);
 }
 
-/** Text without a bound stands last, so that columns of fixed width hold without knowing every entry. */
+/** Puts text of unbounded length last, so that fixed column widths work without knowing every entry. */
 function tableLine(entry: FileResult, terminal: Terminal): string {
   const { mark, title, colour, proof, remark } = tableCells(entry);
   const verdict = terminal.style(printable(`${mark} ${title}`).padEnd(VERDICT_WIDTH), colour);
@@ -61,7 +61,7 @@ function tableCells(entry: FileResult) {
       title: 'NEEDS REVIEW',
       colour: 'yellow',
       proof: proofId,
-      remark: 'the credential is good',
+      remark: 'the credential is valid',
     } as const;
   return {
     mark: good ? '✔' : '✘',
@@ -94,7 +94,7 @@ function csvCells(entry: FileResult): readonly string[] {
     return [file, sidecar, outcome, '', '', '', '', reason ?? code ?? '', '', '', requestId, message];
   }
   const { verdict, proofId = '', issuedAt, decision, requestId = '' } = entry.result;
-  // Promised, but another's to keep: a cell that stays empty is better than a run that ends.
+  // A response may lack a promised member. An empty cell is better than the end of the run.
   const audio = entry.result.audio as { readonly sha256?: string } | undefined;
   return [
     file,
@@ -112,15 +112,15 @@ function csvCells(entry: FileResult): readonly string[] {
   ];
 }
 
-/** RFC 4180, with every cell quoted: programs that take `;` for the separator read it too. */
+/** Formats a line as in RFC 4180 with every cell quoted, so that programs that expect `;` can read it too. */
 export function csvLine(cells: readonly string[]): string {
   return `${cells.map((cell) => `"${harmless(cell).replaceAll('"', '""')}"`).join(',')}\r\n`;
 }
 
 /**
- * A spreadsheet takes a cell that begins like this for a formula, quoted or not, and names of files are other
- * people's text (OWASP, CSV injection). The apostrophe makes it text. Only a cell that begins so gets one, so
- * that it can be taken off again.
+ * Escapes a cell that a spreadsheet would read as a formula, quoted or not. File names come from other people
+ * (OWASP, CSV injection). The apostrophe turns the cell into text. Only such cells get an apostrophe, so that
+ * it can be removed again.
  */
 function harmless(cell: string): string {
   return `${/^[\s'"]*[=+\-@\uff1d\uff0b\uff0d\uff20]/.test(cell) ? "'" : ''}${printable(cell)}`;

@@ -6,64 +6,63 @@ import { LineLog } from '../../files/line-log.js';
 import { UsageError } from '../command.js';
 
 const HEADER = headerOf(2);
-/** Its verdicts were remembered by path, size and time, and anybody could have written them. */
+/** The header of version 1, which stored verdicts by path, size and time without a MAC. */
 const FORMER_HEADER = headerOf(1);
-/** The longest answer that a verdict can come in, and what stands around it. */
+/** The longest line in bytes: the longest response with a verdict, plus its frame. */
 const MAX_LINE_BYTES = 17 * 1_048_576;
-/** Length of a SHA-256 in base64url and the space behind it. */
+/** The length of a SHA-256 MAC in base64url. */
 const MAC_CHARACTERS = 43;
 const KEY_CHARACTERS = 24;
-/** Seconds that a verdict may lie in the future: clocks are set. */
+/** The most seconds that a verdict may be in the future, because clocks get adjusted. */
 const CLOCK_SLACK_SECONDS = 60;
 
 /**
- * Digests of what was judged: SHA-256 of the audio, and of the sidecar where there is one, in lower-case hex.
+ * The lower-case hex SHA-256 of the verified audio and of its sidecar, if there is one.
  */
 export interface Judged {
   readonly audio: string;
   readonly sidecar: string | undefined;
 }
 
-/** Whose verdicts are believed, and for how long. */
+/** Which saved verdicts are accepted, and for how long. */
 export interface Trust {
   readonly apiKey: string;
-  /** Address of the service. */
+  /** The address of the service. */
   readonly service: string;
-  /** Environment by the service's own word. */
+  /** The environment that the service reports. */
   readonly environment: string;
   readonly maxAgeSeconds: number;
-  /** Unix seconds. */
+  /** Returns the current time in unix seconds. */
   readonly now: () => number;
 }
 
-/** The lines that were there when the file was opened. */
+/** The lines that existed when the file was opened. */
 interface Found {
   readonly places: ReadonlyMap<string, number>;
   readonly ignored: number;
 }
 
-/** Content of a line, behind its MAC. */
+/** The content of a line after its MAC. */
 interface Remembered {
   readonly audio: string;
   readonly sidecar: string | null;
-  /** When it was asked for, in unix seconds. */
+  /** The time of the request in unix seconds. */
   readonly at: number;
   readonly result: Verification;
 }
 
 /**
- * Verdicts that a batch was given, so that another run after it need not ask for them again: lines of a MAC
- * and JSON, each durable before its row is reported. A verdict is one on contents, wherever they lie, and it
- * is believed where the MAC is that of the same API key at the same service, and while it is young: a proof
- * may be erased. Memory holds a short key and a place for each line that is believed; verdicts are read when
- * they are asked for.
+ * A file of verdicts that a later run can reuse. Each line has a MAC and JSON, and is durable before its row
+ * is reported. A verdict belongs to contents, not to a path. It is accepted if its MAC matches the same API
+ * key at the same service and it is recent, because a proof may be erased. Memory holds a short key and an
+ * offset per accepted line. Verdicts are read on demand.
  */
 export class ResumeFile {
   readonly #log: LineLog;
   readonly #batches: Batches<string>;
   readonly #macKey: Buffer;
   readonly #trust: Trust;
-  /** Key of the contents to the place of their line. */
+  /** Maps the key of the contents to the offset of its line. */
   readonly #places: ReadonlyMap<string, number>;
   readonly #ignored: number;
 
@@ -76,18 +75,21 @@ export class ResumeFile {
     this.#ignored = found.ignored;
   }
 
-  /** @throws UsageError for a file that is another thing, or of the former form: it would be written to */
+  /**
+   * Opens or creates the file.
+   * @throws UsageError for any other file or for version 1, which must not be overwritten
+   */
   static async open(path: string, trust: Trust): Promise<ResumeFile> {
     const head = await headOf(path, HEADER.length);
     if (head === FORMER_HEADER)
       throw new UsageError(
-        `${path} is a state file of a former version, which nothing vouches for: its verdicts are not believed. Name another file; this one is left as it is`,
+        `${path} is a state file of an older version without authentication, so its verdicts cannot be used. Name another file; this file was not changed`,
       );
     if (!HEADER.startsWith(head)) throw new UsageError(`${path} is not a state file of takemark verify`);
     const macKey = macKeyOf(trust);
     const places = new Map<string, number>();
     let ignored = 0;
-    // Readable by its owner alone: proofs are a partner's business.
+    // Readable only by its owner: proofs are confidential to the partner.
     const log = await LineLog.open({
       path,
       longestLine: MAX_LINE_BYTES,
@@ -95,7 +97,7 @@ export class ResumeFile {
         if (start === 0) return true;
         const remembered = believed(text, macKey, trust);
         if (remembered === undefined) ignored += 1;
-        // The later of two on the same contents counts.
+        // The later of two verdicts on the same contents counts.
         else places.set(keyOf(remembered.audio, remembered.sidecar), start);
         return true;
       },
@@ -104,16 +106,16 @@ export class ResumeFile {
     return new ResumeFile(log, macKey, trust, { places, ignored });
   }
 
-  /** Lines of another key or service, of another hand, or too old. */
+  /** The number of lines that are too old, of another key or service, or not authentic. */
   get ignored(): number {
     return this.#ignored;
   }
 
-  /** @returns undefined where there is none that is believed */
+  /** Returns the saved verdict, or undefined if no line is accepted. */
   async find(judged: Judged): Promise<Verification | undefined> {
     const place = this.#places.get(keyOf(judged.audio, judged.sidecar ?? null));
     if (place === undefined) return undefined;
-    // Read again, and so judged again: the file may have been written to, and time has gone by.
+    // Check the line again: the file may have changed, and the verdict may have become too old.
     const remembered = believed(await this.#log.lineAt(place), this.#macKey, this.#trust);
     return remembered?.audio === judged.audio && remembered.sidecar === (judged.sidecar ?? null)
       ? remembered.result
@@ -121,8 +123,9 @@ export class ResumeFile {
   }
 
   /**
-   * Resolves when the verdict is on disk. Those that come while another write runs share the one after it.
-   * @param at when it was asked for, in unix seconds
+   * Appends a verdict and resolves when it is on disk. Verdicts that arrive during a write share the next
+   * write.
+   * @param at the time of the request, in unix seconds
    */
   append({ audio, sidecar }: Judged, at: number, result: Verification): Promise<void> {
     const remembered: Remembered = { audio, sidecar: sidecar ?? null, at, result };
@@ -136,20 +139,20 @@ export class ResumeFile {
   }
 }
 
-/** RFC 5869. The key that signs lines says nothing of the API key, and is another one for another service. */
+/** Derives the MAC key (RFC 5869). It reveals nothing about the API key and differs per service. */
 function macKeyOf({ apiKey, service, environment }: Trust): Buffer {
   const context = JSON.stringify([service, environment]);
   return Buffer.from(hkdfSync('sha256', apiKey, 'takemark verify state', context, 32));
 }
 
-/** Content of a line that is ours and not too old. */
+/** Returns the content of a line that is authentic and not too old. */
 function believed(line: Buffer | undefined, macKey: Buffer, trust: Trust): Remembered | undefined {
   if (line === undefined || line[MAC_CHARACTERS] !== 0x20) return undefined;
   const given = Buffer.from(line.toString('latin1', 0, MAC_CHARACTERS), 'base64url');
   const text = line.subarray(MAC_CHARACTERS + 1);
   const ours = mac(macKey, text);
   if (given.length !== ours.length || !timingSafeEqual(given, ours)) return undefined;
-  // Lines of this program have its form.
+  // An authentic line was written by this program, so its form is known.
   const remembered = JSON.parse(text.toString('utf8')) as Remembered;
   const age = trust.now() - remembered.at;
   return age >= -CLOCK_SLACK_SECONDS && age < trust.maxAgeSeconds ? remembered : undefined;
@@ -163,12 +166,12 @@ function headerOf(version: number): string {
   return `${JSON.stringify({ takemark: 'verify state', version })}\n`;
 }
 
-/** Short, because one is held for each line. */
+/** Returns a short key, because one is held in memory per line. */
 function keyOf(audio: string, sidecar: string | null): string {
   return createHash('sha256').update(`${audio} ${sidecar}`).digest('base64url').slice(0, KEY_CHARACTERS);
 }
 
-/** At most that many of a file's first bytes; none where there is no file. */
+/** Returns at most that many of a file's first bytes, or none if the file does not exist. */
 async function headOf(path: string, bytes: number): Promise<string> {
   const handle = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;

@@ -1,19 +1,19 @@
-/** Results that may wait for the one that is due, where they are to come in order. */
+/** The most results that may wait for an earlier one in ordered mode. Beyond it, workers wait. */
 const MAX_AHEAD = 1000;
 
 export interface BatchPlan<Job, Result> {
   readonly jobs: AsyncIterator<Job, void, undefined>;
   readonly concurrency: number;
-  /** True where results come in the order of the jobs, and not in that of their completion. */
+  /** True if results are reported in the order of the jobs instead of their completion. */
   readonly ordered: boolean;
-  /** Does a job. A rejection ends the batch: a failure that concerns one job alone is a result. */
+  /** Does a job. A rejection ends the batch. A failure of a single job must be a result instead. */
   readonly work: (job: Job) => Promise<Result>;
   readonly report: (result: Result) => void;
-  /** True where no more jobs are to be taken; asked before each one. */
+  /** Returns true if no more jobs may be started. It is called before each job. */
   readonly stopped: () => boolean;
 }
 
-/** Works on several jobs at a time, in memory that does not grow with their number. */
+/** Runs several jobs in parallel, in memory that does not grow with their number. */
 export async function runBatch<Job, Result>({
   jobs,
   concurrency,
@@ -49,7 +49,7 @@ export async function runBatch<Job, Result>({
       while (ordered && !failed && taken - due >= MAX_AHEAD)
         await new Promise<void>((resolve) => wake.push(resolve));
       if (failed || stopped()) return;
-      // A generator answers in the order it is asked, so the number taken here is that of the job to come.
+      // A generator answers calls in order, so this number belongs to the job that `next` returns.
       const at = taken;
       taken += 1;
       const next = await jobs.next();

@@ -27,35 +27,35 @@ export interface BatchRequest {
   readonly operands: readonly string[];
   readonly apiKey: string;
   readonly search: Search;
-  /** True where a file that is not looked at is a failure. */
+  /** True if a skipped file is a failure. */
   readonly strict: boolean;
   readonly format: Format;
-  /** True where files that are plainly good are not reported. */
+  /** True if good files that need no review are not reported. */
   readonly quiet: boolean;
   readonly concurrency: number;
   readonly ordered: boolean;
-  /** Path of the state file. */
+  /** The path of the state file. */
   readonly resume: string | undefined;
-  /** Greatest age of a verdict of the state file. */
+  /** The maximum age of a saved verdict in seconds. */
   readonly maxAgeSeconds: number;
 }
 
-/** Bound of the files that are named as not looked at. */
+/** The most skipped files that the summary names. */
 const NAMED_OTHERS = 10;
-/** Files of a table that is longer than a screen: those that are not good are named once more at its end. */
+/** The number of table rows above which files that are not good are listed again at the end. */
 const LONG_TABLE = 20;
-/** Bound of the files that are named once more. */
+/** The most files that are listed again. */
 const NAMED_AGAIN = 100;
 const HASH_CHUNK_BYTES = 1_048_576;
 
 /**
- * Long retries, because nobody watches: a restart of the service, or a full one, delays a batch and does not
- * end it.
+ * Retries for long, because a batch runs unattended: a restart or an overload of the service only delays it.
  */
 const RETRY = { maxAttempts: 10, baseDelayMs: 250, maxDelayMs: 60_000 };
 
 /**
- * Verifies any number of files. A file that fails is a entry; what would fail every file ends the batch.
+ * Verifies any number of files. A file that fails is a result. A failure that would hit every file ends the
+ * batch.
  * @returns the exit code
  */
 export async function verifyBatch(request: BatchRequest, context: Context): Promise<number> {
@@ -82,7 +82,7 @@ export async function verifyBatch(request: BatchRequest, context: Context): Prom
       });
       if (state.ignored > 0)
         terminal.note(
-          `${state.ignored} ${state.ignored === 1 ? 'line' : 'lines'} of the state file not believed: too old, of another key or service, or of another hand`,
+          `${state.ignored} ${state.ignored === 1 ? 'line' : 'lines'} of the state file ignored: too old, of another key or service, or not authentic`,
         );
     }
     const batch = new Batch(request, context, client, state, bar);
@@ -95,8 +95,8 @@ export async function verifyBatch(request: BatchRequest, context: Context): Prom
 }
 
 /**
- * Asked with short retries: with those of a batch, a wrong address would be found out after minutes. @returns
- * the service's environment
+ * Checks that the service is up and returns its environment. Its retries are short: with the batch's retries,
+ * a wrong address would be reported only after minutes.
  */
 async function beUp(url: string, access: ServiceAccess, signal: AbortSignal): Promise<string> {
   const client = createClient({ baseUrl: url, ...access });
@@ -119,20 +119,20 @@ class Batch {
   readonly #state: ResumeFile | undefined;
   readonly #bar: ProgressBar;
   readonly #counts = { good: 0, not_good: 0, failed: 0 };
-  /** Good files whose evidence asks for a person's decision. */
+  /** The number of good files whose evidence needs a person's decision. */
   #toReview = 0;
   readonly #bytes = { done: 0, uploaded: 0 };
-  /** Work that there is, counted beside the run. */
+  /** The total work, counted in parallel to the run. */
   readonly #total = { files: 0, bytes: 0, known: false };
-  /** The first of the files that are not good, and what is wrong with each. */
+  /** The first files that are not good, with their problems. */
   readonly #bad: { readonly file: string; readonly problem: string }[] = [];
   #resumed = 0;
-  /** Files of the folders that are not looked at: their number, and the first of them. */
+  /** The number of skipped files, and the first of them. */
   readonly #others = { count: 0, named: [] as PassedOver[] };
   #unanswered = 0;
-  /** Reason why no more files are taken. */
+  /** The reason why no more files are started. */
   #stop: string | undefined;
-  /** Ends what is running when the batch cannot go on. */
+  /** Aborts running work when the batch cannot continue. */
   readonly #broken = new AbortController();
 
   constructor(
@@ -153,7 +153,7 @@ class Batch {
     const { format, quiet, concurrency, ordered } = this.#request;
     const { terminal, signal } = this.#context;
     const either = AbortSignal.any([signal, this.#broken.signal]);
-    // Each upload listens, as many as run at a time; Node would take that for a leak.
+    // Each running upload adds a listener, which Node would report as a leak.
     setMaxListeners(0, signal, either);
     const writer = resultWriter(format, terminal);
     writer.begin();
@@ -179,7 +179,7 @@ class Batch {
     }
     signal.throwIfAborted();
     const { good, not_good: notGood, failed } = this.#counts;
-    if (good + notGood + failed === 0) throw new RuntimeError('there is no audio to verify');
+    if (good + notGood + failed === 0) throw new RuntimeError('no audio files found');
     if (this.#stop !== undefined) throw new RuntimeError(`stopped: ${this.#stop}`);
     if (failed > 0) return EXIT.runtimeError;
     if (notGood > 0) return EXIT.notGood;
@@ -192,7 +192,7 @@ class Batch {
       if (!('passedOver' in found)) {
         yield found;
       } else if (strict) {
-        yield { path: found.path, problem: `not looked at: ${found.passedOver}` };
+        yield { path: found.path, problem: `skipped: ${found.passedOver}` };
       } else {
         this.#others.count += 1;
         if (this.#others.named.length < NAMED_OTHERS) this.#others.named.push(found);
@@ -208,7 +208,7 @@ class Batch {
     const { path: file, sidecar } = found;
     const place = defined({ file, sidecar });
     try {
-      // Read once: what is judged, hashed and remembered is the same.
+      // Read the sidecar once, so that the verified, hashed and saved bytes are the same.
       const companion = sidecar === undefined ? undefined : await sidecarBytes(sidecar);
       const result = await this.#verdict(found, companion, signal);
       return this.#counted({ ...place, outcome: result.accepted ? 'good' : 'not_good', result });
@@ -237,8 +237,8 @@ class Batch {
     }
     const askedAt = unixSeconds();
     const result = await this.#ask(found, companion, signal);
-    // The service's own digest of what it judged. A file that was changed while it was sent has a verdict,
-    // but on something else.
+    // Compare with the service's own digest: the verdict of a file that changed during the upload is on other
+    // bytes.
     const measured = (result.audio as AudioSummary | undefined)?.sha256;
     if (measured === judged.audio) {
       await this.#state.append(judged, askedAt, result).catch((error: unknown) => {
@@ -250,19 +250,19 @@ class Batch {
   }
 
   /**
-   * True while a remembered verdict holds: a good one does while its proof has a record, which erasing takes away, and
-   * while the record's evidence asks for a person's decision as it did.
+   * Returns true while a saved verdict is still valid. A good verdict is valid while its proof has a record,
+   * which an erasure deletes, and while the record's evidence needs a decision exactly as before.
    */
   async #stillStands({ accepted, proofId, decision }: Verification, signal: AbortSignal): Promise<boolean> {
     if (!accepted) return true;
     if (proofId === undefined) return false;
     try {
       const { evidenceReport: report } = await this.#client.readRecord(proofId, { signal });
-      // Evidence that came later can ask for a decision, or no longer ask for one.
+      // Evidence added later can change whether a decision is needed.
       const asks = report !== undefined && asksForDecision(report);
       return asks === (decision?.status === 'needs_review');
     } catch (error) {
-      // Gone, or not for this key to read: the service is asked anew, with the audio.
+      // The record is gone or this key may not read it: verify the audio again.
       if (error instanceof TakemarkError && (error.status === 404 || error.status === 403)) return false;
       throw error;
     }
@@ -271,7 +271,7 @@ class Batch {
   async #ask(found: FoundAudio, sidecar: Uint8Array | undefined, signal: AbortSignal): Promise<Verification> {
     let sent = 0;
     const onProgress = ({ sentBytes }: Progress): void => {
-      // A repeated upload begins again; it is not more of the file.
+      // A repeated upload starts again at 0 and must not be counted twice.
       const more = Math.max(0, Math.min(sentBytes, found.bytes) - sent);
       sent += more;
       this.#bytes.done += more;
@@ -287,27 +287,27 @@ class Batch {
     }
   }
 
-  /** Reason of a failure that every file to follow would meet too. */
+  /** Returns the reason if every later file would fail in the same way. */
   #reasonToStop(error: unknown): string | undefined {
     if (!(error instanceof TakemarkError)) return undefined;
     const { status, code, reason, retryAfterSeconds, message } = error;
-    const told = serviceErrorText(error, 'partner', this.#context.config.url);
-    if (code === 'tls_failed') return told;
-    // The form's own refusals say something about one upload.
+    const text = serviceErrorText(error, 'partner', this.#context.config.url);
+    if (code === 'tls_failed') return text;
+    // A refusal of the form concerns only one upload.
     if (status === 403 && reason?.startsWith('form_') !== true) return message;
     if (
       (status === 429 || status === 503) &&
       retryAfterSeconds !== undefined &&
       retryAfterSeconds * 1000 > RETRY.maxDelayMs
     ) {
-      return `${message} The service asks to wait ${retryAfterSeconds} s${this.#state === undefined ? '' : '; run again with the same state file then'}`;
+      return `${message} The service asks to wait ${retryAfterSeconds} s${this.#state === undefined ? '' : '; after that, run again with the same state file'}`;
     }
     if (code !== 'connection_failed' && code !== 'timed_out') {
       this.#unanswered = 0;
       return undefined;
     }
     this.#unanswered += 1;
-    return this.#unanswered >= Math.max(4, this.#request.concurrency) ? told : undefined;
+    return this.#unanswered >= Math.max(4, this.#request.concurrency) ? text : undefined;
   }
 
   #counted(entry: FileResult): FileResult {
@@ -320,8 +320,8 @@ class Batch {
   }
 
   /**
-   * Goes through the files a second time, for the total alone: holding them would cost memory, waiting would
-   * cost time.
+   * Walks the files a second time only for the total. Holding all files would cost memory, and waiting for
+   * the total would delay the run.
    */
   async #count(signal: AbortSignal): Promise<void> {
     if (!this.#bar.visible) return;
@@ -335,7 +335,7 @@ class Batch {
       }
       this.#total.known = true;
     } catch {
-      // A bar without a total; the run itself reports what is wrong.
+      // The bar then has no total. The run itself reports the error.
     }
   }
 
@@ -354,8 +354,8 @@ class Batch {
     const { terminal } = this.#context;
     const { good, not_good: notGood, failed } = this.#counts;
     const finished = good + notGood + failed;
-    const resumed = this.#resumed === 0 ? '' : ` (${this.#resumed} known from the state file)`;
-    const toReview = this.#toReview === 0 ? '' : ` (${this.#toReview} to be reviewed)`;
+    const resumed = this.#resumed === 0 ? '' : ` (${this.#resumed} from the state file)`;
+    const toReview = this.#toReview === 0 ? '' : ` (${this.#toReview} need review)`;
     if (finished > 0)
       terminal.note(
         `${finished} ${finished === 1 ? 'file' : 'files'}: ${good} good${toReview}, ${notGood} not good, ${failed} failed${resumed}`,
@@ -365,17 +365,17 @@ class Batch {
     const { count, named } = this.#others;
     if (count === 0) return;
     terminal.note(
-      `${count} ${count === 1 ? 'other was' : 'others were'} not looked at${count > named.length ? ', among them' : ''}:`,
+      `${count} other ${count === 1 ? 'file' : 'files'} skipped${count > named.length ? ', including' : ''}:`,
     );
     for (const { path, passedOver } of named) terminal.note(`  ${printable(path)} (${passedOver})`);
   }
 }
 
-/** SHA-256 of what a file holds now. @throws Error where it is not as long as it was when it was found */
+/** Returns the SHA-256 of a file. @throws Error if the length changed since the file was found */
 async function fileDigest({ path, bytes }: FoundAudio, signal: AbortSignal): Promise<string> {
   const hash = createHash('sha256');
   let read = 0;
-  // To one byte more than is expected: a file that grows without end is not read without end.
+  // Read at most one byte more than expected, so that a growing file is not read forever.
   for await (const chunk of createReadStream(path, {
     end: bytes,
     highWaterMark: HASH_CHUNK_BYTES,

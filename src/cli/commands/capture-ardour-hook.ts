@@ -6,16 +6,16 @@ import { printable } from '../terminal.js';
 
 export const captureArdourHook = defineCommand({
   name: 'capture ardour-hook',
-  summary: 'Give Ardour the script by which playback is seen, or take it away',
+  summary: 'Install or remove the Ardour script that records playback',
   details: [
-    "Writes a Lua script into Ardour's own folder of scripts. In Ardour's window it is switched on once, under",
-    'Edit > Lua Scripts > Script Manager > Action Hooks, and stays on. It appends lines to a file in the folder',
-    'of each session that is open; takemark capture ardour --hook follows them.',
+    "Writes a Lua script into Ardour's scripts directory. Enable it once in Ardour, under Edit > Lua Scripts >",
+    'Script Manager > Action Hooks; it stays enabled. The script appends lines to a file in the directory of',
+    'each open session, and takemark capture ardour --hook reads them.',
   ],
   operands: [],
   options: {
-    remove: { help: 'take the script away; switch it off in Ardour as well' },
-    configuration: { value: 'directory', help: 'folder of configuration, where it is not ~/.config' },
+    remove: { help: 'remove the script; disable it in Ardour as well' },
+    configuration: { value: 'directory', help: 'configuration directory (~/.config)' },
   },
   async run(_operands, options, { terminal }) {
     const folder = options.configuration ?? join(homedir(), '.config');

@@ -9,26 +9,29 @@ import { printable } from '../terminal.js';
 
 export const captureArdour = defineCommand({
   name: 'capture ardour',
-  summary: 'Follow a session of Ardour 7 and write a capture trace of it',
+  summary: 'Follow an Ardour 7 session and write its capture trace',
   details: [
-    'It runs beside Ardour until it is interrupted or the program of --pid ends, and then seals the',
-    'trace. It reads the folder of the session and changes nothing in it. What it sees of each',
-    'channel, and what it cannot see, is in docs/capture-ardour.md.',
+    'Runs beside Ardour until you interrupt it or the process of --pid ends, then seals the trace. It',
+    'reads the session directory and changes nothing in it. docs/capture-ardour.md lists what each',
+    'channel can and cannot record.',
   ],
   operands: [],
   options: {
-    session: { value: 'directory', required: true, help: 'folder of the session; it may not be there yet' },
-    out: { value: 'file', required: true, help: 'the new trace' },
-    key: { value: 'file', help: "the device's key (~/.takemark/device/trace-key.pem; made on first use)" },
+    session: { value: 'directory', required: true, help: 'session directory; it need not exist yet' },
+    out: { value: 'file', required: true, help: 'file to write the trace to' },
+    key: {
+      value: 'file',
+      help: 'device key (~/.takemark/device/trace-key.pem; created on first use)',
+    },
     originals: {
       value: 'directory',
-      help: 'folder of files that may be imported, to know them by their samples',
+      help: 'directory of files that may be imported; imports are recognised by their samples',
     },
-    exports: { value: 'directory', help: "folder to which is exported, beside the session's own" },
-    pid: { value: 'id', range: [1, 4_194_304], help: 'process of Ardour, whose end is that of the session' },
-    hook: { help: "wait for Ardour's hook (takemark capture ardour-hook), and tell of playback" },
-    rerender: { help: 'render the session again at the end and compare with the last export' },
-    'trial-input': { help: "take Ardour's dummy device for hardware; the trace is marked as simulated" },
+    exports: { value: 'directory', help: "directory that Ardour exports to, besides the session's own" },
+    pid: { value: 'id', range: [1, 4_194_304], help: 'Ardour process id; the session ends when it exits' },
+    hook: { help: "wait for Ardour's hook (takemark capture ardour-hook) and record playback" },
+    rerender: { help: 'at the end, render the session again and compare it with the last export' },
+    'trial-input': { help: "treat Ardour's dummy device as hardware; the trace is marked as simulated" },
   },
   async run(_operands, options, { terminal, signal, version }) {
     const output = await planOutput(options.out, false, []);
@@ -63,7 +66,7 @@ export const captureArdour = defineCommand({
       }),
     );
     if (followed) terminal.print(`sealed ${printable(output.path)}`);
-    else terminal.note('takemark: no session was there');
+    else terminal.note('takemark: no session was found');
     return followed ? EXIT.good : EXIT.runtimeError;
   },
 });
@@ -73,7 +76,7 @@ function isRunning(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // A process of somebody else: it is there.
+    // The process exists but belongs to another user.
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
 }

@@ -8,22 +8,24 @@ import { printable } from '../terminal.js';
 
 export const captureAudacity = defineCommand({
   name: 'capture audacity',
-  summary: 'Follow a project of Audacity 3.2 and write a capture trace of it',
+  summary: 'Follow an Audacity 3.2 project and write its capture trace',
   details: [
-    'It runs beside Audacity until it is interrupted, and then seals the trace. It reads copies of the',
-    'project and changes nothing in it. What it sees of each channel, and what it cannot see, is in',
-    'docs/capture-audacity.md.',
+    'Runs beside Audacity until you interrupt it, then seals the trace. It reads copies of the project',
+    'and changes nothing in it. docs/capture-audacity.md lists what each channel can and cannot record.',
   ],
   operands: [],
   options: {
     project: { value: 'file', required: true, help: 'the .aup3 file that Audacity has open' },
-    out: { value: 'file', required: true, help: 'the new trace' },
-    key: { value: 'file', help: "the device's key (~/.takemark/device/trace-key.pem; made on first use)" },
+    out: { value: 'file', required: true, help: 'file to write the trace to' },
+    key: {
+      value: 'file',
+      help: 'device key (~/.takemark/device/trace-key.pem; created on first use)',
+    },
     originals: {
       value: 'directory',
-      help: 'folder of files that may be imported, to know them by their samples',
+      help: 'directory of files that may be imported; imports are recognised by their samples',
     },
-    exports: { value: 'directory', help: 'folder to which is exported' },
+    exports: { value: 'directory', help: 'directory that Audacity exports to' },
   },
   async run(_operands, options, { terminal, signal, version }) {
     const { project, originals, exports } = options;

@@ -7,12 +7,12 @@ const SETUP: Readonly<Record<Shell, string>> = {
   fish: 'Once: takemark completion fish > ~/.config/fish/completions/takemark.fish',
 };
 
-/** @param commandSet asked when a command runs: these commands are in it too */
+/** @param commandSet called when a command runs, because the set includes these commands too */
 export function completionCommands(commandSet: () => CommandSet): readonly Command[] {
   return SHELLS.map((shell) =>
     defineCommand({
       name: `completion ${shell}`,
-      summary: `Print the script that completes commands in ${shell}`,
+      summary: `Print the completion script for ${shell}`,
       details: [SETUP[shell]],
       operands: [],
       options: {},

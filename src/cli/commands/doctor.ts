@@ -13,15 +13,15 @@ const MARKS: Readonly<Record<Diagnosed['verdict'], string>> = {
 export const examineService = defineCommand({
   name: 'doctor',
   service: 'partner',
-  summary: 'Look at all that stands between you and a verdict, and say what to do',
+  summary: 'Check everything that a verification needs, and advise what to fix',
   details: [
-    'Node, address, TLS, service, clock, key, scopes and quota. It costs no unit, and sends no file. Exit',
-    'code 1: something fails.',
+    'Checks Node, address, TLS, service, clock, key, scopes and quota. It is not billed and sends no file.',
+    'Exit code 1: at least one check fails.',
     '',
     ...PARTNER_DETAILS,
   ],
   operands: [],
-  options: { json: { help: 'the findings as one line of JSON' } },
+  options: { json: { help: 'print the checks as one line of JSON' } },
   async run(_operands, options, context) {
     const { terminal } = context;
     const checks = await diagnose(context);

@@ -6,24 +6,24 @@ import { type PlannedOutput, planOutput, writeOutput } from '../output-file.js';
 import { printable } from '../terminal.js';
 import { PARTNER_DETAILS, withPartner } from './partner-account.js';
 
-/** Name of a file in the folder: what a service says is no path. */
+/** A plain file name. The service must not choose a path. */
 const SAFE_NAME = /^[a-z0-9][a-z0-9_]{0,63}\.[a-z0-9]{1,10}$/;
 
 export const fixtures = defineCommand({
   name: 'fixtures',
   service: 'partner',
-  summary: 'Write the files of the sandbox, each with the answer that verify gives; in beta',
+  summary: 'Download the sandbox files and the expected answer to each (beta only)',
   details: [
-    'Writes one file for each verdict and reason, and fixtures.json with the announced answers, into a',
-    'folder that is there. `takemark verify <folder>` then verifies them.',
+    'Writes one file for each verdict and reason, and fixtures.json with the expected answers, into an',
+    'existing directory. `takemark verify <folder>` then verifies them.',
     '',
     ...PARTNER_DETAILS,
   ],
   operands: [],
   options: {
-    out: { value: 'folder', required: true, help: 'where the files are written' },
-    force: { help: 'replace files that exist' },
-    json: { help: 'the list as one line of JSON' },
+    out: { value: 'folder', required: true, help: 'existing directory to write the files to' },
+    force: { help: 'replace existing files' },
+    json: { help: 'print the list as one line of JSON' },
   },
   async run(_operands, { out, force, json }, context) {
     const { terminal, signal } = context;
@@ -33,16 +33,16 @@ export const fixtures = defineCommand({
         () => false,
       ))
     )
-      throw new UsageError(`${out} is not a folder that is there`);
+      throw new UsageError(`no such directory: ${out}`);
     return withPartner(context, async (client) => {
       const list = await client.sandboxFixtures({ signal });
       const planned: { name: string; part: FixturePart; output: PlannedOutput }[] = [];
-      // All of them before the first is written: nothing is left half done for a file that exists.
+      // Plan every output before the first write, so that an existing file stops the command early.
       const summary = await planOutput(join(out, 'fixtures.json'), force, []);
       for (const { name, files } of list.fixtures)
         for (const { part, fileName } of files) {
           if (!SAFE_NAME.test(fileName))
-            throw new RuntimeError('the service names a file that cannot be written here; update takemark');
+            throw new RuntimeError('the service sent a file name that this version rejects; update takemark');
           planned.push({ name, part, output: await planOutput(join(out, fileName), force, []) });
         }
       for (const { name, part, output } of planned) {

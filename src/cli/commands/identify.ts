@@ -6,16 +6,16 @@ import { PARTNER_DETAILS, withPartner } from './partner-account.js';
 export const identify = defineCommand({
   name: 'identify',
   service: 'partner',
-  summary: 'Ask which issued recordings a file is, by the digests of its bytes',
+  summary: 'Find the issued recordings that match the digests of a file',
   details: [
-    'Prints a line for each match: the proof, what is the same, and the confidence. A match says that',
-    'the bytes are known, not that a credential in the file holds: `takemark verify` says that.',
-    'Each call counts towards the quota. Exit code 1: no match.',
+    'Prints one line per match: the proof, the matching part, and the confidence. A match means that',
+    'the service knows the bytes. It does not mean that a credential in the file is valid; use',
+    '`takemark verify` for that. Each call counts towards the quota. Exit code 1: no match.',
     '',
     ...PARTNER_DETAILS,
   ],
   operands: ['<file>'],
-  options: { json: { help: 'the matches as one line of JSON' } },
+  options: { json: { help: 'print the matches as one line of JSON' } },
   async run([path], { json }, context) {
     const { terminal, signal } = context;
     const bar = terminal.progressBar(basename(path));

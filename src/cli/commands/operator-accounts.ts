@@ -6,15 +6,15 @@ import { serviceAccess } from '../service-access.js';
 import { formatTime, printable } from '../terminal.js';
 import { keyLine } from './partner-keys.js';
 
-/** Lines of every operator command's help on its environment. */
+/** Help lines about the environment variables of every operator command. */
 export const OPERATOR_DETAILS = [
-  'TAKEMARK_OPERATOR_TOKEN holds the token; without it, the file operator-token in the data',
-  'directory of a service on this machine does (TAKEMARK_DATA_DIR, takemark-data).',
-  'TAKEMARK_OPERATOR_URL or --operator-url is the address; without it, the file endpoints.json of',
-  'that directory has the port, else http://127.0.0.1:8081.',
+  'Environment: TAKEMARK_OPERATOR_TOKEN is the operator token. Without it, the token is read from the',
+  'file operator-token in the data directory of a service on this machine (TAKEMARK_DATA_DIR,',
+  'takemark-data). TAKEMARK_OPERATOR_URL (or --operator-url) is the address. Without it, the port is read',
+  'from endpoints.json in that directory; the fallback is http://127.0.0.1:8081.',
 ];
 
-/** Runs `work` with a client that is closed at the end. */
+/** Runs `work` with a client and closes the client afterwards. */
 export async function withOperator<T>(
   { config, signal }: Context,
   work: (client: OperatorClient) => Promise<T>,
@@ -32,7 +32,7 @@ export async function withOperator<T>(
   }
 }
 
-/** Plan that a partner has, and the one that it will have. */
+/** Returns the partner's plan and, if a change is scheduled, its next plan. */
 export function planText({ plan, nextPlan }: Partner): string {
   return nextPlan === undefined
     ? `plan ${plan}`
@@ -46,8 +46,8 @@ export const createPartner = defineCommand({
   details: OPERATOR_DETAILS,
   operands: ['<name>'],
   options: {
-    plan: { value: 'plan', help: 'name of a plan (standard)' },
-    json: { help: 'the partner as one line of JSON' },
+    plan: { value: 'plan', help: 'plan name (standard)' },
+    json: { help: 'print the partner as one line of JSON' },
   },
   async run([name], options, context) {
     const { terminal } = context;
@@ -65,7 +65,7 @@ export const listPartners = defineCommand({
   summary: 'List the partners',
   details: OPERATOR_DETAILS,
   operands: [],
-  options: { json: { help: 'one line of JSON for each partner' } },
+  options: { json: { help: 'print one line of JSON per partner' } },
   async run(_operands, options, context) {
     const { terminal } = context;
     for (const partner of await withOperator(context, (client) => client.listPartners())) {
@@ -84,18 +84,21 @@ export const listPartners = defineCommand({
 export const createKey = defineCommand({
   name: 'operator key create',
   service: 'operator',
-  summary: 'Create a key for a partner; its secret is shown this once',
+  summary: 'Create a key for a partner; its secret is shown only once',
   details: OPERATOR_DETAILS,
   operands: [],
   options: {
-    partner: { value: 'partnerId', required: true, help: 'whose key it is' },
-    name: { value: 'name', required: true, help: 'what the key is called in lists' },
-    scopes: { value: 'list', help: 'verify,proofs,erase,reviews,keys,usage, or some of them (all)' },
+    partner: { value: 'partnerId', required: true, help: 'partner that gets the key' },
+    name: { value: 'name', required: true, help: 'display name of the key' },
+    scopes: {
+      value: 'list',
+      help: 'comma-separated subset of verify,proofs,erase,reviews,keys,usage (all)',
+    },
     'public-key': {
       value: 'file',
-      help: 'PEM of an Ed25519 or P-256 key: calls with the key must be signed',
+      help: 'PEM file of an Ed25519 or P-256 public key; calls with the API key must then be signed',
     },
-    json: { help: 'keyId, apiKey and name as one line of JSON' },
+    json: { help: 'print keyId, apiKey and name as one line of JSON' },
   },
   async run(_operands, options, context) {
     const { terminal } = context;
@@ -108,10 +111,8 @@ export const createKey = defineCommand({
     if (options.json) {
       terminal.printJson(key);
     } else {
-      // The secret alone on stdout, so that it can be piped into a vault.
-      terminal.note(
-        `${printable(`${key.keyId}  ${key.name}`)}. Keep the secret now: it is never shown again.`,
-      );
+      // Only the secret goes to stdout, so that it can be piped into a vault.
+      terminal.note(`${printable(`${key.keyId}  ${key.name}`)}. Save the secret now: it is not shown again.`);
       terminal.print(printable(key.apiKey));
     }
     return EXIT.good;
@@ -124,12 +125,16 @@ async function publicKeyOf(path: string | undefined): Promise<{ readonly publicK
   const publicKey = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(`--public-key cannot be read (${path}: ${error.code ?? 'unreadable'})`);
   });
-  // A secret given by mistake does not leave this machine.
-  if (publicKey.includes('PRIVATE KEY')) throw new UsageError('--public-key holds a private key');
+  // A private key given by mistake must not leave this machine.
+  if (publicKey.includes('PRIVATE KEY'))
+    throw new UsageError('--public-key names a private key; give the public key');
   return { publicKey };
 }
 
-/** Scopes of a list, unchecked: the service knows which there are. @throws UsageError */
+/**
+ * Splits a list of scopes without checking the names: the service knows the valid scopes.
+ * @throws UsageError
+ */
 function scopesOf(list: string | undefined): { readonly scopes?: readonly string[] } {
   if (list === undefined) return {};
   const scopes = list.split(',').map((scope) => scope.trim());
@@ -140,12 +145,12 @@ function scopesOf(list: string | undefined): { readonly scopes?: readonly string
 export const listPartnerKeys = defineCommand({
   name: 'operator key list',
   service: 'operator',
-  summary: 'List the keys of a partner; never their secrets',
+  summary: 'List the keys of a partner, without their secrets',
   details: OPERATOR_DETAILS,
   operands: [],
   options: {
-    partner: { value: 'partnerId', required: true, help: 'whose keys' },
-    json: { help: 'one line of JSON for each key' },
+    partner: { value: 'partnerId', required: true, help: 'partner that owns the keys' },
+    json: { help: 'print one line of JSON per key' },
   },
   async run(_operands, options, context) {
     const { terminal } = context;
@@ -160,12 +165,12 @@ export const listPartnerKeys = defineCommand({
 export const revokeKey = defineCommand({
   name: 'operator key revoke',
   service: 'operator',
-  summary: 'Revoke a key, at once and for good',
+  summary: 'Revoke a key, immediately and permanently',
   details: OPERATOR_DETAILS,
   operands: ['<keyId>'],
   options: {
-    partner: { value: 'partnerId', required: true, help: 'whose key it is' },
-    json: { help: 'the key as one line of JSON' },
+    partner: { value: 'partnerId', required: true, help: 'partner that owns the key' },
+    json: { help: 'print the key as one line of JSON' },
   },
   async run([keyId], options, context) {
     const { terminal } = context;
@@ -179,7 +184,7 @@ export const revokeKey = defineCommand({
 export const authority = defineCommand({
   name: 'operator authority',
   service: 'operator',
-  summary: "Print the certificates of the service's authority as PEM, the current one first",
+  summary: "Print the service's certificate authorities as PEM, the current one first",
   details: OPERATOR_DETAILS,
   operands: [],
   options: {},

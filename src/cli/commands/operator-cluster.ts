@@ -5,18 +5,19 @@ import { printable } from '../terminal.js';
 
 export const migrateStore = defineCommand({
   name: 'operator migrate',
-  summary: "Make the cluster's keyspace and topics, and bring its schema up to date",
+  summary: "Create the cluster's keyspace and topics, and update its schema",
   details: [
-    'Works with the service running or stopped, again and from several machines at once.',
-    'TAKEMARK_CASSANDRA, TAKEMARK_CASSANDRA_DC and their kin say where the store is, and TAKEMARK_KAFKA',
-    'and its kin where the bus is; what is not set is left out.',
-    '--change-topology states another TAKEMARK_CASSANDRA_TOPOLOGY, or another active data centre, than the',
-    'keyspace has: stop every process first, one that runs on would decide beside the others.',
+    'Works while the service is running or stopped. You can repeat it, and run it on several machines at',
+    'once. It uses TAKEMARK_CASSANDRA and TAKEMARK_CASSANDRA_* for the store, and TAKEMARK_KAFKA and',
+    'TAKEMARK_KAFKA_* for the bus. If one of the two is not configured, it is skipped.',
+    '--change-topology replaces the TAKEMARK_CASSANDRA_TOPOLOGY or the active data centre of an existing',
+    'keyspace. Stop every process first: a process that keeps running would decide independently of the',
+    'others.',
   ],
   operands: [],
   options: {
-    'change-topology': { help: 'take the data centres that were stated out of use' },
-    json: { help: 'what was applied and made as one line of JSON' },
+    'change-topology': { help: 'replace the topology of the keyspace' },
+    json: { help: 'print the applied and created parts as one line of JSON' },
   },
   async run(_operands, options, { terminal, cluster }) {
     const { applied, topics } = await cluster.migrate({ changeTopology: options.changeTopology });
@@ -29,19 +30,20 @@ export const migrateStore = defineCommand({
         applied.length === 0 ? 'the schema is up to date' : printable(`applied ${applied.join(', ')}`),
       );
     if (topics !== undefined)
-      terminal.print(topics.length === 0 ? 'the topics are there' : printable(`made ${topics.join(', ')}`));
+      terminal.print(topics.length === 0 ? 'the topics exist' : printable(`created ${topics.join(', ')}`));
     return EXIT.good;
   },
 });
 
-const BUNDLE_HELP = 'where the bundle goes, mode 0600; never over a file that exists';
+const BUNDLE_HELP = 'bundle to write, with mode 0600; an existing file is never replaced';
 
 export const initSecrets = defineCommand({
   name: 'operator secrets init',
-  summary: 'Write a bundle of secrets that all processes of a cluster share',
+  summary: 'Write the bundle of secrets that all processes of a cluster share',
   details: [
-    'Signing identity, operator token and every secret, for TAKEMARK_ENVIRONMENT. Each process reads the',
-    'file named by TAKEMARK_SECRETS_FILE. Whoever has it is the service: keep it like a private key.',
+    'The bundle holds the signing identity, the operator token and every other secret for',
+    'TAKEMARK_ENVIRONMENT. Each process reads the bundle from TAKEMARK_SECRETS_FILE. Any holder of the',
+    'bundle can act as the service, so protect it like a private key.',
   ],
   operands: [],
   options: { out: { value: 'file', required: true, help: BUNDLE_HELP } },
@@ -54,38 +56,39 @@ export const initSecrets = defineCommand({
 });
 
 const NEXT: Readonly<Record<'add' | 'use' | 'drop', string>> = {
-  add: 'give it to every process, then take --step use',
-  use: 'give it to every process; 25 hours later --step drop forgets the former ones',
-  drop: 'give it to every process',
+  add: 'deploy it to every process, then run --step use',
+  use: 'deploy it to every process; after 25 hours --step drop removes the old secrets',
+  drop: 'deploy it to every process',
 };
 
 export const rotateSecrets = defineCommand({
   name: 'operator secrets rotate',
-  summary:
-    'Write the next bundle of a rotation: a new secret is known, then used, then the former one dropped',
+  summary: 'Rotate secrets in three steps: add new secrets, use them, drop the old secrets',
   details: [
-    'Three bundles, one after the other, each given to every process (restart them one by one) before the',
-    'next is made. Processes with the bundle before and after a step work side by side.',
-    '  add   makes new ones that verify already',
-    '  use   makes them the current ones; the former still verify',
-    '  drop  forgets the former ones; those of keys, audit logs and signatures',
-    '        stay for good',
+    'Each step writes one bundle. Deploy the bundle to every process (restart them one by one) before the',
+    'next step. Processes with the bundles before and after a step work side by side.',
+    '  add   creates new secrets, which already verify',
+    '  use   makes the new secrets current; the old secrets still verify',
+    '  drop  removes the old secrets; old secrets of keys, audit logs and',
+    '        signatures are kept permanently',
     '',
     'Purposes: key-pepper, upload-policy, cursor, rotation, audit, signing, operator-token.',
   ],
   operands: [],
   options: {
-    in: { value: 'file', required: true, help: 'the bundle that is in use' },
+    in: { value: 'file', required: true, help: 'current bundle' },
     out: { value: 'file', required: true, help: BUNDLE_HELP },
-    step: { value: 'step', required: true, choices: ['add', 'use', 'drop'], help: 'which of the three' },
-    purpose: { value: 'list', help: 'what to rotate, joined by commas (all)' },
-    early: { help: 'drop what was in use 25 hours ago too; replays of rotations are lost' },
+    step: { value: 'step', required: true, choices: ['add', 'use', 'drop'], help: 'step to perform' },
+    purpose: { value: 'list', help: 'comma-separated purposes to rotate (all)' },
+    early: {
+      help: 'drop even secrets replaced less than 25 hours ago; interrupted key rotations cannot be replayed then',
+    },
   },
   async run(_operands, options, { terminal, cluster }) {
     const step = options.step;
     const purposes = options.purpose?.split(',');
     const early = options.early;
-    if (early && step !== 'drop') throw new UsageError('--early is for --step drop');
+    if (early && step !== 'drop') throw new UsageError('--early needs --step drop');
     const name = options.in;
     const output = await planOutput(options.out, false, [name]);
     const next = await cluster.rotateSecrets(
@@ -100,16 +103,16 @@ export const rotateSecrets = defineCommand({
 
 export const restore = defineCommand({
   name: 'operator restore',
-  summary: 'Make a keyspace that was put back from a backup one that may be served',
+  summary: 'Make a keyspace safe to serve after it was restored from a backup',
   details: [
-    'Directly over the servers of a cluster, after the backup was put back, with the services stopped or',
-    'running: none of them serves anybody until this command has ended. Erases again what was erased since',
-    'the backup, adds usage again that was counted since, and numbers what is counted from now on apart',
-    'from what was. Interrupted, it is run again. A single service needs none of it: it replays its journal',
-    'at every start. Exit code 1: there are messages or records that nobody can take; the service is open.',
+    "Runs directly against a cluster's servers after you have restored the backup. Services may be stopped",
+    'or running: running services refuse every call until this command has ended. It repeats the erasures',
+    'and adds the usage since the backup, and starts a new epoch for later usage counts. After an',
+    'interruption, run it again. A single service does not need it, because it replays its journal at every',
+    'start. Exit code 1: some messages or records could not be processed; the service is open again.',
   ],
   operands: [],
-  options: { json: { help: 'what was done, as one line of JSON' } },
+  options: { json: { help: 'print the result as one line of JSON' } },
   async run(_operands, options, { terminal, cluster }) {
     const restored = await cluster.restore();
     const { epoch, erasures, erasedAgain, usage, left, seconds } = restored;
@@ -117,10 +120,10 @@ export const restore = defineCommand({
     else {
       const rate = Math.round(erasures / Math.max(seconds, 0.001));
       terminal.print(
-        `${erasures} erasures held against the store, ${rate} a second; ${erasedAgain} erased again`,
+        `${erasures} erasures compared with the store, ${rate} per second; ${erasedAgain} erased again`,
       );
-      terminal.print(`${usage} counts of usage held against the store; epoch ${epoch} has begun`);
-      if (left > 0) terminal.print(`${left} messages or records that nobody can take`);
+      terminal.print(`${usage} usage counts compared with the store; epoch ${epoch} has begun`);
+      if (left > 0) terminal.print(`${left} messages or records could not be processed`);
     }
     return left === 0 ? EXIT.good : EXIT.notGood;
   },

@@ -6,13 +6,13 @@ import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
 export const listDeadLetters = defineCommand({
   name: 'operator dlq list',
   service: 'operator',
-  summary: 'Print events that no consumer could take, with the reason, oldest first',
+  summary: 'Print the events that no consumer could process, with the reason, oldest first',
   details: OPERATOR_DETAILS,
   operands: [],
   options: {
-    topic: { value: 'topic', choices: TOPICS, help: 'events of this topic alone' },
-    limit: { value: 'n', range: [1, 1000], help: 'events at most, 1 to 1000 (100)' },
-    json: { help: 'one line of JSON for each event' },
+    topic: { value: 'topic', choices: TOPICS, help: 'only events of this topic' },
+    limit: { value: 'n', range: [1, 1000], help: 'maximum number of events, 1 to 1000 (100)' },
+    json: { help: 'print one line of JSON per event' },
   },
   async run(_operands, options, context) {
     const { terminal } = context;
@@ -35,13 +35,13 @@ export const listDeadLetters = defineCommand({
 export const replayDeadLetters = defineCommand({
   name: 'operator dlq replay',
   service: 'operator',
-  summary: 'Put the oldest dead letters of a topic into it again',
-  details: ['What still cannot be taken comes back as a dead letter.', '', ...OPERATOR_DETAILS],
+  summary: 'Publish the oldest dead letters of a topic again',
+  details: ['An event that still cannot be processed becomes a new dead letter.', '', ...OPERATOR_DETAILS],
   operands: [],
   options: {
-    topic: { value: 'topic', required: true, choices: TOPICS, help: 'whose dead letters' },
-    limit: { value: 'n', range: [1, 10_000], help: 'events at most, 1 to 10000 (1000)' },
-    json: { help: 'how many as one line of JSON' },
+    topic: { value: 'topic', required: true, choices: TOPICS, help: 'topic of the dead letters' },
+    limit: { value: 'n', range: [1, 10_000], help: 'maximum number of events, 1 to 10000 (1000)' },
+    json: { help: 'print the number of events as one line of JSON' },
   },
   async run(_operands, options, context) {
     const { terminal } = context;

@@ -4,7 +4,7 @@ import type { Declaration } from '../operator-client.js';
 import { formatTime, printable } from '../terminal.js';
 import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
 
-/** Largest JSON body that the service takes. */
+/** The largest JSON body that the service accepts, in bytes. */
 const MAX_FILE_BYTES = 65_536;
 
 export const recordDeclaration = defineCommand({
@@ -12,8 +12,8 @@ export const recordDeclaration = defineCommand({
   service: 'operator',
   summary: "Record a creator's survey answers for an issued proof",
   details: [
-    'The file holds one JSON object: surveyVersion, submissionId, subject (opaque identifiers),',
-    'submittedAt (unix seconds) and answers, with at least one of',
+    'The file holds one JSON object with surveyVersion, submissionId, subject (opaque identifiers),',
+    'submittedAt (unix seconds) and answers. answers has at least one of:',
     '  declaredOrigin      from_scratch, own_material, third_party_material,',
     '                      generated_material, undisclosed',
     '  aiShareBand         none, under_quarter, quarter_to_half,',
@@ -23,17 +23,17 @@ export const recordDeclaration = defineCommand({
     '                      minority_self_made, undisclosed',
     '  disputedAssessment  not_disputed, disputed',
     '  aiRoles             a list of lyrics, composition, vocals, instruments, production,',
-    '                      artwork, video; or of none or undisclosed alone',
+    '                      artwork, video; or only none; or only undisclosed',
     '',
-    'The same submission again changes nothing; under the same submissionId, another is refused.',
+    'Repeating a submission changes nothing. Different answers with the same submissionId are refused.',
     '',
     ...OPERATOR_DETAILS,
   ],
   operands: [],
   options: {
-    proof: { value: 'proofId', required: true, help: 'the proof that is spoken of' },
-    file: { value: 'file', required: true, help: 'the answers, as JSON' },
-    json: { help: 'the stored declaration as one line of JSON' },
+    proof: { value: 'proofId', required: true, help: 'proof that the answers are about' },
+    file: { value: 'file', required: true, help: 'JSON file of the answers' },
+    json: { help: 'print the stored declaration as one line of JSON' },
   },
   async run(_operands, options, context) {
     const { terminal } = context;
@@ -50,12 +50,12 @@ export const recordDeclaration = defineCommand({
 export const listDeclarations = defineCommand({
   name: 'operator declaration list',
   service: 'operator',
-  summary: 'List what creators declared of a proof, in the order of recording',
-  details: ['The exit code is 1 where a declaration was altered in the store.', '', ...OPERATOR_DETAILS],
+  summary: "List creators' declarations about a proof, in the order they were recorded",
+  details: ['Exit code 1: a declaration was altered in the store.', '', ...OPERATOR_DETAILS],
   operands: [],
   options: {
-    proof: { value: 'proofId', required: true, help: 'whose declarations' },
-    json: { help: 'one line of JSON for each declaration' },
+    proof: { value: 'proofId', required: true, help: 'proof to list declarations of' },
+    json: { help: 'print one line of JSON per declaration' },
   },
   async run(_operands, options, context) {
     const { terminal } = context;
@@ -68,7 +68,10 @@ export const listDeclarations = defineCommand({
   },
 });
 
-/** The submission of a file, unchecked: the service knows which answers there are. @throws RuntimeError */
+/**
+ * Reads a submission without checking the answers: the service knows the valid answers.
+ * @throws RuntimeError
+ */
 async function readSubmission(path: string): Promise<object> {
   if ((await stat(path)).size > MAX_FILE_BYTES)
     throw new RuntimeError(`${path} is larger than ${MAX_FILE_BYTES} bytes`);
@@ -80,7 +83,7 @@ async function readSubmission(path: string): Promise<object> {
     throw error;
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new RuntimeError(`${path} holds no JSON object`);
+    throw new RuntimeError(`${path} does not hold a JSON object`);
   return value;
 }
 

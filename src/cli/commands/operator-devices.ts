@@ -9,7 +9,7 @@ import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
 
 const MAX_KEY_BYTES = 4096;
 const DEVICE_ID = /^[0-9a-f]{64}$/;
-const JSON_OPTION = { help: 'the device as one line of JSON' } as const;
+const JSON_OPTION = { help: 'print the device as one line of JSON' } as const;
 
 export const listDevices = defineCommand({
   name: 'operator devices list',
@@ -18,9 +18,9 @@ export const listDevices = defineCommand({
   details: OPERATOR_DETAILS,
   operands: [],
   options: {
-    from: { value: 'n', range: [1, 1_000_000], help: 'the first one (1)' },
-    limit: { value: 'n', range: [1, 1000], help: 'devices at most, 1 to 1000 (100)' },
-    json: { help: 'one line of JSON for each device' },
+    from: { value: 'n', range: [1, 1_000_000], help: 'number of the first device to list (1)' },
+    limit: { value: 'n', range: [1, 1000], help: 'maximum number of devices, 1 to 1000 (100)' },
+    json: { help: 'print one line of JSON per device' },
   },
   async run(_operands, options, context) {
     const { from = 1, limit = 100 } = options;
@@ -33,22 +33,22 @@ export const listDevices = defineCommand({
 export const enrolDevice = defineCommand({
   name: 'operator devices enrol',
   service: 'operator',
-  summary: 'Enrol a capture device, by its public key or by its id',
+  summary: 'Enrol a capture device by its public key or its id',
   details: [
-    'The id of a device is the SHA-256 of its public key. The key stays on the device; the service',
-    'keeps the id alone. A device that was revoked is not enrolled again: it makes a new key.',
+    'The id of a device is the SHA-256 of its public key. The service stores only the id. A revoked device',
+    'cannot be enrolled again: create a new key on it.',
     '',
     ...OPERATOR_DETAILS,
   ],
   operands: [],
   options: {
-    key: { value: 'file', help: "the device's public key, PEM or DER" },
-    device: { value: 'deviceId', help: 'or its id: 64 hex digits' },
+    key: { value: 'file', help: 'public key of the device, PEM or DER' },
+    device: { value: 'deviceId', help: 'id of the device, instead of --key: 64 hex digits' },
     json: JSON_OPTION,
   },
   async run(_operands, options, context) {
     if ((options.key === undefined) === (options.device === undefined))
-      throw new UsageError('one of --key and --device is needed');
+      throw new UsageError('give either --key or --device');
     const request =
       options.key === undefined ? { deviceId: idOf(options.device!) } : await readDevice(options.key);
     show(
@@ -63,19 +63,19 @@ export const enrolDevice = defineCommand({
 export const revokeDevice = defineCommand({
   name: 'operator devices revoke',
   service: 'operator',
-  summary: 'Revoke a capture device from a time on, for good',
+  summary: 'Revoke a capture device permanently, from a given time on',
   details: [
-    'A trace that is issued from then on is not evidence of an enrolled device; the report of a proof',
-    'that was issued with one before says that its device was revoked since.',
+    'A trace used for issuing after that time does not count as evidence of an enrolled device. The report',
+    'of a proof issued before that time says that its device was revoked later.',
     '',
     ...OPERATOR_DETAILS,
   ],
   operands: [],
   options: {
-    device: { value: 'deviceId', required: true, help: 'the device: 64 hex digits' },
+    device: { value: 'deviceId', required: true, help: 'device id: 64 hex digits' },
     from: {
       value: 'time',
-      help: 'when its key may have been lost: unix seconds, or as 2026-01-31T12:00:00Z (now)',
+      help: 'when the key may have been lost: unix seconds or 2026-01-31T12:00:00Z (now)',
     },
     json: JSON_OPTION,
   },
@@ -104,24 +104,24 @@ function show(device: DeviceEntry, json: boolean, terminal: Terminal): void {
 
 /** @throws UsageError */
 function idOf(text: string): string {
-  if (!DEVICE_ID.test(text)) throw new UsageError('--device must be 64 hex digits, in lower case');
+  if (!DEVICE_ID.test(text)) throw new UsageError('--device must be 64 lower-case hex digits');
   return text;
 }
 
-/** Id and algorithm of a public key's device. @throws RuntimeError */
+/** Reads a public key and returns the id and algorithm of its device. @throws RuntimeError */
 async function readDevice(path: string): Promise<{ readonly deviceId: string; readonly algorithm: string }> {
   if ((await stat(path)).size > MAX_KEY_BYTES)
     throw new RuntimeError(`${path} is larger than ${MAX_KEY_BYTES} bytes`);
   const key = publicKeyOf(await readFile(path));
   const algorithm = key && algorithmOf(key);
   if (key === undefined || algorithm === undefined)
-    throw new RuntimeError(`${path} holds no public key of Ed25519 or P-256`);
+    throw new RuntimeError(`${path} does not hold an Ed25519 or P-256 public key`);
   const spki = key.export({ type: 'spki', format: 'der' });
   return { deviceId: createHash('sha256').update(spki).digest('hex'), algorithm };
 }
 
 function publicKeyOf(bytes: Buffer): KeyObject | undefined {
-  // A private key would be taken too, and its public half derived: it has no business on this machine.
+  // Node would accept a private key and derive its public half, but a private key must stay on the device.
   const text = bytes.toString('latin1');
   if (text.includes('PRIVATE KEY')) return undefined;
   try {

@@ -11,15 +11,16 @@ const MARKS: Readonly<Record<ServerCheck['verdict'], string>> = {
 
 export const examineServers = defineCommand({
   name: 'operator doctor',
-  summary: "Look whether the cluster's servers are set up as the service needs them",
+  summary: "Check that the cluster's servers are configured as the service needs",
   details: [
-    'Reads settings of Cassandra, Kafka and the bucket, whichever are configured, and changes nothing.',
-    'Every process of a cluster does the same at its start: in production it does not start where a check',
-    'refuses, unless TAKEMARK_ACCEPT_SERVERS names the check; in beta a refusal is a warning. "not checked"',
-    'is what a server does not tell, or not this user: look for yourself. Exit code 1: a check refuses.',
+    'Reads the settings of Cassandra, Kafka and the bucket, as far as they are configured, and changes',
+    'nothing. Every process of a cluster runs the same checks when it starts. In production, a process does',
+    'not start after a REFUSE, unless TAKEMARK_ACCEPT_SERVERS names the check. In beta, a REFUSE is only a',
+    'warning. "not checked" means that the server does not report the setting, or not to this user: check',
+    'it yourself. Exit code 1: at least one check is REFUSE.',
   ],
   operands: [],
-  options: { json: { help: 'the checks as one line of JSON' } },
+  options: { json: { help: 'print the checks as one line of JSON' } },
   async run(_operands, options, { terminal, cluster }) {
     const checks = await cluster.examineServers();
     const refused = checks.filter(({ verdict }) => verdict === 'refuse').length;

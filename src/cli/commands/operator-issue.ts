@@ -19,27 +19,27 @@ export const issue = defineCommand({
   service: 'operator',
   summary: 'Issue a credential for a recording',
   details: [
-    'Without --sidecar-out, --out receives a WAV/BWF with the credential embedded.',
-    'With --sidecar-out the credential is a sidecar beside audio of any kind, and --out, where',
-    'it is given, receives that audio as it is.',
+    'Without --sidecar-out, --out is a WAV/BWF file with the credential embedded. With --sidecar-out, the',
+    'credential is a sidecar beside audio of any format, and --out, if given, is an unchanged copy of that',
+    'audio.',
     '',
     ...OPERATOR_DETAILS,
   ],
   operands: ['<audio>'],
   options: {
-    partner: { value: 'partnerId', required: true, help: 'whose proof it is' },
+    partner: { value: 'partnerId', required: true, help: 'partner that owns the proof' },
     song: { value: 'title', required: true, help: 'title in the production record' },
-    out: { value: 'file', help: 'where the credentialed file goes' },
-    trace: { value: 'file', help: 'capture trace of the session that the audio was exported from' },
-    summary: { value: 'file', help: "client's summary of the session as JSON; comes with a trace" },
-    detections: { value: 'file', help: 'results of detectors about imports as JSON; come with a trace' },
-    'sidecar-out': { value: 'file', help: 'where the sidecar of a pair goes' },
+    out: { value: 'file', help: 'credentialed file to write' },
+    trace: { value: 'file', help: 'capture trace of the session that exported the audio' },
+    summary: { value: 'file', help: "JSON file of the client's session summary; needs --trace" },
+    detections: { value: 'file', help: 'JSON file of detector results about imports; needs --trace' },
+    'sidecar-out': { value: 'file', help: 'sidecar file to write' },
     'idempotency-key': {
       value: 'key',
-      help: '16 to 128 characters; the same call under it is answered again',
+      help: '16 to 128 characters; repeating the same call with the same key returns the same proof',
     },
-    force: { help: 'replace files that exist' },
-    json: { help: 'the result as one line of JSON' },
+    force: { help: 'replace existing files' },
+    json: { help: 'print the result as one line of JSON' },
   },
   async run([path], options, context) {
     const { terminal } = context;
@@ -60,7 +60,7 @@ export const issue = defineCommand({
           evidence,
           onProgress: ({ sentBytes, totalBytes }: Progress) => bar.update(sentBytes, totalBytes),
         } as const;
-        // An interruption has a line of its own, behind this one.
+        // An interruption prints its own line after this one.
         const noteIfInterrupted = (text: string): void => {
           bar.end();
           if (context.signal.aborted) terminal.note(`takemark: ${printable(text)}`);
@@ -71,7 +71,7 @@ export const issue = defineCommand({
         });
         bar.end();
         await fetchDeliverables(client, proof, outputs).catch((cause: unknown) => {
-          // Issued is issued: the message has what fetches the files after all.
+          // The proof exists although its files do not: the message says how to fetch them.
           const reason = cause instanceof Error ? cause.message : String(cause);
           const text = `${proof.proofId} was issued but not written (${reason}); run again with --idempotency-key ${idempotencyKey}`;
           noteIfInterrupted(text);
@@ -102,7 +102,7 @@ async function evidenceFiles({
 }): Promise<EvidenceFiles | undefined> {
   if (trace === undefined) {
     if (summary !== undefined || detections !== undefined)
-      throw new UsageError('--summary and --detections come with --trace');
+      throw new UsageError('--summary and --detections need --trace');
     return undefined;
   }
   return defined({
@@ -112,17 +112,21 @@ async function evidenceFiles({
   });
 }
 
-/** True of an answer that is none, too: what sent it may stand behind a service that has issued. */
+/**
+ * Returns true for an unreadable response too: a proxy may have sent it after the service issued the proof.
+ */
 function mayHaveIssued(error: unknown): error is TakemarkError {
   return isTransient(error) || (error instanceof TakemarkError && error.code === 'bad_response');
 }
 
 function retryHint(idempotencyKey: string): string {
-  return `to issue it once only, run again with --idempotency-key ${idempotencyKey}`;
+  return `to avoid issuing it twice, run again with --idempotency-key ${idempotencyKey}`;
 }
 
-/** Adds the idempotency key: without a response nobody here knows whether a proof was issued, and the key makes
- * it safe to ask again. */
+/**
+ * Adds the idempotency key to an error. Without a response the client cannot know whether a proof was issued,
+ * and the key makes a retry safe.
+ */
 function withRetryHint(error: TakemarkError, idempotencyKey: string): TakemarkError {
   const { code, status, reason, requestId, retryAfterSeconds } = error;
   return new TakemarkError(code, `${error.message}; ${retryHint(idempotencyKey)}`, {
@@ -146,7 +150,7 @@ async function fetchDeliverables(
     await client.readAsset(proof.proofId, 'sidecar', (body) => writeOutput(sidecar, body));
 }
 
-/** Ends in an error, and so without a file, where the bytes are not those that were issued. */
+/** Throws after the last byte, and so leaves no file, if the bytes are not the issued bytes. */
 async function* checked(
   body: AsyncIterable<Uint8Array>,
   expected: IssuedProof['asset'],
@@ -157,5 +161,5 @@ async function* checked(
     yield chunk;
   }
   if (hash.digest('hex') !== expected.sha256)
-    throw new RuntimeError('the file that arrived is not the one that was issued');
+    throw new RuntimeError('the downloaded file differs from the issued file');
 }

@@ -5,30 +5,30 @@ import { planOutput, writeOutput } from '../output-file.js';
 import { formatTime, printable } from '../terminal.js';
 
 const HERE = [
-  'With the service running or stopped, on its data directory: TAKEMARK_DATA_DIR, TAKEMARK_ENVIRONMENT',
-  'and TAKEMARK_SIGNING_ALGORITHM say which leaf is meant, TAKEMARK_SIGNING_PKCS11 and its kin that a',
-  'token has its key.',
+  'Works on the data directory of the service, while the service is running or stopped.',
+  'TAKEMARK_DATA_DIR, TAKEMARK_ENVIRONMENT and TAKEMARK_SIGNING_ALGORITHM select the signing certificate.',
+  'If its key is in a PKCS#11 token, set TAKEMARK_SIGNING_PKCS11 and TAKEMARK_SIGNING_PKCS11_* too.',
 ];
 const THERE = [
-  'On a machine of its own, without a service: the directory is all that is needed, and the key never',
-  'leaves it. TAKEMARK_ENVIRONMENT says whose authority it is.',
+  'Run it on a separate machine without a service. It needs only the directory, and the key of the',
+  'authority never leaves that directory. TAKEMARK_ENVIRONMENT is the environment of the authority.',
 ];
-const FORCE = { help: 'replace a file that exists' } as const;
+const FORCE = { help: 'replace an existing file' } as const;
 
 export const requestLeaf = defineCommand({
   name: 'operator signing request',
-  summary: 'Write a request (PKCS#10) for a new signing certificate',
+  summary: 'Write a certificate request (PKCS#10) for a new signing certificate',
   details: [
-    'Its key is made here and stays here. Take the request to the authority, and install what it',
-    'issues.',
+    'The new key is created here and stays here. Take the request to the authority, and install the',
+    'certificate that the authority issues.',
     '',
     ...HERE,
   ],
   operands: [],
   options: {
-    out: { value: 'file', required: true, help: 'where the request goes' },
+    out: { value: 'file', required: true, help: 'request file to write' },
     force: FORCE,
-    json: { help: 'where it went as one line of JSON' },
+    json: { help: 'print the path as one line of JSON' },
   },
   async run(_operands, options, { terminal, cluster }) {
     const output = await planOutput(options.out, options.force, []);
@@ -37,7 +37,7 @@ export const requestLeaf = defineCommand({
     else
       terminal.print(
         printable(
-          `wrote ${output.path}: takemark authority issue --request ${output.path}, where the authority is`,
+          `wrote ${output.path}. Next, on the authority's machine: takemark authority issue --request ${output.path}`,
         ),
       );
     return EXIT.good;
@@ -46,9 +46,9 @@ export const requestLeaf = defineCommand({
 
 export const installLeaf = defineCommand({
   name: 'operator signing install',
-  summary: 'Install the certificate that was issued for the request; the next start signs with it',
+  summary: 'Install an issued signing certificate; the service signs with it after a restart',
   details: [
-    'The former certificate goes to known/, where it verifies on, and its key is removed.',
+    'The old certificate moves to known/, where it still verifies, and its key is deleted.',
     '',
     ...HERE,
   ],
@@ -57,26 +57,26 @@ export const installLeaf = defineCommand({
     certificate: {
       value: 'file',
       required: true,
-      help: 'what takemark authority issue wrote: the leaf, then its authority',
+      help: 'output of takemark authority issue: the certificate, then its authority',
     },
-    json: { help: 'what was installed as one line of JSON' },
+    json: { help: 'print the installed certificate as one line of JSON' },
   },
   async run(_operands, options, { terminal, cluster }) {
     const { kid, notAfter, former } = await cluster.installLeaf(await readFile(options.certificate, 'utf8'));
     if (options.json) terminal.printJson(defined({ kid, notAfter, former }));
     else
       terminal.print(
-        `installed ${kid}, until ${formatTime(notAfter)}${former === undefined ? '' : `; ${former} verifies on`}. Restart the service to sign with it.`,
+        `installed ${kid}, valid until ${formatTime(notAfter)}${former === undefined ? '' : `; ${former} still verifies`}. Restart the service to sign with the new certificate.`,
       );
     return EXIT.good;
   },
 });
 
-const DIRECTORY = { value: 'directory', required: true, help: "the authority's own" } as const;
+const DIRECTORY = { value: 'directory', required: true, help: 'directory of the authority' } as const;
 
 export const initAuthority = defineCommand({
   name: 'authority init',
-  summary: 'Make an authority that signs the signing certificates of a service, offline',
+  summary: 'Create an offline authority for the signing certificates of a service',
   details: THERE,
   operands: [],
   options: { dir: DIRECTORY },
@@ -88,16 +88,24 @@ export const initAuthority = defineCommand({
 
 export const issueLeaf = defineCommand({
   name: 'authority issue',
-  summary: 'Sign a certificate for a request, of the one form that signing certificates have',
-  details: [...THERE, 'The request must be signed with the key that it is for, and name this environment.'],
+  summary: 'Issue a signing certificate for a certificate request',
+  details: [
+    ...THERE,
+    'The request must be signed with its own key and name this environment. Every certificate has the same',
+    'fixed profile.',
+  ],
   operands: [],
   options: {
     dir: DIRECTORY,
-    request: { value: 'file', required: true, help: 'what takemark operator signing request wrote' },
-    out: { value: 'file', required: true, help: 'where the certificate goes, followed by the authority' },
-    days: { value: 'n', range: [1, 7305], help: 'that it lives, at most as long as the authority (7305)' },
+    request: { value: 'file', required: true, help: 'output of takemark operator signing request' },
+    out: { value: 'file', required: true, help: 'file to write: the certificate, then the authority' },
+    days: {
+      value: 'n',
+      range: [1, 7305],
+      help: 'lifetime in days, 1 to 7305, limited by the authority (7305)',
+    },
     force: FORCE,
-    json: { help: 'what was signed as one line of JSON' },
+    json: { help: 'print the certificate as one line of JSON' },
   },
   async run(_operands, options, { terminal, cluster }) {
     const request = options.request;

@@ -6,27 +6,27 @@ import type { OperatorClient } from '../operator-client.js';
 import { printable } from '../terminal.js';
 import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
 
-/** Largest JSON body that the service takes. */
+/** The largest JSON body that the service accepts, in bytes. */
 const MAX_LINE_BYTES = 65_536;
 
 export const importLegacy = defineCommand({
   name: 'operator legacy import',
   service: 'operator',
-  summary: 'Register proofs of an earlier registry',
+  summary: 'Import proofs from an earlier registry',
   details: [
-    'The file holds one JSON object a line: proofId, partnerId, createdAt (unix seconds), kid,',
-    'carrier, song { title }, originalSha256, boundAudioSha256, credentialSha256,',
-    'asset { bytes, sha256, fileName, mediaType }, and, where they are known, classification,',
-    'grade and interpretation. The partner exists here; the files themselves are not imported.',
+    'The file holds one JSON object per line: proofId, partnerId, createdAt (unix seconds), kid, carrier,',
+    'song { title }, originalSha256, boundAudioSha256, credentialSha256,',
+    'asset { bytes, sha256, fileName, mediaType } and, if known, classification, grade and interpretation.',
+    'The partner must already exist here. The audio files are not imported.',
     '',
-    'What is registered already is counted and left as it is, so that a run may be repeated.',
-    'A line that is refused is named, and the others go on; the exit code is 1 then. For files to',
-    'verify, the certificate that signed them lies in signing/<environment>/known/.',
+    'A proof that is registered already is counted and left unchanged, so you can repeat a run. A refused',
+    'line is reported, and the run continues; the exit code is then 1. Imported files verify only if the',
+    'certificate that signed them is in signing/<environment>/known/.',
     '',
     ...OPERATOR_DETAILS,
   ],
   operands: ['<file>'],
-  options: { json: { help: 'one line of JSON for each proof' } },
+  options: { json: { help: 'print one line of JSON per proof' } },
   async run([path], options, context) {
     const { terminal } = context;
     const counts = { imported: 0, already_imported: 0, refused: 0 };
@@ -41,7 +41,7 @@ export const importLegacy = defineCommand({
     });
     if (!options.json)
       terminal.print(
-        `${counts.imported} imported, ${counts.already_imported} there already, ${counts.refused} refused`,
+        `${counts.imported} imported, ${counts.already_imported} already imported, ${counts.refused} refused`,
       );
     return counts.refused === 0 ? EXIT.good : EXIT.notGood;
   },
@@ -54,7 +54,7 @@ type LineResult =
 async function importLine(client: OperatorClient, line: number, bytes: Buffer): Promise<LineResult> {
   const refused = (error: string) => ({ line, outcome: 'refused', error }) as const;
   if (bytes.length > MAX_LINE_BYTES) return refused(`is longer than ${MAX_LINE_BYTES} bytes`);
-  // A title of another encoding would be registered with its letters lost, and for good.
+  // A title in another encoding would lose letters, and a registered title cannot be corrected.
   if (!isUtf8(bytes)) return refused('is not UTF-8');
   let proof: unknown;
   try {
@@ -63,25 +63,25 @@ async function importLine(client: OperatorClient, line: number, bytes: Buffer): 
     return refused('is not JSON');
   }
   if (typeof proof !== 'object' || proof === null || Array.isArray(proof))
-    return refused('is no JSON object');
+    return refused('is not a JSON object');
   try {
     const { proofId, outcome } = await client.importLegacy(proof);
     return { line, proofId, outcome };
   } catch (error) {
-    // Every other failure is of the service or of the way to it, and would meet the next line, too.
+    // Any other failure is of the service or the network, and would hit the next line too.
     if (!(error instanceof TakemarkError) || error.status === undefined || error.status >= 500) throw error;
     if (error.status === 403 || error.status === 429) throw error;
     return refused(error.reason === undefined ? error.message : `${error.message} (${error.reason})`);
   }
 }
 
-/** Lines that hold anything, with their numbers. @throws RuntimeError */
+/** Yields the lines that are not blank, with their numbers. @throws RuntimeError */
 async function* linesOf(path: string): AsyncGenerator<{ readonly line: number; readonly bytes: Buffer }> {
   const file = await open(path);
   try {
-    if (!(await file.stat()).isFile()) throw new RuntimeError(`${path} is no file`);
+    if (!(await file.stat()).isFile()) throw new RuntimeError(`${path} is not a regular file`);
     let line = 0;
-    // Each byte as a character: what is decoded has lost what cannot be.
+    // latin1 keeps every byte. Decoding as UTF-8 would lose invalid bytes.
     for await (const text of file.readLines({ encoding: 'latin1' })) {
       line += 1;
       if (text.trim() !== '') yield { line, bytes: Buffer.from(text, 'latin1') };

@@ -6,24 +6,28 @@ import { OPERATOR_DETAILS, planText, withOperator } from './operator-accounts.js
 
 const HEADINGS = [
   'plan',
-  'units a month',
-  'requests a second',
+  'units per month',
+  'requests per second',
   'burst',
-  'uploads at once',
-  'rotations a day',
+  'concurrent uploads',
+  'rotations per day',
 ];
 
 const LIMITS = {
-  'monthly-quota': { value: 'n', range: [0, 1_000_000_000_000], help: 'units of a UTC month' },
-  'requests-per-second': { value: 'n', range: [1, 1_000_000], help: 'requests that come back each second' },
-  burst: { value: 'n', range: [1, 1_000_000], help: 'requests at once, after a pause' },
-  'concurrent-uploads': { value: 'n', range: [1, 10_000], help: 'uploads at a time' },
-  'rotations-per-day': { value: 'n', range: [1, 10_000], help: 'key rotations of 24 hours' },
+  'monthly-quota': { value: 'n', range: [0, 1_000_000_000_000], help: 'units per UTC month' },
+  'requests-per-second': {
+    value: 'n',
+    range: [1, 1_000_000],
+    help: 'sustained request rate, in requests per second',
+  },
+  burst: { value: 'n', range: [1, 1_000_000], help: 'most requests accepted at once after an idle period' },
+  'concurrent-uploads': { value: 'n', range: [1, 10_000], help: 'maximum number of concurrent uploads' },
+  'rotations-per-day': { value: 'n', range: [1, 10_000], help: 'maximum key rotations in any 24 hours' },
 } as const;
-const NEXT_MONTH = { help: 'from the beginning of the next UTC month on (at once)' } as const;
-const PLAN_JSON = { help: 'the plan as one line of JSON' } as const;
+const NEXT_MONTH = { help: 'apply from the start of the next UTC month (immediately)' } as const;
+const PLAN_JSON = { help: 'print the plan as one line of JSON' } as const;
 const NO_LIMIT =
-  'give a limit to change: --monthly-quota, --requests-per-second, --burst, --concurrent-uploads or --rotations-per-day';
+  'give at least one limit: --monthly-quota, --requests-per-second, --burst, --concurrent-uploads or --rotations-per-day';
 
 export const listPlans = defineCommand({
   name: 'operator plan list',
@@ -31,7 +35,7 @@ export const listPlans = defineCommand({
   summary: 'List the plans and their limits',
   details: OPERATOR_DETAILS,
   operands: [],
-  options: { json: { help: 'one line of JSON for each plan' } },
+  options: { json: { help: 'print one line of JSON per plan' } },
   async run(_operands, options, context) {
     showPlans(await withOperator(context, (client) => client.listPlans()), options.json, context.terminal);
     return EXIT.good;
@@ -41,9 +45,10 @@ export const listPlans = defineCommand({
 export const createPlan = defineCommand({
   name: 'operator plan create',
   service: 'operator',
-  summary: 'Create a plan; the same again changes nothing',
+  summary: 'Create a plan; repeating the command changes nothing',
   details: [
-    'A name is a small letter, then small letters, digits and hyphens. A plan is never removed.',
+    'A name starts with a lower-case letter, followed by lower-case letters, digits and hyphens. A plan',
+    'cannot be deleted.',
     '',
     ...OPERATOR_DETAILS,
   ],
@@ -71,9 +76,10 @@ export const createPlan = defineCommand({
 export const setPlan = defineCommand({
   name: 'operator plan set',
   service: 'operator',
-  summary: 'Change limits of a plan, for every partner that has it',
+  summary: 'Change limits of a plan for every partner on that plan',
   details: [
-    'Limits that are not named stay as they are now. A change that has not come yet is replaced.',
+    'Limits that you omit keep their current values. A scheduled change that has not taken effect yet is',
+    'replaced.',
     '',
     ...OPERATOR_DETAILS,
   ],
@@ -91,7 +97,7 @@ export const setPlan = defineCommand({
     if (Object.keys(given).length === 0) throw new UsageError(NO_LIMIT);
     const plan = await withOperator(context, async (client) => {
       const known = (await client.listPlans()).find((plan) => plan.name === name);
-      if (known === undefined) throw new RuntimeError(`there is no plan ${name}`);
+      if (known === undefined) throw new RuntimeError(`no such plan: ${name}`);
       return client.setPlan(name, { ...limitsOf(known), ...given, ...effectOf(options.nextMonth) });
     });
     showPlans([plan], options.json, context.terminal);
@@ -104,16 +110,16 @@ export const assignPlan = defineCommand({
   service: 'operator',
   summary: 'Give a partner another plan',
   details: [
-    'At once, what the partner used of the month counts for the new plan as well. An assignment that has',
-    'not come yet is replaced.',
+    'Without --next-month, the usage of the current month counts towards the new plan. A scheduled',
+    'assignment that has not taken effect yet is replaced.',
     '',
     ...OPERATOR_DETAILS,
   ],
   operands: ['<plan>'],
   options: {
-    partner: { value: 'partnerId', required: true, help: 'whose plan it becomes' },
+    partner: { value: 'partnerId', required: true, help: 'partner that gets the plan' },
     'next-month': NEXT_MONTH,
-    json: { help: 'the partner as one line of JSON' },
+    json: { help: 'print the partner as one line of JSON' },
   },
   async run([plan], options, context) {
     const { terminal } = context;
@@ -125,7 +131,7 @@ export const assignPlan = defineCommand({
   },
 });
 
-/** Limits alone of a plan, which a later service may tell more of. */
+/** Returns only the limits of a plan. A later service may send more members. */
 function limitsOf(plan: PlanLimits): PlanLimits {
   const { monthlyQuota, requestsPerSecond, burst, concurrentUploads, rotationsPerDay } = plan;
   return { monthlyQuota, requestsPerSecond, burst, concurrentUploads, rotationsPerDay };
@@ -135,7 +141,7 @@ function effectOf(isNextMonth: boolean): PlanEffect {
   return { effect: isNextMonth ? 'next_month' : 'at_once' };
 }
 
-/** Prints plans as a table, each change that is to come as a line of its own under its plan. */
+/** Prints plans as a table. A scheduled change is a row below its plan. */
 function showPlans(plans: readonly Plan[], json: boolean, terminal: Terminal): void {
   if (json) {
     for (const plan of plans) terminal.printJson(plan);

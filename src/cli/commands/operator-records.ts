@@ -6,14 +6,10 @@ import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
 export const erasureStatus = defineCommand({
   name: 'operator erasure status',
   service: 'operator',
-  summary: 'Show what is left of a proof',
-  details: [
-    'The exit code is 1 where a proof that was erased still has a deliverable.',
-    '',
-    ...OPERATOR_DETAILS,
-  ],
+  summary: 'Show the erasure state of a proof',
+  details: ['Exit code 1: an erased proof still has a deliverable.', '', ...OPERATOR_DETAILS],
   operands: ['<proofId>'],
-  options: { json: { help: 'the state as one line of JSON' } },
+  options: { json: { help: 'print the state as one line of JSON' } },
   async run([proofId], options, context) {
     const { terminal } = context;
     const status = await withOperator(context, (client) => client.erasureStatus(proofId));
@@ -29,20 +25,20 @@ export const erasureStatus = defineCommand({
   },
 });
 
-/** Logs of the service's own, read under these names. */
+/** The names of the service's own logs. */
 const SERVICE_LOGS = ['signers', 'devices', 'plans'];
 const SEQUENCES = [1, 999_999_999_999] as const;
 
 export const readAudit = defineCommand({
   name: 'operator audit read',
   service: 'operator',
-  summary: "Print entries of a partner's audit log, oldest first",
+  summary: "Print a partner's audit log, oldest entry first",
   details: OPERATOR_DETAILS,
   operands: ['<partnerId>'],
   options: {
-    from: { value: 'sequence', range: SEQUENCES, help: 'the first entry (1)' },
-    limit: { value: 'n', range: [1, 1000], help: 'entries at most, 1 to 1000 (100)' },
-    json: { help: 'one line of JSON for each entry' },
+    from: { value: 'sequence', range: SEQUENCES, help: 'sequence number of the first entry (1)' },
+    limit: { value: 'n', range: [1, 1000], help: 'maximum number of entries, 1 to 1000 (100)' },
+    json: { help: 'print one line of JSON per entry' },
   },
   async run([partnerId], options, context) {
     const { terminal } = context;
@@ -62,26 +58,29 @@ export const readAudit = defineCommand({
   },
 });
 
-/** Findings after which the command ends: they may be as many as there are proofs. */
+/**
+ * The number of findings after which the command stops. Without it, output could grow with the number of
+ * proofs.
+ */
 const MOST_FINDINGS = 1000;
 
 export const auditStores = defineCommand({
   name: 'operator audit stores',
   service: 'operator',
-  summary: 'Hold records, deliverables, events and usage against each other',
+  summary: 'Check records, deliverables, events and usage for consistency',
   details: [
-    'Every erasure older than ten minutes has its event and confirmation, every proof its files and every',
-    'file its proof, every review its announcements, and the quota of each month is what was added up and',
-    'what waits. Every finding was seen twice; nothing is changed. The service does the same in the',
-    `background, slowly. Ends after ${MOST_FINDINGS} findings, and says where to go on with --from.`,
-    'The exit code is 0 without a finding, and 1 with one.',
+    'Checks that every erasure older than ten minutes has its event and its confirmation, every proof its',
+    "files, every file its proof and every review its events, and that each month's quota equals the summed",
+    'and the pending usage. A finding is reported only if it was seen twice. Nothing is changed. The service',
+    `runs the same checks slowly in the background. The command stops after ${MOST_FINDINGS} findings and`,
+    'prints the --from value that continues the run. Exit codes: 0 no finding; 1 at least one finding.',
     '',
     ...OPERATOR_DETAILS,
   ],
   operands: [],
   options: {
-    from: { value: 'place', help: 'where an earlier run ended' },
-    json: { help: 'one line of JSON for each step of the pass' },
+    from: { value: 'place', help: 'continue an earlier run at the place that it printed' },
+    json: { help: 'print one line of JSON per step' },
   },
   async run(_operands, options, context) {
     const { terminal } = context;
@@ -100,8 +99,8 @@ export const auditStores = defineCommand({
         place = step.next;
       } while (place !== undefined && found < MOST_FINDINGS);
       if (options.json) return;
-      terminal.print(`${looked} looked at, ${found} ${found === 1 ? 'finding' : 'findings'}`);
-      if (place !== undefined) terminal.print(printable(`go on with --from ${place}`));
+      terminal.print(`${looked} checked, ${found} ${found === 1 ? 'finding' : 'findings'}`);
+      if (place !== undefined) terminal.print(printable(`continue with --from ${place}`));
     });
     return found === 0 ? EXIT.good : EXIT.notGood;
   },
@@ -110,15 +109,15 @@ export const auditStores = defineCommand({
 export const verifyAudit = defineCommand({
   name: 'operator audit verify',
   service: 'operator',
-  summary: 'Check whole audit logs for edits, deletions, reordering and truncation',
+  summary: 'Check audit logs for edits, deletions, reordering and truncation',
   details: [
-    'All partners, and the logs of signers, devices and plans, are checked where none is named.',
-    'The exit code is 0 where every log is sound, and 1 where one is not.',
+    'Without an operand, it checks the logs of all partners and the logs signers, devices and plans.',
+    'Exit codes: 0 every log is sound; 1 at least one log is not.',
     '',
     ...OPERATOR_DETAILS,
   ],
   operands: ['[partnerId]'],
-  options: { json: { help: 'one line of JSON for each log' } },
+  options: { json: { help: 'print one line of JSON per log' } },
   async run([named], options, context) {
     const { terminal } = context;
     const results = await withOperator(context, async (client) => {
@@ -139,7 +138,7 @@ export const verifyAudit = defineCommand({
         terminal.print(`${terminal.style('✔ SOUND', 'bold', 'green')}  ${whose}  ${entries} entries`);
       else
         terminal.print(
-          `${terminal.style('✘ NOT SOUND', 'bold', 'red')}  ${whose}  ${printable(fault === undefined ? 'no fault named' : `${fault.reason} at entry ${fault.sequence}`)}`,
+          `${terminal.style('✘ NOT SOUND', 'bold', 'red')}  ${whose}  ${printable(fault === undefined ? 'unknown fault' : `${fault.reason} at entry ${fault.sequence}`)}`,
         );
     }
     return results.every(({ result }) => result.ok === true) ? EXIT.good : EXIT.notGood;

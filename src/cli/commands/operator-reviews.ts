@@ -4,16 +4,16 @@ import { printable } from '../terminal.js';
 import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
 import { CASE_FILTERS, caseLine, printCase } from './partner-reviews.js';
 
-const CASE_JSON = { help: 'the case as one line of JSON' } as const;
+const CASE_JSON = { help: 'print the case as one line of JSON' } as const;
 
 export const listPartnerReviews = defineCommand({
   name: 'operator reviews list',
   service: 'operator',
   summary: 'List the review cases of a partner, newest first',
-  details: ['Cases that have ended, or whose proof was erased, are not listed.', '', ...OPERATOR_DETAILS],
+  details: ['Expired cases and cases of erased proofs are not listed.', '', ...OPERATOR_DETAILS],
   operands: [],
   options: {
-    partner: { value: 'partnerId', required: true, help: 'whose cases' },
+    partner: { value: 'partnerId', required: true, help: 'partner that owns the cases' },
     ...CASE_FILTERS,
   },
   async run(_operands, { partner, proof: proofId, status, json }, context) {
@@ -30,7 +30,7 @@ export const listPartnerReviews = defineCommand({
 export const getPartnerReview = defineCommand({
   name: 'operator reviews get',
   service: 'operator',
-  summary: 'Show a review case of any partner, and its evidence requests',
+  summary: 'Show a review case of any partner and its evidence requests',
   details: OPERATOR_DETAILS,
   operands: ['<reviewId>'],
   options: { json: CASE_JSON },
@@ -46,9 +46,9 @@ export const getPartnerReview = defineCommand({
 export const supplyEvidence = defineCommand({
   name: 'operator reviews supply',
   service: 'operator',
-  summary: 'Say that the evidence of a request was supplied',
+  summary: 'Record that the evidence of a request was supplied',
   details: [
-    'The evidence itself never passes through the service; the partner then accepts or declines it.',
+    'The evidence itself never passes through the service. The partner then accepts or declines it.',
     '',
     ...OPERATOR_DETAILS,
   ],

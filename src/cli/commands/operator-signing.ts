@@ -8,17 +8,17 @@ const REASONS = ['unspecified', 'key_compromise', 'superseded', 'cessation_of_op
 const KID_OPTION = {
   value: 'kid',
   required: true,
-  help: 'the certificate: 64 hex digits, as operator signing list shows them',
+  help: 'certificate id: 64 hex digits, as shown by operator signing list',
 } as const;
-const JSON_OPTION = { help: 'the certificate as one line of JSON' } as const;
+const JSON_OPTION = { help: 'print the certificate as one line of JSON' } as const;
 
 export const listSigners = defineCommand({
   name: 'operator signing list',
   service: 'operator',
-  summary: 'List the certificates that verify here, and which of them signs',
+  summary: 'List the certificates that this service accepts, and which one signs',
   details: OPERATOR_DETAILS,
   operands: [],
-  options: { json: { help: 'one line of JSON for each certificate' } },
+  options: { json: { help: 'print one line of JSON per certificate' } },
   async run(_operands, options, context) {
     for (const entry of await withOperator(context, (client) => client.listSigners()))
       show(entry, options.json, context.terminal);
@@ -29,11 +29,11 @@ export const listSigners = defineCommand({
 export const revokeSigner = defineCommand({
   name: 'operator signing revoke',
   service: 'operator',
-  summary: 'Revoke a signing certificate from a time on',
+  summary: 'Revoke a signing certificate from a given time on',
   details: [
-    'Proofs that were registered before --from stay valid; of the others verify says unregistered,',
-    'signer_revoked. Nothing is issued with a revoked certificate. All processes of a cluster know of',
-    'it within a second.',
+    'Proofs registered before --from stay valid. Later proofs of this certificate get the verdict',
+    'unregistered with the reason signer_revoked. The service issues nothing with a revoked certificate.',
+    'All processes of a cluster apply the revocation within a second.',
     '',
     ...OPERATOR_DETAILS,
   ],
@@ -43,9 +43,9 @@ export const revokeSigner = defineCommand({
     from: {
       value: 'time',
       required: true,
-      help: 'when its key may have been lost: unix seconds, or as 2026-01-31T12:00:00Z',
+      help: 'when the key may have been lost: unix seconds or 2026-01-31T12:00:00Z',
     },
-    reason: { value: 'reason', required: true, choices: REASONS, help: 'why' },
+    reason: { value: 'reason', required: true, choices: REASONS, help: 'reason for the revocation' },
     json: JSON_OPTION,
   },
   async run(_operands, options, context) {
@@ -62,7 +62,7 @@ export const revokeSigner = defineCommand({
 export const reinstateSigner = defineCommand({
   name: 'operator signing reinstate',
   service: 'operator',
-  summary: 'Take the revocation of a signing certificate back; both stay in the log of signers',
+  summary: 'Undo the revocation of a signing certificate; the signers log keeps both',
   details: OPERATOR_DETAILS,
   operands: [],
   options: { kid: KID_OPTION, json: JSON_OPTION },

@@ -5,20 +5,20 @@ import { formatTime, printable, type Terminal } from '../terminal.js';
 import { parseTime } from '../time-option.js';
 import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
 
-const PARTNER_OPTION = { value: 'partnerId', required: true, help: 'the partner' } as const;
-const PROOF_OPTION = { value: 'proofId', required: true, help: 'the proof' } as const;
+const PARTNER_OPTION = { value: 'partnerId', required: true, help: 'partner id' } as const;
+const PROOF_OPTION = { value: 'proofId', required: true, help: 'proof id' } as const;
 const VERSION_OPTION = {
   value: 'version',
   required: true,
-  help: 'of the consent text, exactly as creators agreed to it',
+  help: 'version of the consent text that the creators agreed to, exactly as recorded',
 } as const;
 
 export const approveSourceDetail = defineCommand({
   name: 'operator source-detail approve',
   service: 'operator',
-  summary: 'Approve a partner for source detail, under one version of the consent text',
+  summary: 'Approve a partner for source detail under one version of the consent text',
   details: [
-    'The partner is given the source detail of proofs whose creators agreed to exactly this version.',
+    'The partner then receives the source detail of proofs whose creators agreed to exactly this version.',
     '',
     ...OPERATOR_DETAILS,
   ],
@@ -26,7 +26,7 @@ export const approveSourceDetail = defineCommand({
   options: {
     partner: PARTNER_OPTION,
     'consent-version': VERSION_OPTION,
-    json: { help: 'the partner as one line of JSON' },
+    json: { help: 'print the partner as one line of JSON' },
   },
   async run(_operands, options, context) {
     const partner = await withOperator(context, (client) =>
@@ -40,10 +40,10 @@ export const approveSourceDetail = defineCommand({
 export const withdrawSourceDetail = defineCommand({
   name: 'operator source-detail withdraw',
   service: 'operator',
-  summary: "Take a partner's approval for source detail back",
+  summary: "Withdraw a partner's approval for source detail",
   details: OPERATOR_DETAILS,
   operands: [],
-  options: { partner: PARTNER_OPTION, json: { help: 'the partner as one line of JSON' } },
+  options: { partner: PARTNER_OPTION, json: { help: 'print the partner as one line of JSON' } },
   async run(_operands, options, context) {
     const partner = await withOperator(context, (client) => client.withdrawSourceDetail(options.partner));
     showPartner(partner, options.json, context.terminal);
@@ -62,9 +62,9 @@ export const grantConsent = defineCommand({
     'consent-version': VERSION_OPTION,
     at: {
       value: 'time',
-      help: 'when the creator agreed: unix seconds, or as 2026-01-31T12:00:00Z (now)',
+      help: 'when the creator agreed: unix seconds or 2026-01-31T12:00:00Z (now)',
     },
-    json: { help: 'the consent as one line of JSON' },
+    json: { help: 'print the consent as one line of JSON' },
   },
   async run(_operands, options, context) {
     const grantedAt =
@@ -82,10 +82,10 @@ export const grantConsent = defineCommand({
 export const revokeConsent = defineCommand({
   name: 'operator consent revoke',
   service: 'operator',
-  summary: "Take a creator's consent back: no later read delivers source detail",
+  summary: "Revoke a creator's consent: later reads no longer deliver source detail",
   details: OPERATOR_DETAILS,
   operands: [],
-  options: { proof: PROOF_OPTION, json: { help: 'the state as one line of JSON' } },
+  options: { proof: PROOF_OPTION, json: { help: 'print the state as one line of JSON' } },
   async run(_operands, options, context) {
     showConsent(
       await withOperator(context, (client) => client.revokeConsent(options.proof)),

@@ -12,29 +12,30 @@ const MAX_MINUTES = 10_080;
 
 export const simulateSessionTrace = defineCommand({
   name: 'operator trace simulate',
-  summary: 'Make the signed trace of a session that never was, for tests and sandboxes',
+  summary: 'Create a signed trace of a simulated session, for tests and sandboxes',
   details: [
-    'The header says that the trace is simulated, reports repeat it, and the environment production',
-    'refuses to issue with it. No service is needed. --adverse takes scenarios, parted by commas:',
+    'The header marks the trace as simulated and reports repeat the mark. The production environment',
+    'refuses to issue with a simulated trace. The command needs no service. --adverse takes a',
+    'comma-separated list of these scenarios:',
     '',
     ...ADVERSE_SCENARIOS.map((scenario) => `  ${scenario}`),
     '',
-    'Without --key and --seeded-key the trace is signed with a key that nobody keeps.',
+    'Without --key and --seeded-key, the trace is signed with a new key that is discarded afterwards.',
   ],
   operands: [],
   options: {
-    minutes: { value: 'minutes', range: [2, MAX_MINUTES], help: 'length of the session (90)' },
-    seed: { value: 'number', range: [0, 0xffff_ffff], help: 'what determines the session (1)' },
-    out: { value: 'file', required: true, help: 'where the trace goes' },
-    adverse: { value: 'scenarios', help: 'what is wrong with the session or with the file' },
+    minutes: { value: 'minutes', range: [2, MAX_MINUTES], help: 'length of the session in minutes (90)' },
+    seed: { value: 'number', range: [0, 0xffff_ffff], help: 'random seed of the session (1)' },
+    out: { value: 'file', required: true, help: 'trace file to write' },
+    adverse: { value: 'scenarios', help: 'faults of the session or of the trace file' },
     'export-of': {
       value: 'file',
-      help: 'audio whose digest the export has: the trace can be issued with it',
+      help: "audio file to record as the session's export, so that it can be issued with the trace",
     },
-    key: { value: 'file', help: "the device's key; it is made where there is none" },
-    'seeded-key': { help: 'a key that the seed determines: the same trace in every byte' },
-    force: { help: 'replace a file that exists' },
-    json: { help: 'the trace and what was done in it as one line of JSON' },
+    key: { value: 'file', help: 'device key; created if missing' },
+    'seeded-key': { help: 'derive the key from the seed, so that every byte of the trace is reproducible' },
+    force: { help: 'replace an existing file' },
+    json: { help: 'print the trace and its counters as one line of JSON' },
   },
   async run(_operands, options, { terminal }) {
     if (options.key !== undefined && options.seededKey)
@@ -78,7 +79,7 @@ function scenariosOf(text: string | undefined): readonly AdverseScenario[] {
   return (text?.split(',') ?? []).map((word) => {
     const scenario = ADVERSE_SCENARIOS.find((known) => known === word);
     if (scenario === undefined)
-      throw new UsageError(`--adverse must be some of ${ADVERSE_SCENARIOS.join(', ')}, parted by commas`);
+      throw new UsageError(`--adverse must be a comma-separated list from ${ADVERSE_SCENARIOS.join(', ')}`);
     return scenario;
   });
 }

@@ -5,11 +5,12 @@ import { type ClientConfig, type Context, UsageError } from '../command.js';
 import { type ServiceAccess, serviceAccess } from '../service-access.js';
 import { formatTime, printable } from '../terminal.js';
 
-/** Lines of every partner command's help on its environment. */
+/** Help lines about the environment variables of every partner command. */
 export const PARTNER_DETAILS = [
-  'TAKEMARK_API_KEY holds the key; TAKEMARK_URL or --url the address (http://127.0.0.1:8080),',
-  'https on another machine; TAKEMARK_CA a file with its authority, if Node does not know it;',
-  'TAKEMARK_API_SIGNING_KEY a file with the private key, if the key needs signed calls.',
+  'Environment: TAKEMARK_API_KEY is the API key. TAKEMARK_URL (or --url) is the address of the service',
+  '(http://127.0.0.1:8080); another machine needs https. TAKEMARK_CA is a PEM file of its certificate',
+  'authority, if Node does not trust it already. TAKEMARK_API_SIGNING_KEY is a PEM file of the private',
+  'key, if the API key requires signed calls.',
 ];
 
 /** @throws UsageError */
@@ -31,7 +32,9 @@ export async function partnerAccess(
     throw new UsageError(`TAKEMARK_API_SIGNING_KEY cannot be read (${path}: ${error.code ?? 'unreadable'})`);
   });
   if (!signsCalls(signingKey))
-    throw new UsageError(`TAKEMARK_API_SIGNING_KEY names no Ed25519 or P-256 private key in PEM (${path})`);
+    throw new UsageError(
+      `TAKEMARK_API_SIGNING_KEY must name a PEM file of an Ed25519 or P-256 private key (${path})`,
+    );
   return { ...access, signingKey };
 }
 
@@ -44,31 +47,34 @@ function signsCalls(pem: string): boolean {
   }
 }
 
-/** Client options of every partner command: its name in `User-Agent`, and a line on stderr for each deprecation. */
+/**
+ * Returns the client options of every partner command: its `User-Agent`, and a note on stderr per
+ * deprecation.
+ */
 export function commonClientOptions({
   terminal,
   version,
 }: Context): Pick<ClientOptions, 'userAgent' | 'onDeprecation'> {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   return {
     userAgent: `takemark-cli/${version}`,
     onDeprecation: ({ method, path, sunset, guide }) => {
-      // Once for each end: a batch meets it with every file.
+      // Print each deprecation once: a batch meets it with every file.
       const end = `${sunset} ${guide}`;
-      if (told.has(end)) return;
-      told.add(end);
+      if (reported.has(end)) return;
+      reported.add(end);
       const more = guide === undefined ? '' : `, see ${guide}`;
-      const until = sunset === undefined ? '' : `; it may be gone after ${formatTime(sunset)}`;
+      const until = sunset === undefined ? '' : `; it may be removed after ${formatTime(sunset)}`;
       terminal.note(
         printable(
-          `takemark: the service calls ${method} ${path}, or a part of it, deprecated${until}. Update takemark${more}`,
+          `takemark: ${method} ${path}, or a part of it, is deprecated by the service${until}. Update takemark${more}`,
         ),
       );
     },
   };
 }
 
-/** Runs `work` with a client that is closed at the end. */
+/** Runs `work` with a client and closes the client afterwards. */
 export async function withPartner<T>(context: Context, work: (client: Client) => Promise<T>): Promise<T> {
   const { config } = context;
   const client = createClient({

@@ -6,10 +6,10 @@ import { PARTNER_DETAILS, withPartner } from './partner-account.js';
 export const listKeys = defineCommand({
   name: 'keys list',
   service: 'partner',
-  summary: 'List your keys; never their secrets',
+  summary: 'List your keys, without their secrets',
   details: PARTNER_DETAILS,
   operands: [],
-  options: { json: { help: 'one line of JSON for each key' } },
+  options: { json: { help: 'print one line of JSON per key' } },
   async run(_operands, options, context) {
     const { terminal, signal } = context;
     await withPartner(context, async (client) => {
@@ -22,7 +22,7 @@ export const listKeys = defineCommand({
   },
 });
 
-/** A key in one line, for partners and the operator. */
+/** Returns a key as one line, for partners and the operator. */
 export function keyLine(key: {
   readonly keyId: string;
   readonly name: string;
@@ -39,19 +39,19 @@ export function keyLine(key: {
 export const rotateKey = defineCommand({
   name: 'keys rotate',
   service: 'partner',
-  summary: 'Replace the key in use by a new one; the old one works for 72 hours more',
+  summary: 'Replace the current key by a new one; the old key works for another 72 hours',
   details: [
-    'The rotation is remembered in --state before the service is asked, and the new secret is',
-    'kept there too, readable by you alone. Whatever interrupts it, run it again with the same',
-    'key and the same file: it ends in the same one new key. Then set TAKEMARK_API_KEY to the',
-    'secret, and move the file to where your secrets are kept.',
+    'The command saves the rotation to --state before it calls the service, and adds the new secret',
+    'afterwards. Only you can read that file. After any interruption, run the command again with the',
+    'same key and the same file: you always get the same single new key. Then set TAKEMARK_API_KEY to',
+    'the new secret and move the file to your secret store.',
     '',
     ...PARTNER_DETAILS,
   ],
   operands: [],
   options: {
-    state: { value: 'file', required: true, help: 'where the rotation and the new secret are kept' },
-    json: { help: 'apiKey, keyId, name and previousKeyExpiresAt as one line of JSON' },
+    state: { value: 'file', required: true, help: 'file that holds the rotation and the new secret' },
+    json: { help: 'print apiKey, keyId, name and previousKeyExpiresAt as one line of JSON' },
   },
   async run(_operands, options, context) {
     const { terminal, signal } = context;
@@ -60,10 +60,10 @@ export const rotateKey = defineCommand({
     if (options.json) {
       terminal.printJson(rotated);
     } else {
-      // The secret alone on stdout, so that it can be piped into a vault.
+      // Only the secret goes to stdout, so that it can be piped into a vault.
       terminal.note(
         printable(
-          `${rotated.keyId}  ${rotated.name}. The key in use until now works until ${formatTime(rotated.previousKeyExpiresAt)}.`,
+          `${rotated.keyId}  ${rotated.name}. The old key works until ${formatTime(rotated.previousKeyExpiresAt)}.`,
         ),
       );
       terminal.print(rotated.apiKey);
@@ -75,14 +75,14 @@ export const rotateKey = defineCommand({
 export const revokeKey = defineCommand({
   name: 'keys revoke',
   service: 'partner',
-  summary: 'Revoke a key of your own, at once and for good',
+  summary: 'Revoke one of your keys, immediately and permanently',
   details: [
-    'A key that was rotated may revoke itself alone; the last active key is rotated first.',
+    'A rotated key can only revoke itself. The last active key cannot be revoked: rotate it first.',
     '',
     ...PARTNER_DETAILS,
   ],
   operands: ['<keyId>'],
-  options: { json: { help: 'the key as one line of JSON' } },
+  options: { json: { help: 'print the key as one line of JSON' } },
   async run([keyId], options, context) {
     const { terminal, signal } = context;
     const key = await withPartner(context, (client) => client.revokeKey(keyId, { signal }));

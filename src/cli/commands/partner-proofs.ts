@@ -3,13 +3,13 @@ import { planOutput, writeOutput } from '../output-file.js';
 import { formatBytes, formatTime, printable, type Terminal } from '../terminal.js';
 import { PARTNER_DETAILS, withPartner } from './partner-account.js';
 
-const JSON_OPTION = { help: 'the answer as one line of JSON' };
+const JSON_OPTION = { help: 'print the response as one line of JSON' };
 
 export const getProof = defineCommand({
   name: 'proofs get',
   service: 'partner',
-  summary: 'Show a proof of your own',
-  details: ['The evidence report is shown by `takemark report`.', '', ...PARTNER_DETAILS],
+  summary: 'Show one of your proofs',
+  details: ['`takemark report` shows the evidence report.', '', ...PARTNER_DETAILS],
   operands: ['<proofId>'],
   options: { json: JSON_OPTION },
   async run([proofId], { json }, context) {
@@ -33,18 +33,18 @@ export const getProof = defineCommand({
 export const downloadAsset = defineCommand({
   name: 'proofs asset',
   service: 'partner',
-  summary: 'Download the file of a proof of your own as it was issued, or its sidecar',
+  summary: 'Download the issued file of one of your proofs, or its sidecar',
   details: [
-    'The bytes are compared with the digest that the service announces before the file is there.',
+    'The file is written only if its bytes match the digest that the service sends.',
     '',
     ...PARTNER_DETAILS,
   ],
   operands: ['<proofId>'],
   options: {
-    out: { value: 'file', required: true, help: 'where it is written' },
-    part: { value: 'part', choices: ['audio', 'sidecar'], help: 'audio' },
-    force: { help: 'replace the file that exists' },
-    json: { help: 'path, digest and length as one line of JSON' },
+    out: { value: 'file', required: true, help: 'file to write' },
+    part: { value: 'part', choices: ['audio', 'sidecar'], help: 'part to download (audio)' },
+    force: { help: 'replace an existing file' },
+    json: { help: 'print path, digest and length as one line of JSON' },
   },
   async run([proofId], { out, part, force, json }, context) {
     const { terminal, signal } = context;
@@ -84,20 +84,20 @@ async function* counted(
 export const eraseProof = defineCommand({
   name: 'proofs erase',
   service: 'partner',
-  summary: 'Erase a proof of your own for good: it can never be verified again',
+  summary: 'Erase one of your proofs permanently: it can never be verified again',
   details: [
-    'Needs the proof named twice, as operand and with --confirm, because nothing brings it back.',
-    'Repeating it changes nothing.',
+    'Name the proof twice, as operand and with --confirm, because an erasure cannot be undone.',
+    'Repeating the command changes nothing.',
     '',
     ...PARTNER_DETAILS,
   ],
   operands: ['<proofId>'],
   options: {
-    confirm: { value: 'proofId', required: true, help: 'the same id once more' },
+    confirm: { value: 'proofId', required: true, help: 'the same proof id again' },
     json: JSON_OPTION,
   },
   async run([proofId], { confirm, json }, context) {
-    if (confirm !== proofId) throw new UsageError('--confirm names another proof than the operand');
+    if (confirm !== proofId) throw new UsageError('--confirm and the operand name different proofs');
     const { terminal, signal } = context;
     const erased = await withPartner(context, (client) => client.eraseProof(proofId, { signal }));
     if (json) terminal.printJson(erased);
@@ -112,9 +112,9 @@ export const eraseProof = defineCommand({
 export const getRecord = defineCommand({
   name: 'records get',
   service: 'partner',
-  summary: 'Show what the registry records of a proof, yours or not',
+  summary: 'Show the registry record of any proof, including proofs of other partners',
   details: [
-    'A record does not say that any file matches: `takemark verify` says that.',
+    'A record does not show that a file matches the proof; use `takemark verify` for that.',
     '',
     ...PARTNER_DETAILS,
   ],
@@ -139,7 +139,7 @@ export const getRecord = defineCommand({
   },
 });
 
-/** Facts a line each, names in a column. */
+/** Prints one fact per line, with the names in a column. */
 export function printFacts(
   terminal: Terminal,
   facts: readonly (readonly [string, string | undefined])[],

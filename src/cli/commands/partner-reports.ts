@@ -13,8 +13,8 @@ export const listProofs = defineCommand({
   operands: [],
   options: {
     'issued-after': { value: 'time', help: '2026-01-31, 2026-01-31T12:00:00Z, or unix seconds' },
-    'issued-before': { value: 'time', help: 'the same' },
-    json: { help: 'one line of JSON for each proof' },
+    'issued-before': { value: 'time', help: 'a time in the same formats' },
+    json: { help: 'print one line of JSON per proof' },
   },
   async run(_operands, options, context) {
     const { terminal, signal } = context;
@@ -40,16 +40,17 @@ export const listProofs = defineCommand({
 export const showHealth = defineCommand({
   name: 'health',
   service: 'partner',
-  summary: 'Ask the service whether it is up, and for its version and environment',
+  summary: 'Show whether the service is up, and its version and environment',
   details: [
-    'Needs no key and sends none. Exit code 1: it is not. TAKEMARK_URL holds the address',
-    '(http://127.0.0.1:8080); TAKEMARK_CA a file with its authority, if Node does not know it.',
+    'Needs no key and sends none. Exit code 1: the service is not up. TAKEMARK_URL is the address of the',
+    'service (http://127.0.0.1:8080). TAKEMARK_CA is a PEM file of its certificate authority, if Node does',
+    'not trust it already.',
   ],
   operands: [],
-  options: { json: { help: 'the answer as one line of JSON' } },
+  options: { json: { help: 'print the response as one line of JSON' } },
   async run(_operands, { json }, context) {
     const { terminal, signal, config } = context;
-    // No secret is sent, so plain HTTP shows none.
+    // No secret is sent, so plain HTTP exposes none.
     const access = await serviceAccess({ ...config, allowPlainHttp: true }, config.url);
     const client = createClient({ baseUrl: config.url, ...commonClientOptions(context), ...access });
     try {
@@ -72,12 +73,12 @@ export const showHealth = defineCommand({
 export const showUsage = defineCommand({
   name: 'usage',
   service: 'partner',
-  summary: 'Show what is used and left of the month, and the units of each day with use',
+  summary: "Show this month's used and remaining units, and the units of each day",
   details: PARTNER_DETAILS,
   operands: [],
   options: {
-    days: { value: 'n', range: [1, 92], help: '1 to 92 (30)' },
-    json: { help: 'the report as one line of JSON' },
+    days: { value: 'n', range: [1, 92], help: 'days to show, 1 to 92 (30)' },
+    json: { help: 'print the report as one line of JSON' },
   },
   async run(_operands, options, context) {
     const { terminal, signal } = context;

@@ -4,21 +4,21 @@ import { formatTime, printable, type Terminal } from '../terminal.js';
 import { PARTNER_DETAILS, withPartner } from './partner-account.js';
 import { printFacts } from './partner-proofs.js';
 
-const JSON_OPTION = { help: 'the case as one line of JSON' };
-/** Options of lists of cases. */
+const JSON_OPTION = { help: 'print the case as one line of JSON' };
+/** The options of every list of cases. */
 export const CASE_FILTERS = {
-  proof: { value: 'id', help: 'cases of this proof alone' },
-  status: { value: 'status', choices: ['open', 'resolved'], help: 'cases of this status alone' },
-  json: { help: 'one line of JSON for each case' },
+  proof: { value: 'id', help: 'only cases of this proof' },
+  status: { value: 'status', choices: ['open', 'resolved'], help: 'only cases with this status' },
+  json: { help: 'print one line of JSON per case' },
 } as const;
 
 export const createReview = defineCommand({
   name: 'reviews create',
   service: 'partner',
-  summary: 'Open a review case about a proof, under identifiers of your own',
+  summary: 'Open a review case about a proof, with your own identifiers',
   details: [
-    'The identifiers are opaque: never names or e-mail addresses. A case is kept for 180 days.',
-    'A second open case with the same identifiers is refused, and the one that is there is named.',
+    'The identifiers must be opaque, so never names or e-mail addresses. A case is kept for 180 days.',
+    'A second open case with the same identifiers is refused; the error names the existing case.',
     '',
     ...PARTNER_DETAILS,
   ],
@@ -30,7 +30,7 @@ export const createReview = defineCommand({
     track: { value: 'id', required: true, help: 'your identifier of the track' },
     'idempotency-key': {
       value: 'key',
-      help: '16 to 128 characters; the same key and identifiers give the same case for 24 hours',
+      help: '16 to 128 characters; for 24 hours the same key and identifiers return the same case',
     },
     json: JSON_OPTION,
   },
@@ -46,7 +46,7 @@ export const listReviews = defineCommand({
   name: 'reviews list',
   service: 'partner',
   summary: 'List your review cases, newest first',
-  details: ['Cases that have ended, or whose proof was erased, are not listed.', '', ...PARTNER_DETAILS],
+  details: ['Expired cases and cases of erased proofs are not listed.', '', ...PARTNER_DETAILS],
   operands: [],
   options: CASE_FILTERS,
   async run(_operands, { proof: proofId, status, json }, context) {
@@ -76,7 +76,7 @@ export const getReview = defineCommand({
 export const askEvidence = defineCommand({
   name: 'reviews ask',
   service: 'partner',
-  summary: 'Ask for evidence in a review case; each kind once',
+  summary: 'Ask for evidence in a review case (each kind once)',
   details: PARTNER_DETAILS,
   operands: ['<reviewId>'],
   options: {
@@ -84,7 +84,7 @@ export const askEvidence = defineCommand({
       value: 'kind',
       required: true,
       choices: ['source_evidence', 'source_licence', 'creator_clarification'],
-      help: 'what is asked for',
+      help: 'kind of evidence',
     },
     json: JSON_OPTION,
   },
@@ -98,7 +98,7 @@ export const askEvidence = defineCommand({
 export const answerEvidence = defineCommand({
   name: 'reviews answer',
   service: 'partner',
-  summary: 'Accept or decline the evidence of a request, for good',
+  summary: 'Accept or decline the evidence of a request; this cannot be changed later',
   details: PARTNER_DETAILS,
   operands: ['<reviewId>', '<requestId>'],
   options: {
@@ -117,8 +117,8 @@ export const answerEvidence = defineCommand({
 export const resolveReview = defineCommand({
   name: 'reviews resolve',
   service: 'partner',
-  summary: 'Record your own outcome of a review case, once no evidence request is open',
-  details: ['`held` may later become `accepted` or `rejected`.', '', ...PARTNER_DETAILS],
+  summary: 'Record your outcome of a review case that has no open evidence request',
+  details: ['`held` can later be changed to `accepted` or `rejected`.', '', ...PARTNER_DETAILS],
   operands: ['<reviewId>'],
   options: {
     outcome: {
@@ -148,13 +148,13 @@ async function showCase(
   return EXIT.good;
 }
 
-/** Line of a case in lists. */
+/** Returns the line of a case in a list. */
 export function caseLine(review: PartnerReviewCase): string {
   const { reviewId, createdAt, proofId } = review;
   return printable(`${reviewId}  ${formatTime(createdAt)}  ${statusOf(review).padEnd(18)}  ${proofId}`);
 }
 
-/** @param more facts that stand behind the id */
+/** @param more facts to print after the id */
 export function printCase(
   terminal: Terminal,
   review: PartnerReviewCase,

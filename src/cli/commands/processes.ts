@@ -5,8 +5,8 @@ export const serve = defineCommand({
   name: 'serve',
   summary: 'Run the service in the foreground, as npm start does',
   details: [
-    'Settings are environment variables; see the README. SIGTERM and SIGINT stop it, and let requests in',
-    'flight finish.',
+    'Settings are environment variables; see the README. On SIGTERM or SIGINT the service stops after the',
+    'requests in flight have finished.',
   ],
   operands: [],
   options: {},
@@ -15,10 +15,10 @@ export const serve = defineCommand({
 
 export const consumers = defineCommand({
   name: 'consumers',
-  summary: "Run a cluster's consumers of events in the foreground, beside any number of others",
+  summary: "Run a cluster's event consumers in the foreground; any number can run in parallel",
   details: [
-    'Takes erasures, usage and retention from Kafka and writes to Cassandra. Metrics and probes answer on',
-    'TAKEMARK_OPERATOR_PORT. SIGTERM and SIGINT stop it, and let the batch in hand finish.',
+    'Reads erasure, usage and retention events from Kafka and writes to Cassandra. Metrics and probes are',
+    'served on TAKEMARK_OPERATOR_PORT. On SIGTERM or SIGINT it stops after the current batch.',
   ],
   operands: [],
   options: {},

@@ -7,25 +7,26 @@ import { printable } from '../terminal.js';
 
 export const createProfile = defineCommand({
   name: 'profile add',
-  summary: 'Keep the address of a service, and your key for it, under a name',
+  summary: 'Save the address of a service and your key for it under a name',
   details: [
-    'The key is asked for without being shown, or read from a pipe; never given as a word, which other',
-    'users of the machine could see. It is kept in ~/.takemark/profiles.json, which you alone can read.',
-    '--profile NAME or TAKEMARK_PROFILE then takes the place of TAKEMARK_URL, TAKEMARK_API_KEY, TAKEMARK_CA',
-    'and TAKEMARK_API_SIGNING_KEY, all of them: a key goes to its own service alone.',
+    'The command asks for the key without showing it, or reads the key from a pipe. The key is never an',
+    'argument, because other users of the machine can see arguments. It is saved in',
+    '~/.takemark/profiles.json, which only you can read. --profile NAME or TAKEMARK_PROFILE then replaces',
+    'TAKEMARK_URL, TAKEMARK_API_KEY, TAKEMARK_CA and TAKEMARK_API_SIGNING_KEY together, so that a key is',
+    'sent only to its own service.',
   ],
   operands: ['<name>'],
   options: {
     url: { value: 'address', required: true, help: 'address of the service' },
-    ca: { value: 'file', help: 'PEM of the authorities that may vouch for the service' },
-    'signing-key': { value: 'file', help: 'PEM of the private key, if the key needs signed calls' },
-    force: { help: 'replace a profile of that name' },
+    ca: { value: 'file', help: 'PEM file of the certificate authorities to trust for the service' },
+    'signing-key': { value: 'file', help: 'PEM file of the private key, if the key requires signed calls' },
+    force: { help: 'replace an existing profile' },
   },
   async run([name], { url, ca, signingKey, force }, { terminal, config, readSecret }) {
     const address = parseAddress('url', url);
-    const apiKey = (await readSecret('API key (it is not shown): ')).trim();
+    const apiKey = (await readSecret('API key (hidden): ')).trim();
     const keyId = readApiKey(apiKey)?.keyId;
-    if (keyId === undefined) throw new UsageError('this is no whole API key: copy it once more');
+    if (keyId === undefined) throw new UsageError('the API key is incomplete or misspelt: copy it again');
     await addProfile(
       config.profilesFile,
       name,
@@ -37,21 +38,21 @@ export const createProfile = defineCommand({
       },
       { force },
     );
-    terminal.note(printable(`kept the profile ${name}: ${keyId} for ${address}`));
+    terminal.note(printable(`saved profile ${name}: ${keyId} for ${address}`));
     return EXIT.good;
   },
 });
 
 export const listProfiles = defineCommand({
   name: 'profile list',
-  summary: 'List your profiles: names, addresses and ids of keys',
+  summary: 'List your profiles with their addresses and key ids',
   operands: [],
-  options: { json: { help: 'the list as one line of JSON' } },
+  options: { json: { help: 'print the list as one line of JSON' } },
   async run(_operands, { json }, { terminal, config }) {
     const profiles = Object.entries(await readProfiles(config.profilesFile)).map(([name, profile]) => ({
       name,
       url: profile.url,
-      keyId: readApiKey(profile.apiKey)?.keyId ?? 'no whole key',
+      keyId: readApiKey(profile.apiKey)?.keyId ?? 'incomplete key',
     }));
     if (json) terminal.printJson({ profiles });
     else for (const { name, url, keyId } of profiles) terminal.print(printable(`${name}  ${url}  ${keyId}`));
@@ -61,12 +62,12 @@ export const listProfiles = defineCommand({
 
 export const deleteProfile = defineCommand({
   name: 'profile remove',
-  summary: 'Forget a profile; the key itself goes on working',
+  summary: 'Delete a profile; its key stays valid',
   operands: ['<name>'],
   options: {},
   async run([name], _options, { terminal, config }) {
     await removeProfile(config.profilesFile, name);
-    terminal.note(printable(`forgot the profile ${name}`));
+    terminal.note(printable(`deleted profile ${name}`));
     return EXIT.good;
   },
 });

@@ -15,7 +15,7 @@ import { reportInput } from '../report-subject.js';
 import { printReport } from '../report-text.js';
 import { PARTNER_DETAILS, withPartner } from './partner-account.js';
 
-/** Bytes of a file with a result; reports are far smaller. */
+/** The size limit of a result file in bytes. Reports are far smaller. */
 const MAX_FILE_BYTES = 16_777_216;
 
 const FORMATS = ['text', 'json', ...(Object.keys(PROJECTION_FORMATS) as ProjectionFormat[])] as const;
@@ -23,31 +23,31 @@ const FORMATS = ['text', 'json', ...(Object.keys(PROJECTION_FORMATS) as Projecti
 export const report = defineCommand({
   name: 'report',
   service: 'partner',
-  summary: 'Show the evidence report of a proof: on the terminal, as a page, or for a distributor',
+  summary: 'Show the evidence report of a proof as text, as an HTML page or for a distributor',
   details: [
-    'Takes the id of a proof, or a file: the result of `takemark verify --json`, a proof, a record,',
-    'or a report alone. A proof that is not yours is read from its public record.',
+    'The operand is a proof id or a file: the output of `takemark verify --json`, a proof, a record or a',
+    "report. For another partner's proof the public record is read.",
     '',
-    '--html writes one page that holds all it needs, and can be read without a network.',
-    '--format ddex-432, spotify and apple put what creators declared into the words that distributors',
-    'exchange; what was not declared is unknown there, with the reason.',
+    '--html writes one self-contained page that can be read offline. --format ddex-432, spotify and apple',
+    "translate the creators' declarations into the distributors' terms. An undeclared point is unknown",
+    'there, with the reason.',
     '',
     ...PARTNER_DETAILS,
   ],
   operands: ['<proof>'],
   options: {
-    html: { value: 'file', help: 'write the report as a page' },
-    force: { help: 'replace the page that exists' },
-    format: { value: 'format', choices: FORMATS, help: 'text, json, ddex-432, spotify or apple (text)' },
-    'from-record': { help: "read the proof's record, even where the proof is yours" },
-    json: { help: 'the same as --format json: the report as one line' },
+    html: { value: 'file', help: 'write the report to this file as an HTML page' },
+    force: { help: 'replace an existing page' },
+    format: { value: 'format', choices: FORMATS, help: 'output format (text)' },
+    'from-record': { help: 'read the public record, even if the proof is yours' },
+    json: { help: 'same as --format json: print the report as one line' },
   },
   async run([operand], options, context) {
     const { terminal } = context;
     const { html: path, force, fromRecord, json, format = json ? 'json' : undefined } = options;
-    if (json && format !== 'json') throw new UsageError('--json is --format json');
+    if (json && format !== 'json') throw new UsageError('--json means --format json; give one of them');
     const isFile = await isThere(operand);
-    if (isFile && fromRecord) throw new UsageError('--from-record is for the id of a proof');
+    if (isFile && fromRecord) throw new UsageError('--from-record needs a proof id, not a file');
     const output = path === undefined ? undefined : await planOutput(path, force, isFile ? [operand] : []);
     const input = readInput(
       isFile ? await readResult(operand) : await fetchProof(operand, fromRecord, context),
@@ -59,7 +59,7 @@ export const report = defineCommand({
     }
     if (format === 'text' || (format === undefined && output === undefined)) printReport(input, terminal);
     else if (format !== undefined) {
-      if (input.report === undefined) throw new RuntimeError('there is no evidence report');
+      if (input.report === undefined) throw new RuntimeError('the proof has no evidence report');
       terminal.printJson(format === 'json' ? input.report : projectReport(input.report, format));
     }
     return EXIT.good;
@@ -84,23 +84,23 @@ async function isThere(path: string): Promise<boolean> {
 
 async function readResult(path: string): Promise<unknown> {
   const { size } = await stat(path);
-  if (size > MAX_FILE_BYTES) throw new RuntimeError(`${path} is larger than any result`);
+  if (size > MAX_FILE_BYTES)
+    throw new RuntimeError(`${path} is larger than ${MAX_FILE_BYTES} bytes, so it is not a result`);
   const text = await readFile(path, 'utf8');
   try {
     return JSON.parse(text);
   } catch {
-    throw new RuntimeError(`${path} is not one value of JSON`);
+    throw new RuntimeError(`${path} does not hold a single JSON value`);
   }
 }
 
 async function fetchProof(proofId: string, fromRecord: boolean, context: Context): Promise<unknown> {
-  if (!IDENTIFIER_PATTERN.test(proofId))
-    throw new UsageError(`${proofId} is neither a file nor the id of a proof`);
+  if (!IDENTIFIER_PATTERN.test(proofId)) throw new UsageError(`${proofId} is neither a file nor a proof id`);
   const { signal } = context;
   return withPartner(context, async (client: Client): Promise<unknown> => {
     if (fromRecord) return client.readRecord(proofId, { signal });
     return client.readProof(proofId, { signal }).catch((error: unknown) => {
-      // A proof of somebody else is not there for this partner, and its record is.
+      // Another partner's proof is a 404, but its public record can be read.
       if (error instanceof TakemarkError && error.status === 404)
         return client.readRecord(proofId, { signal });
       throw error;

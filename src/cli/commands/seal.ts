@@ -10,19 +10,19 @@ import { formatTime, printable } from '../terminal.js';
 
 export const seal = defineCommand({
   name: 'seal',
-  summary: "Seal a recording with this device's own key, offline",
+  summary: "Seal a recording offline with this device's own key",
   details: [
-    'A seal shows that a file is as it was when the device sealed it. It is not registered, so',
-    'the service answers local_seal for it. Without --sidecar-out the seal is embedded into a',
-    'WAV/BWF; with it, the seal is a sidecar beside audio of any kind.',
+    'A seal shows that a file is unchanged since the device sealed it. A seal is not registered, so its',
+    'verdict is local_seal. Without --sidecar-out the seal is embedded into a WAV/BWF file. With it, the',
+    'seal is a sidecar beside audio of any format.',
   ],
   operands: ['<audio>'],
   options: {
-    out: { value: 'file', help: 'where the sealed file goes' },
-    'sidecar-out': { value: 'file', help: 'where the sidecar of a pair goes' },
-    'device-dir': { value: 'directory', help: "where the device's key is kept (~/.takemark/device)" },
-    force: { help: 'replace files that exist' },
-    json: { help: 'what was sealed as one line of JSON' },
+    out: { value: 'file', help: 'sealed file to write' },
+    'sidecar-out': { value: 'file', help: 'sidecar file to write' },
+    'device-dir': { value: 'directory', help: 'directory of the device key (~/.takemark/device)' },
+    force: { help: 'replace existing files' },
+    json: { help: 'print the result as one line of JSON' },
   },
   async run([path], options, { terminal, openSealer }) {
     const outputs = await planOutputs(options, path);
@@ -50,13 +50,13 @@ async function sealInto(sealer: Sealer, audio: PlainAudio, outputs: CredentialOu
     return sealed;
   }
   const sealed = await sealer.sidecar(audio);
-  // The sidecar last: where it stands, its audio does.
+  // Write the sidecar last: where a sidecar exists, its audio must exist too.
   if (outputs.audio !== undefined) await writeOutput(outputs.audio, audio.read());
   await writeOutput(outputs.sidecar, [sealed.sidecar]);
   return sealed;
 }
 
-/** @throws RuntimeError for what cannot be read twice */
+/** @throws RuntimeError for a file that cannot be read twice */
 async function plainAudio(path: string): Promise<PlainAudio> {
   const info = await stat(path);
   if (!info.isFile()) throw new RuntimeError(`${path} is not a regular file`);

@@ -13,47 +13,48 @@ import { findApiKey, PARTNER_DETAILS, withPartner } from './partner-account.js';
 export const verify = defineCommand({
   name: 'verify',
   service: 'partner',
-  summary: 'Verify credentialed WAV/BWF files, pairs of audio and sidecar, or folders of them',
+  summary: 'Verify credentialed WAV/BWF files, audio with a sidecar, or whole directories',
   details: [
-    'Uploads each file and says the verdict. One file is explained in plain words; more than one,',
-    'or a folder with all its subfolders, is a table, JSON lines or CSV, with a summary on stderr.',
-    'song.sidecar beside song.mp3 is its sidecar, and either may be named. Hidden files of folders,',
-    'links to folders, and what has no name of audio are not looked at; the summary counts and names them, and with --strict',
-    'each of them is a failure. A symbolic link that leads out of the folder is never followed',
-    'without --follow-links.',
+    'Uploads each file and reports its verdict. A single file gets an explanation in plain words.',
+    'Several files, or a directory with its subdirectories, give a table, JSON lines or CSV, and a',
+    'summary on stderr. If song.sidecar is beside song.mp3, they are verified as a pair, and you can',
+    'name either of them.',
     '',
-    'With --resume verdicts are remembered in a file as the batch goes, and a later run reports them',
-    'without asking the service again: for the same contents (every file is read and hashed), under',
-    'the same API key at the same service, for as long as --max-age says, and a good one only while',
-    'its proof still has a record, which is asked for. Failures are not remembered: the next run',
-    'tries those files again.',
+    'Within a directory, hidden files, linked directories and files without an audio extension are',
+    'skipped. The summary counts and names the skipped files; with --strict each one is a failure. A',
+    'symbolic link that leads out of the directory is not followed without --follow-links.',
     '',
-    'Characters that are not seen or that steer a terminal are shown as \\u{hex}, in JSON as its',
-    'escapes. Cells of a CSV that a spreadsheet would take for a formula begin with an apostrophe.',
+    '--resume saves each verdict to a file. A later run reports a saved verdict without a new call if',
+    'the contents (every file is read and hashed), the API key and the service are the same and the',
+    'verdict is not older than --max-age. Before a saved good verdict is reported, the service is asked',
+    'whether the proof still has a record. Failures are not saved: the next run tries those files again.',
     '',
-    'The exit code is 0 if every file is good, 1 if any verdict is another, 2 for wrong use, 3 where',
-    'files or the service fail, so that some file has no verdict, and 4 if every file is good and the',
-    'evidence of some asks for the decision of a person.',
+    'Invisible and control characters are printed as \\u{hex}, in JSON as JSON escapes. A CSV cell that',
+    'a spreadsheet would read as a formula starts with an apostrophe.',
+    '',
+    'Exit codes: 0 every file is good; 1 at least one verdict is not good; 2 wrong usage; 3 a file or',
+    'the service failed, so that a file has no verdict; 4 every file is good, but the evidence of at',
+    'least one needs a review by a person.',
     '',
     ...PARTNER_DETAILS,
   ],
   operands: ['<file...>'],
   options: {
-    sidecar: { value: 'file', help: 'the sidecar of a legacy pair, for one file' },
-    'no-pairs': { help: 'judge each file by itself, whatever stands beside it' },
-    json: { help: 'the result of one file as one line of JSON' },
-    format: { value: 'format', choices: FORMATS, help: 'table for more than one file' },
-    quiet: { help: 'report of more than one file only those that are not good or need review' },
-    concurrency: { value: 'n', range: [1, 64], help: 'files on their way at a time, 1 to 64 (4)' },
-    ordered: { help: 'report in the order of the files, not in that of their completion' },
-    resume: { value: 'file', help: 'remember verdicts here, and do not ask for them again' },
+    sidecar: { value: 'file', help: 'the sidecar of a legacy pair (one file only)' },
+    'no-pairs': { help: 'verify each file alone and ignore sidecars beside it' },
+    json: { help: 'print the result as one line of JSON (one file only)' },
+    format: { value: 'format', choices: FORMATS, help: 'output format for several files (table)' },
+    quiet: { help: 'with several files, report only those that are not good or need review' },
+    concurrency: { value: 'n', range: [1, 64], help: 'files to verify in parallel, 1 to 64 (4)' },
+    ordered: { help: 'report in input order instead of completion order' },
+    resume: { value: 'file', help: 'save verdicts to this file and reuse them in later runs' },
     'max-age': {
       value: 'hours',
       range: [1, 8760],
-      help: 'how long a remembered verdict is believed, 1 to 8760 (24)',
+      help: 'maximum age of a saved verdict in hours, 1 to 8760 (24)',
     },
-    strict: { help: 'what is not looked at is a failure' },
-    'follow-links': { help: 'follow symbolic links that lead out of the folder' },
+    strict: { help: 'treat skipped files as failures' },
+    'follow-links': { help: 'follow symbolic links that lead out of the directory' },
   },
   async run([operands], options, context) {
     const apiKey = findApiKey(context.config);
@@ -71,11 +72,11 @@ export const verify = defineCommand({
       );
     if (options.sidecar !== undefined)
       throw new UsageError(
-        '--sidecar is for one file without --format or --resume; other sidecars stand beside their audio',
+        '--sidecar needs a single file and excludes --format and --resume; otherwise put each sidecar beside its audio',
       );
-    if (options.json) throw new UsageError('--json is for one file; use --format jsonl');
+    if (options.json) throw new UsageError('--json needs a single file; use --format jsonl');
     if (resume === undefined && options.maxAge !== undefined)
-      throw new UsageError('--max-age is for --resume');
+      throw new UsageError('--max-age needs --resume');
     return verifyBatch(
       {
         operands,
@@ -124,8 +125,8 @@ async function verifyOne(
 }
 
 /**
- * Audio that a named sidecar stands beside; any other path is the audio itself.
- * @throws RuntimeError where there is none. UsageError where there is more than one
+ * Returns the audio file beside a named sidecar. Any other path is the audio itself.
+ * @throws RuntimeError if there is no audio file. UsageError if there are several
  */
 async function audioOf(path: string, search: Search): Promise<string> {
   if (!search.pairs || extname(path).toLowerCase() !== '.sidecar') return path;
@@ -137,11 +138,11 @@ async function audioOf(path: string, search: Search): Promise<string> {
   }
   const [audio, other] = found;
   if (audio === undefined || other !== undefined)
-    throw new UsageError(`more than one audio file stands beside ${path}: name the one that is meant`);
+    throw new UsageError(`several audio files are beside ${path}: name one of them`);
   return audio;
 }
 
-/** False for a path that is not there: reading it says what is wrong. */
+/** Returns false for a missing path: the later read reports the error. */
 async function isDirectory(path: string): Promise<boolean> {
   return stat(path).then(
     (info) => info.isDirectory(),
@@ -160,7 +161,7 @@ function explain(result: Verification, path: string, sidecar: string | undefined
   terminal.print(`  ${meaning}`);
   terminal.print(`  ${advice}`);
   const { decision } = result;
-  // A promised member may still be missing in a response: a plain line is better than no verdict.
+  // A response may lack a promised member. The verdict is still worth printing.
   const audio = result.audio as AudioSummary | undefined;
   const facts: [string, string | undefined][] = [
     ['sidecar', sidecar],
@@ -188,11 +189,11 @@ function signerText({
   trust,
   integrity,
 }: NonNullable<Verification['embeddedCredential']>): string {
-  return `${device !== undefined ? `a device that calls itself ${device}` : (issuer ?? 'unknown')} (integrity ${integrity}, trust ${trust})`;
+  return `${device !== undefined ? `a device with the self-declared name ${device}` : (issuer ?? 'unknown')} (integrity ${integrity}, trust ${trust})`;
 }
 
 function audioText(audio: AudioSummary): string {
-  // A RIFF file that was measured is of form WAVE.
+  // The service measures RIFF files of form WAVE only.
   const parts = [audio.container === 'riff' ? 'WAV' : audio.container.toUpperCase()];
   if (audio.sampleRate !== undefined) parts.push(`${audio.sampleRate / 1000} kHz`);
   if (audio.bitsPerSample !== undefined) parts.push(`${audio.bitsPerSample} bit`);

@@ -28,7 +28,7 @@ export function aiff(recording: Recording): Buffer {
   const exponent = Math.floor(Math.log2(recording.sampleRate));
   comm.writeUInt16BE(16_383 + exponent, 8);
   comm.writeBigUInt64BE(BigInt(recording.sampleRate) << BigInt(63 - exponent), 10);
-  // Offset and block size, both 0, stand before the samples.
+  // Offset and block size, both 0, precede the samples.
   const ssnd = Buffer.concat([Buffer.alloc(8), samples(recording, 'big')]);
   return iffChunk(
     'FORM',

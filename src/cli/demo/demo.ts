@@ -20,25 +20,25 @@ const TITLE = 'Late Train Home';
 
 export const demo = defineCommand({
   name: 'demo',
-  summary: 'Start a throwaway service, and show each verdict on real files and two evidence reports',
+  summary: 'Run a temporary service and show every verdict and two evidence reports',
   details: [
-    'Everything happens in a fresh temporary directory and on free ports, and is removed at the',
-    'end. The exit code is 1 if any verdict differs from what was expected.',
+    'Uses a new temporary directory and free ports, and removes everything at the end. Exit code 1: a',
+    'verdict or report differs from the expected one.',
   ],
   operands: [],
   options: {
     keep: {
       value: 'directory',
-      help: 'keep the audio files and report pages of the demo here; it is empty, or made',
+      help: "write the demo's audio files and report pages here (created if missing; must be empty)",
     },
-    force: { help: 'with --keep: replace files that are there' },
-    json: { help: 'one line of JSON for each file' },
+    force: { help: 'with --keep: allow a directory that is not empty, and replace files' },
+    json: { help: 'print one line of JSON per file' },
   },
   async run(_operands, options, context) {
     const startedAt = performance.now();
     if (options.keep !== undefined && !options.force && !(await isFree(options.keep)))
       throw new UsageError(
-        `${options.keep} is not empty; give --force to replace what has the names of the demo's files`,
+        `${options.keep} is not empty; give --force to write there and replace files with the demo's names`,
       );
     const directory = await mkdtemp(join(tmpdir(), 'takemark-demo-'));
     const services: ServiceProcess[] = [];
@@ -54,7 +54,7 @@ export const demo = defineCommand({
   },
 });
 
-/** True for a directory without entries, and for one that is not there. */
+/** Returns true for an empty or missing directory. */
 async function isFree(directory: string): Promise<boolean> {
   const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
@@ -65,7 +65,7 @@ async function isFree(directory: string): Promise<boolean> {
 
 interface DemoRun {
   readonly directory: string;
-  /** Processes that have started, to be stopped at the end. */
+  /** The started processes. They are stopped at the end. */
   readonly services: ServiceProcess[];
   readonly startedAt: number;
   readonly keep: string | undefined;
@@ -85,7 +85,7 @@ async function showVerdicts(demoRun: DemoRun, context: Context): Promise<number>
     if (!demoRun.json) terminal.print(text);
   };
   say(terminal.style('Takemark demo', 'bold'));
-  // In turn: both at once only compete for the same cores.
+  // One after the other: in parallel the two would only compete for the same cores.
   const service = await start(demoRun, 'production', signal);
   const other = await start(demoRun, 'beta', signal);
   say(`  service    ${service.url}, and a second environment at ${other.url}`);
@@ -94,7 +94,7 @@ async function showVerdicts(demoRun: DemoRun, context: Context): Promise<number>
   try {
     const fixtures = await prepare(demoRun, partner, stranger, context);
     say(
-      `  recording  "${TITLE}", synthesised: 10 s, 44.1 kHz, 16 bit, stereo, ${formatBytes(fixtures.wav.length)}`,
+      `  recording  "${TITLE}", synthesised, 10 s, 44.1 kHz, 16 bit, stereo, ${formatBytes(fixtures.wav.length)}`,
     );
     say(`  issued     ${fixtures.embedded.proofId} (embedded), ${fixtures.pair.proofId} (sidecar)\n`);
     const list = specimens(fixtures);
@@ -128,7 +128,7 @@ async function showVerdicts(demoRun: DemoRun, context: Context): Promise<number>
     const wrong = [...rows, ...productions].filter((shown) => !shown.asExpected).length;
     const seconds = ((performance.now() - demoRun.startedAt) / 1000).toFixed(1);
     say(
-      `\n${wrong === 0 ? terminal.style(`All ${rows.length} verdicts and ${productions.length} reports as expected`, 'bold', 'green') : terminal.style(`${wrong} of ${rows.length + productions.length} verdicts and reports differ`, 'bold', 'red')}, in ${seconds} s.`,
+      `\n${wrong === 0 ? terminal.style(`All ${rows.length} verdicts and ${productions.length} reports are as expected`, 'bold', 'green') : terminal.style(`${wrong} of ${rows.length + productions.length} verdicts and reports are not as expected`, 'bold', 'red')}, in ${seconds} s.`,
     );
     if (demoRun.keep !== undefined) say(`The files are in ${printable(demoRun.keep)}.`);
     return wrong === 0 ? EXIT.good : EXIT.notGood;

@@ -12,7 +12,7 @@ import { broadcastWave } from './audio-files.js';
 import type { renderRecording } from './music.js';
 import type { DemoPartner } from './specimens.js';
 
-/** A simulated session, what its creator declares of it, and the decision that is to follow. */
+/** A simulated session, its creator's declaration, and the expected decision. */
 interface Production {
   readonly name: string;
   readonly title: string;
@@ -24,21 +24,21 @@ interface Production {
 const PRODUCTIONS: readonly Production[] = [
   {
     name: 'clean',
-    title: 'Late Train Home, as witnessed',
+    title: 'Late Train Home (clean session)',
     adverse: [],
     declaredOrigin: 'third_party_material',
     expected: 'verified_binding',
   },
   {
     name: 'adverse',
-    title: 'Borrowed Train',
+    title: 'Borrowed Train (session with conflicts)',
     adverse: ['import_only', 'imports_cover_export', 'activity_after_export'],
     declaredOrigin: 'from_scratch',
     expected: 'needs_review',
   },
 ];
 
-/** A production that was issued and verified: what the service says of it, and where the page of it lies. */
+/** An issued and verified production: the service's result, and the path of its report page. */
 export interface ShownProduction {
   readonly name: string;
   readonly status: string;
@@ -48,9 +48,9 @@ export interface ShownProduction {
 }
 
 /**
- * Issues each production with the trace of a simulated session, declares, verifies, and shows the report.
- * @param terminal where the report is printed; absent for a quiet demo
- * @param keep directory for the pages
+ * Issues each production with a simulated trace, records its declaration, verifies it and shows the report.
+ * @param terminal prints the report. Absent for a quiet demo
+ * @param keep the directory for the pages
  */
 export async function showProductions(
   partner: DemoPartner,
@@ -106,7 +106,7 @@ export async function showProductions(
         verification.accepted &&
         status === expected &&
         conflicts > 0 === (expected === 'needs_review') &&
-        // The partner is approved and the creator consents, so that the page shows the tracks.
+        // The page shows tracks only because the partner is approved and the creator consents.
         (input.report?.sourceDetail?.tracks.length ?? 0) > 0,
       ...(page === undefined ? {} : { page }),
     };

@@ -11,7 +11,7 @@ const SERVICE = fileURLToPath(new URL('../../main.js', import.meta.url));
 const START_MS = 60_000;
 const STOP_MS = 5000;
 
-/** The service as `npm start` runs it, in a process and a data directory of its own. */
+/** The service as `npm start` runs it, in its own process and data directory. */
 export class ServiceProcess {
   readonly url: string;
   readonly operatorUrl: string;
@@ -29,15 +29,17 @@ export class ServiceProcess {
     this.operatorToken = operatorToken;
   }
 
-  /** Resolves when it answers. @throws RuntimeError with its last words when it does not start */
+  /**
+   * Starts the service and waits until it answers.
+   * @throws RuntimeError with its last output if it does not start
+   */
   static async start(
     dataDir: string,
     environment: 'production' | 'beta',
     signal: AbortSignal,
   ): Promise<ServiceProcess> {
     const child = spawn(process.execPath, [SERVICE], {
-      // Nothing of the caller's configuration: the demo must not touch a service or data that is already
-      // there.
+      // Without the caller's environment: the demo must not touch an existing service or its data.
       env: {
         TAKEMARK_DATA_DIR: dataDir,
         TAKEMARK_ENVIRONMENT: environment,
@@ -74,7 +76,7 @@ export class ServiceProcess {
     }
     await stop(child);
     throw new RuntimeError(
-      `the service did not start: ${failed?.message ?? (words.trim().split('\n').slice(-5).join(' | ') || 'it said nothing')}`,
+      `the service did not start: ${failed?.message ?? (words.trim().split('\n').slice(-5).join(' | ') || 'no output')}`,
     );
   }
 

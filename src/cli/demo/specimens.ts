@@ -9,7 +9,7 @@ import { OperatorClient } from '../operator-client.js';
 import type { Sealer } from '../sealer.js';
 import type { ServiceProcess } from './service-process.js';
 
-/** A file, what was done to it, and what the service must say of it. */
+/** A file, its history, and the expected verdict. */
 export interface Specimen {
   readonly fileName: string;
   readonly story: string;
@@ -18,17 +18,17 @@ export interface Specimen {
   readonly expected: KnownVerdict;
 }
 
-/** An audio file and the credential issued for it: within, or beside it. */
+/** An audio file with its issued credential, either embedded or as a sidecar. */
 export interface Issued {
   readonly proofId: string;
   readonly audio: Buffer;
   readonly sidecar?: Buffer;
 }
 
-/** Version of the text that the creator of the demo agreed to. */
+/** The version of the consent text that the demo's creator agreed to. */
 const CONSENT = 'demo-consent-1';
 
-/** A partner with a key on one service, and the operator's side of it. */
+/** A partner with a key on one service, and the operator client of that service. */
 export class DemoPartner {
   readonly client: Client;
   readonly #operator: OperatorClient;
@@ -76,7 +76,7 @@ export class DemoPartner {
     return this.#operator.enrolDevice({ deviceId });
   }
 
-  /** Records answers of the creator, and the consent under which source detail is delivered. */
+  /** Records the creator's answers and the consent to the delivery of source detail. */
   async declare(proofId: string, answers: object): Promise<void> {
     const now = Math.floor(Date.now() / 1000);
     await this.#operator.recordDeclaration(proofId, {
@@ -113,7 +113,7 @@ export interface Fixtures {
   readonly sealed: Buffer;
 }
 
-/** Specimens of all six verdicts, at least one of each. */
+/** Returns at least one specimen for each of the six verdicts. */
 export function specimens({ wav, embedded, pair, foreign, sealed }: Fixtures): readonly Specimen[] {
   const sidecar = pair.sidecar === undefined ? {} : { sidecar: pair.sidecar };
   return [
@@ -134,7 +134,7 @@ export function specimens({ wav, embedded, pair, foreign, sealed }: Fixtures): r
     },
     {
       fileName: 'renamed.wav',
-      story: 'another proof id written into the credential',
+      story: 'proof id in the credential replaced',
       audio: withOtherProofId(embedded),
       expected: 'tampered',
     },
@@ -146,14 +146,14 @@ export function specimens({ wav, embedded, pair, foreign, sealed }: Fixtures): r
     },
     {
       fileName: 'edited.wav',
-      story: 'one sample changed under the credential',
+      story: 'one sample changed after issuing',
       audio: flipped(embedded.audio, Math.floor(wav.length / 2)),
       expected: 'unreadable',
     },
-    { fileName: 'plain.wav', story: 'never issued, no credential', audio: wav, expected: 'unreadable' },
+    { fileName: 'plain.wav', story: 'not issued, no credential', audio: wav, expected: 'unreadable' },
     {
       fileName: 'sealed.wav',
-      story: "sealed by an artist's device, offline",
+      story: "sealed offline by an artist's device",
       audio: sealed,
       expected: 'local_seal',
     },
@@ -170,7 +170,7 @@ export async function sealedCopy(sealer: Sealer, audio: Uint8Array): Promise<Buf
   return buffer(file);
 }
 
-/** Keeps the specimens where they can be listened to. */
+/** Writes the specimens to a directory. */
 export async function writeSpecimens(directory: string, list: readonly Specimen[]): Promise<void> {
   for (const { fileName, audio, sidecar } of list) {
     const [audioName = fileName, sidecarName] = fileName.split(' + ');

@@ -4,7 +4,7 @@ import { drawAxis, drawLane, type Span } from './lanes.js';
 import { html, type Markup } from './markup.js';
 import { clockText, countText, groupDigits } from './words.js';
 
-/** Rows of the drawing and of each table; what is beyond them is counted beneath. */
+/** The most rows of the drawing and of each table. The page states how many more there are. */
 const DRAWN_TRACKS = 48;
 const DRAWN_SOURCES = 24;
 const TABLE_ROWS = 400;
@@ -13,16 +13,16 @@ const ORIGINS: Readonly<Record<string, string>> = {
   recorded: 'recorded here',
   imported: 'imported',
   midi: 'MIDI',
-  derived: 'made of other sources',
+  derived: 'derived from other sources',
   unknown: 'origin unknown',
 };
 
-/** The arrangement as it was last observed: tracks where source detail is delivered, else what is known of imports. */
+/** Renders the last observed arrangement: tracks if source detail is delivered, otherwise only imports. */
 export function renderArrangement({ sourceDetail, importedSources = [], session }: EvidenceReport): Markup {
   const exportSeconds = session?.evidence.export?.durationSeconds;
   if (sourceDetail !== undefined) return renderDetail(sourceDetail, importedSources, exportSeconds);
   if (importedSources.length === 0 && exportSeconds === undefined)
-    return html`<p class="empty">This report does not show the arrangement: it has no source detail, and places no import.</p>`;
+    return html`<p class="empty">This report does not show the arrangement: it has no source detail and no placed imports.</p>`;
   return renderSpans(importedSources, exportSeconds);
 }
 
@@ -44,7 +44,7 @@ function renderDetail(
     else row.push(placement);
   }
   const tracks = new Map(detail.tracks.map((track) => [track.trackId, track]));
-  // A track that holds something comes before one that is empty.
+  // Empty tracks are only counted.
   const rows = [...byTrack].filter(([, row]) => row.length > 0);
   const empty = byTrack.size - rows.length;
   const present = new Set(placements.map(({ origin }) => origin as string));
@@ -52,7 +52,7 @@ function renderDetail(
     detail.observedAtSeconds === undefined
       ? undefined
       : html`, as last observed ${clockText(detail.observedAtSeconds)} into the session`
-  }. Seconds are estimated with the tempo; nothing here says what is heard in the final mix.</p>
+  }. Times are estimated from the tempo. The arrangement does not show what is audible in the final mix.</p>
 ${renderLegend(
   [...present],
   placements.some(({ state }) => state === 'removed'),
@@ -71,7 +71,7 @@ ${renderLegend(
           `Exported: ${clockText(exportSeconds)}`,
         )
   }<div class="row"><span></span>${drawAxis(total, clockText)}</div></div>
-${moreThan(rows.length - DRAWN_TRACKS, 'further tracks with placements are in the data of the report')}${empty === 0 ? undefined : html`<p class="more">${countText(empty, 'track holds', 'tracks hold')} no placement.</p>`}
+${moreThan(rows.length - DRAWN_TRACKS, 'further tracks with placements are in the report data')}${empty === 0 ? undefined : html`<p class="more">${countText(empty, 'track has', 'tracks have')} no placement.</p>`}
 ${renderSourceNames(sources, placements)}
 <details><summary>The placements as a table</summary>${renderPlacementTable(placements, detail.placementCount ?? placements.length)}</details>`;
 }
@@ -83,7 +83,7 @@ function countOf(count: number | undefined): string {
 
 function spanOf(placement: SourcePlacement): readonly Span[] {
   const { origin, sourceId, approximateSeconds, state, placementId, edits } = placement;
-  // Without a tempo nobody knows where beats lie: the table has the placement, no lane does.
+  // Without a tempo, beats have no time: the table lists the placement, but no lane draws it.
   if (approximateSeconds === undefined) return [];
   const { start, end } = approximateSeconds;
   const word = originText(origin);
@@ -108,7 +108,7 @@ function trackText(row: readonly SourcePlacement[]): string {
 }
 
 function renderPlacementTable(placements: readonly SourcePlacement[], count: number): Markup {
-  return html`<div class="wide" tabindex="0" role="region" aria-label="Placements"><table><thead><tr><th scope="col">Placement</th><th scope="col">Track</th><th scope="col">Origin</th><th scope="col">Beats</th><th scope="col">About</th><th scope="col">Edits</th><th scope="col">State</th></tr></thead><tbody>${placements
+  return html`<div class="wide" tabindex="0" role="region" aria-label="Placements"><table><thead><tr><th scope="col">Placement</th><th scope="col">Track</th><th scope="col">Origin</th><th scope="col">Beats</th><th scope="col">Time (approximate)</th><th scope="col">Edits</th><th scope="col">State</th></tr></thead><tbody>${placements
     .slice(0, TABLE_ROWS)
     .map(
       ({ placementId, trackId, origin, sourceId, beats, approximateSeconds, edits, state }) =>
@@ -116,7 +116,7 @@ function renderPlacementTable(placements: readonly SourcePlacement[], count: num
     )}</tbody></table></div>${moreThan(count - Math.min(placements.length, TABLE_ROWS), 'further placements are not listed here')}`;
 }
 
-/** Imports and the export alone: what is placed between them is not part of a report without source detail. */
+/** Renders only imports and the export: a report without source detail has no other placements. */
 function renderSpans(sources: readonly ImportedSource[], exportSeconds: number | undefined): Markup {
   const total = Math.max(
     1,
@@ -124,7 +124,7 @@ function renderSpans(sources: readonly ImportedSource[], exportSeconds: number |
     ...sources.flatMap((source) => spansOf(source).map(({ endSeconds }) => endSeconds)),
   );
   const placed = sources.filter((source) => spansOf(source).length > 0);
-  return html`<p class="lead">Where imported files sit. Tracks and other placements are not part of this report: it has no source detail.</p>
+  return html`<p class="lead">Positions of the imported files. This report has no source detail, so tracks and other placements are not shown.</p>
 ${renderLegend(placed.length > 0 ? ['imported'] : [], false)}
 <div class="lanes">${placed.slice(0, DRAWN_SOURCES).map((source) =>
     renderRow(
@@ -153,7 +153,7 @@ ${renderLegend(placed.length > 0 ? ['imported'] : [], false)}
 ${moreThan(placed.length - DRAWN_SOURCES, 'further imports are listed below')}${placed.length === 0 ? undefined : renderSpanTable(placed)}`;
 }
 
-/** Spans of an import; none where its placements are not seen. */
+/** Returns the spans of an import, or none if its placements were not watched. */
 function spansOf({ placements }: ImportedSource): NonNullable<ImportedSource['placements']>['spans'] {
   return placements?.spans ?? [];
 }
@@ -162,15 +162,15 @@ function renderSpanTable(placed: readonly ImportedSource[]): Markup {
   const rows = placed.flatMap((source) =>
     spansOf(source).map((span) => ({ sourceId: source.sourceId, ...span })),
   );
-  return html`<details><summary>The places as a table</summary><div class="wide" tabindex="0" role="region" aria-label="Places of imports"><table><thead><tr><th scope="col">Import</th><th scope="col">From about</th><th scope="col">To about</th></tr></thead><tbody>${rows
+  return html`<details><summary>Positions as a table</summary><div class="wide" tabindex="0" role="region" aria-label="Positions of imports"><table><thead><tr><th scope="col">Import</th><th scope="col">From (approximate)</th><th scope="col">To (approximate)</th></tr></thead><tbody>${rows
     .slice(0, TABLE_ROWS)
     .map(
       ({ sourceId, startSeconds, endSeconds }) =>
         html`<tr><th scope="row">${sourceId}</th><td>${clockText(startSeconds)}</td><td>${clockText(endSeconds)}</td></tr>`,
-    )}</tbody></table></div>${moreThan(rows.length - TABLE_ROWS, 'further places are in the data of the report')}</details>`;
+    )}</tbody></table></div>${moreThan(rows.length - TABLE_ROWS, 'further positions are in the report data')}</details>`;
 }
 
-/** Sentence on the short names of imports, under the drawing that uses them. */
+/** Renders a sentence that explains the short names of imports in the drawing. */
 function renderSourceNames(
   sources: readonly ImportedSource[],
   placements: readonly SourcePlacement[],
@@ -208,7 +208,7 @@ function beatText(beats: number): string {
   return String(Math.round(beats * 100) / 100);
 }
 
-/** Sentence on what is not shown, where there is any. */
+/** Renders a sentence about entries that are not shown, if there are any. */
 export function moreThan(count: number, what: string): Markup | undefined {
   return count > 0 ? html`<p class="more">${groupDigits(count)} ${what}.</p>` : undefined;
 }

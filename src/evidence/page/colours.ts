@@ -1,4 +1,4 @@
-/** Colours of the page by their use. What each must stand out from, and how far, is held by a test (WCAG 2.2 AA). */
+/** The colours of the page by use. A test checks the contrasts in `CONTRASTS` (WCAG 2.2 AA). */
 export const COLOURS = {
   light: {
     paper: '#fbfaf7',
@@ -45,7 +45,7 @@ export const COLOURS = {
 } as const;
 export type Colour = keyof (typeof COLOURS)['light'];
 
-/** Pairs of a colour and its ground, with the least contrast of the two: 4.5 for text, 3 for shapes that tell something. */
+/** Colour pairs with their minimum contrast: 4.5 for text, 3 for meaningful shapes. */
 export const CONTRASTS: readonly (readonly [Colour, Colour, number])[] = [
   ...(['paper', 'card'] as const).flatMap((ground): readonly (readonly [Colour, Colour, number])[] => [
     ['ink', ground, 7],

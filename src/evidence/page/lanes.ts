@@ -1,24 +1,24 @@
 import { html, Markup } from './markup.js';
 
-/** Span of a lane, in seconds, with its kind as a class of the style sheet. */
+/** A span of a lane in seconds. Its kind is a CSS class. */
 export interface Span {
   readonly start: number;
   readonly end: number;
   readonly kind: string;
-  /** Short text within the span, where there is room for it. */
+  /** A short text inside the span, shown if there is room. */
   readonly label?: string;
-  /** Text of the tooltip. */
+  /** The tooltip text. */
   readonly title?: string;
 }
 
-/** Least share of a lane's width that a span is drawn with, so that a short one is seen. */
+/** The minimum width of a span, so that a short span is visible. */
 const LEAST_PERCENT = 0.4;
-/** Spans of one kind that are nearer to each other than this share of the width are drawn as one. */
+/** The distance in percent of the width below which spans of one kind are drawn as one. */
 const MERGE_PERCENT = 0.15;
-/** Share of the width from which on a span has room for its label. */
+/** The minimum width of a span with a label. */
 const LABEL_PERCENT = 9;
 
-/** Joins neighbours that nobody could tell apart, so that the count of shapes is bounded by the width. */
+/** Joins neighbours that look like one span, so that the number of shapes is bounded. */
 export function mergeSpans(spans: readonly Span[], total: number): readonly Span[] {
   const near = (total * MERGE_PERCENT) / 100;
   const merged: Span[] = [];
@@ -38,8 +38,8 @@ export function mergeSpans(spans: readonly Span[], total: number): readonly Span
 }
 
 /**
- * Draws spans over a length of time. Places are shares of the width and heights are pixels, so that neither text nor
- * lines are scaled on a narrow screen.
+ * Draws spans over a length of time. Positions are percentages of the width and heights are pixels, so that
+ * text and lines are not scaled on a narrow screen.
  */
 export function drawLane(
   spans: readonly Span[],
@@ -47,7 +47,7 @@ export function drawLane(
 ): Markup {
   const merged = mergeSpans(spans, total);
   const room = (total * LABEL_PERCENT) / 100;
-  // A neighbour that overlaps a label would cut it off.
+  // An overlapping neighbour would cut off the label.
   const isFree = (span: Span): boolean =>
     span.end - span.start >= room &&
     merged.every((other) => other === span || other.end <= span.start || other.start >= span.start + room);
@@ -56,7 +56,7 @@ export function drawLane(
 
 interface LaneOptions {
   readonly total: number;
-  /** Content of the lane in words, for those who do not see it. */
+  /** The content of the lane in words, for screen readers. */
   readonly label: string;
   readonly height?: number;
   readonly className?: string;
@@ -70,7 +70,7 @@ function drawSpan(
 ): Markup {
   const from = percent(start, total);
   const width = Math.max(LEAST_PERCENT, percent(end, total) - from);
-  // A span at the very end is moved inwards rather than cut away.
+  // Move a span at the very end inwards instead of cutting it off.
   const x = Math.min(from, 100 - LEAST_PERCENT);
   const shape = html`<rect class="${kind}" x="${number(x)}%" y="2" width="${number(Math.min(width, 100 - x))}%" height="${height - 4}" rx="3">${
     title === undefined ? undefined : html`<title>${title}</title>`
@@ -79,7 +79,7 @@ function drawSpan(
   return html`${shape}<text class="in-block" x="${number(x)}%" dx="7" y="${height / 2 + 4}">${label}</text>`;
 }
 
-/** Marks of a time axis: at most six, at round times. */
+/** Returns the marks of a time axis, at round times. */
 export function axisMarks(total: number): readonly number[] {
   const step = STEPS.find((seconds) => total / seconds <= 5) ?? Math.ceil(total / 5);
   const marks: number[] = [];
@@ -89,7 +89,7 @@ export function axisMarks(total: number): readonly number[] {
 
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 28_800, 86_400];
 
-/** Axis under lanes, with the same shares of the width. */
+/** Draws the time axis below lanes. */
 export function drawAxis(total: number, write: (seconds: number) => string): Markup {
   return html`<svg class="axis" width="100%" height="22" aria-hidden="true" focusable="false">${axisMarks(
     total,
@@ -100,17 +100,17 @@ export function drawAxis(total: number, write: (seconds: number) => string): Mar
   })}</svg>`;
 }
 
-/** Share of a total, from 0 to 100. */
+/** Returns a value as a percentage of a total, from 0 to 100. */
 export function percent(value: number, total: number): number {
   return total > 0 ? Math.min(100, Math.max(0, (value / total) * 100)) : 0;
 }
 
-/** A number with at most two decimals. */
+/** Formats a number with at most two decimals. */
 export function number(value: number): string {
   return String(Math.round(value * 100) / 100);
 }
 
-/** Patterns that the shapes of a page share: gaps are hatched, whatever else is solid. */
+/** The pattern that all gaps of a page share. Only gaps are hatched. */
 export const PATTERNS = new Markup(
   '<svg class="patterns" width="0" height="0" aria-hidden="true" focusable="false"><defs><pattern id="hatch" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="hatch-ground" width="7" height="7"/><rect class="hatch-line" width="2.5" height="7"/></pattern></defs></svg>',
 );

@@ -1,6 +1,6 @@
 import { shownText } from '../../domain/display-name.js';
 
-/** Text of a page that is markup already. Everything else is escaped where it is put in. */
+/** Text that is already HTML. All other values are escaped when they are inserted. */
 export class Markup {
   readonly text: string;
 
@@ -11,7 +11,10 @@ export class Markup {
 
 type Piece = Markup | string | number | undefined | false | readonly (Markup | string | undefined | false)[];
 
-/** A template whose values are escaped, but for markup; lists are joined, and what is absent leaves nothing. */
+/**
+ * Builds HTML from a template. Values are escaped unless they are `Markup`. Lists are joined, absent values
+ * are empty.
+ */
 export function html(strings: TemplateStringsArray, ...pieces: readonly Piece[]): Markup {
   let text = strings[0]!;
   for (const [at, piece] of pieces.entries()) text += written(piece) + strings[at + 1]!;
@@ -25,10 +28,10 @@ function written(piece: Piece): string {
   return escapeText(String(piece));
 }
 
-/** Most characters of one text of the report: what is longer is cut. */
+/** The most characters of one text of the report. Longer texts are cut. */
 const TEXT_CHARACTERS = 2048;
 
-/** Text as it may stand in an element or in a quoted attribute. */
+/** Escapes text for an element or a quoted attribute. */
 export function escapeText(text: string): string {
   const shown = shownText(text, TEXT_CHARACTERS);
   return (text.length > TEXT_CHARACTERS ? `${shown}…` : shown)

@@ -15,7 +15,7 @@ import { renderActivity, renderChannels, renderRecordings } from './session-view
 import { PAGE_STYLE } from './style.js';
 import { clockText, countText, dateText, groupDigits, wordText } from './words.js';
 
-/** Proof whose report a page shows. Every member may be absent. */
+/** The proof that a page shows. Every member is optional. */
 export interface ReportSubject {
   readonly proofId?: string;
   readonly title?: string;
@@ -23,7 +23,7 @@ export interface ReportSubject {
   readonly issuedAt?: number;
   readonly carrier?: string;
   readonly boundAudioSha256?: string;
-  /** Verification: the file that was compared, and the verdict. */
+  /** The verdict, if a file was verified. */
   readonly verdict?: string;
   readonly verifiedAt?: number;
   readonly decision?: {
@@ -32,11 +32,11 @@ export interface ReportSubject {
     readonly recommendedAction: string;
     readonly sourceDetailCoverage?: string;
   };
-  /** Compatibility data of a legacy proof, as they were kept. */
+  /** The compatibility data of a legacy proof, unchanged. */
   readonly legacy?: Readonly<Record<string, string>>;
 }
 
-/** Process note: sentences that a fixed policy wrote. */
+/** The process note: sentences written by a fixed policy. */
 export interface NoteText {
   readonly policyVersion?: string;
   readonly lines: readonly string[];
@@ -49,12 +49,12 @@ export interface ReportPageInput {
   readonly note?: NoteText;
 }
 
-/** Lines of a note that the page shows. */
+/** The most note lines that the page shows. */
 const NOTE_LINES = 48;
 
 /**
- * One page that holds everything it needs: no script, nothing loaded, every text of the report escaped. Its own policy
- * forbids whatever it does not need, wherever it is opened.
+ * Returns a self-contained page without scripts or external resources. Every text of the report is escaped.
+ * The page's own content security policy forbids everything that the page does not need.
  */
 export function renderReportPage({ proof, report, note }: ReportPageInput): string {
   const style = createHash('sha256').update(PAGE_STYLE).digest('base64');
@@ -62,14 +62,14 @@ export function renderReportPage({ proof, report, note }: ReportPageInput): stri
   const body = html`<main>
 <header><p class="kind">Evidence report</p><h1>${title}</h1>${renderIdentity(proof)}${renderDecision(proof, report)}${
     report?.session?.evidence.simulated === true
-      ? html`<p class="banner">Simulated: a generator made this trace. Nothing below was witnessed.</p>`
+      ? html`<p class="banner">Simulated: a generator created this trace. Nothing below was observed in a real session.</p>`
       : undefined
   }</header>
 ${report === undefined ? renderWithoutReport(proof) : renderSections(report)}
 ${renderLegacy(proof)}
 ${renderNote(note)}
 ${renderTechnical(proof, report, note)}
-<footer>The report only reports. It changes no verdict, says nothing about rights or authorship, and what was not watched is no zero.</footer>
+<footer>For information only: this report does not change the verdict and makes no claim about rights or authorship. “Not watched” does not mean “none”.</footer>
 </main>`;
   return `<!doctype html>
 <html lang="en">
@@ -103,14 +103,14 @@ function renderDecision({ verdict, decision }: ReportSubject, report: EvidenceRe
   const asking = facts.length;
   const count = askingText(facts);
   if (verdict === undefined)
-    return html`<div class="decision ${asking > 0 ? 'review' : 'neutral'}"><b>${asking > 0 ? 'Registered proof, for review' : 'Registered proof'}</b><p>No audio was compared with it here. ${report === undefined ? 'It has no evidence report.' : count}</p></div>`;
+    return html`<div class="decision ${asking > 0 ? 'review' : 'neutral'}"><b>${asking > 0 ? 'Registered proof, needs review' : 'Registered proof'}</b><p>No audio file was compared with this proof. ${report === undefined ? 'The proof has no evidence report.' : count}</p></div>`;
   if (verdict !== 'valid')
-    return html`<div class="decision bad"><b>Not valid: ${wordText(verdict)}</b><p>The file is not accepted as what its credential says.</p>${renderReasons(decision)}</div>`;
+    return html`<div class="decision bad"><b>Not valid: ${wordText(verdict)}</b><p>The file could not be verified against a registered proof.</p>${renderReasons(decision)}</div>`;
   const review = decision?.status === 'needs_review' || asking > 0;
-  return html`<div class="decision ${review ? 'review' : 'good'}"><b>${review ? 'Valid, for review' : 'Valid'}</b><p>Signature, registry record and the exact audio match. ${report === undefined ? 'There is no evidence report.' : count}</p>${renderReasons(decision)}</div>`;
+  return html`<div class="decision ${review ? 'review' : 'good'}"><b>${review ? 'Valid, needs review' : 'Valid'}</b><p>Signature, registry record and the exact audio match. ${report === undefined ? 'The proof has no evidence report.' : count}</p>${renderReasons(decision)}</div>`;
 }
 
-/** Sentence on how many conflicts there are, and how much else asks for a person. */
+/** Returns a sentence with the numbers of conflicts and of open questions. */
 function askingText(facts: readonly EvidenceFact[]): string {
   const conflicts = facts.filter(({ contentClass }) => contentClass === 'explicit_conflict').length;
   const parts = [
@@ -120,8 +120,8 @@ function askingText(facts: readonly EvidenceFact[]): string {
       : []),
   ];
   return parts.length === 0
-    ? 'Nothing in the report asks for a decision.'
-    : `${parts.join(' and ')} ${facts.length === 1 ? 'asks' : 'ask'} for a person’s decision.`;
+    ? 'The report needs no decision.'
+    : `${parts.join(' and ')} ${facts.length === 1 ? 'needs' : 'need'} a decision by a person.`;
 }
 
 function renderReasons(decision: ReportSubject['decision']): Markup | undefined {
@@ -138,8 +138,8 @@ function renderSections(report: EvidenceReport): Markup {
   const session = report.session?.evidence;
   return html`${section('conflicts', 'Conflicts and open questions', renderConflicts(report))}
 ${section('arrangement', 'Arrangement', renderArrangement(report))}
-${session === undefined ? section('session', 'Session', html`<p class="quiet">No capture trace: nothing was witnessed while the recording was made.</p>`) : section('activity', 'Activity over time', renderActivity(session))}
-${section('declarations', 'Declared beside witnessed', renderDeclarations(report))}
+${session === undefined ? section('session', 'Session', html`<p class="quiet">No capture trace: no session agent observed how the recording was made.</p>`) : section('activity', 'Activity over time', renderActivity(session))}
+${section('declarations', 'Declared and observed', renderDeclarations(report))}
 ${section('imports', 'Imported files', renderImports(report))}
 ${session === undefined ? undefined : renderSession(session)}
 ${section('facts', 'Everything the report states', renderFacts(report))}`;
@@ -148,18 +148,18 @@ ${section('facts', 'Everything the report states', renderFacts(report))}`;
 function renderSession(session: SessionEvidence): Markup {
   const recordings = renderRecordings(session);
   return html`${recordings === undefined ? undefined : section('recordings', 'Recordings', recordings)}
-${section('channels', 'What was watched, and what was seen', renderChannels(session))}`;
+${section('channels', 'Channels that the agent watched', renderChannels(session))}`;
 }
 
 function renderWithoutReport(proof: ReportSubject): Markup {
   return section(
     'evidence',
     'Evidence',
-    html`<p class="quiet">Evidence of the source is not available${proof.verdict === undefined || proof.verdict === 'valid' ? ': this proof has no report. That says nothing for or against the recording.' : ': a report is given with a valid verdict alone.'}</p>`,
+    html`<p class="quiet">No evidence about the source is available${proof.verdict === undefined || proof.verdict === 'valid' ? ': this proof has no report. That is no argument for or against the recording.' : ': a report is only available with a valid verdict.'}</p>`,
   );
 }
 
-/** The note repeats in sentences what stands above it, for those who pass words on. */
+/** Renders the process note, which repeats the report in sentences that can be quoted. */
 function renderNote(note: NoteText | undefined): Markup | undefined {
   if (note === undefined || note.lines.length === 0) return undefined;
   return section(
@@ -174,8 +174,8 @@ function renderLegacy({ legacy = {} }: ReportSubject): Markup | undefined {
   if (entries.length === 0) return undefined;
   return section(
     'legacy',
-    'Kept from an earlier edition',
-    html`<dl class="technical">${entries.map(([name, value]) => html`<div><dt>${wordText(name)}</dt><dd>${value}</dd></div>`)}</dl><p class="soft">Compatibility data. They are no measure of authorship or of work, and are not to be shown as one.</p>`,
+    'From an earlier edition',
+    html`<dl class="technical">${entries.map(([name, value]) => html`<div><dt>${wordText(name)}</dt><dd>${value}</dd></div>`)}</dl><p class="soft">Compatibility data. These values do not measure authorship or work and must not be presented as such.</p>`,
   );
 }
 
@@ -192,12 +192,12 @@ function renderTechnical(
     [
       'Trace',
       session &&
-        `version ${session.traceVersion}, ${groupDigits(session.traceBytes)} bytes, ${groupDigits(session.events)} signed events, ${session.sealed ? 'sealed' : 'not sealed: it ends early'}`,
+        `version ${session.traceVersion}, ${groupDigits(session.traceBytes)} bytes, ${groupDigits(session.events)} signed events, ${session.sealed ? 'sealed' : 'not sealed: the trace ends early'}`,
     ],
     [
       'Session',
       session &&
-        `${dateText(session.startedAt)} by the device’s clock, ${clockText(session.durationSeconds)} long`,
+        `started ${dateText(session.startedAt)} (device clock), length ${clockText(session.durationSeconds)}`,
     ],
     [
       'Agent',
@@ -212,7 +212,7 @@ function renderTechnical(
     [
       'Export and issued audio',
       session?.export &&
-        `${session.export.issuedAudio === 'matches' ? 'the same' : session.export.issuedAudio === 'differs' ? 'differ' : wordText(session.export.issuedAudio)}; rendered again: ${wordText(session.export.rerender)}`,
+        `${session.export.issuedAudio === 'matches' ? 'identical' : session.export.issuedAudio === 'differs' ? 'different' : wordText(session.export.issuedAudio)}; repeated render: ${wordText(session.export.rerender)}`,
     ],
     [
       'Source detail',
@@ -225,7 +225,7 @@ function renderTechnical(
       report &&
         `layout ${report.version}${report.engine === undefined ? '' : `; engine: ${report.engine.facts === undefined ? '' : `facts ${report.engine.facts}, `}overlay ${report.engine.overlay}, revision ${report.engine.revision}`}`,
     ],
-    ['Policy of the note', note?.policyVersion],
+    ['Process note policy', note?.policyVersion],
   ];
   const shown = rows.filter(([, value]) => value !== undefined);
   return shown.length === 0

@@ -11,10 +11,10 @@ import { html, type Markup } from './markup.js';
 import { COUNTER_NAMES, clockText, counterText, countText, groupDigits, wordText } from './words.js';
 
 const CHART_HEIGHT = 120;
-/** Recordings that the page lists; the report has the longest first. */
+/** The most recordings that the page lists. The report lists the longest first. */
 const LISTED_RECORDINGS = 12;
 
-/** Acts over the time of the session, with the times that were not watched hatched behind them. */
+/** Renders the activity over the session. Times that were not watched are hatched. */
 export function renderActivity({ activity, coverage, durationSeconds }: SessionEvidence): Markup {
   const { bucketSeconds, buckets } = activity;
   const gaps = distinctGaps(CHANNELS.flatMap((channel) => coverage[channel].gaps));
@@ -42,28 +42,28 @@ export function renderActivity({ activity, coverage, durationSeconds }: SessionE
     return counts.length === 0 ? 'unknown' : groupDigits(counts.reduce((sum, count) => sum + count, 0));
   };
   const acts = { edits: sumOf('edits'), recordings: sumOf('recordings'), imports: sumOf('imports') };
-  const label = `Witnessed over ${clockText(durationSeconds)}: ${acts.edits} edits, ${acts.recordings} recordings, ${acts.imports} imports; ${gaps.length} times not watched`;
-  return html`<ul class="legend"><li>${swatch('block edits')}edits</li><li>${swatch('block recorded')}recordings</li><li>${swatch('block imported')}imports</li>${gaps.length > 0 ? html`<li>${swatch('gap')}not watched, in part or in whole</li>` : undefined}</ul>
-<div class="chart"><p class="scale">at most ${groupDigits(most)} in ${bucketText(bucketSeconds)}</p><svg class="bars" width="100%" height="${CHART_HEIGHT}" role="img" aria-label="${label}" focusable="false">${gaps.map(
+  const label = `Observed over ${clockText(durationSeconds)}: ${acts.edits} edits, ${acts.recordings} recordings, ${acts.imports} imports; ${gaps.length} gaps that were not watched`;
+  return html`<ul class="legend"><li>${swatch('block edits')}edits</li><li>${swatch('block recorded')}recordings</li><li>${swatch('block imported')}imports</li>${gaps.length > 0 ? html`<li>${swatch('gap')}not watched, or watched in part</li>` : undefined}</ul>
+<div class="chart"><p class="scale">maximum ${groupDigits(most)} per ${bucketText(bucketSeconds)}</p><svg class="bars" width="100%" height="${CHART_HEIGHT}" role="img" aria-label="${label}" focusable="false">${gaps.map(
     ({ fromSeconds, toSeconds }) => {
       const x = percent(fromSeconds, total);
       return html`<rect class="gap" x="${number(x)}%" y="0" width="${number(Math.max(0.4, percent(toSeconds, total) - x))}%" height="${CHART_HEIGHT}"><title>Not watched: ${clockText(fromSeconds)} to ${clockText(toSeconds)}</title></rect>`;
     },
   )}${bars}</svg>${drawAxis(total, clockText)}</div>
-<p class="soft">What the agent saw of the channels that it watches. Time without a bar is time without a witnessed act.</p>
-<details><summary>The activity as a table</summary><div class="wide" tabindex="0" role="region" aria-label="Activity"><table><thead><tr><th scope="col">From</th><th scope="col">Edits</th><th scope="col">Recordings</th><th scope="col">Imports</th></tr></thead><tbody>${buckets.map(
+<p class="soft">Activity that the session agent observed on the channels that it watches. No bar means that nothing was observed at that time.</p>
+<details><summary>Activity as a table</summary><div class="wide" tabindex="0" role="region" aria-label="Activity"><table><thead><tr><th scope="col">From</th><th scope="col">Edits</th><th scope="col">Recordings</th><th scope="col">Imports</th></tr></thead><tbody>${buckets.map(
     ({ atSeconds, edits, recordings, imports }) =>
       html`<tr><th scope="row">${clockText(atSeconds)}</th><td>${edits ?? 'unknown'}</td><td>${recordings ?? 'unknown'}</td><td>${imports ?? 'unknown'}</td></tr>`,
   )}</tbody></table></div></details>`;
 }
 
 /**
- * Coverage and counters by channel. A channel that was not watched has no bar and no number, but the word of its
- * support.
+ * Renders coverage and counters by channel. A channel that was not watched shows its support instead of a bar
+ * and numbers.
  */
 export function renderChannels(session: SessionEvidence): Markup {
   const total = Math.max(1, session.durationSeconds);
-  return html`<ul class="legend"><li>${swatch('watched')}watched</li><li>${swatch('watched partial')}watched in part</li><li>${swatch('gap')}not watched, or not known to be</li><li>${swatch('unwatched')}unsupported</li></ul>
+  return html`<ul class="legend"><li>${swatch('watched')}watched</li><li>${swatch('watched partial')}partly watched</li><li>${swatch('gap')}not watched, or unknown</li><li>${swatch('unwatched')}unsupported</li></ul>
 <div class="channels">${CHANNELS.map((channel) => renderChannel(channel, session, total))}</div>
 <div class="channel-axis">${drawAxis(total, clockText)}</div>`;
 }
@@ -76,8 +76,8 @@ function renderChannel(channel: Channel, { coverage, counters }: SessionEvidence
     support === 'supported' ? 'supported' : support === 'partial' ? 'partly supported' : wordText(support);
   const how = watched
     ? [
-        ...(exact > 0 ? [`${groupDigits(exact)} seen as they happened`] : []),
-        ...(interval > 0 ? [`${groupDigits(interval)} told by a difference`] : []),
+        ...(exact > 0 ? [`${groupDigits(exact)} observed live`] : []),
+        ...(interval > 0 ? [`${groupDigits(interval)} inferred by comparing before and after`] : []),
         ...(gapCount > 0 ? [`${countText(gapCount, 'gap', 'gaps')}`] : []),
       ].join(', ')
     : '';
@@ -109,19 +109,19 @@ ${how === '' ? undefined : html`<p class="soft">${how}</p>`}${
   })}</dl></section>`;
 }
 
-/** Takes, as far as their growth was seen. */
+/** Renders the takes whose growth was observed. */
 export function renderRecordings({ recordings, counters }: SessionEvidence): Markup | undefined {
   if (recordings.length === 0) return undefined;
   const count = counters.takesRecorded.value ?? recordings.length;
-  return html`<div class="wide" tabindex="0" role="region" aria-label="Recordings"><table><thead><tr><th scope="col">Length</th><th scope="col">In real time</th><th scope="col">Input</th><th scope="col">Steps of growth</th><th scope="col">Placements</th></tr></thead><tbody>${recordings
+  return html`<div class="wide" tabindex="0" role="region" aria-label="Recordings"><table><thead><tr><th scope="col">Length</th><th scope="col">In real time</th><th scope="col">Input</th><th scope="col">Growth steps</th><th scope="col">Placements</th></tr></thead><tbody>${recordings
     .slice(0, LISTED_RECORDINGS)
     .map(
       ({ durationSeconds, realTime, input, growthSteps, placementCount }) =>
         html`<tr><th scope="row">${clockText(durationSeconds)}</th><td>${wordText(realTime)}</td><td>${wordText(input)}</td><td>${groupDigits(growthSteps)}</td><td>${placementCount === undefined ? 'unknown' : groupDigits(placementCount)}</td></tr>`,
-    )}</tbody></table></div>${moreThan(count - Math.min(recordings.length, LISTED_RECORDINGS), 'further takes, none of them longer, are not listed here')}`;
+    )}</tbody></table></div>${moreThan(count - Math.min(recordings.length, LISTED_RECORDINGS), 'further takes are not listed here; none is longer')}`;
 }
 
-/** Gaps that cover the same time, once. */
+/** Removes duplicate gaps of the same time. */
 function distinctGaps(gaps: readonly CoverageGap[]): readonly CoverageGap[] {
   return [...new Map(gaps.map((gap) => [`${gap.fromSeconds} ${gap.toSeconds}`, gap])).values()];
 }
@@ -140,5 +140,5 @@ function swatch(kind: string): Markup {
 }
 
 function bucketText(seconds: number): string {
-  return seconds < 60 ? `${seconds} s` : seconds === 60 ? 'a minute' : `${number(seconds / 60)} minutes`;
+  return seconds < 60 ? `${seconds} s` : seconds === 60 ? 'minute' : `${number(seconds / 60)} minutes`;
 }

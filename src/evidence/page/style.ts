@@ -5,7 +5,7 @@ const variables = (theme: Readonly<Record<string, string>>): string =>
     .map(([name, value]) => `--${name}:${value}`)
     .join(';');
 
-/** The page's one style sheet. Paper is light whatever the screen is. */
+/** The only style sheet of the page. Print always uses the light colours. */
 export const PAGE_STYLE = `
 :root{color-scheme:light dark;${variables(COLOURS.light)}}
 @media screen and (prefers-color-scheme:dark){:root{${variables(COLOURS.dark)}}}

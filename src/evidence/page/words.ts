@@ -4,21 +4,21 @@ import type { EvidenceFact, EvidenceReport } from '../../domain/evidence-report.
 import { COUNTER_WORDS, COUNTERS, type Counter, type CounterName } from '../../domain/session-evidence.js';
 import { CHANNEL_WORDS, type Channel } from '../../domain/trace.js';
 
-/** Names of counters in the order of their channels. */
+/** The names of the counters, in the order of their channels. */
 export const COUNTER_NAMES = Object.keys(COUNTERS) as readonly CounterName[];
 
-/** Questions of the survey, each with what a trace witnesses beside it. */
+/** The survey questions, each with the trace counters to show beside it. */
 export const DIMENSION_WORDS: Readonly<
   Record<Dimension, { readonly title: string; readonly counters: readonly CounterName[] }>
 > = {
   declaredOrigin: {
-    title: 'Where the material comes from',
+    title: 'Origin of the material',
     counters: ['importsAdded', 'importPlacements', 'sourcesAppeared', 'takesRecorded'],
   },
   aiShareBand: { title: 'Share of generated audio', counters: [] },
-  aiRoles: { title: 'Roles with generated material', counters: [] },
+  aiRoles: { title: 'Parts with generated material', counters: [] },
   manualWork: {
-    title: 'Work by hand',
+    title: 'Manual work',
     counters: [
       'midiNotesEntered',
       'midiNotesRecorded',
@@ -32,36 +32,38 @@ export const DIMENSION_WORDS: Readonly<
     title: 'Own contribution',
     counters: ['takesRecordedInRealTime', 'midiNotesRecorded', 'importPlacements'],
   },
-  disputedAssessment: { title: 'Assessment that is disputed', counters: [] },
+  disputedAssessment: { title: 'Disputed assessment', counters: [] },
 };
 
-/** Title of a question of the survey; one that is not known stands as it is. */
+/** Returns the title of a survey question. An unknown question is returned unchanged. */
 export function questionText(dimension: string): string {
   return Object.hasOwn(DIMENSION_WORDS, dimension)
     ? DIMENSION_WORDS[dimension as keyof typeof DIMENSION_WORDS].title
     : dimension;
 }
 
-/** Sentence of a fact for a person, or undefined for a code that is not known. */
+/** Returns the sentence of a fact for a person, or undefined for an unknown code. */
 export function sentenceOf({ code, dimension, answer }: EvidenceFact): string | undefined {
   if (code !== 'creator_declaration' || dimension === undefined) return findEvidenceCode(code)?.sentence;
   return `${questionText(dimension)}: the creator answered “${answerText(answer)}”.`;
 }
 
-/** Words of an answer as they are read; several are one text, parted by commas, or a list. */
+/** Returns the words of an answer. Several answers are a comma-separated text or a list. */
 export function answerText(answer: unknown): string {
   const words = typeof answer === 'string' ? answer.split(',') : [answer ?? ''].flat().map(String);
   return words.slice(0, 16).map(wordText).join(', ');
 }
 
-/** Sentence where no declaration is listed: one that was altered is no absence. */
+/**
+ * Returns the sentence for an empty list of declarations. An altered declaration does not count as absent.
+ */
 export function noDeclarationText({ unverifiable }: EvidenceReport): string {
   return unverifiable.some(({ code }) => code === 'creator_declaration_altered')
-    ? 'Declarations were recorded, and are left out: they are not what the service stored.'
+    ? 'Declarations were recorded, but they are omitted because they were altered after the service stored them.'
     : 'None recorded: no creator has answered the survey about this recording.';
 }
 
-/** Name and value of what a fact rests on, as they are read. */
+/** Returns a value of a fact as text for a person. */
 export function valueText(name: string, value: number | string): string {
   if (typeof value === 'number')
     return name === 'seconds' || name.endsWith('Seconds')
@@ -74,25 +76,25 @@ export function valueText(name: string, value: number | string): string {
 }
 
 /**
- * Counter as it is shown: its number where acts were observed, and the word of its status in every other case. What
- * was not watched is no zero (rule 9.19). A status that is not known stands as it is.
+ * Returns the text of a counter: its number if acts were observed, otherwise its status. "Not watched" must
+ * never appear as 0 (rule 9.19). An unknown status is returned unchanged.
  */
 export function counterText({ status, value }: Counter): string {
   if (status === 'observed') return value === undefined ? 'observed' : groupDigits(value);
   return status === 'not_observed' ? 'none observed' : status;
 }
 
-/** `12 345 678`: digits in threes, by a space that does not break. */
+/** Groups digits in threes with no-break spaces: `12 345 678`. */
 export function groupDigits(value: number): string {
   return Number.isInteger(value) ? String(value).replace(/\B(?=(\d{3})+$)/g, '\u00a0') : String(value);
 }
 
-/** `1 gap`, `12 gaps`. */
+/** Returns a count with its noun: `1 gap`, `12 gaps`. */
 export function countText(count: number, one: string, many: string): string {
   return `${groupDigits(count)} ${count === 1 ? one : many}`;
 }
 
-/** `0:07`, `12:34` or `3:00:00`. */
+/** Formats seconds as `0:07`, `12:34` or `3:00:00`. */
 export function clockText(seconds: number): string {
   const whole = Math.max(0, Math.round(seconds));
   const rest = String(whole % 60).padStart(2, '0');
@@ -101,7 +103,7 @@ export function clockText(seconds: number): string {
   return hours > 0 ? `${hours}:${String(minutes).padStart(2, '0')}:${rest}` : `${minutes}:${rest}`;
 }
 
-/** `2026-01-31 12:00 UTC` from unix seconds. */
+/** Formats unix seconds as `2026-01-31 12:00 UTC`. */
 export function dateText(seconds: number): string {
   const date = new Date(seconds * 1000);
   return Number.isNaN(date.getTime())
@@ -109,14 +111,14 @@ export function dateText(seconds: number): string {
     : `${date.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }
 
-/** A word of a closed set as it is read: `under_quarter` is `under quarter`. */
+/** Returns a word of a closed set as text: `under_quarter` becomes `under quarter`. */
 export function wordText(word: string): string {
   return word.replaceAll('_', ' ');
 }
 
 /**
- * `placementId` is `placement id`, `import_placements` is `import placements`. A length of time is written as a clock
- * shows it, and needs no unit.
+ * Returns a member name as text: `placementId` becomes `placement id`, `import_placements` becomes `import
+ * placements`. A name loses `Seconds`, because `valueText` formats lengths of time without a unit.
  */
 export function memberText(name: string): string {
   if (name === 'seconds') return 'length';
