@@ -77,7 +77,7 @@ t.test('a partner reads proofs and records, and takes a file', async (t) => {
     headers: { 'repr-digest': `sha-256=:${'A'.repeat(43)}=:` },
   });
   const damaged = await takemark('proofs', 'asset', 'prf_1', '--out', join(directory, 'damaged.wav'));
-  t.match(damaged, { code: 3, err: /not the one that was announced/ });
+  t.match(damaged, { code: 3, err: /digest of the downloaded file does not match/ });
   await t.rejects(readFile(join(directory, 'damaged.wav')), { code: 'ENOENT' }, 'nothing is left of it');
 
   t.match(await takemark('proofs', 'erase', 'prf_1'), { code: 2, err: /--confirm/ });
@@ -358,7 +358,7 @@ t.test('what says what to do is kept, and health sends its question over plain h
     code: 3,
     err: /no answer from the service at http:\/\/0\.0\.0\.0:1/,
   });
-  t.match(await takemark('usage'), { code: 2, err: /could be read on its way/ });
+  t.match(await takemark('usage'), { code: 2, err: /would expose the secret/ });
 });
 
 t.test('a long table names once more what is not good, and --quiet nothing else', async (t) => {

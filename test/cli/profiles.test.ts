@@ -152,7 +152,10 @@ t.test('the key is piped in, or typed without being shown', async (t) => {
   const piped = await run(process.execPath, add('piped'), `${KEY}\n`);
   t.equal(piped.code, 0, piped.shown);
   t.notOk(piped.shown.includes(KEY));
-  t.match(await run(process.execPath, add('long'), 'x'.repeat(5000)), { code: 2, shown: /no API key/ });
+  t.match(await run(process.execPath, add('long'), 'x'.repeat(5000)), {
+    code: 2,
+    shown: /too long for an API key/,
+  });
 
   const quoted = [process.execPath, ...add('typed')].map((word) => `'${word}'`).join(' ');
   const typed = await run('script', ['-qec', quoted, '/dev/null'], `${KEY}x\u007f\r`, 'not shown');

@@ -119,7 +119,7 @@ t.test('a page is written, and replaces none without --force', async (t) => {
     code: 0,
     out: /^\{"version":1/,
   });
-  t.match(await takemark('report', path, '--html', path, '--force'), { code: 2, err: /the input itself/ });
+  t.match(await takemark('report', path, '--html', path, '--force'), { code: 2, err: /the input file/ });
 });
 
 t.test('projections are JSON with a source for each value', async (t) => {
@@ -138,14 +138,17 @@ t.test('projections are JSON with a source for each value', async (t) => {
 t.test('what is no report is refused, and a proof without one is told so', async (t) => {
   const { takemark, file } = await setUp(t);
   const written = async (text: string): Promise<string> => file('value.json', Buffer.from(text));
-  t.match(await takemark('report', await written('{')), { code: 3, err: /not one value of JSON/ });
+  t.match(await takemark('report', await written('{')), {
+    code: 3,
+    err: /does not hold a single JSON value/,
+  });
   t.match(await takemark('report', await written('{"evidenceReport":{"version":1}}')), {
     code: 3,
     err: /value\.json: evidenceReport\.facts is not there/,
   });
   t.match(await takemark('report', await written(JSON.stringify({ ...VERIFICATION, grade: 'B' }))), {
     code: 0,
-    out: /there is no report[\s\S]*grade B: kept from an earlier edition/,
+    out: /this proof has no report[\s\S]*grade B: from an earlier edition/,
   });
   t.match(await takemark('report', await written('{}'), '--format', 'apple'), {
     code: 3,
