@@ -25,7 +25,9 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-opener = urllib.request.build_opener(NoRedirect)
+# Plain HTTP is for loopback, and a proxy would see the key. HTTPS passes a proxy unread.
+proxies = {scheme: proxy for scheme, proxy in urllib.request.getproxies().items() if scheme == "https"}
+opener = urllib.request.build_opener(NoRedirect, urllib.request.ProxyHandler(proxies))
 
 
 def protected(url):

@@ -19,6 +19,10 @@ protect() {
   esac
 }
 
+# Plain HTTP is for loopback, and a proxy would see the key. HTTPS passes a proxy unread.
+no_proxy="localhost,127.0.0.1,::1,[::1]${no_proxy:+,$no_proxy}"
+export no_proxy
+
 [ $# -eq 1 ] && [ -n "${TAKEMARK_URL:-}" ] && [ -n "${TAKEMARK_API_KEY:-}" ] ||
   fail 2 'usage: TAKEMARK_URL=... TAKEMARK_API_KEY=... sh verify.sh FILE'
 base=${TAKEMARK_URL%/}
@@ -27,7 +31,7 @@ protect "$base"
 work=$(mktemp -d) || exit 3
 trap 'rm -rf "$work"' EXIT
 # A name that curl reads as it is.
-ln -s "$(realpath "$1")" "$work/audio"
+ln -s "$(realpath -- "$1")" "$work/audio"
 
 # send CURL_ARGUMENT...: the body to $work/body, false where the answer is not 2xx. Redirects are not followed.
 send() {

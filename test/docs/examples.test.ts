@@ -3,7 +3,7 @@
  * not installed is skipped; in CI each of them runs.
  */
 import { createHash } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { ServiceDouble } from '../client/service-double.js';
@@ -12,7 +12,7 @@ import { issueWithSession } from '../fixtures/simulated-session.js';
 import { needs } from '../fixtures/tools.js';
 import { wav } from '../fixtures/wav.js';
 import { ROOT } from './pages.js';
-import { built, runProgram } from './run-program.js';
+import { built, runProgram, startProxy } from './run-program.js';
 
 const EXAMPLES = join(ROOT, 'docs/examples');
 const [ACCEPTED, NOT_ACCEPTED, WRONG_USE, NO_ANSWER, REVIEW] = [0, 1, 2, 3, 4];
@@ -104,6 +104,21 @@ t.test('each example tells what may be accepted', async (t) => {
         t.match(result.out, /^\{.*\}\n$/, 'one line');
         t.match(JSON.parse(result.out), answer, file);
       }
+      const proxy = await startProxy(t);
+      const past = await runProgram(command[0], [...command.slice(1), paths.valid], {
+        ...proxy.environment,
+        TAKEMARK_URL: real.url,
+        TAKEMARK_API_KEY: real.apiKey,
+      });
+      t.strictSame([past.code, proxy.connections()], [ACCEPTED, 0], `no proxy sees the key: ${past.err}`);
+
+      await copyFile(paths.valid, join(directory, '-x.wav'));
+      const dashed = await runProgram('sh', ['-c', 'cd "$0" && "$@" -x.wav', directory, ...command], {
+        TAKEMARK_URL: real.url,
+        TAKEMARK_API_KEY: real.apiKey,
+      });
+      t.equal(dashed.code, ACCEPTED, `a name like an option is a name: ${dashed.err}`);
+
       const stranger = await run(real.url, paths.valid, `${real.apiKey.slice(0, -1)}!`);
       t.match([stranger.code, stranger.out], [NO_ANSWER, '']);
       t.match(stranger.err, '403');

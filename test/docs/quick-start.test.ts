@@ -6,7 +6,7 @@ import { TestService } from '../fixtures/service.js';
 import { needs } from '../fixtures/tools.js';
 import { wav } from '../fixtures/wav.js';
 import { ROOT } from './pages.js';
-import { runProgram } from './run-program.js';
+import { runProgram, startProxy } from './run-program.js';
 
 const COMPILER = join(ROOT, 'node_modules/typescript/bin/tsc');
 const TYPES = join(ROOT, 'node_modules/@types');
@@ -69,6 +69,13 @@ t.test('each program of the quick start verifies a file', async (t) => {
         t.strictSame([code, err], [0, ''], out);
         t.strictSame(JSON.parse(out), answer);
       }
+      const proxy = await startProxy(t);
+      const past = await runProgram('sh', ['-c', `cd "$0" && ${commands.join(' && ')}`, directory], {
+        ...proxy.environment,
+        TAKEMARK_URL: service.partnerUrl,
+        TAKEMARK_API_KEY: apiKey,
+      });
+      t.strictSame([past.code, proxy.connections()], [0, 0], `no proxy sees the key: ${past.err}`);
       const refused = await runProgram('sh', ['-c', `cd "$0" && ${commands.at(-1)!}`, directory], {
         TAKEMARK_URL: service.partnerUrl,
         TAKEMARK_API_KEY: `${apiKey.slice(0, -1)}!`,

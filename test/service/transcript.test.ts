@@ -6,6 +6,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
+import { startProxy } from '../docs/run-program.js';
 import { collect, TestService } from '../fixtures/service.js';
 import { needs } from '../fixtures/tools.js';
 import { noise, wav } from '../fixtures/wav.js';
@@ -34,6 +35,7 @@ t.test('the three flows of docs/partners.md run as they stand there', { skip: ne
   await writeFile(join(directory, 'song.mp3'), pair.file);
   await writeFile(join(directory, 'song.sidecar'), pair.sidecar!);
 
+  const proxy = await startProxy(t);
   for (const shell of ['bash', 'sh']) {
     const { keyId, apiKey } = await service.service.operations.operator.createKey({ partnerId, name: shell });
     // Standard input is no pipe: bash would take itself for a remote shell and read the start-up files of
@@ -41,13 +43,19 @@ t.test('the three flows of docs/partners.md run as they stand there', { skip: ne
     const child = spawn(shell, ['-c', script!], {
       cwd: directory,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { PATH: process.env['PATH'], TAKEMARK: service.partnerUrl, KEY: apiKey },
+      env: {
+        ...proxy.environment,
+        PATH: process.env['PATH'],
+        TAKEMARK: service.partnerUrl,
+        KEY: apiKey,
+      },
     });
     const output = [collect(child.stdout), collect(child.stderr)];
     const [code] = (await once(child, 'exit')) as [number];
     const [stdout, stderr] = (await Promise.all(output)).map(String);
     t.equal(code, 0, `${shell} ends well`);
     t.equal(stderr, '', 'and nothing is complained about');
+    t.equal(proxy.connections(), 0, 'no proxy sees the key');
     const answers = stdout!
       .trim()
       .split('\n')
