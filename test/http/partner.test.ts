@@ -90,7 +90,7 @@ t.test('verify takes a sidecar of 1 MiB, or an empty one', async (t) => {
     request(
       'POST',
       '/v1/verify',
-      { ...AUTH, 'Content-Type': 'application/json; charset=utf-8' },
+      { ...AUTH, 'Content-Type': 'application/json ;; charset="utf-8" ; ;' },
       JSON.stringify({ uploadId: 'upl_1', sidecar: sidecar.toString('base64') }),
     ),
   );
@@ -202,7 +202,7 @@ t.test('a request is logged without an id of its body and without a secret', asy
     request(
       'POST',
       '/v1/verify',
-      { ...AUTH, 'Content-Type': 'application/json; charset=utf-8' },
+      { ...AUTH, 'Content-Type': 'application/json ;; charset="utf-8" ; ;' },
       JSON.stringify({ uploadId: 'upl_1', sidecar: sidecar.toString('base64') }),
     ),
   );
@@ -338,6 +338,12 @@ t.test('checks come in their order, and every fault of a JSON request has its er
     [
       'other charset',
       verify('{}', { 'Content-Type': 'application/json; charset=latin1' }),
+      'unsupported_media_type',
+      undefined,
+    ],
+    [
+      'two character sets',
+      verify('{}', { 'Content-Type': 'application/json; charset=utf-8; charset=utf-8' }),
       'unsupported_media_type',
       undefined,
     ],

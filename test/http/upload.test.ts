@@ -56,6 +56,13 @@ t.test('a form in order is taken whole', async (t) => {
       small,
     ],
     [
+      'empty parameters',
+      post(form([...fields, { ...file, body: small }]), {
+        'Content-Type': 'multipart/form-data ;; boundary=XBOUNDARYX ; ;',
+      }),
+      small,
+    ],
+    [
       'a character set before the boundary',
       post(form([...fields, { ...file, body: small }]), {
         'Content-Type': 'multipart/form-data; charset="utf-8"; boundary=XBOUNDARYX',

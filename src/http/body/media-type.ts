@@ -3,6 +3,11 @@ import type { RouteBody } from '../../contract/route.js';
 import { DomainError } from '../../domain/errors.js';
 import { formBoundary } from './multipart-framing.js';
 
+// Both accept empty parameters (RFC 9110, 5.6.6).
+const JSON_TYPE =
+  /^application\/json[ \t]*(?:(?:;[ \t]*)+(?:charset=(?:utf-8|"utf-8")[ \t]*(?:;[ \t]*)*)?)?$/i;
+const AUDIO_TYPE = /^(?:audio\/[\w.+-]+|application\/octet-stream)[ \t]*(?:;[ \t]*)*$/i;
+
 /**
  * Returns the Content-Length of the body. Returns 0 without a body and for a chunked body, whose bytes are
  * counted as they are read.
@@ -26,11 +31,7 @@ export function checkMediaType(request: IncomingMessage, body: Exclude<RouteBody
   switch (body.kind) {
     case 'json':
       // Rule 2.1.
-      if (
-        present &&
-        contentType !== 'application/json' &&
-        !/^application\/json[ \t]*(;[ \t]*charset="?utf-8"?[ \t]*)?$/i.test(contentType ?? '')
-      ) {
+      if (present && contentType !== 'application/json' && !JSON_TYPE.test(contentType ?? '')) {
         throw new DomainError('unsupported_media_type', 'The body must be application/json.');
       }
       break;
@@ -42,7 +43,7 @@ export function checkMediaType(request: IncomingMessage, body: Exclude<RouteBody
         formBoundary(contentType);
         break;
       }
-      if (!/^(audio\/[\w.+-]+|application\/octet-stream)[ \t]*$/i.test(contentType ?? '')) {
+      if (!AUDIO_TYPE.test(contentType ?? '')) {
         throw new DomainError(
           'unsupported_media_type',
           'The body must be audio, application/octet-stream or multipart/form-data.',

@@ -40,19 +40,19 @@ export function formBoundary(contentType: string | undefined): string {
 const BOUNDARY = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/;
 
 /**
- * Returns the parameters of a media type (RFC 9110, 5.6.6) as names and unquoted values. Returns undefined
- * when the text after the type is not a list of parameters.
+ * Returns the parameters of a media type (RFC 9110, 5.6.6) as names and unquoted values, without empty
+ * parameters. Returns undefined when the text after the type is not a list of parameters.
  */
 function mediaTypeParameters(contentType: string): (readonly [name: string, value: string])[] | undefined {
   const parameters: (readonly [string, string])[] = [];
   const parameter =
-    /[ \t]*;[ \t]*([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)|"([^"\\]*)")[ \t]*/y;
-  parameter.lastIndex = contentType.search(/[ \t]*;/);
+    /;[ \t]*(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(?:([!#$%&'*+.^_`|~0-9A-Za-z-]+)|"([^"\\]*)")[ \t]*)?/y;
+  parameter.lastIndex = contentType.indexOf(';');
   if (parameter.lastIndex < 0) return undefined;
   while (parameter.lastIndex < contentType.length) {
     const match = parameter.exec(contentType);
     if (match === null) return undefined;
-    parameters.push([match[1]!, match[2] ?? match[3]!]);
+    if (match[1] !== undefined) parameters.push([match[1], match[2] ?? match[3]!]);
   }
   return parameters;
 }
