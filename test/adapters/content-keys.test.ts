@@ -225,7 +225,7 @@ void t.test('keys that a version before left in one directory are read and destr
 
   const made = await keys.obtain('prf_2');
   writeFileSync(join(directory, 'prf_2.key'), key);
-  await t.rejects(openKeyDirectory({ directory }), /two files of one name/, 'neither is overwritten');
+  await t.rejects(openKeyDirectory({ directory }), /two files with the same name/, 'neither is overwritten');
   rmSync(join(directory, 'prf_2.key'));
   t.ok(Buffer.from(made).equals((await (await openKeyDirectory({ directory })).read('prf_2'))!));
 });

@@ -262,7 +262,7 @@ t.test('a failure that every file would meet ends the batch', async (t) => {
   }));
   t.match(await takemark('verify', folder, '--resume', join(directory, 'state'), '--concurrency', '2'), {
     code: 3,
-    err: /stopped: No units left\. The service asks to wait 86400 s; after that, run again with the same state file then\n$/,
+    err: /stopped: No units left\. The service asks to wait 86400 s; after that, run again with the same state file\n$/,
   });
   t.ok(posts() - before <= 4);
   service.queue('/v1/health', ...Array.from({ length: 4 }, () => ({ status: 200, drop: true })));

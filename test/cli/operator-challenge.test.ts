@@ -84,7 +84,7 @@ t.test('a forwarded port is another one, which the operator has to vouch for', a
   t.match(await takemark('operator', 'plan', 'list'), {
     code: 3,
     err: new RegExp(
-      `listens on port \\d+, and 127\\.0\\.0\\.1:${tunnel.port} is another port.* --allow-plain-http`,
+      `listens on port \\d+, but 127\\.0\\.0\\.1:${tunnel.port} is another port\\..* --allow-plain-http`,
     ),
   });
   t.match(await takemark('operator', 'partner', 'list', '--allow-plain-http'), { code: 0 });

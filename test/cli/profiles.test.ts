@@ -158,10 +158,10 @@ t.test('the key is piped in, or typed without being shown', async (t) => {
   });
 
   const quoted = [process.execPath, ...add('typed')].map((word) => `'${word}'`).join(' ');
-  const typed = await run('script', ['-qec', quoted, '/dev/null'], `${KEY}x\u007f\r`, 'not shown');
+  const typed = await run('script', ['-qec', quoted, '/dev/null'], `${KEY}x\u007f\r`, '(hidden)');
   t.equal(typed.code, 0, typed.shown);
   t.notOk(typed.shown.includes(KEY.slice(0, 40)), 'nothing of it is shown');
   t.match(await kept(), { piped: { apiKey: KEY }, typed: { apiKey: KEY, url: 'https://takemark.example' } });
-  const left = await run('script', ['-qec', quoted, '/dev/null'], '\u0003', 'not shown');
+  const left = await run('script', ['-qec', quoted, '/dev/null'], '\u0003', '(hidden)');
   t.equal(left.code, 130, left.shown);
 });

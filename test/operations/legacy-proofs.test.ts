@@ -327,7 +327,7 @@ t.test('the command imports the lines of a file, and may be run again', async (t
   ];
   const path = await cli.file('proofs.jsonl', Buffer.from(lines.join('\n')));
   const first = await cli.takemark('operator', 'legacy', 'import', path);
-  t.match(first, { code: 1, out: '2 imported, 0 there already, 3 refused\n' });
+  t.match(first, { code: 1, out: '2 imported, 0 already imported, 3 refused\n' });
   t.strictSame(
     first.err.split('\n').map((text) => /line \d/.exec(text)?.[0]),
     ['line 4', 'line 5', 'line 6', undefined],
@@ -337,7 +337,7 @@ t.test('the command imports the lines of a file, and may be run again', async (t
   const good = await cli.file('good.jsonl', Buffer.from(`${line('cli_1')}\n${line('cli_2')}\n`));
   t.match(await cli.takemark('operator', 'legacy', 'import', good), {
     code: 0,
-    out: '0 imported, 2 there already, 0 refused\n',
+    out: '0 imported, 2 already imported, 0 refused\n',
   });
   const latin1 = await cli.file(
     'latin1.jsonl',

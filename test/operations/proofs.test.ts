@@ -449,7 +449,7 @@ t.test('a resolved review keeps its outcome, and its requests are closed once', 
   await t.rejects(house.partner.openEvidence(stranger, { reviewId, kind: 'source_evidence' }), {
     code: 'conflict',
     reason: 'review_resolved',
-    message: 'The review has been resolved; no more evidence can be requested.',
+    message: 'The review is resolved. No more evidence can be requested.',
   });
   await t.rejects(
     house.partner.closeEvidence(stranger, { reviewId, requestId: 'req_none', status: 'accepted' }),

@@ -169,7 +169,7 @@ t.test(
 t.test('what does not fit together is refused in words', async (t) => {
   await t.rejects(
     startConsumers(readConfig({}), { version: '0' }),
-    /need TAKEMARK_STORE=cassandra and TAKEMARK_BUS=kafka/,
+    /needs TAKEMARK_STORE=cassandra and TAKEMARK_BUS=kafka/,
   );
   await t.rejects(restoreCluster(readConfig({})), /TAKEMARK_STORE=cassandra and TAKEMARK_BUS=kafka/);
   await t.rejects(migrate(readConfig({})), /TAKEMARK_CASSANDRA and TAKEMARK_CASSANDRA_DC/);

@@ -188,7 +188,7 @@ export function renderFacts({ facts, conflicts, unverifiable }: EvidenceReport):
   ];
   return html`${classes.map((name) => {
     const members = all.filter(({ contentClass }) => contentClass === name);
-    return html`<section class="class"><h3>${Object.hasOwn(CLASSES, name) ? CLASSES[name as keyof typeof CLASSES] : html`<code>${name}</code>`} <span>${members.length === 0 ? 'none' : groupDigits(members.length)}</span></h3>${
+    return html`<section class="class"><h3>${Object.hasOwn(CLASSES, name) ? CLASSES[name as keyof typeof CLASSES] : html`<code>${name}</code>`} <span>${members.length === 0 ? 'no entries' : groupDigits(members.length)}</span></h3>${
       members.length === 0
         ? undefined
         : html`<ul>${members.slice(0, LISTED_FACTS).map((fact) => html`<li><p>${headOf(fact)}${fact.status === 'needs_review' ? html` <b class="asks">needs review</b>` : fact.status === 'none_recorded' ? html` <b>none recorded</b>` : undefined}</p>${renderValues(fact)}<p class="code">${codeOf(fact)}${fact.submissionId}</p></li>`)}</ul>${moreThan(members.length - LISTED_FACTS, 'further entries are in the report data')}`
