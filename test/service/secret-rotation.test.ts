@@ -161,7 +161,7 @@ t.test('steps that do not fit are refused, each with what to do', (t) => {
   t.throws(() => rotate(first, 'drop'), /upload-policy: there is no former one to drop/);
   t.throws(
     () => rotate(first, 'add', ['cursors']),
-    /no secret for cursors; there are key-pepper, .*operator-token/,
+    /unknown purpose cursors; the purposes are key-pepper, .*operator-token/,
   );
   const added = rotate(first, 'add', ['cursor']);
   t.throws(() => rotate(added, 'add', ['cursor']), /cursor: the one that was added before is not used yet/);
