@@ -202,12 +202,12 @@ async function malformed(t: Test): Promise<void> {
     ],
     [
       packed({ v: 1, ...document, data: { ...good.data, title: 'Take One' } }),
-      /data has a member that is not known/,
+      /data has an unknown member/,
     ],
-    [packed({ v: 1, ...document, more: true }), /the event has a member that is not known/],
+    [packed({ v: 1, ...document, more: true }), /the event has an unknown member/],
     [packed({ v: 1, ...document, kind: 'proof_lost' }), /no events of this kind/],
     [packed({ v: 1, ...document, at: -1 }), /at is not valid/],
-    [packed({ v: 1, ...document, id: 'proof_erased/prf_2' }), /id does not follow from data/],
+    [packed({ v: 1, ...document, id: 'proof_erased/prf_2' }), /id does not match the value derived from data/],
     [encodeEvent(erasure(2)), /key is not the event's/],
     [Buffer.alloc(40_000), /over_budget/],
   ];

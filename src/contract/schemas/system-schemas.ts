@@ -31,7 +31,7 @@ export const pageHeadersSchema = z
   .object({
     'if-none-match': z
       .string()
-      .meta({ description: 'The response is 304 if this contains the current ETag.' })
+      .meta({ description: 'List of ETags. The response is 304 if the current ETag is in the list.' })
       .exactOptional(),
   })
   .meta({ examples: [{}] });

@@ -52,7 +52,7 @@ const decisionReasonSchema = describedWords(DECISION_REASON_MEANINGS).meta({
 
 const reportReasonSchema = describedWords(REPORT_REASON_MEANINGS).meta({
   id: 'CredentialReason',
-  description: 'Stable slug of what failed or was not checked in a credential.',
+  description: 'Stable slug that states what failed, or what was not checked, in a credential.',
 });
 
 const decisionSchema = z
@@ -87,8 +87,8 @@ const audioSummarySchema = z
     }),
     sampleRate: z.int().meta({ description: 'Sample rate, in Hz.' }).exactOptional(),
     channels: z.int().meta({ description: 'Number of channels.' }).exactOptional(),
-    bitsPerSample: z.int().meta({ description: 'Bits per sample.' }).exactOptional(),
-    frames: z.int().meta({ description: 'Samples per channel.' }).exactOptional(),
+    bitsPerSample: z.int().meta({ description: 'Number of bits per sample.' }).exactOptional(),
+    frames: z.int().meta({ description: 'Number of samples per channel.' }).exactOptional(),
     durationSeconds: z.number().meta({ description: 'Length of the audio, in seconds.' }).exactOptional(),
     bytes: z.int().min(0).meta({ description: 'Length of the file, in bytes.' }),
     sha256: sha256Schema.meta({ description: 'SHA-256 of the whole file.' }),
@@ -109,12 +109,13 @@ const credentialReportSchema = z
     device: z
       .string()
       .meta({
-        description: 'Name that the device of a local seal chose for itself. The name is not verified.',
+        description:
+          'Name that the device gave itself, if a device sealed the file. The name is not verified.',
       })
       .exactOptional(),
     generator: z
       .string()
-      .meta({ description: 'Program that made the claim, by the name it gives itself.' })
+      .meta({ description: 'Name that the program which made the claim gave itself.' })
       .exactOptional(),
     algorithm: z.string().meta({ description: 'Algorithm of the signature.' }).exactOptional(),
     claimVersion: z.int().meta({ description: 'Version of the C2PA claim.' }).exactOptional(),
@@ -136,7 +137,7 @@ export const verificationSchema = z
   .object({
     verdict: describedWords(meaningsOf(VERDICT_REFERENCE)).meta({
       description:
-        'Accept the file only if this is `valid` and `good` is true. Treat a value that you do not know as a failed verification.',
+        'Verdict on the file. Accept the file only if the verdict is `valid` and `good` is true. Treat a verdict that you do not know as a failed verification.',
     }),
     good: z.boolean().meta({ description: 'True only if the verdict is `valid`.' }),
     decision: decisionSchema.meta({ description: 'Reasons for the verdict, and the recommended action.' }),
@@ -206,7 +207,7 @@ export const identificationSchema = z
             .number()
             .min(0)
             .max(1)
-            .meta({ description: 'Confidence from 0 to 1. A match by digest has 1.' }),
+            .meta({ description: 'Confidence from 0 to 1. If the digests are equal, it is 1.' }),
         }),
       )
       .meta({ description: 'Matches, highest confidence first. Empty if there are none.' }),
