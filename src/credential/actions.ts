@@ -135,8 +135,7 @@ export function readHistory(
  * @throws RangeError for a production that no reader would accept, which is a fault of the writer
  */
 export function assertObserved(observed: ObservedProduction = NOTHING_OBSERVED): ObservedProduction {
-  if (!isObserved(observed))
-    throw new RangeError('the observed production contains more than a trace can prove');
+  if (!isObserved(observed)) throw new RangeError('the observed production exceeds the limits of a trace');
   return observed;
 }
 

@@ -644,7 +644,7 @@ t.test('the operator lists accounts, records and audit logs', async (t) => {
     err: /--reason .* one of unspecified/,
   });
   t.match(await takemark('operator', 'signing', 'reinstate', '--kid', kid), { code: 0, out: /verifies\n$/ });
-  t.match(await takemark('operator', 'erasure', 'status', '..'), { code: 3, err: /an identifier has/ });
+  t.match(await takemark('operator', 'erasure', 'status', '..'), { code: 3, err: /an identifier must have/ });
 });
 
 t.test('a signing certificate comes from an authority that is elsewhere', async (t) => {

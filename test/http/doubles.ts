@@ -257,7 +257,7 @@ export async function startOperator(limits: Partial<ListenerLimits> = {}) {
       state.asked += 1;
       state.askedAt = performance.now();
       if (!state.ready)
-        throw new DomainError('unavailable', 'The store does not answer.', { reason: 'store_unavailable' });
+        throw new DomainError('unavailable', 'The store does not respond.', { reason: 'store_unavailable' });
     },
     ids,
     requestLog: reports,

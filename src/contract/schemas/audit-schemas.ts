@@ -13,11 +13,9 @@ import {
 /** A range of a log. Entries are numbered from 1. */
 export const auditQuerySchema = z
   .strictObject({
-    from: queryInteger(1, 9_999_999_999)
-      .default(1)
-      .meta({
-        description: 'Number of the first entry to return. The oldest entry of a log has the number 1.',
-      }),
+    from: queryInteger(1, 9_999_999_999).default(1).meta({
+      description: 'Number of the first entry to return. The oldest entry of a log has the number 1.',
+    }),
     limit: queryInteger(1, 1000).default(100).meta({ description: 'Maximum number of entries to return.' }),
   })
   .meta({ id: 'AuditQuery', examples: [{}, { from: 101, limit: 100 }] });
@@ -109,7 +107,7 @@ export const auditStepSchema = z
           {
             kind: 'object_missing',
             subject: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
-            detail: 'the deliverable is not there',
+            detail: 'the deliverable is missing',
           },
         ],
         looked: 200,

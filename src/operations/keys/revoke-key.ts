@@ -40,7 +40,7 @@ export async function revokeOwnKey(
   ) {
     throw new DomainError(
       'conflict',
-      'This is the last active key. Rotate it first, then revoke it with its successor.',
+      'This is the last active key. Rotate it first. Then revoke the old key with the new one.',
       { reason: 'last_active_key' },
     );
   }
