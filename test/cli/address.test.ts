@@ -107,7 +107,7 @@ t.test('an address that is wrong is in the error', async (t) => {
   }));
   t.match(await takemark('proofs', 'list'), {
     code: 3,
-    err: new RegExp(`${address} answers: No resource exists at this path\\.`),
+    err: new RegExp(`${address} answers: This path does not exist\\.`),
   });
   const stranger = createHttpServer((_, response) => response.writeHead(404).end('<html>'));
   stranger.listen(0, '127.0.0.1');

@@ -149,7 +149,7 @@ t.test('a value has one encoding', async (t) => {
   }
 });
 
-t.test('what does not begin with a header of the version is refused', async (t) => {
+t.test('what does not start with a header of the version is refused', async (t) => {
   const { publicKey, ...keyless } = headerMap();
   const headers: Readonly<Record<string, unknown>> = {
     'a list': [1, 2, 3],
@@ -185,7 +185,7 @@ t.test('what does not begin with a header of the version is refused', async (t) 
     forge.sign(true),
     forge.header.subarray(0, 40),
   ])
-    t.match(await outcome(opened(bytes)), /trace_malformed: .* does not begin with a header/);
+    t.match(await outcome(opened(bytes)), /trace_malformed: .* does not start with a header/);
 });
 
 t.test('a segment that counts its events wrongly is refused', async (t) => {
@@ -232,7 +232,7 @@ t.test('a trace that is too long in any way is refused in bounded memory', async
   const hostile: Readonly<Record<string, readonly [OpenTrace, RegExp]>> = {
     'a header of 16 MiB': [
       endless(() => Buffer.alloc(MIB), [Buffer.of(0x92, 0, 0xc6, 1, 0, 0, 0)]),
-      /trace_malformed: .* does not begin with a header/,
+      /trace_malformed: .* does not start with a header/,
     ],
     'a segment that promises 4 GiB': [
       endless(
