@@ -76,7 +76,7 @@ export const COUNTER_WORDS: Readonly<Record<CounterName, string>> = {
   pluginChanges: 'Plug-in changes',
   mixerChanges: 'Mixer changes',
   importsAdded: 'Files imported',
-  importPlacements: 'Imports placed as clips',
+  importPlacements: 'Clips made from imports',
   sourcesDerived: 'Sources derived from other sources',
   sourcesAppeared: 'Sources of unobserved origin',
   exportsFinished: 'Exports',

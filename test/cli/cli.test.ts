@@ -262,7 +262,7 @@ t.test('a failure exits with 3 and one line with the request id', async (t) => {
   t.match(refused, {
     code: 3,
     out: '',
-    err: 'takemark: The key is missing or not valid for this action. (forbidden, request rq_1)\n',
+    err: 'takemark: The key is missing, or is not valid for this action. (forbidden, request rq_1)\n',
   });
   service.queue('/v1/uploads', {
     status: 429,

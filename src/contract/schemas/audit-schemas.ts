@@ -84,16 +84,16 @@ export const auditStepSchema = z
     findings: z
       .array(
         z.object({
-          kind: knownWords(FINDING_KINDS).meta({ description: 'Kind of the finding.' }),
+          kind: knownWords(FINDING_KINDS).meta({ description: 'Kind of problem that was found.' }),
           subject: z.string().meta({
             description:
               'What the finding is about: the id of a proof or review, or a partner id and a month.',
           }),
-          detail: z.string().meta({ description: 'What was found, as a sentence.' }),
+          detail: z.string().meta({ description: 'Description of the problem, for people.' }),
         }),
       )
       .meta({ description: 'Findings of this step. A second check confirmed each finding.' }),
-    looked: countSchema.meta({ description: 'How many items this step checked.' }),
+    looked: countSchema.meta({ description: 'Number of items that this step checked.' }),
     next: z
       .string()
       .meta({ description: 'Send this as `from` of the next step. Absent at the end of the pass.' })
@@ -120,7 +120,7 @@ export const auditStepSchema = z
 export const auditVerificationSchema = z
   .object({
     ok: z.boolean().meta({ description: 'True if the whole log is intact.' }),
-    entries: countSchema.meta({ description: 'Number of entries read.' }),
+    entries: countSchema.meta({ description: 'Number of entries of the log that were read.' }),
     head: countSchema
       .meta({
         description:

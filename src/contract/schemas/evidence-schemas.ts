@@ -171,7 +171,9 @@ const factSchema = z
       [KNOWN_VALUES]: EVIDENCE_CODES.map(({ code }) => code),
       'x-codes': EVIDENCE_CODES,
     }),
-    contentClass: describedWords(CONTENT_CLASS_MEANINGS).meta({ description: 'Class of the statement.' }),
+    contentClass: describedWords(CONTENT_CLASS_MEANINGS).meta({
+      description: 'Whether the fact is an observation, an inference, a declaration, a conflict or a gap.',
+    }),
     status: describedWords(FACT_STATUS_MEANINGS).meta({
       description:
         'How the fact is known. `decision.status` states whether the report needs a human decision.',
@@ -303,7 +305,9 @@ export const evidenceCountsSchema = z
 /** The summary of a report in a list's entry (rule 9.30). */
 export const evidenceSummarySchema = z
   .object({
-    status: describedWords(SUMMARY_STATUS_MEANINGS).meta({ description: 'Overall result of the report.' }),
+    status: describedWords(SUMMARY_STATUS_MEANINGS).meta({
+      description: 'Whether the report needs a human decision.',
+    }),
     counts: evidenceCountsSchema,
     codes: z.array(z.string()).meta({ description: 'Codes of the facts in the report, without repetition.' }),
   })

@@ -24,11 +24,9 @@ export const challengeQuerySchema = z
 export const challengeSchema = z
   .object({
     port: z.int().min(0).meta({ description: 'Port that the listener uses.' }),
-    answers: z
-      .array(z.string())
-      .meta({
-        description: 'One message authentication code (MAC) over nonce and port for each accepted token.',
-      }),
+    answers: z.array(z.string()).meta({
+      description: 'One message authentication code (MAC) over nonce and port for each accepted token.',
+    }),
   })
   .meta({
     id: 'OperatorChallenge',
@@ -143,7 +141,7 @@ export const deadLettersSchema = z
       .array(
         z.object({
           topic: knownWords(TOPICS).meta({ description: 'Topic of the event.' }),
-          position: z.string().meta({ description: 'Position in the dead-letter topic.' }),
+          position: z.string().meta({ description: 'Position of the dead letter in the dead-letter topic.' }),
           reason: z.string().meta({
             description: 'Why no consumer could process the event. Contains nothing from the event.',
           }),

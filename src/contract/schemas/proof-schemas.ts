@@ -52,7 +52,7 @@ export const listProofsQuerySchema = z
   });
 
 const songSchema = z
-  .object({ title: z.string().meta({ description: 'Title given at issuing.' }) })
+  .object({ title: z.string().meta({ description: 'Title of the song.' }) })
   .meta({ description: 'The song, as named when the proof was issued.' });
 
 const proofEntry = {
@@ -195,12 +195,9 @@ export const proofRecordSchema = z
 
 export const assetQuerySchema = z
   .strictObject({
-    part: z
-      .enum(['audio', 'sidecar'])
-      .default('audio')
-      .meta({
-        description: 'Which file to return. `sidecar` exists only if the credential is in a sidecar.',
-      }),
+    part: z.enum(['audio', 'sidecar']).default('audio').meta({
+      description: 'Which file to return. `sidecar` exists only if the credential is in a sidecar.',
+    }),
   })
   .meta({ id: 'AssetQuery', examples: [{ part: 'sidecar' }, {}] });
 

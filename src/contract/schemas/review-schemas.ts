@@ -140,11 +140,9 @@ export const reviewCaseSchema = z
     reviewId: identifierSchema.meta({ description: 'Id of the review.' }),
     proofId: identifierSchema.meta({ description: 'Id of the proof under review.' }),
     // A response may gain members, a request may not.
-    bindings: z
-      .object(bindingsSchema.shape)
-      .meta({
-        description: 'Identifiers of the case in your own systems, as sent when the case was created.',
-      }),
+    bindings: z.object(bindingsSchema.shape).meta({
+      description: 'Identifiers of the case in your own systems, as sent when the case was created.',
+    }),
     status: describedWords(REVIEW_STATUS_MEANINGS).meta({ description: 'Status of the case.' }),
     outcome: describedWords(REVIEW_OUTCOME_MEANINGS)
       .meta({
@@ -159,7 +157,7 @@ export const reviewCaseSchema = z
       .exactOptional(),
     expiresAt: timestampSchema.meta({
       description:
-        'When the case ends, in unix seconds: 180 days after its creation. This time never changes. Later calls for the case are 404.',
+        'When the case ends, in unix seconds: 180 days after its creation. This time never changes. After this time, every call for the case is 404.',
     }),
     evidenceRequests: z
       .array(evidenceRequestSchema)

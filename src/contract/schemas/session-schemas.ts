@@ -29,7 +29,7 @@ const counterSchema = z
   .object({
     status: knownWords(COUNTER_STATUSES).meta({
       description:
-        '`observed`: there was at least one action. `not_observed`: the agent monitored this activity throughout and there was none. `unsupported`: the agent does not monitor this activity. `unknown`: the agent cannot determine the number, or monitored with gaps. `unsupported` and `unknown` do not mean zero.',
+        '`observed`: there was at least one action. `not_observed`: the agent monitored this activity throughout and there was none. `unsupported`: the agent does not monitor this activity. `unknown`: the number cannot be determined, because of gaps or an incomplete trace, for example. `unsupported` and `unknown` do not mean zero.',
     }),
     value: count(
       'Number of actions. Present only if the status is `observed` or `not_observed`. If the number is absent, show the status, never 0.',
@@ -82,11 +82,14 @@ const recordingSchema = z.object({
 const counters = Object.fromEntries(
   (Object.keys(COUNTERS) as CounterName[]).map((name) => [
     name,
-    counterSchema.meta({ description: `${COUNTER_WORDS[name]}.` }),
+    counterSchema.meta({ description: `Counter: ${COUNTER_WORDS[name]}.` }),
   ]),
 ) as Readonly<Record<CounterName, typeof counterSchema>>;
 const coverage = Object.fromEntries(
-  CHANNELS.map((channel) => [channel, coverageSchema.meta({ description: `${CHANNEL_WORDS[channel]}.` })]),
+  CHANNELS.map((channel) => [
+    channel,
+    coverageSchema.meta({ description: `Coverage of the channel: ${CHANNEL_WORDS[channel]}.` }),
+  ]),
 ) as Readonly<Record<Channel, typeof coverageSchema>>;
 
 /** The session evidence (rule 9.22). */
@@ -103,7 +106,7 @@ const sessionEvidenceSchema = z
       .meta({ description: 'True for a generated test trace. It is not evidence of a real session.' }),
     adapter: z
       .object({
-        name: slug('Type of the agent, such as `ardour`.'),
+        name: slug('Name of the agent, such as `ardour`.'),
         version: slug('Version of the agent.'),
         dawVersion: slug('Version of the audio workstation, if known.').exactOptional(),
       })
@@ -134,7 +137,7 @@ const sessionEvidenceSchema = z
     }),
     activity: z
       .object({
-        bucketSeconds: seconds('Length of one interval, in seconds.'),
+        bucketSeconds: seconds('Length of each time interval, in seconds.'),
         buckets: z
           .array(
             z.object({

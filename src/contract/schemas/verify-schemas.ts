@@ -68,10 +68,10 @@ const decisionSchema = z
       description: 'What an automated caller should do.',
     }),
     credentialCarrier: describedWords(CREDENTIAL_CARRIER_MEANINGS).meta({
-      description: 'Where the credential was found.',
+      description: 'Where the service found the credential.',
     }),
     sourceDetailCoverage: describedWords(COVERAGE_MEANINGS).meta({
-      description: 'How much source detail the report contains.',
+      description: 'How much of the source detail the evidence report contains.',
     }),
     counts: evidenceCountsSchema,
   })
@@ -126,11 +126,12 @@ const credentialReportSchema = z
     trust: describedWords(TRUST_MEANINGS).meta({ description: 'Who signed the credential.' }),
     reasons: z
       .array(reportReasonSchema)
-      .meta({ description: 'What failed or was not checked. Empty if there is nothing to report.' }),
+      .meta({ description: 'Reasons why a check failed, or was not made. Empty if every check passed.' }),
   })
   .meta({
     id: 'EmbeddedCredential',
-    description: 'Report on an embedded Content Credential. Integrity and trust are separate results.',
+    description:
+      'Report on a Content Credential in the uploaded file. `integrity` and `trust` are independent results.',
   });
 
 export const verificationSchema = z
@@ -140,7 +141,9 @@ export const verificationSchema = z
         'Verdict on the file. Accept the file only if the verdict is `valid` and `good` is true. Treat a verdict that you do not know as a failed verification.',
     }),
     good: z.boolean().meta({ description: 'True only if the verdict is `valid`.' }),
-    decision: decisionSchema.meta({ description: 'Reasons for the verdict, and the recommended action.' }),
+    decision: decisionSchema.meta({
+      description: 'Reasons for the verdict, and the action that is recommended to the caller.',
+    }),
     issuedAt: timestampSchema
       .meta({
         description: 'When the proof was issued, in unix seconds. Present only if the verdict is `valid`.',
@@ -150,7 +153,7 @@ export const verificationSchema = z
       .meta({ description: 'Id of the proof. Present whenever a signature of this service was verified.' })
       .exactOptional(),
     verifiedAt: timestampSchema.meta({ description: 'Time of the verification, in unix seconds.' }),
-    audio: audioSummarySchema.meta({ description: 'Measurements of the uploaded file.' }),
+    audio: audioSummarySchema.meta({ description: 'Properties of the uploaded audio file.' }),
     evidenceReport: evidenceReportSchema
       .meta({ description: 'Record of the production. It never changes the verdict.' })
       .exactOptional(),

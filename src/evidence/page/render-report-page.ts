@@ -148,7 +148,7 @@ ${section('facts', 'Everything the report states', renderFacts(report))}`;
 function renderSession(session: SessionEvidence): Markup {
   const recordings = renderRecordings(session);
   return html`${recordings === undefined ? undefined : section('recordings', 'Recordings', recordings)}
-${section('channels', 'Channels that the agent watched', renderChannels(session))}`;
+${section('channels', 'Kinds of activity that the agent watched', renderChannels(session))}`;
 }
 
 function renderWithoutReport(proof: ReportSubject): Markup {
