@@ -135,7 +135,8 @@ export function readHistory(
  * @throws RangeError for a production that no reader would accept, which is a fault of the writer
  */
 export function assertObserved(observed: ObservedProduction = NOTHING_OBSERVED): ObservedProduction {
-  if (!isObserved(observed)) throw new RangeError('the observed production exceeds the limits of a trace');
+  if (!isObserved(observed))
+    throw new RangeError('the observed production has values that no trace can have');
   return observed;
 }
 

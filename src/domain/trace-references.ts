@@ -210,7 +210,7 @@ interface Ids {
 }
 
 function fresh(ids: Ids, id: number, most: number, kind: string, what: string): void {
-  if (ids.has(id)) throw new TraceFault(`${kind}: the id of ${what} is already in use`);
+  if (ids.has(id)) throw new TraceFault(`${kind}: the id of the ${what} is already in use`);
   if (ids.size >= most) throw tooMany(kind, `${what}s`);
 }
 
@@ -219,7 +219,7 @@ function known(ids: Ids, id: number, kind: string, what: string): void {
 }
 
 function unknown(kind: string, what: string): TraceFault {
-  return new TraceFault(`${kind}: the id of ${what} is unknown`);
+  return new TraceFault(`${kind}: the id of the ${what} is unknown`);
 }
 
 function tooMany(kind: string, what: string): TraceFault {

@@ -94,32 +94,35 @@ const REFUSED: Readonly<Record<string, readonly [events: readonly unknown[], mes
     [[number('export.finished'), 0, null, DIGEST, null, null, 0, null, null, 0]],
     /rate is not a whole number/,
   ],
-  'a track twice': [[TRACK, TRACK], /the id of track is already in use/],
-  'a clip twice': [[TRACK, CLIP, CLIP], /the id of clip is already in use/],
-  'a clip on no track': [[CLIP], /the id of track is unknown/],
+  'a track twice': [[TRACK, TRACK], /the id of the track is already in use/],
+  'a clip twice': [[TRACK, CLIP, CLIP], /the id of the clip is already in use/],
+  'a clip on no track': [[CLIP], /the id of the track is unknown/],
   'a clip of a track that was removed': [
     [TRACK, CLIP, [number('track.removed'), 0, null, 1], [number('clip.deleted'), 0, null, 1]],
-    /the id of clip is unknown/,
+    /the id of the clip is unknown/,
   ],
   'a clip of no source': [
     [TRACK, [number('clip.created'), 0, null, 1, 1, 7, 0, 0, 1]],
-    /the id of source is unknown/,
+    /the id of the source is unknown/,
   ],
-  'a source twice': [[SOURCE, SOURCE], /the id of source is already in use/],
+  'a source twice': [[SOURCE, SOURCE], /the id of the source is already in use/],
   'a source that comes back': [
     [SOURCE, [number('source.removed'), 0, null, 7], SOURCE],
-    /the id of source is already in use/,
+    /the id of the source is already in use/,
   ],
   'a source made of itself': [
     [SOURCE, [number('source.derived'), 0, null, 7, 7, 0, null]],
     /derived from itself/,
   ],
-  'a take twice': [[TAKE, TAKE], /the id of take is already in use/],
+  'a take twice': [[TAKE, TAKE], /the id of the take is already in use/],
   'a take that ends twice': [
     [TAKE, [number('recording.discarded'), 0, null, 1], [number('recording.discarded'), 0, null, 1]],
     /take has already ended/,
   ],
-  'a plug-in that is not there': [[[number('plugin.removed'), 0, null, 1]], /the id of plugin is unknown/],
+  'a plug-in that is not there': [
+    [[number('plugin.removed'), 0, null, 1]],
+    /the id of the plugin is unknown/,
+  ],
 };
 
 t.test('a signed part that is no trace is refused, with the place', async (t) => {
