@@ -180,7 +180,7 @@ export function createEventRelay({ stores, bus, observer, pauses = PAUSES }: Eve
   const tellOfSilence = (): void => {
     const { oldest } = lanes;
     const isSilent = oldest !== undefined && performance.now() - oldest > pauses.silentMs;
-    if (isSilent) tell(new Error('events wait for an acknowledgement of the event bus'));
+    if (isSilent) tell(new Error('events are waiting for an acknowledgement from the event bus'));
     else if (failures === 0 && !lanes.hasFailed) isTold = false;
   };
 

@@ -324,7 +324,7 @@ export class OperatorClient {
         readonly reviews?: readonly PartnerReviewCase[];
         readonly nextCursor?: string;
       };
-      if (!Array.isArray(reviews)) throw new TakemarkError('bad_response', 'the response lacks `reviews`');
+      if (!Array.isArray(reviews)) throw new TakemarkError('bad_response', 'the response has no member `reviews`');
       return { entries: reviews, nextCursor };
     });
   }
@@ -508,7 +508,7 @@ export class OperatorClient {
     query: Readonly<Record<string, string>> = {},
   ): Promise<readonly Entry[]> {
     const entries = ((await this.#get(path, TIMEOUT_MS, query)) as Readonly<Record<string, unknown>>)[member];
-    if (!Array.isArray(entries)) throw new TakemarkError('bad_response', `the response lacks \`${member}\``);
+    if (!Array.isArray(entries)) throw new TakemarkError('bad_response', `the response has no member \`${member}\``);
     return entries as Entry[];
   }
 
@@ -588,7 +588,7 @@ export async function findOperatorToken(config: ClientConfig): Promise<string> {
   // The token file belongs to the service on this machine, so the token must not go to another machine.
   if (!isLoopback(parseBase(config.operatorUrl)))
     throw new UsageError(
-      `TAKEMARK_OPERATOR_URL is another machine (${config.operatorUrl}): set TAKEMARK_OPERATOR_TOKEN to its token`,
+      `TAKEMARK_OPERATOR_URL names another machine (${config.operatorUrl}): set TAKEMARK_OPERATOR_TOKEN to its token`,
     );
   const path = operatorTokenPath(config.dataDirectory);
   const token = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {

@@ -192,7 +192,7 @@ function printSession(session: SessionEvidence, terminal: Terminal): void {
 function printLegacy({ legacy = {} }: ReportSubject, terminal: Terminal): void {
   for (const [name, value] of Object.entries(legacy))
     terminal.print(
-      `  ${terminal.style(printable(`${name} ${value}: from an earlier edition; not a measure of authorship`), 'dim')}`,
+      `  ${terminal.style(printable(`${name} ${value}: from an earlier registry; not a measure of authorship`), 'dim')}`,
     );
 }
 

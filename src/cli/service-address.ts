@@ -36,7 +36,7 @@ export async function withProfile(
   if (service !== 'partner' || name === undefined) return settings;
   if (given !== undefined)
     throw new UsageError(
-      '--url and a profile exclude each other: a profile already holds the address for its key',
+      'give either --url or a profile, not both: a profile already holds the address for its key',
     );
   const { apiKey: _apiKey, ca: _ca, signingKey: _signingKey, ...rest } = settings;
   return { ...rest, ...findProfile(await readProfiles(settings.profilesFile), name, settings.profilesFile) };

@@ -137,10 +137,10 @@ async function diagnoseTls(
       ? {
           name,
           verdict: 'warn',
-          found: 'none: --allow-plain-http or TAKEMARK_ALLOW_PLAIN_HTTP is set',
+          found: 'no TLS: --allow-plain-http or TAKEMARK_ALLOW_PLAIN_HTTP allows plain http',
           advice: 'the network can read the key: use an https address',
         }
-      : { name, verdict: 'ok', found: 'none: plain http, which sends a key only within this machine' };
+      : { name, verdict: 'ok', found: 'no TLS: plain http, and the key is sent only within this machine' };
   const host = hostname.replace(/^\[|\]$/g, '');
   const socket = connect({
     host,
@@ -338,6 +338,6 @@ function adviceOn(error: unknown): { readonly advice?: string } {
         'the private key does not belong to this API key, a proxy changes the path, or a clock is wrong',
     };
   if (error.status === 403)
-    return { advice: 'the key is revoked, expired or of another installation: ask the operator' };
+    return { advice: 'the key is revoked or expired, or belongs to another installation: ask the operator' };
   return error.status === 429 ? { advice: 'too many calls: try again in a minute' } : {};
 }

@@ -44,10 +44,14 @@ export function assetOf(
   const range = status === 206 ? parseContentRange(headers['content-range']) : undefined;
   if (status === 206 && (range === undefined || range.start !== asked?.start)) {
     close();
-    throw new TakemarkError('bad_response', 'the response is another range than the requested one', {
-      status,
-      requestId,
-    });
+    throw new TakemarkError(
+      'bad_response',
+      'the response contains a different range than the requested range',
+      {
+        status,
+        requestId,
+      },
+    );
   }
   const sha256 = parseReprDigest(singleHeader(headers['repr-digest']));
   const length = headers['content-length'];

@@ -139,7 +139,7 @@ export class Connection {
 
   /** @throws TypeError without a key */
   get apiKey(): string {
-    if (this.#apiKey === undefined) throw new TypeError('this call needs an apiKey');
+    if (this.#apiKey === undefined) throw new TypeError('this call needs the option apiKey');
     return this.#apiKey;
   }
 
@@ -231,7 +231,7 @@ export class Connection {
 export function pathPart(identifier: string): string {
   if (!IDENTIFIER.test(identifier))
     throw new TypeError(
-      'an identifier has 1 to 128 letters, digits, dots, underscores, colons or dashes, and starts with a letter or digit',
+      'an identifier must have 1 to 128 letters, digits, dots, underscores, colons or dashes, and start with a letter or digit',
     );
   return identifier;
 }

@@ -16,7 +16,10 @@ export async function* entriesOf<Entry>(
     if (nextCursor === undefined) return;
     // Following a cursor that leads to itself would never end.
     if (nextCursor === cursor)
-      throw new TakemarkError('bad_response', 'the cursor of the next page is the cursor of this page');
+      throw new TakemarkError(
+        'bad_response',
+        'the service returned the cursor of this page as the cursor of the next page',
+      );
     cursor = nextCursor;
   }
 }

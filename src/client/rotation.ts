@@ -91,12 +91,12 @@ function refuseToForget({ rotated, startedAt }: RotationState, apiKey: string, n
     if (rotated.apiKey !== apiKey)
       throw new TakemarkError(
         'rotation_unfinished',
-        'the store holds the new secret of another key, and this rotation would overwrite it',
+        'the rotation store holds the new secret of another key, which this rotation would overwrite',
       );
   } else if (now < startedAt + REPLAY_SECONDS) {
     throw new TakemarkError(
       'rotation_unfinished',
-      'the store holds an unfinished rotation of another key, and its secret would be lost',
+      'the rotation store holds an unfinished rotation of another key, whose secret would be lost',
     );
   }
 }

@@ -319,13 +319,13 @@ class Call {
         if (this.#ended) return;
         sentBytes += chunk.byteLength;
         if (totalBytes !== undefined && sentBytes > totalBytes)
-          throw new TakemarkError('source_failed', 'the source is longer than announced');
+          throw new TakemarkError('source_failed', 'the source is longer than its announced length');
         await this.#write(chunk);
         onProgress?.({ sentBytes, totalBytes });
       }
       if (this.#ended) return;
       if (totalBytes !== undefined && sentBytes < totalBytes)
-        throw new TakemarkError('source_failed', 'the source is shorter than announced');
+        throw new TakemarkError('source_failed', 'the source is shorter than its announced length');
     } catch (error) {
       throw error instanceof TakemarkError ? error : sourceError(error);
     }

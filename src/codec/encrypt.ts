@@ -36,7 +36,10 @@ export function decryptBlock(key: Uint8Array, label: string, block: Uint8Array):
   try {
     return Buffer.concat([decipher.update(block.subarray(NONCE_BYTES, contentEnd)), decipher.final()]);
   } catch (cause) {
-    throw new DecryptionError('the block was not encrypted with this key for this place', { cause });
+    throw new DecryptionError(
+      'the block is damaged, or was encrypted with another key or for another label',
+      { cause },
+    );
   }
 }
 

@@ -68,10 +68,10 @@ const MAX_TEMPO = 10_000;
  */
 export function encodeTraceEvent(event: TraceEvent, into: Buffer, at: number): number {
   const shape = BY_KIND.get(event.kind);
-  if (shape === undefined) throw new TraceFault('an event has a kind that is not known');
+  if (shape === undefined) throw new TraceFault('an event has an unknown kind');
   const values = event as unknown as Readonly<Record<string, unknown>>;
   for (const name of Object.keys(values))
-    if (!shape.members.has(name)) throw new TraceFault(`${shape.kind}: a member is not known`);
+    if (!shape.members.has(name)) throw new TraceFault(`${shape.kind}: a member is unknown`);
   into[at] = 0x90 | (shape.fields.length + COMMON_FIELDS);
   let end = putWhole(into, at + 1, shape.number);
   end = putWhole(into, end, wholeValue(shape, 'at', event.at, 0, TRACE_LIMITS.time));
@@ -96,7 +96,7 @@ function putField(
 ): number {
   if (typeof type !== 'string') {
     const index = type.indexOf(value as string);
-    if (index < 0) throw new TraceFault(`${shape.kind}: ${name} is none of its words`);
+    if (index < 0) throw new TraceFault(`${shape.kind}: ${name} is not one of the allowed words`);
     return putWhole(into, at, index);
   }
   if (type === 'flag') {
@@ -106,7 +106,7 @@ function putField(
   }
   if (type === 'sha256') {
     if (typeof value !== 'string' || !/^[0-9a-f]{64}$/.test(value))
-      throw new TraceFault(`${shape.kind}: ${name} is no SHA-256 in lower-case hex`);
+      throw new TraceFault(`${shape.kind}: ${name} is not a SHA-256 in lower-case hex`);
     into[at] = 0xc4;
     into[at + 1] = DIGEST_BYTES;
     return at + 2 + into.write(value, at + 2, 'hex');
@@ -156,12 +156,13 @@ export function* decodeTraceEvents(
 
 function decodeEvent(cursor: Cursor, idOf: IdOf): TraceEvent {
   const head = cursor.byte();
-  if (head < 0x90 + COMMON_FIELDS || head > 0x9f) throw new TraceFault('an event is no array of its length');
+  if (head < 0x90 + COMMON_FIELDS || head > 0x9f)
+    throw new TraceFault('an event is not an array of the expected length');
   const shape = BY_NUMBER[cursor.whole('number', 0xffff)];
-  if (shape === undefined) throw new TraceFault('an event has a number that is not known');
+  if (shape === undefined) throw new TraceFault('an event has an unknown number');
   const { kind, fields } = shape;
   if (head !== (0x90 | (fields.length + COMMON_FIELDS)))
-    throw new TraceFault(`${kind}: the event has not the number of its fields`);
+    throw new TraceFault(`${kind}: the event has the wrong number of fields`);
   const at = cursor.whole('at', TRACE_LIMITS.time);
   const event: Record<string, unknown> = { kind, at };
   if (!cursor.takeNull()) event['since'] = cursor.whole('since', at);
@@ -184,7 +185,7 @@ function takeField(cursor: Cursor, shape: Shape, name: string, type: FieldType):
 
 function wholeValue(shape: Shape, name: string, value: unknown, least: number, most: number): number {
   if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < least || value > most)
-    throw new TraceFault(`${shape.kind}: ${name} is no whole number within its bounds`);
+    throw new TraceFault(`${shape.kind}: ${name} is not a whole number in the allowed range`);
   return value;
 }
 
@@ -192,7 +193,7 @@ function checkReal(shape: Shape, name: string, type: string, value: unknown): nu
   const most = type === 'tempo' ? MAX_TEMPO : TRACE_LIMITS.place;
   // NaN fails each comparison.
   if (typeof value !== 'number' || !(value >= 0 && value <= most) || (type === 'tempo' && value === 0))
-    throw new TraceFault(`${shape.kind}: ${name} is no number within its bounds`);
+    throw new TraceFault(`${shape.kind}: ${name} is not a number in the allowed range`);
   return value;
 }
 
@@ -219,7 +220,8 @@ class Cursor {
   }
 
   digest(name: string): string {
-    if (this.byte() !== 0xc4 || this.byte() !== DIGEST_BYTES) throw new TraceFault(`${name} is no SHA-256`);
+    if (this.byte() !== 0xc4 || this.byte() !== DIGEST_BYTES)
+      throw new TraceFault(`${name} is not a SHA-256`);
     const start = this.#take(DIGEST_BYTES);
     return this.bytes.toString('hex', start, start + DIGEST_BYTES);
   }
@@ -228,7 +230,7 @@ class Cursor {
   whole(name: string, most: number): number {
     const head = this.byte();
     const value = head < 0x80 ? head : this.#long(head, name);
-    if (value > most) throw new TraceFault(`${name} is no whole number within its bounds`);
+    if (value > most) throw new TraceFault(`${name} is not a whole number in the allowed range`);
     return value;
   }
 
@@ -237,7 +239,7 @@ class Cursor {
     if (this.bytes[this.at] !== 0xcb) return this.whole(name, Number.MAX_SAFE_INTEGER);
     this.at += 1;
     const value = this.bytes.readDoubleBE(this.#take(8));
-    if (Number.isInteger(value)) throw new TraceFault(`${name} is not in its one form`);
+    if (Number.isInteger(value)) throw new TraceFault(`${name} is not in its shortest form`);
     return value;
   }
 
@@ -251,14 +253,15 @@ class Cursor {
       const start = this.#take(8);
       value = this.bytes.readUInt32BE(start) * 0x1_0000_0000 + this.bytes.readUInt32BE(start + 4);
       least = 0x1_0000_0000;
-    } else throw new TraceFault(`${name} is no number of 0 or more`);
-    if (value < least) throw new TraceFault(`${name} is not in its one form`);
+    } else throw new TraceFault(`${name} is not a number from 0`);
+    if (value < least) throw new TraceFault(`${name} is not in its shortest form`);
     return value;
   }
 
   #take(count: number): number {
     const start = this.at;
-    if (start + count > this.bytes.length) throw new TraceFault('an event ends behind its segment');
+    if (start + count > this.bytes.length)
+      throw new TraceFault('an event extends beyond the end of its segment');
     this.at = start + count;
     return start;
   }

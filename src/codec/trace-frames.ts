@@ -66,7 +66,7 @@ function whole(value: number): Buffer {
       bytes[8 - width] = head;
       return bytes.subarray(8 - width);
     }
-  throw new RangeError('number of a frame is too large');
+  throw new RangeError('a number in a frame is too large');
 }
 
 /** Heads of long integers, each with the first value that needs a longer one. */

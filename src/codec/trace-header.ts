@@ -34,18 +34,21 @@ export function decodeTraceHeader(
   | { readonly header: TraceHeader }
   | { readonly fault: 'malformed' | 'version_unknown'; readonly text: string } {
   const decoded = decodeMessagePackStrict(bytes, TRACE_LIMITS.headerBytes);
-  if (!decoded.ok || !isMap(decoded.value)) return { fault: 'malformed', text: 'the header is no map' };
+  if (!decoded.ok || !isMap(decoded.value)) return { fault: 'malformed', text: 'the header is not a map' };
   const map = decoded.value;
   if (map['version'] !== TRACE_VERSION)
     return Number.isSafeInteger(map['version'])
-      ? { fault: 'version_unknown', text: 'the version is not known' }
+      ? { fault: 'version_unknown', text: 'the version is unknown' }
       : { fault: 'malformed', text: 'the header has no version' };
   try {
     const header = fromMap(map);
     checkHeader(header);
     return Buffer.compare(encodeMessagePack(toMap(header)), bytes) === 0
       ? { header }
-      : { fault: 'malformed', text: 'the header has other members, or another order of them' };
+      : {
+          fault: 'malformed',
+          text: 'the header does not have exactly the expected members in the expected order',
+        };
   } catch (error) {
     if (error instanceof TraceFault) return { fault: 'malformed', text: error.message };
     throw error;
@@ -79,8 +82,8 @@ function toMap(header: TraceHeader): HeaderMap {
 function fromMap(map: HeaderMap): TraceHeader {
   const { traceId, publicKey, channels } = map;
   if (!(traceId instanceof Uint8Array)) throw new TraceFault('traceId is not 16 bytes');
-  if (!(publicKey instanceof Uint8Array)) throw new TraceFault('publicKey is no key of the algorithm');
-  if (!isMap(channels)) throw new TraceFault('channels are no map');
+  if (!(publicKey instanceof Uint8Array)) throw new TraceFault('publicKey is not a key of the algorithm');
+  if (!isMap(channels)) throw new TraceFault('channels is not a map');
   return defined({
     version: TRACE_VERSION,
     traceId: Buffer.from(traceId).toString('hex'),
@@ -97,28 +100,28 @@ function fromMap(map: HeaderMap): TraceHeader {
 
 function checkHeader(header: TraceHeader): void {
   check(TRACE_ID.test(header.traceId), 'traceId is not 16 bytes');
-  check(isText(header.adapter, ADAPTER), 'adapter is no slug');
-  check(isText(header.adapterVersion, RELEASE), 'adapterVersion is not of digits and dots');
+  check(isText(header.adapter, ADAPTER), 'adapter is not a slug');
+  check(isText(header.adapterVersion, RELEASE), 'adapterVersion has characters other than digits and dots');
   check(
     header.dawVersion === undefined || isText(header.dawVersion, RELEASE),
-    'dawVersion is not of digits and dots',
+    'dawVersion has characters other than digits and dots',
   );
   check(
     Number.isSafeInteger(header.startedAt) && header.startedAt >= 0 && header.startedAt <= MAX_STARTED_AT,
-    'startedAt is no time',
+    'startedAt is not a time',
   );
   check(typeof header.simulated === 'boolean', 'simulated is neither true nor false');
   const names = Object.keys(header.channels);
   check(
     names.length === CHANNELS.length &&
       CHANNELS.every((channel) => CHANNEL_SUPPORT.includes(header.channels[channel])),
-    'channels are not those of the version, each with its support',
+    'channels does not list the support of exactly the channels of this version',
   );
-  check(DEVICE_ALGORITHMS.includes(header.algorithm), 'algorithm is not known');
+  check(DEVICE_ALGORITHMS.includes(header.algorithm), 'algorithm is unknown');
   check(
     header.publicKey.length <= MAX_KEY_BYTES &&
       readDevicePublicKey(header.publicKey, header.algorithm) !== undefined,
-    'publicKey is no key of the algorithm',
+    'publicKey is not a key of the algorithm',
   );
 }
 

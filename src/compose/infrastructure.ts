@@ -336,7 +336,7 @@ async function openEmbedded(
     const partners = restored.short.length;
     if (config.acceptPutBack !== restored.code)
       throw new Error(
-        `The store is older than the heads of its audit logs: the audit logs of ${partners} partner${partners === 1 ? '' : 's'} lack entries that existed before. Either the store was restored from a backup, or it was changed. It does not contain key revocations and proofs made since then. Erasures are repeated from their journal. If you restored the store, start once with TAKEMARK_ACCEPT_PUT_BACK=${restored.code}. The code accepts only this state of the store.`,
+        `The store is older than the heads of its audit logs: the audit logs of ${partners} partner${partners === 1 ? '' : 's'} lack entries that existed before. Either the store was restored from a backup, or it was changed. Key revocations and proofs that were made after the backup are missing. Erasures are repeated from their journal. If you restored the store, start once with TAKEMARK_ACCEPT_PUT_BACK=${restored.code}. The code accepts only this state of the store.`,
       );
     await acceptRestoredStore(heads, restored);
     telemetry.note('store_put_back', { partners });

@@ -142,7 +142,7 @@ const PROCESS = {
       .string()
       .regex(/^[0-9a-f]{16}$/)
       .optional(),
-    'code from a refused start that found the store older than its audit heads. It accepts only that state of the store',
+    'code that a refused start prints if the store is older than its audit heads. The code accepts only this state of the store',
   ),
   TAKEMARK_ENGINE: setting(
     z.enum(['wasm', 'native']).default('wasm'),
@@ -203,7 +203,7 @@ const LISTENERS = {
   /** Rule 3.3. */
   TAKEMARK_OPERATOR_HOST: setting(
     text.default('127.0.0.1'),
-    'address of the operator listener. `/metrics`, `/livez` and `/readyz` accept only the host names `localhost`, an IP address and this setting. A web page can then not read them under its own host name',
+    'address of the operator listener. `/metrics`, `/livez` and `/readyz` accept only requests whose `Host` is `localhost`, an IP address or this setting. So a web page cannot read them under its own host name',
   ),
   TAKEMARK_OPERATOR_PORT: setting(portSchema.default(8081), 'port of the operator listener'),
   TAKEMARK_OPERATOR_TOKEN: setting(
@@ -222,7 +222,7 @@ const LISTENERS = {
   ),
   TAKEMARK_TRUSTED_PROXIES: setting(
     proxiesSchema.default([]),
-    'comma-separated addresses and ranges (`10.0.0.0/8`) of the proxies in front. The client address is read from their `X-Forwarded-For`. Otherwise all clients behind a proxy share the limits of one address',
+    'comma-separated addresses and ranges (`10.0.0.0/8`) of the proxies in front. The client address is read from their `X-Forwarded-For`. Without this setting, all clients of a proxy share the limits of one address',
   ),
   TAKEMARK_REQUEST_ID_HEADER: setting(
     z
@@ -415,7 +415,7 @@ const CLUSTER = {
         'must be letters, digits, dots, dashes and slashes, and end with a slash',
       )
       .optional(),
-    'key prefix in the bucket. No other registry may use it, because objects without a proof are deleted. Nothing is deleted if there are more such objects than crashes can leave',
+    'key prefix in the bucket. No other registry may use it, because objects without a proof are deleted. Nothing is deleted if the bucket has more objects without a proof than crashes can leave',
     '`<environment>/assets/`',
   ),
   TAKEMARK_S3_ACCESS_KEY: setting(

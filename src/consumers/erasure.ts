@@ -76,7 +76,7 @@ export async function finishErasure(
   await journal.record({ proofId, partnerId: proof.partnerId, erasedAt: proof.erasedAt });
   await assets.delete(proofId);
   if ((await assets.size(proofId)) !== undefined)
-    throw unfinished('The asset of an erased proof is still there.');
+    throw unfinished('The asset of an erased proof still exists.');
   // The tombstone was read above. If it is missing now, this read returned an older state.
   if ((await stores.confirmErasure(proofId, Math.floor(clock.now() / 1000))) === 'not_erased')
     throw unfinished('The tombstone of an erased proof is missing.');

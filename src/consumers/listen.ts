@@ -50,7 +50,7 @@ export function undamaged(consumer: EventHandler): EventHandler {
         throw error;
       // Error names originate in the code, so they contain nothing of the event.
       const reason = isRecordDamaged(error)
-        ? 'a record that it needs is damaged'
+        ? 'a record that the event needs is damaged'
         : `its consumer failed: ${error instanceof Error ? error.name : typeof error}`;
       throw new PoisonError(reason, { cause: error });
     }

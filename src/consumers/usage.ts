@@ -22,7 +22,7 @@ function checked(event: ServiceEvent): UsageEvent {
   // The numbers of a billed source are units, so that daily totals can be compared with the month's quota.
   const units = counts.reduce((sum, count) => sum + count.units, 0);
   // A total that a store cannot hold would fail again and again.
-  if (units > MOST_UNITS) throw new PoisonError('the event has too many units');
+  if (units > MOST_UNITS) throw new PoisonError('the event counts too many units');
   if (source.startsWith('billed/') && units !== to - from)
     throw new PoisonError('the units do not match the span');
   return event;

@@ -57,7 +57,7 @@ export const errorSchema = z
   .meta({
     id: 'Error',
     examples: [
-      { error: 'The key is missing or not valid for this action.', code: 'forbidden' },
+      { error: 'The key is missing, or is not valid for this action.', code: 'forbidden' },
       { error: 'No file has been uploaded to this slot yet.', code: 'conflict', reason: 'upload_incomplete' },
     ],
   });

@@ -79,13 +79,13 @@ const DESCRIPTION = `Verify credentialed audio, and read the record of its produ
 
 **Authentication.** Every operation except the public ones needs the header \`x-api-key\`. The key is a server-side secret: keep it out of browser code and logs. Production and beta keys are different secrets, and neither works in the other environment. A missing or invalid key, or an action that the key does not allow, is 403.
 
-**Signed calls.** A key can be created with a public key (Ed25519 or P-256). Every call with this key must then carry \`Signature-Input\` and \`Signature\` (RFC 9421). The one signature covers \`@method\`, \`@path\`, \`@query\`, \`x-api-key\` and, if there is a body, \`content-digest\` (RFC 9530, \`sha-256\` or \`sha-512\`). It may also cover \`@authority\`, \`content-type\` and \`idempotency-key\`, and nothing else. Its parameters are \`created\` (within 60 seconds), \`keyid\` (the id of the API key), a fresh \`nonce\` of 16 to 64 characters and, optionally, \`alg\`. A call without a signature is 403 \`signature_missing\`. A call with a wrong signature is 403 \`signature_invalid\`. Posts to an upload slot are not signed.
+**Signed calls.** A key can be created with a public key (Ed25519 or P-256). Every call with this key must then carry \`Signature-Input\` and \`Signature\` (RFC 9421). The signature covers \`@method\`, \`@path\`, \`@query\`, \`x-api-key\` and, if there is a body, \`content-digest\` (RFC 9530, \`sha-256\` or \`sha-512\`). It may also cover \`@authority\`, \`content-type\` and \`idempotency-key\`, and nothing else. Its parameters are \`created\` (within 60 seconds), \`keyid\` (the id of the API key), a fresh \`nonce\` of 16 to 64 characters and, optionally, \`alg\`. A call without a signature is 403 \`signature_missing\`. A call with a wrong signature is 403 \`signature_invalid\`. Posts to an upload slot are not signed.
 
-**Conventions.** Bodies are JSON in UTF-8, names are camelCase, times are whole unix seconds. Requests are strict: an unknown member or query parameter is 400. Responses may gain members: ignore members that you do not know, and expect any order. Treat an unknown verdict as a failed verification. Treat an unknown \`code\` by the class of its status.
+**Conventions.** Bodies are JSON in UTF-8, names are camelCase, times are whole unix seconds. Requests are strict: an unknown member or query parameter is 400. Responses may gain members: ignore members that you do not know, and expect any order. Treat an unknown verdict as a failed verification. Handle an unknown \`code\` by the class of the status (4xx or 5xx).
 
 **Errors.** Every error has the body \`{ error, code, reason? }\`. Each status has one \`code\`, and \`reason\` is the exact cause. Every response carries \`X-Request-Id\`: quote it in problem reports. An unknown path is 404 with the reason \`unknown_route\`. A method that the path does not support is 405 with \`Allow\`. HEAD works like GET.
 
-**Order of checks.** HTTP grammar, path 404, method 405, key 403, rate 429, media type 415, size 413, body, query and path 400, existence 404, state 409.
+**Order of checks.** The service checks a request in this order: HTTP grammar (400), path (404), method (405), key (403), rate (429), media type (415), size (413), content of body, query and path (400), existence of the resource (404), state of the resource (409).
 
 **Limits.** Every response to a known key carries \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\`. They state the monthly quota of the partner, exact to the unit. A 429 response adds \`Retry-After\`. Refused calls are free. Request rate and key rotation have separate throttles.
 
@@ -101,7 +101,7 @@ const OPERATOR_DESCRIPTION = [
   ],
   [
     "**Authentication.** Send `Authorization: Bearer` with the operator's token. The first start of a service writes the token",
-    'to the file `operator-token` in its data directory. Metrics and probes need no token, and only answer requests that',
+    'to the file `operator-token` in its data directory. Metrics and probes need no token. They answer only requests that',
     'address this machine by its own names and addresses. Before you send the token over plain HTTP, use',
     '`GET /operator/v1/challenge` to check that the listener knows the token.',
   ],
@@ -304,7 +304,7 @@ function requestBody(
       };
       const schema = {
         type: 'object',
-        description: 'Every entry of `fields` of the slot, followed by `file`.',
+        description: 'All entries of `fields` of the slot, then `file`.',
         properties,
         required: Object.keys(properties),
         additionalProperties: false,

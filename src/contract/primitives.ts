@@ -11,7 +11,7 @@ export const identifierSchema = z
   .meta({
     id: 'Identifier',
     description:
-      'Opaque identifier. A malformed identifier is 400. A well-formed but unknown identifier is 404.',
+      'Opaque identifier. The response to a malformed identifier is 400, and to an unknown identifier 404.',
     examples: ['upl_01JZ7Q4W8YB2M6R9T3V5X7Z1A2'],
   });
 

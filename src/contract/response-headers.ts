@@ -28,7 +28,7 @@ export const RESPONSE_HEADERS = {
     pattern: '^[1-9]\\d*$',
   },
   'Retry-After': {
-    description: 'Seconds to wait before the call may succeed.',
+    description: 'Seconds to wait before you repeat the call.',
     type: 'integer',
     pattern: '^[1-9]\\d*$',
   },
@@ -56,7 +56,7 @@ export const RESPONSE_HEADERS = {
   'Accept-Ranges': { description: 'Always `bytes`.', type: 'string', pattern: '^bytes$' },
   'Content-Range': {
     description:
-      'Range of the whole file that the body contains. `bytes */<length>` if the requested range is outside the file.',
+      'Which range of the whole file the body contains. It is `bytes */<length>` if the requested range is outside the file.',
     type: 'string',
     pattern: '^bytes (\\d+-\\d+|\\*)/\\d+$',
   },
@@ -71,12 +71,12 @@ export const RESPONSE_HEADERS = {
     pattern: '^attachment; filename="[\\w.() -]+"; filename\\*=UTF-8\'\'\\S+$',
   },
   'Content-Security-Policy': {
-    description: 'Forbids the page to load anything.',
+    description: 'Prevents the page from loading any other resource.',
     type: 'string',
     pattern: "^default-src 'none'",
   },
   Deprecation: {
-    description: 'Since when something that this call uses is deprecated (RFC 9745).',
+    description: 'Time since which a feature that this call uses has been deprecated (RFC 9745).',
     type: 'string',
     pattern: '^@\\d+$',
   },

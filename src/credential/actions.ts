@@ -136,7 +136,7 @@ export function readHistory(
  */
 export function assertObserved(observed: ObservedProduction = NOTHING_OBSERVED): ObservedProduction {
   if (!isObserved(observed))
-    throw new RangeError('the observed production contains more than a trace can prove');
+    throw new RangeError('the observed production has values that no trace can have');
   return observed;
 }
 

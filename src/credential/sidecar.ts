@@ -77,7 +77,7 @@ export async function signSidecar(request: SidecarRequest<Signer>): Promise<Uint
 
 function unsigned({ statement, binding, signer }: SidecarRequest<Signer>): Uint8Array {
   assertStatement(statement, signer.identity);
-  if (!isBinding(binding)) throw new RangeError('a binding needs a length and 64 lower-case hex digits');
+  if (!isBinding(binding)) throw new RangeError('a binding must be a length and 64 lower-case hex digits');
   return signedPart({
     statement,
     binding,

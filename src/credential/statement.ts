@@ -103,13 +103,13 @@ export function assertStatement(statement: Statement, identity: SigningIdentity)
   if ((isProduction(statement) ? productionStatement(members) : sealStatement(members)) === undefined)
     throw new RangeError('the statement is not a valid statement of version 1');
   if (statement.kid !== identity.kid)
-    throw new RangeError('the statement does not name the key of the signer');
+    throw new RangeError('the statement names a different certificate than the certificate of its signer');
   const time = isProduction(statement) ? statement.createdAt : statement.sealedAt;
   const certificate = readCertificate(identity.certificate);
   if (certificate === undefined || time < certificate.notBefore || time > certificate.notAfter)
     throw new RangeError('the time of the statement is outside the validity of the certificate');
   if (isProduction(statement) && statement.issuer !== identity.issuer)
-    throw new RangeError('the statement does not name the issuer of the signer');
+    throw new RangeError('the statement names a different issuer than the signing certificate');
 }
 
 function isTime(value: unknown): value is number {

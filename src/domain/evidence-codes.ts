@@ -27,8 +27,8 @@ const OBSERVATIONS: readonly Row[] = [
   [
     'session_summary_reconciled',
     '2.7.0',
-    "A number in the client's summary differs from the replay. The replay counts. Values: counter, summary, replay (a number, or the status if the replay has no number).",
-    'The summary supplied with the session and the replay of the session give different numbers. The replay counts.',
+    "A number in the client's summary differs from the replay. The report uses the replay. Values: counter, summary, replay (a number, or the status if the replay has no number).",
+    'The summary supplied with the session and the replay of the session give different numbers. This report uses the replay.',
   ],
   [
     'imports_observed',
@@ -72,7 +72,7 @@ const INFERENCES: readonly Row[] = [
   [
     'placements_without_recording_or_midi_entry',
     '3.1.0',
-    'The arrangement has clips, but neither audio recording nor MIDI entry was observed. Given only if both were fully monitored, or if everything exported is from imports. Values: placements.',
+    'The arrangement has clips, but neither audio recording nor MIDI entry was observed. Reported only if both were fully monitored, or if everything exported is from imports. Values: placements.',
     'The arrangement contains material, but no recording and no note entry was observed.',
   ],
   [
@@ -90,7 +90,7 @@ const INFERENCES: readonly Row[] = [
   [
     'edits_only_of_imported_material',
     '3.1.0',
-    'Every observed clip edit changed imported material. Given only if clips were fully monitored, or if everything exported is from imports. Values: clipEdits.',
+    'Every observed clip edit changed imported material. Reported only if clips were fully monitored, or if everything exported is from imports. Values: clipEdits.',
     'All observed clip edits changed imported material.',
   ],
 ];
@@ -114,7 +114,7 @@ const CONFLICTS: readonly Row[] = [
   [
     'declared_manual_work_vs_witnessed_input',
     '3.1.0',
-    'Substantial or entire manual work was declared, but neither audio recording nor MIDI entry was observed. Given only if both were fully monitored, or if everything exported is from imports. Values: answer, submissionId.',
+    'Substantial or entire manual work was declared, but neither audio recording nor MIDI entry was observed. Reported only if both were fully monitored, or if everything exported is from imports. Values: answer, submissionId.',
     'Manual work was declared, but no recording and no manual note entry was observed.',
   ],
   [
@@ -159,13 +159,13 @@ const GAPS: readonly Row[] = [
   [
     'trace_chain_broken',
     '3.1.0',
-    'The chain of the trace does not match its signature. Only evidence up to the previous valid signature counts. Values: segments.',
+    'The chain of the trace does not match its signature. Only evidence up to the previous valid signature is used. Values: segments.',
     'At some point, the record of the session does not match its signature. Everything after that point is ignored.',
   ],
   [
     'trace_sequence_gap',
     '3.1.0',
-    'A segment of the trace is missing or out of order. Only evidence before it counts. Values: expected, found.',
+    'A segment of the trace is missing or out of order. Only evidence before it is used. Values: expected, found.',
     'A part of the record of the session is missing or out of order. Everything after that point is ignored.',
   ],
   [
@@ -177,7 +177,7 @@ const GAPS: readonly Row[] = [
   [
     'trace_signature_invalid',
     '3.1.0',
-    'A signature in the trace is not from the device. Only evidence before it counts. Values: segments.',
+    'A signature in the trace is not from the device. Only evidence before it is used. Values: segments.',
     'A signature in the record of the session is not valid. Everything after that point is ignored.',
   ],
   [
@@ -189,7 +189,7 @@ const GAPS: readonly Row[] = [
   [
     'trace_device_revoked',
     '3.1.0',
-    'The device that signed the trace is revoked from a time before the proof was issued. Values: revokedFrom, if the operator revoked it after the proof was issued.',
+    'The device that signed the trace was revoked, with effect from a time before the proof was issued. Values: revokedFrom, if the operator recorded the revocation after the proof was issued.',
     'The device that signed the record of the session was revoked.',
   ],
   [
@@ -201,13 +201,13 @@ const GAPS: readonly Row[] = [
   [
     'trace_unsigned_tail',
     '3.1.0',
-    'Bytes follow the last valid signature. They do not count as evidence. Values: bytes.',
+    'Bytes follow the last valid signature. They are not used as evidence. Values: bytes.',
     'The end of the record of the session is not signed and is ignored.',
   ],
   [
     'trace_damaged',
     '3.1.0',
-    'Bytes of the trace cannot be decoded. Only evidence up to the previous valid signature counts. Values: position.',
+    'Bytes of the trace cannot be decoded. Only evidence up to the previous valid signature is used. Values: position.',
     'The record of the session is damaged at some point. Everything after that point is ignored.',
   ],
   [
@@ -267,13 +267,13 @@ const GAPS: readonly Row[] = [
   [
     'channel_unknown',
     '3.1.0',
-    'The agent does not know whether it sees a channel. Missing counts do not mean zero. Values: channel.',
+    'The agent does not know whether it sees a channel. An absent number does not mean zero. Values: channel.',
     'It is unknown whether one kind of activity was monitored.',
   ],
   [
     'channel_partial',
     '3.1.0',
-    'The agent sees only some actions of a channel, or only their last value. Values: channel.',
+    'The agent sees only some actions of a channel, or only the value after the last action. Values: channel.',
     'One kind of activity was monitored only in part.',
   ],
   [

@@ -80,7 +80,7 @@ export const MAX_INLINE_EVIDENCE = MAX_EVIDENCE_ROW - 64;
 /** Checks that all bodies fit into rows. @throws RangeError for a body that belongs in the object store */
 export function assertInline(bodies: readonly { readonly body: Uint8Array }[]): void {
   if (bodies.some(({ body }) => body.length > MAX_EVIDENCE_ROW))
-    throw new RangeError(`evidence of more than ${MAX_EVIDENCE_ROW} bytes does not fit into a row`);
+    throw new RangeError(`the evidence is larger than ${MAX_EVIDENCE_ROW} bytes and does not fit into a row`);
 }
 
 /** The reference in the proof's record to the evidence derived at issuing. */

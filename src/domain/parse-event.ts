@@ -63,7 +63,9 @@ export function parseEvent(topic: Topic, value: unknown): EventParseResult {
   if (event === undefined) return { ok: false, fault: 'the topic has no events of this kind' };
   // These members are derived from the data. If one differs, this service did not make the event.
   const odd = (['id', 'key', 'at'] as const).find((member) => event[member] !== value[member]);
-  return odd === undefined ? { ok: true, event } : { ok: false, fault: `${odd} does not follow from data` };
+  return odd === undefined
+    ? { ok: true, event }
+    : { ok: false, fault: `${odd} does not match the value derived from data` };
 }
 
 function made(topic: Topic, kind: string, at: number, data: unknown): ServiceEvent | undefined {
@@ -86,7 +88,7 @@ function shapeFault(value: Readonly<Record<string, unknown>>, shape: Shape, path
   }
   return Object.keys(value).length === Object.keys(shape).length
     ? undefined
-    : `${path === '' ? 'the event' : 'data'} has a member that is not known`;
+    : `${path === '' ? 'the event' : 'data'} has an unknown member`;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

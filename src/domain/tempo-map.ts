@@ -89,8 +89,8 @@ export class TempoMap {
 }
 
 /**
- * Returns undefined beyond the limit: a tempo near 0 moves all later places beyond the bounds of a trace or a
- * number.
+ * Returns undefined for an estimate beyond the limit. With a tempo near 0, the estimates of all later places
+ * can exceed the limits of a trace, or even the range of a number.
  */
 function placeOf(estimate: number): number | undefined {
   return estimate <= TRACE_LIMITS.place ? estimate : undefined;

@@ -134,7 +134,7 @@ export class TraceReferences {
       case 'source.removed':
         this.#source(event.kind, event.source);
         if (!this.#sources.get(event.source))
-          throw new TraceFault(`${event.kind}: source was already removed`);
+          throw new TraceFault(`${event.kind}: the source was already removed`);
         this.#sources.set(event.source, false);
         return;
       case 'capture.gap':
@@ -146,7 +146,7 @@ export class TraceReferences {
   }
 
   #point(kind: string, start: number, last: number): number {
-    if (start < last) throw new TraceFault(`${kind}: start is before the start of the previous point`);
+    if (start < last) throw new TraceFault(`${kind}: the point starts before the previous point`);
     if (this.#points >= TRACE_LIMITS.live.tempoPoints) throw tooMany(kind, 'points');
     this.#points += 1;
     return start;
@@ -200,7 +200,7 @@ export class TraceReferences {
 
   #runningTake(kind: string, take: number): void {
     known(this.#takes, take, kind, 'take');
-    if (!this.#takes.get(take)) throw new TraceFault(`${kind}: take has ended`);
+    if (!this.#takes.get(take)) throw new TraceFault(`${kind}: the take has already ended`);
   }
 }
 
@@ -210,7 +210,7 @@ interface Ids {
 }
 
 function fresh(ids: Ids, id: number, most: number, kind: string, what: string): void {
-  if (ids.has(id)) throw new TraceFault(`${kind}: ${what} has an id that is in use`);
+  if (ids.has(id)) throw new TraceFault(`${kind}: the id of the ${what} is already in use`);
   if (ids.size >= most) throw tooMany(kind, `${what}s`);
 }
 
@@ -219,9 +219,9 @@ function known(ids: Ids, id: number, kind: string, what: string): void {
 }
 
 function unknown(kind: string, what: string): TraceFault {
-  return new TraceFault(`${kind}: ${what} is not known`);
+  return new TraceFault(`${kind}: the id of the ${what} is unknown`);
 }
 
 function tooMany(kind: string, what: string): TraceFault {
-  return new TraceFault(`${kind}: more ${what} than a trace may have`);
+  return new TraceFault(`${kind}: the trace has more ${what} than allowed`);
 }

@@ -27,7 +27,7 @@ export type Channel = (typeof CHANNELS)[number];
 
 /** The names of channels for a person. */
 export const CHANNEL_WORDS: Readonly<Record<Channel, string>> = {
-  session: 'Session',
+  session: 'Saves and undo',
   transport: 'Transport',
   tempo: 'Tempo and meter',
   tracks: 'Tracks',
@@ -38,7 +38,7 @@ export const CHANNEL_WORDS: Readonly<Record<Channel, string>> = {
   plugins: 'Plug-ins',
   mixer: 'Mixer',
   imports: 'Imports',
-  sourceMap: 'Source map',
+  sourceMap: 'Origin of sources',
   export: 'Export',
 };
 

@@ -80,7 +80,7 @@ export function judge(evidence: Evidence): Judgement {
   if (refusal !== undefined) return { ...refusal, ...common };
   // Only an issued proof passes the registry step.
   const issuedAt = evidence.proof?.state === 'issued' ? evidence.proof.createdAt : undefined;
-  if (issuedAt === undefined) throw new Error('a valid verdict without a registry record');
+  if (issuedAt === undefined) throw new Error('a verdict is valid without a registry record');
   return { verdict: 'valid', reasons: ['credential_verified'], issuedAt, ...common };
 }
 

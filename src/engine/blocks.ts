@@ -48,7 +48,7 @@ export class BlockAllocator {
    */
   give(address: number): void {
     const index = (address - this.#start) / this.#size;
-    if (this.#taken[index] !== 1) throw new Error(`block ${address} is not taken`);
+    if (this.#taken[index] !== 1) throw new Error(`block ${address} is not in use`);
     this.#taken[index] = 0;
     this.#free.push(address);
   }

@@ -60,7 +60,7 @@ export async function loadCore(): Promise<WebAssembly.Module> {
   const fingerprint = createHash('sha256').update(bytes).digest('hex');
   if (fingerprint !== CORE_FINGERPRINT) {
     throw new Error(
-      `core.wasm has the fingerprint ${fingerprint}, this build expects ${CORE_FINGERPRINT}: run \`npm run build:fingerprint\` after a change of the core`,
+      `core.wasm has the fingerprint ${fingerprint}, this build expects ${CORE_FINGERPRINT}: run \`npm run build:fingerprint\` after each change of the core`,
     );
   }
   return new WebAssembly.Module(bytes);
@@ -90,7 +90,7 @@ export function instantiateCore(
   );
 
   function refuse(contexts: readonly number[]): never {
-    throw new Error(`contexts not of this build, or finished: ${contexts.join(', ')}`);
+    throw new Error(`these contexts are finished, or were made by another build: ${contexts.join(', ')}`);
   }
 
   return {
@@ -99,7 +99,9 @@ export function instantiateCore(
     },
     update(slices) {
       if (slices.length < 1 || slices.length > layout.SLICE_LIMIT)
-        throw new RangeError(`1 to ${layout.SLICE_LIMIT} slices, not ${slices.length}`);
+        throw new RangeError(
+          `the number of slices must be from 1 to ${layout.SLICE_LIMIT}, but is ${slices.length}`,
+        );
       let at = 0;
       for (const { context, address, length } of slices) {
         sliceList[at] = context;

@@ -2,7 +2,7 @@ import { DomainError } from '../domain/errors.js';
 
 /** The upload cannot be continued through no fault of its sender. */
 export function engineFailed(cause: unknown): DomainError {
-  return new DomainError('unavailable', 'The audio could not be measured; send it again.', {
+  return new DomainError('unavailable', 'The audio could not be measured. Send it again.', {
     reason: 'engine_failed',
     retryAfterSeconds: 1,
     cause,
@@ -10,7 +10,7 @@ export function engineFailed(cause: unknown): DomainError {
 }
 
 export function engineFull(): DomainError {
-  return new DomainError('unavailable', 'Too many uploads are in flight.', {
+  return new DomainError('unavailable', 'Too many uploads are being processed.', {
     reason: 'engine_full',
     retryAfterSeconds: 2,
   });
@@ -20,7 +20,7 @@ export function engineFull(): DomainError {
 export function gaveWay(): DomainError {
   return new DomainError(
     'unavailable',
-    'Too many uploads are in flight, and this one was too slow to go on; send it again.',
+    'Too many uploads are being processed, and this upload was too slow. Send it again.',
     { reason: 'engine_full', retryAfterSeconds: 2 },
   );
 }

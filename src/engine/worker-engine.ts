@@ -67,7 +67,7 @@ export class WorkerEngine implements AudioEngine {
 
   start(): Promise<void> {
     if (this.#started !== undefined || this.#stopped !== undefined)
-      throw new Error('the audio engine starts once');
+      throw new Error('the audio engine can start only once');
     this.#started = this.#boot();
     return this.#started;
   }
@@ -146,7 +146,7 @@ export class WorkerEngine implements AudioEngine {
       credentialBytes: (slice) => credentialBytes(memory, slice),
       finish: ({ context, credential, started, digests }) => {
         const hashed = native && !started ? NOTHING : digests;
-        if (native && hashed === undefined) throw new Error('no task has given the digests');
+        if (native && hashed === undefined) throw new Error('no task returned the digests');
         core.finish(context);
         return completeMeasurement(memory, context, credential, hashed);
       },

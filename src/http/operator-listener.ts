@@ -100,7 +100,7 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
       try {
         const supplied = Object.fromEntries([...fields].map(([name, text]) => [name, Buffer.from(text)]));
         if (trace === undefined && fields.size > 0)
-          throw new DomainError('invalid_request', 'A summary or detections need a trace.', {
+          throw new DomainError('invalid_request', 'The form has a summary or detections but no trace.', {
             reason: 'trace_missing',
           });
         const evidence = trace === undefined ? undefined : defined({ trace, ...supplied, signal });

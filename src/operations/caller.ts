@@ -26,7 +26,7 @@ export interface Caller {
  */
 export function requireScope(caller: Caller, scope: Scope): void {
   if (!caller.scopes.includes(scope))
-    throw new DomainError('forbidden', `The key does not have the scope ${scope}.`, {
+    throw new DomainError('forbidden', `This call needs a key with the scope ${scope}.`, {
       reason: 'scope_missing',
     });
 }

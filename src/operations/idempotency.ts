@@ -10,7 +10,7 @@ export function idempotencyDigest(...parts: readonly string[]): string {
 }
 
 export function idempotencyKeyReused(): DomainError {
-  return new DomainError('conflict', 'The Idempotency-Key was used with another request.', {
+  return new DomainError('conflict', 'The Idempotency-Key was already used for a different request.', {
     reason: 'idempotency_key_reused',
   });
 }

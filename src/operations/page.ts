@@ -46,7 +46,7 @@ export function createCursors(secrets: Secrets, environment: Environment): Curso
     },
     read(scope, cursor) {
       const refused = () =>
-        new DomainError('invalid_request', 'The cursor does not belong to this list.', {
+        new DomainError('invalid_request', 'The cursor was not issued for this partner, list and filter.', {
           reason: 'invalid_member',
         });
       const bytes = Buffer.from(cursor, 'base64url');

@@ -84,7 +84,7 @@ export function createMetrics(
   });
   const displaced = new Counter({
     name: 'takemark_displaced_total',
-    help: 'Forms and uploads evicted in favour of another one',
+    help: 'Forms and uploads evicted to make room for another',
     labelNames: ['reason'],
     registers,
   });
@@ -115,7 +115,7 @@ export function createMetrics(
     }),
     dead: new Counter({
       name: 'takemark_dead_letters_total',
-      help: 'Events that the consumers of this process could not handle',
+      help: 'Events that the consumers of this process failed to handle',
       labelNames: ['topic'],
       registers,
     }),
@@ -152,7 +152,7 @@ export function createMetrics(
   });
   new Gauge({
     name: 'takemark_audit_findings',
-    help: 'Auditor findings in the last complete pass, or in the current pass if it has more',
+    help: 'Findings of the auditor in its last complete pass, or in its current pass if that has more',
     labelNames: ['kind'],
     registers,
     collect() {
@@ -240,7 +240,7 @@ export function createMetrics(
   gauge('takemark_engine_slabs_in_use', 'Memory slabs in use', (stats) => stats.slabsInUse);
   gauge('takemark_engine_slabs', 'Memory slabs in the pool', (stats) => stats.slabs);
   gauge('takemark_engine_tasks', 'Worker tasks run since the start', (stats) => stats.tasks);
-  gauge('takemark_engine_lanes', 'Uploads processed by those tasks since the start', (stats) => stats.lanes);
+  gauge('takemark_engine_lanes', 'Uploads processed by worker tasks since the start', (stats) => stats.lanes);
   gauge('takemark_engine_bytes', 'Bytes measured since the start', (stats) => stats.bytes);
   gauge(
     'takemark_engine_worker_restarts',

@@ -45,8 +45,9 @@ export function createProbes({
         throw new DomainError('unavailable', "The clock differs from the store's by more than 20 seconds.", {
           reason: 'clock_wrong',
         });
-      await inTime(store(), 'The store does not answer.', 'store_unavailable', timeoutMs);
-      if (bus !== undefined) await inTime(bus(), 'The bus does not answer.', 'bus_unavailable', timeoutMs);
+      await inTime(store(), 'The store does not respond.', 'store_unavailable', timeoutMs);
+      if (bus !== undefined)
+        await inTime(bus(), 'The event bus does not respond.', 'bus_unavailable', timeoutMs);
     },
     stopping: () => {
       isStopping = true;

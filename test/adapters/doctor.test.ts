@@ -262,7 +262,7 @@ void t.test(
     t.teardown(() => dropKeyspace(wide));
     await t.rejects(migrate({ ...connection, keyspace: wide, replication: 3 }), {
       name: 'CassandraOpenError',
-      message: /was not made: TAKEMARK_CASSANDRA_REPLICATION asks for 3 replicas in .*, which has 1 node$/,
+      message: /was not created: TAKEMARK_CASSANDRA_REPLICATION requests 3 replicas in .*, which has 1 node$/,
     });
     const replication = `{'class': 'NetworkTopologyStrategy', '${connection.localDataCenter}': 3}`;
     await withClient((client) => client.execute(`CREATE KEYSPACE ${wide} WITH replication = ${replication}`));

@@ -130,7 +130,7 @@ t.test(
     for (const [what, kept] of Object.entries(altered)) {
       await t.rejects(
         opens(...kept),
-        { name: 'JournalOpenError', message: /erasures\.log does not hold together at line/ },
+        { name: 'JournalOpenError', message: /erasures\.log is broken at line/ },
         what,
       );
       t.equal(

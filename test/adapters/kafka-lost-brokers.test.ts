@@ -40,7 +40,7 @@ t.test(
     await bus.start();
     t.ok(await reaches(PATIENCE_MS), 'all are connected');
 
-    const isLost = (): boolean => [...faults].some((fault) => fault.endsWith('no broker answers'));
+    const isLost = (): boolean => [...faults].some((fault) => fault.endsWith('no broker responds'));
     broker.isSilent = true;
     await sleep(SILENT_MS);
     await t.rejects(bus.ping(), 'a silent broker is not there');

@@ -191,24 +191,24 @@ async function malformed(t: Test): Promise<void> {
   const { topic: _, ...document } = good;
   const packed = (value: unknown) => Buffer.from(encodeMessagePack(value as MessagePackValue));
   const bad: readonly (readonly [value: Buffer | null, reason: RegExp])[] = [
-    [Buffer.from('{"v":1}'), /MessagePack document of ours/],
+    [Buffer.from('{"v":1}'), /MessagePack document that this service would write/],
     [Buffer.concat([encodeEvent(good), Buffer.of(0)]), /malformed/],
-    [null, /without a value/],
+    [null, /has no value/],
     [packed([1]), /schema version is missing/],
-    [packed({ v: 2, ...document }), /schema version is not known/],
+    [packed({ v: 2, ...document }), /schema version is unknown/],
     [
       packed({ v: 1, ...document, data: { proofId: 'prf_1', erasedAt: good.at } }),
       /data\.partnerId is missing/,
     ],
-    [
-      packed({ v: 1, ...document, data: { ...good.data, title: 'Take One' } }),
-      /data has a member that is not known/,
-    ],
-    [packed({ v: 1, ...document, more: true }), /the event has a member that is not known/],
+    [packed({ v: 1, ...document, data: { ...good.data, title: 'Take One' } }), /data has an unknown member/],
+    [packed({ v: 1, ...document, more: true }), /the event has an unknown member/],
     [packed({ v: 1, ...document, kind: 'proof_lost' }), /no events of this kind/],
     [packed({ v: 1, ...document, at: -1 }), /at is not valid/],
-    [packed({ v: 1, ...document, id: 'proof_erased/prf_2' }), /id does not follow from data/],
-    [encodeEvent(erasure(2)), /key is not the event's/],
+    [
+      packed({ v: 1, ...document, id: 'proof_erased/prf_2' }),
+      /id does not match the value derived from data/,
+    ],
+    [encodeEvent(erasure(2)), /key of the message differs from the event's key/],
     [Buffer.alloc(40_000), /over_budget/],
   ];
   const topic = `${options.prefix}.erasure`;
@@ -233,7 +233,7 @@ async function malformed(t: Test): Promise<void> {
   );
   t.equal(deadLettered, bad.length + 1);
   t.strictSame(listener.taken, [good]);
-  const tooLarge = /not authenticated.*; 3000003 bytes, too many to keep/;
+  const tooLarge = /not authenticated.*; the event has 3000003 bytes, which is too large to keep/;
   const all = await bus.deadLetters('erasure', 100);
   const letters = all.filter(({ reason }) => !tooLarge.test(reason));
   t.equal(all.length, bad.length + 1);
@@ -534,7 +534,7 @@ async function secured(t: Test): Promise<void> {
     [
       'an authority that is not its own',
       { ...secure, tls: { authority: foreign } },
-      /certificate is not of the authority/,
+      /certificate was not issued by the configured authority/,
     ],
   ];
   for (const [what, connection, message] of refusals) {

@@ -314,7 +314,7 @@ void t.test('a reading that comes to no end is given up, and says nothing of the
     reason: { name: 'DomainError', code: 'unavailable', reason: 'reader_failed', retryAfterSeconds: Number },
   });
   t.match(ofOurs, { status: 'fulfilled', value: { kind: 'service' } });
-  const late = 'credential_reader: the reading process did not answer within 1 ms';
+  const late = 'credential_reader: the reading process did not reply within 1 ms';
   t.strictSame(faults, [late, late], 'tried once more, and no further');
 });
 

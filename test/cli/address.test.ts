@@ -103,11 +103,11 @@ t.test('an address that is wrong is in the error', async (t) => {
   const address = service.url.replaceAll('.', '\\.');
   service.on('/v1/proofs', () => ({
     status: 404,
-    body: { error: 'No resource exists at this path.', code: 'not_found', reason: 'unknown_route' },
+    body: { error: 'This path does not exist.', code: 'not_found', reason: 'unknown_route' },
   }));
   t.match(await takemark('proofs', 'list'), {
     code: 3,
-    err: new RegExp(`${address} answers: No resource exists at this path\\.`),
+    err: new RegExp(`${address} answers: This path does not exist\\.`),
   });
   const stranger = createHttpServer((_, response) => response.writeHead(404).end('<html>'));
   stranger.listen(0, '127.0.0.1');

@@ -132,7 +132,7 @@ t.test('wrong use is told in one line that names the help', async (t) => {
     [['operator', 'kye', 'list'], /unknown command 'kye' \(Did you mean key\?\)/],
     [['verify'], /missing required argument 'file' \(see takemark verify --help\)/],
     [['verify', 'a', 'b', '--json'], /use --format jsonl/],
-    [['verify', 'a', 'b', '--sidecar', 's'], /--sidecar needs a single file/],
+    [['verify', 'a', 'b', '--sidecar', 's'], /--sidecar works only with a single file/],
     [['verify', 'a', '--format', 'xml'], /--format .* one of table, jsonl, csv/],
     [['verify', 'a', 'b', '--concurrency', '0'], /--concurrency .* a whole number from 1 to 64/],
     [['verify', 'a', ''], /an operand is empty/],
@@ -163,7 +163,7 @@ t.test('wrong use is told in one line that names the help', async (t) => {
     ],
     [
       ['operator', 'secrets', 'rotate', '--in', 'a', '--out', 'b', '--step', 'use', '--early'],
-      /--early needs --step drop/,
+      /--early works only with --step drop/,
     ],
   ] as const) {
     const ran = await takemark(...words);
@@ -256,13 +256,13 @@ t.test('a failure exits with 3 and one line with the request id', async (t) => {
   const path = await file('song.wav');
   service.queue('/v1/uploads', {
     status: 403,
-    body: { error: 'The key is missing or not valid for this action.', code: 'forbidden' },
+    body: { error: 'The key is missing, or is not valid for this action.', code: 'forbidden' },
   });
   const refused = await takemark('verify', path);
   t.match(refused, {
     code: 3,
     out: '',
-    err: 'takemark: The key is missing or not valid for this action. (forbidden, request rq_1)\n',
+    err: 'takemark: The key is missing, or is not valid for this action. (forbidden, request rq_1)\n',
   });
   service.queue('/v1/uploads', {
     status: 429,
@@ -644,7 +644,7 @@ t.test('the operator lists accounts, records and audit logs', async (t) => {
     err: /--reason .* one of unspecified/,
   });
   t.match(await takemark('operator', 'signing', 'reinstate', '--kid', kid), { code: 0, out: /verifies\n$/ });
-  t.match(await takemark('operator', 'erasure', 'status', '..'), { code: 3, err: /an identifier has/ });
+  t.match(await takemark('operator', 'erasure', 'status', '..'), { code: 3, err: /an identifier must have/ });
 });
 
 t.test('a signing certificate comes from an authority that is elsewhere', async (t) => {

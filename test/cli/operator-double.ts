@@ -275,7 +275,7 @@ export class OperatorDouble {
             ? { findings: [], looked: 2 }
             : {
                 findings: [
-                  { kind: 'object_missing', subject: 'prf_1', detail: 'the deliverable is not there' },
+                  { kind: 'object_missing', subject: 'prf_1', detail: 'the deliverable is missing' },
                 ],
                 looked: 3,
                 next: 'months',

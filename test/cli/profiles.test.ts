@@ -46,7 +46,7 @@ t.test('a profile has an address and the key for it', async (t) => {
   t.equal(service.seen.at(-1)!.headers['x-api-key'], KEY);
   t.match(await takemark('usage', '--profile', 'staging', '--url', service.url), {
     code: 2,
-    err: /exclude each other/,
+    err: /give either --url or a profile/,
   });
   // Every command that sends a partner's key sends it where the profile says.
   service.on('/v1/sandbox/fixtures', () => ({ status: 200, body: { fixtures: [] } }));

@@ -148,7 +148,7 @@ t.test('what is no report is refused, and a proof without one is told so', async
   });
   t.match(await takemark('report', await written(JSON.stringify({ ...VERIFICATION, grade: 'B' }))), {
     code: 0,
-    out: /this proof has no report[\s\S]*grade B: from an earlier edition/,
+    out: /this proof has no report[\s\S]*grade B: from an earlier registry/,
   });
   t.match(await takemark('report', await written('{}'), '--format', 'apple'), {
     code: 3,

@@ -206,7 +206,7 @@ t.test('every method of the client calls its endpoint and returns its response',
   }
   t.equal(service.seen.length, before);
   const keyless = createClient({ baseUrl: service.url });
-  await t.rejects(keyless.listProofsPage(), /needs an apiKey/);
+  await t.rejects(keyless.listProofsPage(), /needs the option apiKey/);
   t.equal(service.seen.length, before);
 });
 

@@ -263,7 +263,7 @@ t.test(
     }
     const letters = async (topic: Topic) =>
       (await publisher.deadLetters(topic, 10)).map(({ id, reason }) => `${id}: ${reason}`);
-    const reason = 'a record that it needs is damaged';
+    const reason = 'a record that the event needs is damaged';
     const consumers = await house.consume(t);
     await until(() => house.isConfirmed('prf_sound'), 'the sound erasure is confirmed');
     await until(() => house.isScheduled('prf_sound-open'), 'the sound review is announced');

@@ -95,7 +95,7 @@ t.test('an erasure is confirmed once the deliverable is proved gone', async (t) 
 
   const stuck = new MemoryProofs({ state: 'erased', partnerId: 'ptr_1', erasedAt: NOW - 60 });
   stuck.stuck = true;
-  await t.rejects(stuck.consume(), /still there/);
+  await t.rejects(stuck.consume(), /still exists/);
   t.strictSame(stuck.steps, ['noted prf_1 of ptr_1, 60'], 'never confirmed over a deliverable');
   t.notOk(await stuck.consume().catch((error: unknown) => error instanceof PoisonError), 'it comes again');
 });
@@ -312,7 +312,7 @@ t.test(
     const dead = { name: 'PoisonError' };
     await t.rejects(failingWith(recordDamaged(new Error('x')))([erased]), {
       ...dead,
-      message: 'a record that it needs is damaged',
+      message: 'a record that the event needs is damaged',
     });
     await t.rejects(failingWith(new TypeError('Cannot read prf_1'))([erased]), {
       ...dead,

@@ -120,7 +120,7 @@ t.test('a request is read by openssl, and only in its one form by the authority'
   ]);
   t.throws(
     () => readCertificateRequest(stdout),
-    /not a request/,
+    /not written by takemark operator signing request/,
     'nothing that is asked for beyond the name and the key gets past',
   );
 });
@@ -142,7 +142,7 @@ t.test(
       await t.rejects(installLeaf(asking, ''), /two certificates/);
       await t.rejects(
         installLeaf(asking, `${first.trust.authorities()[0]!}${authority}`),
-        /nothing was requested/,
+        /no certificate was requested/,
       );
       const request = await requestLeaf(asking);
       t.ok(
@@ -151,7 +151,10 @@ t.test(
         ),
         'asked twice, it is the same key',
       );
-      await t.rejects(issueLeaf({ ...place, environment: 'production' }, request, 30), /another environment/);
+      await t.rejects(
+        issueLeaf({ ...place, environment: 'production' }, request, 30),
+        /not for the environment/,
+      );
       await t.rejects(
         issueLeaf({ ...place, directory: join(directory, 'other') }, request, 30),
         /authority init/,
@@ -184,11 +187,11 @@ t.test(
 
       await t.rejects(
         installLeaf({ ...asking, environment: 'production' }, leaf.pem),
-        /nothing was requested/,
+        /no certificate was requested/,
       );
       await t.rejects(
         installLeaf(asking, leaf.pem.replace(authority, first.trust.authorities()[0]!)),
-        /not a leaf that the authority issued/,
+        /authority did not issue/,
       );
       const foreign = generateKey(algorithm);
       const elsewhere = await makeCertificateRequest(
@@ -196,7 +199,7 @@ t.test(
         foreign.publicKey,
         (message) => signRaw(foreign.privateKey, algorithm, message),
       );
-      await t.rejects(installLeaf(asking, (await issueLeaf(place, elsewhere, 30)).pem), /another key/);
+      await t.rejects(installLeaf(asking, (await issueLeaf(place, elsewhere, 30)).pem), /different key/);
       await t.rejects(
         installLeaf({ ...asking, clock: { now: () => Date.now() + 31 * 86_400_000 } }, leaf.pem),
         /not valid at this time/,
@@ -243,7 +246,7 @@ t.test('without the authority’s key all goes on but making leaves', async (t) 
   t.equal(readCredential(issued(wav(100), first.signer), again.trust).reading?.kind, 'service');
   await t.rejects(
     load({ ...options, algorithm: 'ES256' }),
-    /the authority's key is elsewhere: takemark operator signing request/,
+    /the authority's key is on another machine: run takemark operator signing request/,
   );
 });
 
@@ -377,7 +380,7 @@ t.test('a key in a token signs', { skip: needs('softhsm2-util', 'pkcs11-tool') }
   });
   await t.rejects(
     wrong.sign('ES256', Buffer.from('x')),
-    { cause: { message: /not tried again/ } },
+    { cause: { message: /does not try this PIN again/ } },
     'a wrong PIN is not tried until the token locks',
   );
   await t.rejects(openToken({ ...options, key: 'another' }).publicKey(), {

@@ -200,7 +200,7 @@ t.test('identities given as files are used, and their faults stop the start', as
   await loadSigning(options(made));
   await t.rejects(
     loadSigning(options(directory, { files: { ...files, key: at('leaf-ed25519/key.pem') } })),
-    /not the certificate's/,
+    /does not belong to the signing certificate/,
   );
   await t.rejects(
     loadSigning(options(directory, { files: { ...files, authority: at('leaf-ed25519/certificate.pem') } })),

@@ -52,74 +52,77 @@ const DIGEST = new Uint8Array(32);
 
 /** What a signed part says, and why it is refused. */
 const REFUSED: Readonly<Record<string, readonly [events: readonly unknown[], message: RegExp]>> = {
-  'an unknown number': [[[999, 0, null]], /number that is not known/],
-  'a number of the negative kind': [[[-1, 0, null]], /no number of 0 or more/],
-  'an event that is no array': [[{ number: 1 }], /no array/],
-  'too few fields': [[[number('track.added'), 0, null, 1]], /not the number of its fields/],
-  'too many fields': [[[number('session.saved'), 0, null, 1]], /not the number of its fields/],
-  'nested arrays': [[[number('session.saved'), [[[[[[[[[[1]]]]]]]]]], null]], /at is no number/],
-  'text in place of a number': [[[number('session.saved'), 'now', null]], /at is no number/],
+  'an unknown number': [[[999, 0, null]], /unknown number/],
+  'a number of the negative kind': [[[-1, 0, null]], /not a number from 0/],
+  'an event that is no array': [[{ number: 1 }], /not an array/],
+  'too few fields': [[[number('track.added'), 0, null, 1]], /wrong number of fields/],
+  'too many fields': [[[number('session.saved'), 0, null, 1]], /wrong number of fields/],
+  'nested arrays': [[[number('session.saved'), [[[[[[[[[[1]]]]]]]]]], null]], /at is not a number/],
+  'text in place of a number': [[[number('session.saved'), 'now', null]], /at is not a number/],
   'a time beyond its bound': [
     [[number('session.saved'), TRACE_LIMITS.time + 1, null]],
-    /at is no whole number/,
+    /at is not a whole number/,
   ],
-  'a time beyond 2^53': [[[number('session.saved'), 2 ** 60, null]], /at is no (whole )?number/],
-  'a negative time': [[[number('session.saved'), -1, null]], /at is no number/],
-  'an interval that ends before it begins': [[[number('session.saved'), 5, 6]], /since is no whole/],
+  'a time beyond 2^53': [[[number('session.saved'), 2 ** 60, null]], /at is not a (whole )?number/],
+  'a negative time': [[[number('session.saved'), -1, null]], /at is not a number/],
+  'an interval that ends before it begins': [[[number('session.saved'), 5, 6]], /since is not a whole/],
   'a gap without its begin': [[[number('capture.gap'), 5, null, null, 0]], /since is missing/],
-  'negative beats': [[[number('tempo.point'), 0, null, -4, 120, null]], /start is no number/],
-  'negative beats as a float': [[[number('tempo.point'), 0, null, -0.5, 120, null]], /start is no number/],
-  'beats that are no number': [[[number('tempo.point'), 0, null, NaN, 120, null]], /start is no number/],
+  'negative beats': [[[number('tempo.point'), 0, null, -4, 120, null]], /start is not a number/],
+  'negative beats as a float': [[[number('tempo.point'), 0, null, -0.5, 120, null]], /start is not a number/],
+  'beats that are no number': [[[number('tempo.point'), 0, null, NaN, 120, null]], /start is not a number/],
   'endless beats': [[[number('tempo.point'), 0, null, Infinity, 120, null]], /start is no/],
-  'a tempo of 0': [[[number('tempo.point'), 0, null, 0, 0, null]], /bpm is no number/],
-  'a tempo beyond its bound': [[[number('tempo.point'), 0, null, 0, 10_000.5, null]], /bpm is no number/],
+  'a tempo of 0': [[[number('tempo.point'), 0, null, 0, 0, null]], /bpm is not a number/],
+  'a tempo beyond its bound': [[[number('tempo.point'), 0, null, 0, 10_000.5, null]], /bpm is not a number/],
   'a tempo map that runs backwards': [
     [
       [number('tempo.point'), 0, null, 8, 120, null],
       [number('tempo.point'), 0, null, 4, 120, null],
     ],
-    /start is before/,
+    /starts before the previous/,
   ],
-  'a word that is none': [[[number('track.added'), 0, null, 1, 4]], /type is no whole number/],
-  'a missing field that is demanded': [[[number('track.removed'), 0, null, null]], /track is no number/],
+  'a word that is none': [[[number('track.added'), 0, null, 1, 4]], /type is not a whole number/],
+  'a missing field that is demanded': [[[number('track.removed'), 0, null, null]], /track is not a number/],
   'a digest that is too short': [
     [[number('export.finished'), 0, null, new Uint8Array(31), null, null, null, null, null, 0]],
-    /fileSha256 is no SHA-256/,
+    /fileSha256 is not a SHA-256/,
   ],
   'a digest that is text': [
     [[number('export.finished'), 0, null, 'ab'.repeat(32), null, null, null, null, null, 0]],
-    /fileSha256 is no SHA-256/,
+    /fileSha256 is not a SHA-256/,
   ],
   'a rate of 0': [
     [[number('export.finished'), 0, null, DIGEST, null, null, 0, null, null, 0]],
-    /rate is no whole number/,
+    /rate is not a whole number/,
   ],
-  'a track twice': [[TRACK, TRACK], /track has an id that is in use/],
-  'a clip twice': [[TRACK, CLIP, CLIP], /clip has an id that is in use/],
-  'a clip on no track': [[CLIP], /track is not known/],
+  'a track twice': [[TRACK, TRACK], /the id of the track is already in use/],
+  'a clip twice': [[TRACK, CLIP, CLIP], /the id of the clip is already in use/],
+  'a clip on no track': [[CLIP], /the id of the track is unknown/],
   'a clip of a track that was removed': [
     [TRACK, CLIP, [number('track.removed'), 0, null, 1], [number('clip.deleted'), 0, null, 1]],
-    /clip is not known/,
+    /the id of the clip is unknown/,
   ],
   'a clip of no source': [
     [TRACK, [number('clip.created'), 0, null, 1, 1, 7, 0, 0, 1]],
-    /source is not known/,
+    /the id of the source is unknown/,
   ],
-  'a source twice': [[SOURCE, SOURCE], /source has an id that is in use/],
+  'a source twice': [[SOURCE, SOURCE], /the id of the source is already in use/],
   'a source that comes back': [
     [SOURCE, [number('source.removed'), 0, null, 7], SOURCE],
-    /source has an id that is in use/,
+    /the id of the source is already in use/,
   ],
   'a source made of itself': [
     [SOURCE, [number('source.derived'), 0, null, 7, 7, 0, null]],
     /derived from itself/,
   ],
-  'a take twice': [[TAKE, TAKE], /take has an id that is in use/],
+  'a take twice': [[TAKE, TAKE], /the id of the take is already in use/],
   'a take that ends twice': [
     [TAKE, [number('recording.discarded'), 0, null, 1], [number('recording.discarded'), 0, null, 1]],
-    /take has ended/,
+    /take has already ended/,
   ],
-  'a plug-in that is not there': [[[number('plugin.removed'), 0, null, 1]], /plugin is not known/],
+  'a plug-in that is not there': [
+    [[number('plugin.removed'), 0, null, 1]],
+    /the id of the plugin is unknown/,
+  ],
 };
 
 t.test('a signed part that is no trace is refused, with the place', async (t) => {
@@ -149,7 +152,7 @@ t.test('a value has one encoding', async (t) => {
   }
 });
 
-t.test('what does not begin with a header of the version is refused', async (t) => {
+t.test('what does not start with a header of the version is refused', async (t) => {
   const { publicKey, ...keyless } = headerMap();
   const headers: Readonly<Record<string, unknown>> = {
     'a list': [1, 2, 3],
@@ -185,7 +188,7 @@ t.test('what does not begin with a header of the version is refused', async (t) 
     forge.sign(true),
     forge.header.subarray(0, 40),
   ])
-    t.match(await outcome(opened(bytes)), /trace_malformed: .* does not begin with a header/);
+    t.match(await outcome(opened(bytes)), /trace_malformed: .* does not start with a header/);
 });
 
 t.test('a segment that counts its events wrongly is refused', async (t) => {
@@ -232,7 +235,7 @@ t.test('a trace that is too long in any way is refused in bounded memory', async
   const hostile: Readonly<Record<string, readonly [OpenTrace, RegExp]>> = {
     'a header of 16 MiB': [
       endless(() => Buffer.alloc(MIB), [Buffer.of(0x92, 0, 0xc6, 1, 0, 0, 0)]),
-      /trace_malformed: .* does not begin with a header/,
+      /trace_malformed: .* does not start with a header/,
     ],
     'a segment that promises 4 GiB': [
       endless(
@@ -281,7 +284,7 @@ t.test('more placements than may live are refused in bounded memory', async (t) 
   t.match(many.text, /trace_too_large: .* more bytes/);
   t.ok(many.growth < MEMORY, `10 million placements: ${Math.round(many.growth / MIB)} MiB`);
   const some = await measured(lazily(TRACE_LIMITS.live.clips + 1, withId(CLIP), [TRACK]));
-  t.match(some.text, /trace_malformed: .* more clips than a trace may have/);
+  t.match(some.text, /trace_malformed: .* more clips than allowed/);
   t.ok(some.growth < MEMORY, `placements up to the bound: ${Math.round(some.growth / MIB)} MiB`);
   for (const [event, most, what] of [
     [TRACK, TRACE_LIMITS.live.tracks, 'tracks'],

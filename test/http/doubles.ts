@@ -53,7 +53,7 @@ export class MemoryOperations implements Operations {
     ...this.contract.partner(),
     authenticate: async (apiKey): Promise<Caller> => {
       if (apiKey !== KEY)
-        throw new DomainError('forbidden', 'The key is missing or not valid for this action.');
+        throw new DomainError('forbidden', 'The key is missing, or is not valid for this action.');
       return { partnerId: 'ptr_1', keyId: 'key_1', scopes: this.scopes, plan: SHIPPED_PLANS[1]! };
     },
     createUpload: async (_caller, request) => {
@@ -257,7 +257,7 @@ export async function startOperator(limits: Partial<ListenerLimits> = {}) {
       state.asked += 1;
       state.askedAt = performance.now();
       if (!state.ready)
-        throw new DomainError('unavailable', 'The store does not answer.', { reason: 'store_unavailable' });
+        throw new DomainError('unavailable', 'The store does not respond.', { reason: 'store_unavailable' });
     },
     ids,
     requestLog: reports,

@@ -283,7 +283,7 @@ export class MemoryContract {
       },
       assignPlan: async ({ partnerId, plan, effect }) => {
         if (!SHIPPED_PLANS.some(({ name }) => name === plan))
-          throw new DomainError('invalid_request', 'There is no plan of that name.', {
+          throw new DomainError('invalid_request', 'No plan has this name.', {
             reason: 'plan_unknown',
           });
         const partner = partnerOf(partnerId);

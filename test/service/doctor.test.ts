@@ -80,7 +80,7 @@ t.test('on the real service', async (t) => {
   await t.test('a key that is refused, that expires, or that may do little', async (t) => {
     t.match((await ask(await setUp(t, { url, apiKey: WHOLE_KEY }))).findings['key'], {
       verdict: 'fail',
-      advice: /revoked, expired or of another installation/,
+      advice: /revoked or expired, or belongs to another installation/,
     });
     const revoked = await operator.createKey({ partnerId, name: 'revoked' });
     await operator.revokeKey({ partnerId, keyId: revoked.keyId });

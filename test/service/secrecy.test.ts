@@ -469,7 +469,7 @@ t.test('the whole service, at its most talkative, logs no secret', async (t) => 
     listProofs: () => Promise.reject(quoting()),
     readRecord: () =>
       Promise.reject(
-        new DomainError('unavailable', 'The store does not answer.', {
+        new DomainError('unavailable', 'The store does not respond.', {
           reason: 'store_unavailable',
           retryAfterSeconds: 1,
           cause: quoting(),

@@ -115,7 +115,7 @@ t.test('what was made before a step works after it, and the other way round', as
   // is unknown here.
   await give(2);
   await house.partner.createUpload(await house.partner.authenticate(keys[0]), { purpose: 'verify' });
-  await t.rejects(give(0), /does not hold together.*signed with a secret that is not kept/);
+  await t.rejects(give(0), /is broken at line .*signed with a secret that is no longer kept/);
   await give(3);
   t.match(await house.operator.verifyAudit({ partnerId }), { ok: true });
 });
@@ -157,14 +157,17 @@ t.test('steps that do not fit are refused, each with what to do', (t) => {
     seconds = 0,
     early = false,
   ) => rotateSecrets(config, { text, name: 'bundle.json' }, { step, purposes, early }, at(seconds));
-  t.throws(() => rotate(first, 'use'), /key-pepper: there is no new one to use; --step add comes first/);
-  t.throws(() => rotate(first, 'drop'), /upload-policy: there is no former one to drop/);
+  t.throws(() => rotate(first, 'use'), /key-pepper: there is no new secret to use: run --step add first/);
+  t.throws(() => rotate(first, 'drop'), /upload-policy: there is no old secret to drop/);
   t.throws(
     () => rotate(first, 'add', ['cursors']),
     /unknown purpose cursors; the purposes are key-pepper, .*operator-token/,
   );
   const added = rotate(first, 'add', ['cursor']);
-  t.throws(() => rotate(added, 'add', ['cursor']), /cursor: the one that was added before is not used yet/);
+  t.throws(
+    () => rotate(added, 'add', ['cursor']),
+    /cursor: the secret that was added earlier is not in use yet/,
+  );
   t.strictSame(
     { ...JSON.parse(added), secrets: undefined },
     { ...JSON.parse(first), secrets: undefined },
@@ -185,7 +188,7 @@ t.test('steps that do not fit are refused, each with what to do', (t) => {
   }
   for (const purpose of ['key-pepper', 'audit', 'event', 'row', 'signing']) {
     const next = rotate(rotate(first, 'add', [purpose]), 'use', [purpose]);
-    t.throws(() => rotate(next, 'drop', [purpose], 9_999_999, true), /they are not dropped/);
+    t.throws(() => rotate(next, 'drop', [purpose], 9_999_999, true), /they cannot be dropped/);
     t.ok(rotate(next, 'add', [purpose]), 'and the next rotation is possible');
   }
   t.throws(

@@ -70,7 +70,7 @@ export function openBucketKeys(options: BucketConnection): BucketKeys {
         const key = randomBytes(CONTENT_KEY_BYTES);
         const found = (await look(name)) ?? ((await make(name, key)) ? key : await look(name));
         if (found === 'destroyed') throw new DomainError('conflict', 'This id is taken.');
-        if (found === undefined) throw new Error('the key is being made');
+        if (found === undefined) throw new Error('the content key is being created');
         return found;
       }),
 
@@ -81,7 +81,8 @@ export function openBucketKeys(options: BucketConnection): BucketKeys {
         const name = object(proofId);
         // Also where there is none: another process may be about to write it.
         await write(name, new Uint8Array());
-        if ((await look(name)) !== 'destroyed') throw new Error('the store still has what was overwritten');
+        if ((await look(name)) !== 'destroyed')
+          throw new Error('the bucket still returns the overwritten content key');
       }),
 
     release: (proofId) =>

@@ -103,7 +103,7 @@ async function* readErasures(
   for (const erasure of await next([])) if (erasure !== undefined) yield erasure;
   if (damagedCount > 0)
     throw new ServerError(
-      `${damagedCount} entries of the journal of erasures are not what this installation wrote: ${damaged.join(', ')}`,
+      `${damagedCount} entries of the erasure journal were not written by this installation, or were changed: ${damaged.join(', ')}`,
     );
 }
 
@@ -148,7 +148,9 @@ class Notes {
     if (text === undefined) return undefined;
     const [code = '', json = ''] = text.split('\n');
     if (!this.#options.authenticator.verify(labelOf(name), Buffer.from(json), code))
-      throw new DamagedNote(`the note ${name} in the bucket is not what this installation wrote`);
+      throw new DamagedNote(
+        `the note ${name} in the bucket was not written by this installation, or was changed`,
+      );
     return JSON.parse(json);
   }
 

@@ -97,7 +97,7 @@ class StagedFile implements StagedAsset {
 
   async patch(offset: number, bytes: Uint8Array): Promise<void> {
     if (!Number.isSafeInteger(offset) || offset < 0 || offset + bytes.length > this.#length)
-      throw new RangeError('patch outside of what was appended');
+      throw new RangeError('a patch is outside the appended bytes');
     await guarded(() => writeAll(this.#handle, bytes, offset));
   }
 

@@ -9,7 +9,7 @@ export async function guarded<Value>(work: () => Promise<Value>): Promise<Value>
     return await work();
   } catch (cause) {
     if (cause instanceof DomainError) throw cause;
-    throw new DomainError('unavailable', 'The deliverables cannot be reached at the moment.', {
+    throw new DomainError('unavailable', 'The asset store cannot be reached at the moment.', {
       reason: 'store_unavailable',
       retryAfterSeconds: 1,
       cause,

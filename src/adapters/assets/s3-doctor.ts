@@ -10,23 +10,21 @@ import { type BucketAccess, connectBucket, statusOf } from './bucket-connection.
 
 const ANSWER_MS = 10_000;
 const REACHABLE: Readonly<Record<number, string>> = {
-  403: 'credentials refused, or no right to the bucket',
+  403: 'the credentials were refused, or do not allow access to the bucket',
   404: 'no such bucket',
 };
 
 /** Looks at the bucket. @returns one check that says so where it cannot be used */
 export async function examineBucket(access: BucketAccess): Promise<readonly ServerCheck[]> {
   const client = connectBucket(access);
-  const wanted = 'a bucket that is there and takes the credentials';
+  const wanted = 'a bucket that exists and accepts the credentials';
   try {
     const refused = await answered(client.send(new HeadBucketCommand({ Bucket: access.bucket }))).then(
       () => undefined,
       (error: unknown) => REACHABLE[statusOf(error) ?? 0] ?? 'no answer',
     );
     if (refused !== undefined)
-      return [
-        checked('s3.reachable', { found: refused, wanted }, 'refuse', 'nothing else could be looked at'),
-      ];
+      return [checked('s3.reachable', { found: refused, wanted }, 'refuse', 'no other check could run')];
     return [
       passed('s3.reachable', 'yes', wanted),
       await versioningCheck(client, access.bucket),
@@ -38,7 +36,7 @@ export async function examineBucket(access: BucketAccess): Promise<readonly Serv
 }
 
 async function versioningCheck(client: S3Client, bucket: string): Promise<ServerCheck> {
-  const wanted = 'never turned on';
+  const wanted = 'never enabled';
   try {
     const { Status: status } = await answered(
       client.send(new GetBucketVersioningCommand({ Bucket: bucket })),
@@ -46,7 +44,8 @@ async function versioningCheck(client: S3Client, bucket: string): Promise<Server
     return versioningOf(status);
   } catch (error) {
     // A store that has no such question keeps no versions.
-    if (statusOf(error) === 501) return passed('s3.versioning', 'unknown to this store', wanted);
+    if (statusOf(error) === 501)
+      return passed('s3.versioning', 'this store does not support the question', wanted);
     return unchecked('s3.versioning', wanted, 'this user needs s3:GetBucketVersioning');
   }
 }
@@ -55,9 +54,9 @@ async function versioningCheck(client: S3Client, bucket: string): Promise<Server
 export function versioningOf(status: string | undefined): ServerCheck {
   return checked(
     's3.versioning',
-    { found: status ?? 'never turned on', wanted: 'never turned on' },
+    { found: status ?? 'never enabled', wanted: 'never enabled' },
     'refuse',
-    status === undefined ? undefined : 'what was erased lives on in versions of the bucket',
+    status === undefined ? undefined : 'an erased file would survive as an old version',
   );
 }
 
@@ -71,7 +70,7 @@ async function lockCheck(client: S3Client, bucket: string): Promise<ServerCheck>
     // configuration of such a list, or none where the bucket is empty; S3 itself says 404 where nothing is locked.
     const enabled = lock?.ObjectLockEnabled;
     if (enabled === undefined)
-      return unchecked('s3.object_lock', wanted, 'this store answers another question');
+      return unchecked('s3.object_lock', wanted, 'this store answered a different question');
     return lockOf(enabled);
   } catch (error) {
     // No configuration, or a store without such a thing.

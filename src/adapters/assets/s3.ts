@@ -91,12 +91,12 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
         body.destroy();
       }
     }
-    if ((await sizeOf(name)) !== spool.length) throw new Error('the store does not have what it took');
+    if ((await sizeOf(name)) !== spool.length) throw new Error('the bucket lacks an object that it accepted');
   }
 
   async function remove(name: { readonly Bucket: string; readonly Key: string }): Promise<void> {
     await client.send(new DeleteObjectCommand(name), inTime(ANSWER_MS));
-    if ((await sizeOf(name)) !== undefined) throw new Error('the store still has what it deleted');
+    if ((await sizeOf(name)) !== undefined) throw new Error('the bucket still has an object that it deleted');
   }
 
   await checkBucket(client, bucket);
@@ -202,7 +202,7 @@ class StagedObject implements StagedAsset {
 
   async patch(offset: number, bytes: Uint8Array): Promise<void> {
     if (!Number.isSafeInteger(offset) || offset < 0 || offset + bytes.length > this.#spool.length)
-      throw new RangeError('patch outside of what was appended');
+      throw new RangeError('a patch is outside the appended bytes');
     await guarded(() => this.#spool.patch(offset, bytes));
   }
 
@@ -236,7 +236,9 @@ async function checkBucket(client: S3Client, bucket: string): Promise<void> {
     }
   });
   if (versioning?.Status !== undefined)
-    throw new Error(`bucket ${bucket} keeps versions: an erased deliverable would live on in them`);
+    throw new Error(
+      `bucket ${bucket} has versioning, so erased files would survive as old versions: use a bucket that never had versioning`,
+    );
 }
 
 /**

@@ -65,7 +65,7 @@ export function readFrom(handle: FileHandle, length: number, range?: ByteRange):
     for (let position = range?.start ?? 0; position < end; ) {
       const size = Math.min(CHUNK, end - position);
       const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(size), 0, size, position);
-      if (bytesRead === 0) throw new Error('the file is shorter than what was written');
+      if (bytesRead === 0) throw new Error('the file is shorter than the data written to it');
       yield buffer.subarray(0, bytesRead);
       position += bytesRead;
     }

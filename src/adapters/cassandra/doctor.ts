@@ -70,13 +70,13 @@ const LOOKED_AT: ReadonlySet<string> = new Set([
 export async function examineCassandra(
   options: ConnectionOptions & { readonly keyspace: string },
 ): Promise<readonly ServerCheck[]> {
-  const wanted = 'a node that answers and takes the credentials';
+  const wanted = 'a node that responds and accepts the credentials';
   let session: Session;
   try {
     session = await connect(options);
   } catch (error) {
     const found = isRefusedUser(error) ? 'credentials refused' : 'no answer';
-    return [checked('cassandra.reachable', { found, wanted }, 'refuse', 'nothing else could be looked at')];
+    return [checked('cassandra.reachable', { found, wanted }, 'refuse', 'no other check could run')];
   }
   try {
     const facts = await readFacts(session, options);
@@ -90,13 +90,13 @@ export async function examineCassandra(
     ];
   } catch (error) {
     if (!(error instanceof DomainError)) throw error;
-    const found = 'nodes that do not answer for the keyspace';
+    const found = 'nodes that do not respond for the keyspace';
     const few = await replicasOf(session, options.keyspace).then(
       (replicas) =>
         nodesFault(session.nodes(), options.localDataCenter, replicas.get(options.localDataCenter) ?? 0),
       () => undefined,
     );
-    const reason = few === undefined ? 'nothing else could be looked at' : `the keyspace has ${few}`;
+    const reason = few === undefined ? 'no other check could run' : `the keyspace has ${few}`;
     return [checked('cassandra.reachable', { found, wanted }, 'refuse', reason)];
   } finally {
     await session.close();
@@ -175,7 +175,7 @@ export function judgeCassandra(
         wanted: 'none down',
       },
       'warn',
-      facts.nodes.every(({ isUp }) => isUp) ? undefined : 'these nodes are down, and were not looked at',
+      facts.nodes.every(({ isUp }) => isUp) ? undefined : 'these nodes are down and were not checked',
     ),
     ...settingChecks(facts),
     ...replicationChecks(facts, expected),
@@ -190,12 +190,17 @@ function versionCheck({ nodes }: CassandraFacts): ServerCheck {
   const found = words(releases);
   const series = releases.map((release) => release.split('.').slice(0, 2).map(Number));
   if (series.some(([major = 0]) => !(major >= 5)))
-    return checked('cassandra.version', { found, wanted }, 'refuse', 'releases before 5.0 were never run');
+    return checked(
+      'cassandra.version',
+      { found, wanted },
+      'refuse',
+      'the service was never tested with releases before 5.0',
+    );
   const isOther = series.some(([major, minor]) => major !== 5 || minor !== 0);
   const fault = isOther
-    ? 'releases after 5.0 were never run'
+    ? 'the service was never tested with releases after 5.0'
     : releases.length > 1
-      ? 'an upgrade that stands still: no repair and no change of the schema until it is over'
+      ? 'the nodes have different releases: until the upgrade is complete, run no repair and change no schema'
       : undefined;
   return checked('cassandra.version', { found, wanted }, 'warn', fault);
 }
@@ -225,25 +230,27 @@ function settingChecks({ settings }: CassandraFacts): readonly ServerCheck[] {
     check('paxos_variant', 'v2', 'refuse', (value) =>
       value === 'v2'
         ? undefined
-        : 'the other variant takes twice the round trips, and has no repair of unfinished decisions when nodes come and go',
+        : 'other variants need twice the round trips, and do not repair unfinished decisions when nodes join or leave',
     ),
     check('paxos_state_purging', 'legacy', 'warn', (value) =>
       value === 'legacy'
         ? undefined
-        : 'other ways of forgetting decisions need Paxos repairs at their times, and were never run',
+        : 'other values need regular Paxos repairs, and the service was never tested with them',
     ),
     check('commitlog_sync', 'batch or group', 'refuse', (value) =>
       value === 'batch' || value === 'group'
         ? undefined
-        : 'a node acknowledges before it has written: a power cut takes up to 10 s of erasures, charges and promises of Paxos',
+        : 'a node acknowledges a write before it is on disk: a power cut loses up to 10 s of erasures, charges and Paxos promises',
     ),
     check('internode_timeout', 'false', 'warn', (value) =>
       value === 'false'
         ? undefined
-        : 'statements that come to a node whose clock is some seconds behind time out, every one of them',
+        : 'every statement that reaches a node whose clock is a few seconds slow times out',
     ),
     check('tombstone_failure_threshold', `${LEAST_TOMBSTONES} or more`, 'warn', (value) =>
-      Number(value) >= LEAST_TOMBSTONES ? undefined : 'reads over much that was removed fail earlier',
+      Number(value) >= LEAST_TOMBSTONES
+        ? undefined
+        : 'with a lower value, reads across many deleted rows fail earlier',
     ),
   ];
 }
@@ -266,11 +273,11 @@ function replicationChecks(
   const local = replicas.get(localDataCenter) ?? 0;
   const least = Math.min(...replicas.values());
   const replication = replicas.has('*')
-    ? 'its strategy knows no data centres: ALTER KEYSPACE to NetworkTopologyStrategy'
+    ? 'its replication strategy ignores data centres: ALTER KEYSPACE to NetworkTopologyStrategy'
     : local === 0
       ? `no replicas in ${localDataCenter}, where this process is`
       : least < LEAST_REPLICAS
-        ? 'with one node lost or restarted there is no quorum, or no copy left'
+        ? 'after the loss or restart of one node, there is no quorum, or no copy of the data'
         : nodesFault(nodes, localDataCenter, local);
   const fault = topologyFault(replicas, stated, topology);
   return [
@@ -284,7 +291,7 @@ function replicationChecks(
       'cassandra.topology',
       {
         found: `${topology.kind}, replicas in ${words([...replicas.keys()].toSorted())}, nodes in ${words(centres)}`,
-        wanted: 'what was stated for the keyspace, by all processes',
+        wanted: 'the topology that was stated for the keyspace, in every process',
       },
       'refuse',
       fault,
@@ -293,16 +300,19 @@ function replicationChecks(
 }
 
 function clockCheck({ clocks }: CassandraFacts): ServerCheck {
-  const wanted = `within ${WARN_SECONDS} s of the nodes, and these of each other`;
-  if (clocks === undefined) return unchecked('cassandra.clocks', wanted, 'no node told its time');
+  const wanted = `this machine within ${WARN_SECONDS} s of the nodes, and the nodes within ${WARN_SECONDS} s of each other`;
+  if (clocks === undefined) return unchecked('cassandra.clocks', wanted, 'no node reported its time');
   const { processSeconds, nodesSeconds } = clocks;
   const most = Math.max(Math.abs(processSeconds), Math.abs(nodesSeconds));
   return checked(
     'cassandra.clocks',
-    { found: `this machine ${processSeconds} s ahead, the worst node ${nodesSeconds} s`, wanted },
+    {
+      found: `this machine is ${processSeconds} s ahead of the nodes, and the worst node is ${nodesSeconds} s ahead of the others`,
+      wanted,
+    },
     most > STOP_SECONDS ? 'refuse' : 'warn',
     most > WARN_SECONDS
-      ? `beyond ${STOP_SECONDS} s a process is not ready and does not sweep: set the clocks by NTP`
+      ? `beyond ${STOP_SECONDS} s, a process is not ready and stops its cleanup: synchronise the clocks with NTP`
       : undefined,
   );
 }
@@ -325,13 +335,13 @@ function repairCheck(
   return checked(
     'cassandra.repair',
     {
-      found: age === undefined ? 'none that ended well' : `${Math.floor(age / 86_400)} days ago`,
+      found: age === undefined ? 'no successful repair' : `${Math.floor(age / 86_400)} days ago`,
       wanted,
     },
     'warn',
     age !== undefined && age < gcGraceSeconds
       ? undefined
-      : 'a replica that missed an erasure brings back on disk what was erased',
+      : 'without a repair, a replica that missed an erasure brings the erased data back',
   );
 }
 

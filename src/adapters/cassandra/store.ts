@@ -93,7 +93,7 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
     const { version, minCompatible } = await schemaState(session, options.keyspace);
     if (version < SCHEMA_VERSION || minCompatible > SCHEMA_VERSION) {
       throw new CassandraOpenError(
-        `The keyspace ${options.keyspace} has schema version ${version}, for versions from ${minCompatible} on; this version has ${SCHEMA_VERSION}. ${version < SCHEMA_VERSION ? 'Run takemark operator migrate.' : 'Use the version that migrated it, or a later one.'}`,
+        `The keyspace ${options.keyspace} has schema version ${version}, which needs a service with schema version ${minCompatible} or later. This service has ${SCHEMA_VERSION}. ${version < SCHEMA_VERSION ? 'Run takemark operator migrate.' : 'Use the service version that migrated the keyspace, or a later version.'}`,
       );
     }
     await checkTopology(session, options.keyspace, topologyOf(options));

@@ -28,7 +28,11 @@ export function auditedStore(rows: Rows): AuditedStore {
     keyOf: (name: string) => string,
   ): Promise<AuditPage<string>> => {
     if (after !== undefined && !/^[\x21-\x7e]{1,300}$/.test(after))
-      throw new DomainError('invalid_request', 'This is no place of a pass.', { reason: 'invalid_member' });
+      throw new DomainError(
+        'invalid_request',
+        'The parameter `from` is not a `next` value of an earlier step.',
+        { reason: 'invalid_member' },
+      );
     const rest = after === undefined ? range : following(range, keyOf(after));
     const names = (await rows.keys(rest, limit)).map(lastPart);
     return { items: names, ...defined({ next: names.length === limit ? names.at(-1) : undefined }) };

@@ -55,7 +55,7 @@ export class Database {
       if (code === 'LEVEL_LOCKED') {
         throw new StoreOpenError(
           'in_use',
-          `The store in ${directory} is in use by another process. It belongs to one process at a time.`,
+          `The store in ${directory} is in use by another process. Only one process at a time can use it.`,
           error,
         );
       }

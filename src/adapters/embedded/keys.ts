@@ -263,6 +263,6 @@ function part(text: string): string {
 
 function digits(number: number): string {
   if (!Number.isSafeInteger(number) || number < 0 || number > MAX_NUMBER)
-    throw new RangeError('not a time in unix seconds, nor a number in a row');
+    throw new RangeError('a key part is neither a time in unix seconds nor a sequence number');
   return String(number).padStart(DIGITS, '0');
 }

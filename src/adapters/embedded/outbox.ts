@@ -49,7 +49,7 @@ export class Outbox implements OutboxStore {
    */
   checkCapacity(topic: Topic, events: number): void {
     if (this.#waiting[topic] + events > this.#limit) {
-      throw new DomainError('unavailable', 'Too much waits to be passed on.', {
+      throw new DomainError('unavailable', 'Too many events are waiting to be published.', {
         reason: 'outbox_full',
         retryAfterSeconds: RETRY_SECONDS,
       });

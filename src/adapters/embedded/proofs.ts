@@ -61,7 +61,7 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, reviews: R
         // A replay that has expired by the time of issuing gives way.
         if (earlier !== undefined && earlier.expiresAt > proof.createdAt) return 'replay_exists';
         if (!isReserved(row) || row.partnerId !== proof.partnerId)
-          throw new DomainError('conflict', 'This id is not reserved any more.');
+          throw new DomainError('conflict', 'This id is no longer reserved.');
         tx.delete(pendingKey(row.reservedAt, proof.proofId));
         tx.put(proofKey(proof.proofId), proof);
         for (const { part, body } of evidence) tx.put(evidenceKey(proof.proofId, part), body);

@@ -178,7 +178,7 @@ async function checkFormat({
     if (!adoptFormerRows)
       throw new StoreOpenError(
         'unauthenticated',
-        `The store in ${directory} is of a former format, in which rows were not authenticated, or was made to look so. TAKEMARK_UNAUTHENTICATED=accept for one start takes its rows as they are.`,
+        `The store in ${directory} has an older format without authenticated rows, or was changed to look like it. To accept its rows as they are, start once with TAKEMARK_UNAUTHENTICATED=accept.`,
       );
     const { format } = codec.decodeFormer(formatKey, stored) as { readonly format: number };
     if (format > FORMER_FORMAT) throw newerFormat(directory, format);
@@ -198,7 +198,7 @@ async function checkFormat({
 function newerFormat(directory: string, format: number): StoreOpenError {
   return new StoreOpenError(
     'newer_format',
-    `The store in ${directory} has format ${format}; this version reads formats up to ${STORE_FORMAT}. Use the version that wrote it, or a later one.`,
+    `The store in ${directory} has format ${format}, but this version reads only formats up to ${STORE_FORMAT}. Use the version that wrote the store, or a later version.`,
   );
 }
 
@@ -209,7 +209,7 @@ function formatOf(directory: string, codec: RecordCodec, stored: Uint8Array): nu
     if (!(error instanceof RecordError)) throw error;
     throw new StoreOpenError(
       'unauthenticated',
-      `The store in ${directory} was not written with the secrets that this service has, or is damaged.`,
+      `The store in ${directory} was not written with the secrets of this service, or it is damaged.`,
       error,
     );
   }

@@ -129,7 +129,7 @@ function decryptedStream(
       if (to > from) yield content.subarray(from, to);
       index += 1;
     }
-    if (range === undefined && !hasEnded) throw new DecryptionError('the file has lost its end');
+    if (range === undefined && !hasEnded) throw new DecryptionError('the end of the file is missing');
   }
   const stream = Readable.from(opened(), { objectMode: false });
   // An error of the file is told to whoever reads, however late that is.
@@ -155,7 +155,7 @@ class EncryptedStage implements StagedAsset {
   }
 
   async append(chunk: Uint8Array): Promise<void> {
-    if (this.#isDiscarded) throw lost('was given up');
+    if (this.#isDiscarded) throw lost('was discarded');
     for (let at = 0; at < chunk.length; ) {
       const taken = Math.min(chunk.length - at, BLOCK - this.#tailLength);
       this.#tail.set(chunk.subarray(at, at + taken), this.#tailLength);
@@ -168,7 +168,7 @@ class EncryptedStage implements StagedAsset {
   async patch(offset: number, bytes: Uint8Array): Promise<void> {
     const length = this.#count * BLOCK + this.#tailLength;
     if (!Number.isSafeInteger(offset) || offset < 0 || offset + bytes.length > length)
-      throw new RangeError('patch outside of what was appended');
+      throw new RangeError('a patch is outside the appended bytes');
     for (let done = 0; done < bytes.length; ) {
       const index = Math.floor((offset + done) / BLOCK);
       const at = (offset + done) % BLOCK;
@@ -207,7 +207,7 @@ class EncryptedStage implements StagedAsset {
     const start = index * ENCRYPTED_BLOCK;
     for await (const block of blocksOf(this.#stage.read({ start, end: start + ENCRYPTED_BLOCK - 1 })))
       return this.#blocks.open(index, block);
-    throw lost('has lost a part');
+    throw lost('lacks a part');
   }
 
   async *#content(): AsyncGenerator<Buffer> {
@@ -222,7 +222,7 @@ class EncryptedStage implements StagedAsset {
 }
 
 function lost(how: string): DomainError {
-  return new DomainError('unavailable', `The file that is being built ${how}.`, {
+  return new DomainError('unavailable', `The unfinished file ${how}.`, {
     reason: 'store_unavailable',
   });
 }

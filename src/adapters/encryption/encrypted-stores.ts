@@ -46,7 +46,7 @@ export function encryptedStores(stores: Stores, keys: ContentKeys): Stores {
     if (key !== undefined) return decryptProof(key, proof);
     // The tombstone comes before the end of the key.
     if ((await stores.getProof(proofId))?.state !== 'issued') return undefined;
-    throw recordDamaged(new DecryptionError('the key of the proof is gone'));
+    throw recordDamaged(new DecryptionError('the content key of the proof does not exist'));
   };
   /** Asks again where a proof was erased meanwhile: only the last page is short. */
   const allOpened = async (find: () => Promise<readonly IssuedProof[]>): Promise<readonly IssuedProof[]> => {
@@ -75,7 +75,7 @@ export function encryptedStores(stores: Stores, keys: ContentKeys): Stores {
     async issueProof(proof, audit, replay, evidence = []) {
       const key = await keys.read(proof.proofId);
       // The id was taken back: nothing would lead to a key that is made for it now.
-      if (key === undefined) throw new DomainError('conflict', 'This id is not reserved any more.');
+      if (key === undefined) throw new DomainError('conflict', 'This id is no longer reserved.');
       const bodies = evidence.map(({ part, body }) => ({
         part,
         body: encryptBlock(key, labelOf(part), body),
@@ -113,7 +113,8 @@ export function encryptedStores(stores: Stores, keys: ContentKeys): Stores {
         proofId,
         (stored) => {
           if (!isEncrypted(stored)) return change(stored);
-          if (key === undefined) throw recordDamaged(new DecryptionError('the key of the proof is gone'));
+          if (key === undefined)
+            throw recordDamaged(new DecryptionError('the content key of the proof does not exist'));
           const { result, overlay } = change(decryptProof(key, stored));
           return overlay === undefined ? { result } : { result, overlay: encryptOverlay(key, overlay) };
         },

@@ -64,7 +64,7 @@ export async function openKeyDirectory({ directory }: { readonly directory: stri
         await files.prepare(stem);
         if (await createFile(files.path(stem + ENDING), key, 0o600, unfinished)) return key;
         const made = await read(stem);
-        if (made === undefined) throw new Error('the key is being destroyed');
+        if (made === undefined) throw new Error('the content key is being destroyed');
         return made;
       }),
 
@@ -80,7 +80,7 @@ async function guarded<Value>(work: () => Promise<Value>): Promise<Value> {
     return await work();
   } catch (cause) {
     if (cause instanceof DomainError) throw cause;
-    throw new DomainError('unavailable', 'The keys of what was issued cannot be reached at the moment.', {
+    throw new DomainError('unavailable', 'The content keys cannot be reached at the moment.', {
       reason: 'store_unavailable',
       retryAfterSeconds: 1,
       cause,

@@ -83,7 +83,7 @@ export class SignedLog {
         if (read === undefined) {
           if (end === size && line.includes('\0')) return false;
           throw new JournalOpenError(
-            `${basename(path)} does not hold together at line ${found.lines + 1}: that line was changed, one before it was taken out, moved or repeated, or it is signed with a secret that is not kept any more`,
+            `${basename(path)} is broken at line ${found.lines + 1}. Either this line was changed, or an earlier line was removed, moved or repeated, or the line is signed with a secret that is no longer kept`,
           );
         }
         if (read.entry !== SEAL) each?.(read.entry);

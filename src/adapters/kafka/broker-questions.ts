@@ -134,10 +134,12 @@ function exchangeOver(socket: Socket): Exchange {
     socket.write(Buffer.concat([int32(message.length), message]));
     while (got.length < 4) await more();
     const length = got.readInt32BE(0);
-    if (length < 4 || length > MAX_ANSWER_BYTES) throw new KafkaError('no broker of Kafka answers there');
+    if (length < 4 || length > MAX_ANSWER_BYTES)
+      throw new KafkaError('the server at this address does not respond as a Kafka broker');
     while (got.length < 4 + length) await more();
     const answer = got.subarray(8, 4 + length);
-    if (got.readInt32BE(4) !== correlation) throw new KafkaError('no broker of Kafka answers there');
+    if (got.readInt32BE(4) !== correlation)
+      throw new KafkaError('the server at this address does not respond as a Kafka broker');
     got = got.subarray(4 + length);
     return new Reader(answer);
   };
@@ -164,7 +166,7 @@ async function authenticate(
   const { r = '', s = '', i = '', text } = await step(`n,,${first}`);
   const rounds = Number(i);
   if (!r.startsWith(nonce) || !(rounds >= ROUNDS.least && rounds <= ROUNDS.most))
-    throw new KafkaError('the broker does not keep to SCRAM');
+    throw new KafkaError('the broker violates the SCRAM protocol');
   const salted = await promisify(pbkdf2)(password, Buffer.from(s, 'base64'), rounds, 64, 'sha512');
   const final = `c=biws,r=${r}`;
   const signed = `${first},${text},${final}`;
@@ -279,7 +281,7 @@ class Reader {
   }
 
   #take(length: number): Buffer {
-    if (this.#at + length > this.#bytes.length) throw new RangeError('the answer is too short');
+    if (this.#at + length > this.#bytes.length) throw new RangeError("the broker's response is too short");
     this.#at += length;
     return this.#bytes.subarray(this.#at - length, this.#at);
   }

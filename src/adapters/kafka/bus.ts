@@ -74,7 +74,7 @@ class KafkaBus implements EventBus {
 
   handle(topic: Topic, handler: EventHandler): void {
     if (this.#consumers !== undefined || this.#handlers.has(topic))
-      throw new Error(`a handler of ${topic} comes once, and before the start`);
+      throw new Error(`the topic ${topic} can have only one handler, and it must be added before the start`);
     this.#handlers.set(topic, handler);
   }
 
@@ -238,7 +238,7 @@ async function passedOn<Value>(work: () => Promise<Value>): Promise<Value> {
 }
 
 function unavailable(cause: unknown): DomainError {
-  return new DomainError('unavailable', 'Events cannot be passed on at the moment.', {
+  return new DomainError('unavailable', 'Events cannot be published at the moment.', {
     reason: 'bus_unavailable',
     retryAfterSeconds: RETRY_SECONDS,
     cause,

@@ -233,7 +233,7 @@ export class ProducerClient {
     this.#watch.look();
     if (this.#watch.isLost && !this.#hasFailed) {
       this.#hasFailed = true;
-      this.#fault(new KafkaError('no broker answers', CODE.lost));
+      this.#fault(new KafkaError('no broker responds', CODE.lost));
     }
     this.#timer = setTimeout(
       () => this.#poll(),
@@ -296,7 +296,10 @@ export class ConsumerClient {
     consumer.on('offset.commit', (error) => {
       client.commitsUnderWay = Math.max(0, client.commitsUnderWay - 1);
       if (!error) return;
-      client.commitFault = new KafkaError(`a position was not kept: ${error.message}`, error.code);
+      client.commitFault = new KafkaError(
+        `the position in a topic was not stored: ${error.message}`,
+        error.code,
+      );
       fault(client.commitFault);
     });
     try {
@@ -329,7 +332,7 @@ export class ConsumerClient {
    */
   poll(limit: number): Promise<readonly Message[]> {
     this.#watch.look();
-    if (this.#watch.isLost) return Promise.reject(new KafkaError('no broker answers', CODE.lost));
+    if (this.#watch.isLost) return Promise.reject(new KafkaError('no broker responds', CODE.lost));
     return asked((done) => this.#consumer.consume(limit, done));
   }
 
@@ -380,7 +383,7 @@ export class ConsumerClient {
       }[];
     }>((done) => this.#consumer.getMetadata({ topic, allTopics: false, timeout: ASK_MS }, done));
     const found = topics.find(({ name }) => name === topic)?.partitions ?? [];
-    if (found.length === 0) throw new KafkaError(`there is no topic ${topic}`);
+    if (found.length === 0) throw new KafkaError(`the topic ${topic} does not exist`);
     return found.map(({ id }) => id);
   }
 
@@ -507,7 +510,7 @@ function failure(error: Error | LibrdKafkaError): KafkaError {
     return new KafkaError('Kafka refuses the user name or the password', code);
   if (code === CODE.tls)
     return new KafkaError(
-      "Kafka's certificate is not of the authority that was given, or it speaks no TLS",
+      "Kafka's certificate was not issued by the configured authority, or Kafka does not use TLS",
       code,
     );
   return new KafkaError(error.message, code);
@@ -526,7 +529,7 @@ function explained(library: Library, refusal: KafkaError | undefined): KafkaErro
   const oldLibrary = refusal?.code === CODE.authentication && !provesPasswords(library);
   return oldLibrary
     ? new KafkaError(
-        `${refusal.message}; or it is Kafka 4, with which librdkafka ${library.librdkafkaVersion} cannot do SCRAM (2.6.1 can)`,
+        `${refusal.message}. Another possible cause: librdkafka ${library.librdkafkaVersion} does not support SCRAM with Kafka 4 (2.6.1 does)`,
         refusal.code,
       )
     : refusal;
@@ -539,7 +542,7 @@ function explained(library: Library, refusal: KafkaError | undefined): KafkaErro
 function faultUnlessStored(offset: number | undefined): KafkaError | undefined {
   return offset !== undefined && offset >= 0
     ? undefined
-    : new KafkaError('no broker has said where it stored a message');
+    : new KafkaError('no broker reported the position of a stored message');
 }
 
 /** Asks whichever broker is connected. */

@@ -30,7 +30,8 @@ export function deadLettered(message: Message, name: string, reason: string, at:
   // Under a key all the same: a compacted topic takes none without.
   const { key, value, headers } =
     bytes > LARGEST_BYTES ? { key: `${topic} ${partition} ${offset}`, value: NOTHING, headers: {} } : whole;
-  const why = bytes > LARGEST_BYTES ? `${reason}; ${bytes} bytes, too many to keep` : reason;
+  const why =
+    bytes > LARGEST_BYTES ? `${reason}; the event has ${bytes} bytes, which is too large to keep` : reason;
   return {
     name: `${name} ${partition} ${offset}`,
     topic: name,
@@ -97,7 +98,7 @@ export async function passDeadLetters(client: ConsumerClient, messages: readonly
   for (const deadline = Date.now() + COMMIT_MS; client.commitsUnderWay > 0; ) {
     if (Date.now() > deadline)
       throw new KafkaError(
-        'the position among the dead letters was not kept: they may be put back once more',
+        'the position in the dead-letter topic was not stored, so some dead letters may be published again',
       );
     await client.poll(1);
   }

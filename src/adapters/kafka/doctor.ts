@@ -20,18 +20,18 @@ const SETTINGS = [
 
 /** Looks at the brokers and the topics. @returns one check that says so where no broker is reached */
 export async function examineKafka(options: TopicOptions): Promise<readonly ServerCheck[]> {
-  const wanted = 'a broker that answers and takes the credentials';
+  const wanted = 'a broker that responds and accepts the credentials';
   try {
     const answers = await askBrokers(options, allNames(options.prefix), SETTINGS);
     return [
       passed('kafka.reachable', `${answers.brokers} brokers`, wanted),
-      unchecked('kafka.version', '3.3 or later', 'brokers do not tell their release'),
+      unchecked('kafka.version', '3.3 or later', 'brokers do not report their release'),
       ...judgeKafka(answers, options),
     ];
   } catch (error) {
     const found =
       error instanceof KafkaError && error.message === 'credentials refused' ? error.message : 'no answer';
-    return [checked('kafka.reachable', { found, wanted }, 'refuse', 'nothing else could be looked at')];
+    return [checked('kafka.reachable', { found, wanted }, 'refuse', 'no other check could run')];
   }
 }
 
@@ -65,16 +65,18 @@ export function judgeKafka(
         wanted: `${LEAST_REPLICAS} or more replicas of every topic`,
       },
       'refuse',
-      few.length === 0 ? undefined : 'one broker lost takes events, erasures among them, or stops them',
+      few.length === 0 ? undefined : 'the loss of one broker would lose or stop events, including erasures',
     ),
     checked(
       'kafka.partitions',
       {
         found: words(answers.topics.map(({ name, partitions: count }) => `${name}: ${count}`)),
-        wanted: `${partitions}, as TAKEMARK_KAFKA_PARTITIONS says`,
+        wanted: `${partitions}, the value of TAKEMARK_KAFKA_PARTITIONS`,
       },
       'warn',
-      other.length === 0 ? undefined : 'the number differs: where it was changed, keys have moved',
+      other.length === 0
+        ? undefined
+        : 'the number differs: if it was changed, keys have moved to other partitions',
     ),
     ...settingChecks(answers, prefix),
   ];
@@ -92,7 +94,7 @@ function settingChecks({ settings }: ClusterAnswers, prefix: string): readonly S
       return unchecked(
         name,
         wanted,
-        'the brokers refuse to tell: this user needs DescribeConfigs on the topics; look with kafka-configs --describe',
+        'the brokers refuse to report it: this user needs DescribeConfigs on the topics; check with kafka-configs --describe',
       );
     const found = settings.flatMap((topic) => {
       const fault = wrong(topic.settings!, topic.name);
@@ -114,7 +116,7 @@ function settingChecks({ settings }: ClusterAnswers, prefix: string): readonly S
         const value = of.get('min.insync.replicas') ?? '';
         return Number(value) >= LEAST_IN_SYNC ? undefined : value;
       },
-      'an event counts as kept that a single broker has, and goes with it',
+      'an event is acknowledged when only one broker has it, and is lost with that broker',
     ),
     check(
       'kafka.unclean_leader_election',
@@ -124,17 +126,17 @@ function settingChecks({ settings }: ClusterAnswers, prefix: string): readonly S
         const value = of.get('unclean.leader.election.enable') ?? '';
         return value === 'false' ? undefined : value;
       },
-      'a broker that lacks events may become their leader, and they are gone',
+      'a broker that lacks events may become the leader, and these events are then lost',
     ),
     check(
       'kafka.cleanup_policy',
-      'compact for erasures, delete for the others',
+      'compact for the topic of erasures, delete for the other topics',
       'refuse',
       (of, topic) => {
         const value = of.get('cleanup.policy') ?? '';
         return value === keepingOf(prefix, topic)['cleanup.policy'] ? undefined : value;
       },
-      'the topic of erasures is what a restored backup is cleaned by, and is kept for ever',
+      'after a restore from a backup, erasures are repeated from this topic, so its events must be kept permanently',
     ),
     check(
       'kafka.retention',
@@ -152,7 +154,7 @@ function settingChecks({ settings }: ClusterAnswers, prefix: string): readonly S
         if (bytes !== '-1') return `retention.bytes ${bytes}`;
         return kept === '-1' || Number(kept) >= Number(least) ? undefined : `retention.ms ${kept}`;
       },
-      'events of consumers that are away for longer are gone',
+      'a consumer that is stopped for longer loses events',
     ),
   ];
 }

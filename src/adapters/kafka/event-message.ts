@@ -36,7 +36,7 @@ export const MAC_HEADER = 'mac';
  * Reason of a dead letter that nobody of this installation wrote, or that was altered.
  */
 export const UNAUTHENTICATED =
-  'the message is not authenticated: it carries no code of a secret that is known here';
+  'the message is not authenticated: it has no code (MAC) made with a secret of this installation';
 
 /** Headers of an event's message; the code covers its topic and the whole value. */
 export function eventHeaders(
@@ -68,21 +68,24 @@ export function decodeEvent(
 ): EventParseResult {
   const { value, key } = message;
   // An empty value is sent as none where Node gives empty memory no address, as Node 20 does.
-  if (value === null || value.length === 0) return { ok: false, fault: 'a message without a value' };
+  if (value === null || value.length === 0) return { ok: false, fault: 'the message has no value' };
   const mac = headersOf(message)[MAC_HEADER];
   // Before anything else: bytes that strangers wrote are not even parsed.
   if (mac === undefined ? !acceptWithoutMac : !authenticator.verify(macLabel(topic), value, mac))
     return { ok: false, fault: UNAUTHENTICATED };
   const document = decodeMessagePackStrict(value, MAX_BYTES, MAX_MEMBERS);
   if (!document.ok)
-    return { ok: false, fault: `the value is not a MessagePack document of ours: ${document.fault}` };
+    return {
+      ok: false,
+      fault: `the value is not a MessagePack document that this service would write: ${document.fault}`,
+    };
   if (typeof document.value !== 'object' || document.value === null || !('v' in document.value))
     return { ok: false, fault: 'the schema version is missing' };
   const { v, ...event } = document.value;
-  if (v !== SCHEMA_VERSION) return { ok: false, fault: 'the schema version is not known' };
+  if (v !== SCHEMA_VERSION) return { ok: false, fault: 'the schema version is unknown' };
   const reading = parseEvent(topic, event);
   return reading.ok && reading.event.key !== key?.toString()
-    ? { ok: false, fault: "the message's key is not the event's" }
+    ? { ok: false, fault: "the key of the message differs from the event's key" }
     : reading;
 }
 

@@ -104,7 +104,7 @@ export class Outgoing {
       for (const message of messages) {
         const lane = `${message.topic} ${String(message.key)}`;
         const enqueued = heldUp.has(lane)
-          ? Promise.reject(new KafkaError('an earlier message of its key was not taken'))
+          ? Promise.reject(new KafkaError('an earlier message with the same key was not accepted'))
           : this.#enqueue(message, deadline);
         const report = enqueued.then(({ delivered }) => delivered);
         report.catch(() => heldUp.add(lane));
@@ -123,7 +123,7 @@ export class Outgoing {
       const underWay = this.#underWay.get(message.name);
       if (underWay !== undefined) return { delivered: underWay };
       // The sender has gone, and will send again.
-      if (Date.now() > deadline) throw new KafkaError('Kafka takes no more for now');
+      if (Date.now() > deadline) throw new KafkaError('the send queue for Kafka is full');
       const client = await this.#connect();
       this.#find(client, message.topic);
       const delivered = this.#produce(client, message);
@@ -140,7 +140,7 @@ export class Outgoing {
       // Messages to other topics do not wait for it.
       client.topics(LOOK_MS).then((topics) => (this.#topics = topics), this.#fault);
     }
-    throw new KafkaError(`there is no topic ${topic}: run \`takemark operator migrate\``);
+    throw new KafkaError(`the topic ${topic} does not exist: run \`takemark operator migrate\``);
   }
 
   #produce(client: ProducerClient, message: NamedMessage): Promise<void> | undefined {

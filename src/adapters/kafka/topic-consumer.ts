@@ -212,7 +212,7 @@ export class TopicConsumer {
   #lookForUnread(client: ConsumerClient): void {
     this.#watch.look(client);
     if (!this.#watch.isStuck) return;
-    this.#options.fault(new KafkaError('a partition has messages that do not come'));
+    this.#options.fault(new KafkaError('a partition has messages, but Kafka does not deliver them'));
     this.#watch.reset();
     this.#mustAssignAgain = true;
   }

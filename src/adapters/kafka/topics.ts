@@ -84,5 +84,5 @@ export async function createTopics({
     if ((await look()).length === 0) return missing;
     await sleep(LOOK_MS);
   }
-  throw new KafkaError('the topics were made, but the brokers do not show them');
+  throw new KafkaError('the topics were created, but the brokers do not list them');
 }

@@ -58,7 +58,7 @@ class LocalBus implements EventBus {
 
   handle(topic: Topic, handler: EventHandler): void {
     if (this.#state !== 'made' || this.#handlers.has(topic))
-      throw new Error(`a handler of ${topic} comes once, and before the start`);
+      throw new Error(`the topic ${topic} can have only one handler, and it must be added before the start`);
     this.#handlers.set(topic, handler);
   }
 
@@ -177,7 +177,7 @@ class LocalBus implements EventBus {
 }
 
 function unavailable(cause?: unknown): DomainError {
-  return new DomainError('unavailable', 'Events cannot be passed on at the moment.', {
+  return new DomainError('unavailable', 'Events cannot be published at the moment.', {
     reason: 'bus_unavailable',
     retryAfterSeconds: RETRY_SECONDS,
     ...defined({ cause }),

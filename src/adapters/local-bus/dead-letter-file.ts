@@ -163,7 +163,7 @@ async function readPositions(directory: string): Promise<Positions> {
   const parsed = parsedLine(text);
   if (parsed === undefined)
     throw new Error(
-      `${path} is damaged: put it back, or remove it, and every dead letter counts as not replayed`,
+      `${path} is damaged: restore it, or remove it. Without the file, every dead letter counts as not replayed`,
     );
   return Object.fromEntries(
     TOPICS.flatMap((topic) =>

@@ -123,7 +123,7 @@ class ReadingQueue {
     for (let reading = this.#waiting.shift(); reading !== undefined; reading = this.#waiting.shift())
       reading.refuse(stopping());
     const process = this.#process;
-    process?.end(new Error('the service stops'));
+    process?.end(new Error('the service is stopping'));
     await process?.gone;
   }
 
@@ -158,7 +158,7 @@ class ReadingQueue {
         this.#ends = 0;
       } catch {
         // Its reply is not for a log: the words may be anybody's.
-        throw process.end(new Error('the reading process gave a reply that is none'));
+        throw process.end(new Error('the reading process sent an invalid reply'));
       }
     } catch (error) {
       if (this.#stopping.signal.aborted) reading.refuse(stopping());
@@ -195,7 +195,7 @@ class ReadingQueue {
 }
 
 function full(): DomainError {
-  return new DomainError('unavailable', 'Too many credentials wait to be read.', {
+  return new DomainError('unavailable', 'Too many credentials are waiting to be read.', {
     reason: 'reader_full',
     retryAfterSeconds: RETRY_AFTER_SECONDS,
   });

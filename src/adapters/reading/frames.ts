@@ -31,7 +31,7 @@ export class FrameCutter {
     this.#bytes += piece.length;
     while (this.#bytes >= LENGTH_BYTES) {
       const length = this.#lengthAhead();
-      if (length > this.#maxBytes) throw new RangeError(`a frame of ${length} bytes`);
+      if (length > this.#maxBytes) throw new RangeError(`a frame has ${length} bytes, which is not allowed`);
       if (this.#bytes < LENGTH_BYTES + length) return;
       const all = Buffer.concat(this.#pieces);
       const rest = all.subarray(LENGTH_BYTES + length);

@@ -106,7 +106,7 @@ export class ReadingProcess {
     return new Promise((resolve, reject) => {
       if (this.#fault !== undefined) return reject(this.#fault);
       const limit = setTimeout(
-        () => this.end(new Error(`the reading process did not answer within ${limitMs} ms`)),
+        () => this.end(new Error(`the reading process did not reply within ${limitMs} ms`)),
         limitMs,
       );
       this.#asked = { resolve, reject, limit };
@@ -119,11 +119,11 @@ export class ReadingProcess {
     try {
       for (const reply of this.#cutter.cut(piece)) {
         const asked = this.#takeAsked();
-        if (asked === undefined) throw new RangeError('a reply to nothing');
+        if (asked === undefined) throw new RangeError('the reading process sent a reply without a question');
         asked.resolve(reply);
       }
     } catch {
-      this.end(new Error('the reading process does not keep to its frames'));
+      this.end(new Error('the reading process sent a malformed frame'));
     }
   }
 

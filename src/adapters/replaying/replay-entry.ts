@@ -38,5 +38,5 @@ async function replay(port: MessagePort): Promise<void> {
   port.close();
 }
 
-if (parentPort === null) throw new Error('a replay runs in a thread');
+if (parentPort === null) throw new Error('a replay must run in a worker thread');
 await replay(parentPort);

@@ -111,7 +111,7 @@ export class Replays {
         if (signal?.aborted) giveUp();
         signal?.addEventListener('abort', giveUp, { once: true });
         worker.on('error', (error) =>
-          reject(isOutOfMemory(error) ? tooGreat() : new Error('a replay broke down', { cause: error })),
+          reject(isOutOfMemory(error) ? tooGreat() : new Error('a replay failed', { cause: error })),
         );
         worker.on('exit', () => reject(new Error('a replay ended without a result')));
         worker.on('message', (message: FromReplay) => {
@@ -168,7 +168,7 @@ function isOutOfMemory(error: Error): boolean {
 }
 
 function tooGreat(): DomainError {
-  return new DomainError('unprocessable', 'Replaying the trace takes more memory than it may.', {
+  return new DomainError('unprocessable', 'Replaying the trace needs more memory than allowed.', {
     reason: 'trace_too_large',
   });
 }
@@ -180,7 +180,7 @@ function tooSlow(): DomainError {
 }
 
 function full(): DomainError {
-  return new DomainError('unavailable', 'Too many traces are being replayed; send it again.', {
+  return new DomainError('unavailable', 'Too many traces are being replayed. Send the request again.', {
     reason: 'replay_full',
     retryAfterSeconds: RETRY_SECONDS,
   });

@@ -50,7 +50,7 @@ export async function makeCertificateRequest(
  * @throws Error where it is of another form, or whoever made it does not hold the key
  */
 export function readCertificateRequest(pem: string): LeafRequest {
-  const refused = () => new Error('this is not a request that takemark operator signing request wrote');
+  const refused = () => new Error('the file was not written by takemark operator signing request');
   const [, text] =
     pem.length > MAX_PEM_CHARACTERS
       ? []
@@ -88,7 +88,7 @@ export function readCertificateRequest(pem: string): LeafRequest {
   if (!same.equals(der) || ![organisation, commonName].every((part) => DISPLAY_NAME_PATTERN.test(part)))
     throw refused();
   if (!verify(algorithm === 'ES256' ? 'sha256' : null, signed, publicKey, bits.subarray(1)))
-    throw new Error('the request is not signed with the key that it is for');
+    throw new Error('the request is not signed with the key in the request');
   return { subject, publicKey, algorithm };
 }
 

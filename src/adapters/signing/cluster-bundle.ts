@@ -50,7 +50,7 @@ export function makeClusterBundle(options: {
 export async function readClusterBundle(path: string, environment: string): Promise<ClusterIdentity> {
   const text = await readFile(path, 'utf8').catch((cause: unknown) => {
     throw new Error(
-      `the bundle of secrets ${path} could not be read; takemark operator secrets init writes one`,
+      `the bundle of secrets ${path} could not be read; create a bundle with takemark operator secrets init`,
       { cause },
     );
   });

@@ -74,7 +74,7 @@ export function newDevice({
 
 /** A seal is shown under its device's name: the service's own is not to be had. */
 function assertDeviceName(name: string): void {
-  if (!DISPLAY_NAME_PATTERN.test(name)) throw new Error('a device has a name of 1 to 64 visible characters');
+  if (!DISPLAY_NAME_PATTERN.test(name)) throw new Error('a device name must have 1 to 64 visible characters');
   if (holdsServiceName(name))
-    throw new Error('a device is not called by the name of the service, nor by one that looks like it');
+    throw new Error('a device name must not be, or look like, the name of the service');
 }

@@ -20,7 +20,7 @@ export function identityOf(certificate: X509Certificate): SigningIdentity {
   const { O: organisation, CN: commonName } = certificate.toLegacyObject().subject as Record<string, unknown>;
   const issuer = organisation ?? commonName;
   if (typeof issuer !== 'string' || !DISPLAY_NAME_PATTERN.test(issuer))
-    throw new Error('a signing certificate names its organisation in 1 to 64 visible characters');
+    throw new Error('the organisation in a signing certificate must have 1 to 64 visible characters');
   return {
     kid: createHash('sha256').update(certificate.raw).digest('hex'),
     algorithm: algorithmOf(certificate.publicKey),
@@ -76,5 +76,5 @@ export function algorithmOf(publicKey: KeyObject): SignatureAlgorithm {
   if (publicKey.asymmetricKeyType === 'ed25519') return 'Ed25519';
   if (publicKey.asymmetricKeyType === 'ec' && publicKey.asymmetricKeyDetails?.namedCurve === 'prime256v1')
     return 'ES256';
-  throw new Error('a signing key is Ed25519 or P-256');
+  throw new Error('a signing key must be Ed25519 or P-256');
 }

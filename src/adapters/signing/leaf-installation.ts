@@ -33,7 +33,8 @@ export async function requestLeaf({
   const subject = leafNameOf(environment, algorithm);
   if (token !== undefined) {
     const publicKey = await token.publicKey();
-    if (algorithmOf(publicKey) !== algorithm) throw new Error(`the token's key is not one for ${algorithm}`);
+    if (algorithmOf(publicKey) !== algorithm)
+      throw new Error(`the token's key cannot be used for ${algorithm}`);
     return makeCertificateRequest(subject, publicKey, (message) => token.sign(algorithm, message));
   }
   const { text } = await keepFile(requestDirectory(directory, environment, algorithm), REQUEST_KEY, () =>
@@ -65,16 +66,16 @@ export async function installLeaf(options: InstallationOptions, pem: string): Pr
   const key = token === undefined ? await requestedKey(options) : await token.publicKey();
   if (algorithmOf(leaf.publicKey) !== algorithm)
     throw new Error(
-      `the certificate's key is not one for ${algorithm}: TAKEMARK_SIGNING_ALGORITHM says which is wanted`,
+      `the certificate's key cannot be used for ${algorithm}, the algorithm of TAKEMARK_SIGNING_ALGORITHM`,
     );
   const held = token === undefined ? leaf.checkPrivateKey(key) : leaf.publicKey.equals(key);
-  if (!held) throw new Error('the certificate is for another key than the one that was requested for');
+  if (!held) throw new Error('the certificate is for a different key than the request');
   const expected = leafNameOf(environment, algorithm);
   if (
     !names(leaf.subject, expected.commonName) ||
     !names(authority.subject, authorityNameOf({ environment }).commonName)
   )
-    throw new Error(`the certificate is not one of the environment ${environment}`);
+    throw new Error(`the certificate is not for the environment ${environment}`);
   assertUsable({ leaf, authority }, clock.now());
 
   const { kid } = identityOf(leaf);
@@ -92,7 +93,7 @@ export async function installLeaf(options: InstallationOptions, pem: string): Pr
     );
     if (formerLeaf === undefined) throw new Error(`no certificate in ${formerPath}`);
     const formerKid = identityOf(formerLeaf).kid;
-    if (formerKid === kid) throw new Error('this certificate is installed already');
+    if (formerKid === kid) throw new Error('this certificate is already installed');
     await keepFile(
       join(home, 'known'),
       `${formerKid}.pem`,
@@ -118,7 +119,9 @@ async function requestedKey({ directory, environment, algorithm }: InstallationO
     join(requestDirectory(directory, environment, algorithm), REQUEST_KEY),
     'utf8',
   ).catch((cause: unknown) => {
-    throw new Error('nothing was requested here: takemark operator signing request comes first', { cause });
+    throw new Error('no certificate was requested here: run takemark operator signing request first', {
+      cause,
+    });
   });
   return createPrivateKey(text);
 }

@@ -119,7 +119,8 @@ interface Current extends Certified {
 async function localPair(home: string, options: SigningOptions): Promise<Current> {
   const given = options.files === undefined ? options.pems : await readPems(options.files);
   const current = given === undefined ? await ownPair(home, options) : givenPair(given);
-  if (!current.leaf.checkPrivateKey(current.key)) throw new Error("the signing key is not the certificate's");
+  if (!current.leaf.checkPrivateKey(current.key))
+    throw new Error('the signing key does not belong to the signing certificate');
   return current;
 }
 
@@ -138,13 +139,13 @@ async function tokenLeaf(home: string, { files, algorithm = 'Ed25519' }: Signing
       : certificatesIn((await readCertificates(join(home, leafDirectory(algorithm, number)))) ?? '');
   if (leaf === undefined || authority === undefined)
     throw new Error(
-      `no certificate is installed for the token's ${algorithm} key: takemark operator signing request, then install`,
+      `no certificate is installed for the token's ${algorithm} key: run takemark operator signing request, then install`,
     );
   return { leaf, authority };
 }
 
 async function readPems({ certificate, key, authority }: SigningFiles): Promise<SigningPems> {
-  if (key === undefined) throw new Error('the signing certificate is given without its key');
+  if (key === undefined) throw new Error('the signing certificate is configured without its key');
   const [leafPem, keyPem, authorityPem] = await Promise.all(
     [certificate, key, authority].map((path) => readFile(path, 'utf8')),
   );
@@ -164,7 +165,7 @@ function readable<Value>(name: string, read: () => Value): Value {
   try {
     return read();
   } catch (cause) {
-    throw new Error(`${name} cannot be read: it is damaged, or no PEM`, { cause });
+    throw new Error(`${name} cannot be read: the file is damaged, or is not PEM`, { cause });
   }
 }
 
@@ -192,7 +193,7 @@ async function ownPair(home: string, options: SigningOptions): Promise<Current> 
   // An installed leaf brings its authority along.
   const [leaf, authority = await ownAuthority(home)] = certificatesIn(pair?.certificate ?? '');
   if (pair === undefined || leaf === undefined || authority === undefined)
-    throw new Error(`no certificate, or none of its authority, in ${home}`);
+    throw new Error(`the certificate or its authority is missing in ${home}`);
   const key = readable(`the signing key in ${home}`, () => createPrivateKey(pair.key));
   return { leaf, key, authority };
 }
@@ -210,7 +211,7 @@ async function makeLeaf(
   const authority = await readKeyPair(join(home, 'authority')).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
     throw new Error(
-      `there is no ${algorithm} leaf here, and the authority's key is elsewhere: takemark operator signing request, then install`,
+      `there is no ${algorithm} signing certificate here, and the authority's key is on another machine: run takemark operator signing request, then install`,
       { cause: error },
     );
   });
@@ -313,7 +314,9 @@ export function certificatesIn(pem: string): X509Certificate[] {
 /** Checks what a wrong file would otherwise show only on some partner's screen. */
 export function assertUsable({ leaf, authority }: Certified, now: number): void {
   if (leaf.ca || !leaf.checkIssued(authority) || !leaf.verify(authority.publicKey))
-    throw new Error('the signing certificate is not a leaf that the authority issued');
+    throw new Error(
+      'the authority did not issue the signing certificate, or the certificate is itself an authority',
+    );
   // Validators demand an authority key identifier and one of these two usages (C2PA 2.2 section 14.5.1).
   const usages: readonly string[] = leaf.keyUsage ?? [];
   if (!usages.includes('1.3.6.1.5.5.7.3.4') && !usages.includes('1.3.6.1.4.1.62558.2.1'))

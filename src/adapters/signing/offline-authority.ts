@@ -25,10 +25,10 @@ const DAY_MS = 86_400_000;
 /** @returns PEM of the new authority's certificate. @throws Error where there is one already */
 export async function initAuthority(options: AuthorityOptions): Promise<string> {
   if ((await readKeyPair(join(options.directory, NAME))) !== undefined)
-    throw new Error(`${join(options.directory, NAME)} holds an authority already`);
+    throw new Error(`${join(options.directory, NAME)} already holds an authority`);
   const made = newAuthority(authorityNameOf(options), options);
   const kept = await keepKeyPair(options.directory, NAME, made);
-  if (kept.key !== made.key) throw new Error(`${join(options.directory, NAME)} holds an authority already`);
+  if (kept.key !== made.key) throw new Error(`${join(options.directory, NAME)} already holds an authority`);
   return kept.certificate;
 }
 
@@ -55,11 +55,11 @@ export async function issueLeaf(
 ): Promise<IssuedLeaf> {
   const pair = await readKeyPair(join(directory, NAME));
   if (pair === undefined)
-    throw new Error(`there is no authority in ${directory}; takemark authority init makes one`);
+    throw new Error(`there is no authority in ${directory}; create one with takemark authority init`);
   const authority = new X509Certificate(pair.certificate);
   const issuer = authorityNameOf({ environment });
   if (!authority.subject.split('\n').includes(`CN=${issuer.commonName}`))
-    throw new Error(`this authority is of another environment than ${environment}`);
+    throw new Error(`this authority is not for the environment ${environment}`);
   const request = readCertificateRequest(requestPem);
   const subject = leafNameOf(environment, request.algorithm);
   if (
@@ -67,12 +67,12 @@ export async function issueLeaf(
     request.subject.commonName !== subject.commonName
   ) {
     throw new Error(
-      `the request is for '${request.subject.commonName}'; this authority signs for '${subject.commonName}' alone`,
+      `the request is for '${request.subject.commonName}', but this authority signs only for '${subject.commonName}'`,
     );
   }
   const now = clock.now();
   const notAfter = new Date(Math.min(now + days * DAY_MS, Date.parse(authority.validTo)));
-  if (notAfter.getTime() <= now) throw new Error('the authority’s own time has passed');
+  if (notAfter.getTime() <= now) throw new Error('the certificate of the authority has expired');
   const notBefore = new Date(Math.max(now - DAY_MS, Date.parse(authority.validFrom)));
   const issuerKey = createPrivateKey(pair.key);
   const leaf = new X509Certificate(

@@ -25,7 +25,7 @@ export async function loadOperatorToken({
   const token = text.trim();
   if (!OPERATOR_TOKEN_PATTERN.test(token))
     throw new Error(
-      `${path} holds no token of 16 to 256 visible ASCII characters: put it back, or remove it, and the start makes another one`,
+      `${path} does not hold a token of 16 to 256 visible ASCII characters: restore the file, or remove it, and the next start creates a new token`,
     );
   return { token, path, made };
 }

@@ -55,7 +55,7 @@ export function openToken(options: TokenOptions): TokenKey {
           ? createPublicKey(output.toString('latin1'))
           : createPublicKey({ key: output, format: 'der', type: 'spki' });
       } catch (cause) {
-        throw new ServerError(`the token has no public key with the label ${options.key} that can be read`, {
+        throw new ServerError(`the token has no readable public key with the label ${options.key}`, {
           cause,
         });
       }
@@ -79,7 +79,9 @@ export function openToken(options: TokenOptions): TokenKey {
             )
           : await calls.run(['--login', '--sign', '--mechanism', 'EDDSA', '--label', options.key], message);
       if (signature.length !== SIGNATURE_BYTES)
-        throw unavailable(`the token gave a signature of ${signature.length} bytes`);
+        throw unavailable(
+          `the token returned a signature of ${signature.length} bytes, which is the wrong length`,
+        );
       return algorithm === 'ES256' ? lowS(signature) : signature;
     },
   };
@@ -97,7 +99,7 @@ export function createTokenSigner(certificate: X509Certificate, token: TokenKey)
         identity.algorithm === 'Ed25519'
           ? verify(null, message, publicKey, signature)
           : verify('sha256', message, { key: publicKey, dsaEncoding: 'ieee-p1363' }, signature);
-      if (!good) throw unavailable("the token signs with another key than the certificate's");
+      if (!good) throw unavailable('the key in the token does not belong to the signing certificate');
       return signature;
     },
   };
@@ -115,7 +117,8 @@ class Calls {
   }
 
   run(words: readonly string[], input: Uint8Array = new Uint8Array(0)): Promise<Buffer> {
-    if (this.#calls >= MOST_CALLS) return Promise.reject(unavailable('too many calls wait for the token'));
+    if (this.#calls >= MOST_CALLS)
+      return Promise.reject(unavailable('too many calls are waiting for the token'));
     this.#calls += 1;
     const since = performance.now();
     const call = this.#last
@@ -123,10 +126,10 @@ class Calls {
         // Tried again and again, a wrong PIN locks the token for good.
         if (this.#pinRefused)
           throw unavailable(
-            'the token refused the PIN; it is not tried again until the service is started with another one',
+            'the token refused the PIN; the service does not try this PIN again: restart it with another PIN',
           );
         if (performance.now() - since > (this.#options.timeoutMs ?? TIMEOUT_MS))
-          throw unavailable('the token did not come to this call in time');
+          throw unavailable('the call waited too long for the token');
         return this.#spawn(words, input);
       })
       .finally(() => (this.#calls -= 1));
@@ -157,7 +160,9 @@ class Calls {
       child.on('error', (error: NodeJS.ErrnoException) =>
         reject(
           unavailable(
-            error.code === 'ENOENT' ? `${TOOL} of OpenSC is not installed` : 'the token could not be asked',
+            error.code === 'ENOENT'
+              ? `${TOOL} of OpenSC is not installed`
+              : 'the tool for the token could not be started',
             error,
           ),
         ),
@@ -168,7 +173,7 @@ class Calls {
         this.#pinRefused ||= PIN_REFUSED.test(said);
         reject(
           unavailable(
-            signal === null ? `the token: ${firstFault(said)}` : 'the token did not answer in time',
+            signal === null ? `the token reported: ${firstFault(said)}` : 'the token did not answer in time',
           ),
         );
       });
@@ -187,7 +192,7 @@ function firstFault(said: string): string {
 }
 
 function unavailable(words: string, cause?: unknown): DomainError {
-  return new DomainError('unavailable', 'The key that signs cannot be reached at the moment.', {
+  return new DomainError('unavailable', 'The signing key cannot be reached at the moment.', {
     reason: 'signer_unavailable',
     retryAfterSeconds: 5,
     cause: new ServerError(words, cause === undefined ? undefined : { cause }),

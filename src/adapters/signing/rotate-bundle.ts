@@ -57,13 +57,15 @@ export function rotateClusterBundle(text: string, name: string, rotation: Bundle
   for (const purpose of purposes) {
     if (step === 'drop' && KEPT.includes(purpose))
       throw new Error(
-        `${purpose}: what was made with the former ones needs them for good; they are not dropped`,
+        `${purpose}: data made with the old secrets always needs them, so they cannot be dropped`,
       );
     if (step === 'add' && hasNext(bundle, purpose))
-      throw new Error(`${purpose}: the one that was added before is not used yet; --step use comes first`);
+      throw new Error(
+        `${purpose}: the secret that was added earlier is not in use yet: run --step use first`,
+      );
     if (step === 'use' && !hasNext(bundle, purpose))
       throw new Error(
-        `${purpose}: there is no new one to use; --step add comes first, and every process must have read that bundle`,
+        `${purpose}: there is no new secret to use: run --step add first, and deploy that bundle to every process`,
       );
     if (step === 'drop') assertDroppable(purpose, formerTimes(bundle, purpose), now, early);
     bundle = steps[step](bundle, purpose, rotation, now);
@@ -77,10 +79,10 @@ function assertDroppable(
   now: number,
   early: boolean,
 ): void {
-  if (former.length === 0) throw new Error(`${purpose}: there is no former one to drop`);
+  if (former.length === 0) throw new Error(`${purpose}: there is no old secret to drop`);
   if (!early && former.some((since) => now < since + DROP_AFTER_SECONDS))
     throw new Error(
-      `${purpose}: the former one was replaced less than 25 hours ago, and something made with it may still be in use; --early drops it all the same`,
+      `${purpose}: the old secret was replaced less than 25 hours ago and may still be needed; --early drops it anyway`,
     );
 }
 

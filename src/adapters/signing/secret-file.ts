@@ -27,7 +27,7 @@ export async function secureFile(
   } catch (cause) {
     if ((found.mode & OTHERS) === 0) return 'group';
     throw new Error(
-      `${path} holds a secret and can be read by everybody on this machine: its mode must be 0600, or 0440 for a group`,
+      `${path} holds a secret, but any user of this machine can read it: its mode must be 0600, or 0440 for a group`,
       { cause },
     );
   }

@@ -121,7 +121,7 @@ export function parseBundle(text: string, name: string): SecretsBundle {
     throw damaged();
   }
   if (typeof bundle !== 'object' || bundle === null) throw damaged();
-  if (bundle.format !== 1) throw new Error(`${name} is of a format that this version does not know`);
+  if (bundle.format !== 1) throw new Error(`${name} has a format that this version does not know`);
   const given = bundle.secrets;
   const lacking = LATER_PURPOSES.filter((purpose) => given?.[purpose] === undefined);
   for (const purpose of SECRET_PURPOSES) {

@@ -26,7 +26,7 @@ export async function openClock(directory: string, below: Clock): Promise<Steady
   const behind = mark - below.now();
   if (behind > TOLERANCE_MS) {
     throw new Error(
-      `the clock says ${timeWords(below.now())}, and a process on this data directory has seen ${timeWords(mark)}: with a clock set back, expired keys would work again. Set the clock right; if it was that earlier time that was wrong, remove ${path}`,
+      `the clock shows ${timeWords(below.now())}, but an earlier process with this data directory already saw ${timeWords(mark)}. With a clock that was set back, expired keys would work again. Correct the clock. If the clock of the earlier process was wrong, remove ${path}`,
     );
   }
   return new SteadyClock(below, mark);

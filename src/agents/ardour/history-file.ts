@@ -68,12 +68,12 @@ export const DEFAULT_DEPTH = 20;
  */
 export function readHistory(root: XmlElement, map: TempoMap): readonly Transaction[] {
   const tempo = tempoOf(map);
-  if (root.name !== 'UndoHistory') throw new XmlError('no undo history', 0);
+  if (root.name !== 'UndoHistory') throw new XmlError('the file is not an undo history', 0);
   return children(root, 'UndoTransaction').map((transaction) => {
     const seconds = transaction.attributes.get('tv-sec') ?? '';
     const micros = transaction.attributes.get('tv-usec') ?? '';
     if (!/^[0-9]{1,11}$/.test(seconds) || !/^[0-9]{1,6}$/.test(micros))
-      throw new XmlError('a transaction without a time', 0);
+      throw new XmlError('a transaction has no time', 0);
     return {
       key: `${seconds}.${micros.padStart(6, '0')}`,
       wall: Number(seconds) * 1000 + Number(micros) / 1000,

@@ -131,10 +131,10 @@ export class SessionError extends Error {
 export function readSession(root: XmlElement): SessionState {
   const layout = Number(root.attributes.get('version'));
   if (root.name !== 'Session' || !(layout >= LAYOUT.from && layout < LAYOUT.below))
-    throw new SessionError('no session of Ardour 7');
+    throw new SessionError('the file is not an Ardour 7 session');
   const sampleRate = Number(root.attributes.get('sample-rate'));
   if (!Number.isInteger(sampleRate) || sampleRate < 1 || sampleRate > 6_144_000)
-    throw new SessionError('a session without a sample rate');
+    throw new SessionError('the session has no sample rate');
 
   const tracks = new Map<string, TrackState>();
   const plugins = new Map<string, PluginState>();
@@ -156,7 +156,7 @@ export function readSession(root: XmlElement): SessionState {
     [sources.size, live.sources],
     [plugins.size, live.plugins],
   ] as const)
-    if (count > most) throw new SessionError('a session beyond the limits of a trace');
+    if (count > most) throw new SessionError('the session exceeds the limits of a trace');
 
   const hints = child(root, 'EngineHints')?.attributes;
   const options = children(child(root, 'Config'), 'Option');
@@ -185,8 +185,7 @@ export function readSession(root: XmlElement): SessionState {
 
 const identified = (element: XmlElement): string => {
   const id = element.attributes.get('id');
-  if (id === undefined || !/^[0-9]{1,20}$/.test(id))
-    throw new SessionError(`a ${element.name} without an id`);
+  if (id === undefined || !/^[0-9]{1,20}$/.test(id)) throw new SessionError(`a ${element.name} has no id`);
   return id;
 };
 
@@ -465,7 +464,7 @@ export function readTempoMap(map: XmlElement | undefined): TempoMap {
   });
   const most = TRACE_LIMITS.live.tempoPoints / 2;
   if (tempos.length > most || meters.length > most)
-    throw new SessionError('a tempo map beyond the limits of a trace');
+    throw new SessionError('the tempo map exceeds the limits of a trace');
   const inOrder = (one: { readonly start: number }, other: { readonly start: number }) =>
     one.start - other.start;
   return { tempos: tempos.toSorted(inOrder), meters: meters.toSorted(inOrder) };

@@ -77,7 +77,7 @@ class Decoder {
   end(): DocumentElement {
     if (this.#open.length !== 1) throw new DocumentError('the document ends within an element');
     const [root, ...more] = this.#root.children;
-    if (root === undefined || more.length > 0) throw new DocumentError('a document has one root');
+    if (root === undefined || more.length > 0) throw new DocumentError('the document has more than one root');
     return root;
   }
 
@@ -88,7 +88,8 @@ class Decoder {
         return;
       case FIELD.charSize:
         this.#charSize = field.u8();
-        if (![1, 2, 4].includes(this.#charSize)) throw new DocumentError('characters of an unknown size');
+        if (![1, 2, 4].includes(this.#charSize))
+          throw new DocumentError('the size of a character is unknown');
         return;
       case FIELD.name: {
         const number = field.u16();
@@ -101,7 +102,7 @@ class Decoder {
         return;
       case FIELD.endTag:
         if (this.#open.length === 1 || this.#open.pop()?.name !== this.#name(field))
-          throw new DocumentError('an element ends that has not begun');
+          throw new DocumentError('an element ends without a start');
         return;
       case FIELD.text:
         this.#set(this.#name(field), this.#text(field, field.u32()));
@@ -132,13 +133,13 @@ class Decoder {
         this.#text(field, field.u32());
         return;
       default:
-        throw new DocumentError('a field of an unknown type');
+        throw new DocumentError('a field has an unknown type');
     }
   }
 
   #name(field: Fields): string {
     const name = this.#names.get(field.u16());
-    if (name === undefined) throw new DocumentError('a name that is in no dictionary');
+    if (name === undefined) throw new DocumentError('a name is not in the dictionary');
     return name;
   }
 
@@ -151,7 +152,7 @@ class Decoder {
     let text = '';
     for (let at = 0; at < length; at += this.#charSize) {
       const code = this.#charSize === 2 ? view.getUint16(at, true) : view.getUint32(at, true);
-      if (code > 0x10ffff) throw new DocumentError('a character that is none');
+      if (code > 0x10ffff) throw new DocumentError('a character is not valid');
       text += this.#charSize === 2 ? String.fromCharCode(code) : String.fromCodePoint(code);
     }
     return text;
@@ -169,7 +170,7 @@ class Decoder {
   #set(name: string, value: string | number): void {
     const attributes = this.#open.at(-1)?.attributes;
     if (this.#open.length === 1 || attributes === undefined || attributes.has(name))
-      throw new DocumentError('an attribute outside of an element, or twice in one');
+      throw new DocumentError('an attribute is outside an element, or is repeated in it');
     attributes.set(name, value);
   }
 }
@@ -224,7 +225,7 @@ class Fields {
   }
 
   #finite(value: number): number {
-    if (!Number.isFinite(value)) throw new DocumentError('a number that is not finite');
+    if (!Number.isFinite(value)) throw new DocumentError('a number is not finite');
     return value;
   }
 

@@ -132,7 +132,7 @@ function toFloats(samples: Buffer, format: number): Buffer {
   if (format === FORMATS.float) return samples;
   const width = format === FORMATS.int16 ? 2 : 4;
   if ((format !== FORMATS.int16 && format !== FORMATS.int24) || samples.length % width !== 0)
-    throw new DocumentError('samples of an unknown format');
+    throw new DocumentError('a block has an unknown sample format');
   const floats = Buffer.alloc((samples.length / width) * 4);
   for (let index = 0; index < samples.length / width; index += 1)
     floats.writeFloatLE(

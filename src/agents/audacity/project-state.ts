@@ -47,7 +47,7 @@ const MAX_BLOCKS = 1_000_000;
 
 /** @throws DocumentError where the document is no project */
 export function readProjectState(root: DocumentElement): ProjectState {
-  if (root.name !== 'project') throw new DocumentError('the document is no project');
+  if (root.name !== 'project') throw new DocumentError('the document is not a project');
   const waves = root.children.filter(({ name }) => name === 'wavetrack');
   if (waves.length > MAX_TRACKS) throw new DocumentError('too many tracks');
   const tracks: TrackState[] = [];
@@ -88,7 +88,7 @@ function readTrack(wave: DocumentElement, second: DocumentElement | undefined): 
   );
   const [first = [], other] = channels;
   if (rate <= 0 || (other !== undefined && other.length !== first.length))
-    throw new DocumentError('a track whose channels do not belong together');
+    throw new DocumentError('the channels of a track do not match');
   return {
     name: text(wave, 'name'),
     channels: channels.length,

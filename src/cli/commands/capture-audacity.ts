@@ -23,7 +23,7 @@ export const captureAudacity = defineCommand({
     },
     originals: {
       value: 'directory',
-      help: 'directory of files that may be imported; imports are recognised by their samples',
+      help: 'directory of files that the session may import; an import is recognised by its samples',
     },
     exports: { value: 'directory', help: 'directory that Audacity exports to' },
   },

@@ -6,7 +6,7 @@ import { PARTNER_DETAILS, withPartner } from './partner-account.js';
 export const identify = defineCommand({
   name: 'identify',
   service: 'partner',
-  summary: 'Find the issued recordings that match the digests of a file',
+  summary: 'Find the issued recordings whose digests match a file',
   details: [
     'Prints one line per match: the proof, the matching part, and the confidence. A match means that',
     'the service knows the bytes. It does not mean that a credential in the file is valid; use',

@@ -89,7 +89,7 @@ export const createKey = defineCommand({
   operands: [],
   options: {
     partner: { value: 'partnerId', required: true, help: 'partner that gets the key' },
-    name: { value: 'name', required: true, help: 'display name of the key' },
+    name: { value: 'name', required: true, help: 'name of the key in lists' },
     scopes: {
       value: 'list',
       help: 'comma-separated subset of verify,proofs,erase,reviews,keys,usage (all)',

@@ -17,7 +17,7 @@ export const migrateStore = defineCommand({
   operands: [],
   options: {
     'change-topology': { help: 'replace the topology of the keyspace' },
-    json: { help: 'print the applied and created parts as one line of JSON' },
+    json: { help: 'print the applied migrations and the created topics as one line of JSON' },
   },
   async run(_operands, options, { terminal, cluster }) {
     const { applied, topics } = await cluster.migrate({ changeTopology: options.changeTopology });
@@ -88,7 +88,7 @@ export const rotateSecrets = defineCommand({
     const step = options.step;
     const purposes = options.purpose?.split(',');
     const early = options.early;
-    if (early && step !== 'drop') throw new UsageError('--early needs --step drop');
+    if (early && step !== 'drop') throw new UsageError('--early works only with --step drop');
     const name = options.in;
     const output = await planOutput(options.out, false, [name]);
     const next = await cluster.rotateSecrets(

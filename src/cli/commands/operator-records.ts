@@ -69,17 +69,18 @@ export const auditStores = defineCommand({
   service: 'operator',
   summary: 'Check records, deliverables, events and usage for consistency',
   details: [
-    'Checks that every erasure older than ten minutes has its event and its confirmation, every proof its',
-    "files, every file its proof and every review its events, and that each month's quota equals the summed",
-    'and the pending usage. A finding is reported only if it was seen twice. Nothing is changed. The service',
-    `runs the same checks slowly in the background. The command stops after ${MOST_FINDINGS} findings and`,
-    'prints the --from value that continues the run. Exit codes: 0 no finding; 1 at least one finding.',
+    'Checks that every erasure older than ten minutes has its event and its confirmation, that every proof',
+    'has its files, that every file belongs to a proof, that every review has its events, and that the used',
+    'quota of each month equals the summed and the pending usage. A finding is reported only if two checks',
+    'saw it. The command changes nothing. The service runs the same checks slowly in the background.',
+    `The command stops after ${MOST_FINDINGS} findings and prints the --from value that continues the run.`,
+    'Exit codes: 0 no finding; 1 at least one finding.',
     '',
     ...OPERATOR_DETAILS,
   ],
   operands: [],
   options: {
-    from: { value: 'place', help: 'continue an earlier run at the place that it printed' },
+    from: { value: 'place', help: 'continue an earlier run: the --from value that it printed' },
     json: { help: 'print one line of JSON per step' },
   },
   async run(_operands, options, context) {
@@ -117,7 +118,7 @@ export const verifyAudit = defineCommand({
     ...OPERATOR_DETAILS,
   ],
   operands: ['[partnerId]'],
-  options: { json: { help: 'print one line of JSON per log' } },
+  options: { json: { help: 'print the result for each log as one line of JSON' } },
   async run([named], options, context) {
     const { terminal } = context;
     const results = await withOperator(context, async (client) => {

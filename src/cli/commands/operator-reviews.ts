@@ -46,7 +46,7 @@ export const getPartnerReview = defineCommand({
 export const supplyEvidence = defineCommand({
   name: 'operator reviews supply',
   service: 'operator',
-  summary: 'Record that the evidence of a request was supplied',
+  summary: 'Mark the evidence of a request as supplied',
   details: [
     'The evidence itself never passes through the service. The partner then accepts or declines it.',
     '',

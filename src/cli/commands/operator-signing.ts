@@ -15,7 +15,7 @@ const JSON_OPTION = { help: 'print the certificate as one line of JSON' } as con
 export const listSigners = defineCommand({
   name: 'operator signing list',
   service: 'operator',
-  summary: 'List the certificates that this service accepts, and which one signs',
+  summary: 'List the certificates that this service accepts, and show which one signs',
   details: OPERATOR_DETAILS,
   operands: [],
   options: { json: { help: 'print one line of JSON per certificate' } },
@@ -62,7 +62,7 @@ export const revokeSigner = defineCommand({
 export const reinstateSigner = defineCommand({
   name: 'operator signing reinstate',
   service: 'operator',
-  summary: 'Undo the revocation of a signing certificate; the signers log keeps both',
+  summary: 'Undo the revocation of a signing certificate; the audit log `signers` records both actions',
   details: OPERATOR_DETAILS,
   operands: [],
   options: { kid: KID_OPTION, json: JSON_OPTION },

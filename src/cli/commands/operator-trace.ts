@@ -27,7 +27,7 @@ export const simulateSessionTrace = defineCommand({
     minutes: { value: 'minutes', range: [2, MAX_MINUTES], help: 'length of the session in minutes (90)' },
     seed: { value: 'number', range: [0, 0xffff_ffff], help: 'random seed of the session (1)' },
     out: { value: 'file', required: true, help: 'trace file to write' },
-    adverse: { value: 'scenarios', help: 'faults of the session or of the trace file' },
+    adverse: { value: 'scenarios', help: 'faults to simulate in the session or in the trace file' },
     'export-of': {
       value: 'file',
       help: "audio file to record as the session's export, so that it can be issued with the trace",
@@ -39,7 +39,7 @@ export const simulateSessionTrace = defineCommand({
   },
   async run(_operands, options, { terminal }) {
     if (options.key !== undefined && options.seededKey)
-      throw new UsageError('--key and --seeded-key exclude each other');
+      throw new UsageError('give either --key or --seeded-key, not both');
     const { minutes = 90, seed = 1, exportOf, key: keyFile } = options;
     const adverse = scenariosOf(options.adverse);
     const inputs = [exportOf, keyFile].filter((path) => path !== undefined);

@@ -77,7 +77,7 @@ export const revokeKey = defineCommand({
   service: 'partner',
   summary: 'Revoke one of your keys, immediately and permanently',
   details: [
-    'A rotated key can only revoke itself. The last active key cannot be revoked: rotate it first.',
+    'A rotated key may revoke only itself. The last active key cannot be revoked: rotate it first.',
     '',
     ...PARTNER_DETAILS,
   ],

@@ -24,10 +24,10 @@ export const createReview = defineCommand({
   ],
   operands: ['<proofId>'],
   options: {
-    creator: { value: 'id', required: true, help: 'your identifier of the creator' },
-    account: { value: 'id', required: true, help: 'your identifier of the account' },
-    submission: { value: 'id', required: true, help: 'your identifier of the submission' },
-    track: { value: 'id', required: true, help: 'your identifier of the track' },
+    creator: { value: 'id', required: true, help: 'identifier of the creator in your own systems' },
+    account: { value: 'id', required: true, help: 'identifier of the account in your own systems' },
+    submission: { value: 'id', required: true, help: 'identifier of the submission in your own systems' },
+    track: { value: 'id', required: true, help: 'identifier of the track in your own systems' },
     'idempotency-key': {
       value: 'key',
       help: '16 to 128 characters; for 24 hours the same key and identifiers return the same case',
@@ -76,7 +76,7 @@ export const getReview = defineCommand({
 export const askEvidence = defineCommand({
   name: 'reviews ask',
   service: 'partner',
-  summary: 'Ask for evidence in a review case (each kind once)',
+  summary: 'Request evidence in a review case; each kind can be requested once',
   details: PARTNER_DETAILS,
   operands: ['<reviewId>'],
   options: {
@@ -103,7 +103,7 @@ export const answerEvidence = defineCommand({
   operands: ['<reviewId>', '<requestId>'],
   options: {
     status: { value: 'status', required: true, choices: ['accepted', 'declined'], help: 'your answer' },
-    reference: { value: 'id', help: 'an opaque reference into your own system' },
+    reference: { value: 'id', help: 'opaque reference to a record in your own evidence system' },
     json: JSON_OPTION,
   },
   async run([reviewId, requestId], { status, reference, json }, context) {

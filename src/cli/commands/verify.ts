@@ -44,7 +44,7 @@ export const verify = defineCommand({
     'no-pairs': { help: 'verify each file alone and ignore sidecars beside it' },
     json: { help: 'print the result as one line of JSON (one file only)' },
     format: { value: 'format', choices: FORMATS, help: 'output format for several files (table)' },
-    quiet: { help: 'with several files, report only those that are not good or need review' },
+    quiet: { help: 'with several files, report only files that are not good or need a review' },
     concurrency: { value: 'n', range: [1, 64], help: 'files to verify in parallel, 1 to 64 (4)' },
     ordered: { help: 'report in input order instead of completion order' },
     resume: { value: 'file', help: 'save verdicts to this file and reuse them in later runs' },
@@ -72,7 +72,7 @@ export const verify = defineCommand({
       );
     if (options.sidecar !== undefined)
       throw new UsageError(
-        '--sidecar needs a single file and excludes --format and --resume; otherwise put each sidecar beside its audio',
+        '--sidecar works only with a single file, and not with --format or --resume; for several files, put each sidecar beside its audio',
       );
     if (options.json) throw new UsageError('--json needs a single file; use --format jsonl');
     if (resume === undefined && options.maxAge !== undefined)

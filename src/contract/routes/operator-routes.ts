@@ -140,7 +140,7 @@ export const OPERATOR_ROUTES = {
     ...operatorRoute,
     method: 'POST',
     path: '/operator/v1/partners/{partnerId}/keys',
-    summary: 'Create a key and return its secret, this once only',
+    summary: 'Create a key. Only this response contains its secret',
     params: partnerParamsSchema,
     body: { kind: 'json', schema: createKeySchema, required: true, maxBytes: JSON_BYTES },
     responses: { 201: { description: 'The key', mediaTypes: JSON_TYPE, schema: createdKeySchema } },
@@ -188,7 +188,7 @@ export const OPERATOR_ROUTES = {
     ...operatorRoute,
     method: 'GET',
     path: '/operator/v1/signers',
-    summary: 'List the accepted signing certificates, the one in use first',
+    summary: 'List the accepted signing certificates. The certificate in use is first',
     responses: { 200: { description: 'The certificates', mediaTypes: JSON_TYPE, schema: signerListSchema } },
     errors: bearerErrors(),
   },
@@ -273,7 +273,7 @@ export const OPERATOR_ROUTES = {
     ...operatorRoute,
     method: 'GET',
     path: '/operator/v1/audit/stores',
-    summary: 'Check the stores against each other, one step of a pass at a time, without changing anything',
+    summary: 'Check the stores against each other without changing them. Each call is one step of a pass',
     query: auditStoresQuerySchema,
     responses: { 200: { description: 'The findings', mediaTypes: JSON_TYPE, schema: auditStepSchema } },
     errors: bearerErrors(),
@@ -301,7 +301,7 @@ export const OPERATOR_ROUTES = {
     ...operatorRoute,
     method: 'POST',
     path: '/operator/v1/reviews/{reviewId}/evidence-requests/{requestId}/supply',
-    summary: 'Record that the evidence was supplied',
+    summary: 'Mark the evidence of a request as supplied',
     params: evidenceParamsSchema,
     body: { kind: 'none' },
     responses: { 200: { description: 'The case', mediaTypes: JSON_TYPE, schema: reviewCaseSchema } },
@@ -326,7 +326,7 @@ export const OPERATOR_ROUTES = {
       traceBytes: TRACE_LIMITS.traceBytes,
       fields: {
         summary:
-          "The client's summary of the session. If it differs from the replay of the trace, the replay counts.",
+          "The client's summary of the session. If it differs from the replay of the trace, the report uses the replay.",
         detections: 'Detector results for imported files.',
       },
     },
@@ -387,7 +387,7 @@ export const OPERATOR_ROUTES = {
     ...operatorRoute,
     method: 'GET',
     path: '/operator/v1/proofs/{proofId}/asset',
-    summary: 'Download what was issued: the credentialed file, or the audio or sidecar of a pair',
+    summary: 'Download the audio file of a proof, or its sidecar',
     params: proofParamsSchema,
     query: assetQuerySchema,
     responses: {
@@ -444,7 +444,9 @@ export const OPERATOR_ROUTES = {
     path: '/operator/v1/proofs/{proofId}/source-detail-consent',
     summary: "Revoke a creator's consent at once (idempotent)",
     params: proofParamsSchema,
-    responses: { 200: { description: 'No consent', mediaTypes: JSON_TYPE, schema: consentStateSchema } },
+    responses: {
+      200: { description: 'The consent was revoked', mediaTypes: JSON_TYPE, schema: consentStateSchema },
+    },
     errors: bearerErrors({ 404: [] }),
   },
   readErasure: {
@@ -502,7 +504,7 @@ export const OPERATOR_ROUTES = {
     ...operatorRoute,
     method: 'GET',
     path: '/operator/v1/challenge',
-    summary: 'Prove that the listener knows the token, before the caller sends it',
+    summary: 'Prove that the listener knows the operator token, before the caller sends the token',
     auth: 'public',
     query: challengeQuerySchema,
     responses: {
@@ -537,7 +539,7 @@ export const OPERATOR_ROUTES = {
     method: 'GET',
     path: '/readyz',
     summary:
-      'Check readiness: store and clock are right, the outbox has room, and no shutdown or restore is in progress',
+      'Check readiness: the store responds, the clock is right, the outbox has room, and the process is not shutting down or being restored',
     auth: 'public',
     responses: { 200: { description: 'Ready', mediaTypes: JSON_TYPE, schema: probeSchema } },
     errors: publicErrors({

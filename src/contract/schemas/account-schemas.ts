@@ -36,7 +36,7 @@ export const partnerSchema = z
       })
       .meta({
         description:
-          'Present if the partner is approved for source detail. It covers only this version of the consent text.',
+          'The approval for source detail, for this version of the consent text only. Absent if the partner is not approved.',
       })
       .exactOptional(),
   })
@@ -125,13 +125,22 @@ const planLimits = {
     .int()
     .min(1)
     .max(1_000_000)
-    .meta({ description: 'Burst size: the most requests accepted at once after an idle period.' }),
-  concurrentUploads: z.int().min(1).max(10_000).meta({ description: 'The most uploads at the same time.' }),
+    .meta({
+      description: 'Burst size: the maximum number of requests accepted at once after an idle period.',
+    }),
+  concurrentUploads: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .meta({ description: 'Maximum number of uploads at the same time.' }),
   rotationsPerDay: z
     .int()
     .min(1)
     .max(10_000)
-    .meta({ description: 'Key rotations: burst size, and rotations refilled per 24 hours (token bucket).' }),
+    .meta({
+      description:
+        'Key rotations per 24 hours. It is the size of a token bucket, and the tokens refilled in 24 hours.',
+    }),
 };
 
 const effectSchema = z
@@ -233,7 +242,8 @@ export const keyListSchema = z
 export const approveSourceDetailSchema = z
   .strictObject({
     consentVersion: identifierSchema.meta({
-      description: 'Version of the consent text. Only consent to exactly this version counts.',
+      description:
+        'Version of the consent text. Source detail is delivered only if the creator consented to exactly this version.',
     }),
   })
   .meta({ id: 'ApproveSourceDetail', examples: [{ consentVersion: '2026-01' }] });

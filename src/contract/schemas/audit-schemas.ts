@@ -13,8 +13,10 @@ import {
 /** A range of a log. Entries are numbered from 1. */
 export const auditQuerySchema = z
   .strictObject({
-    from: queryInteger(1, 9_999_999_999).default(1).meta({ description: 'Number of the first entry.' }),
-    limit: queryInteger(1, 1000).default(100).meta({ description: 'The most entries to return.' }),
+    from: queryInteger(1, 9_999_999_999).default(1).meta({
+      description: 'Number of the first entry to return. The oldest entry of a log has the number 1.',
+    }),
+    limit: queryInteger(1, 1000).default(100).meta({ description: 'Maximum number of entries to return.' }),
   })
   .meta({ id: 'AuditQuery', examples: [{}, { from: 101, limit: 100 }] });
 
@@ -24,7 +26,8 @@ export const auditSchema = z
       .array(
         z.object({
           partnerId: identifierSchema.meta({
-            description: 'Id of the partner that owns the log, or `signers`, `devices` or `plans`.',
+            description:
+              'Id of the partner whose log has the entry, or the name of another log: `signers`, `devices` or `plans`.',
           }),
           sequence: z
             .int()
@@ -69,7 +72,8 @@ export const auditStoresQuerySchema = z
       .meta({ description: '`next` of the previous step. Omit it to start a pass.' })
       .exactOptional(),
     limit: queryInteger(1, 500).default(200).meta({
-      description: 'The most items that this step checks: proofs, files, reviews or months of usage.',
+      description:
+        'Maximum number of items that this step checks. An item is a proof, a file, a review or a month of usage.',
     }),
   })
   .meta({ id: 'AuditStoresQuery', examples: [{}, { from: 'objects', limit: 100 }] });
@@ -80,16 +84,16 @@ export const auditStepSchema = z
     findings: z
       .array(
         z.object({
-          kind: knownWords(FINDING_KINDS).meta({ description: 'Kind of the finding.' }),
+          kind: knownWords(FINDING_KINDS).meta({ description: 'Kind of problem that was found.' }),
           subject: z.string().meta({
             description:
               'What the finding is about: the id of a proof or review, or a partner id and a month.',
           }),
-          detail: z.string().meta({ description: 'What was found, as a sentence.' }),
+          detail: z.string().meta({ description: 'Description of the problem, for people.' }),
         }),
       )
-      .meta({ description: 'Findings of this step. Each was confirmed by a second look.' }),
-    looked: countSchema.meta({ description: 'How many items this step checked.' }),
+      .meta({ description: 'Findings of this step. A second check confirmed each finding.' }),
+    looked: countSchema.meta({ description: 'Number of items that this step checked.' }),
     next: z
       .string()
       .meta({ description: 'Send this as `from` of the next step. Absent at the end of the pass.' })
@@ -103,7 +107,7 @@ export const auditStepSchema = z
           {
             kind: 'object_missing',
             subject: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
-            detail: 'the deliverable is not there',
+            detail: 'the deliverable is missing',
           },
         ],
         looked: 200,
@@ -116,10 +120,11 @@ export const auditStepSchema = z
 export const auditVerificationSchema = z
   .object({
     ok: z.boolean().meta({ description: 'True if the whole log is intact.' }),
-    entries: countSchema.meta({ description: 'Number of entries read.' }),
+    entries: countSchema.meta({ description: 'Number of entries of the log that were read.' }),
     head: countSchema
       .meta({
-        description: 'Entry number in the separately stored head of the log. Absent if the log has no head.',
+        description:
+          'Number of the last entry according to the head of the log, which is stored separately. Absent if there is no head.',
       })
       .exactOptional(),
     fault: z

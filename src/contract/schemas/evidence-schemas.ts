@@ -42,7 +42,7 @@ const SURVEY_DIMENSIONS = {
   declaredOrigin: 'Origin of the material, as declared by the creator.',
   aiShareBand: 'Share of generated material, as declared by the creator.',
   manualWork: 'Amount of manual work, as declared by the creator.',
-  contributionBand: "The creator's own contribution, as declared by the creator.",
+  contributionBand: "Size of the creator's own contribution, as declared by the creator.",
   disputedAssessment: 'Whether the creator disputes an assessment of the track.',
 };
 
@@ -131,13 +131,13 @@ export const declareSchema = z
 
 const envelope = {
   ...submission,
-  answers: z.object(reportedAnswers).meta({ description: 'The answers, at least one.' }),
+  answers: z.object(reportedAnswers).meta({ description: 'The answers. There is at least one.' }),
   recordedAt: timestampSchema.meta({
     description: "When the service recorded the declaration, in unix seconds by the service's clock.",
   }),
   bindingStatus: knownWords([BINDING_STATUS]).meta({
     description:
-      'States that the declaration was recorded after issuing. The signature of the proof does not cover it.',
+      'States that the declaration was recorded after the proof was issued. The signature of the proof does not cover the declaration.',
   }),
 };
 
@@ -167,11 +167,13 @@ const factSchema = z
   .object({
     code: z.string().meta({
       description:
-        'Stable slug of the fact. Show a code that you do not know unchanged. `x-codes` has the meaning of each known code.',
+        'Stable slug of the fact. If you do not know a code, show the code itself. `x-codes` lists the meaning of each known code.',
       [KNOWN_VALUES]: EVIDENCE_CODES.map(({ code }) => code),
       'x-codes': EVIDENCE_CODES,
     }),
-    contentClass: describedWords(CONTENT_CLASS_MEANINGS).meta({ description: 'Class of the statement.' }),
+    contentClass: describedWords(CONTENT_CLASS_MEANINGS).meta({
+      description: 'Whether the fact is an observation, an inference, a declaration, a conflict or a gap.',
+    }),
     status: describedWords(FACT_STATUS_MEANINGS).meta({
       description:
         'How the fact is known. `decision.status` states whether the report needs a human decision.',
@@ -197,7 +199,7 @@ const factSchema = z
       .record(z.string(), z.union([z.number(), z.string()]))
       .meta({
         description:
-          'Named values that support the fact: counts, seconds or words. A reconciliation has both sides. A probability is a ratio from 0 to 1, never a share of the timeline.',
+          'Named values that support the fact: numbers or words. The meaning of each code in `x-codes` lists the names. A value `ratio` is a probability from 0 to 1, never a share of the timeline.',
       })
       .exactOptional(),
   })
@@ -220,13 +222,17 @@ export const evidenceReportSchema = z
     }),
     facts: z.array(factSchema).meta({
       description:
-        'Observations, inferences and declarations. Each answered question of each submission is a `creator_declaration`. Without any declaration there is one with the status `none_recorded`.',
+        'Observations, inferences and declarations. Each answered question of each submission is one fact with the code `creator_declaration`. If no survey was answered, the report has one such fact with the status `none_recorded`.',
     }),
     conflicts: z
       .array(factSchema)
       .meta({ description: 'Observations and declarations that contradict each other.' }),
-    unverifiable: z.array(factSchema).meta({ description: 'Coverage gaps: what cannot be verified.' }),
-    declarations: z.array(declarationSchema).meta({ description: 'Raw answers, oldest first.' }),
+    unverifiable: z
+      .array(factSchema)
+      .meta({ description: 'Coverage gaps. Each states something that cannot be verified.' }),
+    declarations: z
+      .array(declarationSchema)
+      .meta({ description: 'Submitted surveys with their answers, oldest first.' }),
     engine: z
       .object({
         facts: z
@@ -237,11 +243,14 @@ export const evidenceReportSchema = z
         overlay: z.int().min(1).meta({
           description: 'Version of the engine that last derived conflicts and inferences from declarations.',
         }),
-        revision: z.int().min(0).meta({ description: 'Number of changes after issuing.' }),
+        revision: z
+          .int()
+          .min(0)
+          .meta({ description: 'Number of times that declarations or consents were changed after issuing.' }),
       })
       .meta({
         description:
-          'Engine versions that produced the report. Stored results are never recomputed without a new version or revision.',
+          'Versions of the rule engine that produced the report. A stored result changes only together with a version or with `revision`.',
       })
       .exactOptional(),
     session: sessionSchema.exactOptional(),
@@ -261,7 +270,7 @@ export const evidenceReportSchema = z
   .meta({
     id: 'EvidenceReport',
     description:
-      'For information only: the report never changes the verdict. It is absent on imported older proofs. Read its absence as "source evidence is not available".',
+      'For information only: the report never changes the verdict. Proofs that were imported from an earlier registry have no report. If the report is absent, source evidence is not available.',
     examples: [
       {
         version: 1,
@@ -296,9 +305,11 @@ export const evidenceCountsSchema = z
 /** The summary of a report in a list's entry (rule 9.30). */
 export const evidenceSummarySchema = z
   .object({
-    status: describedWords(SUMMARY_STATUS_MEANINGS).meta({ description: 'Overall result of the report.' }),
+    status: describedWords(SUMMARY_STATUS_MEANINGS).meta({
+      description: 'Whether the report needs a human decision.',
+    }),
     counts: evidenceCountsSchema,
-    codes: z.array(z.string()).meta({ description: 'Codes of the report, each once.' }),
+    codes: z.array(z.string()).meta({ description: 'Codes of the facts in the report, without repetition.' }),
   })
   .meta({
     id: 'EvidenceSummary',

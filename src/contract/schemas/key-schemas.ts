@@ -26,7 +26,8 @@ export const listKeysQuerySchema = z
     limit: queryInteger(1, 100)
       .meta({
         format: 'int32',
-        description: 'The most entries per page. Omit both this and `cursor` to get the complete list.',
+        description:
+          'Maximum number of entries per page. If `limit` and `cursor` are both absent, the response is the complete list.',
       })
       .exactOptional(),
     cursor: cursorSchema.meta({ description: '`nextCursor` of the previous page.' }).exactOptional(),
@@ -43,14 +44,22 @@ export const keyEntrySchema = z
     }),
     scopes: z
       .array(knownWords(SCOPES))
-      .meta({ description: 'Scopes of the key. `x-scope` of an operation names the scope that it needs.' }),
+      .meta({
+        description:
+          'Scopes of the key. In the OpenAPI document, `x-scope` of an operation is the scope that the operation needs.',
+      }),
     plan: z.string().meta({ description: "The partner's plan." }),
     createdAt: timestampSchema.meta({ description: 'Creation time, in unix seconds.' }),
     expiresAt: timestampSchema
-      .meta({ description: 'When a rotated key stops working, in unix seconds.' })
+      .meta({
+        description: 'When the key stops working, in unix seconds. Absent if the key was not rotated.',
+      })
       .exactOptional(),
     lastUsedAt: timestampSchema
-      .meta({ description: 'Time of last use, in unix seconds, accurate to one minute.' })
+      .meta({
+        description:
+          'Time of last use, in unix seconds, accurate to one minute. Absent if no use was recorded.',
+      })
       .exactOptional(),
     signed: z.boolean().meta({ description: 'True if calls with the key must be signed.' }).exactOptional(),
   })
@@ -101,7 +110,7 @@ export const rotatedKeySchema = z
       .min(1)
       .meta({ description: 'The new secret. Only this response and its idempotent replay contain it.' }),
     keyId: identifierSchema.meta({ description: 'Id of the new key.' }),
-    name: z.string().meta({ description: 'Name of the new key. It is the same as for the calling key.' }),
+    name: z.string().meta({ description: 'Name of the new key. The calling key has the same name.' }),
     previousKeyExpiresAt: timestampSchema.meta({
       description: 'When the calling key stops working, in unix seconds: 72 hours after the rotation.',
     }),
@@ -146,13 +155,13 @@ export const usageSchema = z
             .string()
             .regex(/^\d{4}-\d{2}-\d{2}$/)
             .meta({ description: 'UTC day, such as 2026-01-31.' }),
-          units: countSchema.meta({ description: 'Units of this day that count against the quota.' }),
+          units: countSchema.meta({ description: 'Units of the quota that were used on this day.' }),
           operations: z
             .record(z.string(), countSchema)
             .meta({ description: 'Number of calls per operation, including free calls.' }),
         }),
       )
-      .meta({ description: 'One entry per day, today last. Days without calls have zeros.' }),
+      .meta({ description: 'One entry per UTC day, including days without calls. The last entry is today.' }),
   })
   .meta({
     id: 'Usage',

@@ -4,7 +4,7 @@ import { identifierSchema, knownWords, nameSchema, sha256Schema, timestampSchema
 
 const DIGEST = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
 const MEANING =
-  'Value from an imported older proof, kept for compatibility. It does not state a share of authorship or work.';
+  'Value that an imported proof had in its earlier registry, kept for compatibility. It does not state a share of authorship or work.';
 
 /** The values that an imported proof keeps (rule 9.28). */
 export const legacyMembers = {
@@ -46,7 +46,7 @@ export const importLegacySchema = z
           .regex(/^[a-z]+\/[a-z0-9][a-z0-9.+-]*$/, 'must be a media type')
           .meta({ description: 'Media type of the file.' }),
       })
-      .meta({ description: 'The delivered file. The file itself is not imported.' }),
+      .meta({ description: 'Description of the delivered file. The file itself is not imported.' }),
     classification: nameSchema(LEGACY_LIMITS.classification).meta({ description: MEANING }).exactOptional(),
     grade: nameSchema(LEGACY_LIMITS.grade).meta({ description: MEANING }).exactOptional(),
     interpretation: nameSchema(LEGACY_LIMITS.interpretation).meta({ description: MEANING }).exactOptional(),

@@ -24,9 +24,9 @@ export const challengeQuerySchema = z
 export const challengeSchema = z
   .object({
     port: z.int().min(0).meta({ description: 'Port that the listener uses.' }),
-    answers: z
-      .array(z.string())
-      .meta({ description: 'One MAC over nonce and port for each accepted token.' }),
+    answers: z.array(z.string()).meta({
+      description: 'One message authentication code (MAC) over nonce and port for each accepted token.',
+    }),
   })
   .meta({
     id: 'OperatorChallenge',
@@ -76,7 +76,7 @@ export const issuedProofSchema = z
         mediaType: z.string().meta({ description: 'Media type of the file.' }),
       })
       .meta({
-        description: 'The delivered file: the audio with its credential inside, or the audio of a pair.',
+        description: 'The delivered audio file. It contains the credential unless the carrier is `sidecar`.',
       }),
   })
   .meta({
@@ -104,7 +104,10 @@ export const erasureStatusSchema = z
     state: knownWords(['pending', 'issued', 'erased']).meta({ description: 'State of the proof.' }),
     erasedAt: timestampSchema.meta({ description: 'Time of the erasure, in unix seconds.' }).exactOptional(),
     confirmedAt: timestampSchema
-      .meta({ description: 'When a consumer confirmed the erasure, in unix seconds. Absent until then.' })
+      .meta({
+        description:
+          'When a consumer of the events confirmed the erasure, in unix seconds. Absent if none has confirmed it yet.',
+      })
       .exactOptional(),
     assetPresent: z.boolean().meta({ description: 'True while the delivered file exists.' }),
   })
@@ -124,7 +127,7 @@ export const erasureStatusSchema = z
 export const deadLettersQuerySchema = z
   .strictObject({
     topic: z.enum(TOPICS).meta({ description: 'Return only dead letters of this topic.' }).exactOptional(),
-    limit: queryInteger(1, 1000).default(100).meta({ description: 'The most entries to return.' }),
+    limit: queryInteger(1, 1000).default(100).meta({ description: 'Maximum number of entries to return.' }),
   })
   .meta({ id: 'DeadLettersQuery', examples: [{}, { topic: 'usage', limit: 20 }] });
 
@@ -138,7 +141,7 @@ export const deadLettersSchema = z
       .array(
         z.object({
           topic: knownWords(TOPICS).meta({ description: 'Topic of the event.' }),
-          position: z.string().meta({ description: 'Position in the dead-letter topic.' }),
+          position: z.string().meta({ description: 'Position of the dead letter in the dead-letter topic.' }),
           reason: z.string().meta({
             description: 'Why no consumer could process the event. Contains nothing from the event.',
           }),
@@ -181,7 +184,7 @@ export const replayDeadLettersSchema = z
       .min(1)
       .max(10_000)
       .default(1000)
-      .meta({ description: 'The most events to publish again, oldest first.' }),
+      .meta({ description: 'Maximum number of events to publish again. The oldest are published first.' }),
   })
   .meta({ id: 'ReplayDeadLetters', examples: [{ topic: 'usage' }, { topic: 'usage', limit: 10 }] });
 

@@ -30,7 +30,7 @@ export const proofParamsSchema = z
 /** The query of the list of proofs (rule 11.4). */
 export const listProofsQuerySchema = z
   .strictObject({
-    limit: queryInteger(1, 100).meta({ description: 'The most entries per page.' }).exactOptional(),
+    limit: queryInteger(1, 100).meta({ description: 'Maximum number of entries per page.' }).exactOptional(),
     cursor: cursorSchema.meta({ description: '`nextCursor` of the previous page.' }).exactOptional(),
     issuedAfter: queryInteger(0, LAST_SECOND)
       .meta({ description: 'Earliest issue time to include, in unix seconds.' })
@@ -42,7 +42,7 @@ export const listProofsQuerySchema = z
       .enum(['evidenceReport'])
       .meta({
         description:
-          'Adds the whole report to each entry. Pages then have at most 20 entries, or fewer if the reports are large.',
+          'Adds the whole report to each entry. A page then has at most 20 entries, and fewer if the reports are large.',
       })
       .exactOptional(),
   })
@@ -52,8 +52,8 @@ export const listProofsQuerySchema = z
   });
 
 const songSchema = z
-  .object({ title: z.string().meta({ description: 'Title given at issuing.' }) })
-  .meta({ description: 'The song, as named by the issuing side.' });
+  .object({ title: z.string().meta({ description: 'Title of the song.' }) })
+  .meta({ description: 'The song, as named when the proof was issued.' });
 
 const proofEntry = {
   proofId: identifierSchema.meta({ description: 'Id of the proof.' }),
@@ -62,7 +62,7 @@ const proofEntry = {
   carrier: describedWords(CARRIER_MEANINGS).meta({ description: 'Where the credential is stored.' }),
   boundAudioSha256: sha256Schema.meta({
     description:
-      'SHA-256 of the bound audio. For an embedded credential it is the hard-binding digest, for a pair the digest of the whole audio file.',
+      'SHA-256 of the bound audio. For an embedded credential this is the digest in the hard binding. For a credential in a sidecar this is the digest of the whole audio file.',
   }),
 };
 
@@ -79,11 +79,12 @@ export const processNoteSchema = z
       .array(
         z.object({
           code: z.string().meta({ description: 'Stable slug for the topic of the line.' }),
-          text: z.string().meta({ description: 'The line, as a sentence.' }),
+          text: z.string().meta({ description: 'Text of the line: one or more sentences.' }),
         }),
       )
       .meta({
-        description: 'Lines of the note. They are for information only and state what was not monitored.',
+        description:
+          'Lines of the note. The note is for information only. It also states what was not monitored.',
       })
       .exactOptional(),
   })
@@ -170,7 +171,7 @@ export const proofRecordSchema = z
         mediaType: z.string().meta({ description: 'Media type of the delivered audio file.' }),
         fileName: z.string().meta({ description: 'File name that is safe on every file system.' }),
       })
-      .meta({ description: 'Delivery of the credentialed file.' }),
+      .meta({ description: 'The delivered audio file, and where its credential is stored.' }),
   })
   .meta({
     id: 'ProofRecord',
@@ -194,10 +195,9 @@ export const proofRecordSchema = z
 
 export const assetQuerySchema = z
   .strictObject({
-    part: z
-      .enum(['audio', 'sidecar'])
-      .default('audio')
-      .meta({ description: 'Which file of a pair to return.' }),
+    part: z.enum(['audio', 'sidecar']).default('audio').meta({
+      description: 'Which file to return. `sidecar` exists only if the credential is in a sidecar.',
+    }),
   })
   .meta({ id: 'AssetQuery', examples: [{ part: 'sidecar' }, {}] });
 
@@ -213,15 +213,18 @@ export const assetHeadersSchema = z
       .exactOptional(),
     'if-range': z
       .string()
-      .meta({ description: 'Apply the range only if this equals the current ETag.' })
+      .meta({
+        description:
+          'An ETag. The range applies only if it is the current ETag. Otherwise the response is the whole file.',
+      })
       .exactOptional(),
     'if-match': z
       .string()
-      .meta({ description: 'The response is 412 if this does not contain the current ETag.' })
+      .meta({ description: 'List of ETags. The response is 412 if the current ETag is not in the list.' })
       .exactOptional(),
     'if-none-match': z
       .string()
-      .meta({ description: 'The response is 304 if this contains the current ETag.' })
+      .meta({ description: 'List of ETags. The response is 304 if the current ETag is in the list.' })
       .exactOptional(),
   })
   .meta({ examples: [{}, { range: 'bytes=0-1023' }] });

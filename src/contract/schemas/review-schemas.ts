@@ -36,14 +36,15 @@ const CASE = {
 /** The partner's own identifiers. All four are required (rule 12.2). */
 const bindingsSchema = z
   .strictObject({
-    creatorId: identifierSchema.meta({ description: 'Your identifier for the creator.' }),
-    accountId: identifierSchema.meta({ description: 'Your identifier for the account.' }),
-    submissionId: identifierSchema.meta({ description: 'Your identifier for the submission.' }),
-    trackId: identifierSchema.meta({ description: 'Your identifier for the track.' }),
+    creatorId: identifierSchema.meta({ description: 'Identifier of the creator in your own systems.' }),
+    accountId: identifierSchema.meta({ description: 'Identifier of the account in your own systems.' }),
+    submissionId: identifierSchema.meta({ description: 'Identifier of the submission in your own systems.' }),
+    trackId: identifierSchema.meta({ description: 'Identifier of the track in your own systems.' }),
   })
   .meta({
     id: 'ReviewBindings',
-    description: "The partner's own opaque identifiers. Never send names or e-mail addresses.",
+    description:
+      "Opaque identifiers of the case in the partner's own systems. Never send names or e-mail addresses.",
     examples: [BINDINGS],
   });
 
@@ -52,7 +53,9 @@ export const createReviewSchema = z
     proofId: identifierSchema.meta({
       description: 'Id of a registered proof. It may belong to any partner.',
     }),
-    bindings: bindingsSchema.meta({ description: 'Your own identifiers. All four are required.' }),
+    bindings: bindingsSchema.meta({
+      description: 'Identifiers of the case in your own systems. All four are required.',
+    }),
   })
   .meta({
     id: 'CreateReview',
@@ -62,7 +65,7 @@ export const createReviewSchema = z
 /** The query of the list of reviews (rule 12.19). */
 export const listReviewsQuerySchema = z
   .strictObject({
-    limit: queryInteger(1, 100).meta({ description: 'The most entries per page.' }).exactOptional(),
+    limit: queryInteger(1, 100).meta({ description: 'Maximum number of entries per page.' }).exactOptional(),
     cursor: cursorSchema.meta({ description: '`nextCursor` of the previous page.' }).exactOptional(),
     proofId: identifierSchema.meta({ description: 'Return only cases for this proof.' }).exactOptional(),
     status: z.enum(STATUSES).meta({ description: 'Return only cases with this status.' }).exactOptional(),
@@ -87,7 +90,7 @@ const responseReferenceSchema = z
     'must contain only letters, digits, dots, underscores, colons, slashes and hyphens, and start with a letter or digit',
   )
   .meta({
-    description: "An opaque reference into the partner's own evidence system, at most 256 characters.",
+    description: "Opaque reference to a record in the partner's own evidence system, at most 256 characters.",
     examples: ['evidence/2026/0117-3'],
   });
 
@@ -105,7 +108,7 @@ export const resolveReviewSchema = z
   .strictObject({
     outcome: z.enum(REVIEW_OUTCOMES).meta({
       description:
-        'Your own outcome. `held` may later become `accepted` or `rejected`. `accepted` and `rejected` are final.',
+        'Outcome that you decided. `held` may later become `accepted` or `rejected`. `accepted` and `rejected` are final.',
     }),
   })
   .meta({ id: 'ResolveReview', examples: REVIEW_OUTCOMES.map((outcome) => ({ outcome })) });
@@ -137,21 +140,24 @@ export const reviewCaseSchema = z
     reviewId: identifierSchema.meta({ description: 'Id of the review.' }),
     proofId: identifierSchema.meta({ description: 'Id of the proof under review.' }),
     // A response may gain members, a request may not.
-    bindings: z.object(bindingsSchema.shape).meta({ description: 'Your own identifiers.' }),
+    bindings: z.object(bindingsSchema.shape).meta({
+      description: 'Identifiers of the case in your own systems, as sent when the case was created.',
+    }),
     status: describedWords(REVIEW_STATUS_MEANINGS).meta({ description: 'Status of the case.' }),
     outcome: describedWords(REVIEW_OUTCOME_MEANINGS)
       .meta({
-        description: "The partner's own outcome. It makes no claim about authorship or rights.",
+        description:
+          'Outcome that the partner recorded. Absent if there is none yet. It makes no claim about authorship or rights.',
       })
       .exactOptional(),
     createdAt: timestampSchema.meta({ description: 'Creation time, in unix seconds.' }),
     updatedAt: timestampSchema.meta({ description: 'Time of the last change, in unix seconds.' }),
     resolvedAt: timestampSchema
-      .meta({ description: 'When the outcome was recorded, in unix seconds.' })
+      .meta({ description: 'When the outcome was recorded, in unix seconds. Absent if there is none yet.' })
       .exactOptional(),
     expiresAt: timestampSchema.meta({
       description:
-        'When the case ends, in unix seconds: 180 days after its creation. This time never changes. From then on the case is 404.',
+        'When the case ends, in unix seconds: 180 days after its creation. This time never changes. After this time, every call for the case is 404.',
     }),
     evidenceRequests: z
       .array(evidenceRequestSchema)

@@ -6,7 +6,9 @@ import { verificationSchema } from './verify-schemas.js';
 export const fixtureParamsSchema = z
   .strictObject({
     name: identifierSchema.meta({ description: 'Name of the fixture.' }),
-    part: identifierSchema.meta({ description: '`audio`. A pair also has `sidecar`.' }),
+    part: identifierSchema.meta({
+      description: 'Which file of the fixture: `audio`, or `sidecar` if the fixture has a sidecar.',
+    }),
   })
   .meta({ examples: [{ name: 'valid', part: 'audio' }] });
 
@@ -24,12 +26,15 @@ export const fixturesSchema = z
           decision: decision
             .pick({ status: true, reasons: true, recommendedAction: true, credentialCarrier: true })
             .meta({
-              description: 'The part of the decision that `verify` returns for this fixture every time.',
+              description:
+                'The members of the decision that are the same each time that this fixture is verified.',
             }),
           files: z
             .array(
               z.object({
-                part: knownWords(['audio', 'sidecar']).meta({ description: 'Part of the fixture.' }),
+                part: knownWords(['audio', 'sidecar']).meta({
+                  description: 'Which file of the fixture this is.',
+                }),
                 fileName: z.string().meta({ description: 'File name that is safe on every file system.' }),
                 mediaType: z.string().meta({ description: 'Media type of the file.' }),
                 bytes: countSchema.meta({ description: 'Length of the file, in bytes.' }),
@@ -39,7 +44,7 @@ export const fixturesSchema = z
                   .meta({ description: 'Path to download the file from. The download needs a key.' }),
               }),
             )
-            .meta({ description: 'The audio file. A pair also has a sidecar.' }),
+            .meta({ description: 'The audio file, and the sidecar if the fixture has one.' }),
         }),
       )
       .meta({ description: 'All fixtures.' }),

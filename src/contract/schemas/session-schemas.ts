@@ -29,10 +29,10 @@ const counterSchema = z
   .object({
     status: knownWords(COUNTER_STATUSES).meta({
       description:
-        '`unsupported`: the agent does not monitor this. `unknown`: the agent cannot determine this, or monitored it with gaps. Neither means zero.',
+        '`observed`: there was at least one action. `not_observed`: the agent monitored this activity throughout and there was none. `unsupported`: the agent does not monitor this activity. `unknown`: the number cannot be determined, because of gaps or an incomplete trace, for example. `unsupported` and `unknown` do not mean zero.',
     }),
     value: count(
-      'The count. Present only with `observed` and `not_observed`. If absent, show the status, never 0.',
+      'Number of actions. Present only if the status is `observed` or `not_observed`. If the number is absent, show the status, never 0.',
     ).exactOptional(),
   })
   .meta({ id: 'EvidenceCounter', description: 'A count of one kind of activity in the session.' });
@@ -50,15 +50,17 @@ const coverageSchema = z
         'Whether the agent sees all, some or no activity of the channel, or does not know. Only `supported` without gaps is complete.',
     }),
     exact: count(
-      'Actions observed as they happened. Absent if the channel was not monitored.',
+      'Number of actions that the agent reported as they happened. Absent, instead of 0, if the channel was not monitored.',
     ).exactOptional(),
     interval: count(
-      'Actions inferred by comparing the states before and after. Their order and exact time are unknown.',
+      'Number of actions that the agent found by comparing two states of the session. Their order and exact time are unknown. Absent, instead of 0, if the channel was not monitored.',
     ).exactOptional(),
     gaps: z
       .array(gapSchema)
       .meta({ description: 'The first periods in which the channel was not monitored.' }),
-    gapCount: count('Number of all such periods. Absent if the channel was never monitored.').exactOptional(),
+    gapCount: count(
+      'Number of all periods in which the channel was not monitored. Absent, instead of 0, if the channel was never monitored.',
+    ).exactOptional(),
   })
   .meta({ id: 'ChannelCoverage', description: 'How completely one channel of the session was monitored.' });
 
@@ -69,29 +71,33 @@ const recordingSchema = z.object({
       '`observed`: the agent saw the take grow in real time from a hardware input. Otherwise `unknown`, which does not imply any wrongdoing.',
   }),
   input: knownWords(TAKE_INPUTS).meta({
-    description: 'What the input was connected to during the recording, as far as observed.',
+    description: 'Kind of input that the take was recorded from, as far as the agent observed it.',
   }),
-  growthSteps: count('Number of observed steps in which the take grew.'),
+  growthSteps: count('How often the agent observed that the take had grown.'),
   placementCount: count(
-    'Number of clips in the arrangement that use the take. Absent if clips were not monitored.',
+    'Number of clips in the arrangement that use the take. Absent, instead of 0, if clips were not monitored.',
   ).exactOptional(),
 });
 
 const counters = Object.fromEntries(
   (Object.keys(COUNTERS) as CounterName[]).map((name) => [
     name,
-    counterSchema.meta({ description: `${COUNTER_WORDS[name]}.` }),
+    counterSchema.meta({ description: `Counter: ${COUNTER_WORDS[name]}.` }),
   ]),
 ) as Readonly<Record<CounterName, typeof counterSchema>>;
 const coverage = Object.fromEntries(
-  CHANNELS.map((channel) => [channel, coverageSchema.meta({ description: `${CHANNEL_WORDS[channel]}.` })]),
+  CHANNELS.map((channel) => [
+    channel,
+    coverageSchema.meta({ description: `Coverage of the channel: ${CHANNEL_WORDS[channel]}.` }),
+  ]),
 ) as Readonly<Record<Channel, typeof coverageSchema>>;
 
 /** The session evidence (rule 9.22). */
 const sessionEvidenceSchema = z
   .object({
     traceSha256: sha256Schema.meta({
-      description: 'SHA-256 of the whole signed capture trace. The signed statement contains it.',
+      description:
+        'SHA-256 of the whole capture trace. The signed statement of the proof contains the same digest.',
     }),
     traceBytes: count('Size of the trace, in bytes.'),
     traceVersion: count('Format version of the trace.'),
@@ -100,7 +106,7 @@ const sessionEvidenceSchema = z
       .meta({ description: 'True for a generated test trace. It is not evidence of a real session.' }),
     adapter: z
       .object({
-        name: slug('Type of the agent, such as `ardour`.'),
+        name: slug('Name of the agent, such as `ardour`.'),
         version: slug('Version of the agent.'),
         dawVersion: slug('Version of the audio workstation, if known.').exactOptional(),
       })
@@ -127,29 +133,29 @@ const sessionEvidenceSchema = z
       .meta({ description: 'Monitoring coverage by channel. Later versions may add channels.' }),
     recordings: z.array(recordingSchema).meta({
       description:
-        'Takes, longest first. A long list is shortened. `takesRecorded` counts all takes except those recorded inside the workstation.',
+        'Takes, longest first. A long list is shortened. The counter `takesRecorded` is the number of all takes, except takes from an input inside the workstation.',
     }),
     activity: z
       .object({
-        bucketSeconds: seconds('Length of one interval, in seconds.'),
+        bucketSeconds: seconds('Length of each time interval, in seconds.'),
         buckets: z
           .array(
             z.object({
               atSeconds: seconds('Start of the interval, in seconds from the start of the session.'),
               edits: count(
-                'Edits observed in the interval. Absent if none was observed and some edit channel was not monitored.',
+                'Number of edits observed in the interval. Absent, instead of 0, if a channel of edits was not monitored.',
               ).exactOptional(),
               recordings: count(
-                'Recordings observed in the interval. Absent if none was observed and audio or MIDI recording was not monitored.',
+                'Number of recordings observed in the interval. Absent, instead of 0, if audio or MIDI recording was not monitored.',
               ).exactOptional(),
               imports: count(
-                'Imports observed in the interval. Absent if none was observed and imports were not monitored.',
+                'Number of imports observed in the interval. Absent, instead of 0, if imports were not monitored.',
               ).exactOptional(),
             }),
           )
-          .meta({ description: 'Intervals with observed activity, in order of time.' }),
+          .meta({ description: 'Time intervals with observed activity, in order of time.' }),
       })
-      .meta({ description: 'Activity over the course of the session.' }),
+      .meta({ description: 'Activity over time, in intervals of equal length.' }),
     export: z
       .object({
         fileSha256: sha256Schema.meta({ description: 'SHA-256 of the last exported file.' }),
@@ -158,7 +164,7 @@ const sessionEvidenceSchema = z
         }),
         durationSeconds: seconds('Length of the export, in seconds.').exactOptional(),
         rerender: knownWords(EVENTS['export.finished'].fields.rerender).meta({
-          description: 'Result of rendering the session again: matched, differed, or not tried.',
+          description: 'Whether the session was rendered again, and whether the result matched the export.',
         }),
       })
       .meta({ description: 'The last export of the session. Absent if no export was observed.' })
@@ -176,7 +182,7 @@ export const sessionSchema = z
   .meta({ description: 'The production session. Present if the proof was issued with a capture trace.' });
 
 const detectionSchema = z.object({
-  detector: slug('Detector that the issuing side used.'),
+  detector: slug('Name of the detector that the issuing side used.'),
   detectorVersion: slug('Version of the detector.'),
   likelihood: z
     .object({
@@ -187,7 +193,7 @@ const detectionSchema = z.object({
       description: 'Probability that the file was generated. It is not a share of the timeline.',
     })
     .exactOptional(),
-  generator: slug('Generator that the file is attributed to.').exactOptional(),
+  generator: slug('Name of the generator that the file is attributed to.').exactOptional(),
 });
 
 /** The schema of an imported source (rule 9.24). */
@@ -207,19 +213,23 @@ export const importedSourceSchema = z
     placements: z
       .object({
         count: count('Number of clips that used the source at the last observation.'),
-        approximateSeconds: seconds('Total length of these clips, in seconds. Overlaps count once.'),
+        approximateSeconds: seconds(
+          'Time of the arrangement that these clips cover, in seconds. Time that several clips cover is added only once.',
+        ),
         spans: z
           .array(
             z.object({
-              startSeconds: seconds('Start, in seconds of the arrangement.'),
-              endSeconds: seconds('End, in seconds of the arrangement.'),
+              startSeconds: seconds('Start, in seconds from the start of the arrangement.'),
+              endSeconds: seconds('End, in seconds from the start of the arrangement.'),
             }),
           )
-          .meta({ description: 'The first spans of the arrangement that the source covers.' }),
+          .meta({
+            description: 'Time spans of the arrangement that these clips cover. A long list is shortened.',
+          }),
       })
       .meta({
         description:
-          'Where the arrangement uses the source or material derived from it. Says nothing about what is audible in the mix. Absent if clips were not monitored.',
+          'Where the arrangement uses the source or material derived from it. This does not show what is audible in the mix. Absent if clips were not monitored.',
       })
       .exactOptional(),
     detections: z
@@ -243,7 +253,7 @@ export const sourceDetailSchema = z
     version: z.int().min(2).meta({ description: 'Version of the layout.' }),
     consentVersion: identifierSchema.meta({
       description:
-        'Version of the consent text that the creator agreed to. The detail is omitted after the creator revokes the consent.',
+        'Version of the consent text that the creator agreed to. If the consent is revoked, the report omits the source detail.',
     }),
     observedAtSeconds: seconds(
       'When the agent last finished reading the source map, in seconds from the start of the session.',
@@ -258,24 +268,30 @@ export const sourceDetailSchema = z
           }),
         }),
       )
-      .meta({ description: 'Tracks. A long list is shortened.' }),
-    trackCount: count('Number of all tracks. Absent if tracks were not monitored.').exactOptional(),
+      .meta({
+        description: 'Tracks that were observed, including removed tracks. A long list is shortened.',
+      }),
+    trackCount: count(
+      'Number of all tracks that were observed, including removed tracks and tracks that the list omits. Absent, instead of 0, if tracks were not monitored.',
+    ).exactOptional(),
     placements: z
       .array(
         z.object({
           placementId: identifierSchema.meta({ description: 'Id of the clip within this report.' }),
           trackId: identifierSchema.meta({ description: 'Id of the track that holds the clip.' }),
           sourceId: identifierSchema
-            .meta({ description: 'Imported source that the clip plays, if any.' })
+            .meta({
+              description: 'Id of the imported source that the clip plays. Absent if the clip plays none.',
+            })
             .exactOptional(),
           origin: knownWords(PLACEMENT_ORIGINS).meta({
             description: 'Origin of the material, as far as it was observed.',
           }),
           beats: range(
-            "Position in the workstation's beats. Absent if the tempo is unknown.",
+            'Range of the clip, in beats. Absent if only its range in seconds is known.',
           ).exactOptional(),
           approximateSeconds: range(
-            'Position in seconds, estimated with the last observed tempo. Absent if the tempo is unknown.',
+            'Range of the clip, in seconds, possibly estimated with the last observed tempo. Absent if only its range in beats is known.',
           ).exactOptional(),
           state: knownWords(PLACEMENT_STATES).meta({
             description: 'Last observed state: still present, or removed.',
@@ -284,11 +300,16 @@ export const sourceDetailSchema = z
             .int()
             .min(0)
             .max(1000)
-            .meta({ description: 'Number of edits. Counts above 1000 are reported as 1000.' }),
+            .meta({ description: 'Number of edits of the clip. More than 1000 edits are reported as 1000.' }),
         }),
       )
-      .meta({ description: 'Clips in the arrangement. A long list is shortened.' }),
-    placementCount: count('Number of all clips. Absent if clips were not monitored.').exactOptional(),
+      .meta({
+        description:
+          'Clips that were observed in the arrangement, including removed clips. A long list is shortened.',
+      }),
+    placementCount: count(
+      'Number of all clips that were observed, including removed clips and clips that the list omits. Absent, instead of 0, if clips were not monitored.',
+    ).exactOptional(),
   })
   .meta({
     id: 'SourceDetail',

@@ -10,7 +10,7 @@ export const healthSchema = z
     commit: z.string().meta({ description: 'Commit that the service was built from.' }),
     deployedAt: timestampSchema.meta({ description: 'Deployment time, in unix seconds.' }),
     environment: z.string().meta({ description: '`production` or `beta`.' }),
-    contract: z.string().meta({ description: 'Version of this contract.' }),
+    contract: z.string().meta({ description: 'Version of the API contract.' }),
   })
   .meta({
     id: 'Health',
@@ -31,7 +31,7 @@ export const pageHeadersSchema = z
   .object({
     'if-none-match': z
       .string()
-      .meta({ description: 'The response is 304 if this contains the current ETag.' })
+      .meta({ description: 'List of ETags. The response is 304 if the current ETag is in the list.' })
       .exactOptional(),
   })
   .meta({ examples: [{}] });

@@ -58,7 +58,10 @@ export const deviceSchema = z
           description: 'When the operator recorded the revocation, in unix seconds.',
         }),
       })
-      .meta({ description: 'Present if the device was revoked. A device revocation is permanent.' })
+      .meta({
+        description:
+          'The revocation of the device, which is permanent. Absent if the device was not revoked.',
+      })
       .exactOptional(),
   })
   .meta({
@@ -69,8 +72,13 @@ export const deviceSchema = z
 /** A range of the devices, numbered from 1 in the order of enrolment. */
 export const devicesQuerySchema = z
   .strictObject({
-    from: queryInteger(1, 1_000_000).default(1).meta({ description: 'Number of the first device.' }),
-    limit: queryInteger(1, 1000).default(100).meta({ description: 'The most devices to return.' }),
+    from: queryInteger(1, 1_000_000)
+      .default(1)
+      .meta({
+        description:
+          'Number of the first device to return. The device that was enrolled first has the number 1.',
+      }),
+    limit: queryInteger(1, 1000).default(100).meta({ description: 'Maximum number of devices to return.' }),
   })
   .meta({ id: 'DevicesQuery', examples: [{}, { from: 101, limit: 100 }] });
 
@@ -92,7 +100,8 @@ export const deviceListSchema = z
 export const revokeSignerSchema = z
   .strictObject({
     from: timestampSchema.meta({
-      description: 'Proofs registered at or after this time are not accepted. In unix seconds.',
+      description:
+        'Start of the revocation, in unix seconds. Proofs registered at or after this time are not accepted.',
     }),
     reason: z.enum(REVOCATION_REASONS).meta({ description: 'Reason for the revocation.' }),
   })
@@ -110,14 +119,15 @@ export const signerSchema = z
     revocation: z
       .object({
         from: timestampSchema.meta({
-          description: 'Proofs registered at or after this time are not accepted. In unix seconds.',
+          description:
+            'Start of the revocation, in unix seconds. Proofs registered at or after this time are not accepted.',
         }),
         reason: knownWords(REVOCATION_REASONS).meta({ description: 'Reason for the revocation.' }),
         at: timestampSchema.meta({
           description: 'When the operator recorded the revocation, in unix seconds.',
         }),
       })
-      .meta({ description: 'Present if the certificate is revoked.' })
+      .meta({ description: 'The revocation of the certificate. Absent if the certificate is not revoked.' })
       .exactOptional(),
   })
   .meta({

@@ -42,7 +42,7 @@ export const uploadSlotSchema = z
     }),
     fields: z
       .record(z.string(), z.string())
-      .meta({ description: 'Send each entry as a form field, before the file.' }),
+      .meta({ description: 'Signed form fields. Send each entry as a form field, before the file.' }),
     maxBytes: z.int().min(1).meta({ description: 'Largest accepted file, in bytes.' }),
     expiresAt: timestampSchema.meta({
       description: 'When the slot expires if it is not used, in unix seconds.',

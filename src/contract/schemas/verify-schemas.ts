@@ -52,7 +52,7 @@ const decisionReasonSchema = describedWords(DECISION_REASON_MEANINGS).meta({
 
 const reportReasonSchema = describedWords(REPORT_REASON_MEANINGS).meta({
   id: 'CredentialReason',
-  description: 'Stable slug of what failed or was not checked in a credential.',
+  description: 'Stable slug that states what failed, or what was not checked, in a credential.',
 });
 
 const decisionSchema = z
@@ -68,10 +68,10 @@ const decisionSchema = z
       description: 'What an automated caller should do.',
     }),
     credentialCarrier: describedWords(CREDENTIAL_CARRIER_MEANINGS).meta({
-      description: 'Where the credential was found.',
+      description: 'Where the service found the credential.',
     }),
     sourceDetailCoverage: describedWords(COVERAGE_MEANINGS).meta({
-      description: 'How much source detail the report contains.',
+      description: 'How much of the source detail the evidence report contains.',
     }),
     counts: evidenceCountsSchema,
   })
@@ -87,8 +87,8 @@ const audioSummarySchema = z
     }),
     sampleRate: z.int().meta({ description: 'Sample rate, in Hz.' }).exactOptional(),
     channels: z.int().meta({ description: 'Number of channels.' }).exactOptional(),
-    bitsPerSample: z.int().meta({ description: 'Bits per sample.' }).exactOptional(),
-    frames: z.int().meta({ description: 'Samples per channel.' }).exactOptional(),
+    bitsPerSample: z.int().meta({ description: 'Number of bits per sample.' }).exactOptional(),
+    frames: z.int().meta({ description: 'Number of samples per channel.' }).exactOptional(),
     durationSeconds: z.number().meta({ description: 'Length of the audio, in seconds.' }).exactOptional(),
     bytes: z.int().min(0).meta({ description: 'Length of the file, in bytes.' }),
     sha256: sha256Schema.meta({ description: 'SHA-256 of the whole file.' }),
@@ -109,12 +109,13 @@ const credentialReportSchema = z
     device: z
       .string()
       .meta({
-        description: 'Name that the device of a local seal chose for itself. The name is not verified.',
+        description:
+          'Name that the device gave itself, if a device sealed the file. The name is not verified.',
       })
       .exactOptional(),
     generator: z
       .string()
-      .meta({ description: 'Program that made the claim, by the name it gives itself.' })
+      .meta({ description: 'Name that the program which made the claim gave itself.' })
       .exactOptional(),
     algorithm: z.string().meta({ description: 'Algorithm of the signature.' }).exactOptional(),
     claimVersion: z.int().meta({ description: 'Version of the C2PA claim.' }).exactOptional(),
@@ -125,21 +126,24 @@ const credentialReportSchema = z
     trust: describedWords(TRUST_MEANINGS).meta({ description: 'Who signed the credential.' }),
     reasons: z
       .array(reportReasonSchema)
-      .meta({ description: 'What failed or was not checked. Empty if there is nothing to report.' }),
+      .meta({ description: 'Reasons why a check failed, or was not made. Empty if every check passed.' }),
   })
   .meta({
     id: 'EmbeddedCredential',
-    description: 'Report on an embedded Content Credential. Integrity and trust are separate results.',
+    description:
+      'Report on a Content Credential in the uploaded file. `integrity` and `trust` are independent results.',
   });
 
 export const verificationSchema = z
   .object({
     verdict: describedWords(meaningsOf(VERDICT_REFERENCE)).meta({
       description:
-        'Accept the file only if this is `valid` and `good` is true. Treat a value that you do not know as a failed verification.',
+        'Verdict on the file. Accept the file only if the verdict is `valid` and `good` is true. Treat a verdict that you do not know as a failed verification.',
     }),
     good: z.boolean().meta({ description: 'True only if the verdict is `valid`.' }),
-    decision: decisionSchema.meta({ description: 'Reasons for the verdict, and the recommended action.' }),
+    decision: decisionSchema.meta({
+      description: 'Reasons for the verdict, and the action that is recommended to the caller.',
+    }),
     issuedAt: timestampSchema
       .meta({
         description: 'When the proof was issued, in unix seconds. Present only if the verdict is `valid`.',
@@ -149,7 +153,7 @@ export const verificationSchema = z
       .meta({ description: 'Id of the proof. Present whenever a signature of this service was verified.' })
       .exactOptional(),
     verifiedAt: timestampSchema.meta({ description: 'Time of the verification, in unix seconds.' }),
-    audio: audioSummarySchema.meta({ description: 'Measurements of the uploaded file.' }),
+    audio: audioSummarySchema.meta({ description: 'Properties of the uploaded audio file.' }),
     evidenceReport: evidenceReportSchema
       .meta({ description: 'Record of the production. It never changes the verdict.' })
       .exactOptional(),
@@ -206,7 +210,7 @@ export const identificationSchema = z
             .number()
             .min(0)
             .max(1)
-            .meta({ description: 'Confidence from 0 to 1. A match by digest has 1.' }),
+            .meta({ description: 'Confidence from 0 to 1. If the digests are equal, it is 1.' }),
         }),
       )
       .meta({ description: 'Matches, highest confidence first. Empty if there are none.' }),

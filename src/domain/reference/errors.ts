@@ -9,7 +9,7 @@ export type ErrorEntry = Pick<ReferenceEntry, 'meaning' | 'caller'>;
 
 const CORRECT = 'Correct the request. Sending it again unchanged fails again.';
 const CORRECT_FORM = 'Build the form from the unchanged fields of the slot, with the file as the last part.';
-const REPEAT = 'Repeat the request after the seconds in Retry-After.';
+const REPEAT = 'Repeat the request after the number of seconds in Retry-After.';
 const NEW_SLOT = 'Create a new slot and post the file to it.';
 
 export const ERROR_CODE_REFERENCE = {
@@ -170,7 +170,7 @@ export const ERROR_REASON_REFERENCE = {
   },
   plans_full: {
     meaning: 'The installation has the maximum number of plans.',
-    caller: 'Change a plan that no partner uses any more.',
+    caller: 'Instead of creating a plan, change one that no partner uses any more.',
   },
   audio_malformed: {
     meaning: 'The structure of the WAV file is broken. The message lists the findings.',
@@ -191,11 +191,12 @@ export const ERROR_REASON_REFERENCE = {
   },
   idempotency_key_reused: {
     meaning: 'The Idempotency-Key was already used for a different request.',
-    caller: 'Use a new key for each request. Use the same key only to repeat that request.',
+    caller:
+      'Use a new Idempotency-Key for each new request. Use the same one only to repeat a request unchanged.',
   },
   idempotency_in_progress: {
     meaning: 'Another request with this Idempotency-Key is in progress.',
-    caller: 'Wait for the other request, then repeat yours with the same key.',
+    caller: 'Wait for the other request. Then repeat your request with the same Idempotency-Key.',
   },
   legacy_differs: {
     meaning: 'This id already belongs, or belonged, to a different proof.',
@@ -207,7 +208,7 @@ export const ERROR_REASON_REFERENCE = {
   },
   already_rotated: {
     meaning: 'The key was already rotated and expires soon.',
-    caller: 'Use the successor. If you lost the successor, ask the operator for a new key.',
+    caller: 'Use the new key that replaced it. If you lost the new key, ask the operator for another one.',
   },
   rotation_in_progress: {
     meaning: 'Another request is rotating the key.',
@@ -215,11 +216,11 @@ export const ERROR_REASON_REFERENCE = {
   },
   key_expiring: {
     meaning: 'A rotated key may revoke only itself.',
-    caller: 'Make the call with the successor of the key.',
+    caller: 'Make the call with the new key that replaced this one.',
   },
   last_active_key: {
     meaning: 'This is the last active key of the partner.',
-    caller: 'Rotate the key first, then revoke it with its successor.',
+    caller: 'Rotate the key first. Then revoke the old key with the new one.',
   },
   scope_missing: {
     meaning: 'The key does not have the scope that the operation needs.',
@@ -291,7 +292,7 @@ export const ERROR_REASON_REFERENCE = {
     caller: 'Do not enrol more devices. The limit cannot be raised by a setting.',
   },
   overlay_full: {
-    meaning: 'The declarations and consents of the proof have reached the maximum number of changes.',
+    meaning: 'The declarations and consents of the proof were changed the maximum number of times.',
     caller: 'Leave the consent as it is. It can still be revoked.',
   },
   source_detail_absent: {
@@ -309,11 +310,13 @@ export const ERROR_REASON_REFERENCE = {
   },
   rate_exceeded: {
     meaning: 'The requests exceed the request rate.',
-    caller: 'Repeat the request after the seconds in Retry-After, and send fewer requests per second.',
+    caller:
+      'Repeat the request after the number of seconds in Retry-After. Then send fewer requests per second.',
   },
   concurrency_exceeded: {
     meaning: 'Too many requests of this kind are running at the same time.',
-    caller: 'Repeat the request after the seconds in Retry-After, and send fewer at the same time.',
+    caller:
+      'Repeat the request after the number of seconds in Retry-After. Then send fewer requests at the same time.',
   },
   review_limit: {
     meaning: 'The partner has the maximum number of reviews, on this proof or in total.',

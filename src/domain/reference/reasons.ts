@@ -65,7 +65,7 @@ export const STORE_FAULTS = {
   store_label: brokenStore('The manifest store does not have the required label.'),
   manifest_missing: brokenStore('The manifest store holds no manifest.'),
   assertion_store_malformed: brokenStore(
-    'The manifest has no assertion store, several of them, or one with a wrong label.',
+    'The manifest has no assertion store, several assertion stores, or an assertion store with a wrong label.',
   ),
   claim_box_malformed: brokenStore(
     'The manifest has no claim, several claims, or a claim that is not a single CBOR box.',
@@ -170,7 +170,7 @@ export const DECISION_REASONS = {
     names_this_service: {
       meaning:
         'The unknown signer uses the name or the credential format of this service. This is never the first reason.',
-      caller: 'Reject, and report to the operator of the service where the file is from.',
+      caller: 'Reject. Report the origin of the file to the operator of the service.',
       artist: 'This credential is from somewhere else: please send the file that the service issued to you.',
     },
     proof_not_registered: notInRegistry(
@@ -250,8 +250,8 @@ export const DECISION_REASONS = {
     ),
     data_empty: brokenFile('The data chunk states a size of 0, but bytes follow it.'),
     data_not_aligned: brokenFile('The size of the data chunk is not a whole number of sample blocks.'),
-    ds64_missing: brokenFile('An RF64 or BW64 file has no ds64 chunk.'),
-    ds64_not_first: brokenFile('The ds64 chunk is not the first one.'),
+    ds64_missing: brokenFile('The file is RF64 or BW64 but has no ds64 chunk.'),
+    ds64_not_first: brokenFile('The ds64 chunk is not the first chunk.'),
     ds64_malformed: brokenFile(
       'The ds64 chunk is too short, its table does not fit, or a size is impossible.',
     ),

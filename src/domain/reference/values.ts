@@ -82,7 +82,7 @@ export const EVIDENCE_KIND_MEANINGS = {
 } as const satisfies Record<EvidenceKind, string>;
 
 export const EVIDENCE_STATUS_MEANINGS = {
-  requested: 'You requested the evidence, and it was not supplied yet.',
+  requested: 'You requested the evidence, but it has not been supplied yet.',
   supplied: 'The issuing side has supplied the evidence. You decide to accept or decline it.',
   accepted: 'You accepted the evidence. This decision is final.',
   declined: 'You declined the evidence. This decision is final.',

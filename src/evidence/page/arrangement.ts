@@ -22,7 +22,7 @@ export function renderArrangement({ sourceDetail, importedSources = [], session 
   const exportSeconds = session?.evidence.export?.durationSeconds;
   if (sourceDetail !== undefined) return renderDetail(sourceDetail, importedSources, exportSeconds);
   if (importedSources.length === 0 && exportSeconds === undefined)
-    return html`<p class="empty">This report does not show the arrangement: it has no source detail and no placed imports.</p>`;
+    return html`<p class="empty">This report does not show the arrangement, because it has no source detail and no imports in the arrangement.</p>`;
   return renderSpans(importedSources, exportSeconds);
 }
 
@@ -124,7 +124,7 @@ function renderSpans(sources: readonly ImportedSource[], exportSeconds: number |
     ...sources.flatMap((source) => spansOf(source).map(({ endSeconds }) => endSeconds)),
   );
   const placed = sources.filter((source) => spansOf(source).length > 0);
-  return html`<p class="lead">Positions of the imported files. This report has no source detail, so tracks and other placements are not shown.</p>
+  return html`<p class="lead">Positions of the imported files in the arrangement. This report has no source detail, so it does not show tracks and other clips.</p>
 ${renderLegend(placed.length > 0 ? ['imported'] : [], false)}
 <div class="lanes">${placed.slice(0, DRAWN_SOURCES).map((source) =>
     renderRow(

@@ -148,7 +148,7 @@ ${section('facts', 'Everything the report states', renderFacts(report))}`;
 function renderSession(session: SessionEvidence): Markup {
   const recordings = renderRecordings(session);
   return html`${recordings === undefined ? undefined : section('recordings', 'Recordings', recordings)}
-${section('channels', 'Channels that the agent watched', renderChannels(session))}`;
+${section('channels', 'Kinds of activity that the agent watched', renderChannels(session))}`;
 }
 
 function renderWithoutReport(proof: ReportSubject): Markup {
@@ -174,7 +174,7 @@ function renderLegacy({ legacy = {} }: ReportSubject): Markup | undefined {
   if (entries.length === 0) return undefined;
   return section(
     'legacy',
-    'From an earlier edition',
+    'From an earlier registry',
     html`<dl class="technical">${entries.map(([name, value]) => html`<div><dt>${wordText(name)}</dt><dd>${value}</dd></div>`)}</dl><p class="soft">Compatibility data. These values do not measure authorship or work and must not be presented as such.</p>`,
   );
 }

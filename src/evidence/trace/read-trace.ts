@@ -69,9 +69,9 @@ export async function readTrace(open: OpenTrace): Promise<ReadTrace> {
       if (chain.stopped) break;
     }
     if (splitter.damaged) chain.stop({ code: 'trace_damaged', values: { position: splitter.end } });
-    if (chain.header === undefined && splitter.damaged) throw malformed('does not begin with a header');
+    if (chain.header === undefined && splitter.damaged) throw malformed('it does not start with a header');
   }
-  if (chain.header === undefined) throw malformed('does not begin with a header');
+  if (chain.header === undefined) throw malformed('it does not start with a header');
   return new CheckedTrace(open, chain.header, chain, bytes, digest.digest('hex'));
 }
 
@@ -107,7 +107,7 @@ class ChainReader {
 
   take(frame: TraceFrame, end: number): void {
     if (this.header === undefined) {
-      if (frame.kind !== 'header') throw malformed('does not begin with a header');
+      if (frame.kind !== 'header') throw malformed('it does not start with a header');
       this.#takeHeader(frame.bytes);
     } else if (frame.kind === 'header' || this.signed?.final === true)
       this.stop({ code: 'trace_damaged', values: { position: end } });
@@ -219,7 +219,7 @@ class CheckedTrace implements ReadTrace {
       if (segments === this.segments || splitter.damaged) break;
     }
     if (segments !== this.segments || !head.equals(this.#signed!.head))
-      throw malformed('changed while it was read');
+      throw malformed('it changed while it was read');
     this.#backwards = content.backwards();
   }
 }
@@ -243,7 +243,7 @@ class ContentReader {
   read(segment: TraceFrame & { kind: 'segment' }): TraceEvent[] {
     const { sequence, firstEvent, body } = segment;
     if (firstEvent !== this.#events)
-      throw malformed(`segment ${sequence}: its first event is not the next one`);
+      throw malformed(`segment ${sequence} does not continue the numbers of the events`);
     const events: TraceEvent[] = [];
     try {
       for (const event of decodeTraceEvents(body, this.#idOf)) {

@@ -125,7 +125,7 @@ class IssuingForm {
 
   close(): void {
     if (this.#finished) return;
-    const error = malformedForm('Reading of the form was stopped.');
+    const error = malformedForm('The service stopped reading the form.');
     this.#fail(error);
     this.#exchange.abortBody?.(error);
   }

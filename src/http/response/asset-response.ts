@@ -32,7 +32,7 @@ export async function assetResponse(
   const etag = `"${sha256}"`;
   const kept = { ETag: etag, 'Cache-Control': 'private, no-cache' };
   if (headers['if-match'] !== undefined && !matchesTag(headers['if-match'], etag, 'strong'))
-    throw new DomainError('precondition_failed', 'The file does not match If-Match.');
+    throw new DomainError('precondition_failed', 'The current ETag of the file is not in If-Match.');
   if (headers['if-none-match'] !== undefined && matchesTag(headers['if-none-match'], etag, 'weak'))
     return { kind: 'empty', status: 304, headers: kept };
 

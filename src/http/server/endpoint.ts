@@ -364,6 +364,6 @@ export function bearerGuard(tokens: readonly string[]): BearerGuard {
       !expected.some((token) => timingSafeEqual(given, token)) ||
       countHeader(request, 'authorization') !== 1
     )
-      throw new DomainError('forbidden', 'The key is missing or not valid for this action.');
+      throw new DomainError('forbidden', 'The key is missing, or is not valid for this action.');
   };
 }

@@ -121,9 +121,13 @@ export function createListener(
       // Rule 2.11.
       const endpoint = methods.get(method === 'HEAD' ? 'GET' : method!);
       if (endpoint === undefined) {
-        sendError(exchange, new DomainError('method_not_allowed', 'This path does not allow that method.'), {
-          Allow: allow,
-        });
+        sendError(
+          exchange,
+          new DomainError('method_not_allowed', 'This path does not support this method.'),
+          {
+            Allow: allow,
+          },
+        );
         return;
       }
       Object.assign(exchange.headers, headers.get(endpoint));
@@ -261,7 +265,7 @@ export function createListener(
         if (error === undefined || error === null)
           sendError(
             exchange,
-            new DomainError('not_found', 'No resource exists at this path.', { reason: 'unknown_route' }),
+            new DomainError('not_found', 'This path does not exist.', { reason: 'unknown_route' }),
           );
         else if (error instanceof URIError)
           sendError(

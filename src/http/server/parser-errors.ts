@@ -92,9 +92,13 @@ export function respondToParserErrors(
   server.on('connect', (_request, socket: Duplex) => {
     const connection = socket as CallerConnection;
     connection.inTurn(() =>
-      respondNow(connection, new DomainError('method_not_allowed', 'This path does not allow that method.'), {
-        Allow: 'GET, HEAD, POST, PATCH, DELETE',
-      }),
+      respondNow(
+        connection,
+        new DomainError('method_not_allowed', 'This path does not support this method.'),
+        {
+          Allow: 'GET, HEAD, POST, PATCH, DELETE',
+        },
+      ),
     );
   });
 

@@ -279,9 +279,13 @@ export function refuseUnembeddable(original: Measurement): void {
     });
   // The credential adds one chunk.
   if (original.chunkCount >= MAX_CHUNKS)
-    throw new DomainError('unprocessable', `A file with a credential has at most ${MAX_CHUNKS} chunks.`, {
-      reason: 'audio_malformed',
-    });
+    throw new DomainError(
+      'unprocessable',
+      `With its credential, the file would have more than ${MAX_CHUNKS} chunks, the maximum.`,
+      {
+        reason: 'audio_malformed',
+      },
+    );
   if (original.frames === undefined || original.frames === 0)
     throw new DomainError('unprocessable', 'The file contains no audio.', { reason: 'audio_empty' });
 }
@@ -324,7 +328,9 @@ async function proveReadable(
     }),
   );
   if (judgement.verdict !== 'valid')
-    throw new Error(`the new credential is judged ${judgement.verdict}: ${judgement.reasons.join(', ')}`);
+    throw new Error(
+      `verification of the new credential gives ${judgement.verdict}: ${judgement.reasons.join(', ')}`,
+    );
 }
 
 /**

@@ -86,7 +86,7 @@ export async function replaySubmitted(
     if (replayed.header.simulated && environment === 'production')
       throw new DomainError(
         'unprocessable',
-        'A simulated trace is not evidence. This environment does not accept one.',
+        'The trace is a generated test trace, which this environment does not accept.',
         {
           reason: 'trace_simulated',
         },

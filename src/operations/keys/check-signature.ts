@@ -129,7 +129,7 @@ function componentValue({ method, target, field }: SignedMessage, component: str
 function forbidden(reason: 'signature_missing' | 'signature_invalid'): DomainError {
   return new DomainError(
     'forbidden',
-    'This key requires a signed message, and the message has no valid signature.',
+    'This key requires signed calls, but this call has no valid signature.',
     { reason },
   );
 }

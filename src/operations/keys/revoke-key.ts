@@ -29,7 +29,7 @@ export async function revokeOwnKey(
   if (status === 'revoked' || status === 'expired')
     throw new DomainError('forbidden', 'The API key is missing or not valid.');
   if (keyId !== caller.keyId && status === 'expiring') {
-    throw new DomainError('forbidden', 'A rotated key can revoke only itself.', {
+    throw new DomainError('forbidden', 'A rotated key may revoke only itself.', {
       reason: 'key_expiring',
     });
   }
@@ -40,7 +40,7 @@ export async function revokeOwnKey(
   ) {
     throw new DomainError(
       'conflict',
-      'This is the last active key. Rotate it first, then revoke it with its successor.',
+      'This is the last active key. Rotate it first. Then revoke the old key with the new one.',
       { reason: 'last_active_key' },
     );
   }

@@ -158,7 +158,7 @@ async function replay(
       };
     }
   }
-  throw new DomainError('conflict', 'The key was already rotated and is in its grace window.', {
+  throw new DomainError('conflict', 'The key was already rotated. Use the new key that replaced it.', {
     reason: 'already_rotated',
   });
 }

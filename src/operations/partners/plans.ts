@@ -98,7 +98,7 @@ export class Plans {
     if ((await this.find(name)) !== undefined) return;
     throw new DomainError(
       'invalid_request',
-      `There is no plan of that name. Known plans: ${[...this.#book.plans.keys()].join(', ')}.`,
+      `No plan has this name. Known plans: ${[...this.#book.plans.keys()].join(', ')}.`,
       { reason: 'plan_unknown' },
     );
   }
@@ -179,7 +179,7 @@ export async function createPlan(
   const known = await plans.find(plan.name);
   if (known !== undefined) return { plan: viewAsAsked(known, plan), repeated: true };
   if (plans.list().length >= MAX_PLANS)
-    throw new DomainError('conflict', `An installation has at most ${MAX_PLANS} plans.`, {
+    throw new DomainError('conflict', `An installation can have at most ${MAX_PLANS} plans.`, {
       reason: 'plans_full',
     });
   await stores.appendAudit(planEntry(plan, plans.now()));
@@ -193,7 +193,7 @@ export async function createPlan(
  */
 function viewAsAsked(standing: Scheduled<Plan>, asked: Plan): PlanView {
   if (standing.next !== undefined || !hasLimits(standing.current, asked))
-    throw new DomainError('conflict', 'There is a plan of that name with other limits.', {
+    throw new DomainError('conflict', 'A plan with this name and different limits already exists.', {
       reason: 'plan_exists',
     });
   return viewOf(standing);

@@ -27,8 +27,8 @@ export interface RecordDeclarationDeps {
 }
 
 const MESSAGES = {
-  submission_id_reused: 'This submissionId was already recorded with other content.',
-  declarations_full: `A proof holds at most ${MAX_DECLARATIONS} declarations.`,
+  submission_id_reused: 'This submissionId was already used with different answers.',
+  declarations_full: `A proof can have at most ${MAX_DECLARATIONS} declarations.`,
 } as const;
 
 /**

@@ -111,7 +111,7 @@ export async function grantConsent(
 
 const MESSAGES = {
   source_detail_absent: 'This proof has no source detail.',
-  overlay_full: `The evidence of a proof can be changed at most ${MAX_OVERLAY_REVISIONS} times.`,
+  overlay_full: `The declarations and consents of a proof can be changed at most ${MAX_OVERLAY_REVISIONS} times.`,
 } as const;
 
 /**

@@ -70,12 +70,16 @@ export async function createReview(
     subjects: [review.reviewId, review.proofId],
   });
   if (created.outcome === 'exists')
-    throw new DomainError('conflict', 'There is an unresolved review of this proof with the same bindings.', {
-      reason: 'review_exists',
-      reviewId: created.reviewId,
-    });
+    throw new DomainError(
+      'conflict',
+      'You already have an unresolved review of this proof with the same bindings.',
+      {
+        reason: 'review_exists',
+        reviewId: created.reviewId,
+      },
+    );
   if (created.outcome === 'full')
-    throw limited('The limit of reviews for this proof, or for this partner, is reached.', {
+    throw limited('The partner has the maximum number of reviews, on this proof or in total.', {
       reason: 'review_limit',
       now,
       retryAfterSeconds: Math.max(1, created.until - now),
@@ -220,8 +224,8 @@ export async function resolveReview(
 const MESSAGES: Readonly<Partial<Record<ErrorReason, string>>> = {
   evidence_kind_already_open: 'This kind of evidence was already requested on the review.',
   evidence_request_final: 'The evidence request was already accepted or declined and cannot be changed.',
-  evidence_requests_open: 'The review has open evidence requests. Complete them first.',
-  review_resolved: 'The review was already resolved with another outcome.',
+  evidence_requests_open: 'The review has open evidence requests. Accept or decline each of them first.',
+  review_resolved: 'The review was already resolved with a different outcome.',
 };
 
 /** Returns the same error for another partner's, an expired and a never-created review. */

@@ -49,9 +49,13 @@ export async function auditStores(
   const [name = '', ...rest] = from?.split(':') ?? [AUDITED_PARTS[0]];
   const part = AUDITED_PARTS.find((each) => each === name);
   if (part === undefined)
-    throw new DomainError('invalid_request', 'This is not a position of an audit pass.', {
-      reason: 'invalid_member',
-    });
+    throw new DomainError(
+      'invalid_request',
+      'The parameter `from` is not a `next` value of an earlier step.',
+      {
+        reason: 'invalid_member',
+      },
+    );
   const step = <Item>(found: Part<Item>) => stepOf(part, found, rest.join(':') || undefined, limit);
   switch (part) {
     case 'proofs':
@@ -125,7 +129,7 @@ function proofsOf({ stores, assets, keys, audited }: AuditStoresDeps, now: numbe
         return {
           kind: 'object_missing',
           subject: proofId,
-          detail: `${part ?? 'the deliverable'} ${size === undefined ? 'is not there' : `has ${size} bytes of ${bytes}`}`,
+          detail: `${part ?? 'the deliverable'} ${size === undefined ? 'is missing' : `has ${size} bytes of ${bytes}`}`,
         };
     }
     return undefined;
@@ -198,8 +202,8 @@ function monthsOf({ audited }: AuditStoresDeps, now: number): Part<AuditedMonth>
         if (units === 0) return undefined;
         const detail =
           units > 0
-            ? `its quota has ${units} units that are neither in its sums nor waiting`
-            : `its quota lacks ${-units} units that are in its sums`;
+            ? `its quota has ${units} units more than the summed and the pending usage`
+            : `its quota has ${-units} units less than the summed usage`;
         return { kind: 'month_differs', subject, detail };
       });
     },
@@ -214,6 +218,10 @@ async function orDamage(
     return await look();
   } catch (error) {
     if (!isRecordDamaged(error)) throw error;
-    return { kind: 'record_damaged', subject, detail: 'it does not match what this installation wrote' };
+    return {
+      kind: 'record_damaged',
+      subject,
+      detail: 'it was not written by this installation, or was changed',
+    };
   }
 }

@@ -90,7 +90,7 @@ export async function enrolDevice(
     });
   if (known !== undefined) return { device: known, repeated: true };
   if (devices.count >= MAX_DEVICES)
-    throw new DomainError('conflict', `An installation has at most ${MAX_DEVICES} devices.`, {
+    throw new DomainError('conflict', `An installation can have at most ${MAX_DEVICES} devices.`, {
       reason: 'devices_full',
     });
   await stores.appendAudit(enrolmentEntry(deviceId, algorithm, Math.floor(clock.now() / 1000)));

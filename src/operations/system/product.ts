@@ -26,7 +26,7 @@ export function takeTelemetry(
 ): { readonly accepted: number } {
   for (const { name } of events)
     if (!isProductEvent(name))
-      throw new DomainError('invalid_request', 'There is no event of that name.', {
+      throw new DomainError('invalid_request', 'No event has this name.', {
         reason: 'invalid_member',
       });
   for (const { name, count } of events) observer.productEvent(name, count);

@@ -87,7 +87,9 @@ export function createRateLimits(clock: Clock, processes = 1): RateLimits {
         // After this many whole seconds the bucket holds one call again, if no other call spends it.
         const retryAfterSeconds = Math.ceil(missing / (rate * SECOND_MS));
         throw limited(
-          rateClass === 'rotation' ? 'Keys are being rotated too often.' : 'Too many requests; slow down.',
+          rateClass === 'rotation'
+            ? 'The partner rotates keys too often.'
+            : 'The requests exceed the request rate.',
           { reason: 'rate_exceeded', now: bucket.at / SECOND_MS, retryAfterSeconds },
         );
       }

@@ -95,7 +95,7 @@ try {
   await only.ping();
   await only.close();
   expect(
-    /one_active with dc1, and this process says one_active with dc2/.test(
+    /one_active with dc1, but this process is configured with one_active with dc2/.test(
       await refusal(open(2, 'one_active')),
     ),
     'one active: dc2 refuses',

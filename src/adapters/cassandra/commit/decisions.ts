@@ -259,7 +259,7 @@ export class Decisions {
         };
         // An event that waits already is of an operation before, under the same id.
         if (!this.#outbox.hold({ event, onPublished }))
-          reject(new Error('the event of an operation before waits'));
+          reject(new Error('the event of an earlier operation is still waiting'));
       });
       this.#telling.set(op, telling);
       telling.catch(() => this.#telling.delete(op));

@@ -147,7 +147,7 @@ export class Outbox implements OutboxStore {
 }
 
 export function outboxFull(): DomainError {
-  return new DomainError('unavailable', 'Too much waits to be passed on at the moment.', {
+  return new DomainError('unavailable', 'Too many events are waiting to be published.', {
     reason: 'outbox_full',
     retryAfterSeconds: RETRY_AFTER_SECONDS,
   });

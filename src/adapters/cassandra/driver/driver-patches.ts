@@ -60,7 +60,7 @@ function prototypeOf<Internal>(module: string, ...methods: readonly (keyof Inter
   const missing = methods.filter((method) => typeof prototype[method] !== 'function');
   if (missing.length > 0)
     throw new Error(
-      `cassandra-driver has no ${missing.join(', ')} in its ${module}: another version than this is made for`,
+      `cassandra-driver has no ${missing.join(', ')} in its ${module}: this service does not support the installed version`,
     );
   return prototype;
 }

@@ -82,7 +82,7 @@ export async function migrate(options: MigrationOptions): Promise<readonly strin
   const { keyspace, localDataCenter, replication } = options;
   if (!/^[a-z][a-z0-9_]{0,47}$/.test(keyspace))
     throw new CassandraOpenError(
-      'the name of a keyspace is a letter and up to 47 letters, digits and underscores, in lower case',
+      'the name of a keyspace must be a lower-case letter, followed by up to 47 lower-case letters, digits and underscores',
     );
   const first = await connect(options).catch((cause: unknown) => {
     throw new CassandraOpenError(
@@ -200,7 +200,7 @@ async function apply(
     if (textIn(row, 'state') === 'applied') {
       if (textIn(row, 'sha256') !== sha256)
         throw new CassandraOpenError(
-          `the migration ${name} was applied in another form than the one that is here`,
+          `the migration ${name} was applied with other content than this version has`,
         );
       return false;
     }
@@ -218,7 +218,7 @@ async function apply(
     const { applied } = await session.lightweightTransaction(statement);
     if (!applied)
       throw new CassandraOpenError(
-        `the migration ${name} was taken over by another process, because this one stood still for too long; run takemark operator migrate again`,
+        `the migration ${name} was taken over by another process, because this process paused for too long; run takemark operator migrate again`,
       );
   };
   for (const statement of statements) {
@@ -253,7 +253,7 @@ async function awaitNodes(
     if (performance.now() - begun < NODES_MS) continue;
     throw new CassandraOpenError(
       existing === undefined
-        ? `the keyspace ${keyspace} was not made: TAKEMARK_CASSANDRA_REPLICATION asks for ${fault}`
+        ? `the keyspace ${keyspace} was not created: TAKEMARK_CASSANDRA_REPLICATION requests ${fault}`
         : `the keyspace ${keyspace} has ${fault}: start nodes, or ALTER KEYSPACE to fewer replicas`,
     );
   }

@@ -39,6 +39,10 @@ export async function tokenPage(
 function tokenOf(place: string): bigint {
   const token = /^-?\d{1,19}$/.test(place) ? BigInt(place) : undefined;
   if (token === undefined || token < FIRST_TOKEN || token > LAST_TOKEN)
-    throw new DomainError('invalid_request', 'This is no place of a pass.', { reason: 'invalid_member' });
+    throw new DomainError(
+      'invalid_request',
+      'The parameter `from` is not a `next` value of an earlier step.',
+      { reason: 'invalid_member' },
+    );
   return token;
 }

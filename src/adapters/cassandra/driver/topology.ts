@@ -79,7 +79,7 @@ export async function stateTopology(session: Session, keyspace: string, wanted: 
   if (stated !== undefined && isSame(stated, wanted)) return;
   if (stated !== undefined && !change)
     throw new CassandraOpenError(
-      `the keyspace ${keyspace} is stated to be ${words(stated)}, and this configuration says ${words(wanted)}; to change it, stop every process and run takemark operator migrate --change-topology`,
+      `the topology of the keyspace ${keyspace} is ${words(stated)}, but this configuration has ${words(wanted)}; to change the topology, stop every process and run takemark operator migrate --change-topology`,
     );
   // Not a condition: when the active data centre is lost, its replicas cannot be asked.
   // Null, not undefined, which would leave the former active data centre there.
@@ -97,14 +97,14 @@ export function topologyFault(
 ): string | undefined {
   const names = [...replicas.keys()].toSorted().join(', ');
   if (replicas.size > 1 && wanted.kind === 'one_data_centre')
-    return `the keyspace lies in several data centres (${names}), and TAKEMARK_CASSANDRA_TOPOLOGY does not say which of them serve: each would decide for itself`;
+    return `the keyspace is in several data centres (${names}), but TAKEMARK_CASSANDRA_TOPOLOGY does not state which of them serve: each would decide independently`;
   if (stated === undefined)
     return wanted.kind === 'one_data_centre'
       ? undefined
-      : 'no topology is stated for the keyspace: run takemark operator migrate';
+      : 'the keyspace has no recorded topology: run takemark operator migrate';
   return isSame(stated, wanted)
     ? undefined
-    : `the keyspace is stated to be ${words(stated)}, and this process says ${words(wanted)}`;
+    : `the recorded topology of the keyspace is ${words(stated)}, but this process is configured with ${words(wanted)}`;
 }
 
 /** Rule 16.6. @throws CassandraOpenError where processes of this configuration and others would decide apart */
@@ -114,7 +114,8 @@ export async function checkTopology(session: Session, keyspace: string, wanted: 
     await statedTopology(session, keyspace),
     wanted,
   );
-  if (fault !== undefined) throw new CassandraOpenError(`The data centres do not fit: ${fault}.`);
+  if (fault !== undefined)
+    throw new CassandraOpenError(`The data centres are not configured correctly: ${fault}.`);
 }
 
 function isSame(one: Topology, other: Topology): boolean {

@@ -190,5 +190,5 @@ function labelOf(proofId: string, part: EvidencePart): string {
 }
 
 function notReserved(): DomainError {
-  return new DomainError('conflict', 'This id is not reserved any more.');
+  return new DomainError('conflict', 'This id is no longer reserved.');
 }

@@ -84,7 +84,7 @@ export function reviewStore(
           });
           if (applied) return changed;
         }
-        throw new DomainError('unavailable', 'The case is being changed by many at once.', {
+        throw new DomainError('unavailable', 'Too many requests are changing the case at once.', {
           reason: 'store_unavailable',
           retryAfterSeconds: 1,
         });
