@@ -43,9 +43,9 @@ export interface AudioSummary {
   readonly sampleRate?: number;
   /** Number of channels. */
   readonly channels?: number;
-  /** Bits per sample. */
+  /** Number of bits per sample. */
   readonly bitsPerSample?: number;
-  /** Samples per channel. */
+  /** Number of samples per channel. */
   readonly frames?: number;
   /** Length of the audio, in seconds. */
   readonly durationSeconds?: number;
@@ -62,9 +62,15 @@ export interface ChannelCoverage {
    * without gaps is complete.
    */
   readonly support: Growing<'supported' | 'partial' | 'unsupported' | 'unknown'>;
-  /** Actions observed as they happened. Absent if the channel was not monitored. */
+  /**
+   * Number of actions that the agent reported as they happened. Absent, instead of 0, if the channel was
+   * not monitored.
+   */
   readonly exact?: number;
-  /** Actions inferred by comparing the states before and after. Their order and exact time are unknown. */
+  /**
+   * Number of actions that the agent found by comparing two states of the session. Their order and exact
+   * time are unknown. Absent, instead of 0, if the channel was not monitored.
+   */
   readonly interval?: number;
   /** The first periods in which the channel was not monitored. */
   readonly gaps: readonly {
@@ -75,21 +81,24 @@ export interface ChannelCoverage {
     /** Why the channel was not monitored. */
     readonly reason: string;
   }[];
-  /** Number of all such periods. Absent if the channel was never monitored. */
+  /**
+   * Number of all periods in which the channel was not monitored. Absent, instead of 0, if the channel
+   * was never monitored.
+   */
   readonly gapCount?: number;
 }
 
 export interface CloseEvidence {
   /** Final status of the request. */
   readonly status: 'accepted' | 'declined';
-  /** An opaque reference into the partner's own evidence system, at most 256 characters. */
+  /** Opaque reference to a record in the partner's own evidence system, at most 256 characters. */
   readonly responseReference?: string;
 }
 
 export interface CreateReview {
   /** Id of a registered proof. It may belong to any partner. */
   readonly proofId: Identifier;
-  /** Your own identifiers. All four are required. */
+  /** Identifiers of the case in your own systems. All four are required. */
   readonly bindings: ReviewBindings;
 }
 
@@ -100,7 +109,7 @@ export interface CreateUpload {
   readonly contentLength?: number;
 }
 
-/** Stable slug of what failed or was not checked in a credential. */
+/** Stable slug that states what failed, or what was not checked, in a credential. */
 export type CredentialReason = Growing<
   | 'store_too_large'
   | 'extent_mismatch'
@@ -174,9 +183,9 @@ export interface DecisionEnvelope {
   readonly recommendedAction: Growing<
     'accept_credential' | 'review' | 'reject' | 'request_matching_pair' | 'confirm_file'
   >;
-  /** Where the credential was found. */
+  /** Where the service found the credential. */
   readonly credentialCarrier: Growing<'embedded' | 'sidecar' | 'none'>;
-  /** How much source detail the report contains. */
+  /** How much of the source detail the evidence report contains. */
   readonly sourceDetailCoverage: Growing<'full' | 'partial' | 'none'>;
   /** Counts of the evidence report. All are 0 without a report. */
   readonly counts: {
@@ -299,7 +308,7 @@ export interface CreatorDeclaration {
   readonly subject: Identifier;
   /** When the survey was submitted, in unix seconds by the survey's clock. */
   readonly submittedAt: Timestamp;
-  /** The answers, at least one. */
+  /** The answers. There is at least one. */
   readonly answers: {
     /** Origin of the material, as declared by the creator. */
     readonly declaredOrigin?: Growing<
@@ -316,7 +325,7 @@ export interface CreatorDeclaration {
     >;
     /** Amount of manual work, as declared by the creator. */
     readonly manualWork?: Growing<'none' | 'some' | 'substantial' | 'entire' | 'undisclosed'>;
-    /** The creator's own contribution, as declared by the creator. */
+    /** Size of the creator's own contribution, as declared by the creator. */
     readonly contributionBand?: Growing<
       'all_self_made' | 'majority_self_made' | 'shared' | 'minority_self_made' | 'undisclosed'
     >;
@@ -338,21 +347,24 @@ export interface CreatorDeclaration {
   /** When the service recorded the declaration, in unix seconds by the service's clock. */
   readonly recordedAt: Timestamp;
   /**
-   * States that the declaration was recorded after issuing. The signature of the proof does not cover
-   * it.
+   * States that the declaration was recorded after the proof was issued. The signature of the proof does
+   * not cover the declaration.
    */
   readonly bindingStatus: Growing<'authenticated_post_issuance_record'>;
 }
 
-/** Report on an embedded Content Credential. Integrity and trust are separate results. */
+/**
+ * Report on a Content Credential in the uploaded file. `integrity` and `trust` are independent
+ * results.
+ */
 export interface CredentialReport {
   /** Format of the credential. */
   readonly format: Growing<'c2pa'>;
   /** Organisation named in the signing certificate. */
   readonly issuer?: string;
-  /** Name that the device of a local seal chose for itself. The name is not verified. */
+  /** Name that the device gave itself, if a device sealed the file. The name is not verified. */
   readonly device?: string;
-  /** Program that made the claim, by the name it gives itself. */
+  /** Name that the program which made the claim gave itself. */
   readonly generator?: string;
   /** Algorithm of the signature. */
   readonly algorithm?: string;
@@ -364,7 +376,7 @@ export interface CredentialReport {
   readonly integrity: Growing<'verified' | 'failed' | 'not_checked'>;
   /** Who signed the credential. */
   readonly trust: Growing<'service' | 'device' | 'unknown'>;
-  /** What failed or was not checked. Empty if there is nothing to report. */
+  /** Reasons why a check failed, or was not made. Empty if every check passed. */
   readonly reasons: readonly CredentialReason[];
 }
 
@@ -380,18 +392,23 @@ export interface ErasedProof {
 /** A count of one kind of activity in the session. */
 export interface EvidenceCounter {
   /**
-   * `unsupported`: the agent does not monitor this. `unknown`: the agent cannot determine this, or
-   * monitored it with gaps. Neither means zero.
+   * `observed`: there was at least one action. `not_observed`: the agent monitored this activity
+   * throughout and there was none. `unsupported`: the agent does not monitor this activity. `unknown`:
+   * the number cannot be determined, because of gaps or an incomplete trace, for example. `unsupported`
+   * and `unknown` do not mean zero.
    */
   readonly status: Growing<'observed' | 'not_observed' | 'unsupported' | 'unknown'>;
-  /** The count. Present only with `observed` and `not_observed`. If absent, show the status, never 0. */
+  /**
+   * Number of actions. Present only if the status is `observed` or `not_observed`. If the number is
+   * absent, show the status, never 0.
+   */
   readonly value?: number;
 }
 
 export interface EvidenceFact {
   /**
-   * Stable slug of the fact. Show a code that you do not know unchanged. `x-codes` has the meaning of
-   * each known code.
+   * Stable slug of the fact. If you do not know a code, show the code itself. `x-codes` lists the
+   * meaning of each known code.
    */
   readonly code: Growing<
     | 'session_evidence_replayed'
@@ -438,7 +455,7 @@ export interface EvidenceFact {
     | 'channel_gaps'
     | 'detection_without_import'
   >;
-  /** Class of the statement. */
+  /** Whether the fact is an observation, an inference, a declaration, a conflict or a gap. */
   readonly contentClass: Growing<
     | 'direct_observation'
     | 'rule_inference'
@@ -461,40 +478,41 @@ export interface EvidenceFact {
   /** Version of the rule that inferred the fact. */
   readonly ruleVersion?: number;
   /**
-   * Named values that support the fact: counts, seconds or words. A reconciliation has both sides. A
-   * probability is a ratio from 0 to 1, never a share of the timeline.
+   * Named values that support the fact: numbers or words. The meaning of each code in `x-codes` lists
+   * the names. A value `ratio` is a probability from 0 to 1, never a share of the timeline.
    */
   readonly values?: Readonly<Record<string, number | string>>;
 }
 
 /**
- * For information only: the report never changes the verdict. It is absent on imported older proofs.
- * Read its absence as "source evidence is not available".
+ * For information only: the report never changes the verdict. Proofs that were imported from an
+ * earlier registry have no report. If the report is absent, source evidence is not available.
  */
 export interface EvidenceReport {
   /** Version of the layout. It increases with each change that a reader must handle. */
   readonly version: number;
   /**
-   * Observations, inferences and declarations. Each answered question of each submission is a
-   * `creator_declaration`. Without any declaration there is one with the status `none_recorded`.
+   * Observations, inferences and declarations. Each answered question of each submission is one fact
+   * with the code `creator_declaration`. If no survey was answered, the report has one such fact with
+   * the status `none_recorded`.
    */
   readonly facts: readonly EvidenceFact[];
   /** Observations and declarations that contradict each other. */
   readonly conflicts: readonly EvidenceFact[];
-  /** Coverage gaps: what cannot be verified. */
+  /** Coverage gaps. Each states something that cannot be verified. */
   readonly unverifiable: readonly EvidenceFact[];
-  /** Raw answers, oldest first. */
+  /** Submitted surveys with their answers, oldest first. */
   readonly declarations: readonly CreatorDeclaration[];
   /**
-   * Engine versions that produced the report. Stored results are never recomputed without a new version
-   * or revision.
+   * Versions of the rule engine that produced the report. A stored result changes only together with a
+   * version or with `revision`.
    */
   readonly engine?: {
     /** Version of the engine that derived the facts of the trace at issuing. */
     readonly facts?: number;
     /** Version of the engine that last derived conflicts and inferences from declarations. */
     readonly overlay: number;
-    /** Number of changes after issuing. */
+    /** Number of times that declarations or consents were changed after issuing. */
     readonly revision: number;
   };
   /** The production session. Present if the proof was issued with a capture trace. */
@@ -517,7 +535,7 @@ export interface EvidenceRequest {
   readonly kind: Growing<EvidenceKind>;
   /** Status of the request. */
   readonly status: Growing<'requested' | 'supplied' | 'accepted' | 'declined'>;
-  /** An opaque reference into the partner's own evidence system, at most 256 characters. */
+  /** Opaque reference to a record in the partner's own evidence system, at most 256 characters. */
   readonly responseReference?: string;
   /** Creation time, in unix seconds. */
   readonly createdAt: Timestamp;
@@ -526,7 +544,7 @@ export interface EvidenceRequest {
 }
 
 export interface EvidenceSummary {
-  /** Overall result of the report. */
+  /** Whether the report needs a human decision. */
   readonly status: Growing<'needs_review' | 'recorded' | 'none_recorded'>;
   /** Counts of the evidence report. All are 0 without a report. */
   readonly counts: {
@@ -537,7 +555,7 @@ export interface EvidenceSummary {
     /** Number of coverage gaps. */
     readonly unverifiable: number;
   };
-  /** Codes of the report, each once. */
+  /** Codes of the facts in the report, without repetition. */
   readonly codes: readonly string[];
 }
 
@@ -547,13 +565,13 @@ export interface Fixtures {
     /** Name of the fixture: lower-case letters, digits and `_`. */
     readonly name: string;
     /**
-     * Accept the file only if this is `valid` and `good` is true. Treat a value that you do not know as a
-     * failed verification.
+     * Verdict on the file. Accept the file only if the verdict is `valid` and `good` is true. Treat a
+     * verdict that you do not know as a failed verification.
      */
     readonly verdict: Growing<KnownVerdict>;
     /** True only if the verdict is `valid`. */
     readonly good: boolean;
-    /** The part of the decision that `verify` returns for this fixture every time. */
+    /** The members of the decision that are the same each time that this fixture is verified. */
     readonly decision: {
       /**
        * Outcome of the decision. `needs_review` is not a failure of the credential: the evidence report
@@ -566,12 +584,12 @@ export interface Fixtures {
       readonly recommendedAction: Growing<
         'accept_credential' | 'review' | 'reject' | 'request_matching_pair' | 'confirm_file'
       >;
-      /** Where the credential was found. */
+      /** Where the service found the credential. */
       readonly credentialCarrier: Growing<'embedded' | 'sidecar' | 'none'>;
     };
-    /** The audio file. A pair also has a sidecar. */
+    /** The audio file, and the sidecar if the fixture has one. */
     readonly files: readonly {
-      /** Part of the fixture. */
+      /** Which file of the fixture this is. */
       readonly part: Growing<'audio' | 'sidecar'>;
       /** File name that is safe on every file system. */
       readonly fileName: string;
@@ -598,7 +616,7 @@ export interface Health {
   readonly deployedAt: Timestamp;
   /** `production` or `beta`. */
   readonly environment: string;
-  /** Version of this contract. */
+  /** Version of the API contract. */
   readonly contract: string;
 }
 
@@ -609,12 +627,12 @@ export interface Identification {
     readonly proofId: Identifier;
     /** Which bytes match. */
     readonly type: Growing<'exact_file' | 'bound_audio' | 'original_file'>;
-    /** Confidence from 0 to 1. A match by digest has 1. */
+    /** Confidence from 0 to 1. If the digests are equal, it is 1. */
     readonly confidence: number;
   }[];
 }
 
-/** Opaque identifier. A malformed identifier is 400. A well-formed but unknown identifier is 404. */
+/** Opaque identifier. The response to a malformed identifier is 400, and to an unknown identifier 404. */
 export type Identifier = string;
 
 export interface Identify {
@@ -635,25 +653,28 @@ export interface ImportedSource {
   /** Length of the source, in seconds. */
   readonly durationSeconds?: number;
   /**
-   * Where the arrangement uses the source or material derived from it. Says nothing about what is
+   * Where the arrangement uses the source or material derived from it. This does not show what is
    * audible in the mix. Absent if clips were not monitored.
    */
   readonly placements?: {
     /** Number of clips that used the source at the last observation. */
     readonly count: number;
-    /** Total length of these clips, in seconds. Overlaps count once. */
+    /**
+     * Time of the arrangement that these clips cover, in seconds. Time that several clips cover is added
+     * only once.
+     */
     readonly approximateSeconds: number;
-    /** The first spans of the arrangement that the source covers. */
+    /** Time spans of the arrangement that these clips cover. A long list is shortened. */
     readonly spans: readonly {
-      /** Start, in seconds of the arrangement. */
+      /** Start, in seconds from the start of the arrangement. */
       readonly startSeconds: number;
-      /** End, in seconds of the arrangement. */
+      /** End, in seconds from the start of the arrangement. */
       readonly endSeconds: number;
     }[];
   };
   /** Detector results that the issuing side supplied. */
   readonly detections?: readonly {
-    /** Detector that the issuing side used. */
+    /** Name of the detector that the issuing side used. */
     readonly detector: string;
     /** Version of the detector. */
     readonly detectorVersion: string;
@@ -664,7 +685,7 @@ export interface ImportedSource {
       /** Unit of the value. */
       readonly unit: Growing<'ratio'>;
     };
-    /** Generator that the file is attributed to. */
+    /** Name of the generator that the file is attributed to. */
     readonly generator?: string;
   }[];
 }
@@ -676,15 +697,18 @@ export interface KeyEntry {
   readonly name: string;
   /** State of the key. */
   readonly status: Growing<'active' | 'expiring' | 'expired' | 'revoked'>;
-  /** Scopes of the key. `x-scope` of an operation names the scope that it needs. */
+  /**
+   * Scopes of the key. In the OpenAPI document, `x-scope` of an operation is the scope that the
+   * operation needs.
+   */
   readonly scopes: readonly Growing<'verify' | 'proofs' | 'erase' | 'reviews' | 'keys' | 'usage'>[];
   /** The partner's plan. */
   readonly plan: string;
   /** Creation time, in unix seconds. */
   readonly createdAt: Timestamp;
-  /** When a rotated key stops working, in unix seconds. */
+  /** When the key stops working, in unix seconds. Absent if the key was not rotated. */
   readonly expiresAt?: Timestamp;
-  /** Time of last use, in unix seconds, accurate to one minute. */
+  /** Time of last use, in unix seconds, accurate to one minute. Absent if no use was recorded. */
   readonly lastUsedAt?: Timestamp;
   /** True if calls with the key must be signed. */
   readonly signed?: boolean;
@@ -707,30 +731,33 @@ export interface PartnerReviewCase {
   readonly reviewId: Identifier;
   /** Id of the proof under review. */
   readonly proofId: Identifier;
-  /** Your own identifiers. */
+  /** Identifiers of the case in your own systems, as sent when the case was created. */
   readonly bindings: {
-    /** Your identifier for the creator. */
+    /** Identifier of the creator in your own systems. */
     readonly creatorId: Identifier;
-    /** Your identifier for the account. */
+    /** Identifier of the account in your own systems. */
     readonly accountId: Identifier;
-    /** Your identifier for the submission. */
+    /** Identifier of the submission in your own systems. */
     readonly submissionId: Identifier;
-    /** Your identifier for the track. */
+    /** Identifier of the track in your own systems. */
     readonly trackId: Identifier;
   };
   /** Status of the case. */
   readonly status: Growing<'open' | 'resolved'>;
-  /** The partner's own outcome. It makes no claim about authorship or rights. */
+  /**
+   * Outcome that the partner recorded. Absent if there is none yet. It makes no claim about authorship
+   * or rights.
+   */
   readonly outcome?: Growing<ReviewOutcome>;
   /** Creation time, in unix seconds. */
   readonly createdAt: Timestamp;
   /** Time of the last change, in unix seconds. */
   readonly updatedAt: Timestamp;
-  /** When the outcome was recorded, in unix seconds. */
+  /** When the outcome was recorded, in unix seconds. Absent if there is none yet. */
   readonly resolvedAt?: Timestamp;
   /**
-   * When the case ends, in unix seconds: 180 days after its creation. This time never changes. From then
-   * on the case is 404.
+   * When the case ends, in unix seconds: 180 days after its creation. This time never changes. After
+   * this time, every call for the case is 404.
    */
   readonly expiresAt: Timestamp;
   /** Evidence requests, oldest first. */
@@ -740,11 +767,11 @@ export interface PartnerReviewCase {
 export interface ProcessNote {
   /** Version of the wording policy. The same report and policy always give the same note. */
   readonly policyVersion?: string;
-  /** Lines of the note. They are for information only and state what was not monitored. */
+  /** Lines of the note. The note is for information only. It also states what was not monitored. */
   readonly lines?: readonly {
     /** Stable slug for the topic of the line. */
     readonly code: string;
-    /** The line, as a sentence. */
+    /** Text of the line: one or more sentences. */
     readonly text: string;
   }[];
 }
@@ -754,16 +781,16 @@ export interface ProofDetail {
   readonly proofId: Identifier;
   /** Time of issue, in unix seconds. */
   readonly issuedAt: Timestamp;
-  /** The song, as named by the issuing side. */
+  /** The song, as named when the proof was issued. */
   readonly song: {
-    /** Title given at issuing. */
+    /** Title of the song. */
     readonly title: string;
   };
   /** Where the credential is stored. */
   readonly carrier: Growing<'embedded' | 'sidecar'>;
   /**
-   * SHA-256 of the bound audio. For an embedded credential it is the hard-binding digest, for a pair the
-   * digest of the whole audio file.
+   * SHA-256 of the bound audio. For an embedded credential this is the digest in the hard binding. For a
+   * credential in a sidecar this is the digest of the whole audio file.
    */
   readonly boundAudioSha256: Sha256;
   /** The same as `issuedAt`. */
@@ -775,18 +802,18 @@ export interface ProofDetail {
   /** Summary of the report in sentences. */
   readonly processNote?: ProcessNote;
   /**
-   * Value from an imported older proof, kept for compatibility. It does not state a share of authorship
-   * or work.
+   * Value that an imported proof had in its earlier registry, kept for compatibility. It does not state
+   * a share of authorship or work.
    */
   readonly classification?: string;
   /**
-   * Value from an imported older proof, kept for compatibility. It does not state a share of authorship
-   * or work.
+   * Value that an imported proof had in its earlier registry, kept for compatibility. It does not state
+   * a share of authorship or work.
    */
   readonly grade?: string;
   /**
-   * Value from an imported older proof, kept for compatibility. It does not state a share of authorship
-   * or work.
+   * Value that an imported proof had in its earlier registry, kept for compatibility. It does not state
+   * a share of authorship or work.
    */
   readonly interpretation?: string;
 }
@@ -796,16 +823,16 @@ export interface ProofEntry {
   readonly proofId: Identifier;
   /** Time of issue, in unix seconds. */
   readonly issuedAt: Timestamp;
-  /** The song, as named by the issuing side. */
+  /** The song, as named when the proof was issued. */
   readonly song: {
-    /** Title given at issuing. */
+    /** Title of the song. */
     readonly title: string;
   };
   /** Where the credential is stored. */
   readonly carrier: Growing<'embedded' | 'sidecar'>;
   /**
-   * SHA-256 of the bound audio. For an embedded credential it is the hard-binding digest, for a pair the
-   * digest of the whole audio file.
+   * SHA-256 of the bound audio. For an embedded credential this is the digest in the hard binding. For a
+   * credential in a sidecar this is the digest of the whole audio file.
    */
   readonly boundAudioSha256: Sha256;
   /** Short form of the report. Absent if the proof has no report. */
@@ -825,9 +852,9 @@ export interface ProofPage {
 export interface ProofRecord {
   /** Id of the proof. */
   readonly proofId: Identifier;
-  /** The song, as named by the issuing side. */
+  /** The song, as named when the proof was issued. */
   readonly song: {
-    /** Title given at issuing. */
+    /** Title of the song. */
     readonly title: string;
   };
   /** Time of issue, in unix seconds. */
@@ -838,7 +865,7 @@ export interface ProofRecord {
   readonly evidenceReport?: EvidenceReport;
   /** Summary of the report in sentences. */
   readonly processNote?: ProcessNote;
-  /** Delivery of the credentialed file. */
+  /** The delivered audio file, and where its credential is stored. */
   readonly delivery: {
     /** Where the credential is stored. */
     readonly carrier: Growing<'embedded' | 'sidecar'>;
@@ -855,21 +882,21 @@ export interface ProofRecord {
 
 export interface ResolveReview {
   /**
-   * Your own outcome. `held` may later become `accepted` or `rejected`. `accepted` and `rejected` are
-   * final.
+   * Outcome that you decided. `held` may later become `accepted` or `rejected`. `accepted` and
+   * `rejected` are final.
    */
   readonly outcome: ReviewOutcome;
 }
 
-/** The partner's own opaque identifiers. Never send names or e-mail addresses. */
+/** Opaque identifiers of the case in the partner's own systems. Never send names or e-mail addresses. */
 export interface ReviewBindings {
-  /** Your identifier for the creator. */
+  /** Identifier of the creator in your own systems. */
   readonly creatorId: Identifier;
-  /** Your identifier for the account. */
+  /** Identifier of the account in your own systems. */
   readonly accountId: Identifier;
-  /** Your identifier for the submission. */
+  /** Identifier of the submission in your own systems. */
   readonly submissionId: Identifier;
-  /** Your identifier for the track. */
+  /** Identifier of the track in your own systems. */
   readonly trackId: Identifier;
 }
 
@@ -885,7 +912,7 @@ export interface RotatedKey {
   readonly apiKey: string;
   /** Id of the new key. */
   readonly keyId: Identifier;
-  /** Name of the new key. It is the same as for the calling key. */
+  /** Name of the new key. The calling key has the same name. */
   readonly name: string;
   /** When the calling key stops working, in unix seconds: 72 hours after the rotation. */
   readonly previousKeyExpiresAt: Timestamp;
@@ -896,7 +923,7 @@ export interface RotatedKey {
  * music.
  */
 export interface SessionEvidence {
-  /** SHA-256 of the whole signed capture trace. The signed statement contains it. */
+  /** SHA-256 of the whole capture trace. The signed statement of the proof contains the same digest. */
   readonly traceSha256: Sha256;
   /** Size of the trace, in bytes. */
   readonly traceBytes: number;
@@ -906,7 +933,7 @@ export interface SessionEvidence {
   readonly simulated: boolean;
   /** Agent that recorded the session activity. */
   readonly adapter: {
-    /** Type of the agent, such as `ardour`. */
+    /** Name of the agent, such as `ardour`. */
     readonly name: string;
     /** Version of the agent. */
     readonly version: string;
@@ -930,93 +957,93 @@ export interface SessionEvidence {
   readonly events: number;
   /** Activity counts by kind. Later versions may add counters. */
   readonly counters: {
-    /** Saves. */
+    /** Counter: Saves. */
     readonly saves: EvidenceCounter;
-    /** Undone steps. */
+    /** Counter: Undone steps. */
     readonly undoneSteps: EvidenceCounter;
-    /** Playbacks. */
+    /** Counter: Playbacks. */
     readonly playbacks: EvidenceCounter;
-    /** Tempo changes. */
+    /** Counter: Tempo changes. */
     readonly tempoChanges: EvidenceCounter;
-    /** Tracks added. */
+    /** Counter: Tracks added. */
     readonly tracksAdded: EvidenceCounter;
-    /** Tracks removed. */
+    /** Counter: Tracks removed. */
     readonly tracksRemoved: EvidenceCounter;
-    /** Clips created. */
+    /** Counter: Clips created. */
     readonly clipsCreated: EvidenceCounter;
-    /** Clips moved. */
+    /** Counter: Clips moved. */
     readonly clipsMoved: EvidenceCounter;
-    /** Clips trimmed. */
+    /** Counter: Clips trimmed. */
     readonly clipsTrimmed: EvidenceCounter;
-    /** Clips split. */
+    /** Counter: Clips split. */
     readonly clipsSplit: EvidenceCounter;
-    /** Clips copied. */
+    /** Counter: Clips copied. */
     readonly clipsCopied: EvidenceCounter;
-    /** Clips deleted. */
+    /** Counter: Clips deleted. */
     readonly clipsDeleted: EvidenceCounter;
-    /** Other clip changes. */
+    /** Counter: Clips changed in other ways. */
     readonly clipsChanged: EvidenceCounter;
-    /** MIDI notes entered by hand. */
+    /** Counter: MIDI notes entered by hand. */
     readonly midiNotesEntered: EvidenceCounter;
-    /** MIDI notes played in. */
+    /** Counter: MIDI notes played in. */
     readonly midiNotesRecorded: EvidenceCounter;
-    /** MIDI notes edited. */
+    /** Counter: MIDI notes edited. */
     readonly midiNotesEdited: EvidenceCounter;
-    /** Takes recorded. */
+    /** Counter: Takes recorded. */
     readonly takesRecorded: EvidenceCounter;
-    /** Takes seen to grow in real time. */
+    /** Counter: Takes seen to grow in real time. */
     readonly takesRecordedInRealTime: EvidenceCounter;
-    /** Automation edits. */
+    /** Counter: Automation edits. */
     readonly automationEdits: EvidenceCounter;
-    /** Plug-ins added. */
+    /** Counter: Plug-ins added. */
     readonly pluginsAdded: EvidenceCounter;
-    /** Plug-in changes. */
+    /** Counter: Plug-in changes. */
     readonly pluginChanges: EvidenceCounter;
-    /** Mixer changes. */
+    /** Counter: Mixer changes. */
     readonly mixerChanges: EvidenceCounter;
-    /** Files imported. */
+    /** Counter: Files imported. */
     readonly importsAdded: EvidenceCounter;
-    /** Placements of imports. */
+    /** Counter: Clips made from imports. */
     readonly importPlacements: EvidenceCounter;
-    /** Sources derived from other sources. */
+    /** Counter: Sources derived from other sources. */
     readonly sourcesDerived: EvidenceCounter;
-    /** Sources of unobserved origin. */
+    /** Counter: Sources of unobserved origin. */
     readonly sourcesAppeared: EvidenceCounter;
-    /** Exports. */
+    /** Counter: Exports. */
     readonly exportsFinished: EvidenceCounter;
   };
   /** Monitoring coverage by channel. Later versions may add channels. */
   readonly coverage: {
-    /** Session. */
+    /** Coverage of the channel: Saves and undo. */
     readonly session: ChannelCoverage;
-    /** Transport. */
+    /** Coverage of the channel: Transport. */
     readonly transport: ChannelCoverage;
-    /** Tempo and meter. */
+    /** Coverage of the channel: Tempo and meter. */
     readonly tempo: ChannelCoverage;
-    /** Tracks. */
+    /** Coverage of the channel: Tracks. */
     readonly tracks: ChannelCoverage;
-    /** Clips. */
+    /** Coverage of the channel: Clips. */
     readonly clips: ChannelCoverage;
-    /** MIDI entry. */
+    /** Coverage of the channel: MIDI entry. */
     readonly midi: ChannelCoverage;
-    /** Audio recording. */
+    /** Coverage of the channel: Audio recording. */
     readonly recording: ChannelCoverage;
-    /** Automation. */
+    /** Coverage of the channel: Automation. */
     readonly automation: ChannelCoverage;
-    /** Plug-ins. */
+    /** Coverage of the channel: Plug-ins. */
     readonly plugins: ChannelCoverage;
-    /** Mixer. */
+    /** Coverage of the channel: Mixer. */
     readonly mixer: ChannelCoverage;
-    /** Imports. */
+    /** Coverage of the channel: Imports. */
     readonly imports: ChannelCoverage;
-    /** Source map. */
+    /** Coverage of the channel: Origin of sources. */
     readonly sourceMap: ChannelCoverage;
-    /** Export. */
+    /** Coverage of the channel: Export. */
     readonly export: ChannelCoverage;
   };
   /**
-   * Takes, longest first. A long list is shortened. `takesRecorded` counts all takes except those
-   * recorded inside the workstation.
+   * Takes, longest first. A long list is shortened. The counter `takesRecorded` is the number of all
+   * takes, except takes from an input inside the workstation.
    */
   readonly recordings: readonly {
     /** Length of the take, in seconds. */
@@ -1026,29 +1053,35 @@ export interface SessionEvidence {
      * which does not imply any wrongdoing.
      */
     readonly realTime: Growing<'observed' | 'unknown'>;
-    /** What the input was connected to during the recording, as far as observed. */
+    /** Kind of input that the take was recorded from, as far as the agent observed it. */
     readonly input: Growing<'hardware' | 'internal' | 'none' | 'unknown' | 'mixed'>;
-    /** Number of observed steps in which the take grew. */
+    /** How often the agent observed that the take had grown. */
     readonly growthSteps: number;
-    /** Number of clips in the arrangement that use the take. Absent if clips were not monitored. */
+    /**
+     * Number of clips in the arrangement that use the take. Absent, instead of 0, if clips were not
+     * monitored.
+     */
     readonly placementCount?: number;
   }[];
-  /** Activity over the course of the session. */
+  /** Activity over time, in intervals of equal length. */
   readonly activity: {
-    /** Length of one interval, in seconds. */
+    /** Length of each time interval, in seconds. */
     readonly bucketSeconds: number;
-    /** Intervals with observed activity, in order of time. */
+    /** Time intervals with observed activity, in order of time. */
     readonly buckets: readonly {
       /** Start of the interval, in seconds from the start of the session. */
       readonly atSeconds: number;
-      /** Edits observed in the interval. Absent if none was observed and some edit channel was not monitored. */
-      readonly edits?: number;
       /**
-       * Recordings observed in the interval. Absent if none was observed and audio or MIDI recording was not
+       * Number of edits observed in the interval. Absent, instead of 0, if a channel of edits was not
        * monitored.
        */
+      readonly edits?: number;
+      /**
+       * Number of recordings observed in the interval. Absent, instead of 0, if audio or MIDI recording was
+       * not monitored.
+       */
       readonly recordings?: number;
-      /** Imports observed in the interval. Absent if none was observed and imports were not monitored. */
+      /** Number of imports observed in the interval. Absent, instead of 0, if imports were not monitored. */
       readonly imports?: number;
     }[];
   };
@@ -1060,7 +1093,7 @@ export interface SessionEvidence {
     readonly issuedAudio: Growing<'matches' | 'differs'>;
     /** Length of the export, in seconds. */
     readonly durationSeconds?: number;
-    /** Result of rendering the session again: matched, differed, or not tried. */
+    /** Whether the session was rendered again, and whether the result matched the export. */
     readonly rerender: Growing<'matched' | 'differed' | 'not_tried'>;
   };
 }
@@ -1076,13 +1109,13 @@ export interface SourceDetail {
   /** Version of the layout. */
   readonly version: number;
   /**
-   * Version of the consent text that the creator agreed to. The detail is omitted after the creator
-   * revokes the consent.
+   * Version of the consent text that the creator agreed to. If the consent is revoked, the report omits
+   * the source detail.
    */
   readonly consentVersion: Identifier;
   /** When the agent last finished reading the source map, in seconds from the start of the session. */
   readonly observedAtSeconds?: number;
-  /** Tracks. A long list is shortened. */
+  /** Tracks that were observed, including removed tracks. A long list is shortened. */
   readonly tracks: readonly {
     /** Id of the track within this report. */
     readonly trackId: Identifier;
@@ -1091,26 +1124,32 @@ export interface SourceDetail {
     /** Last observed state: still present, or removed. */
     readonly state: Growing<'present' | 'removed'>;
   }[];
-  /** Number of all tracks. Absent if tracks were not monitored. */
+  /**
+   * Number of all tracks that were observed, including removed tracks and tracks that the list omits.
+   * Absent, instead of 0, if tracks were not monitored.
+   */
   readonly trackCount?: number;
-  /** Clips in the arrangement. A long list is shortened. */
+  /** Clips that were observed in the arrangement, including removed clips. A long list is shortened. */
   readonly placements: readonly {
     /** Id of the clip within this report. */
     readonly placementId: Identifier;
     /** Id of the track that holds the clip. */
     readonly trackId: Identifier;
-    /** Imported source that the clip plays, if any. */
+    /** Id of the imported source that the clip plays. Absent if the clip plays none. */
     readonly sourceId?: Identifier;
     /** Origin of the material, as far as it was observed. */
     readonly origin: Growing<'recorded' | 'imported' | 'midi' | 'derived' | 'unknown'>;
-    /** Position in the workstation's beats. Absent if the tempo is unknown. */
+    /** Range of the clip, in beats. Absent if only its range in seconds is known. */
     readonly beats?: {
       /** Start of the range. */
       readonly start: number;
       /** End of the range. */
       readonly end: number;
     };
-    /** Position in seconds, estimated with the last observed tempo. Absent if the tempo is unknown. */
+    /**
+     * Range of the clip, in seconds, possibly estimated with the last observed tempo. Absent if only its
+     * range in beats is known.
+     */
     readonly approximateSeconds?: {
       /** Start of the range. */
       readonly start: number;
@@ -1119,10 +1158,13 @@ export interface SourceDetail {
     };
     /** Last observed state: still present, or removed. */
     readonly state: Growing<'present' | 'removed'>;
-    /** Number of edits. Counts above 1000 are reported as 1000. */
+    /** Number of edits of the clip. More than 1000 edits are reported as 1000. */
     readonly edits: number;
   }[];
-  /** Number of all clips. Absent if clips were not monitored. */
+  /**
+   * Number of all clips that were observed, including removed clips and clips that the list omits.
+   * Absent, instead of 0, if clips were not monitored.
+   */
   readonly placementCount?: number;
 }
 
@@ -1174,7 +1216,7 @@ export interface UploadSlot {
   readonly uploadId: Identifier;
   /** Presigned URL. Posting to it needs no key, so keep it secret until it expires. */
   readonly url: string;
-  /** Send each entry as a form field, before the file. */
+  /** Signed form fields. Send each entry as a form field, before the file. */
   readonly fields: Readonly<Record<string, string>>;
   /** Largest accepted file, in bytes. */
   readonly maxBytes: number;
@@ -1198,11 +1240,11 @@ export interface UsageReport {
   readonly used: number;
   /** Units left this month. */
   readonly remaining: number;
-  /** One entry per day, today last. Days without calls have zeros. */
+  /** One entry per UTC day, including days without calls. The last entry is today. */
   readonly days: readonly {
     /** UTC day, such as 2026-01-31. */
     readonly day: string;
-    /** Units of this day that count against the quota. */
+    /** Units of the quota that were used on this day. */
     readonly units: number;
     /** Number of calls per operation, including free calls. */
     readonly operations: Readonly<Record<string, number>>;
@@ -1211,13 +1253,13 @@ export interface UsageReport {
 
 export interface VerificationResponse {
   /**
-   * Accept the file only if this is `valid` and `good` is true. Treat a value that you do not know as a
-   * failed verification.
+   * Verdict on the file. Accept the file only if the verdict is `valid` and `good` is true. Treat a
+   * verdict that you do not know as a failed verification.
    */
   readonly verdict: Growing<KnownVerdict>;
   /** True only if the verdict is `valid`. */
   readonly good: boolean;
-  /** Reasons for the verdict, and the recommended action. */
+  /** Reasons for the verdict, and the action that is recommended to the caller. */
   readonly decision: DecisionEnvelope;
   /** When the proof was issued, in unix seconds. Present only if the verdict is `valid`. */
   readonly issuedAt?: Timestamp;
@@ -1225,23 +1267,23 @@ export interface VerificationResponse {
   readonly proofId?: Identifier;
   /** Time of the verification, in unix seconds. */
   readonly verifiedAt: Timestamp;
-  /** Measurements of the uploaded file. */
+  /** Properties of the uploaded audio file. */
   readonly audio: AudioSummary;
   /** Record of the production. It never changes the verdict. */
   readonly evidenceReport?: EvidenceReport;
   /**
-   * Value from an imported older proof, kept for compatibility. It does not state a share of authorship
-   * or work.
+   * Value that an imported proof had in its earlier registry, kept for compatibility. It does not state
+   * a share of authorship or work.
    */
   readonly classification?: string;
   /**
-   * Value from an imported older proof, kept for compatibility. It does not state a share of authorship
-   * or work.
+   * Value that an imported proof had in its earlier registry, kept for compatibility. It does not state
+   * a share of authorship or work.
    */
   readonly grade?: string;
   /**
-   * Value from an imported older proof, kept for compatibility. It does not state a share of authorship
-   * or work.
+   * Value that an imported proof had in its earlier registry, kept for compatibility. It does not state
+   * a share of authorship or work.
    */
   readonly interpretation?: string;
   /** Report on the Content Credential found in the file. */
