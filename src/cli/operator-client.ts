@@ -324,7 +324,8 @@ export class OperatorClient {
         readonly reviews?: readonly PartnerReviewCase[];
         readonly nextCursor?: string;
       };
-      if (!Array.isArray(reviews)) throw new TakemarkError('bad_response', 'the response has no member `reviews`');
+      if (!Array.isArray(reviews))
+        throw new TakemarkError('bad_response', 'the response has no member `reviews`');
       return { entries: reviews, nextCursor };
     });
   }
@@ -508,7 +509,8 @@ export class OperatorClient {
     query: Readonly<Record<string, string>> = {},
   ): Promise<readonly Entry[]> {
     const entries = ((await this.#get(path, TIMEOUT_MS, query)) as Readonly<Record<string, unknown>>)[member];
-    if (!Array.isArray(entries)) throw new TakemarkError('bad_response', `the response has no member \`${member}\``);
+    if (!Array.isArray(entries))
+      throw new TakemarkError('bad_response', `the response has no member \`${member}\``);
     return entries as Entry[];
   }
 

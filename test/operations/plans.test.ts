@@ -103,7 +103,10 @@ t.test('a partner gets another plan at once or at the turn of the month, to the 
   const assign = (plan: string, effect: 'at_once' | 'next_month' = 'at_once') =>
     assignPlan(deps, { partnerId: 'ptr_1', plan, effect });
   t.equal(await plans.of(PARTNER), STANDARD, 'the one it was created with');
-  await t.rejects(assign('none'), { reason: 'plan_unknown', message: /Known plans: trial, standard, volume\.$/ });
+  await t.rejects(assign('none'), {
+    reason: 'plan_unknown',
+    message: /Known plans: trial, standard, volume\.$/,
+  });
   await t.rejects(assignPlan(deps, { partnerId: 'ptr_2', plan: 'trial', effect: 'at_once' }), notFound);
   t.strictSame(await assign('standard'), PARTNER);
   t.equal(log.entries.length, 0, 'it has that plan');

@@ -172,7 +172,10 @@ t.test("a partner's pipeline: with the client, and on the command line", async (
     'nothing is replaced unasked',
   );
   t.match(await takemark('fixtures', '--out', directory, '--force'), { code: 0 });
-  t.match(await takemark('fixtures', '--out', join(directory, 'none')), { code: 2, stderr: /no such directory/ });
+  t.match(await takemark('fixtures', '--out', join(directory, 'none')), {
+    code: 2,
+    stderr: /no such directory/,
+  });
   const { stdout } = await takemark('verify', directory, '--format', 'jsonl');
   const lines = stdout
     .split('\n')

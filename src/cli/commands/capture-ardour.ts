@@ -27,7 +27,10 @@ export const captureArdour = defineCommand({
       value: 'directory',
       help: 'directory of files that the session may import; an import is recognised by its samples',
     },
-    exports: { value: 'directory', help: "directory that Ardour exports to, in addition to the session's export directory" },
+    exports: {
+      value: 'directory',
+      help: "directory that Ardour exports to, in addition to the session's export directory",
+    },
     pid: { value: 'id', range: [1, 4_194_304], help: 'Ardour process id; the session ends when it exits' },
     hook: { help: "wait for Ardour's hook (takemark capture ardour-hook) and record playback" },
     rerender: { help: 'at the end, render the session again and compare it with the last export' },

@@ -20,9 +20,17 @@ const LIMITS = {
     range: [1, 1_000_000],
     help: 'sustained request rate, in requests per second',
   },
-  burst: { value: 'n', range: [1, 1_000_000], help: 'maximum number of requests accepted at once after an idle period' },
+  burst: {
+    value: 'n',
+    range: [1, 1_000_000],
+    help: 'maximum number of requests accepted at once after an idle period',
+  },
   'concurrent-uploads': { value: 'n', range: [1, 10_000], help: 'maximum number of concurrent uploads' },
-  'rotations-per-day': { value: 'n', range: [1, 10_000], help: 'key rotations per 24 hours, and the largest burst of rotations' },
+  'rotations-per-day': {
+    value: 'n',
+    range: [1, 10_000],
+    help: 'key rotations per 24 hours, and the largest burst of rotations',
+  },
 } as const;
 const NEXT_MONTH = { help: 'apply from the start of the next UTC month (immediately)' } as const;
 const PLAN_JSON = { help: 'print the plan as one line of JSON' } as const;

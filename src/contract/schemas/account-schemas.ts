@@ -121,26 +121,18 @@ const planLimits = {
     .min(1)
     .max(1_000_000)
     .meta({ description: 'Sustained request rate, in requests per second (token refill rate).' }),
-  burst: z
-    .int()
-    .min(1)
-    .max(1_000_000)
-    .meta({
-      description: 'Burst size: the maximum number of requests accepted at once after an idle period.',
-    }),
+  burst: z.int().min(1).max(1_000_000).meta({
+    description: 'Burst size: the maximum number of requests accepted at once after an idle period.',
+  }),
   concurrentUploads: z
     .int()
     .min(1)
     .max(10_000)
     .meta({ description: 'Maximum number of uploads at the same time.' }),
-  rotationsPerDay: z
-    .int()
-    .min(1)
-    .max(10_000)
-    .meta({
-      description:
-        'Key rotations per 24 hours. It is the size of a token bucket, and the tokens refilled in 24 hours.',
-    }),
+  rotationsPerDay: z.int().min(1).max(10_000).meta({
+    description:
+      'Key rotations per 24 hours. It is the size of a token bucket, and the tokens refilled in 24 hours.',
+  }),
 };
 
 const effectSchema = z

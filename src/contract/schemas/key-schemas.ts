@@ -42,12 +42,10 @@ export const keyEntrySchema = z
     status: describedWords(KEY_STATUS_MEANINGS).meta({
       description: 'State of the key.',
     }),
-    scopes: z
-      .array(knownWords(SCOPES))
-      .meta({
-        description:
-          'Scopes of the key. In the OpenAPI document, `x-scope` of an operation is the scope that the operation needs.',
-      }),
+    scopes: z.array(knownWords(SCOPES)).meta({
+      description:
+        'Scopes of the key. In the OpenAPI document, `x-scope` of an operation is the scope that the operation needs.',
+    }),
     plan: z.string().meta({ description: "The partner's plan." }),
     createdAt: timestampSchema.meta({ description: 'Creation time, in unix seconds.' }),
     expiresAt: timestampSchema

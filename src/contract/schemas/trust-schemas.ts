@@ -72,12 +72,10 @@ export const deviceSchema = z
 /** A range of the devices, numbered from 1 in the order of enrolment. */
 export const devicesQuerySchema = z
   .strictObject({
-    from: queryInteger(1, 1_000_000)
-      .default(1)
-      .meta({
-        description:
-          'Number of the first device to return. The device that was enrolled first has the number 1.',
-      }),
+    from: queryInteger(1, 1_000_000).default(1).meta({
+      description:
+        'Number of the first device to return. The device that was enrolled first has the number 1.',
+    }),
     limit: queryInteger(1, 1000).default(100).meta({ description: 'Maximum number of devices to return.' }),
   })
   .meta({ id: 'DevicesQuery', examples: [{}, { from: 101, limit: 100 }] });
