@@ -26,7 +26,7 @@ const { values, positionals } = parseArgs({
 const directory = values.read ?? mkdtempSync(join(tmpdir(), 'takemark-coverage-'));
 try {
   if (values.read === undefined) {
-    const { status } = spawnSync('npx', ['tap', ...positionals], {
+    const { status } = spawnSync(process.execPath, ['test/run.mjs', ...positionals], {
       cwd: ROOT,
       env: { ...process.env, NODE_V8_COVERAGE: directory },
       stdio: ['ignore', 'ignore', 'inherit'],

@@ -567,7 +567,7 @@ t.test('the operator lists accounts, records and audit logs', async (t) => {
   t.strictSame(Object.fromEntries(operator.calls.at(-1)!.query), { from: '7', limit: '2' });
   t.match(await takemark('operator', 'audit', 'stores'), {
     code: 1,
-    out: 'object_missing      prf_1  the deliverable is not there\n5 checked, 1 finding\n',
+    out: 'object_missing      prf_1  the deliverable is missing\n5 checked, 1 finding\n',
   });
   t.match(await takemark('operator', 'audit', 'stores', '--from', 'months'), {
     code: 0,

@@ -434,8 +434,8 @@ t.test('a block is given back once', async (t) => {
   const blocks = new BlockAllocator(1000, 10, 2);
   t.strictSame([blocks.take(), blocks.take(), blocks.take()], [1000, 1010, undefined]);
   blocks.give(1010);
-  t.throws(() => blocks.give(1010), { message: 'block 1010 is not taken' });
-  t.throws(() => blocks.give(5), { message: 'block 5 is not taken' });
+  t.throws(() => blocks.give(1010), { message: 'block 1010 is not in use' });
+  t.throws(() => blocks.give(5), { message: 'block 5 is not in use' });
   t.equal(blocks.inUse, 1);
 });
 
@@ -456,7 +456,7 @@ t.test('what the core refuses is no dead worker', async (t) => {
       slices: [{ context: 131_072, address: 0, length: 1, first: true, last: false }],
     }),
     {
-      message: /^the audio core failed: Error: contexts not of this build/,
+      message: /^the audio core failed: Error: these contexts are finished/,
     },
   );
   await pool.run({ scratch: 65_536, slices: [] });
