@@ -1014,7 +1014,7 @@ export interface SessionEvidence {
   };
   /** Monitoring coverage by channel. Later versions may add channels. */
   readonly coverage: {
-    /** Coverage of the channel: Saves and undo. */
+    /** Coverage of the channel: Session file. */
     readonly session: ChannelCoverage;
     /** Coverage of the channel: Transport. */
     readonly transport: ChannelCoverage;

@@ -27,7 +27,7 @@ export type Channel = (typeof CHANNELS)[number];
 
 /** The names of channels for a person. */
 export const CHANNEL_WORDS: Readonly<Record<Channel, string>> = {
-  session: 'Saves and undo',
+  session: 'Session file',
   transport: 'Transport',
   tempo: 'Tempo and meter',
   tracks: 'Tracks',
