@@ -171,7 +171,7 @@ t.test(
           request,
           30,
         ),
-        /signs for 'Takemark production/,
+        /signs only for 'Takemark production/,
       );
       const leaf = await issueLeaf(place, request, 30);
       t.equal(Math.round((leaf.notAfter.getTime() - Date.now()) / 86_400_000), 30);

@@ -212,7 +212,7 @@ t.test('identities given as files are used, and their faults stop the start', as
         files: { certificate: files.authority, key: at('authority/key.pem'), authority: files.authority },
       }),
     ),
-    /leaf/,
+    /did not issue the signing certificate/,
   );
   await t.rejects(loadSigning(options(directory, { files: { ...files, key: at('none.pem') } })), {
     code: 'ENOENT',

@@ -33,7 +33,7 @@ t.test('what was made before a step works after it, and the other way round', as
     );
   bundles.push(step('add'));
   bundles.push(step('use'));
-  t.throws(() => step('drop'), /upload-policy: the former one was replaced less than 25 hours ago.*--early/);
+  t.throws(() => step('drop'), /upload-policy: the old secret was replaced less than 25 hours ago.*--early/);
   now.at += 25 * 3_600_000;
   bundles.push(step('drop'));
   const [initial, added, used, dropped] = bundles.map((text) => JSON.parse(text) as Record<string, unknown>);
