@@ -151,7 +151,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   'operator declaration': "Creators' declarations",
   'operator legacy': 'Proofs of an earlier registry',
   'operator trace': 'Capture traces',
-  'operator reviews': 'Review cases of partners and their evidence requests',
+  'operator reviews': "Partners' review cases, and the evidence requests of each case",
   'operator erasure': 'Erasures of proofs',
   'operator audit': 'Audit logs',
   'operator signing': 'Signing certificates',

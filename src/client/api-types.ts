@@ -504,8 +504,9 @@ export interface EvidenceReport {
   /** Submitted surveys with their answers, oldest first. */
   readonly declarations: readonly CreatorDeclaration[];
   /**
-   * Versions of the rule engine that produced the report. A stored result changes only together with a
-   * version or with `revision`.
+   * Versions of the rule engine that produced the report. Two copies of the report that have the same
+   * versions and the same `revision` have the same content, unless stored facts were damaged
+   * (`evidence_facts_altered`).
    */
   readonly engine?: {
     /** Version of the engine that derived the facts of the trace at issuing. */

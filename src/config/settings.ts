@@ -155,7 +155,7 @@ const PROCESS = {
   ),
   TAKEMARK_WORKERS: setting(
     countSchema(256).optional(),
-    'threads that measure uploads',
+    'worker threads that parse and hash uploads',
     'number of cores minus one',
   ),
   TAKEMARK_PROCESSES: setting(

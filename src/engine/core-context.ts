@@ -80,7 +80,9 @@ export function completeMeasurement(
   }
   // Header and data. Anything else means that the host lost bytes the core has seen.
   if (data.length + 8 !== credential.length)
-    throw new Error(`credential of ${credential.length} bytes, ${data.length} bytes of data kept`);
+    throw new Error(
+      `the credential chunk has ${credential.length} bytes with its header of 8, but the host kept ${data.length} bytes of its data`,
+    );
   return { ...measured, credential: { ...credential, data } };
 }
 

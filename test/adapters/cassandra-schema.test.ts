@@ -45,7 +45,10 @@ void t.test('processes of one keyspace agree on its data centres', async (t) => 
   t.match(topologyFault(double, one, all), /is one_data_centre, but/);
   t.equal(topologyFault(double, all, all), undefined);
   t.equal(topologyFault(double, dc1, dc1), undefined);
-  t.match(topologyFault(double, dc1, dc2), /one_active with dc1, but this process is configured with one_active with dc2/);
+  t.match(
+    topologyFault(double, dc1, dc2),
+    /one_active with dc1, but this process is configured with one_active with dc2/,
+  );
   t.match(topologyFault(double, all, dc1), /is all_active, but/);
 });
 

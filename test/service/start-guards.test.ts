@@ -139,7 +139,10 @@ t.test('a token file that holds no token is refused: nobody could call', async (
   const token = await readFile(path, 'utf8');
   for (const damaged of ['', '\n', token.slice(0, 9), `${token}${token}`, token.replace(/^./, '\0')]) {
     await writeFile(path, damaged);
-    await t.rejects(TestService.start({ TAKEMARK_DATA_DIR: directory }), /operator-token does not hold a token/);
+    await t.rejects(
+      TestService.start({ TAKEMARK_DATA_DIR: directory }),
+      /operator-token does not hold a token/,
+    );
   }
   await writeFile(path, token);
   await (await TestService.start({ TAKEMARK_DATA_DIR: directory })).stop({ keep: true });

@@ -32,7 +32,7 @@ const LIMITS = {
     help: 'key rotations per 24 hours, and the largest burst of rotations',
   },
 } as const;
-const NEXT_MONTH = { help: 'apply from the start of the next UTC month (immediately)' } as const;
+const NEXT_MONTH = { help: 'apply from the start of the next UTC month instead of immediately' } as const;
 const PLAN_JSON = { help: 'print the plan as one line of JSON' } as const;
 const NO_LIMIT =
   'give at least one limit: --monthly-quota, --requests-per-second, --burst, --concurrent-uploads or --rotations-per-day';

@@ -250,7 +250,7 @@ export const evidenceReportSchema = z
       })
       .meta({
         description:
-          'Versions of the rule engine that produced the report. A stored result changes only together with a version or with `revision`.',
+          'Versions of the rule engine that produced the report. Two copies of the report that have the same versions and the same `revision` have the same content, unless stored facts were damaged (`evidence_facts_altered`).',
       })
       .exactOptional(),
     session: sessionSchema.exactOptional(),

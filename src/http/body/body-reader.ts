@@ -13,8 +13,8 @@ export function readBody(exchange: Exchange, maxBytes: number): Buffer | Promise
   const { request } = exchange;
   sendContinue(exchange);
   if (request.complete) {
-    // The usual case when the key is read from a store. The packet with the head and the body has arrived
-    // meanwhile.
+    // The whole body has already arrived. This is usual when the caller's key was read from a store, because the
+    // head and a small body arrive in one packet.
     const pieces: Buffer[] = [];
     // Up to Node 24 one call of read returns all pieces. From Node 26 on it returns a single piece.
     for (let piece = request.read() as Buffer | null; piece !== null; piece = request.read() as Buffer | null)

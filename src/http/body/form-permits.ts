@@ -4,7 +4,7 @@ import type { Displacement, Observer } from '../../ports/observer.js';
 export interface FormPermitsOptions {
   readonly max: number;
   readonly maxOfAddress: number;
-  /** The state in which these forms can lose their permits, as words of the error message. */
+  /** What the forms that hold permits have in common. Completes the message "Too many upload forms ...". */
   readonly state: string;
   readonly displacedByAny: Displacement;
   readonly displacedByAddress: Displacement;

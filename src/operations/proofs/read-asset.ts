@@ -71,9 +71,9 @@ function assetOf(
       // late it reads.
       stream.on('error', () => undefined);
       try {
-        // After a key was destroyed, its file is read undecrypted, as if it had never been encrypted. An
-        // erasure writes its tombstone before it destroys the key. So if the proof is still issued here, the
-        // key existed when it was read.
+        // If an erasure has destroyed the key, the stream has the encrypted bytes: the store takes the file for one
+        // that was never encrypted. An erasure writes its tombstone before it destroys the key. So if there is no
+        // tombstone now, the key still existed when the stream was opened.
         await findIssued(stores, proofId);
       } catch (error) {
         stream.destroy();
