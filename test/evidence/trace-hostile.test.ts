@@ -194,7 +194,10 @@ t.test('what does not start with a header of the version is refused', async (t) 
 t.test('a segment that counts its events wrongly is refused', async (t) => {
   const forge = new Forge();
   const trace = [forge.header, forge.segment(body(TRACK), 0), forge.segment(body(CLIP), 5), forge.sign(true)];
-  t.match(await outcome(opened(Buffer.concat(trace))), /segment 1 does not continue the numbers of the events/);
+  t.match(
+    await outcome(opened(Buffer.concat(trace))),
+    /segment 1 does not continue the numbers of the events/,
+  );
 });
 
 t.test('time that runs backwards is a finding, with its extent', async (t) => {
