@@ -1,7 +1,7 @@
 /**
  * Runs the gate: every entry file of `test/gate/`, compiled, three at a time, longest first.
  *
- * `node test/run.mjs [name...] [--jobs n] [--bail] [--write-times]`: a name is an entry of `test/gate/` (`core`) or a test
+ * `node test/run.mjs [name...] [--jobs n] [--bail] [--limit-seconds n] [--write-times]`: a name is an entry of `test/gate/` (`core`) or a test
  * file (`domain/domain`). Prints one line per file, each failure with its output, the slowest files and tests, and what
  * was skipped. `N passed, N failed` counts named tests. The exit code is 1 after a failure, and in CI
  * after a skipped test that is not one of the laboratory. `.tap/last.tap` keeps the whole output.
@@ -21,8 +21,6 @@ const SLOWER = 2;
 /** Files below this time in seconds are not compared: their start dominates. */
 const COMPARED_FROM = 5;
 const FAILURE_LINES = 400;
-/** A file that runs longer is killed. */
-const LIMIT_SECONDS = 900;
 const ERROR_CHARACTERS = 4000;
 const LEFT_TO_LABORATORY = 'laboratory: ';
 
@@ -31,6 +29,8 @@ const { values, positionals } = parseArgs({
   options: {
     jobs: { type: 'string', default: '3' },
     bail: { type: 'boolean', default: false },
+    // A file that runs longer is killed.
+    'limit-seconds': { type: 'string', default: '900' },
     'write-times': { type: 'boolean', default: false },
   },
 });
@@ -102,11 +102,11 @@ async function runFile(file) {
   // A group of its own, so that what a file has started ends with the file.
   const child = spawn(process.execPath, ['--enable-source-maps', file], {
     cwd: ROOT,
-    env: { ...process.env, TAP_TIMEOUT: String(LIMIT_SECONDS) },
+    env: { ...process.env, TAP_TIMEOUT: values['limit-seconds'] },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });
-  const alarm = setTimeout(() => kill(child.pid), LIMIT_SECONDS * 1000);
+  const alarm = setTimeout(() => kill(child.pid), Number(values['limit-seconds']) * 1000);
   const ended = new Promise((resolve) =>
     child.once('exit', (code) => {
       // What the file has left running would hold its output open.

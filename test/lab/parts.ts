@@ -34,7 +34,7 @@ const node = (program: string, ...args: readonly string[]): Command => ({
 });
 /** The test files that are named, as the gate runs them, with the variables of a part. */
 const tests = (files: readonly string[], env: Readonly<Record<string, string>>): Command => ({
-  run: ['node', 'test/run.mjs', '--jobs=1', ...files],
+  run: ['node', 'test/run.mjs', '--jobs=1', '--limit-seconds=3600', ...files],
   env,
 });
 const HISTORIES = 50_000;
