@@ -7,27 +7,45 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
   version: string;
 };
 
+const HELP = `Runs the Takemark service in the foreground. It takes no arguments: every setting is an environment
+variable (docs/configuration.md). "takemark config" prints the settings, "takemark --help" the commands.
+`;
+
 exitOnCrash();
-// Words that cannot be written, to a full disk for example, end no service.
+// A write that fails, to a full disk for example, does not end the service.
 process.stderr.on('error', () => undefined);
 
-try {
-  const config = readConfig();
-  const service = await startService(config, { version });
-  // For the person who starts it; the log on standard output is for machines.
-  process.stderr.write(`${serviceBanner(service, config, version)}\n`);
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    // Once: a second signal ends the process at once.
-    process.once(signal, () => {
-      service.stop().then(
-        () => process.exit(0),
-        () => process.exit(1),
-      );
-    });
+const [argument] = process.argv.slice(2);
+if (argument === '--help' || argument === '-h') {
+  process.stdout.write(HELP);
+} else if (argument === '--version' || argument === '-V') {
+  process.stdout.write(`${version}\n`);
+} else if (argument !== undefined) {
+  process.stderr.write(`The service takes no arguments. It was given: ${argument}\n${HELP}`);
+  process.exitCode = 2;
+} else {
+  await run();
+}
+
+async function run(): Promise<void> {
+  try {
+    const config = readConfig();
+    const service = await startService(config, { version });
+    // For the person who starts it; the log on standard output is for machines.
+    process.stderr.write(`${serviceBanner(service, config, version)}\n`);
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      // Once: a second signal ends the process at once.
+      process.once(signal, () => {
+        service.stop().then(
+          () => process.exit(0),
+          () => process.exit(1),
+        );
+      });
+    }
+  } catch (error) {
+    process.stderr.write(
+      `${error instanceof ConfigError ? 'The configuration cannot be used:\n' : 'The service could not start: '}${error instanceof Error ? error.message : String(error)}\n`,
+    );
+    process.exit(1);
   }
-} catch (error) {
-  process.stderr.write(
-    `${error instanceof ConfigError ? 'The configuration cannot be used:\n' : 'The service could not start: '}${error instanceof Error ? error.message : String(error)}\n`,
-  );
-  process.exit(1);
 }

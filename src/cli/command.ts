@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.js';
+import type { ListedSetting } from '../config/listed-settings.js';
 import type { ServerCheck } from '../domain/server-check.js';
 import type { Sealer } from './sealer.js';
 import type { Terminal } from './terminal.js';
@@ -48,6 +49,10 @@ export interface Cluster {
   }>;
   /** Checks the servers' settings and changes nothing. */
   examineServers(): Promise<readonly ServerCheck[]>;
+  /** Returns every setting of the service, without the values of secrets. */
+  listSettings(): readonly ListedSetting[];
+  /** Tries what a start needs from this machine, and creates nothing. */
+  checkConfig(): Promise<readonly ServerCheck[]>;
   /** Returns the text of a new bundle of secrets. */
   makeSecrets(): Promise<string>;
   /** Returns the text of the bundle after a rotation step. */

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { ConfigError, readConfig } from '../config/config.js';
+import { listSettings } from '../config/listed-settings.js';
 import { type Cluster, EXIT } from './command.js';
 import { run } from './program.js';
 import type { Sealer } from './sealer.js';
@@ -38,6 +39,8 @@ const cluster: Cluster = {
     await loadTools();
     return (await import('../compose/doctor.js')).examineServers(readConfig());
   },
+  listSettings: () => listSettings(process.env),
+  checkConfig: async () => (await import('../compose/config-check.js')).checkConfig(readConfig()),
   makeSecrets: async () => (await loadTools()).makeSecrets(readConfig()),
   rotateSecrets: async (bundle, rotation) =>
     (await loadTools()).rotateSecrets(readConfig(), bundle, rotation),

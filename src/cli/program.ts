@@ -4,6 +4,7 @@ import { captureArdour } from './commands/capture-ardour.js';
 import { captureArdourHook } from './commands/capture-ardour-hook.js';
 import { captureAudacity } from './commands/capture-audacity.js';
 import { completionCommands } from './commands/completion.js';
+import { showConfig } from './commands/config.js';
 import { examineService } from './commands/doctor.js';
 import { fixtures } from './commands/fixtures.js';
 import { identify } from './commands/identify.js';
@@ -131,6 +132,7 @@ const COMMANDS: readonly Command[] = [
   examineServers,
   serve,
   consumers,
+  showConfig,
   demo,
   ...completionCommands(() => ({ commands: COMMANDS, groups: GROUPS })),
 ];

@@ -1,7 +1,7 @@
 import { createIds, systemClock } from '../adapters/system/system.js';
 import { auditJob, collectionJobs, gatedJobs, reminderJob } from '../background/jobs.js';
 import { startJobs } from '../background/scheduler.js';
-import type { Config } from '../config/config.js';
+import { assertKnownSettings, type Config } from '../config/config.js';
 import { listen } from '../consumers/listen.js';
 import { defined } from '../domain/defined.js';
 import { createProbeListener } from '../http/operator-listener.js';
@@ -16,8 +16,8 @@ import {
   startEvents,
   stopOnce,
 } from './infrastructure.js';
-import { hostPort } from './listeners.js';
-import { noteRuntime } from './process.js';
+import { bind, hostPort } from './listeners.js';
+import { noteRuntime, noteUnknownSettings } from './process.js';
 import type { ServiceOptions } from './service.js';
 
 /** A running process of consumers. */
@@ -33,6 +33,7 @@ export interface Consumers {
  * @throws Error with a message for the operator
  */
 export async function startConsumers(config: Config, options: ServiceOptions): Promise<Consumers> {
+  assertKnownSettings(config);
   if (!isStoreShared(config) || config.bus !== 'kafka')
     throw new Error(
       'takemark consumers needs TAKEMARK_STORE=cassandra and TAKEMARK_BUS=kafka; with other settings the service runs the consumers itself',
@@ -72,7 +73,7 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
       ready: probes.ready,
       host: config.operator.host,
     });
-    const operator = await listener.listen(config.operator.port, config.operator.host);
+    const operator = await bind(listener, 'OPERATOR', config.operator);
     disposer.add(() => listener.close(graceMs()));
     const jobs = [
       ...clockJobs(infrastructure),
@@ -84,13 +85,13 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
     ];
     disposer.add(startJobs(jobs, observer, graceMs));
     await announceEndpoints(config.dataDirectory, { operator: operator.port }, disposer);
-    for (const name of config.unknown) telemetry.note('setting_unknown', { name });
+    noteUnknownSettings(config, telemetry);
     noteRuntime(telemetry, clock);
     telemetry.note('consumers_started', {
       version: options.version,
       environment: config.environment,
       operator: hostPort(operator),
     });
-    return { operator, stop: stopOnce(telemetry, probes, disposer) };
+    return { operator, stop: stopOnce({ ...config, ...options }, telemetry, probes, [listener], disposer) };
   });
 }

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { openBucketKeys } from '../adapters/assets/bucket-keys.js';
 import { type BucketNotes, openBucketNotes } from '../adapters/assets/bucket-notes.js';
 import { openAssetDirectory } from '../adapters/assets/directory.js';
@@ -21,6 +22,7 @@ import { RestoreGate } from '../background/restore-gate.js';
 import type { PeriodicJob } from '../background/scheduler.js';
 import type { Config } from '../config/config.js';
 import { defined } from '../domain/defined.js';
+import type { Listener } from '../http/server/listener.js';
 import type { AssetStore } from '../ports/assets.js';
 import type { AuditedStore } from '../ports/audited-store.js';
 import type { DeadLetterReport, EventBus } from '../ports/bus.js';
@@ -222,12 +224,30 @@ export function clockJobs({
 }
 
 /** Returns a function that stops the process once: it ends readiness first and then closes everything. */
-export function stopOnce(telemetry: Telemetry, probes: Probes, disposer: Disposer): () => Promise<void> {
+export function stopOnce(
+  { drainMs, wait = sleep }: Pick<Config, 'drainMs'> & { readonly wait?: (ms: number) => Promise<unknown> },
+  telemetry: Telemetry,
+  probes: Probes,
+  listeners: readonly Pick<Listener, 'drain' | 'endedCalls'>[],
+  disposer: Disposer,
+): () => Promise<void> {
   let stopping: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
     probes.stopping();
-    telemetry.note('stopping');
-    await disposer.dispose();
+    telemetry.note('stopping', { drainSeconds: drainMs / 1000 });
+    for (const listener of listeners) listener.drain();
+    // A load balancer that asks /readyz needs this time to notice.
+    if (drainMs > 0) await wait(drainMs);
+    try {
+      await disposer.dispose();
+    } finally {
+      const calls = listeners.map((listener) => listener.endedCalls());
+      telemetry.note('stopped', {
+        finished: calls.reduce((sum, { finished }) => sum + finished, 0),
+        cut: calls.reduce((sum, { cut }) => sum + cut, 0),
+      });
+      telemetry.flush();
+    }
   };
   return () => (stopping ??= stop());
 }

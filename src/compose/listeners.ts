@@ -5,6 +5,7 @@ import { defined } from '../domain/defined.js';
 import { ByteBudget, defaultBudgetBytes } from '../http/byte-budget.js';
 import { createOperatorListener } from '../http/operator-listener.js';
 import { createPartnerListener } from '../http/partner-listener.js';
+import type { Listener } from '../http/server/listener.js';
 import type { Operations } from '../operations/operations.js';
 import type { Ids } from '../ports/system.js';
 import type { Probes } from '../telemetry/probes.js';
@@ -21,9 +22,47 @@ export function hostPort({ host, port }: Bound): string {
   return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
+/** The settings of a listener's address. */
+const ADDRESS_SETTINGS = {
+  PARTNER: { host: 'TAKEMARK_HOST', port: 'TAKEMARK_PORT' },
+  OPERATOR: { host: 'TAKEMARK_OPERATOR_HOST', port: 'TAKEMARK_OPERATOR_PORT' },
+} as const;
+
+/**
+ * Binds a listener.
+ * @throws Error that names the setting to change if the address cannot be used
+ */
+export async function bind(
+  listener: Listener,
+  name: keyof typeof ADDRESS_SETTINGS,
+  address: Bound,
+): Promise<Bound> {
+  const setting = ADDRESS_SETTINGS[name];
+  try {
+    return await listener.listen(address.port, address.host);
+  } catch (cause) {
+    const message = bindMessage((cause as NodeJS.ErrnoException).code, setting, address);
+    throw message === undefined ? cause : new Error(message, { cause });
+  }
+}
+
+function bindMessage(
+  code: string | undefined,
+  setting: { readonly host: string; readonly port: string },
+  { host, port }: Bound,
+): string | undefined {
+  if (code === 'EADDRINUSE')
+    return `${setting.port}: another program listens on port ${port}. Stop it, or set another port`;
+  if (code === 'EACCES') return `${setting.port}: this user may not listen on port ${port}`;
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN')
+    return `${setting.host}: this machine has no address ${host}`;
+  return undefined;
+}
+
 export interface Listeners {
   readonly partner: Bound;
   readonly operator: Bound;
+  readonly all: readonly Listener[];
   /**
    * Loads the certificate again if the files changed, or in any case with `always`. Undefined without TLS.
    */
@@ -76,11 +115,12 @@ export async function openListeners(
     ready: probes.ready,
     host: config.operator.host,
   });
-  const operator = await operatorListener.listen(config.operator.port, config.operator.host);
+  const operator = await bind(operatorListener, 'OPERATOR', config.operator);
   disposer.add(() => operatorListener.close(graceMs()));
-  const partner = await partnerListener.listen(config.partner.port, config.partner.host);
+  const partner = await bind(partnerListener, 'PARTNER', config.partner);
   disposer.add(() => partnerListener.close(graceMs()));
-  if (tls === undefined) return { partner, operator, renewTls: undefined };
+  const all = [operatorListener, partnerListener];
+  if (tls === undefined) return { partner, operator, all, renewTls: undefined };
 
   const renewTls = async (always: boolean): Promise<void> => {
     const identity = await tls.renew({ always });
@@ -91,5 +131,5 @@ export async function openListeners(
   const onHangup = (): void => void renewTls(true).catch((error: unknown) => observer.fault('tls', error));
   process.on('SIGHUP', onHangup);
   disposer.add(async () => process.off('SIGHUP', onHangup));
-  return { partner, operator, renewTls };
+  return { partner, operator, all, renewTls };
 }

@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs';
+import type { Config } from '../config/config.js';
 import { type RuntimeWarning, runtimeWarning } from '../domain/runtime-support.js';
 import type { Clock } from '../ports/system.js';
 import { crashLine } from '../telemetry/log.js';
@@ -20,4 +21,11 @@ export function noteRuntime(telemetry: Pick<Telemetry, 'note'>, clock: Clock): R
   const warning = runtimeWarning(process.version, clock.now());
   if (warning !== undefined) telemetry.note('runtime_outdated', { ...warning });
   return warning;
+}
+
+/** Logs the variables with the prefix that are not settings. */
+export function noteUnknownSettings({ unknown }: Config, telemetry: Pick<Telemetry, 'warn'>): void {
+  for (const { name, nearest } of unknown.misspelt) telemetry.warn('setting_unknown', { name, nearest });
+  if (unknown.serviceLinks.length > 0)
+    telemetry.warn('kubernetes_service_links', { count: unknown.serviceLinks.length });
 }

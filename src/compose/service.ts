@@ -9,7 +9,7 @@ import { collectReservations } from '../background/collect.js';
 import { auditJob, collectionJobs, gatedJobs, RESERVATION_SECONDS, reminderJob } from '../background/jobs.js';
 import { replayErasures } from '../background/replay-erasures.js';
 import { type PeriodicJob, startJobs } from '../background/scheduler.js';
-import type { Config } from '../config/config.js';
+import { assertKnownSettings, type Config } from '../config/config.js';
 import { listen } from '../consumers/listen.js';
 import { defined } from '../domain/defined.js';
 import { type RuntimeWarning, runtimeWords } from '../domain/runtime-support.js';
@@ -35,7 +35,8 @@ import {
   stopOnce,
 } from './infrastructure.js';
 import { hostPort, openListeners } from './listeners.js';
-import { noteRuntime } from './process.js';
+import { becomesLocal } from './local-listener.js';
+import { noteRuntime, noteUnknownSettings } from './process.js';
 
 export interface ServiceOptions {
   readonly version: string;
@@ -44,6 +45,8 @@ export interface ServiceOptions {
   /** The source of ids. By default random ids. */
   readonly ids?: Ids;
   readonly logDestination?: TelemetryParts['destination'];
+  /** Waits while the listeners drain, in milliseconds. By default a timer. */
+  readonly wait?: (ms: number) => Promise<unknown>;
 }
 
 /** A running service. */
@@ -63,6 +66,8 @@ export interface Service {
   readonly operations: Operations;
   /** The warning about the Node version that runs the service. */
   readonly runtimeWarning: RuntimeWarning | undefined;
+  /** True on the first start with a data directory of a version whose default was every address. */
+  readonly isNewlyLocal: boolean;
   /**
    * Stops accepting calls, finishes requests in flight within the configured grace time, and closes the
    * store. Safe to call twice.
@@ -91,8 +96,10 @@ const CLOCK_SLACK_MS = 2000;
  * @throws Error with a message for the operator
  */
 export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
+  assertKnownSettings(config);
   return disposedOnFailure(async (disposer) => {
     const directory = config.dataDirectory;
+    const isNewlyLocal = await becomesLocal(config);
     // First, so that a directory of another environment is refused before anything is created in it.
     const secrets = await openSecrets(config);
     const wallClock = options.clock ?? systemClock;
@@ -179,7 +186,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     disposer.add(() => stopJobs());
 
     const probes = openProbes({ stores, clocks, gate }, config);
-    const { partner, operator, renewTls } = await openListeners(
+    const { partner, operator, all, renewTls } = await openListeners(
       {
         config,
         graceMs,
@@ -232,7 +239,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       disposer,
     );
 
-    for (const name of config.unknown) telemetry.note('setting_unknown', { name });
+    noteUnknownSettings(config, telemetry);
     for (const { path, found } of secrets.exposed)
       telemetry.note(found === 'tightened' ? 'secret_file_tightened' : 'secret_file_readable_by_group', {
         path,
@@ -245,6 +252,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     }
     if (tls !== undefined && tls.identity.expiresAt * 1000 <= wallClock.now())
       telemetry.warn('tls_expired', { expiresAt: tls.identity.expiresAt });
+    if (isNewlyLocal) telemetry.warn('partner_listener_is_local', { setting: 'TAKEMARK_HOST' });
     if (gate.isClosed) telemetry.warn('store_put_back');
     if (erasedAgain > 0) telemetry.note('erasures_replayed', { count: erasedAgain });
     const runtimeWarning = noteRuntime(telemetry, clock);
@@ -271,12 +279,13 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       operator,
       signerRevoked: isRevokedAt(revocation, Math.floor(clock.now() / 1000)),
       runtimeWarning,
+      isNewlyLocal,
       operatorToken: tokens[0],
       operatorTokenFile,
       publicUrl,
       dataDirectory: directory,
       operations,
-      stop: stopOnce(telemetry, probes, disposer),
+      stop: stopOnce({ ...config, ...options }, telemetry, probes, all, disposer),
     };
   });
 }
@@ -285,13 +294,15 @@ export async function startService(config: Config, options: ServiceOptions): Pro
 export function serviceBanner(
   {
     publicUrl,
+    partner,
     operator,
+    isNewlyLocal,
     signerRevoked,
     runtimeWarning: outdated,
     operatorTokenFile: tokenFile,
     dataDirectory,
   }: Service,
-  { environment, store }: Config,
+  { environment, store, partner: settings }: Config,
   version: string,
 ): string {
   const made = tokenFile?.made === true ? ' (created now, mode 0600)' : '';
@@ -300,13 +311,18 @@ export function serviceBanner(
     store === 'embedded' ? `${dataDirectory} (store, deliverables, signing keys, secrets)` : 'in the cluster';
   const lines = [
     `Takemark ${version}, ${environment}`,
-    `  partners   ${publicUrl}/v1`,
+    `  partners   ${publicUrl}/v1, listens on ${hostPort(partner)}${settings.isHostDefault && settings.tls === undefined ? ' (only this machine: set TAKEMARK_HOST to change it)' : ''}`,
     `  operators  http://${hostPort(operator)}${token}`,
     `  data       ${data}`,
   ];
   if (signerRevoked)
     lines.push(
       '  signing    the signing certificate is revoked, so nothing is issued (see takemark operator signing list)',
+    );
+  if (isNewlyLocal)
+    lines.push(
+      '  warning    earlier versions accepted connections from other machines here. Without TLS this version',
+      '             does so only with TAKEMARK_HOST=0.0.0.0',
     );
   if (outdated !== undefined) lines.push(`  warning    ${runtimeWords(outdated)}`);
   return lines.join('\n');

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { defined } from '../domain/defined.js';
 import { CONFLICTS } from './conflicts.js';
 import { type Values, variables } from './settings.js';
+import { type UnknownSettings, unknownSettings } from './unknown-settings.js';
 
 /** An invalid configuration. The message lists one problem per line. */
 export class ConfigError extends Error {
@@ -34,18 +35,40 @@ export function readConfig(environment: Environment = process.env): Config {
     throw new ConfigError(
       result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('\n'),
     );
-  const unknown = Object.keys(given).filter((name) => !Object.hasOwn(variables, name));
-  return configOf(result.data, environment, unknown);
+  return configOf(result.data, environment, unknownSettings(given, Object.keys(variables)));
 }
 
-/** @param unknown variables with the prefix that are not settings */
-function configOf(values: Values, environment: Environment, unknown: readonly string[]) {
+/**
+ * Refuses to start a process with a misspelt setting, unless the configuration says to warn only. The command
+ * line does not call it.
+ * @throws ConfigError that names each variable and the most similar setting
+ */
+export function assertKnownSettings({ unknown, unknownSettings: policy }: Config): void {
+  if (policy === 'warn' || unknown.misspelt.length === 0) return;
+  throw new ConfigError(
+    unknown.misspelt
+      .map(
+        ({ name, nearest }) =>
+          `${name}: is not a setting; the most similar one is ${nearest}. To start all the same, set TAKEMARK_UNKNOWN_SETTINGS=warn`,
+      )
+      .join('\n'),
+  );
+}
+
+function configOf(values: Values, environment: Environment, unknown: UnknownSettings) {
   const tls = pair(values.TAKEMARK_TLS_CERT, values.TAKEMARK_TLS_KEY, (certificate, key) => ({
     certificate,
     key,
   }));
   return defined({
-    partner: defined({ port: values.TAKEMARK_PORT, host: values.TAKEMARK_HOST, tls }),
+    partner: defined({
+      port: values.TAKEMARK_PORT,
+      // Keys and audio must not travel in clear only because no address was chosen.
+      host: values.TAKEMARK_HOST ?? (tls === undefined ? '127.0.0.1' : '0.0.0.0'),
+      /** True if no setting names the address of the listener. */
+      isHostDefault: values.TAKEMARK_HOST === undefined,
+      tls,
+    }),
     operator: defined({
       port: values.TAKEMARK_OPERATOR_PORT,
       host: values.TAKEMARK_OPERATOR_HOST,
@@ -94,6 +117,7 @@ function configOf(values: Values, environment: Environment, unknown: readonly st
       values.TAKEMARK_INGRESS_MIB === undefined ? undefined : values.TAKEMARK_INGRESS_MIB * 1_048_576,
     /** Addresses and CIDR ranges. */
     trustedProxies: values.TAKEMARK_TRUSTED_PROXIES,
+    drainMs: values.TAKEMARK_DRAIN_SECONDS * 1000,
     stopGraceMs: values.TAKEMARK_STOP_GRACE_SECONDS * 1000,
     signing: defined({
       algorithm: values.TAKEMARK_SIGNING_ALGORITHM,
@@ -108,6 +132,7 @@ function configOf(values: Values, environment: Environment, unknown: readonly st
     /** The addresses by `product/platform`. */
     downloads: new Map(Object.entries(values.TAKEMARK_DOWNLOADS)) as ReadonlyMap<string, string>,
     unknown,
+    unknownSettings: values.TAKEMARK_UNKNOWN_SETTINGS,
     /** `deployedAt` in unix seconds. */
     build: defined({ commit: values.TAKEMARK_COMMIT, deployedAt: values.TAKEMARK_DEPLOYED_AT }),
     /** The settings that the command line needs to call a service. */

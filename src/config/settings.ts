@@ -7,6 +7,10 @@ const text = z.string().min(1);
 
 const portSchema = z
   .string()
+  .refine((text) => !/^(?:tcp|udp|sctp):\/\//.test(text), {
+    error: 'was set by Kubernetes for a Service of this name: set enableServiceLinks: false in the pod',
+    abort: true,
+  })
   .regex(/^\d{1,5}$/, 'must be a port number')
   .transform(Number)
   .refine((port) => port <= 65_535, 'must be at most 65535');
@@ -162,6 +166,10 @@ const PROCESS = {
     countSchema(10_000).default(1),
     "number of service processes behind the load balancer. Each process allows its share of a partner's rate, uploads and rotations. Quotas are exact without this setting",
   ),
+  TAKEMARK_UNKNOWN_SETTINGS: setting(
+    z.enum(['refuse', 'warn']).default('refuse'),
+    '`refuse`: the service does not start if a variable begins with `TAKEMARK_` and is not a setting. `warn`: the log names the variable',
+  ),
   TAKEMARK_LOG_LEVEL: setting(
     z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
     '`fatal`, `error`, `warn`, `info`, `debug`, `trace`, `silent`',
@@ -178,6 +186,15 @@ const PROCESS = {
     'deployment time that `GET /v1/health` reports, in unix seconds',
     'start of the process',
   ),
+  TAKEMARK_DRAIN_SECONDS: setting(
+    z
+      .string()
+      .regex(/^\d{1,4}$/, 'must be a whole number')
+      .transform(Number)
+      .refine((seconds) => seconds <= 3600, 'must be at most 3600')
+      .default(0),
+    'seconds between SIGTERM and the end of the listeners. `/readyz` already answers 503, and calls are still served with `Connection: close`, so that a load balancer can take the process out first ([proxies](proxies.md#restart-without-failed-calls))',
+  ),
   TAKEMARK_STOP_GRACE_SECONDS: setting(
     countSchema(3600).default(30),
     'seconds that requests in flight get when the service stops. Requests that take longer are cut off',
@@ -185,7 +202,11 @@ const PROCESS = {
 };
 
 const LISTENERS = {
-  TAKEMARK_HOST: setting(text.default('0.0.0.0'), 'address of the partner listener'),
+  TAKEMARK_HOST: setting(
+    text.optional(),
+    'address of the partner listener. `0.0.0.0` accepts connections from other machines',
+    '`127.0.0.1`; with TLS `0.0.0.0`',
+  ),
   TAKEMARK_PORT: setting(portSchema.default(8080), 'port of the partner listener'),
   TAKEMARK_PUBLIC_URL: setting(
     baseUrlSchema.optional(),

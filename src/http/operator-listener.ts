@@ -30,9 +30,6 @@ export interface OperatorListenerParts extends ProbeListenerParts {
   readonly tokens: readonly string[];
 }
 
-/** How long a result of `ready` is reused, in milliseconds. A check may cost a write. */
-const READY_MS = 1000;
-
 /**
  * The limits of this listener. Reading a whole audit log or storing an asset can take long before the
  * response begins.
@@ -159,7 +156,6 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
 function probeEndpoints(
   parts: ProbeListenerParts,
 ): Pick<Endpoints<'operator'>, 'metrics' | 'livez' | 'readyz'> {
-  const ready = remembered(parts.ready, READY_MS);
   const checkHost = ({ request }: Exchange): void => {
     if (!isOwnHost(request.headers.host, parts.host))
       throw new DomainError('forbidden', 'The Host header does not name this listener.');
@@ -175,23 +171,9 @@ function probeEndpoints(
     },
     readyz: async ({ exchange }) => {
       checkHost(exchange);
-      await ready();
+      await parts.ready();
       return json(200, { ok: true });
     },
-  };
-}
-
-/** Wraps `ask` so that a result is reused for `ms` milliseconds. Frequent callers cost no extra checks. */
-function remembered(ask: () => Promise<void>, ms: number): () => Promise<void> {
-  let askedAt = -Infinity;
-  let result: Promise<void> | undefined;
-  return () => {
-    const now = performance.now();
-    if (result === undefined || now - askedAt >= ms) {
-      askedAt = now;
-      result = ask();
-    }
-    return result;
   };
 }
 

@@ -20,6 +20,9 @@ export interface ProbeParts {
   readonly timeoutMs?: number;
 }
 
+/** How long a result of the store and the bus is reused, in milliseconds. A check may cost a write. */
+const SERVERS_MS = 1000;
+
 /**
  * Creates the probes. A process is ready if the store answers in time, the outbox has room, its clock agrees
  * with the store's servers, and it is not stopping. A service stays ready while the bus is down, until the
@@ -33,6 +36,11 @@ export function createProbes({
   timeoutMs = 2000,
 }: ProbeParts): Probes {
   let isStopping = false;
+  const servers = remembered(async () => {
+    await inTime(store(), 'The store does not respond.', 'store_unavailable', timeoutMs);
+    if (bus !== undefined)
+      await inTime(bus(), 'The event bus does not respond.', 'bus_unavailable', timeoutMs);
+  }, SERVERS_MS);
   return {
     ready: async () => {
       if (isStopping)
@@ -45,9 +53,7 @@ export function createProbes({
         throw new DomainError('unavailable', "The clock differs from the store's by more than 20 seconds.", {
           reason: 'clock_wrong',
         });
-      await inTime(store(), 'The store does not respond.', 'store_unavailable', timeoutMs);
-      if (bus !== undefined)
-        await inTime(bus(), 'The event bus does not respond.', 'bus_unavailable', timeoutMs);
+      await servers();
     },
     stopping: () => {
       isStopping = true;
@@ -67,4 +73,18 @@ async function inTime(
   await withDeadline(answer, timeoutMs, late).catch((cause: unknown) => {
     throw new DomainError('unavailable', message, { reason, cause });
   });
+}
+
+/** Wraps `ask` so that a result is reused for `ms` milliseconds. Frequent callers cost no extra checks. */
+function remembered(ask: () => Promise<void>, ms: number): () => Promise<void> {
+  let askedAt = -Infinity;
+  let result: Promise<void> | undefined;
+  return () => {
+    const now = performance.now();
+    if (result === undefined || now - askedAt >= ms) {
+      askedAt = now;
+      result = ask();
+    }
+    return result;
+  };
 }

@@ -95,6 +95,8 @@ export async function setUp(
             reason: 'slow\u0007',
           },
         ],
+        listSettings: () => [{ name: 'TAKEMARK_PORT', value: '8080', source: 'default' }],
+        checkConfig: async () => [{ name: 'TAKEMARK_PORT', found: 'x', wanted: 'y', verdict: 'ok' }],
         makeSecrets: async () => '{}\n',
         rotateSecrets: async ({ text }, { step, early, purposes }) =>
           `${text.trim()} ${step} ${early} ${purposes?.join('+')}\n`,

@@ -247,15 +247,13 @@ export async function startPartner(
 export async function startOperator(limits: Partial<ListenerLimits> = {}) {
   const operations = new MemoryOperations();
   const reports = new MemoryReports();
-  const state = { ready: true, asked: 0, askedAt: 0 };
+  const state = { ready: true };
   const listener = createOperatorListener({
     operations: operations.operator,
     tokens: [TOKEN],
     metrics: async () => ({ mediaType: 'text/plain; version=0.0.4', text: 'takemark_up 1\n' }),
     host: 'probes.internal',
     ready: async () => {
-      state.asked += 1;
-      state.askedAt = performance.now();
       if (!state.ready)
         throw new DomainError('unavailable', 'The store does not respond.', { reason: 'store_unavailable' });
     },

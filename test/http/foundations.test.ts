@@ -251,8 +251,8 @@ t.test('configuration is read whole, and every fault in it is named', async (t) 
   t.throws(() => readConfig({ ...bucket, TAKEMARK_S3_ACCESS_KEY: 'a' }), { message: /set both or neither/ });
   t.throws(() => readConfig({ ...bucket, TAKEMARK_S3_PREFIX: '/a' }), { message: /^TAKEMARK_S3_PREFIX/ });
   t.strictSame(
-    readConfig({ TAKEMARK_PROT: '1' }).unknown,
-    ['TAKEMARK_PROT'],
+    readConfig({ TAKEMARK_PROT: '1' }).unknown.misspelt,
+    [{ name: 'TAKEMARK_PROT', nearest: 'TAKEMARK_PORT' }],
     'a spelling mistake is named at start',
   );
   t.throws(() => readConfig({ TAKEMARK_PORT: '8081' }), { message: /must differ/ });
@@ -567,7 +567,15 @@ t.test('telemetry counts and logs what it is told of', async (t) => {
     code: 'unavailable',
     reason: 'outbox_full',
   });
-  const probes = createProbes({ store, outbox });
+  let asked = 0;
+  const probes = createProbes({
+    store: async () => {
+      asked += 1;
+    },
+    outbox,
+  });
+  await Promise.all(Array.from({ length: 20 }, () => probes.ready()));
+  t.equal(asked, 1, 'frequent callers cost no further checks of the store');
   probes.stopping();
   await t.rejects(probes.ready(), { message: 'The service is stopping.' });
 });

@@ -125,10 +125,7 @@ t.test('operator routes ask for the token and answer as their table says', async
   t.equal((await ask(port, request('GET', '/metrics', LOCAL)))!.body.toString(), 'takemark_up 1\n');
   t.strictSame(jsonOf(await ask(port, request('GET', '/livez', LOCAL))), { ok: true });
   t.strictSame(jsonOf(await ask(port, request('GET', '/readyz', LOCAL))), { ok: true });
-  const asked = state.asked;
-  t.ok(asked < 18, 'whether it is ready is not asked anew by each');
   state.ready = false;
-  t.ok(await until(() => performance.now() - state.askedAt > 1000));
   matchError(
     t,
     await ask(port, request('GET', '/readyz', LOCAL)),

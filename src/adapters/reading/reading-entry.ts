@@ -18,6 +18,9 @@ process.stdin.on('data', (piece: Buffer) => {
   for (const payload of cutter.cut(piece))
     process.stdout.write(frame(Buffer.from(JSON.stringify(reply(payload)))));
 });
+// A signal to the process group, such as Ctrl-C, reaches this process too. The service still has questions
+// then, and ends this process by closing its end.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 process.stdin.once('end', () => process.exit(0));
 // The service is gone in the middle of a reply.
 process.stdout.on('error', () => process.exit(0));

@@ -2,7 +2,8 @@ import type { ServerCheck } from '../../domain/server-check.js';
 import { printCheck } from '../check-lines.js';
 import { defineCommand, EXIT } from '../command.js';
 
-const MARKS: Readonly<Record<ServerCheck['verdict'], string>> = {
+/** The words of the verdicts of checks. */
+export const CHECK_MARKS: Readonly<Record<ServerCheck['verdict'], string>> = {
   ok: 'ok',
   warn: 'warn',
   refuse: 'REFUSE',
@@ -29,7 +30,7 @@ export const examineServers = defineCommand({
       for (const check of checks) {
         const { wanted, verdict, reason } = check;
         const more = `wanted: ${wanted}${reason === undefined ? '' : `; ${reason}`}`;
-        printCheck(terminal, MARKS[verdict], check, verdict === 'ok' ? undefined : more);
+        printCheck(terminal, CHECK_MARKS[verdict], check, verdict === 'ok' ? undefined : more);
       }
     return refused === 0 ? EXIT.good : EXIT.notGood;
   },

@@ -48,6 +48,13 @@ export interface ListenerParts {
   readonly limits?: Partial<ListenerLimits>;
 }
 
+/** The calls that ended while a listener stopped. */
+export interface EndedCalls {
+  readonly finished: number;
+  /** The calls whose caller did not get the whole response. */
+  readonly cut: number;
+}
+
 /** An HTTP server of the service. */
 export interface Listener {
   /**
@@ -56,10 +63,17 @@ export interface Listener {
    */
   listen(port: number, host: string): Promise<{ readonly port: number; readonly host: string }>;
   /**
+   * Answers each further call with `Connection: close` and goes on accepting connections, so that a load
+   * balancer can move its calls to another process before `close`.
+   */
+  drain(): void;
+  /**
    * Stops accepting connections and lets running requests finish. Cuts the remaining connections after
    * `graceMs`.
    */
   close(graceMs: number): Promise<void>;
+  /** Returns how many calls were finished and how many were cut since `drain` or `close`. */
+  endedCalls(): EndedCalls;
   /** Uses another certificate from the next connection on. Does nothing on a listener without TLS. */
   renewTls(identity: TlsIdentity): void;
 }
@@ -86,7 +100,10 @@ export function createListener(
   const addresses = new CallerAddresses(parts.trustedProxies);
   const budget = parts.budget ?? new ByteBudget(defaultBudgetBytes());
   const byResponse = new WeakMap<ServerResponse, Exchange>();
+  /** The listener answers with `Connection: close`: it drains or stops. */
+  let draining = false;
   let stopping = false;
+  const ended = { finished: 0, cut: 0 };
 
   // An Express application would replace the prototype of each request and response, which slows down every
   // later access.
@@ -190,7 +207,7 @@ export function createListener(
       bytesIn: 0,
       bytesOut: 0,
       awaitsContinue,
-      connectionClose: stopping,
+      connectionClose: draining,
       abandoned: false,
       headers,
       lease: budget.lease(address),
@@ -220,6 +237,7 @@ export function createListener(
     const method = METHODS.has(request.method!) ? request.method! : 'other';
     const durationMs = performance.now() - startedAt;
     const status = response.headersSent ? response.statusCode : 0;
+    if (draining) ended[response.writableFinished ? 'finished' : 'cut'] += 1;
     requestLog.request(
       defined({ listener: name, method, route, status, requestId, keyId, durationMs, bytesIn, bytesOut }),
     );
@@ -342,9 +360,12 @@ export function createListener(
           resolve({ port: address.port, host: address.address });
         });
       }),
+    drain: () => {
+      draining = true;
+    },
     close: (graceMs) =>
       new Promise((resolve) => {
-        stopping = true;
+        draining = stopping = true;
         const timer = setTimeout(() => table.closeAll(), graceMs);
         server.close(() => {
           clearTimeout(timer);
@@ -354,6 +375,7 @@ export function createListener(
         tls?.close();
         table.closeIdle();
       }),
+    endedCalls: () => ended,
     renewTls: (identity) => tls?.renew(identity),
   };
 }
