@@ -29,8 +29,19 @@ export function headersOf(route: Route, status: number): ReadonlyMap<HeaderName,
   return headers;
 }
 
+/** The notices of each route: to collect them takes a JSON Schema of every schema of the route. */
+const NOTICES_BY_ROUTE = new WeakMap<Route, readonly Deprecation[]>();
+
 /** Returns the notices of a route: its own, then the notices of its fields. */
 export function noticesOf(route: Route): readonly Deprecation[] {
+  const known = NOTICES_BY_ROUTE.get(route);
+  if (known !== undefined) return known;
+  const notices = collectNotices(route);
+  NOTICES_BY_ROUTE.set(route, notices);
+  return notices;
+}
+
+function collectNotices(route: Route): readonly Deprecation[] {
   const notices = route.deprecation === undefined ? [] : [route.deprecation];
   const schemas = [
     route.params,

@@ -52,8 +52,8 @@ export function createProbeListener(parts: ProbeListenerParts): Listener {
  */
 export function createOperatorListener(parts: OperatorListenerParts): Listener {
   const { operations } = parts;
-  const challengeKeys = parts.tokens.map(challengeKey);
-  /** Built on first request, so that the start does not wait for it. */
+  /** Derived and built on first request, so that the start does not wait for them. */
+  let challengeKeys: readonly Buffer[] | undefined;
   let document: JsonResponse<200, OpenApiDocument> | undefined;
   /** The port, known once the listener is bound. */
   let port = 0;
@@ -132,8 +132,10 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
 
     readOperatorDocument: () => (document ??= constantJson(200, openApiDocument(ROUTES, 'operator'))),
 
-    challenge: ({ query: { nonce } }) =>
-      json(200, { port, answers: challengeKeys.map((key) => challengeResponse(key, nonce, port)) }),
+    challenge: ({ query: { nonce } }) => {
+      challengeKeys ??= parts.tokens.map(challengeKey);
+      return json(200, { port, answers: challengeKeys.map((key) => challengeResponse(key, nonce, port)) });
+    },
 
     ...probeEndpoints(parts),
   } satisfies Partial<Endpoints<'operator'>>;

@@ -1,4 +1,4 @@
-import { openApiDocument } from '../contract/openapi.js';
+import { type OpenApiDocument, openApiDocument } from '../contract/openapi.js';
 import { CONTRACT_VERSION } from '../contract/routes/routes.js';
 import { defined } from '../domain/defined.js';
 import { DomainError } from '../domain/errors.js';
@@ -10,8 +10,9 @@ import { FormPermits } from './body/form-permits.js';
 import { receiveForm, type UploadPermits } from './body/upload-form.js';
 import { DEFAULT_LIMITS, type Exchange } from './exchange.js';
 import { assetResponse } from './response/asset-response.js';
+import type { BuiltPage } from './response/built-page.js';
 import { buildDocs } from './response/docs-page.js';
-import { constantJson, json } from './response/response.js';
+import { constantJson, type JsonResponse, json } from './response/response.js';
 import { ConcurrencyLimit } from './server/concurrency-limit.js';
 import { type Endpoints, joinEndpoints } from './server/endpoint.js';
 import { createListener, type Listener, type ListenerParts } from './server/listener.js';
@@ -55,9 +56,9 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
   };
   const opening = new ConcurrencyLimit(limits.forms);
   const health = constantJson(200, { ok: true, ...build, contract: CONTRACT_VERSION });
-  const document = openApiDocument();
-  const openApi = constantJson(200, document);
-  const docs = buildDocs(document);
+  /** Built on first request, so that the start does not wait for them. */
+  let document: JsonResponse<200, OpenApiDocument> | undefined;
+  let docs: BuiltPage | undefined;
   const endpoints = {
     verify: async ({ caller, body: { uploadId, sidecar } }) => {
       const request = defined({
@@ -111,12 +112,14 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
     }),
     telemetry: ({ body: { events } }) => json(202, operations.telemetry(events)),
     health: () => health,
-    readDocument: () => openApi,
-    readDocs: ({ exchange, headers }) =>
-      docs.respond({
+    readDocument: () => (document ??= constantJson(200, openApiDocument())),
+    readDocs: ({ exchange, headers }) => {
+      docs ??= buildDocs(openApiDocument());
+      return docs.respond({
         ...headers,
         'accept-encoding': exchange.request.headers['accept-encoding'] as string | undefined,
-      }),
+      });
+    },
     readRoot: () => ({ kind: 'empty', status: 302, headers: { Location: '/docs', 'Content-Length': '0' } }),
   } satisfies Partial<Endpoints<'partner'>>;
   return createListener(
