@@ -1,5 +1,5 @@
 import type { Test } from 'tap';
-import { openKafkaBus } from '../../src/adapters/kafka/bus.js';
+import { type KafkaBusOptions, openKafkaBus } from '../../src/adapters/kafka/bus.js';
 import type { EventBus } from '../../src/ports/bus.js';
 import { authenticator } from '../fixtures/authentication.js';
 import type { BareBroker } from './bare-broker.js';
@@ -10,6 +10,7 @@ export async function bareBus(
   broker: BareBroker,
   prefix: string,
   onFault: (where: string, error: unknown) => void,
+  over: Pick<KafkaBusOptions, 'questionMs'> = {},
 ): Promise<EventBus> {
   const bus = await openKafkaBus({
     brokers: [`127.0.0.1:${String(broker.port)}`],
@@ -18,6 +19,7 @@ export async function bareBus(
     authenticator,
     acceptWithoutMac: false,
     onFault,
+    ...over,
   });
   t.teardown(async () => {
     await bus.close();

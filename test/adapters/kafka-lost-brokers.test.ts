@@ -12,8 +12,10 @@ const TOPIC = `${PREFIX}.erasure`;
 /** Much longer than a client that recovers needs, and far from for ever. */
 const PATIENCE_MS = 120_000;
 
-/** Longer than a client without brokers takes to be told as lost. */
-const SILENT_MS = 35_000;
+/** Milliseconds between two questions of a client: the fifth part of the product's own. */
+const QUESTION_MS = 1000;
+/** Longer than a client without brokers takes to be lost: that is four questions, each a second late. */
+const SILENT_MS = 12_000;
 
 t.test(
   'clients whose brokers named no broker for a while find them again',
@@ -21,8 +23,12 @@ t.test(
   async (t) => {
     const broker = await BareBroker.start(TOPIC);
     const faults = new Set<string>();
-    const bus = await bareBus(t, broker, PREFIX, (where, error) =>
-      faults.add(`${where}: ${error instanceof Error ? error.message : String(error)}`),
+    const bus = await bareBus(
+      t,
+      broker,
+      PREFIX,
+      (where, error) => faults.add(`${where}: ${error instanceof Error ? error.message : String(error)}`),
+      { questionMs: QUESTION_MS },
     );
     /** Tells whether a broker answers the producer and each consumer, now or before long. */
     const reaches = async (patienceMs: number): Promise<boolean> => {

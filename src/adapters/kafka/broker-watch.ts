@@ -1,4 +1,4 @@
-/** Milliseconds between two questions. */
+/** Milliseconds between two questions, unless others are given. */
 const EVERY_MS = 5000;
 /** Questions that failed in a row, after which a client has lost its brokers. */
 const FAILED = 4;
@@ -18,17 +18,19 @@ export type Asked = 'answered' | 'late' | 'failed';
  */
 export class BrokerWatch {
   readonly #ask: () => Promise<Asked>;
+  readonly #everyMs: number;
   #isAsking = false;
   #askedAt = performance.now();
   #isAnswered = true;
   #failed = 0;
 
   /** @param ask question that any broker answers, with its fate after a second or so; never rejects */
-  constructor(ask: () => Promise<Asked>) {
+  constructor(ask: () => Promise<Asked>, everyMs = EVERY_MS) {
     this.#ask = ask;
+    this.#everyMs = everyMs;
   }
 
-  /** True once questions have failed for 20 s. */
+  /** True once four questions in a row have failed, by default for 20 s. */
   get isLost(): boolean {
     return this.#failed >= FAILED;
   }
@@ -40,7 +42,7 @@ export class BrokerWatch {
 
   /** Asks where it is time to; meant to be called often. */
   look(): void {
-    if (this.#isAsking || performance.now() - this.#askedAt < EVERY_MS) return;
+    if (this.#isAsking || performance.now() - this.#askedAt < this.#everyMs) return;
     this.#isAsking = true;
     this.#askedAt = performance.now();
     void this.#ask().then((asked) => {

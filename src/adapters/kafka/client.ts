@@ -31,6 +31,8 @@ export interface KafkaConnection {
   readonly credentials?: { readonly username: string; readonly password: string };
   /** TLS, verified against this authority: the path of a PEM file. */
   readonly tls?: { readonly authority: string };
+  /** Milliseconds between two questions whether a broker still answers; for tests that wait for the answers. */
+  readonly questionMs?: number;
 }
 
 /** An error of Kafka or of the way to it. */
@@ -117,13 +119,14 @@ export class ProducerClient {
   readonly #reports = new Map<number, (error: Error | undefined) => void>();
   #sent = 0;
   #timer: NodeJS.Timeout | undefined;
-  readonly #watch = new BrokerWatch(() => askAnyBroker(this.#producer));
+  readonly #watch: BrokerWatch;
   readonly #fault: FaultReport;
   #hasFailed = false;
 
-  private constructor(producer: Producer, fault: FaultReport) {
+  private constructor(producer: Producer, fault: FaultReport, questionMs: number | undefined) {
     this.#producer = producer;
     this.#fault = fault;
+    this.#watch = new BrokerWatch(() => askAnyBroker(producer), questionMs);
   }
 
   /** Nothing can be sent with it any more: another one has to be made. */
@@ -153,7 +156,7 @@ export class ProducerClient {
       // behind it.
       { acks: -1, 'message.timeout.ms': 0, 'request.timeout.ms': 10_000, partitioner: 'murmur2_random' },
     );
-    const client = new ProducerClient(producer, fault);
+    const client = new ProducerClient(producer, fault, connection.questionMs);
     const refusal = listen(producer, (error) => {
       if (error.code === CODE.fatal) client.#hasFailed = true;
       fault(error);
@@ -261,11 +264,12 @@ export class ConsumerClient {
   commitsUnderWay = 0;
   /** Error of the commit that failed last, until it is taken. */
   commitFault: KafkaError | undefined;
-  readonly #watch = new BrokerWatch(() => askAnyBroker(this.#consumer));
+  readonly #watch: BrokerWatch;
   #closing = false;
 
-  private constructor(consumer: KafkaConsumer) {
+  private constructor(consumer: KafkaConsumer, questionMs: number | undefined) {
     this.#consumer = consumer;
+    this.#watch = new BrokerWatch(() => askAnyBroker(consumer), questionMs);
   }
 
   /** @throws KafkaError */
@@ -289,7 +293,7 @@ export class ConsumerClient {
       },
     };
     const consumer = new library.KafkaConsumer(config, { 'auto.offset.reset': 'earliest' });
-    const client: ConsumerClient = new ConsumerClient(consumer);
+    const client: ConsumerClient = new ConsumerClient(consumer, connection.questionMs);
     const refusal = listen(consumer, fault);
     consumer.setDefaultConsumeTimeout(POLL_MS);
     consumer.on('partition.eof', ({ partition }) => void client.ended.add(partition));
