@@ -1,12 +1,8 @@
 /** Commands that a page tells its reader to type are commands. */
-import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import { promisify } from 'node:util';
 import t from 'tap';
+import { setUp } from '../cli/bench.js';
 import { pages, ROOT } from './pages.js';
-
-const run = promisify(execFile);
-const CLI = new URL('../../src/cli/main.js', import.meta.url).pathname;
 
 /** Names of `takemark` commands in a page's code: the words in lower case before the first argument. */
 function takemarkCommands(page: string): readonly string[] {
@@ -23,11 +19,10 @@ async function distinct(find: (page: string) => readonly string[]): Promise<read
 t.test('every takemark command on a page has a help of its own', async (t) => {
   const commands = await distinct(takemarkCommands);
   t.ok(commands.length > 20, `${commands.length} commands`);
+  const { takemark } = await setUp(t);
   for (const command of commands) {
-    const help = await run(process.execPath, [CLI, ...command.split(' '), '--help']).catch(
-      (error: { readonly stdout: string; readonly stderr: string }) => error,
-    );
-    t.match(help.stdout, `takemark ${command}`, command);
+    const { out } = await takemark(...command.split(' '), '--help');
+    t.match(out, `takemark ${command}`, command);
   }
 });
 

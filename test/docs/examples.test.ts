@@ -11,6 +11,7 @@ import { collect, TestService } from '../fixtures/service.js';
 import { issueWithSession } from '../fixtures/simulated-session.js';
 import { needs } from '../fixtures/tools.js';
 import { wav } from '../fixtures/wav.js';
+import { compile } from './compile.js';
 import { ROOT } from './pages.js';
 import { built, runProgram, startProxy } from './run-program.js';
 
@@ -30,11 +31,8 @@ const LANGUAGES: readonly Language[] = [
     name: 'TypeScript',
     programs: [process.execPath],
     prepare: async (directory) => {
-      const options =
-        '--strict --noUncheckedIndexedAccess --module node20 --target es2022 --types node'.split(' ');
-      const compiler = join(ROOT, 'node_modules/typescript/bin/tsc');
-      const source = join(EXAMPLES, 'verify.ts');
-      await built(process.execPath, compiler, source, '--ignoreConfig', ...options, '--outDir', directory);
+      const found = compile(join(EXAMPLES, 'verify.ts'), { directory: EXAMPLES, outDir: directory });
+      if (found !== '') throw new Error(found);
       return [process.execPath, join(directory, 'verify.js')];
     },
   },
