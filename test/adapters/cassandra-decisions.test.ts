@@ -11,6 +11,7 @@ import type { AuditAction } from '../../src/domain/audit.js';
 import { proofErased, reviewCreated } from '../../src/domain/events.js';
 import { openEvidence, REVIEW_LIFE_SECONDS, resolveReview } from '../../src/domain/review.js';
 import type { Stores } from '../../src/ports/stores.js';
+import { sized } from '../fixtures/sampling.js';
 import { takeWaiting } from '../store-contract/outbox-contract.js';
 import {
   audit,
@@ -989,7 +990,7 @@ async function collectionCosts(t: Test): Promise<void> {
   t.ok(few[1]! <= 2, 'a process without the lease asks for it alone');
 }
 
-const ROUNDS = 200;
+const ROUNDS = sized(200, 30);
 const CREATORS = 4;
 
 async function racedErasures(t: Test): Promise<void> {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { CONTEXT_BYTES } from '../../src/engine/core.js';
 import { BYTES, HASH_LENGTH, WHOLE } from '../../src/engine/core-layout.js';
+import { sized } from '../fixtures/sampling.js';
 import { noise } from '../fixtures/wav.js';
 import { CoreUnderTest, randomCuts, randomNumbers } from './core-under-test.js';
 
@@ -155,7 +156,7 @@ const LONG: readonly (readonly [name: string, bytes: number])[] = [
 ];
 // Hashing 4 GiB takes half a minute: the gate begins a little before its end, in the next test.
 for (const [name, bytes] of LONG)
-  if (bytes < 2 ** 32 || process.env['TAKEMARK_EXHAUSTIVE'] !== undefined)
+  if (bytes < 2 ** 32 || sized(true, false))
     t.test(`a file of more than ${name} hashes right`, async (t) => {
       const { found, expected } = longStreams(bytes + 77);
       t.strictSame(

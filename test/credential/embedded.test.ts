@@ -23,6 +23,7 @@ import {
   withStore,
 } from '../fixtures/credentialed-file.js';
 import { judge, startJudge } from '../fixtures/judge.js';
+import { sampled } from '../fixtures/sampling.js';
 import { testDevice, testSigning } from '../fixtures/signing.js';
 import { chunk, fmtChunk, noise, riff, wav } from '../fixtures/wav.js';
 
@@ -160,6 +161,7 @@ t.test('no single changed, missing or further byte is ever ours and bound', asyn
     const { signer, trust } = testSigning({ algorithm });
     const file = issued(wav(300), signer);
     const extent = extentOf(file)!;
+    const isTried = sampled(23);
     let flips = 0;
     const kinds = new Map<string, number>();
     for (let at = 0; at < file.length; at += 1) {
@@ -168,6 +170,7 @@ t.test('no single changed, missing or further byte is ever ours and bound', asyn
       const masks =
         at >= extent.offset && algorithm === 'Ed25519' ? [1, 2, 4, 8, 16, 32, 64, 128, 255] : [1, 255];
       for (const mask of masks) {
+        if (!isTried()) continue;
         const bent = Buffer.from(file);
         bent[at]! ^= mask;
         const { reading, bound } = readFile(bent, trust);
@@ -186,6 +189,7 @@ t.test('no single changed, missing or further byte is ever ours and bound', asyn
     let edits = 0;
     for (let at = extent.offset + 9; at <= extent.offset + extent.length; at += 1) {
       for (const edit of [Buffer.from([0]), Buffer.from([file[at - 1]!]), undefined]) {
+        if (!isTried()) continue;
         const store =
           edit === undefined
             ? Buffer.concat([

@@ -12,6 +12,7 @@ import {
 } from '../fixtures/credentialed-file.js';
 import { encodeInOrder, type Node, readNode, SALT, superbox, writeNode } from '../fixtures/foreign-store.js';
 import { judge, startJudge } from '../fixtures/judge.js';
+import { sampled } from '../fixtures/sampling.js';
 import { testSigning } from '../fixtures/signing.js';
 import { chunk, noise, wav } from '../fixtures/wav.js';
 
@@ -209,6 +210,7 @@ t.test('structural variants, many of them trusted by c2pa-rs, are not ours', asy
         ),
       );
     }
+    const isJudged = sampled(13);
     const trusted: string[] = [];
     for (const [name, node] of variants) {
       const bytes = Buffer.isBuffer(node) ? node : writeNode(node);
@@ -217,12 +219,13 @@ t.test('structural variants, many of them trusted by c2pa-rs, are not ours', asy
       // `xxxx` leaves no manifest; a bent root type is no store; everything else began as a store and is
       // altered.
       if (reading?.kind !== 'altered' && reading?.kind !== 'not_a_store') t.fail(`${name}: ${reading?.kind}`);
-      if ((await judge(bent, authority)).state === 'Trusted') trusted.push(name);
+      if (isJudged() && (await judge(bent, authority)).state === 'Trusted') trusted.push(name);
     }
     t.comment(
       `${algorithm}: ${variants.length} variants refused, ${trusted.length} of them Trusted in c2pa-rs`,
     );
     t.ok(variants.length > 150);
+    t.ok(trusted.length > 0);
   }
 });
 
@@ -490,16 +493,20 @@ t.test('no changed byte of a credential with ingredients is ours', (t) => {
     reading: { kind: 'service', report: { integrity: 'verified' } },
     bound: true,
   });
+  const isTried = sampled(11);
+  let changes = 0;
   let accepted = 0;
   for (let at = extent.offset; at < file.length; at += 1) {
     for (const flip of [1 << (at % 8), 0xff]) {
+      if (!isTried()) continue;
+      changes += 1;
       const bent = Buffer.from(file);
       bent[at]! ^= flip;
       const { reading, bound } = readFile(bent, trust);
       if (reading?.kind === 'service' && bound) accepted += 1;
     }
   }
-  t.equal(accepted, 0, `${2 * (file.length - extent.offset)} changes`);
+  t.equal(accepted, 0, `${changes} changes`);
   t.end();
 });
 

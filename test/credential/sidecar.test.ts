@@ -10,6 +10,7 @@ import { writeSidecar } from '../../src/credential/sidecar.js';
 import { stateProduction, stateSeal } from '../../src/credential/statement.js';
 import type { LocalSigner, SigningIdentity } from '../../src/ports/signing.js';
 import { now, readPair } from '../fixtures/credentialed-file.js';
+import { sampled } from '../fixtures/sampling.js';
 import { testDevice, testSigning } from '../fixtures/signing.js';
 
 const BINDING = { bytes: 5_000_000_000, sha256: createHash('sha256').update('audio').digest('hex') };
@@ -70,9 +71,11 @@ t.test('no changed byte goes unnoticed', (t) => {
     const seal = Buffer.from(
       writeSidecar({ statement: stateSeal(device.identity, now()), binding: BINDING, signer: device }),
     );
+    const isTried = sampled(23);
     let changes = 0;
     for (const original of [bytes, seal]) {
       const refused = (bent: Buffer, what: string): void => {
+        if (!isTried()) return;
         const { kind } = readPair(bent, trust);
         changes += 1;
         if (kind !== 'altered' && kind !== 'not_a_sidecar') t.fail(`${what}: ${kind}`);

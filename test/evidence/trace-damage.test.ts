@@ -11,6 +11,7 @@ import { replayTrace } from '../../src/evidence/replay/replay-trace.js';
 import { settleFacts } from '../../src/evidence/settle-facts.js';
 import { type ReadTrace, readTrace } from '../../src/evidence/trace/read-trace.js';
 import { MemorySink, opened, SESSION, writeTrace } from '../capture/write-trace.js';
+import { sized } from '../fixtures/sampling.js';
 
 /** Everything that a reading tells but the file's own digest; a refusal in its words. */
 async function reading(bytes: Uint8Array, ...lengths: readonly number[]): Promise<string> {
@@ -36,7 +37,7 @@ async function reading(bytes: Uint8Array, ...lengths: readonly number[]): Promis
 }
 
 /** Bits from one that is changed to the next; odd, so that all places of a byte come up. */
-const STEP = process.env['TAKEMARK_EXHAUSTIVE'] === undefined ? 5 : 1;
+const STEP = sized(1, 41);
 
 const findingsOf = (text: string): string =>
   text.startsWith('refused') ? text : JSON.stringify((JSON.parse(text) as ReadTrace).findings);
@@ -128,7 +129,7 @@ t.test('bits anywhere in longer traces', async (t) => {
     const bytes = await simulated(seed);
     const intact = findingsOf(await reading(bytes));
     const silent: number[] = [];
-    for (let trial = 0; trial < 500; trial += 1) {
+    for (let trial = 0; trial < sized(500, 60); trial += 1) {
       const bit = random.whole(0, bytes.length * 8 - 1);
       if (findingsOf(await reading(flipped(bytes, bit))) === intact) silent.push(bit);
     }
@@ -143,7 +144,7 @@ t.test('bits of a tail that nobody signed change no evidence, and the digest tel
   const contentOf = (text: string) => (JSON.parse(text) as { content: string }).content;
   const intact = contentOf(await reading(bytes));
   const random = new SeededRandom(2);
-  for (let trial = 0; trial < 300; trial += 1) {
+  for (let trial = 0; trial < sized(300, 60); trial += 1) {
     const changed = flipped(bytes, (bytes.length - tail) * 8 + random.whole(0, tail * 8 - 1));
     const text = await reading(changed);
     t.equal(contentOf(text), intact);
@@ -156,7 +157,7 @@ t.test('bytes that are lost or doubled anywhere', async (t) => {
   const bytes = await simulated(6);
   const intact = findingsOf(await reading(bytes));
   const random = new SeededRandom(3);
-  for (let trial = 0; trial < 200; trial += 1) {
+  for (let trial = 0; trial < sized(200, 40); trial += 1) {
     const at = random.whole(0, bytes.length - 1);
     const end = Math.min(bytes.length, at + random.whole(1, 400));
     const lost = Buffer.concat([bytes.subarray(0, at), bytes.subarray(end)]);
@@ -177,7 +178,7 @@ t.test('the chunks of the stream do not matter', async (t) => {
   for (const bytes of traces) {
     const whole = await reading(bytes);
     t.equal(await reading(bytes, 1), whole, 'one byte at a time');
-    for (let trial = 0; trial < 30; trial += 1) {
+    for (let trial = 0; trial < sized(30, 8); trial += 1) {
       const most = random.pick([3, 40, 1000, 100_000]);
       const lengths = Array.from({ length: 500 }, () => random.whole(0, most));
       t.equal(await reading(bytes, ...lengths, 64), whole);

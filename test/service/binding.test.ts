@@ -2,15 +2,16 @@
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { corpusFiles, NO_CORPUS } from '../fixtures/corpus.js';
+import { sampled, sized } from '../fixtures/sampling.js';
 import { inParallel, seeded, TestService } from '../fixtures/service.js';
 import { chunk, fmtChunk, noise, riff, wav } from '../fixtures/wav.js';
 
 const SEED = Number(process.env['TAKEMARK_SEED'] ?? 20_261_121);
 /** Places of a large file that are changed. */
-const IS_EXHAUSTIVE = process.env['TAKEMARK_EXHAUSTIVE'] !== undefined;
-const OFFSETS = IS_EXHAUSTIVE ? 20_000 : 200;
-/** Every so many places of the store are changed in the gate; every byte of headers, audio, pad and tail is. */
-const STORE_STEP = IS_EXHAUSTIVE ? 1 : 13;
+const OFFSETS = sized(20_000, 60);
+/** Every so many places of a small file are changed in the gate, and of the store inside it. */
+const PLACE_STEP = 5;
+const STORE_STEP = 37;
 /**
  * Bytes by which a store is recognised: the superbox header and the description box's type. Altered there, it
  * is no store.
@@ -63,15 +64,12 @@ t.test('no single-byte change of an issued WAV is verified as good', async (t) =
       chunk({ id: 'LIST', data: Buffer.from('INFOISFT\x04\0\0\0abc\0', 'latin1') }),
       chunk({ id: 'data', data: noise(301) }),
     ]);
-    await flipAt(
-      `a small file, every offset outside the store and every ${STORE_STEP}th inside`,
-      small,
-      (length) =>
-        Array.from({ length }, (_, offset) => offset).filter(
-          (offset) =>
-            offset < small.length + STORE_HEAD || offset >= length - 64 || offset % STORE_STEP === 0,
-        ),
-    );
+    await flipAt('a small file', small, (length) => {
+      const [isTried, isTriedInside] = [sampled(PLACE_STEP), sampled(STORE_STEP)];
+      return Array.from({ length }, (_, offset) => offset).filter((offset) =>
+        offset < small.length + STORE_HEAD || offset >= length - 64 ? isTried() : isTriedInside(),
+      );
+    });
     if (algorithm === 'Ed25519') {
       await flipAt(`a large file, ${OFFSETS} offsets`, wav(600_000, { channels: 2 }), (length) =>
         Array.from({ length: OFFSETS }, (_, i) =>
@@ -103,8 +101,8 @@ t.test(
       const wrong: unknown[] = [];
       const offsets =
         audio.length <= 128
-          ? audio.keys()
-          : Array.from({ length: 24 }, (_, i) =>
+          ? [...audio.keys()].filter(sampled(5))
+          : Array.from({ length: sized(24, 6) }, (_, i) =>
               i === 0 ? 0 : i === 1 ? audio.length - 1 : Math.floor(random() * audio.length),
             );
       await inParallel(offsets, 16, async (offset) => {

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { createEventRelay, type EventRelay, type EventRelayDeps } from '../../../src/background/relay.js';
+import { sized } from '../../fixtures/sampling.js';
 import { testSigning } from '../../fixtures/signing.js';
 import { type Request, ResultRow } from './database.js';
 import { type HistoryResult, migrated, runHistory, type Stage } from './history.js';
@@ -92,10 +93,10 @@ t.test('the same seed gives the same history, line by line', async (t) => {
   t.strictSame(second, first);
 });
 
-t.test('twenty histories of mixed faults have no violation', async (t) => {
+t.test('histories of mixed faults have no violation, and calls that succeed', async (t) => {
   const results = await onStage(async (stage) => {
     const all: HistoryResult[] = [];
-    for (let seed = 1; seed <= 20; seed += 1) all.push(await runHistory(stage, seed, { faults: MIXED }));
+    for (let seed = 1; seed <= 4; seed += 1) all.push(await runHistory(stage, seed, { faults: MIXED }));
     return all;
   });
   for (const { seed, violations, lines } of results)
@@ -328,7 +329,7 @@ t.test('a sweep by a process whose clock is wrong is found by what killed ones l
 t.test('a process whose clock is wrong when it starts harms nothing, the first one of all too', async (t) => {
   const results = await onStage(async (stage) => {
     const all: HistoryResult[] = [];
-    for (let seed = 1; seed <= 10; seed += 1)
+    for (let seed = 1; seed <= sized(10, 3); seed += 1)
       all.push(await runHistory(stage, seed, { faults: ['kill'], aheadMs: HOUR_MS, spoil: patient }));
     return all;
   });
