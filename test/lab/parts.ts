@@ -154,6 +154,7 @@ export const PARTS: readonly Part[] = [
           'credential/foreign',
           'credential/malleability',
           'credential/sidecar',
+          'docs/client-package',
           'engine/engine',
           'evidence/replay',
           'evidence/trace',
