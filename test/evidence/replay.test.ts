@@ -558,7 +558,7 @@ t.test('exports look at what there is so often and no more', async (t) => {
       return { kind: 'tempo.point', at: 0, start, bpm: 120 };
     }),
   };
-  for (const name of sized(Object.keys(sessions), ['imports'])) {
+  for (const name of sized(Object.keys(sessions), ['derivations', 'points of tempo'])) {
     const events = sessions[name]!;
     const covers = (exports: number): boolean =>
       replay([

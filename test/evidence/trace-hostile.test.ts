@@ -5,7 +5,7 @@ import { replayTrace } from '../../src/evidence/replay/replay-trace.js';
 import { type OpenTrace, readTrace } from '../../src/evidence/trace/read-trace.js';
 import { opened } from '../capture/write-trace.js';
 import { heldBytes } from '../fixtures/memory.js';
-import { sized } from '../fixtures/sampling.js';
+import { onlyInFull, sized } from '../fixtures/sampling.js';
 import { body, Forge, forged, headerMap, lazily } from './forge-trace.js';
 
 const MIB = 1_048_576;
@@ -258,6 +258,9 @@ t.test('a trace that is too long in any way is refused in bounded memory', async
     t.match(text, message, name);
     t.ok(growth < MEMORY, `${name}: ${Math.round(growth / MIB)} MiB`);
   }
+});
+
+t.test('a million segments are refused in bounded memory', { skip: onlyInFull() }, async (t) => {
   const tiny = new Forge();
   const segment = body([2, 0, null]);
   const segments = function* () {
@@ -272,6 +275,12 @@ t.test('a trace that is too long in any way is refused in bounded memory', async
   t.ok(growth < MEMORY, `a million segments: ${Math.round(growth / MIB)} MiB`);
 });
 
+t.test('ten million placements are refused in bounded memory', { skip: onlyInFull() }, async (t) => {
+  const { text, growth } = await measured(lazily(10_000_000, withId(CLIP), [TRACK]));
+  t.match(text, /trace_too_large: .* more bytes/);
+  t.ok(growth < MEMORY, `${Math.round(growth / MIB)} MiB`);
+});
+
 /** Event with an id of 32 bits at its fourth place. */
 function withId(event: readonly unknown[]): (index: number) => Buffer {
   const bytes = Buffer.from(encode(event.map((value, at) => (at === 3 ? 0xffff_ffff : value))));
@@ -284,12 +293,6 @@ function withId(event: readonly unknown[]): (index: number) => Buffer {
 }
 
 t.test('more placements than may live are refused in bounded memory', async (t) => {
-  // The bound of bytes, which the test before this one reaches as well.
-  if (sized(true, false)) {
-    const many = await measured(lazily(10_000_000, withId(CLIP), [TRACK]));
-    t.match(many.text, /trace_too_large: .* more bytes/);
-    t.ok(many.growth < MEMORY, `10 million placements: ${Math.round(many.growth / MIB)} MiB`);
-  }
   const some = await measured(lazily(TRACE_LIMITS.live.clips + 1, withId(CLIP), [TRACK]));
   t.match(some.text, /trace_malformed: .* more clips than allowed/);
   t.ok(some.growth < MEMORY, `placements up to the bound: ${Math.round(some.growth / MIB)} MiB`);
@@ -350,7 +353,7 @@ t.test('many events are read in the memory of a segment and of what lives', asyn
   t.ok(growth < MEMORY, `${Math.round(growth / MIB)} MiB`);
 });
 
-t.test('signatures beyond their bound are refused', async (t) => {
+t.test('signatures beyond their bound are refused', { skip: onlyInFull() }, async (t) => {
   const open: OpenTrace = async function* () {
     const forge = new Forge();
     yield forge.header;
