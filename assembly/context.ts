@@ -15,6 +15,17 @@ export function addFinding(context: usize, finding: Finding, offset: u64): void 
   store<u64>(context + ((<usize>finding) << 3), offset, FINDING_OFFSETS);
 }
 
+/** Returns true if a finding was added, and its first occurrence is at or after `offset`. */
+export function foundFrom(context: usize, finding: Finding, offset: u64): bool {
+  const found = (load<u64>(context, FINDINGS) & ((<u64>1) << (<u64>finding))) != 0;
+  return found && load<u64>(context + ((<usize>finding) << 3), FINDING_OFFSETS) >= offset;
+}
+
+export function removeFinding(context: usize, finding: Finding): void {
+  store<u64>(context, load<u64>(context, FINDINGS) & ~((<u64>1) << (<u64>finding)), FINDINGS);
+  store<u64>(context + ((<usize>finding) << 3), 0, FINDING_OFFSETS);
+}
+
 export function hasFlag(context: usize, flag: u32): bool {
   return (load<u32>(context, FLAGS) & flag) != 0;
 }

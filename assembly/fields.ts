@@ -15,6 +15,7 @@ import {
   FMT,
   FMT_AT,
   FMT_BYTES,
+  FMT_LIMIT,
   FMT_SIZE,
   RIFF_END,
   RIFF_FIELD,
@@ -34,6 +35,15 @@ const CHANNEL_LIMIT: u32 = 1024;
 const RATE_LIMIT: u32 = 6_144_000;
 
 export const SENTINEL: u64 = 0xffff_ffff;
+
+/**
+ * Returns true for a size that programs write before they know the true one. A file may also have this size, so
+ * the size is a placeholder only where the file is shorter.
+ */
+export function isPlaceholder(size: u64): bool {
+  return size == 0xffff_1000 || size == 0x7fff_f000;
+}
+
 /** Bound of every count, Number.MAX_SAFE_INTEGER + 1: the host counts in doubles. */
 const SIZE_LIMIT: u64 = 1 << 53;
 
@@ -67,16 +77,23 @@ export function readFmt(context: usize): void {
   const bits = <u32>load<u16>(fmt, 14);
   const extension = size >= 18 ? <u32>load<u16>(fmt, 16) : 0;
 
+  // A reader goes by the size of the chunk and ignores what it does not know. Only what moves a reader off the
+  // chunk is malformed: some readers skip the pad byte of an odd fmt chunk only if cbSize counts to the same end.
+  const stated = size == 18 + extension;
+  let malformed = !stated && (size > <u32>FMT_LIMIT || (size & 1) != 0);
   let encoding = encodingOf(tag);
   if (tag == TAG_EXTENSIBLE) {
-    if (size != FMT_BYTES || extension != 22) addFinding(context, Finding.fmt_malformed, at);
+    if (size < <u32>FMT_BYTES || extension < 22) malformed = true;
     else encoding = encodingOf(tagOfGuid(fmt + 24));
-  } else if (encoding == PCM) {
-    // WAVEFORMATEX: cbSize is ignored for PCM. Pro Tools writes 40 bytes with the plain PCM tag.
-    if (size != 16 && size != 18 && size != FMT_BYTES) addFinding(context, Finding.fmt_malformed, at);
-  } else if (size != 16 && size != 18 + extension) addFinding(context, Finding.fmt_malformed, at);
+  }
   store<u32>(context, encoding, ENCODING);
-  if (encoding == OTHER) addFinding(context, Finding.codec_unsupported, at);
+  if (malformed) addFinding(context, Finding.fmt_malformed, at);
+  else {
+    // WAVEFORMATEX: cbSize is ignored for PCM. Pro Tools writes 40 bytes with the plain PCM tag.
+    const usual = size == 16 || stated || (tag == TAG_PCM && (size == 18 || size == FMT_BYTES));
+    if (!usual) addFinding(context, Finding.fmt_size_mismatch, at);
+    if (encoding == OTHER) addFinding(context, Finding.codec_unsupported, at);
+  }
 
   let consistent =
     channels > 0 && channels <= CHANNEL_LIMIT && rate > 0 && rate <= RATE_LIMIT && blockAlign > 0;

@@ -39,4 +39,7 @@ export const enum Finding {
   credential_in_list,
   credential_not_last,
   credential_too_large,
+  fmt_size_mismatch,
+  list_pad_nonzero,
+  data_in_list,
 }

@@ -8,6 +8,8 @@ import {
   LIST_ODD,
   MEMBER_END,
   MEMBER_ODD,
+  SEARCH_WINDOW,
+  SEARCHED,
   STATE,
 } from '../src/engine/core-layout';
 import { Id, validId, variantOfCredential } from './chunk-id';
@@ -15,9 +17,10 @@ import { addFinding, position } from './context';
 import { Finding } from './findings';
 import { State } from './state';
 
-// A LIST is walked only to see whether it hides a credential, and whether its members fill it. Members are
-// chunks of their own; where one makes no sense, the rest of that list is skipped. The stack of open lists
-// has a fixed depth.
+// The content of a LIST is opaque. A LIST is walked only to see whether it hides a credential, or data that
+// libsndfile would take for the audio. Members are chunks of their own. Where one makes no sense, readers
+// disagree on what comes next, so the rest of that list is searched byte by byte. The stack of open lists has a
+// fixed depth.
 
 function endOfList(context: usize, depth: u32): u64 {
   return load<u64>(context + ((depth - 1) << 3), LIST_ENDS);
@@ -32,16 +35,47 @@ export function openList(context: usize, end: u64, odd: bool): void {
   store<u32>(context, depth, LIST_DEPTH);
   store<u64>(context + ((depth - 1) << 3), end, LIST_ENDS);
   store<u32>(context, 0, FILL);
-  if (end - position(context) < 4) malformed(context);
+  if (end - position(context) < 4) malformed(context, 0);
   else store<u32>(context, State.ListType, STATE);
 }
 
-/** Skips the rest of the innermost list. */
-function malformed(context: usize): void {
+/** Skips the rest of the innermost list, and searches what it skips. `last` are the last four bytes before it. */
+function malformed(context: usize, last: u32): void {
   addFinding(context, Finding.list_malformed, load<u64>(context, CHUNK_AT));
   store<u64>(context, endOfList(context, load<u32>(context, LIST_DEPTH)), MEMBER_END);
   store<u32>(context, 0, MEMBER_ODD);
+  openSearch(context, last);
   store<u32>(context, State.ListBody, STATE);
+}
+
+function openSearch(context: usize, last: u32): void {
+  store<u32>(context, 1, SEARCHED);
+  store<u32>(context, last, SEARCH_WINDOW);
+}
+
+/** Adds a finding for an id inside a LIST that a reader may take for the credential or for the audio. */
+function checkId(context: usize, id: u32, at: u64): void {
+  if (id == <u32>Id.C2PA) addFinding(context, Finding.credential_in_list, at);
+  if (variantOfCredential(id)) addFinding(context, Finding.credential_id_variant, at);
+  if (id == <u32>Id.DATA) addFinding(context, Finding.data_in_list, at);
+}
+
+/** Searches the next `length` bytes of a member, if its list is searched. */
+export function searchMember(context: usize, data: usize, length: u32): void {
+  if (load<u32>(context, SEARCHED) == 0) return;
+  const begin = position(context);
+  let last = load<u32>(context, SEARCH_WINDOW);
+  for (let i: u32 = 0; i < length; i += 1) {
+    last = (last >> 8) | ((<u32>load<u8>(data + i)) << 24);
+    checkId(context, last, begin + i - 3);
+  }
+  store<u32>(context, last, SEARCH_WINDOW);
+}
+
+/** Reads the type of a list, once its four bytes are collected. libsndfile takes it for the id of a member. */
+export function readListType(context: usize): void {
+  if (load<u32>(context, HEADER) == <u32>Id.DATA)
+    addFinding(context, Finding.data_in_list, position(context) - 4);
 }
 
 /**
@@ -61,7 +95,7 @@ export function nextMember(context: usize): bool {
     return false;
   }
   store<u32>(context, 0, FILL);
-  if (end - at < 8) malformed(context);
+  if (end - at < 8) malformed(context, 0);
   else store<u32>(context, State.MemberHeader, STATE);
   return false;
 }
@@ -71,6 +105,7 @@ export function nextMember(context: usize): bool {
  * last member.
  */
 export function closeMember(context: usize): bool {
+  store<u32>(context, 0, SEARCHED);
   const depth = load<u32>(context, LIST_DEPTH);
   if (load<u32>(context, MEMBER_ODD) != 0 && position(context) < endOfList(context, depth)) {
     store<u32>(context, State.MemberPad, STATE);
@@ -86,10 +121,10 @@ export function openMember(context: usize): void {
   const at = position(context);
   const end = at + size;
   const depth = load<u32>(context, LIST_DEPTH);
-  if (id == <u32>Id.C2PA) addFinding(context, Finding.credential_in_list, at - 8);
-  if (variantOfCredential(id)) addFinding(context, Finding.credential_id_variant, at - 8);
+  checkId(context, id, at - 8);
   if (!validId(id) || end > endOfList(context, depth)) {
-    malformed(context);
+    for (let i: u32 = 1; i <= 4; i += 1) checkId(context, load<u32>(context + HEADER + i), at - 8 + i);
+    malformed(context, size);
     return;
   }
   if (id == <u32>Id.LIST) {
@@ -98,6 +133,7 @@ export function openMember(context: usize): void {
       return;
     }
     addFinding(context, Finding.list_too_deep, at - 8);
+    openSearch(context, 0);
   }
   store<u64>(context, end, MEMBER_END);
   store<u32>(context, size & 1, MEMBER_ODD);

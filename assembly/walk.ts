@@ -47,9 +47,9 @@ import {
 import { Id, validId, variantOfCredential } from './chunk-id';
 import { Container, sniff } from './container';
 import { addFinding, hasFlag, position, setFlag } from './context';
-import { readBext, readDs64, readFmt, resolveSize, SENTINEL, takeRiffField } from './fields';
+import { isPlaceholder, readBext, readDs64, readFmt, resolveSize, SENTINEL, takeRiffField } from './fields';
 import { Finding } from './findings';
-import { closeMember, nextMember, openList, openMember } from './list';
+import { closeMember, nextMember, openList, openMember, readListType, searchMember } from './list';
 import { State } from './state';
 
 const enum Capture {
@@ -129,7 +129,10 @@ function step(context: usize, data: usize, left: u32): u32 {
     }
     case State.ListType: {
       const taken = gather(context, data, left, 4);
-      if (load<u32>(context, FILL) == 4 && nextMember(context)) closeChunk(context);
+      if (load<u32>(context, FILL) == 4) {
+        readListType(context);
+        if (nextMember(context)) closeChunk(context);
+      }
       return taken;
     }
     case State.MemberHeader: {
@@ -139,12 +142,13 @@ function step(context: usize, data: usize, left: u32): u32 {
     }
     case State.ListBody: {
       const taken = upTo(context, load<u64>(context, MEMBER_END), left);
+      searchMember(context, data, taken);
       advance(context, taken);
       if (position(context) == load<u64>(context, MEMBER_END) && closeMember(context)) closeChunk(context);
       return taken;
     }
     case State.MemberPad: {
-      if (load<u8>(data) != 0) addFinding(context, Finding.pad_nonzero, position(context));
+      if (load<u8>(data) != 0) addFinding(context, Finding.list_pad_nonzero, position(context));
       advance(context, 1);
       if (nextMember(context)) closeChunk(context);
       return 1;
@@ -239,7 +243,11 @@ function openChunk(context: usize): void {
   if (streaming) {
     addFinding(context, Finding.data_size_streaming, at);
     store<u64>(context, u64.MAX_VALUE, CHUNK_END);
-  } else if (end > load<u64>(context, RIFF_END)) addFinding(context, Finding.chunk_past_end, at);
+  } else if (end > load<u64>(context, RIFF_END)) {
+    // Whether the size was never written is known at the end of the file.
+    const waits = id == <u32>Id.DATA && !hasFlag(context, FLAG_DATA) && isPlaceholder(size);
+    if (!waits) addFinding(context, Finding.chunk_past_end, at);
+  }
 
   switch (id) {
     case Id.FMT: {

@@ -1,4 +1,4 @@
-import type { StructureFinding } from './findings.js';
+import type { FoundAt } from './findings.js';
 
 /**
  * The container format, by a file's first bytes. The core parses RIFF, RF64 and BW64, and only names the
@@ -117,5 +117,5 @@ export interface Measurement {
   readonly chunkCount: number;
   readonly credential?: CredentialChunk;
   /** The findings in the order of STRUCTURE_FINDINGS, each with the offset of its first occurrence. */
-  readonly findings: readonly { readonly slug: StructureFinding; readonly offset: number }[];
+  readonly findings: readonly FoundAt[];
 }

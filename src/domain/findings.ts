@@ -2,9 +2,10 @@
 export const MAX_CHUNKS = 4096;
 
 /**
- * The structural findings of the RIFF / RF64 / BW64 reader. Each finding makes a file unreadable for an
- * embedded credential. None of them matters to a legacy pair, whose audio is opaque bytes. The index of an
- * entry is the bit that the WASM core sets, so entries are only ever appended.
+ * The structural findings of the RIFF / RF64 / BW64 reader. A finding that makes two readers disagree about
+ * which bytes are audio is a break, and makes a file unreadable for an embedded credential. Every other finding
+ * is harmless (HARMLESS_FINDINGS). No finding matters to a legacy pair, whose audio is opaque bytes. The index
+ * of an entry is the bit that the WASM core sets, so entries are only ever appended.
  */
 export const STRUCTURE_FINDINGS = [
   /** The file ends before its first 12 bytes are complete. */
@@ -23,7 +24,7 @@ export const STRUCTURE_FINDINGS = [
   'chunk_header_truncated',
   /** A chunk with an odd size has no pad byte. */
   'pad_missing',
-  /** The pad byte is not zero. */
+  /** The pad byte of a chunk is not zero. */
   'pad_nonzero',
   /** A chunk id has a byte outside printable ASCII, starts with a space, or contains an inner space. */
   'chunk_id_invalid',
@@ -35,7 +36,10 @@ export const STRUCTURE_FINDINGS = [
   'duplicate_bext',
   'duplicate_fact',
   'fmt_missing',
-  /** The fmt chunk is shorter than 16 bytes, or its size and extension disagree. */
+  /**
+   * The fmt chunk is shorter than 16 bytes, longer than 64 KiB, or odd, or it lacks the extension that its tag
+   * promises. A length that cbSize states is accepted although it is odd or longer.
+   */
   'fmt_malformed',
   /**
    * Channels, rate or block size are zero or impossible, or block alignment and byte rate contradict them.
@@ -45,9 +49,12 @@ export const STRUCTURE_FINDINGS = [
   'codec_unsupported',
   'data_missing',
   'data_before_fmt',
-  /** The data size is 0xFFFFFFFF without a ds64. */
+  /**
+   * The data size is a placeholder of a stream: 0xFFFFFFFF without a ds64, 0xFFFF1000 or 0x7FFFF000 beyond the
+   * end of the file, or 0 before bytes that are no chunks.
+   */
   'data_size_streaming',
-  /** The data size is 0 and bytes follow it. */
+  /** The data size is 0, and other chunks follow. Some readers take them for audio. */
   'data_empty',
   /** The data size is not a multiple of the block alignment. */
   'data_not_aligned',
@@ -75,5 +82,48 @@ export const STRUCTURE_FINDINGS = [
   'credential_not_last',
   /** The credential chunk is larger than 1 MiB. */
   'credential_too_large',
+  /** The size and the cbSize of the fmt chunk disagree. Readers go by the size. */
+  'fmt_size_mismatch',
+  /** The pad byte of a member of a LIST chunk is not zero. */
+  'list_pad_nonzero',
+  /**
+   * A LIST chunk contains the id `data`. libsndfile takes the bytes after it for the audio. Earlier versions
+   * issued such files, so the finding changes no verdict, but no further file is issued.
+   */
+  'data_in_list',
 ] as const;
 export type StructureFinding = (typeof STRUCTURE_FINDINGS)[number];
+
+/**
+ * The findings that change no verdict: the bytes concerned are hashed like all others, and every reader finds
+ * the same audio.
+ */
+export const HARMLESS_FINDINGS = [
+  'duplicate_bext',
+  'duplicate_fact',
+  'codec_unsupported',
+  'bext_malformed',
+  'bext_version_unknown',
+  'list_malformed',
+  'list_too_deep',
+  'fmt_size_mismatch',
+  'list_pad_nonzero',
+  'data_in_list',
+] as const satisfies readonly StructureFinding[];
+export type HarmlessFinding = (typeof HARMLESS_FINDINGS)[number];
+/** A finding that makes a file unreadable for an embedded credential. */
+export type StructureBreak = Exclude<StructureFinding, HarmlessFinding>;
+
+export interface FoundAt<Slug extends StructureFinding = StructureFinding> {
+  readonly slug: Slug;
+  /** The offset of the first occurrence in the file, in bytes. */
+  readonly offset: number;
+}
+
+export function isHarmless(found: FoundAt): found is FoundAt<HarmlessFinding> {
+  return (HARMLESS_FINDINGS as readonly StructureFinding[]).includes(found.slug);
+}
+
+export function isBreak(found: FoundAt): found is FoundAt<StructureBreak> {
+  return !isHarmless(found);
+}

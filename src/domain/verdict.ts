@@ -3,6 +3,7 @@
  * step is a function that returns a refusal, or undefined to continue with the next step.
  */
 import { defined } from './defined.js';
+import { isBreak } from './findings.js';
 import {
   type CredentialReport,
   type EmbeddedParseResult,
@@ -109,8 +110,8 @@ function container({ measurement }: Evidence): Refusal | undefined {
     measurement.container !== 'bw64'
   )
     return refuse('unreadable', 'container_unsupported');
-  const slugs = measurement.findings.map((finding) => finding.slug);
-  if (slugs.length > 0) return refuse('unreadable', ...slugs);
+  const breaks = measurement.findings.filter(isBreak);
+  if (breaks.length > 0) return refuse('unreadable', ...breaks.map(({ slug }) => slug));
   if (measurement.credential === undefined) return refuse('unreadable', 'credential_missing');
   // The service never issues into a 64-bit container, and C2PA readers do not know it.
   if (measurement.container !== 'riff') return refuse('unreadable', 'container_unsupported');

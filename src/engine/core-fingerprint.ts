@@ -1,2 +1,2 @@
 /** SHA-256 of dist/core.wasm. Written by `npm run build:fingerprint`. */
-export const CORE_FINGERPRINT = 'e19fbfb4034c0873971abe0363cca703a41998a12d12982db698a8850cd156e3';
+export const CORE_FINGERPRINT = '16554d9353adad8a526f1eadb9b7936a233e58902172856064f6712de45bc6d2';

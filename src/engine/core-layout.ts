@@ -64,12 +64,17 @@ export const LIST_ENDS = 448;
 export const LIST_DEPTH_LIMIT = 8;
 export const FMT = 512;
 export const FMT_BYTES = 40;
+/** The longest fmt chunk whose bytes beyond the known fields are ignored. */
+export const FMT_LIMIT = 65_536;
 export const DS64 = 560;
 export const DS64_TABLE_LIMIT = 16;
 export const DS64_BYTES = 220;
 /** u32: entries of the ds64 table; u32: the ds64 governs this file's sizes. */
 export const DS64_TABLE_LENGTH = 784;
 export const DS64_APPLIES = 788;
+/** u32: the current member is searched for ids; u32: its last four bytes. */
+export const SEARCHED = 792;
+export const SEARCH_WINDOW = 796;
 /** u64 each: first occurrence. */
 export const FINDING_OFFSETS = 832;
 /** Everything below this offset is zeroed by init; the rest is written before it is read. */

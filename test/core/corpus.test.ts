@@ -1,10 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import t from 'tap';
+import { isHarmless } from '../../src/domain/findings.js';
 import { needs } from '../fixtures/tools.js';
+import { WRITERS } from '../fixtures/writers.js';
 import { CoreUnderTest, everyByte, randomCuts, randomNumbers } from './core-under-test.js';
 
 const corpus = process.env.TAKEMARK_CORPUS;
@@ -39,22 +42,70 @@ t.test('a file measures the same however it is cut', { skip }, async (t) => {
   }
 });
 
-t.test('format and frames agree with libsndfile', { skip: skip || needs('sndfile-info') }, async (t) => {
-  const under = await CoreUnderTest.load();
-  let compared = 0;
-  for (const name of audioFiles()) {
-    const { format, frames, findings } = under.measure(readFileSync(join(corpus!, name)));
-    if (format === undefined || findings.length > 0) continue;
-    const { status, stdout } = spawnSync('sndfile-info', [join(corpus!, name)], { encoding: 'latin1' });
-    const read = (label: string): number =>
-      Number(new RegExp(`^${label}\\s*: (\\d+)`, 'm').exec(stdout)?.[1]);
-    if (status !== 0 || Number.isNaN(read('Frames'))) continue;
-    t.strictSame(
-      [frames, format.channels, format.sampleRate],
-      [read('Frames'), read('Channels'), read('Sample Rate')],
-      name,
-    );
-    compared += 1;
-  }
-  t.ok(compared > 0, `${compared} files`);
-});
+interface DataExtent {
+  readonly offset: number;
+  readonly size: number;
+}
+
+/** Returns the audio as ffmpeg reads it, or undefined if ffmpeg does not read the file. */
+function readByFfmpeg(path: string): DataExtent | undefined {
+  const { status, stdout } = spawnSync(
+    'ffprobe',
+    ['-v', 'error', '-show_entries', 'packet=pos,size', '-of', 'json', path],
+    { encoding: 'utf8', maxBuffer: 64 << 20 },
+  );
+  if (status !== 0) return undefined;
+  const { packets = [] } = JSON.parse(stdout) as { packets?: { pos?: string; size: string }[] };
+  const offset = packets[0]?.pos;
+  if (offset === undefined) return undefined;
+  return { offset: Number(offset), size: packets.reduce((sum, { size }) => sum + Number(size), 0) };
+}
+
+interface SoundFileInfo {
+  readonly frames: number;
+  readonly channels: number;
+  readonly sampleRate: number;
+}
+
+/** Returns what libsndfile reads, or undefined if it does not read the file. */
+function readByLibsndfile(path: string): SoundFileInfo | undefined {
+  const { status, stdout } = spawnSync('sndfile-info', [path], { encoding: 'latin1' });
+  const read = (label: string): number => Number(new RegExp(`^${label}\\s*: (\\d+)`, 'm').exec(stdout)?.[1]);
+  const info = { frames: read('Frames'), channels: read('Channels'), sampleRate: read('Sample Rate') };
+  return status !== 0 || Number.isNaN(info.frames) ? undefined : info;
+}
+
+t.test(
+  'ffmpeg and libsndfile find the audio of every accepted file where the core finds it',
+  { skip: skip || needs('sndfile-info', 'ffprobe') },
+  async (t) => {
+    const under = await CoreUnderTest.load();
+    const directory = mkdtempSync(join(tmpdir(), 'takemark-agreement-'));
+    t.teardown(() => rmSync(directory, { recursive: true }));
+    const written = WRITERS.map(({ file }, i) => {
+      const path = join(directory, `${i}.wav`);
+      writeFileSync(path, file);
+      return path;
+    });
+    const compared = { ffmpeg: 0, libsndfile: 0 };
+    for (const path of [...written, ...audioFiles().map((name) => join(corpus!, name))]) {
+      const { format, frames, data, findings, container } = under.measure(readFileSync(path));
+      if (format === undefined || data === undefined || !findings.every(isHarmless)) continue;
+      const sound = readByLibsndfile(path);
+      if (sound !== undefined && format.encoding !== 'other') {
+        const { channels, sampleRate } = format;
+        t.strictSame(sound, { frames, channels, sampleRate }, `libsndfile: ${path}`);
+        compared.libsndfile += 1;
+      }
+      const read = container === 'riff' ? readByFfmpeg(path) : undefined;
+      if (read !== undefined) {
+        // A decoder takes whole blocks only.
+        const whole = data.size - (data.size % format.blockAlign);
+        const size = format.encoding === 'other' ? read.size : whole;
+        t.strictSame(read, { offset: data.offset, size }, `ffmpeg: ${path}`);
+        compared.ffmpeg += 1;
+      }
+    }
+    t.ok(compared.ffmpeg > 40 && compared.libsndfile > 40, JSON.stringify(compared));
+  },
+);

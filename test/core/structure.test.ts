@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import t from 'tap';
-import { STRUCTURE_FINDINGS, type StructureFinding } from '../../src/domain/findings.js';
+import { isHarmless, STRUCTURE_FINDINGS, type StructureFinding } from '../../src/domain/findings.js';
 import { readMeasurement } from '../../src/engine/core.js';
 import { chunk, fmtChunk, noise, riff, wav } from '../fixtures/wav.js';
 import { CoreUnderTest, everyByte } from './core-under-test.js';
@@ -166,10 +166,7 @@ const HOSTILE: Partial<
       ['bytes_after_riff_end'],
     ],
   ],
-  pad_nonzero: [
-    ['a chunk', riff([fmt, data, chunk({ id: 'JUNK', data: noise(5), pad: 0x51 })])],
-    ['a member of a list', riff([fmt, data, list('INFO', [chunk({ id: 'ICMT', data: noise(3), pad: 1 })])])],
-  ],
+  pad_nonzero: [['a chunk', riff([fmt, data, chunk({ id: 'JUNK', data: noise(5), pad: 0x51 })])]],
   chunk_id_invalid: [' BAD', 'BA D', '    ', 'BAD\x7f', 'BAD\0', 'B\u00c4D '].map(
     (id) => [JSON.stringify(id), riff([fmt, data, empty(id)])] as const,
   ),
@@ -188,15 +185,16 @@ const HOSTILE: Partial<
   fmt_malformed: [
     ['15 bytes', riff([chunk({ id: 'fmt ', data: bytes(15) }), data])],
     ['17 bytes', riff([fmtOf({ extension: Buffer.alloc(1) }), data])],
+    ['19 bytes, of which cbSize counts 18', riff([fmtOf({ extension: Buffer.alloc(3) }), data])],
+    ['more than 64 KiB', riff([fmtOf({ extension: Buffer.alloc(65_522) }), data])],
+    ['extensible without its extension', riff([fmtOf({ tag: 0xfffe }), data])],
     [
-      'float whose extension disagrees',
-      riff([fmtOf({ tag: 3, bits: 32, extension: Buffer.from([9, 0]) }), data]),
+      'extensible of 30 bytes',
+      riff([fmtOf({ tag: 0xfffe, extension: extensible(1, 16).subarray(0, 14) }), data]),
     ],
-    ['extensible without its extension', riff([fmtOf({ tag: 0xfffe }), data]), ['codec_unsupported']],
     [
-      'extensible with cbSize 24',
-      riff([fmtOf({ tag: 0xfffe, extension: extensible(1, 16, { cbSize: 24 }) }), data]),
-      ['codec_unsupported'],
+      'extensible with cbSize 21',
+      riff([fmtOf({ tag: 0xfffe, extension: extensible(1, 16, { cbSize: 21 }) }), data]),
     ],
   ],
   fmt_inconsistent: [
@@ -232,8 +230,28 @@ const HOSTILE: Partial<
   data_before_fmt: [['data first', riff([data, fmt])]],
   data_size_streaming: [
     ['ffmpeg to a pipe', riff([fmt, openData()], { riffSize: MAX }), ['riff_size_streaming']],
+    ...[0xffff_1000, 0x7fff_f000].flatMap((size) => [
+      [`${size} in a RIFF of the right size`, riff([fmt, openData(size)])] as const,
+      [
+        `${size} in a RIFF that counts it`,
+        riff([fmt, openData(size)], { riffSize: (size + 36) % 2 ** 32 }),
+        ['riff_size_streaming'],
+      ] as const,
+      [`${size} in both`, riff([fmt, openData(size)], { riffSize: size }), ['riff_size_streaming']] as const,
+      [
+        `${size} before blocks of three bytes`,
+        riff([fmtOf({ bits: 24 }), chunk({ id: 'data', data: noise(66), size })]),
+      ] as const,
+    ]),
+    ['0 before samples', riff([fmt, openData(0)])],
+    ['0 before silence', riff([fmt, chunk({ id: 'data', data: Buffer.alloc(64), size: 0 })])],
+    ['0 in both', riff([fmt, openData(0)], { riffSize: 0 }), ['riff_size_streaming']],
+    ['0 before four bytes', riff([fmt, chunk({ id: 'data', data: Buffer.alloc(4), size: 0 })])],
   ],
-  data_empty: [['then a chunk', riff([fmt, empty('data'), junk(4)])]],
+  data_empty: [
+    ['then a chunk', riff([fmt, empty('data'), junk(4)])],
+    ['then a list and a credential', riff([fmt, empty('data'), info, credential])],
+  ],
   data_not_aligned: [['odd 16-bit data', riff([fmt, chunk({ id: 'data', data: noise(63) })])]],
   ds64_missing: [['none', riff([fmt, data], { magic: 'RF64' })]],
   ds64_not_first: [
@@ -289,11 +307,64 @@ const HOSTILE: Partial<
   credential_in_list: [
     ['alone', riff([fmt, data, list('INFO', [credential])])],
     ['eight deep', riff([fmt, data, nested(8, credential)])],
+    ['nine deep', riff([fmt, data, nested(9, credential)]), ['list_too_deep']],
+    [
+      'behind a member aligned to four bytes',
+      riff([fmt, data, list('INFO', [chunk({ id: 'ICMT', data: noise(5) }), Buffer.alloc(2), credential])]),
+      ['list_malformed'],
+    ],
+    [
+      'across the header that makes no sense',
+      riff([fmt, data, list('INFO', [Buffer.alloc(3), credential, Buffer.alloc(1)])]),
+      ['list_malformed'],
+    ],
     ['and a proper one', riff([fmt, data, list('zzzz', [credential]), credential])],
   ],
   credential_not_last: [['in the middle', riff([fmt, credential, data])]],
   credential_too_large: [
     ['one byte more', riff([fmt, data, chunk({ id: 'C2PA', data: Buffer.alloc((1 << 20) + 1) })])],
+  ],
+  fmt_size_mismatch: [
+    ['Audition: PCM of 20 bytes', riff([fmtOf({ extension: Buffer.alloc(4) }), data])],
+    ['PCM of 24 bytes', riff([fmtOf({ extension: Buffer.alloc(8) }), data])],
+    ['PCM of 64 KiB', riff([fmtOf({ extension: Buffer.alloc(65_520) }), data])],
+    ['Pro Tools: float of 40 bytes', riff([fmtOf({ tag: 3, bits: 32, extension: Buffer.alloc(24) }), data])],
+    [
+      'float whose extension disagrees',
+      riff([fmtOf({ tag: 3, bits: 32, extension: Buffer.from([9, 0]) }), data]),
+    ],
+    [
+      'extensible with cbSize 24 in 40 bytes',
+      riff([fmtOf({ tag: 0xfffe, extension: extensible(1, 16, { cbSize: 24 }) }), data]),
+    ],
+    [
+      'extensible with bytes behind the extension',
+      riff([fmtOf({ tag: 0xfffe, extension: Buffer.concat([extensible(1, 16), Buffer.alloc(8)]) }), data]),
+    ],
+  ],
+  list_pad_nonzero: [
+    ['a member', riff([fmt, data, list('INFO', [chunk({ id: 'ICMT', data: noise(3), pad: 1 })])])],
+    [
+      'Sound Forge: pads that count',
+      riff([
+        fmt,
+        list(
+          'INFO',
+          [1, 2, 3].map((pad) => chunk({ id: 'IART', data: noise(3), pad })),
+        ),
+        data,
+      ]),
+    ],
+  ],
+  data_in_list: [
+    ['a member', riff([fmt, data, list('adtl', [chunk({ id: 'data', data: noise(8) })])])],
+    ['the type of the list', riff([fmt, data, list('data', [])])],
+    [
+      'behind what makes no sense',
+      riff([fmt, list('adtl', [Buffer.alloc(9), data]), data]),
+      ['list_malformed'],
+    ],
+    ['nine deep', riff([fmt, data, nested(9, data)]), ['list_too_deep']],
   ],
 };
 
@@ -414,6 +485,106 @@ t.test('layouts of real writers have no findings', async (t) => {
     t.strictSame(whole.findings, [], name);
     if (file.length < 10_000)
       t.strictSame(under.measure(file, everyByte(1, file.length)), whole, `${name}, byte by byte`);
+  }
+});
+
+t.test('what readers ignore is accepted, and read like the plain file', async (t) => {
+  const plain = under.measure(riff([fmt, data]));
+  const zeros = chunk({ id: 'LIST', data: Buffer.alloc(3931) });
+  const aligned = list('INFO', [
+    chunk({ id: 'IART', data: noise(5) }),
+    Buffer.alloc(2),
+    chunk({ id: 'INAM', data: noise(6) }),
+  ]);
+  const layouts: Readonly<Record<string, readonly [file: Uint8Array, ...harmless: StructureFinding[]]>> = {
+    'Adobe Audition': [riff([fmtOf({ extension: Buffer.alloc(4) }), data]), 'fmt_size_mismatch'],
+    'Zoom R24: a list of zeros': [riff([fmt, zeros, data]), 'list_malformed'],
+    'members aligned to four bytes': [riff([fmt, aligned, data]), 'list_malformed'],
+    'a bext of version 8': [riff([bext(8), fmt, data]), 'bext_version_unknown'],
+    'a short bext': [riff([bext(1, 400), fmt, data]), 'bext_malformed'],
+    'two bext, two fact': [
+      riff([bext(1), bext(1), fmt, empty('fact'), empty('fact'), data]),
+      'duplicate_bext',
+      'duplicate_fact',
+    ],
+  };
+  for (const [name, [file, ...harmless]] of Object.entries(layouts)) {
+    const { findings: found, frames, format, data: extent } = under.measure(file);
+    t.strictSame(
+      found.map(({ slug }) => slug),
+      harmless,
+      name,
+    );
+    t.ok(found.every(isHarmless), `${name}: harmless`);
+    t.strictSame({ frames, format }, { frames: plain.frames, format: plain.format }, name);
+    t.strictSame(
+      file.subarray(extent!.offset, extent!.offset + extent!.size),
+      data.subarray(8),
+      `${name}: the audio`,
+    );
+  }
+});
+
+t.test('a search of a list sees an id however it is cut', async (t) => {
+  const file = riff([fmt, data, list('INFO', [Buffer.alloc(11), Buffer.from('C2PA'), Buffer.from('datum')])]);
+  for (let cut = 108; cut <= file.length; cut += 1)
+    t.strictSame(
+      under.measure(file, [cut]).findings,
+      [
+        { slug: 'list_malformed', offset: 108 },
+        { slug: 'credential_in_list', offset: 131 },
+      ],
+      `cut at ${cut}`,
+    );
+});
+
+t.test('compressed audio is well-formed, and its last block may be short', async (t) => {
+  const compressed: Readonly<Record<string, Buffer>> = {
+    'A-law': fmtOf({ tag: 6, bits: 8, extension: Buffer.alloc(2) }),
+    'mu-law': fmtOf({ tag: 7, bits: 8, extension: Buffer.alloc(2) }),
+    'IMA ADPCM': fmtOf({ tag: 0x11, bits: 4, blockAlign: 256, extension: Buffer.from([2, 0, 249, 1]) }),
+    GSM: fmtOf({ tag: 0x31, bits: 0, blockAlign: 65, extension: Buffer.from([2, 0, 64, 1]) }),
+    MP3: fmtOf({
+      tag: 0x55,
+      bits: 0,
+      blockAlign: 1152,
+      extension: Buffer.from('0c00010002000000800401000000', 'hex'),
+    }),
+  };
+  for (const [name, format] of Object.entries(compressed)) {
+    const { findings: found, frames } = under.measure(riff([format, chunk({ id: 'data', data: noise(66) })]));
+    t.ok(found.every(isHarmless), `${name}: ${found.map(({ slug }) => slug).join(', ')}`);
+    t.ok(
+      found.some(({ slug }) => slug === 'codec_unsupported'),
+      name,
+    );
+    t.equal(frames, undefined, `${name}: a block is not a frame`);
+  }
+});
+
+t.test('a file is accepted in exactly one order of fmt, data and credential', async (t) => {
+  const parts: Readonly<Record<string, Buffer>> = {
+    fmt,
+    data,
+    credential,
+    junk: junk(4),
+    list: chunk({ id: 'LIST', data: Buffer.alloc(20) }),
+  };
+  const names = Object.keys(parts);
+  const orders = (length: number): string[][] =>
+    length === 0 ? [[]] : orders(length - 1).flatMap((order) => names.map((name) => [...order, name]));
+  const count = (order: readonly string[], name: string): number =>
+    order.filter((each) => each === name).length;
+  for (const order of [1, 2, 3, 4, 5].flatMap(orders)) {
+    const accepted =
+      count(order, 'fmt') === 1 &&
+      count(order, 'data') === 1 &&
+      order.indexOf('fmt') < order.indexOf('data') &&
+      count(order, 'credential') <= 1 &&
+      [-1, order.length - 1].includes(order.indexOf('credential'));
+    const { findings: found } = under.measure(riff(order.map((name) => parts[name]!)));
+    if (found.every(isHarmless) !== accepted)
+      t.fail(`${order.join(' ')}: ${found.map(({ slug }) => slug).join(', ')}`);
   }
 });
 

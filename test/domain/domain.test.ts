@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
 import { decide, summariseAudio } from '../../src/domain/decision.js';
-import { STRUCTURE_FINDINGS } from '../../src/domain/findings.js';
+import { HARMLESS_FINDINGS, isBreak, STRUCTURE_FINDINGS } from '../../src/domain/findings.js';
 import { formatIdentifier, IDENTIFIER_PATTERN } from '../../src/domain/identifiers.js';
 import type {
   CredentialReport,
@@ -105,6 +105,32 @@ t.test('the first step that speaks decides the verdict', async (t) => {
       },
       'unreadable',
       ['pad_nonzero', 'duplicate_data'],
+    ],
+    [
+      'an issued WAV with every harmless finding',
+      {
+        measurement: { ...measurement, findings: HARMLESS_FINDINGS.map((slug) => ({ slug, offset: 12 })) },
+        embedded: service,
+        proof,
+      },
+      'valid',
+      ['credential_verified'],
+    ],
+    [
+      'a broken WAV with a harmless finding, which is not named',
+      {
+        measurement: {
+          ...measurement,
+          findings: [
+            { slug: 'duplicate_data', offset: 5 },
+            { slug: 'list_malformed', offset: 9 },
+          ],
+        },
+        embedded: service,
+        proof,
+      },
+      'unreadable',
+      ['duplicate_data'],
     ],
     [
       'a credential in RF64, which is never issued',
@@ -305,14 +331,17 @@ t.test('the first step that speaks decides the verdict', async (t) => {
 });
 
 t.test(
-  'every structural finding makes an embedded credential unreadable, and none touches a pair',
+  'every break makes an embedded credential unreadable, and no finding touches a pair',
   async (t) => {
     for (const slug of STRUCTURE_FINDINGS) {
       const broken = { ...measurement, findings: [{ slug, offset: 0 }] };
-      t.match(judge({ measurement: broken, embedded: service, proof }), {
-        verdict: 'unreadable',
-        reasons: [slug],
-      });
+      t.match(
+        judge({ measurement: broken, embedded: service, proof }),
+        isBreak({ slug, offset: 0 })
+          ? { verdict: 'unreadable', reasons: [slug] }
+          : { verdict: 'valid', reasons: ['credential_verified'] },
+        slug,
+      );
       t.equal(judge({ measurement: broken, sidecar: servicePair, proof }).verdict, 'valid');
     }
   },

@@ -1,3 +1,4 @@
+import '../core/agreement.test.js';
 import '../core/build.test.js';
 import '../core/corpus.test.js';
 import '../core/fork.test.js';

@@ -64,7 +64,7 @@ export const PARTS: readonly Part[] = [
     name: 'readers',
     shows: 'Independent readers of Content Credentials and of audio agree with the core.',
     minutes: 2,
-    debian: { 'sndfile-info': 'sndfile-programs' },
+    debian: { ffprobe: 'ffmpeg', 'sndfile-info': 'sndfile-programs' },
     readers: true,
     commands: () => [tests(['core/corpus', 'credential/external-readers'], { TAKEMARK_LAB: 'readers' })],
   },

@@ -13,6 +13,15 @@ function brokenFile(meaning: string): ReferenceEntry {
   };
 }
 
+/** Returns the texts for a finding that decided a verdict in earlier versions. */
+function harmlessNow(meaning: string): ReferenceEntry {
+  return {
+    meaning: `${meaning} Only earlier versions give this reason.`,
+    caller: 'Upload the file again, and verify it again.',
+    artist: 'Please send the file again.',
+  };
+}
+
 /** Returns the texts for a fault in the structure of an embedded credential. */
 function brokenStore(meaning: string): ReferenceEntry {
   return {
@@ -231,24 +240,20 @@ export const DECISION_REASONS = {
     duplicate_fmt: brokenFile('The file has several fmt chunks.'),
     duplicate_data: brokenFile('The file has several data chunks.'),
     duplicate_ds64: brokenFile('The file has several ds64 chunks.'),
-    duplicate_bext: brokenFile('The file has several bext chunks.'),
-    duplicate_fact: brokenFile('The file has several fact chunks.'),
+    duplicate_bext: harmlessNow('The file has several bext chunks.'),
+    duplicate_fact: harmlessNow('The file has several fact chunks.'),
     fmt_missing: brokenFile('The file has no fmt chunk, so its format is unknown.'),
-    fmt_malformed: brokenFile('The fmt chunk is too short, or its size and extension disagree.'),
+    fmt_malformed: brokenFile('The size of the fmt chunk is impossible, or its extension is missing.'),
     fmt_inconsistent: brokenFile(
       'Channels, rate or block size of the fmt chunk are impossible or contradict each other.',
     ),
-    codec_unsupported: {
-      meaning: 'The audio of the WAV file is neither PCM nor IEEE float.',
-      caller: 'Ask for the file as it was issued, and its sidecar if it has one.',
-      artist: 'The audio in this file is compressed: please send the file that was issued to you.',
-    },
+    codec_unsupported: harmlessNow('The audio of the WAV file is neither PCM nor IEEE float.'),
     data_missing: brokenFile('The file has no data chunk, so it has no audio.'),
     data_before_fmt: brokenFile('The data chunk is before the fmt chunk.'),
     data_size_streaming: brokenFile(
       'The audio size was never written: the recording was not closed properly.',
     ),
-    data_empty: brokenFile('The data chunk states a size of 0, but bytes follow it.'),
+    data_empty: brokenFile('The data chunk is empty, and other chunks follow it.'),
     data_not_aligned: brokenFile('The size of the data chunk is not a whole number of sample blocks.'),
     ds64_missing: brokenFile('The file is RF64 or BW64 but has no ds64 chunk.'),
     ds64_not_first: brokenFile('The ds64 chunk is not the first chunk.'),
@@ -256,10 +261,10 @@ export const DECISION_REASONS = {
       'The ds64 chunk is too short, its table does not fit, or a size is impossible.',
     ),
     ds64_mismatch: brokenFile('A size in the file contradicts its ds64 chunk.'),
-    bext_malformed: brokenFile('The bext chunk is shorter than 602 bytes.'),
-    bext_version_unknown: brokenFile('The version of the bext chunk is not 0, 1 or 2.'),
-    list_malformed: brokenFile('The members of a LIST chunk do not fill it exactly.'),
-    list_too_deep: brokenFile('LIST chunks are nested more than eight levels deep.'),
+    bext_malformed: harmlessNow('The bext chunk is shorter than 602 bytes.'),
+    bext_version_unknown: harmlessNow('The version of the bext chunk is not 0, 1 or 2.'),
+    list_malformed: harmlessNow('The members of a LIST chunk do not fill it exactly.'),
+    list_too_deep: harmlessNow('LIST chunks are nested more than eight levels deep.'),
     credential_duplicate: brokenFile('The file has several credential chunks, but only one is allowed.'),
     credential_id_variant: brokenFile(
       'A chunk id differs from the id of the credential chunk only in case or spaces.',
