@@ -142,6 +142,11 @@ export interface IssuedProof {
     readonly fileName: string;
     readonly mediaType: string;
   };
+  readonly warnings?: readonly { readonly code: string; readonly offset: number }[];
+  readonly mended?: {
+    readonly sentSha256: string;
+    readonly changes: readonly { readonly offset: number; readonly from?: number; readonly to: number }[];
+  };
 }
 
 export interface IssueCall {
@@ -149,6 +154,8 @@ export interface IssueCall {
   readonly song: string;
   readonly fileName: string;
   readonly carrier: 'embedded' | 'sidecar';
+  /** Repairs a WAV file whose break has exactly one repair. */
+  readonly mend?: boolean;
   /** Makes a lost response harmless: repeating the call with the same key returns the first result. */
   readonly idempotencyKey: string;
   readonly audio: AudioSource;
@@ -413,12 +420,15 @@ export class OperatorClient {
     song,
     fileName,
     carrier,
+    mend = false,
     idempotencyKey,
     audio,
     evidence,
     onProgress,
   }: IssueCall): Promise<IssuedProof> {
-    const url = this.#url('proofs', { partnerId, song, fileName, carrier });
+    // An older service does not know `mend`.
+    const query = { partnerId, song, fileName, carrier, ...(mend ? { mend: 'true' } : {}) };
+    const url = this.#url('proofs', query);
     const { contentType, source } =
       evidence === undefined
         ? { contentType: 'application/octet-stream', source: audio }

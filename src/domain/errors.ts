@@ -61,6 +61,7 @@ export const ERROR_REASONS = [
   'audio_malformed',
   'audio_already_credentialed',
   'audio_empty',
+  'audio_unfinished',
   'container_needs_sidecar',
   'result_too_large',
   'idempotency_key_reused',

@@ -91,7 +91,7 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
       json(200, { replayed: await operations.replayDeadLetters({ topic, limit }) }),
     readErasure: async ({ params: { proofId } }) => json(200, await operations.erasureStatus(proofId)),
 
-    issueProof: async ({ exchange, query: { partnerId, song, fileName, carrier }, headers }) => {
+    issueProof: async ({ exchange, query: { partnerId, song, fileName, carrier, mend }, headers }) => {
       const idempotencyKey = headers['idempotency-key'];
       const { audio, trace, fields, signal, close } = await issuingBody(exchange, ROUTES.issueProof.body);
       try {
@@ -102,7 +102,16 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
           });
         const evidence = trace === undefined ? undefined : defined({ trace, ...supplied, signal });
         const { replayed, ...proof } = await operations.issueProof(
-          defined({ partnerId, songTitle: song, fileName, carrier, audio, idempotencyKey, evidence }),
+          defined({
+            partnerId,
+            songTitle: song,
+            fileName,
+            carrier,
+            mend: mend === 'true',
+            audio,
+            idempotencyKey,
+            evidence,
+          }),
         );
         return json(201, proof, replayed ? { 'idempotency-replayed': 'true' } : {});
       } finally {

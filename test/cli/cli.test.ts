@@ -932,6 +932,32 @@ t.test('an output is whole, new, and never an input', async (t) => {
   });
 });
 
+t.test('--mend lists each changed byte, the warnings and the two digests', async (t) => {
+  const { takemark, file, directory, operator } = await setUp(t);
+  const path = await file('a.wav');
+  const before = await readFile(path);
+  const base = ['operator', 'issue', path, '--partner', 'ptr_1', '--song', 's', '--mend'];
+  t.match(await takemark(...base, '--sidecar-out', join(directory, 'a.sidecar')), {
+    code: 2,
+    err: /--mend repairs a file that will contain its credential/,
+  });
+  t.match(await takemark(...base, '--out', path, '--force'), { code: 2, err: /is the input file/ });
+  t.equal(operator.calls.length, 0);
+  const { code, out } = await takemark(...base, '--out', join(directory, 'out.wav'));
+  t.equal(code, 0);
+  t.strictSame(out.split('\n').slice(1), [
+    'mended: byte 4, 0xb5 to 0xb4',
+    'mended: appended byte 443, 0x00',
+    `mended: the original is the mended file, SHA-256 ${createHash('sha256')
+      .update(await readFile(join(directory, 'out.wav')))
+      .digest('hex')}; the sent file has ${'a'.repeat(64)}`,
+    'warning: list_malformed at byte 36',
+    '',
+  ]);
+  t.equal(operator.calls[0]!.query.get('mend'), 'true');
+  t.strictSame(await readFile(path), before, 'the input stays as it was');
+});
+
 t.test('an interrupted issuing says how it is taken up again, and issues once', async (t) => {
   const words = (path: string) => ['operator', 'issue', path, '--partner', 'ptr_1', '--song', 'S'];
   for (const [ending, told] of [

@@ -117,6 +117,16 @@ export class OperatorDouble {
           originalSha256: sha256,
           boundAudioSha256: sha256,
           asset: { bytes: this.#asset.length, sha256, fileName: 'a.wav', mediaType: 'audio/wav' },
+          ...(url.searchParams.get('mend') === 'true' && {
+            warnings: [{ code: 'list_malformed', offset: 36 }],
+            mended: {
+              sentSha256: 'a'.repeat(64),
+              changes: [
+                { offset: 4, from: 0xb5, to: 0xb4 },
+                { offset: 443, to: 0 },
+              ],
+            },
+          }),
         });
       }
       case 'GET /operator/v1/proofs/prf_1/asset': {

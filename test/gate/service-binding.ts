@@ -2,3 +2,4 @@ import '../service/binding.test.js';
 import '../service/containers.test.js';
 import '../service/sandbox-fixtures.test.js';
 import '../service/sandbox-keys.test.js';
+import '../service/wav-writers.test.js';

@@ -103,7 +103,7 @@ t.test('issuing refuses what could not be verified, and says why', async (t) => 
     [
       'a RIFF that was never closed',
       riff([fmtChunk(), chunk({ id: 'data', data: noise(100) })], { riffSize: 0xffff_ffff }),
-      'audio_malformed',
+      'audio_unfinished',
     ],
     [
       'a second data chunk',

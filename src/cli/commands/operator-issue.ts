@@ -23,6 +23,11 @@ export const issue = defineCommand({
     'credential is a sidecar beside audio of any format, and --out, if given, is an unchanged copy of that',
     'audio.',
     '',
+    'A WAV file is refused if two readers could disagree about which bytes of it are audio. --mend repairs a',
+    'break that has exactly one repair: a missing pad byte at the end, a RIFF size that is wrong by one, a',
+    'byte rate of 0. The output lists each changed byte. The digest of the original is then that of the',
+    'mended file, and the report of a trace says that the export is other audio.',
+    '',
     ...OPERATOR_DETAILS,
   ],
   operands: ['<audio>'],
@@ -38,12 +43,15 @@ export const issue = defineCommand({
       value: 'key',
       help: '16 to 128 characters; repeating the same call with the same key returns the same proof',
     },
+    mend: { help: 'repair a broken WAV file that has exactly one repair' },
     force: { help: 'replace existing files' },
     json: { help: 'print the result as one line of JSON' },
   },
   async run([path], options, context) {
     const { terminal } = context;
     const outputs = await planOutputs(options, path);
+    if (options.mend && outputs.sidecar !== undefined)
+      throw new UsageError('--mend repairs a file that will contain its credential: omit --sidecar-out');
     const audio = await audioSource(path);
     const evidence = await evidenceFiles(options);
     const idempotencyKey = options.idempotencyKey ?? randomUUID();
@@ -55,6 +63,7 @@ export const issue = defineCommand({
           song: options.song,
           fileName: basename(path),
           carrier: outputs.sidecar === undefined ? 'embedded' : 'sidecar',
+          mend: options.mend,
           idempotencyKey,
           audio,
           evidence,
@@ -79,10 +88,12 @@ export const issue = defineCommand({
         });
         const written = writtenPaths(outputs);
         if (options.json) terminal.printJson({ ...proof, ...written });
-        else
+        else {
           terminal.print(
             `${proof.proofId}  issued ${formatTime(proof.issuedAt)}  ${printable(Object.values(written).join(', '))}`,
           );
+          for (const line of deviations(proof)) terminal.print(printable(line));
+        }
       });
     } finally {
       bar.end();
@@ -90,6 +101,22 @@ export const issue = defineCommand({
     return EXIT.good;
   },
 });
+
+/** Describes what the service mended, and the harmless deviations that it accepted. */
+function deviations({ originalSha256, mended, warnings = [] }: IssuedProof): readonly string[] {
+  const lines = warnings.map(({ code, offset }) => `warning: ${code} at byte ${offset}`);
+  if (mended === undefined) return lines;
+  const hex = (byte: number): string => `0x${byte.toString(16).padStart(2, '0')}`;
+  return [
+    ...mended.changes.map(({ offset, from, to }) =>
+      from === undefined
+        ? `mended: appended byte ${offset}, ${hex(to)}`
+        : `mended: byte ${offset}, ${hex(from)} to ${hex(to)}`,
+    ),
+    `mended: the original is the mended file, SHA-256 ${originalSha256}; the sent file has ${mended.sentSha256}`,
+    ...lines,
+  ];
+}
 
 async function evidenceFiles({
   trace,

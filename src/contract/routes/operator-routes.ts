@@ -357,6 +357,7 @@ export const OPERATOR_ROUTES = {
         'audio_malformed',
         'audio_already_credentialed',
         'audio_empty',
+        'audio_unfinished',
         'container_needs_sidecar',
         'result_too_large',
         'trace_malformed',

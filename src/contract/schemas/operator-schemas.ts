@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { TOPICS } from '../../domain/events.js';
+import { HARMLESS_FINDINGS } from '../../domain/findings.js';
 import {
   countSchema,
   identifierSchema,
@@ -46,6 +47,10 @@ export const issueQuerySchema = z
       .enum(['embedded', 'sidecar'])
       .default('embedded')
       .meta({ description: 'Where to put the credential: into the file, or into a separate sidecar.' }),
+    mend: z.enum(['true', 'false']).default('false').meta({
+      description:
+        'Repair a WAV file whose break has exactly one repair: a missing pad byte at its end, a RIFF size that is wrong by one, a byte rate of 0. Only for the carrier `embedded`.',
+    }),
   })
   .meta({
     id: 'IssueQuery',
@@ -66,7 +71,10 @@ export const issuedProofSchema = z
     carrier: knownWords(['embedded', 'sidecar']).meta({
       description: 'Where the credential is: in the file, or in a separate sidecar.',
     }),
-    originalSha256: sha256Schema.meta({ description: 'SHA-256 of the file as it was sent.' }),
+    originalSha256: sha256Schema.meta({
+      description:
+        'SHA-256 of the file before the credential: as it was sent, or with `mended` as it was mended.',
+    }),
     boundAudioSha256: sha256Schema.meta({ description: 'SHA-256 of the audio that the proof is bound to.' }),
     asset: z
       .object({
@@ -78,6 +86,41 @@ export const issuedProofSchema = z
       .meta({
         description: 'The delivered audio file. It contains the credential unless the carrier is `sidecar`.',
       }),
+    warnings: z
+      .array(
+        z.object({
+          code: knownWords(HARMLESS_FINDINGS).meta({ description: 'What deviates from the file format.' }),
+          offset: z
+            .int()
+            .min(0)
+            .meta({ description: 'Offset of its first occurrence in the file, in bytes.' }),
+        }),
+      )
+      .meta({
+        description:
+          'Deviations of the WAV file that are hashed like all other bytes and change no verdict. Absent if there are none.',
+      })
+      .exactOptional(),
+    mended: z
+      .object({
+        sentSha256: sha256Schema.meta({ description: 'SHA-256 of the file as it was sent.' }),
+        changes: z
+          .array(
+            z.object({
+              offset: z.int().min(0).meta({ description: 'Offset of the byte in the file.' }),
+              from: z
+                .int()
+                .min(0)
+                .max(255)
+                .meta({ description: 'The byte that was sent. Absent for an appended byte.' })
+                .exactOptional(),
+              to: z.int().min(0).max(255).meta({ description: 'The byte in the mended file.' }),
+            }),
+          )
+          .meta({ description: 'Every byte that the repair changed, in file order.' }),
+      })
+      .meta({ description: 'The repair. Absent unless `mend` was requested and the file was mended.' })
+      .exactOptional(),
   })
   .meta({
     id: 'IssuedProof',
@@ -93,6 +136,14 @@ export const issuedProofSchema = z
           sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
           fileName: 'morgenröte.wav',
           mediaType: 'audio/wav',
+        },
+        warnings: [{ code: 'list_pad_nonzero', offset: 88 }],
+        mended: {
+          sentSha256: '01ba4719c80b6fe911b091a7c05124b64eeece964e09c058ef8f9805daca546b',
+          changes: [
+            { offset: 4, from: 35, to: 36 },
+            { offset: 2_878_411, to: 0 },
+          ],
         },
       },
     ],

@@ -173,16 +173,22 @@ export const ERROR_REASON_REFERENCE = {
     caller: 'Instead of creating a plan, change one that no partner uses any more.',
   },
   audio_malformed: {
-    meaning: 'The structure of the WAV file is broken. The message lists the findings.',
-    caller: 'Export the file again.',
+    meaning:
+      'The structure of the WAV file is broken. For each finding the message has the offset, what is there, and what should be there.',
+    caller: 'If the message names `--mend`, issue the file with it. Otherwise export the file again.',
   },
   audio_already_credentialed: {
     meaning: 'The file already contains a credential.',
     caller: 'Send the file without its credential.',
   },
   audio_empty: { meaning: 'The file is empty or contains no audio.', caller: 'Send a file with audio.' },
+  audio_unfinished: {
+    meaning:
+      'The recording was never closed: a size in the WAV file is a placeholder, as programs write it to a pipe.',
+    caller: 'Open the recording in an audio program and save it again, or record to a file.',
+  },
   container_needs_sidecar: {
-    meaning: 'Only WAV and BWF files can contain their credential.',
+    meaning: 'Only WAV and BWF files with PCM or float audio can contain their credential.',
     caller: 'Request a sidecar.',
   },
   result_too_large: {

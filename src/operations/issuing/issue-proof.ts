@@ -6,7 +6,7 @@ import type { Container, Measurement } from '../../domain/audio.js';
 import type { AuditDraft } from '../../domain/audit.js';
 import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
-import { MAX_CHUNKS } from '../../domain/findings.js';
+import { type FoundAt, type HarmlessFinding, isHarmless, MAX_CHUNKS } from '../../domain/findings.js';
 import { type ObservedProduction, observedProduction } from '../../domain/observed-production.js';
 import type { ProductionStatement } from '../../domain/parsed-credential.js';
 import type { Carrier, IssuedProof } from '../../domain/proof.js';
@@ -23,6 +23,8 @@ import type { Clock, Ids } from '../../ports/system.js';
 import { safeFileName } from '../file-name.js';
 import { idempotencyDigest, idempotencyKeyReused, REPLAY_SECONDS } from '../idempotency.js';
 import type { SignerRevocations } from '../system/signer-revocations.js';
+import { explainBreaks, type IssuingBreak, issuingBreaks } from './explain-breaks.js';
+import { type ByteChange, findRepair, type Repair } from './repair-wave.js';
 import {
   type ReplayedTrace,
   replaySubmitted,
@@ -37,6 +39,8 @@ export interface IssueRequest {
   readonly songTitle: string;
   readonly fileName: string;
   readonly carrier: Carrier;
+  /** Repairs a WAV file whose break has exactly one repair. Without it such a file is refused. */
+  readonly mend?: boolean;
   readonly idempotencyKey?: string;
   /** The audio. The route limits its length to the maximum length of an upload. */
   readonly audio: AsyncIterable<Uint8Array>;
@@ -56,8 +60,24 @@ export interface IssueResult {
     readonly fileName: string;
     readonly mediaType: string;
   };
+  /** The harmless deviations of a WAV file that contains its credential. Absent if there are none. */
+  readonly warnings?: readonly IssueWarning[];
+  /** The repair of the file. `originalSha256` is then the digest of the mended file. Absent without a repair. */
+  readonly mended?: MendedFile;
   /** True for the result of an earlier request with the same Idempotency-Key. */
   readonly replayed: boolean;
+}
+
+export interface IssueWarning {
+  readonly code: HarmlessFinding;
+  /** The offset of the first occurrence in the file, in bytes. */
+  readonly offset: number;
+}
+
+export interface MendedFile {
+  /** The digest of the file as it was sent. */
+  readonly sentSha256: string;
+  readonly changes: readonly ByteChange[];
 }
 
 export interface IssueProofDeps extends SettleEvidenceDeps {
@@ -80,6 +100,10 @@ export interface IssueProofDeps extends SettleEvidenceDeps {
  * A process that is killed before that write leaves no proof, and the next start deletes the staged asset.
  */
 export async function issueProof(deps: IssueProofDeps, request: IssueRequest): Promise<IssueResult> {
+  if (request.mend === true && request.carrier === 'sidecar')
+    throw new DomainError('invalid_request', 'A file with a sidecar is never mended. Omit `mend`.', {
+      reason: 'invalid_member',
+    });
   if ((await deps.stores.getPartner(request.partnerId)) === undefined)
     throw new DomainError('not_found', 'There is no such partner.');
   const proofId = deps.ids.next('proof');
@@ -95,10 +119,13 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
     throw error;
   });
   try {
-    const original = await measure(deps.engine, request.audio, (chunk) => staged.append(chunk));
-    const replay = replayOf(request, proofId, original.sha256, trace, createdAt);
+    const sent = await measure(deps.engine, request.audio, (chunk) => staged.append(chunk));
+    const repair = await repairOf(deps, request, sent, staged);
+    const notes = notesOf(request, sent, repair);
+    const replay = replayOf(request, proofId, sent.sha256, trace, createdAt);
     const earlier = await findEarlier(deps, replay, createdAt);
-    if (earlier !== undefined) return earlier;
+    if (earlier !== undefined) return { ...earlier, ...notes };
+    const original = await prepare(request, sent, staged, repair);
     if (trace !== undefined)
       evidence = await settleEvidence(
         deps,
@@ -164,10 +191,10 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
           'The proof issued with this Idempotency-Key is being erased. Send the request again.',
           { reason: 'store_unavailable', retryAfterSeconds: 1 },
         );
-      return winner;
+      return { ...winner, ...notes };
     }
     deps.observer.issued(request.carrier);
-    return resultOf(proof, false);
+    return { ...resultOf(proof, false), ...notes };
   } finally {
     // `discard` has no effect after `publish`. From then on the registry decides whether the proof exists,
     // and the orphan collection follows the registry.
@@ -226,7 +253,6 @@ async function embed(
   staged: StagedAsset,
   observed: ObservedProduction | undefined,
 ): Promise<Bound> {
-  refuseUnembeddable(original);
   const plan = planEmbedding({
     audioBytes: original.bytes,
     statement,
@@ -256,11 +282,64 @@ async function embed(
   };
 }
 
+/** Returns the only possible repair of a broken file. The audio of a pair is opaque bytes and needs none. */
+async function repairOf(
+  { engine }: IssueProofDeps,
+  { carrier }: IssueRequest,
+  sent: Measurement,
+  staged: StagedAsset,
+): Promise<Repair | undefined> {
+  if (carrier === 'sidecar') return undefined;
+  return findRepair(
+    sent,
+    () => staged.read(),
+    (audio) => measure(engine, audio),
+  );
+}
+
+function notesOf(
+  { carrier, mend }: IssueRequest,
+  sent: Measurement,
+  repair: Repair | undefined,
+): Pick<IssueResult, 'warnings' | 'mended'> {
+  const repaired = mend === true ? repair : undefined;
+  const harmless = carrier === 'sidecar' ? [] : (repaired?.mended ?? sent).findings.filter(isHarmless);
+  const warnings = harmless.map(({ slug, offset }) => ({ code: slug, offset }));
+  return defined({
+    warnings: warnings.length === 0 ? undefined : warnings,
+    mended: repaired && { sentSha256: sent.sha256, changes: repaired.changes },
+  });
+}
+
+/** Refuses what cannot contain a credential, and mends the staged file if the request asks for it. */
+async function prepare(
+  { carrier, mend }: IssueRequest,
+  sent: Measurement,
+  staged: StagedAsset,
+  repair: Repair | undefined,
+): Promise<Measurement> {
+  if (carrier === 'sidecar') return sent;
+  const original = mend === true && repair !== undefined ? repair.mended : sent;
+  await refuseUnembeddable(original, () => staged.read(), repair !== undefined);
+  if (original === sent || repair === undefined) return sent;
+  for (const { offset, to } of repair.changes) {
+    if (offset < sent.bytes) await staged.patch(offset, Uint8Array.of(to));
+    else await staged.append(Uint8Array.of(to));
+  }
+  return original;
+}
+
 /**
  * Refuses a file that cannot contain a credential.
+ * @param read opens the file, to explain what is wrong with it
+ * @param mendable the file has exactly one repair
  * @throws DomainError `unprocessable`, with a reason
  */
-export function refuseUnembeddable(original: Measurement): void {
+export async function refuseUnembeddable(
+  original: Measurement,
+  read: () => AsyncIterable<Uint8Array>,
+  mendable = false,
+): Promise<void> {
   if (original.bytes === 0) throw emptyFile();
   if (original.container !== 'riff')
     throw new DomainError(
@@ -273,10 +352,13 @@ export function refuseUnembeddable(original: Measurement): void {
     throw new DomainError('unprocessable', 'The file already contains a credential.', {
       reason: 'audio_already_credentialed',
     });
-  if (slugs.length > 0)
-    throw new DomainError('unprocessable', `The WAV file is malformed: ${slugs.join(', ')}.`, {
-      reason: 'audio_malformed',
-    });
+  if (slugs.includes('codec_unsupported'))
+    throw new DomainError(
+      'unprocessable',
+      `The audio of this WAV file is not PCM or float (format tag ${original.format?.formatTag}), so the file cannot contain its credential. Request a sidecar.`,
+      { reason: 'container_needs_sidecar' },
+    );
+  await refuseBroken(original, issuingBreaks(original), read, mendable);
   // The credential adds one chunk.
   if (original.chunkCount >= MAX_CHUNKS)
     throw new DomainError(
@@ -286,8 +368,35 @@ export function refuseUnembeddable(original: Measurement): void {
         reason: 'audio_malformed',
       },
     );
-  if (original.frames === undefined || original.frames === 0)
-    throw new DomainError('unprocessable', 'The file contains no audio.', { reason: 'audio_empty' });
+  if (original.frames === undefined || original.frames === 0) throw noAudio();
+}
+
+async function refuseBroken(
+  original: Measurement,
+  breaks: readonly FoundAt<IssuingBreak>[],
+  read: () => AsyncIterable<Uint8Array>,
+  mendable: boolean,
+): Promise<void> {
+  if (breaks.length === 0) return;
+  const unwritten = breaks.filter(({ slug }) => slug.endsWith('_size_streaming'));
+  if (unwritten.length > 0)
+    throw new DomainError(
+      'unprocessable',
+      `The recording was never closed: ${await explainBreaks(original, unwritten, read())}. Open it in an audio program and save it again.`,
+      { reason: 'audio_unfinished' },
+    );
+  const found = new Set(breaks.map(({ slug }) => slug));
+  if (found.has('data_empty') && !found.has('duplicate_data')) throw noAudio();
+  const hint = mendable ? ' `--mend` repairs this (`mend=true` in the operator API).' : '';
+  throw new DomainError(
+    'unprocessable',
+    `The WAV file is malformed: ${await explainBreaks(original, breaks, read())}.${hint}`,
+    { reason: 'audio_malformed' },
+  );
+}
+
+function noAudio(): DomainError {
+  return new DomainError('unprocessable', 'The file contains no audio.', { reason: 'audio_empty' });
 }
 
 export function emptyFile(): DomainError {
@@ -335,12 +444,12 @@ async function proveReadable(
 
 /**
  * Returns the replay record, bound to the complete request: partner, title, file name, carrier, every byte of
- * the audio, and the submitted evidence.
+ * the audio as it was sent, whether to mend it, and the submitted evidence.
  */
 function replayOf(
   request: IssueRequest,
   proofId: string,
-  originalSha256: string,
+  sentSha256: string,
   trace: ReplayedTrace | undefined,
   now: number,
 ): IssuingReplay | undefined {
@@ -352,7 +461,8 @@ function replayOf(
       request.songTitle,
       request.fileName,
       request.carrier,
-      originalSha256,
+      sentSha256,
+      ...(request.mend === true ? ['mend'] : []),
       ...(trace === undefined ? [] : [trace.replayed.sha256, JSON.stringify(trace.supplied)]),
     ),
     proofId,

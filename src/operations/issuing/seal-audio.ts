@@ -36,7 +36,7 @@ export async function sealInFile(
   audio: PlainAudio,
 ): Promise<SealFacts & { readonly file: AsyncIterable<Uint8Array> }> {
   const measurement = await measure(deps.engine, audio.read());
-  refuseUnembeddable(measurement);
+  await refuseUnembeddable(measurement, () => audio.read());
   const statement = stateSeal(deps.signer.identity, Math.floor(deps.clock.now() / 1000));
   const plan = planEmbedding({
     audioBytes: measurement.bytes,
