@@ -149,6 +149,7 @@ export const PARTS: readonly Part[] = [
     commands: () => [
       tests(
         [
+          'cli/batch',
           'core/sha256',
           'credential/embedded',
           'credential/foreign',
@@ -162,6 +163,7 @@ export const PARTS: readonly Part[] = [
           'evidence/trace-hostile',
           'lab/simulation/simulation',
           'service/binding',
+          'service/evidence-damage',
         ],
         { TAKEMARK_EXHAUSTIVE: '1' },
       ),

@@ -4,10 +4,11 @@ import { test } from 'tap';
 import { SeededRandom } from '../../src/capture/simulate/random.js';
 import type { EvidenceReport } from '../../src/domain/evidence-report.js';
 import { SESSION, writeTrace } from '../capture/write-trace.js';
+import { sized } from '../fixtures/sampling.js';
 import { TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
 
-const TRIALS = 40;
+const TRIALS = sized(40, 16);
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
 test('any bit of a trace that was changed shows in the report, or refuses the issuing', async (t) => {

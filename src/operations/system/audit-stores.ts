@@ -24,7 +24,7 @@ const SETTLED_SECONDS = 600;
  * of a killed issuing after an hour, and again a day later.
  */
 const LEFT_SECONDS = 26 * 3600;
-/** The pause in milliseconds before a suspected finding is checked again. */
+/** The usual pause in milliseconds before a suspected finding is checked again. */
 const SECOND_LOOK_MS = 1000;
 const LOOKS_AT_ONCE = 16;
 
@@ -39,11 +39,16 @@ interface Part<Item> {
  * Runs one step of an audit pass over the stores: one page of one part. A suspected finding is checked twice
  * with a pause between, so that changes under way are not reported.
  * @param from position where the previous step ended. Absent at the beginning
+ * @param secondLookMs the pause in milliseconds before the second check
  * @throws DomainError `invalid_request` for a position that no step returned
  */
 export async function auditStores(
   deps: AuditStoresDeps,
-  { from, limit }: { readonly from?: string | undefined; readonly limit: number },
+  {
+    from,
+    limit,
+    secondLookMs = SECOND_LOOK_MS,
+  }: { readonly from?: string | undefined; readonly limit: number; readonly secondLookMs?: number },
 ): Promise<AuditStep> {
   const now = Math.floor(deps.clock.now() / 1000);
   const [name = '', ...rest] = from?.split(':') ?? [AUDITED_PARTS[0]];
@@ -56,7 +61,8 @@ export async function auditStores(
         reason: 'invalid_member',
       },
     );
-  const step = <Item>(found: Part<Item>) => stepOf(part, found, rest.join(':') || undefined, limit);
+  const step = <Item>(found: Part<Item>) =>
+    stepOf(part, found, { after: rest.join(':') || undefined, limit, secondLookMs });
   switch (part) {
     case 'proofs':
       return step(proofsOf(deps, now));
@@ -72,8 +78,11 @@ export async function auditStores(
 async function stepOf<Item>(
   part: AuditedPart,
   { page, look }: Part<Item>,
-  after: string | undefined,
-  limit: number,
+  {
+    after,
+    limit,
+    secondLookMs,
+  }: { readonly after: string | undefined; readonly limit: number; readonly secondLookMs: number },
 ): Promise<AuditStep> {
   const { items, next } = await page(after, limit);
   /** Returns the items that have a finding, with the finding. */
@@ -89,7 +98,7 @@ async function stepOf<Item>(
     return told;
   };
   const suspects = (await lookAtAll(items)).map(([item]) => item);
-  if (suspects.length > 0) await delay(SECOND_LOOK_MS);
+  if (suspects.length > 0) await delay(secondLookMs);
   const findings = (await lookAtAll(suspects)).map(([, finding]) => finding);
   const following = AUDITED_PARTS[AUDITED_PARTS.indexOf(part) + 1];
   return defined({

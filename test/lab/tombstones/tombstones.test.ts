@@ -3,8 +3,8 @@ import t from 'tap';
 import { ADDRESSES, connection, dropKeyspace } from '../../adapters/cassandra-under-test.js';
 import { liveAndRestart } from './life.js';
 
-/** Tombstones that one read may pass over, of a life of five seconds. */
-const LIMIT = 1000;
+/** Tombstones that one read may pass over, of a life of two and a half seconds. */
+const LIMIT = 500;
 const life = { ...connection, keyspace: `${connection.keyspace}_life` };
 const silently = (): void => undefined;
 
@@ -18,7 +18,7 @@ if (ADDRESSES === undefined) {
   void t.test('a process that starts serves, and no read passes over much that was removed', async (t) => {
     const { passed, failed } = await liveAndRestart({
       connection: life,
-      size: { issued: 1500, erased: 40, units: 3000, writers: 5, minutes: 60, reminders: 1200 },
+      size: { issued: 750, erased: 20, units: 1500, writers: 5, minutes: 30, reminders: 600 },
       say: silently,
     });
     t.strictSame(failed, []);
@@ -34,7 +34,7 @@ if (ADDRESSES === undefined) {
     t.teardown(() => dropKeyspace(keyspace));
     const { passed } = await liveAndRestart({
       connection: { ...connection, keyspace },
-      size: { issued: 1500, erased: 0, units: 1, writers: 0, minutes: 0, reminders: 0 },
+      size: { issued: 750, erased: 0, units: 1, writers: 0, minutes: 0, reminders: 0 },
       planted: 'one-partition',
       say: silently,
     });
