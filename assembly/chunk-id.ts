@@ -12,6 +12,9 @@ export const enum Id {
   FTYP = 0x70797466,
   FLAC = 0x43614c66,
   OGGS = 0x5367674f,
+  WVPK = 0x6b707677,
+  /** Three bytes. */
+  ID3 = 0x334449,
   FMT = 0x20746d66,
   DATA = 0x61746164,
   DS64 = 0x34367364,

@@ -15,9 +15,31 @@ export const enum Container {
   Mp4,
   Flac,
   Ogg,
+  Aac,
+  WavPack,
 }
 
-/** Names the container by the file's first twelve bytes. */
+/** The length of the header of an ID3v2 tag, in bytes. */
+export const TAG_HEADER_BYTES: u32 = 10;
+
+/**
+ * Returns the length in bytes of the ID3v2 tag with this header of ten bytes, header and footer included (ID3v2.4
+ * structure, section 3.1). Returns 0 if the bytes are not such a header: text can start with "ID3" too.
+ */
+export function tagLength(header: usize): u64 {
+  const version = load<u8>(header, 3);
+  if ((load<u32>(header) & 0xff_ffff) != <u32>Id.ID3 || version < 2 || version > 4) return 0;
+  const size = bswap<u32>(load<u32>(header, 6));
+  // A size has seven bits in each byte, so that no byte of a tag looks like the start of an MP3 frame.
+  if ((size & 0x8080_8080) != 0) return 0;
+  const body =
+    (size & 0x7f) | ((size >> 1) & 0x3f80) | ((size >> 2) & 0x1f_c000) | ((size >> 3) & 0xfe0_0000);
+  // Only version 4 has a footer, which repeats the header.
+  const footer: u64 = version == 4 && (load<u8>(header, 5) & 0x10) != 0 ? TAG_HEADER_BYTES : 0;
+  return <u64>TAG_HEADER_BYTES + body + footer;
+}
+
+/** Names the container by its first twelve bytes. */
 export function sniff(header: usize): Container {
   const first = load<u32>(header);
   if (first == <u32>Id.RIFF) return Container.Riff;
@@ -33,9 +55,33 @@ export function sniff(header: usize): Container {
   if (load<u32>(header, 4) == <u32>Id.FTYP) return Container.Mp4;
   if (first == <u32>Id.FLAC) return Container.Flac;
   if (first == <u32>Id.OGGS) return Container.Ogg;
-  if ((first & 0xff_ffff) == 0x33_4449) return Container.Mp3; // "ID3"
-  // A frame's sync word: eleven bits set, then a version other than the reserved 01, then layer III.
-  const frame = bswap<u32>(first);
-  if (frame >> 21 == 0x7ff && ((frame >> 19) & 3) != 1 && ((frame >> 17) & 3) == 1) return Container.Mp3;
-  return Container.Unknown;
+  if (first == <u32>Id.WVPK) return Container.WavPack;
+  const frame = bswap<u64>(load<u64>(header));
+  if (isMp3Frame(<u32>(frame >> 32))) return Container.Mp3;
+  return isAacFrame(frame) ? Container.Aac : Container.Unknown;
+}
+
+/**
+ * Returns true for the header of an MP3 frame (ISO/IEC 11172-3, 2.4.1.3): eleven bits set, a version other than 01,
+ * layer III, and no reserved value of bit rate, sample rate and emphasis.
+ */
+function isMp3Frame(head: u32): bool {
+  return (
+    head >> 21 == 0x7ff &&
+    ((head >> 19) & 3) != 1 &&
+    ((head >> 17) & 3) == 1 &&
+    ((head >> 12) & 15) != 15 &&
+    ((head >> 10) & 3) != 3 &&
+    (head & 3) != 2
+  );
+}
+
+/**
+ * Returns true for the header of an ADTS frame (ISO/IEC 13818-7, 6.2): twelve bits set, layer 0, a known sample rate,
+ * and a frame that is not shorter than its header.
+ */
+function isAacFrame(head: u64): bool {
+  return (
+    head >> 52 == 0xfff && ((head >> 49) & 3) == 0 && ((head >> 42) & 15) < 13 && ((head >> 21) & 0x1fff) >= 7
+  );
 }

@@ -42,4 +42,5 @@ export const enum Finding {
   fmt_size_mismatch,
   list_pad_nonzero,
   data_in_list,
+  tag_before_riff,
 }

@@ -45,7 +45,7 @@ import {
   STATE,
 } from '../src/engine/core-layout';
 import { Id, validId, variantOfCredential } from './chunk-id';
-import { Container, sniff } from './container';
+import { Container, sniff, TAG_HEADER_BYTES, tagLength } from './container';
 import { addFinding, hasFlag, position, setFlag } from './context';
 import { isPlaceholder, readBext, readDs64, readFmt, resolveSize, SENTINEL, takeRiffField } from './fields';
 import { Finding } from './findings';
@@ -99,9 +99,25 @@ function span(context: usize, begin: u64, end: u64): void {
 function step(context: usize, data: usize, left: u32): u32 {
   switch (load<u32>(context, STATE)) {
     case State.FileHeader: {
-      const taken = gather(context, data, left, 12);
-      if (load<u32>(context, FILL) == 12) openFile(context);
+      const want: u32 = load<u32>(context, FILL) < TAG_HEADER_BYTES ? TAG_HEADER_BYTES : 12;
+      const taken = gather(context, data, left, want);
+      const fill = load<u32>(context, FILL);
+      if (fill == TAG_HEADER_BYTES && want == TAG_HEADER_BYTES) skipTag(context);
+      else if (fill == 12) openFile(context);
       return taken;
+    }
+    case State.Tag: {
+      const taken = upTo(context, load<u64>(context, CHUNK_END), left);
+      advance(context, taken);
+      if (position(context) == load<u64>(context, CHUNK_END)) expectHeader(context, 0);
+      return taken;
+    }
+    case State.TagPadding: {
+      let zeros: u32 = 0;
+      while (zeros < left && load<u8>(data + zeros) == 0) zeros += 1;
+      advance(context, zeros);
+      if (zeros < left) expectHeader(context, 0);
+      return zeros;
     }
     case State.ChunkHeader: {
       const at = position(context);
@@ -178,12 +194,46 @@ function gather(context: usize, data: usize, left: u32, want: u32): u32 {
   return taken;
 }
 
+/** Skips an ID3v2 tag if the ten bytes of HEADER start one. The container is then looked for after the tag. */
+function skipTag(context: usize): void {
+  const length = tagLength(context + HEADER);
+  if (length == 0) return;
+  store<u64>(context, position(context) - TAG_HEADER_BYTES + length, CHUNK_END);
+  store<u32>(context, State.Tag, STATE);
+}
+
+/** Collects a header of the file whose first `fill` bytes are in HEADER already. */
+function expectHeader(context: usize, fill: u32): void {
+  store<u32>(context, fill, FILL);
+  store<u32>(context, State.FileHeader, STATE);
+}
+
+/** Drops the leading zeros of HEADER, and skips the zeros that follow if it has nothing else. */
+function skipZeros(context: usize): void {
+  const header = context + HEADER;
+  let zeros: u32 = 0;
+  while (zeros < 12 && load<u8>(header + zeros) == 0) zeros += 1;
+  memory.copy(header, header + zeros, 12 - zeros);
+  if (zeros < 12) expectHeader(context, 12 - zeros);
+  else store<u32>(context, State.TagPadding, STATE);
+}
+
 function openFile(context: usize): void {
   const header = context + HEADER;
   const container = sniff(header);
+  const isTagged = position(context) != 12;
+  if (container == Container.Unknown && isTagged && load<u8>(header) == 0) {
+    skipZeros(context);
+    return;
+  }
   store<u32>(context, container, CONTAINER);
   store<u32>(context, State.Opaque, STATE);
   if (container != Container.Riff && container != Container.Rf64 && container != Container.Bw64) return;
+  // Sizes and offsets in a RIFF count from its header, and readers of C2PA expect the header at offset 0.
+  if (isTagged) {
+    addFinding(context, Finding.tag_before_riff, 0);
+    return;
+  }
   if (load<u32>(header, 8) != <u32>Id.WAVE) {
     addFinding(context, Finding.form_not_wave, 8);
     return;

@@ -1,8 +1,8 @@
 import type { FoundAt } from './findings.js';
 
 /**
- * The container format, by a file's first bytes. The core parses RIFF, RF64 and BW64, and only names the
- * others.
+ * The container format, by a file's first bytes after ID3v2 tags. The core parses RIFF, RF64 and BW64
+ * without such a tag, and only names the others.
  */
 export const CONTAINERS = [
   'unknown',
@@ -18,6 +18,8 @@ export const CONTAINERS = [
   'mp4',
   'flac',
   'ogg',
+  'aac',
+  'wavpack',
 ] as const;
 export type Container = (typeof CONTAINERS)[number];
 

@@ -91,6 +91,8 @@ export const STRUCTURE_FINDINGS = [
    * issued such files, so the finding changes no verdict, but no further file is issued.
    */
   'data_in_list',
+  /** An ID3v2 tag precedes the RIFF header, so the file is not parsed. */
+  'tag_before_riff',
 ] as const;
 export type StructureFinding = (typeof STRUCTURE_FINDINGS)[number];
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import t from 'tap';
 import { isHarmless, STRUCTURE_FINDINGS, type StructureFinding } from '../../src/domain/findings.js';
 import { readMeasurement } from '../../src/engine/core.js';
-import { chunk, fmtChunk, noise, riff, wav } from '../fixtures/wav.js';
+import { chunk, fmtChunk, id3Tag, noise, riff, wav } from '../fixtures/wav.js';
 import { CoreUnderTest, everyByte } from './core-under-test.js';
 
 const under = await CoreUnderTest.load(24 << 20);
@@ -366,6 +366,12 @@ const HOSTILE: Partial<
     ],
     ['nine deep', riff([fmt, data, nested(9, data)]), ['list_too_deep']],
   ],
+  tag_before_riff: [
+    ['a WAV', Buffer.concat([id3Tag(), riff([fmt, data])])],
+    ['a WAV with a credential', Buffer.concat([id3Tag(1), riff([fmt, data, credential])])],
+    ['two tags', Buffer.concat([id3Tag(3), id3Tag(0), riff([fmt, data])])],
+    ['an RF64', Buffer.concat([id3Tag(), riff([fmt, data], { magic: 'RF64' })])],
+  ],
 };
 
 t.test('every structural finding is found, whole and byte by byte', async (t) => {
@@ -717,21 +723,83 @@ t.test('ds64 resolves sizes beyond 32 bits', async (t) => {
   t.strictSame(chunks.at(-1), { id: 'JUNK', offset: head.length + size, size: 5 });
 });
 
-t.test('containers that are not walked are named', async (t) => {
-  const named: Record<string, Uint8Array> = {
-    rifx: riff([fmt, data], { magic: 'RIFX' }),
-    w64: Buffer.from('726966662e91cf11a5d628db04c10000', 'hex'),
-    aiff: Buffer.from('FORM\0\0\0\x04AIFF'),
-    aifc: Buffer.from('FORM\0\0\0\x04AIFC'),
-    caf: Buffer.from('caff\0\x01\0\0desc'),
-    mp3: Buffer.concat([Buffer.from('fffb9064', 'hex'), Buffer.alloc(20)]),
-    mp4: Buffer.from('\0\0\0\x20ftypM4A '),
-    flac: Buffer.from('fLaC\0\0\0\x22\x10\0\x10\0'),
-    ogg: Buffer.from('OggS\0\x02\0\0\0\0\0\0'),
-    unknown: Buffer.from('oggs00000000'),
-  };
-  for (const [container, file] of Object.entries(named))
+/** The first bytes of a file of each container that is named and not parsed. */
+const NAMED: Readonly<Record<string, Uint8Array>> = {
+  rifx: riff([fmt, data], { magic: 'RIFX' }),
+  w64: Buffer.from('726966662e91cf11a5d628db04c10000', 'hex'),
+  aiff: Buffer.from('FORM\0\0\0\x04AIFF'),
+  aifc: Buffer.from('FORM\0\0\0\x04AIFC'),
+  caf: Buffer.from('caff\0\x01\0\0desc'),
+  mp3: Buffer.concat([Buffer.from('fffb9064', 'hex'), Buffer.alloc(20)]),
+  mp4: Buffer.from('\0\0\0\x20ftypM4A '),
+  flac: Buffer.from('fLaC\0\0\0\x22\x10\0\x10\0'),
+  ogg: Buffer.from('OggS\0\x02\0\0\0\0\0\0'),
+  aac: Buffer.from('fff15080043ffcde02004c61', 'hex'),
+  wavpack: Buffer.from('wvpk\x40\0\0\0\x10\x04\0\0', 'latin1'),
+  unknown: Buffer.from('oggs00000000'),
+};
+
+t.test('the core names a container that it does not parse', async (t) => {
+  for (const [container, file] of Object.entries(NAMED))
     t.match(under.measure(file), { container, findings: [], chunkCount: 0 }, container);
-  t.equal(under.measure(Buffer.from('ID3\x04\0\0\0\0\0\0TT')).container, 'mp3');
   t.equal(under.measure(wav(100)).container, 'riff');
+});
+
+t.test('the core names the container behind an ID3v2 tag', async (t) => {
+  const tags: Readonly<Record<string, Uint8Array>> = {
+    'an empty tag': id3Tag(0),
+    'a tag of one byte': id3Tag(1),
+    'a tag of version 2': id3Tag(300, { version: 2 }),
+    'a tag with a footer': Buffer.concat([
+      id3Tag(20, { flags: 0x10 }),
+      Buffer.from('3DI\x04\0\x10\0\0\0\x14'),
+    ]),
+    'a tag and zeros': Buffer.concat([id3Tag(20_000), Buffer.alloc(517)]),
+    'two tags': Buffer.concat([id3Tag(7), id3Tag(128)]),
+  };
+  for (const [what, tag] of Object.entries(tags))
+    for (const [container, start] of Object.entries(NAMED)) {
+      // The size at the start of an MP4 file begins with zeros, like the padding.
+      if (container === 'mp4' && what === 'a tag and zeros') continue;
+      const file = Buffer.concat([tag, start]);
+      const measured = under.measure(file);
+      t.match(measured, { container, findings: [], chunkCount: 0 }, `${container} behind ${what}`);
+      t.equal(measured.sha256, createHash('sha256').update(file).digest('hex'));
+      if (file.length < 1000)
+        t.strictSame(under.measure(file, everyByte(1, file.length)), measured, `${container} behind ${what}`);
+    }
+});
+
+t.test('the core names no container when the first bytes only look like a tag or a frame', async (t) => {
+  const files: Readonly<Record<string, Uint8Array>> = {
+    'a text that starts with ID3': Buffer.from('ID3 tags are written by many programs.'),
+    'a tag without audio': id3Tag(200),
+    'a tag before a text': Buffer.concat([id3Tag(10), Buffer.from('# A page about audio')]),
+    'a tag that is longer than the file': id3Tag(200).subarray(0, 100),
+    'a tag with a size of eight bits': Buffer.concat([
+      Buffer.from('ID3\x04\0\0\0\0\x80\0', 'latin1'),
+      NAMED['flac']!,
+    ]),
+    'a tag of version 5': Buffer.concat([id3Tag(0, { version: 5 }), NAMED['flac']!]),
+    'a footer without its flag': Buffer.concat([
+      id3Tag(4),
+      Buffer.from('3DI\x04\0\0\0\0\0\x04'),
+      NAMED['flac']!,
+    ]),
+    'a frame with the reserved version': Buffer.from('ffeb90640000000000000000', 'hex'),
+    'a frame of layer II': Buffer.from('fffd90640000000000000000', 'hex'),
+    'a frame with the reserved bit rate': Buffer.from('fffbf0640000000000000000', 'hex'),
+    'a frame with the reserved sample rate': Buffer.from('fffb9c640000000000000000', 'hex'),
+    'a frame with the reserved emphasis': Buffer.from('fffb90660000000000000000', 'hex'),
+    'an AAC frame with the reserved sample rate': Buffer.from('fff17480043ffcde02004c61', 'hex'),
+    'an AAC frame that is shorter than its header': Buffer.from('fff15080003ffcde02004c61', 'hex').fill(
+      0,
+      4,
+      6,
+    ),
+    'a text in UTF-16': Buffer.from('\ufeffA text of one line.', 'utf16le'),
+    'a JPEG': Buffer.from('ffd8ffe000104a4649460001', 'hex'),
+  };
+  for (const [what, file] of Object.entries(files))
+    t.match(under.measure(file), { container: 'unknown', findings: [], chunkCount: 0 }, what);
 });

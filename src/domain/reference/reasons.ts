@@ -278,6 +278,7 @@ export const DECISION_REASONS = {
       meaning: "The credential is an intact seal by an artist's device. The service did not issue it.",
       caller: 'Do not accept the file as issued by the service.',
       artist: 'This file was sealed on your device and is not registered yet: please have it issued first.',
+    tag_before_riff: brokenFile('An ID3v2 tag precedes the RIFF header.'),
     },
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, ReferenceEntry>>>>;

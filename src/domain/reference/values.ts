@@ -21,6 +21,8 @@ export const CONTAINER_MEANINGS = {
   mp4: 'MP4 and related formats, such as M4A.',
   flac: 'FLAC.',
   ogg: 'Ogg, such as Vorbis or Opus.',
+  aac: 'AAC in ADTS frames, with or without an ID3 tag before it.',
+  wavpack: 'WavPack.',
 } as const satisfies Record<Container, string>;
 
 export const CARRIER_MEANINGS = {

@@ -341,7 +341,7 @@ export async function refuseUnembeddable(
   mendable = false,
 ): Promise<void> {
   if (original.bytes === 0) throw emptyFile();
-  if (original.container !== 'riff')
+  if (original.container !== 'riff' || original.findings.some(({ slug }) => slug === 'tag_before_riff'))
     throw new DomainError(
       'unprocessable',
       'Only WAV and BWF files can contain their credential. Request a sidecar.',
@@ -508,3 +508,5 @@ const MEDIA_TYPES: Readonly<Record<Container, string>> = {
   flac: 'audio/flac',
   ogg: 'audio/ogg',
 };
+  aac: 'audio/aac',
+  wavpack: 'audio/x-wavpack',

@@ -4,7 +4,7 @@ import { NAMES_THIS_SERVICE } from '../../domain/parsed-credential.js';
 import type { DecisionReason, ReasonOf } from '../../domain/reference/reasons.js';
 import type { DecisionEnvelope, Verdict } from '../../domain/verification.js';
 import { flipped, SIDECAR_EDITS, SIGNED_FAULTS, STORE_EDITS, storeIn, withStore } from './store-edits.js';
-import { chunk, fmtChunk, riff } from './wave-file.js';
+import { chunk, fmtChunk, id3Tag, riff } from './wave-file.js';
 
 /** The fixtures that are signed once and registered. Every other fixture is an edit of one of them. */
 export const ORIGINALS = [
@@ -270,3 +270,4 @@ function structureFaults(): Fixture[] {
     return fixture(slug, 'unreadable', reasons, carrier, () => ({ audio: audio() }));
   });
 }
+    tag_before_riff: [() => Buffer.concat([id3Tag(), whole])],

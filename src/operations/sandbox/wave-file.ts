@@ -49,3 +49,13 @@ export function fmtChunk({ tag = 1, channels = 1, sampleRate = 44_100, bits = 16
   data.writeUInt16LE(bits, 14);
   return chunk({ id: 'fmt ', data });
 }
+
+/**
+ * Returns an ID3v2 tag with a body of `bytes` zeros, which readers take for padding (ID3v2.4 structure,
+ * section 3.1).
+ */
+export function id3Tag(bytes = 10, { version = 4, flags = 0 } = {}): Buffer {
+  const header = Buffer.from([0x49, 0x44, 0x33, version, 0, flags, 0, 0, 0, 0]);
+  for (let at = 0; at < 4; at += 1) header[9 - at] = (bytes >> (7 * at)) & 0x7f;
+  return Buffer.concat([header, Buffer.alloc(bytes)]);
+}
