@@ -14,7 +14,11 @@ export const EXIT = {
   usage: 2,
   runtimeError: 3,
   needsReview: 4,
+  /** A sidecar is beside several audio files of its name, so that those files have no verdict. */
+  ambiguous: 5,
   interrupted: 130,
+  /** The reader of the output ended early. A shell reports the same code for a program that SIGPIPE ends. */
+  readerEnded: 141,
 } as const;
 
 /** A listener of the service. */
@@ -214,4 +218,11 @@ export function defineCommand<const Operands extends readonly OperandSpec[], con
 export class UsageError extends Error {}
 
 /** A failure of a file or of the service, with a message for the user: exit code 3. */
-export class RuntimeError extends Error {}
+export class RuntimeError extends Error {
+  readonly exitCode: number = EXIT.runtimeError;
+}
+
+/** A sidecar that may belong to several files: exit code 5. */
+export class AmbiguousError extends RuntimeError {
+  override readonly exitCode = EXIT.ambiguous;
+}

@@ -214,8 +214,9 @@ async function runCommand(
   } catch (error) {
     if (signal.aborted) {
       // A write error of stdout has been reported already, and a closed pipe needs no message.
-      const isStreamError = signal.reason instanceof Error && 'syscall' in signal.reason;
-      if (!isStreamError) terminal.note('takemark: interrupted');
+      const { code, syscall } = signal.reason as NodeJS.ErrnoException;
+      if (code === 'EPIPE') return EXIT.readerEnded;
+      if (syscall === undefined) terminal.note('takemark: interrupted');
       return EXIT.interrupted;
     }
     if (error instanceof UsageError) {
@@ -223,7 +224,7 @@ async function runCommand(
       return EXIT.usage;
     }
     terminal.note(`takemark: ${printable(describeError(error, command, config))}`);
-    return EXIT.runtimeError;
+    return error instanceof RuntimeError ? error.exitCode : EXIT.runtimeError;
   }
 }
 

@@ -127,7 +127,7 @@ export class Client {
       const { uploadId } = await this.#uploadToFreshSlot(source, 'verify', options);
       return await this.verify({ uploadId, sidecar }, options);
     } finally {
-      if (typeof input !== 'string' && !(input instanceof Uint8Array)) release(input);
+      release(input);
     }
   }
 
@@ -141,7 +141,7 @@ export class Client {
       );
       return await this.identify({ uploadId }, options);
     } finally {
-      if (typeof input !== 'string' && !(input instanceof Uint8Array)) release(input);
+      release(input);
     }
   }
 

@@ -2,8 +2,13 @@ import { constants, createReadStream } from 'node:fs';
 import { open, readFile, stat } from 'node:fs/promises';
 import { TakemarkError } from './errors.js';
 
-/** The audio to send: a path, bytes, or anything that yields bytes, such as a Readable. */
-export type AudioInput = string | Uint8Array | AsyncIterable<Uint8Array>;
+/** A file by its path. A path that is not UTF-8 is given as its bytes. */
+export interface FileInput {
+  readonly path: string | Uint8Array;
+}
+
+/** The audio to send: a path, bytes, a file, or anything that yields bytes, such as a Readable. */
+export type AudioInput = string | Uint8Array | FileInput | AsyncIterable<Uint8Array>;
 
 export interface AudioSource {
   /** The length in bytes. Undefined for a stream without a given length. */
@@ -22,6 +27,7 @@ export async function audioSource(input: AudioInput, bytes?: number): Promise<Au
   if (typeof input === 'string') return fileSource(input);
   if (input instanceof Uint8Array)
     return { bytes: input.byteLength, reopenable: true, open: () => slices(input) };
+  if (!isStream(input)) return fileSource(input.path);
   let opened = false;
   return {
     bytes,
@@ -34,7 +40,13 @@ export async function audioSource(input: AudioInput, bytes?: number): Promise<Au
   };
 }
 
-async function fileSource(path: string): Promise<AudioSource> {
+/** Returns true for a stream. A stream of a file has a `path` too. */
+function isStream(input: AudioInput): input is AsyncIterable<Uint8Array> {
+  return typeof input === 'object' && Symbol.asyncIterator in input;
+}
+
+async function fileSource(given: string | Uint8Array): Promise<AudioSource> {
+  const path = typeof given === 'string' ? given : Buffer.from(given);
   const info = await stat(path).catch((cause: unknown) => {
     throw sourceError(cause);
   });
@@ -48,11 +60,11 @@ async function fileSource(path: string): Promise<AudioSource> {
 }
 
 /**
- * Closes a source that was not read to its end. A stream is destroyed, because its iterator's `return` would
- * wait for a pending read.
+ * Closes a stream that was not read to its end. The stream is destroyed, because its iterator's `return` would
+ * wait for a pending read. Any other input stays as it is.
  */
-export function release(chunks: AsyncIterable<Uint8Array>): void {
-  if ('destroy' in chunks && typeof chunks.destroy === 'function') chunks.destroy();
+export function release(chunks: AudioInput): void {
+  if (isStream(chunks) && 'destroy' in chunks && typeof chunks.destroy === 'function') chunks.destroy();
 }
 
 async function* slices(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
@@ -61,11 +73,13 @@ async function* slices(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 }
 
 /** Reads a whole sidecar. A file above the size limit is refused before it is read. */
-export async function sidecarBytes(input: string | Uint8Array): Promise<Uint8Array> {
-  if (typeof input !== 'string') return checkedSidecar(input);
+export async function sidecarBytes(input: string | Uint8Array | FileInput): Promise<Uint8Array> {
+  if (input instanceof Uint8Array) return checkedSidecar(input);
+  const given = typeof input === 'string' ? input : input.path;
+  const path = typeof given === 'string' ? given : Buffer.from(given);
   try {
     // O_NONBLOCK: a delivery may contain a named pipe, and opening it must not wait forever for a writer.
-    const handle = await open(input, constants.O_RDONLY | constants.O_NONBLOCK);
+    const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       const info = await handle.stat();
       if (!info.isFile()) throw new TakemarkError('source_failed', 'the sidecar is not a regular file');

@@ -1012,7 +1012,7 @@ t.test('a closed pipe ends the program in good order, and never as if every file
   const unread = start('delivery', '--concurrency', '1', '--format', 'jsonl');
   unread.stdout.once('data', () => unread.stdout.destroy());
   const [err, [code]] = await Promise.all([text(unread.stderr), once(unread, 'exit')]);
-  t.equal(code, 130, 'files that nobody judged are not good');
+  t.equal(code, 141, 'files that nobody judged are not good');
   t.match(err, /^\d+ files?: 0 good, \d+ not good, 0 failed\n$/);
 
   const unheard = start('delivery', 'nothing.wav');

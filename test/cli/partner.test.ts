@@ -294,7 +294,7 @@ t.test('a sidecar that is named brings its audio', async (t) => {
     'a WAV beside it speaks for itself',
   );
   await writeFile(join(directory, 'a/song.flac'), 'x');
-  t.match(await takemark('verify', sidecar), { code: 2, err: /several audio files/ });
+  t.match(await takemark('verify', sidecar), { code: 5, err: /song\.sidecar may be the sidecar of/ });
 });
 
 t.test(

@@ -59,6 +59,17 @@ export function failedFile(
   error: unknown,
   url: string,
 ): FailedFile {
+const AMBIGUOUS = 'sidecar_ambiguous';
+
+/** Returns the result of a file whose sidecar may belong to another file. The file is not sent. */
+export function ambiguousFile(file: string, message: string): FailedFile {
+  return { file, outcome: 'failed', error: { message, code: AMBIGUOUS } };
+}
+
+export function isAmbiguous(entry: FileResult): boolean {
+  return entry.outcome === 'failed' && entry.error.code === AMBIGUOUS;
+}
+
   const known = error instanceof TakemarkError ? error : undefined;
   const { code, status, reason, requestId } = known ?? {};
   const facts = defined({ code, status, reason, requestId });

@@ -1,11 +1,16 @@
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
-import { basename, dirname, extname, join, resolve, sep } from 'node:path';
+import { basename, dirname, extname, resolve, sep } from 'node:path';
 import { errorTextOf } from '../file-errors.js';
+import { directoryOf, type FileName, fileName, isCalled, type Place, placeIn, shown } from './file-name.js';
 
 /** A file to verify, with its sidecar. */
 export interface FoundAudio {
+  /** The path for people. */
   readonly path: string;
+  /** The path as it is stored, if it is not UTF-8. */
+  readonly place?: Buffer;
   readonly sidecar?: string;
+  readonly sidecarPlace?: Buffer;
   readonly bytes: number;
 }
 
@@ -13,6 +18,8 @@ export interface FoundAudio {
 export interface Unfit {
   readonly path: string;
   readonly problem: string;
+  /** True for a file with the name of a sidecar that may belong to another file as well. */
+  readonly ambiguous?: true;
 }
 
 /** A directory entry that is skipped. */
@@ -35,16 +42,21 @@ interface Contents {
   /** The groups by stem, in the order of the stems. */
   readonly groups: ReadonlyMap<string, Group>;
   readonly others: readonly PassedOver[];
+  /** The groups by stem in lower case. Several groups are equal if their names differ only in case. */
+  readonly alike: ReadonlyMap<string, readonly Group[]>;
 }
 
-/** The files with the same stem: `song.wav`, `song.mp3` and `song.sidecar`. */
+/** The files with the same stem in NFC: `song.wav`, `song.mp3` and `song.sidecar`. */
 interface Group {
-  readonly audio: readonly string[];
-  readonly sidecar: string | undefined;
+  readonly audio: readonly FileName[];
+  readonly sidecars: readonly FileName[];
 }
+
+/** What the names in a directory say about the sidecar of a file. */
+type Companion = { readonly sidecar?: FileName } | { readonly problem: string };
 
 /** The real path of the directory that links must not leave, or undefined if they may. */
-type Bounds = string | undefined;
+type Bounds = Buffer | undefined;
 
 const SIDECAR = '.sidecar';
 /** The formats that can embed a credential. All other formats need a sidecar. */
@@ -78,12 +90,11 @@ export async function* findAudio(
   const { pairs } = search;
   const named = new Map(operands.map((operand) => [resolve(operand), operand]));
   // A shell lists the operands of one directory in a row, so the directory is read once.
-  let beside:
-    | { readonly directory: string; readonly groups: ReadonlyMap<string, Group>; readonly bounds: Bounds }
-    | undefined;
+  let beside: (Beside & { readonly directory: string }) | undefined;
   for (const [absolute, path] of named) {
     try {
-      if ((await stat(path)).isDirectory()) {
+      const isThere = await exists(path);
+      if (isThere && (await leadsToFolder(path))) {
         // A link with a trailing slash resolves to the directory itself.
         if ((await lstat(path)).isSymbolicLink())
           await refuseToLeave(path, await boundsOf(dirname(absolute), search));
@@ -91,22 +102,18 @@ export async function* findAudio(
         continue;
       }
       const directory = dirname(absolute);
-      if (beside?.directory !== directory) {
-        beside = {
-          directory,
-          groups: pairs
-            ? contentsOf(directory, await namesIn(directory), pairs).groups
-            : new Map<string, Group>(),
-          bounds: await boundsOf(directory, search),
-        };
+      if (beside?.directory !== directory) beside = { directory, ...(await besideOf(directory, search)) };
+      const names = isThere ? [] : beside.names.filter((name) => isCalled(name, basename(path)));
+      // A missing file is reported by the name that was given.
+      if (names.length === 0) {
+        for await (const found of foundAs(path, { text: basename(path) }, beside, search))
+          if (found.path === path || !named.has(resolve(found.path))) yield found;
       }
-      const group = beside.groups.get(stem(path)) ?? { audio: [], sidecar: undefined };
-      if (!pairs || extension(path) !== SIDECAR) {
-        yield await fitted(path, sidecarOf(basename(path), group), beside.bounds);
-      } else {
-        // A sidecar is verified with its audio, which `delivery/*` names as well.
-        for await (const found of members(dirname(path), group, beside.bounds))
-          if (!named.has(resolve(found.path)) || found.path === path) yield found;
+      for (const name of names) {
+        const place = placeIn(dirname(path), name);
+        if (named.has(resolve(shown(place)))) continue;
+        if (await leadsToFolder(place)) yield* walk(place, pairs, await boundsOf(place, search));
+        else yield* foundAs(place, name, beside, search);
       }
     } catch (error) {
       yield { path, problem: errorTextOf(path, error) };
@@ -114,147 +121,272 @@ export async function* findAudio(
   }
 }
 
+/** The directory of a named file. */
+interface Beside {
+  readonly names: readonly FileName[];
+  readonly contents: Contents;
+  readonly bounds: Bounds;
+}
+
+async function besideOf(directory: string, search: Search): Promise<Beside> {
+  const names = await namesIn(directory);
+  return {
+    names,
+    contents: contentsOf(directory, search.pairs ? names : [], search.pairs),
+    bounds: await boundsOf(directory, search),
+  };
+}
+
+/** Yields the file at a path, or the audio of a sidecar at that path. */
+async function* foundAs(
+  place: Place,
+  name: FileName,
+  { contents, bounds }: Beside,
+  { pairs }: Search,
+): AsyncGenerator<FoundAudio | Unfit, void, undefined> {
+  const group = contents.groups.get(stem(name)) ?? { audio: [], sidecars: [] };
+  // A sidecar is verified with its audio, which `delivery/*` names as well.
+  if (pairs && extension(name) === SIDECAR) yield* members(directoryOf(place, name), group, contents, bounds);
+  else yield await fitted(place, name, companionOf(name, group, contents), bounds);
+}
+
 /** Finds a named file and, if `pairs` is set, the sidecar beside it. */
 export async function findOne(path: string, search: Search): Promise<FoundAudio | Unfit> {
-  const directory = dirname(resolve(path));
-  const group = search.pairs
-    ? contentsOf(directory, await namesIn(directory), true).groups.get(stem(path))
-    : undefined;
   try {
+    const beside = await besideOf(dirname(resolve(path)), search);
+    const names = await namesOf(path);
+    if (names.length > 1)
+      return { path, problem: 'the names of several files are equal to this name: name their directory' };
+    const [name = { text: basename(path) }] = names;
+    const group = beside.contents.groups.get(stem(name));
     return await fitted(
-      path,
-      group === undefined ? undefined : sidecarOf(basename(path), group),
-      await boundsOf(directory, search),
+      names.length === 0 ? path : placeIn(dirname(path), name),
+      name,
+      group === undefined ? {} : companionOf(name, group, beside.contents),
+      beside.bounds,
     );
   } catch (error) {
     return { path, problem: errorTextOf(path, error) };
   }
 }
 
+/** Returns the file that a path names, also if its name is in another Unicode form or is not UTF-8. */
+export async function namedFile(path: string): Promise<string | { readonly path: Buffer }> {
+  const [name, ...more] = await namesOf(path);
+  if (name === undefined || more.length > 0) return path;
+  const place = placeIn(dirname(path), name);
+  return typeof place === 'string' ? place : { path: place };
+}
+
+/** Returns true if a path, or a name that is equal to it, is a directory. False for a missing path. */
+export async function isDirectory(path: string): Promise<boolean> {
+  if (await leadsToFolder(path)) return true;
+  for (const name of await namesOf(path)) if (await leadsToFolder(placeIn(dirname(path), name))) return true;
+  return false;
+}
+
+/** Returns the names that are equal to the name of a missing file. */
+async function namesOf(path: string): Promise<readonly FileName[]> {
+  if (await exists(path)) return [];
+  return (await namesIn(dirname(resolve(path)))).filter((name) => isCalled(name, basename(path)));
+}
+
 async function* walk(
-  directory: string,
+  directory: Place,
   pairs: boolean,
   bounds: Bounds,
 ): AsyncGenerator<Found, void, undefined> {
-  const names: string[] = [];
-  const folders: string[] = [];
+  const names: FileName[] = [];
+  const folders: FileName[] = [];
   const others: PassedOver[] = [];
   try {
-    for (const entry of await readdir(directory, { withFileTypes: true })) {
-      const path = join(directory, entry.name);
-      if (entry.name.startsWith('.')) others.push({ path, passedOver: 'hidden' });
-      else if (entry.isDirectory()) folders.push(entry.name);
+    for (const entry of await readdir(directory, { withFileTypes: true, encoding: 'buffer' })) {
+      const name = fileName(entry.name);
+      const place = placeIn(directory, name);
+      if (name.text.startsWith('.')) others.push({ path: shown(place), passedOver: 'hidden' });
+      else if (entry.isDirectory()) folders.push(name);
       // Never followed, because it may lead back to a parent.
-      else if (entry.isSymbolicLink() && (await leadsToFolder(path)))
-        others.push({ path, passedOver: 'a link to a directory' });
-      else names.push(entry.name);
+      else if (entry.isSymbolicLink() && (await leadsToFolder(place)))
+        others.push({ path: shown(place), passedOver: 'a link to a directory' });
+      else names.push(name);
     }
   } catch (error) {
-    yield { path: directory, problem: errorTextOf(directory, error) };
+    yield { path: shown(directory), problem: errorTextOf(shown(directory), error) };
     return;
   }
-  const { groups, others: unlike } = contentsOf(directory, names, pairs);
-  for (const group of groups.values()) {
-    if (pairs) yield* members(directory, group, bounds);
-    else for (const name of group.audio) yield await fitted(join(directory, name), undefined, bounds);
+  const contents = contentsOf(directory, names, pairs);
+  for (const group of contents.groups.values()) {
+    if (pairs) yield* members(directory, group, contents, bounds);
+    else for (const name of group.audio) yield await fitted(placeIn(directory, name), name, {}, bounds);
   }
-  yield* [...others, ...unlike].sort((left, right) => byCodeUnits(left.path, right.path));
-  for (const name of folders.sort(byCodeUnits)) yield* walk(join(directory, name), pairs, bounds);
+  yield* [...others, ...contents.others].sort((left, right) => byCodeUnits(left.path, right.path));
+  for (const name of folders.sort(byText)) yield* walk(placeIn(directory, name), pairs, bounds);
 }
 
 async function* members(
-  directory: string,
+  directory: Place,
   group: Group,
+  contents: Contents,
   bounds: Bounds,
 ): AsyncGenerator<FoundAudio | Unfit, void, undefined> {
   // Report a missing half of a pair. Otherwise an incomplete delivery would look good.
-  if (group.audio.length === 0 && group.sidecar !== undefined)
-    yield { path: join(directory, group.sidecar), problem: 'no audio beside this sidecar' };
-  for (const name of group.audio) yield await fitted(join(directory, name), sidecarOf(name, group), bounds);
+  if (group.audio.length === 0)
+    for (const sidecar of group.sidecars) {
+      const other = alikeIn(contents, sidecar).flatMap(({ audio }) => audio)[0];
+      const remark = other === undefined ? '' : `: the name of ${other.text} differs only in case`;
+      yield { path: shown(placeIn(directory, sidecar)), problem: `no audio beside this sidecar${remark}` };
+    }
+  for (const name of group.audio)
+    yield await fitted(placeIn(directory, name), name, companionOf(name, group, contents), bounds);
+}
+
+/** Returns the other groups whose stem differs only in case. */
+function alikeIn({ alike, groups }: Contents, name: FileName): readonly Group[] {
+  const own = groups.get(stem(name));
+  return (alike.get(stem(name).toLowerCase()) ?? []).filter((group) => group !== own);
 }
 
 /**
  * Returns the sidecar of a file. If `song.mp3` and `song.wav` exist, `song.sidecar` belongs to `song.mp3`,
- * because `song.wav` can embed a credential.
+ * because `song.wav` can embed a credential. If `song.mp3` and `song.flac` exist, the sidecar may belong to either, and
+ * a verdict on the wrong one would be an accusation.
  */
-function sidecarOf(name: string, { audio, sidecar }: Group): string | undefined {
-  const others = audio.some((other) => other !== name && !SELF_CONTAINED.has(extension(other)));
-  return SELF_CONTAINED.has(extension(name)) && others ? undefined : sidecar;
+function companionOf(name: FileName, group: Group, contents: Contents): Companion {
+  const sidecar = sidecarOf(name, group);
+  if (sidecar === undefined) {
+    const other = canEmbed(name) ? undefined : alikeIn(contents, name).flatMap(({ sidecars }) => sidecars)[0];
+    return other === undefined
+      ? {}
+      : {
+          problem: `its sidecar may be ${other.text}, whose name differs only in case: rename one of them, or name the sidecar with --sidecar`,
+        };
+  }
+  const rivals = group.audio.filter((each) => each.text !== name.text && sidecarOf(each, group) === sidecar);
+  return rivals.length === 0
+    ? { sidecar }
+    : {
+        problem: `${sidecar.text} may be the sidecar of ${rivals.map(({ text }) => text).join(', ')} as well: move the other files away, or name the sidecar with --sidecar`,
+      };
 }
 
-/** @param companion the name of the sidecar in the file's directory */
+/** Returns the sidecar that a file may claim. One with the very same stem goes before one in another Unicode form. */
+function sidecarOf(name: FileName, { audio, sidecars }: Group): FileName | undefined {
+  const needs = audio.some((other) => other.text !== name.text && !canEmbed(other));
+  if (canEmbed(name) && needs) return undefined;
+  return sidecars.find((each) => bareStem(each) === bareStem(name)) ?? sidecars[0];
+}
+
 async function fitted(
-  path: string,
-  companion: string | undefined,
+  place: Place,
+  name: FileName,
+  companion: Companion,
   bounds: Bounds,
 ): Promise<FoundAudio | Unfit> {
+  const path = shown(place);
   try {
-    const info = await stat(path);
+    const info = await stat(place);
     if (!info.isFile()) return { path, problem: 'not a regular file' };
     // Report an empty file before anything is sent.
     if (info.size === 0) return { path, problem: 'the file is empty' };
-    await refuseToLeave(path, bounds);
-    if (companion === undefined) return { path, bytes: info.size };
-    const sidecar = join(dirname(path), companion);
+    await refuseToLeave(place, bounds);
+    if ('problem' in companion) return { path, problem: companion.problem, ambiguous: true };
+    const audio = { path, ...(typeof place === 'string' ? {} : { place }), bytes: info.size };
+    if (companion.sidecar === undefined) return audio;
+    const sidecar = placeIn(directoryOf(place, name), companion.sidecar);
     await refuseToLeave(sidecar, bounds);
-    return { path, sidecar, bytes: info.size };
+    return {
+      ...audio,
+      sidecar: shown(sidecar),
+      ...(typeof sidecar === 'string' ? {} : { sidecarPlace: sidecar }),
+    };
   } catch (error) {
     return { path, problem: errorTextOf(path, error) };
   }
 }
 
-async function boundsOf(directory: string, { followLinks }: Search): Promise<Bounds> {
-  return followLinks ? undefined : realpath(directory);
+async function boundsOf(directory: Place, { followLinks }: Search): Promise<Bounds> {
+  return followLinks ? undefined : realpath(directory, { encoding: 'buffer' });
 }
 
-async function refuseToLeave(path: string, bounds: Bounds): Promise<void> {
+async function refuseToLeave(place: Place, bounds: Bounds): Promise<void> {
   if (bounds === undefined) return;
-  const real = await realpath(path);
-  const within = real === bounds || real.startsWith(bounds.endsWith(sep) ? bounds : `${bounds}${sep}`);
-  if (!within)
-    throw new Error(`${basename(path)} is a link out of the directory (allow it with --follow-links)`);
+  // As bytes, because the target of a link may not be UTF-8 either.
+  const real = await realpath(place, { encoding: 'buffer' });
+  const within = bounds.at(-1) === sep.charCodeAt(0) ? bounds : Buffer.concat([bounds, Buffer.from(sep)]);
+  if (!real.equals(bounds) && !real.subarray(0, within.length).equals(within))
+    throw new Error(
+      `${basename(shown(place))} is a link out of the directory (allow it with --follow-links)`,
+    );
 }
 
-async function leadsToFolder(path: string): Promise<boolean> {
-  return stat(path).then(
+async function leadsToFolder(place: Place): Promise<boolean> {
+  return stat(place).then(
     (info) => info.isDirectory(),
     () => false,
   );
 }
 
+/** Returns false only if the file does not exist. Any other fault is reported when the file is read. */
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => error.code !== 'ENOENT',
+  );
+}
+
 /** Sorts the names of one folder. */
-function contentsOf(directory: string, names: readonly string[], pairs: boolean): Contents {
-  const groups = new Map<string, { audio: string[]; sidecar: string | undefined }>();
+function contentsOf(directory: Place, names: readonly FileName[], pairs: boolean): Contents {
+  const groups = new Map<string, { audio: FileName[]; sidecars: FileName[] }>();
   const others: PassedOver[] = [];
-  for (const name of [...names].sort(byCodeUnits)) {
-    const group = groups.get(stem(name)) ?? { audio: [], sidecar: undefined };
+  for (const name of [...names].sort(byText)) {
+    const group = groups.get(stem(name)) ?? { audio: [], sidecars: [] };
+    const passOver = (passedOver: string): void =>
+      void others.push({ path: shown(placeIn(directory, name)), passedOver });
     if (extension(name) === SIDECAR) {
-      if (!pairs)
-        others.push({ path: join(directory, name), passedOver: 'a sidecar, ignored with --no-pairs' });
-      else if (group.sidecar !== undefined)
-        others.push({ path: join(directory, name), passedOver: `a second sidecar beside ${group.sidecar}` });
-      else group.sidecar = name;
-    } else if (SELF_CONTAINED.has(extension(name)) || PAIRED.has(extension(name))) {
+      const first = group.sidecars.find((each) => bareStem(each) === bareStem(name));
+      if (!pairs) passOver('a sidecar, ignored with --no-pairs');
+      else if (first !== undefined) passOver(`a second sidecar beside ${first.text}`);
+      else group.sidecars.push(name);
+    } else if (canEmbed(name) || PAIRED.has(extension(name))) {
       group.audio.push(name);
     } else {
-      others.push({ path: join(directory, name), passedOver: 'no audio extension' });
+      passOver('no audio extension');
     }
-    if (group.audio.length > 0 || group.sidecar !== undefined) groups.set(stem(name), group);
+    if (group.audio.length > 0 || group.sidecars.length > 0) groups.set(stem(name), group);
   }
-  return { groups, others };
+  const alike = new Map<string, Group[]>();
+  for (const [name, group] of groups) {
+    const key = name.toLowerCase();
+    alike.set(key, [...(alike.get(key) ?? []), group]);
+  }
+  return { groups, others, alike };
 }
 
 /** Returns no names if the directory cannot be listed. Its files may still be readable one by one. */
-async function namesIn(directory: string): Promise<readonly string[]> {
-  return readdir(directory).catch(() => []);
+async function namesIn(directory: string): Promise<readonly FileName[]> {
+  const stored = await readdir(directory, { encoding: 'buffer' }).catch(() => []);
+  return stored.map(fileName);
 }
 
-function stem(path: string): string {
-  return basename(path, extname(path));
+/** Returns the name without its extension, in NFC: file systems and programs write names in either form. */
+function stem(name: FileName): string {
+  return bareStem(name).normalize('NFC');
 }
 
-function extension(path: string): string {
-  return extname(path).toLowerCase();
+function bareStem({ text }: FileName): string {
+  return basename(text, extname(text));
+}
+
+function extension({ text }: FileName): string {
+  return extname(text).toLowerCase();
+}
+
+function canEmbed(name: FileName): boolean {
+  return SELF_CONTAINED.has(extension(name));
+}
+
+function byText(left: FileName, right: FileName): number {
+  return byCodeUnits(left.text, right.text);
 }
 
 function byCodeUnits(left: string, right: string): number {

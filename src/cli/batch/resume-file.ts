@@ -1,5 +1,5 @@
 import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
-import { open } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import { Batches } from '../../async/batches.js';
 import type { Verification } from '../../client/index.js';
 import { LineLog } from '../../files/line-log.js';
@@ -173,6 +173,13 @@ function keyOf(audio: string, sidecar: string | null): string {
 
 /** Returns at most that many of a file's first bytes, or none if the file does not exist. */
 async function headOf(path: string, bytes: number): Promise<string> {
+  // Before the file is opened, because opening a named pipe waits for a writer.
+  const isFile = await stat(path).then(
+    (info) => info.isFile(),
+    () => true,
+  );
+  if (!isFile)
+    throw new UsageError(`${path} is not a regular file: --resume needs a file that can be read again`);
   const handle = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
     throw error;

@@ -17,7 +17,15 @@ import { commonClientOptions, partnerAccess } from '../commands/partner-account.
 import { type ServiceAccess, serviceAccess } from '../service-access.js';
 import { serviceErrorText } from '../service-errors.js';
 import { type ProgressBar, printable } from '../terminal.js';
-import { asksForDecision, asksForReview, type FileResult, failedFile, problemOf } from './file-result.js';
+import {
+  ambiguousFile,
+  asksForDecision,
+  asksForReview,
+  type FileResult,
+  failedFile,
+  isAmbiguous,
+  problemOf,
+} from './file-result.js';
 import { type FoundAudio, findAudio, type PassedOver, type Search, type Unfit } from './find-audio.js';
 import { type Format, resultWriter } from './result-formats.js';
 import { type Judged, ResumeFile } from './resume-file.js';
@@ -121,6 +129,8 @@ class Batch {
   readonly #counts = { good: 0, not_good: 0, failed: 0 };
   /** The number of good files whose evidence needs a person's decision. */
   #toReview = 0;
+  /** The number of failed files whose sidecar is ambiguous. */
+  #ambiguous = 0;
   readonly #bytes = { done: 0, uploaded: 0 };
   /** The total work, counted in parallel to the run. */
   readonly #total = { files: 0, bytes: 0, known: false };
@@ -181,8 +191,9 @@ class Batch {
     const { good, not_good: notGood, failed } = this.#counts;
     if (good + notGood + failed === 0) throw new RuntimeError('no audio files found');
     if (this.#stop !== undefined) throw new RuntimeError(`stopped: ${this.#stop}`);
-    if (failed > 0) return EXIT.runtimeError;
+    if (failed > this.#ambiguous) return EXIT.runtimeError;
     if (notGood > 0) return EXIT.notGood;
+    if (this.#ambiguous > 0) return EXIT.ambiguous;
     return this.#toReview > 0 ? EXIT.needsReview : EXIT.good;
   }
 
@@ -203,13 +214,18 @@ class Batch {
   async #judge(found: FoundAudio | Unfit, signal: AbortSignal): Promise<FileResult> {
     if ('problem' in found)
       return this.#counted(
-        failedFile({ file: found.path }, new Error(found.problem), this.#context.config.url),
+        found.ambiguous
+          ? ambiguousFile(found.path, found.problem)
+          : failedFile({ file: found.path }, new Error(found.problem), this.#context.config.url),
       );
-    const { path: file, sidecar } = found;
+    const { path: file, sidecar, sidecarPlace } = found;
     const place = defined({ file, sidecar });
     try {
       // Read the sidecar once, so that the verified, hashed and saved bytes are the same.
-      const companion = sidecar === undefined ? undefined : await sidecarBytes(sidecar);
+      const companion =
+        sidecar === undefined
+          ? undefined
+          : await sidecarBytes(sidecarPlace ? { path: sidecarPlace } : sidecar);
       const result = await this.#verdict(found, companion, signal);
       return this.#counted({ ...place, outcome: result.accepted ? 'good' : 'not_good', result });
     } catch (error) {
@@ -279,7 +295,11 @@ class Batch {
       this.#draw();
     };
     try {
-      const result = await this.#client.verifyFile(found.path, { sidecar, signal, onProgress });
+      const result = await this.#client.verifyFile(found.place ? { path: found.place } : found.path, {
+        sidecar,
+        signal,
+        onProgress,
+      });
       this.#unanswered = 0;
       return result;
     } finally {
@@ -313,6 +333,7 @@ class Batch {
   #counted(entry: FileResult): FileResult {
     this.#counts[entry.outcome] += 1;
     if (entry.outcome !== 'failed' && asksForReview(entry.result)) this.#toReview += 1;
+    if (isAmbiguous(entry)) this.#ambiguous += 1;
     const problem = problemOf(entry);
     if (problem !== undefined && this.#bad.length < NAMED_AGAIN)
       this.#bad.push({ file: entry.file, problem });
@@ -355,10 +376,11 @@ class Batch {
     const { good, not_good: notGood, failed } = this.#counts;
     const finished = good + notGood + failed;
     const resumed = this.#resumed === 0 ? '' : ` (${this.#resumed} from the state file)`;
+    const ambiguous = this.#ambiguous === 0 ? '' : ` (${this.#ambiguous} ambiguous)`;
     const toReview = this.#toReview === 0 ? '' : ` (${this.#toReview} need review)`;
     if (finished > 0)
       terminal.note(
-        `${finished} ${finished === 1 ? 'file' : 'files'}: ${good} good${toReview}, ${notGood} not good, ${failed} failed${resumed}`,
+        `${finished} ${finished === 1 ? 'file' : 'files'}: ${good} good${toReview}, ${notGood} not good, ${failed} failed${ambiguous}${resumed}`,
       );
     if (this.#request.format === 'table' && !this.#request.quiet && finished > LONG_TABLE)
       for (const { file, problem } of this.#bad) terminal.note(`  ${printable(file)}: ${printable(problem)}`);
@@ -372,11 +394,11 @@ class Batch {
 }
 
 /** Returns the SHA-256 of a file. @throws Error if the length changed since the file was found */
-async function fileDigest({ path, bytes }: FoundAudio, signal: AbortSignal): Promise<string> {
+async function fileDigest({ path, place, bytes }: FoundAudio, signal: AbortSignal): Promise<string> {
   const hash = createHash('sha256');
   let read = 0;
   // Read at most one byte more than expected, so that a growing file is not read forever.
-  for await (const chunk of createReadStream(path, {
+  for await (const chunk of createReadStream(place ?? path, {
     end: bytes,
     highWaterMark: HASH_CHUNK_BYTES,
     signal,

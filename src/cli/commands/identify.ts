@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { namedFile } from '../batch/find-audio.js';
 import { defineCommand, EXIT } from '../command.js';
 import { printable } from '../terminal.js';
 import { PARTNER_DETAILS, withPartner } from './partner-account.js';
@@ -20,8 +21,9 @@ export const identify = defineCommand({
     const { terminal, signal } = context;
     const bar = terminal.progressBar(basename(path));
     try {
+      const file = await namedFile(path);
       const found = await withPartner(context, (client) =>
-        client.identifyFile(path, {
+        client.identifyFile(file, {
           signal,
           onProgress: ({ sentBytes, totalBytes }) => bar.update(sentBytes, totalBytes),
         }),

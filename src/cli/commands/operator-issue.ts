@@ -6,6 +6,7 @@ import { isTransient } from '../../client/retry.js';
 import { audioSource } from '../../client/source.js';
 import type { Progress } from '../../client/transport.js';
 import { defined } from '../../domain/defined.js';
+import { namedFile } from '../batch/find-audio.js';
 import { defineCommand, EXIT, RuntimeError, UsageError } from '../command.js';
 import { type CredentialOutputs, planOutputs, writtenPaths } from '../credential-outputs.js';
 import type { EvidenceFiles } from '../issuing-form.js';
@@ -52,7 +53,7 @@ export const issue = defineCommand({
     const outputs = await planOutputs(options, path);
     if (options.mend && outputs.sidecar !== undefined)
       throw new UsageError('--mend repairs a file that will contain its credential: omit --sidecar-out');
-    const audio = await audioSource(path);
+    const audio = await audioSource(await namedFile(path));
     const evidence = await evidenceFiles(options);
     const idempotencyKey = options.idempotencyKey ?? randomUUID();
     const bar = terminal.progressBar(basename(path));

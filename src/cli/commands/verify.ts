@@ -1,11 +1,10 @@
-import { stat } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
 import type { AudioSummary, Verification } from '../../client/index.js';
 import { asksForReview } from '../batch/file-result.js';
 import { findAudio, findOne, type Search } from '../batch/find-audio.js';
 import { FORMATS } from '../batch/result-formats.js';
 import { verifyBatch } from '../batch/verify-batch.js';
-import { type Context, defineCommand, EXIT, RuntimeError, UsageError } from '../command.js';
+import { AmbiguousError, type Context, defineCommand, EXIT, RuntimeError, UsageError } from '../command.js';
 import { formatBytes, formatTime, printable, type Terminal } from '../terminal.js';
 import { verdictText } from '../verdict-texts.js';
 import { findApiKey, PARTNER_DETAILS, withPartner } from './partner-account.js';
@@ -18,7 +17,9 @@ export const verify = defineCommand({
     'Uploads each file and reports its verdict. A single file gets an explanation in plain words.',
     'Several files, or a directory with its subdirectories, give a table, JSON lines or CSV, and a',
     'summary on stderr. If song.sidecar is beside song.mp3, they are verified as a pair, and you can',
-    'name either of them.',
+    'name either of them. Names are compared in Unicode form NFC. If song.flac is there too, the sidecar',
+    'may belong to either file: both are reported as ambiguous and not verified. The same holds if the',
+    'name of the sidecar differs from the name of the audio only in case.',
     '',
     'Within a directory, hidden files, linked directories and files without an audio extension are',
     'skipped. The summary counts and names the skipped files; with --strict each one is a failure. A',
@@ -34,7 +35,8 @@ export const verify = defineCommand({
     '',
     'Exit codes: 0 every file is good; 1 at least one verdict is not good; 2 wrong usage; 3 a file or',
     'the service failed, so that a file has no verdict; 4 every file is good, but the evidence of at',
-    'least one needs a review by a person.',
+    'least one needs a review by a person; 5 the other files are good, but the sidecar of at least one',
+    'file is ambiguous; 130 the run was interrupted; 141 the reader of the output ended early.',
     '',
     ...PARTNER_DETAILS,
   ],
@@ -65,8 +67,9 @@ export const verify = defineCommand({
     const single = operands.length === 1 && path !== undefined && !(await isDirectory(path));
     if (single && format === undefined && resume === undefined)
       return verifyOne(
-        options.sidecar === undefined ? await audioOf(path, search) : path,
-        search,
+        options.sidecar === undefined
+          ? await audioOf(path, search)
+          : await foundAt(path, { ...search, pairs: false }),
         options,
         context,
       );
@@ -96,20 +99,18 @@ export const verify = defineCommand({
 });
 
 async function verifyOne(
-  path: string,
-  search: Search,
+  found: FoundAudio,
   { sidecar: companion, json }: { readonly sidecar?: string; readonly json: boolean },
   context: Context,
 ): Promise<number> {
   const { terminal, signal } = context;
-  const found = await findOne(path, companion === undefined ? search : { ...search, pairs: false });
-  if ('problem' in found) throw new RuntimeError(`${path}: ${found.problem}`);
+  const { path, place, sidecarPlace } = found;
   const sidecar = companion ?? found.sidecar;
   const bar = terminal.progressBar(basename(path));
   try {
-    const result = await withPartner(context, (client) =>
-      client.verifyFile(path, {
-        sidecar,
+    const result = await withPartner(context, async (client) =>
+      client.verifyFile(place === undefined ? path : { path: place }, {
+        sidecar: sidecarPlace === undefined ? sidecar : await sidecarBytes({ path: sidecarPlace }),
         signal,
         onProgress: ({ sentBytes, totalBytes }) => bar.update(sentBytes, totalBytes),
       }),
@@ -126,28 +127,29 @@ async function verifyOne(
 
 /**
  * Returns the audio file beside a named sidecar. Any other path is the audio itself.
- * @throws RuntimeError if there is no audio file. UsageError if there are several
+ * @throws RuntimeError if there is no audio file. AmbiguousError if there are several
  */
-async function audioOf(path: string, search: Search): Promise<string> {
-  if (!search.pairs || extname(path).toLowerCase() !== '.sidecar') return path;
-  const found: string[] = [];
+async function audioOf(path: string, search: Search): Promise<FoundAudio> {
+  if (!search.pairs || extname(path).toLowerCase() !== '.sidecar') return foundAt(path, search);
+  let audio: FoundAudio | undefined;
   for await (const entry of findAudio([path], search)) {
-    if ('problem' in entry) throw new RuntimeError(`${entry.path}: ${entry.problem}`);
-    // `song.wav` beside `song.mp3` speaks for itself.
-    if ('sidecar' in entry) found.push(entry.path);
-  }
-  const [audio, other] = found;
-  if (audio === undefined || other !== undefined)
-    throw new UsageError(`several audio files are beside ${path}: name one of them`);
-  return audio;
+async function foundAt(path: string, search: Search): Promise<FoundAudio> {
+  const found = await findOne(path, search);
+  if ('problem' in found) throw unfitError(found);
+  return found;
 }
 
-/** Returns false for a missing path: the later read reports the error. */
-async function isDirectory(path: string): Promise<boolean> {
-  return stat(path).then(
-    (info) => info.isDirectory(),
-    () => false,
-  );
+function unfitError({ path, problem, ambiguous }: Unfit): RuntimeError {
+  const message = `${path}: ${problem}`;
+  return ambiguous ? new AmbiguousError(message) : new RuntimeError(message);
+}
+
+    if ('problem' in entry) throw unfitError(entry);
+    // `song.wav` beside `song.mp3` speaks for itself.
+    if ('sidecar' in entry) audio = entry;
+  }
+  if (audio === undefined) throw new RuntimeError(`${path}: no audio beside this sidecar`);
+  return audio;
 }
 
 function explain(result: Verification, path: string, sidecar: string | undefined, terminal: Terminal): void {
