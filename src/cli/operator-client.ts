@@ -147,6 +147,8 @@ export interface IssuedProof {
     readonly sentSha256: string;
     readonly changes: readonly { readonly offset: number; readonly from?: number; readonly to: number }[];
   };
+  /** Present only if the service does not know the container of the audio. */
+  readonly unknownContainer?: true;
 }
 
 export interface IssueCall {
@@ -156,6 +158,8 @@ export interface IssueCall {
   readonly carrier: 'embedded' | 'sidecar';
   /** Repairs a WAV file whose break has exactly one repair. */
   readonly mend?: boolean;
+  /** States that a file in a format that the service does not know is audio. */
+  readonly allowUnknownContainer?: boolean;
   /** Makes a lost response harmless: repeating the call with the same key returns the first result. */
   readonly idempotencyKey: string;
   readonly audio: AudioSource;
@@ -421,13 +425,21 @@ export class OperatorClient {
     fileName,
     carrier,
     mend = false,
+    allowUnknownContainer = false,
     idempotencyKey,
     audio,
     evidence,
     onProgress,
   }: IssueCall): Promise<IssuedProof> {
-    // An older service does not know `mend`.
-    const query = { partnerId, song, fileName, carrier, ...(mend ? { mend: 'true' } : {}) };
+    // An older service does not know `mend` and `unknownContainer`.
+    const query = {
+      partnerId,
+      song,
+      fileName,
+      carrier,
+      ...(mend ? { mend: 'true' } : {}),
+      ...(allowUnknownContainer ? { unknownContainer: 'allow' } : {}),
+    };
     const url = this.#url('proofs', query);
     const { contentType, source } =
       evidence === undefined

@@ -62,6 +62,7 @@ export const ERROR_REASONS = [
   'audio_already_credentialed',
   'audio_empty',
   'audio_unfinished',
+  'audio_unknown',
   'container_needs_sidecar',
   'result_too_large',
   'idempotency_key_reused',

@@ -34,6 +34,11 @@ export interface IssuedProof {
     readonly fileName: string;
     readonly mediaType: string;
   };
+  /**
+   * Present only if the service did not know the container of the audio when it issued the proof, and the
+   * operator allowed that (rule 10.17).
+   */
+  readonly unknownContainer?: true;
   /** The whole sidecar of a pair (at most a few hundred bytes). */
   readonly sidecar?: Uint8Array;
   /** Present on a proof that was imported from an earlier registry (rule 9.28). */

@@ -82,7 +82,14 @@ export function judge(evidence: Evidence): Judgement {
   // Only an issued proof passes the registry step.
   const issuedAt = evidence.proof?.state === 'issued' ? evidence.proof.createdAt : undefined;
   if (issuedAt === undefined) throw new Error('a verdict is valid without a registry record');
-  return { verdict: 'valid', reasons: ['credential_verified'], issuedAt, ...common };
+  // Only a pair can be valid with such a container, because its audio is opaque bytes.
+  const isUnknown = evidence.measurement.container === 'unknown';
+  return {
+    verdict: 'valid',
+    reasons: ['credential_verified', ...(isUnknown ? (['container_unknown'] as const) : [])],
+    issuedAt,
+    ...common,
+  };
 }
 
 function refuseEmbedded(evidence: Evidence): Refusal | undefined {

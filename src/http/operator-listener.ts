@@ -91,7 +91,11 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
       json(200, { replayed: await operations.replayDeadLetters({ topic, limit }) }),
     readErasure: async ({ params: { proofId } }) => json(200, await operations.erasureStatus(proofId)),
 
-    issueProof: async ({ exchange, query: { partnerId, song, fileName, carrier, mend }, headers }) => {
+    issueProof: async ({
+      exchange,
+      query: { partnerId, song, fileName, carrier, mend, unknownContainer },
+      headers,
+    }) => {
       const idempotencyKey = headers['idempotency-key'];
       const { audio, trace, fields, signal, close } = await issuingBody(exchange, ROUTES.issueProof.body);
       try {
@@ -108,6 +112,7 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
             fileName,
             carrier,
             mend: mend === 'true',
+            allowUnknownContainer: unknownContainer === 'allow' ? true : undefined,
             audio,
             idempotencyKey,
             evidence,

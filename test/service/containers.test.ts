@@ -4,9 +4,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
+import type { Caller } from '../../src/operations/caller.js';
 import { TestService } from '../fixtures/service.js';
 import { needs } from '../fixtures/tools.js';
-import { chunk, fmtChunk, noise, riff, wav } from '../fixtures/wav.js';
+import { chunk, fmtChunk, id3Tag, noise, riff, wav } from '../fixtures/wav.js';
 
 /** Containers that are verified as a pair: rule 8.4. */
 const ENCODINGS: readonly [extension: string, container: string, mediaType: string, ...ffmpeg: string[]][] = [
@@ -129,6 +130,7 @@ t.test('issuing refuses what could not be verified, and says why', async (t) => 
       ]),
       'audio_malformed',
     ],
+    ['a WAV behind an ID3v2 tag', Buffer.concat([id3Tag(), wav(1000)]), 'container_needs_sidecar'],
     ['no audio at all', wav(0), 'audio_empty'],
     ['an empty file', Buffer.alloc(0), 'audio_empty'],
   ];
@@ -151,6 +153,107 @@ t.test('issuing refuses what could not be verified, and says why', async (t) => 
   );
   t.match(await service.verify(caller, most.file), { verdict: 'valid' }, '4,096 chunks with the credential');
 });
+
+const PAGE = Buffer.from('# A page\n\nThis page is not audio.\n');
+
+t.test('issuing refuses a file of unknown container unless the operator allows it', async (t) => {
+  const service = await TestService.start();
+  t.teardown(() => service.stop());
+  const { partnerId, caller } = await service.partner();
+  const refused = { code: 'unprocessable', reason: 'audio_unknown' };
+  await t.rejects(service.issue(partnerId, PAGE, { carrier: 'sidecar' }), refused);
+  await t.rejects(service.issue(partnerId, PAGE), refused);
+  await t.rejects(
+    service.issue(partnerId, PAGE, { allowUnknownContainer: true }),
+    { code: 'unprocessable', reason: 'container_needs_sidecar' },
+    'only a sidecar is possible',
+  );
+  const request = {
+    carrier: 'sidecar',
+    allowUnknownContainer: true,
+    idempotencyKey: 'exotic format',
+  } as const;
+  const issued = await service.issue(partnerId, PAGE, request);
+  t.equal(issued.unknownContainer, true);
+  t.equal((await service.issue(partnerId, PAGE, request)).proofId, issued.proofId);
+  await t.rejects(service.issue(partnerId, PAGE, { ...request, allowUnknownContainer: false }), {
+    code: 'conflict',
+    reason: 'idempotency_key_reused',
+  });
+  const { partner } = service.service.operations;
+  t.equal((await partner.readProof(caller, issued)).unknownContainer, true);
+  t.equal((await partner.readRecord(caller, issued)).unknownContainer, true);
+  t.match((await partner.listProofs(caller, {})).proofs, [
+    { proofId: issued.proofId, unknownContainer: true },
+  ]);
+  t.match(await service.verify(caller, PAGE, issued.sidecar), {
+    verdict: 'valid',
+    good: true,
+    audio: { container: 'unknown' },
+    decision: { status: 'verified_binding', reasons: ['credential_verified', 'container_unknown'] },
+  });
+  const known = await service.issue(partnerId, wav(100), { carrier: 'sidecar', allowUnknownContainer: true });
+  t.notOk('unknownContainer' in known, 'a file of a known container is not marked');
+  t.strictSame((await service.verify(caller, known.file, known.sidecar)).decision.reasons, [
+    'credential_verified',
+  ]);
+});
+
+t.test('a pair is issued with the container behind an ID3v2 tag', async (t) => {
+  const service = await TestService.start();
+  t.teardown(() => service.stop());
+  const { partnerId, caller } = await service.partner();
+  for (const [container, mediaType, start] of [
+    ['flac', 'audio/flac', 'fLaC\0\0\0\x22\x10\0\x10\0'],
+    ['riff', 'audio/wav', 'RIFF\x04\0\0\0WAVE'],
+  ] as const) {
+    const audio = Buffer.concat([id3Tag(300), Buffer.from(start), noise(100)]);
+    const issued = await service.issue(partnerId, audio, {
+      carrier: 'sidecar',
+      fileName: `take.${container}`,
+    });
+    t.equal(issued.asset.mediaType, mediaType);
+    t.match(await service.verify(caller, audio, issued.sidecar), { verdict: 'valid', audio: { container } });
+  }
+  t.match(await service.verify(caller, Buffer.concat([id3Tag(), wav(100)])), {
+    verdict: 'unreadable',
+    decision: { reasons: ['tag_before_riff'] },
+  });
+});
+
+t.test('a file of unknown container costs nothing unless a sidecar comes with it', async (t) => {
+  const service = await TestService.start();
+  t.teardown(() => service.stop());
+  const { partnerId, caller } = await service.partner();
+  const { partner } = service.service.operations;
+  const used = async (): Promise<number> => (await partner.readUsage(caller, { days: 1 })).used;
+  const exotic = noise(500);
+  const { sidecar } = await service.issue(partnerId, exotic, {
+    carrier: 'sidecar',
+    allowUnknownContainer: true,
+  });
+  const { uploadId } = await service.upload(caller, exotic);
+  const without = { verdict: 'unreadable', decision: { reasons: ['container_unsupported'] } };
+  t.match(await partner.verifyUpload(caller, { uploadId }), without);
+  const spent = { ...caller, plan: { ...caller.plan, monthlyQuota: 0 } };
+  t.match(await partner.verifyUpload(spent, { uploadId }), without, 'it needs no unit either');
+  const identified = await upload(service, caller, exotic);
+  t.match((await partner.identify(caller, { uploadId: identified })).matches, [{ type: 'exact_file' }]);
+  const page = await upload(service, caller, PAGE);
+  await t.rejects(partner.identify(caller, { uploadId: page }), { code: 'unprocessable' });
+  t.equal(await used(), 0);
+  t.match(await partner.verifyUpload(caller, { uploadId, sidecar: sidecar! }), { verdict: 'valid' });
+  t.equal(await used(), 1, 'a pair is judged, so it costs a unit');
+});
+
+/** Returns the id of an upload that can be identified. */
+async function upload(service: TestService, caller: Caller, audio: Uint8Array): Promise<string> {
+  const { partner } = service.service.operations;
+  const slot = await partner.createUpload(caller, { purpose: 'identify' });
+  const receiver = await partner.receiveUpload(slot.uploadId, new Map(Object.entries(slot.fields)));
+  await receiver.write(audio);
+  return (await receiver.finish()).uploadId;
+}
 
 t.test('a file of 65 MiB is taken, and one byte more is refused', async (t) => {
   const service = await TestService.start();

@@ -20,6 +20,11 @@ export function asksForReview({ accepted, decision }: Verification): boolean {
   return accepted && decision?.status === 'needs_review';
 }
 
+/** Returns true for a good pair whose audio is in a format that the service does not know (rule 9.33). */
+export function isOfUnknownFormat({ accepted, decision }: Verification): boolean {
+  return accepted && decision?.reasons.includes('container_unknown') === true;
+}
+
 /** Returns the problem of a file in a few words, or undefined for a good file that needs no review. */
 export function problemOf(entry: FileResult): string | undefined {
   if (entry.outcome === 'failed') return entry.error.message;
@@ -54,11 +59,6 @@ export interface FailedFile {
   };
 }
 
-export function failedFile(
-  { file, sidecar }: Pick<FileResult, 'file' | 'sidecar'>,
-  error: unknown,
-  url: string,
-): FailedFile {
 const AMBIGUOUS = 'sidecar_ambiguous';
 
 /** Returns the result of a file whose sidecar may belong to another file. The file is not sent. */
@@ -70,6 +70,11 @@ export function isAmbiguous(entry: FileResult): boolean {
   return entry.outcome === 'failed' && entry.error.code === AMBIGUOUS;
 }
 
+export function failedFile(
+  { file, sidecar }: Pick<FileResult, 'file' | 'sidecar'>,
+  error: unknown,
+  url: string,
+): FailedFile {
   const known = error instanceof TakemarkError ? error : undefined;
   const { code, status, reason, requestId } = known ?? {};
   const facts = defined({ code, status, reason, requestId });

@@ -1,6 +1,6 @@
 import { formatTime, printable, type Terminal } from '../terminal.js';
 import { verdictText } from '../verdict-texts.js';
-import { asksForReview, type FileResult } from './file-result.js';
+import { asksForReview, type FileResult, isAmbiguous, isOfUnknownFormat } from './file-result.js';
 
 export const FORMATS = ['table', 'jsonl', 'csv'] as const;
 export type Format = (typeof FORMATS)[number];
@@ -52,7 +52,13 @@ function tableLine(entry: FileResult, terminal: Terminal): string {
 
 function tableCells(entry: FileResult) {
   if (entry.outcome === 'failed')
-    return { mark: '!', title: 'FAILED', colour: 'yellow', proof: '-', remark: entry.error.message } as const;
+    return {
+      mark: '!',
+      title: isAmbiguous(entry) ? 'AMBIGUOUS' : 'FAILED',
+      colour: 'yellow',
+      proof: '-',
+      remark: entry.error.message,
+    } as const;
   const { verdict, proofId = '-', decision } = entry.result;
   const good = entry.outcome === 'good';
   if (asksForReview(entry.result))
@@ -68,7 +74,11 @@ function tableCells(entry: FileResult) {
     title: verdictText(verdict).title,
     colour: good ? 'green' : 'red',
     proof: proofId,
-    remark: good ? '' : (decision?.reasons[0] ?? ''),
+    remark: good
+      ? isOfUnknownFormat(entry.result)
+        ? 'in a format that the service does not know'
+        : ''
+      : (decision?.reasons[0] ?? ''),
   } as const;
 }
 

@@ -29,6 +29,10 @@ export const issue = defineCommand({
     'byte rate of 0. The output lists each changed byte. The digest of the original is then that of the',
     'mended file, and the report of a trace says that the export is other audio.',
     '',
+    'A file in a format that the service does not know is refused, because it may not be audio. With',
+    '--allow-unknown-container and --sidecar-out it is issued. The proof is then marked, and every decision',
+    'about it has the reason container_unknown.',
+    '',
     ...OPERATOR_DETAILS,
   ],
   operands: ['<audio>'],
@@ -40,6 +44,9 @@ export const issue = defineCommand({
     summary: { value: 'file', help: "JSON file of the client's session summary; needs --trace" },
     detections: { value: 'file', help: 'JSON file of detector results about imports; needs --trace' },
     'sidecar-out': { value: 'file', help: 'sidecar file to write' },
+    'allow-unknown-container': {
+      help: 'state that a file in a format that the service does not know is audio; needs --sidecar-out',
+    },
     'idempotency-key': {
       value: 'key',
       help: '16 to 128 characters; repeating the same call with the same key returns the same proof',
@@ -50,6 +57,9 @@ export const issue = defineCommand({
   },
   async run([path], options, context) {
     const { terminal } = context;
+    const { allowUnknownContainer } = options;
+    if (allowUnknownContainer && options.sidecarOut === undefined)
+      throw new UsageError('--allow-unknown-container needs --sidecar-out');
     const outputs = await planOutputs(options, path);
     if (options.mend && outputs.sidecar !== undefined)
       throw new UsageError('--mend repairs a file that will contain its credential: omit --sidecar-out');
@@ -65,6 +75,7 @@ export const issue = defineCommand({
           fileName: basename(path),
           carrier: outputs.sidecar === undefined ? 'embedded' : 'sidecar',
           mend: options.mend,
+          allowUnknownContainer,
           idempotencyKey,
           audio,
           evidence,
@@ -94,6 +105,10 @@ export const issue = defineCommand({
             `${proof.proofId}  issued ${formatTime(proof.issuedAt)}  ${printable(Object.values(written).join(', '))}`,
           );
           for (const line of deviations(proof)) terminal.print(printable(line));
+          if (proof.unknownContainer === true)
+            terminal.note(
+              'takemark: the service does not know the format of this file; the proof is marked as unknownContainer',
+            );
         }
       });
     } finally {

@@ -1,7 +1,15 @@
 import { basename, extname } from 'node:path';
 import type { AudioSummary, Verification } from '../../client/index.js';
-import { asksForReview } from '../batch/file-result.js';
-import { findAudio, findOne, type Search } from '../batch/find-audio.js';
+import { sidecarBytes } from '../../client/source.js';
+import { asksForReview, isOfUnknownFormat } from '../batch/file-result.js';
+import {
+  type FoundAudio,
+  findAudio,
+  findOne,
+  isDirectory,
+  type Search,
+  type Unfit,
+} from '../batch/find-audio.js';
 import { FORMATS } from '../batch/result-formats.js';
 import { verifyBatch } from '../batch/verify-batch.js';
 import { AmbiguousError, type Context, defineCommand, EXIT, RuntimeError, UsageError } from '../command.js';
@@ -125,14 +133,6 @@ async function verifyOne(
   }
 }
 
-/**
- * Returns the audio file beside a named sidecar. Any other path is the audio itself.
- * @throws RuntimeError if there is no audio file. AmbiguousError if there are several
- */
-async function audioOf(path: string, search: Search): Promise<FoundAudio> {
-  if (!search.pairs || extname(path).toLowerCase() !== '.sidecar') return foundAt(path, search);
-  let audio: FoundAudio | undefined;
-  for await (const entry of findAudio([path], search)) {
 async function foundAt(path: string, search: Search): Promise<FoundAudio> {
   const found = await findOne(path, search);
   if ('problem' in found) throw unfitError(found);
@@ -144,6 +144,14 @@ function unfitError({ path, problem, ambiguous }: Unfit): RuntimeError {
   return ambiguous ? new AmbiguousError(message) : new RuntimeError(message);
 }
 
+/**
+ * Returns the audio file beside a named sidecar. Any other path is the audio itself.
+ * @throws RuntimeError if there is no audio file. AmbiguousError if there are several
+ */
+async function audioOf(path: string, search: Search): Promise<FoundAudio> {
+  if (!search.pairs || extname(path).toLowerCase() !== '.sidecar') return foundAt(path, search);
+  let audio: FoundAudio | undefined;
+  for await (const entry of findAudio([path], search)) {
     if ('problem' in entry) throw unfitError(entry);
     // `song.wav` beside `song.mp3` speaks for itself.
     if ('sidecar' in entry) audio = entry;
@@ -162,6 +170,10 @@ function explain(result: Verification, path: string, sidecar: string | undefined
   );
   terminal.print(`  ${meaning}`);
   terminal.print(`  ${advice}`);
+  if (isOfUnknownFormat(result))
+    terminal.print(
+      `  ${terminal.style('The service does not know the format of this file, and cannot say whether it is audio.', 'yellow')}`,
+    );
   const { decision } = result;
   // A response may lack a promised member. The verdict is still worth printing.
   const audio = result.audio as AudioSummary | undefined;

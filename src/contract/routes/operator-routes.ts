@@ -358,6 +358,7 @@ export const OPERATOR_ROUTES = {
         'audio_already_credentialed',
         'audio_empty',
         'audio_unfinished',
+        'audio_unknown',
         'container_needs_sidecar',
         'result_too_large',
         'trace_malformed',

@@ -10,6 +10,7 @@ import {
   sha256Schema,
   timestampSchema,
 } from '../primitives.js';
+import { unknownContainerSchema } from './proof-schemas.js';
 
 /** The query of a challenge: a nonce of 32 random bytes in base64url. */
 export const challengeQuerySchema = z
@@ -50,6 +51,10 @@ export const issueQuerySchema = z
     mend: z.enum(['true', 'false']).default('false').meta({
       description:
         'Repair a WAV file whose break has exactly one repair: a missing pad byte at its end, a RIFF size that is wrong by one, a byte rate of 0. Only for the carrier `embedded`.',
+    }),
+    unknownContainer: z.enum(['refuse', 'allow']).default('refuse').meta({
+      description:
+        'What to do if the service does not know the container format of the file. `allow` needs the carrier `sidecar`, and marks the proof.',
     }),
   })
   .meta({
@@ -121,6 +126,7 @@ export const issuedProofSchema = z
       })
       .meta({ description: 'The repair. Absent unless `mend` was requested and the file was mended.' })
       .exactOptional(),
+    unknownContainer: unknownContainerSchema,
   })
   .meta({
     id: 'IssuedProof',

@@ -55,6 +55,15 @@ const songSchema = z
   .object({ title: z.string().meta({ description: 'Title of the song.' }) })
   .meta({ description: 'The song, as named when the proof was issued.' });
 
+/** The schema of the mark of rule 10.17. */
+export const unknownContainerSchema = z
+  .boolean()
+  .meta({
+    description:
+      'True if the service does not know the container format of the audio, and otherwise absent. The operator who issued the proof stated that the file is audio.',
+  })
+  .exactOptional();
+
 const proofEntry = {
   proofId: identifierSchema.meta({ description: 'Id of the proof.' }),
   issuedAt: timestampSchema.meta({ description: 'Time of issue, in unix seconds.' }),
@@ -64,6 +73,7 @@ const proofEntry = {
     description:
       'SHA-256 of the bound audio. For an embedded credential this is the digest in the hard binding. For a credential in a sidecar this is the digest of the whole audio file.',
   }),
+  unknownContainer: unknownContainerSchema,
 };
 
 /** The schema of a process note (rule 9.17). */
@@ -162,6 +172,7 @@ export const proofRecordSchema = z
     song: songSchema,
     issuedAt: timestampSchema.meta({ description: 'Time of issue, in unix seconds.' }),
     boundAudioSha256: sha256Schema.meta({ description: 'SHA-256 of the audio that the proof is bound to.' }),
+    unknownContainer: unknownContainerSchema,
     ...reports,
     delivery: z
       .object({

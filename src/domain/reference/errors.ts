@@ -187,6 +187,11 @@ export const ERROR_REASON_REFERENCE = {
       'The recording was never closed: a size in the WAV file is a placeholder, as programs write it to a pipe.',
     caller: 'Open the recording in an audio program and save it again, or record to a file.',
   },
+  audio_unknown: {
+    meaning: 'The service does not know the container format of the file, so the file may not be audio.',
+    caller:
+      'Send a file in a known audio format. If the file is audio in another format, the operator can allow it with --allow-unknown-container.',
+  },
   container_needs_sidecar: {
     meaning: 'Only WAV and BWF files with PCM or float audio can contain their credential.',
     caller: 'Request a sidecar.',

@@ -152,6 +152,12 @@ export const DECISION_REASONS = {
       caller: 'Accept the credential. Your own policy decides everything else.',
       artist: 'The credential of this recording was verified.',
     },
+    container_unknown: {
+      meaning:
+        'The service does not know the container format of the file and cannot say whether it is audio. This is never the first reason.',
+      caller: 'Accept the credential only if you can play the file.',
+      artist: 'The credential was verified, and the format of the file is unknown to the service.',
+    },
     source_evidence_needs_review: {
       meaning:
         'The evidence report has a conflict or gap that needs a human decision. This is never the first reason.',
@@ -272,13 +278,13 @@ export const DECISION_REASONS = {
     credential_in_list: brokenFile('A credential chunk is inside a LIST chunk.'),
     credential_not_last: brokenFile('Another chunk follows the credential chunk: the file was saved again.'),
     credential_too_large: brokenFile('The credential chunk is larger than 1 MiB.'),
+    tag_before_riff: brokenFile('An ID3v2 tag precedes the RIFF header.'),
   },
   local_seal: {
     sealed_by_device: {
       meaning: "The credential is an intact seal by an artist's device. The service did not issue it.",
       caller: 'Do not accept the file as issued by the service.',
       artist: 'This file was sealed on your device and is not registered yet: please have it issued first.',
-    tag_before_riff: brokenFile('An ID3v2 tag precedes the RIFF header.'),
     },
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, ReferenceEntry>>>>;

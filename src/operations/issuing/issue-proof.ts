@@ -46,6 +46,8 @@ export interface IssueRequest {
   readonly audio: AsyncIterable<Uint8Array>;
   /** The capture trace and the evidence submitted with it. */
   readonly evidence?: SubmittedEvidence;
+  /** True if the operator vouches that a file of unknown container is audio (rule 10.17). */
+  readonly allowUnknownContainer?: boolean;
 }
 
 export interface IssueResult {
@@ -64,6 +66,8 @@ export interface IssueResult {
   readonly warnings?: readonly IssueWarning[];
   /** The repair of the file. `originalSha256` is then the digest of the mended file. Absent without a repair. */
   readonly mended?: MendedFile;
+  /** Present only if the service does not know the container of the audio. */
+  readonly unknownContainer?: true;
   /** True for the result of an earlier request with the same Idempotency-Key. */
   readonly replayed: boolean;
 }
@@ -125,6 +129,7 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
     const replay = replayOf(request, proofId, sent.sha256, trace, createdAt);
     const earlier = await findEarlier(deps, replay, createdAt);
     if (earlier !== undefined) return { ...earlier, ...notes };
+    refuseNoAudio(sent, request);
     const original = await prepare(request, sent, staged, repair);
     if (trace !== undefined)
       evidence = await settleEvidence(
@@ -162,6 +167,7 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
       sidecar: bound.sidecar,
       evidence: evidence?.reference,
     });
+      unknownContainer: original.container === 'unknown' ? (true as const) : undefined,
     await proveReadable(deps, proof, bound.issued);
     // The certificate may have been revoked while the audio arrived.
     await assertSignerTrusted(deps, createdAt);
@@ -273,6 +279,24 @@ async function embed(
   const binding = createHash('sha256');
   for await (const chunk of staged.read()) binding.update(chunk as Uint8Array);
   const boundAudioSha256 = binding.update(new Uint8Array(plan.pad)).digest('hex');
+/**
+ * Refuses a file that is empty, or that the service does not know as audio (rule 10.5).
+ * @throws DomainError `unprocessable`, with a reason
+ */
+export function refuseNoAudio(
+  original: Measurement,
+  { allowUnknownContainer = false }: Pick<IssueRequest, 'allowUnknownContainer'> = {},
+): void {
+  if (original.bytes === 0)
+    throw new DomainError('unprocessable', 'The file is empty.', { reason: 'audio_empty' });
+  if (original.container === 'unknown' && !allowUnknownContainer)
+    throw new DomainError(
+      'unprocessable',
+      'The service does not know the format of the file, so the file may not be audio.',
+      { reason: 'audio_unknown' },
+    );
+}
+
   const { bytes, chunkSha256 } = await finishEmbedding(plan, boundAudioSha256);
   await staged.append(bytes);
   return {
@@ -340,7 +364,6 @@ export async function refuseUnembeddable(
   read: () => AsyncIterable<Uint8Array>,
   mendable = false,
 ): Promise<void> {
-  if (original.bytes === 0) throw emptyFile();
   if (original.container !== 'riff' || original.findings.some(({ slug }) => slug === 'tag_before_riff'))
     throw new DomainError(
       'unprocessable',
@@ -399,17 +422,12 @@ function noAudio(): DomainError {
   return new DomainError('unprocessable', 'The file contains no audio.', { reason: 'audio_empty' });
 }
 
-export function emptyFile(): DomainError {
-  return new DomainError('unprocessable', 'The file is empty.', { reason: 'audio_empty' });
-}
-
 /** Signs a sidecar that binds the whole file. The audio of a pair is opaque bytes. */
 async function pair(
   deps: IssueProofDeps,
   statement: ProductionStatement,
   original: Measurement,
 ): Promise<Bound> {
-  if (original.bytes === 0) throw emptyFile();
   const sidecar = await signSidecar({
     statement,
     binding: { bytes: original.bytes, sha256: original.sha256 },
@@ -444,7 +462,7 @@ async function proveReadable(
 
 /**
  * Returns the replay record, bound to the complete request: partner, title, file name, carrier, every byte of
- * the audio as it was sent, whether to mend it, and the submitted evidence.
+ * the audio as it was sent, whether to mend it, whether an unknown container is allowed, and the submitted evidence.
  */
 function replayOf(
   request: IssueRequest,
@@ -454,6 +472,7 @@ function replayOf(
   now: number,
 ): IssuingReplay | undefined {
   if (request.idempotencyKey === undefined) return undefined;
+      ...(request.allowUnknownContainer === true ? ['unknown_container'] : []),
   return {
     key: idempotencyDigest('issue', request.partnerId, request.idempotencyKey),
     requestSha256: idempotencyDigest(
@@ -489,8 +508,17 @@ async function findEarlier(
 }
 
 function resultOf(proof: IssuedProof, replayed: boolean): IssueResult {
-  const { proofId, createdAt, carrier, originalSha256, boundAudioSha256, asset } = proof;
-  return { proofId, issuedAt: createdAt, carrier, originalSha256, boundAudioSha256, asset, replayed };
+  const { proofId, createdAt, carrier, originalSha256, boundAudioSha256, asset, unknownContainer } = proof;
+  return defined({
+    proofId,
+    issuedAt: createdAt,
+    carrier,
+    originalSha256,
+    boundAudioSha256,
+    asset,
+    unknownContainer,
+    replayed,
+  });
 }
 
 const MEDIA_TYPES: Readonly<Record<Container, string>> = {
@@ -500,6 +528,7 @@ const MEDIA_TYPES: Readonly<Record<Container, string>> = {
   bw64: 'audio/wav',
   rifx: 'audio/wav',
   w64: 'application/octet-stream',
+};
   aiff: 'audio/aiff',
   aifc: 'audio/aiff',
   caf: 'audio/x-caf',
@@ -507,6 +536,5 @@ const MEDIA_TYPES: Readonly<Record<Container, string>> = {
   mp4: 'audio/mp4',
   flac: 'audio/flac',
   ogg: 'audio/ogg',
-};
   aac: 'audio/aac',
   wavpack: 'audio/x-wavpack',

@@ -7,7 +7,7 @@ import type { SealStatement } from '../../domain/parsed-credential.js';
 import type { AudioEngine } from '../../ports/audio-engine.js';
 import type { LocalSigner } from '../../ports/signing.js';
 import type { Clock } from '../../ports/system.js';
-import { emptyFile, measure, refuseUnembeddable } from './issue-proof.js';
+import { measure, refuseNoAudio, refuseUnembeddable } from './issue-proof.js';
 
 export interface SealAudioDeps {
   readonly engine: AudioEngine;
@@ -24,6 +24,9 @@ export interface PlainAudio {
   read(): AsyncIterable<Uint8Array>;
 }
 
+/** A device may seal a file of any format, because no reader takes a seal for an issued credential. */
+const ANY_CONTAINER = { allowUnknownContainer: true };
+
 export type SealFacts = Pick<SealStatement, 'sealedAt' | 'kid' | 'device'>;
 
 /**
@@ -36,6 +39,7 @@ export async function sealInFile(
   audio: PlainAudio,
 ): Promise<SealFacts & { readonly file: AsyncIterable<Uint8Array> }> {
   const measurement = await measure(deps.engine, audio.read());
+  refuseNoAudio(measurement, ANY_CONTAINER);
   await refuseUnembeddable(measurement, () => audio.read());
   const statement = stateSeal(deps.signer.identity, Math.floor(deps.clock.now() / 1000));
   const plan = planEmbedding({
@@ -52,8 +56,9 @@ export async function sealBesideFile(
   deps: SealAudioDeps,
   audio: PlainAudio,
 ): Promise<SealFacts & { readonly sidecar: Uint8Array }> {
-  const { bytes, sha256 } = await measure(deps.engine, audio.read());
-  if (bytes === 0) throw emptyFile();
+  const measurement = await measure(deps.engine, audio.read());
+  refuseNoAudio(measurement, ANY_CONTAINER);
+  const { bytes, sha256 } = measurement;
   const statement = stateSeal(deps.signer.identity, Math.floor(deps.clock.now() / 1000));
   return {
     ...factsOf(statement),

@@ -20,6 +20,7 @@ export interface ProofEntry {
   readonly song: { readonly title: string };
   readonly carrier: Carrier;
   readonly boundAudioSha256: string;
+  readonly unknownContainer?: true;
 }
 
 /** An entry of a list (rule 9.30). */
@@ -40,6 +41,7 @@ export interface ProofRecord {
   readonly song: { readonly title: string };
   readonly issuedAt: number;
   readonly boundAudioSha256: string;
+  readonly unknownContainer?: true;
   readonly evidenceReport?: EvidenceReport;
   readonly processNote?: ProcessNote;
   readonly delivery: {
@@ -140,7 +142,7 @@ export async function readRecord(
   { proofId }: { readonly proofId: string },
 ): Promise<ProofRecord> {
   const proof = await findIssued(deps.stores, proofId);
-  const { song, createdAt, boundAudioSha256, carrier, asset } = proof;
+  const { song, createdAt, boundAudioSha256, carrier, asset, unknownContainer } = proof;
   const evidenceReport = await readReport(deps, caller, proof);
   if (evidenceReport === 'erased') throw noSuchProof();
   const { bytes, sha256, mediaType, fileName } = asset;
@@ -149,6 +151,7 @@ export async function readRecord(
     song: { title: song.title },
     issuedAt: createdAt,
     boundAudioSha256,
+    unknownContainer,
     evidenceReport,
     processNote: evidenceReport && writeProcessNote(evidenceReport),
     delivery: { carrier, bytes, sha256, mediaType, fileName },
@@ -185,6 +188,20 @@ async function listedProof(
 }
 
 /** Returns the entry of a proof. Its `issuedAt` is the proof's `createdAt`. */
-function proofEntry({ proofId, createdAt, song, carrier, boundAudioSha256 }: IssuedProof): ProofEntry {
-  return { proofId, issuedAt: createdAt, song: { title: song.title }, carrier, boundAudioSha256 };
+function proofEntry({
+  proofId,
+  createdAt,
+  song,
+  carrier,
+  boundAudioSha256,
+  unknownContainer,
+}: IssuedProof): ProofEntry {
+  return defined({
+    proofId,
+    issuedAt: createdAt,
+    song: { title: song.title },
+    carrier,
+    boundAudioSha256,
+    unknownContainer,
+  });
 }

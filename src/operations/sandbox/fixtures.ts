@@ -10,6 +10,7 @@ import { chunk, fmtChunk, id3Tag, riff } from './wave-file.js';
 export const ORIGINALS = [
   'valid',
   'valid_pair',
+  'container_unknown',
   'needs_review',
   'proof_not_registered',
   'credential_not_as_issued',
@@ -74,11 +75,20 @@ export function plainAudio(): Buffer {
   return riff([FMT, chunk({ id: 'data', data: tone() })]);
 }
 
+/** Returns samples without a header, which start like no container. */
+export function headerlessAudio(): Buffer {
+  return tone();
+}
+
 /** Returns the fixtures, in the order of the verdicts. */
 export function listFixtures(): readonly Fixture[] {
   return [
     original('valid', 'valid', ['credential_verified'], 'embedded'),
     original('valid_pair', 'valid', ['credential_verified'], 'sidecar'),
+    {
+      ...original('container_unknown', 'valid', ['credential_verified', 'container_unknown'], 'sidecar'),
+      extension: 'mp3',
+    },
     needsReview(),
     fixture(
       'audio_digest_mismatch',
@@ -262,6 +272,7 @@ function structureFaults(): Fixture[] {
     credential_in_list: [() => riff([FMT, data, list(credential)])],
     credential_not_last: [() => riff([FMT, credential, data])],
     credential_too_large: [() => riff([FMT, data, chunk({ id: 'C2PA', data: Buffer.alloc(1_048_577) })])],
+    tag_before_riff: [() => Buffer.concat([id3Tag(), whole])],
   };
   const order = Object.keys(faults);
   return entriesOf(faults).map(([slug, [audio, ...also]]) => {
@@ -270,4 +281,3 @@ function structureFaults(): Fixture[] {
     return fixture(slug, 'unreadable', reasons, carrier, () => ({ audio: audio() }));
   });
 }
-    tag_before_riff: [() => Buffer.concat([id3Tag(), whole])],

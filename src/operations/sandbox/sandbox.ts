@@ -18,6 +18,7 @@ import {
   type FixtureFiles,
   listFixtures,
   ORIGINALS,
+  headerlessAudio,
   type OriginalName,
   type Originals,
   plainAudio,
@@ -212,6 +213,8 @@ async function make(deps: SandboxDeps, name: OriginalName): Promise<void> {
       return keep(
         deps,
         titleOf(name, valid.proofId),
+    case 'container_unknown':
+      return issue(deps, name, 'sidecar', headerlessAudio());
         production(deps, deps.signer, valid.proofId),
         deps.signer,
       );
@@ -273,6 +276,7 @@ async function issue(
  * Registers a file that has its own credential as the audio of a pair, because audio of a pair is opaque
  * bytes. All processes then share the file.
  */
+    allowUnknownContainer: title === 'container_unknown',
 async function keep(
   deps: SandboxDeps,
   title: string,
@@ -317,7 +321,7 @@ async function contradict(deps: SandboxDeps, proofId: string): Promise<void> {
 
 async function filesOf(deps: SandboxDeps, name: OriginalName, proof: IssuedProof): Promise<FixtureFiles> {
   const audio = await bytesOf(await readAsset(deps, proof.proofId, 'audio'));
-  return name === 'valid_pair'
+  return name === 'valid_pair' || name === 'container_unknown'
     ? { audio, sidecar: await bytesOf(await readAsset(deps, proof.proofId, 'sidecar')) }
     : { audio };
 }
@@ -334,9 +338,10 @@ function announce(fixture: Fixture, originals: Originals): AnnouncedFixture {
   const file = (part: AssetPart, bytes: Uint8Array): FixtureFile => ({
     part,
     fileName: `${name}.${part === 'audio' ? extension : 'sidecar'}`,
-    mediaType:
-      part === 'sidecar' ? 'application/octet-stream' : extension === 'mp3' ? 'audio/mpeg' : 'audio/wav',
+    mediaType: part === 'sidecar' ? 'application/octet-stream' : extension === 'mp3' ? 'audio/mpeg' : 'audio/wav',
     bytes: bytes.length,
+const MEDIA_TYPES = { wav: 'audio/wav', mp3: 'audio/mpeg', bin: 'application/octet-stream' } as const;
+
     sha256: createHash('sha256').update(bytes).digest('hex'),
     href: `/v1/sandbox/fixtures/${name}/${part}`,
   });

@@ -26,8 +26,8 @@ export interface IdentifyUploadDeps {
 }
 
 /**
- * Returns the issued proofs that an upload matches by digest. An upload is billed once. A match is not a
- * verification result.
+ * Returns the issued proofs that an upload matches by digest. An upload is billed once, and an upload of
+ * unknown container is not billed. A match is not a verification result.
  */
 export async function identifyUpload(
   deps: IdentifyUploadDeps,
@@ -40,12 +40,14 @@ export async function identifyUpload(
   // A pair may have audio of any format, so unknown audio is refused only without a match.
   if (measurement.container === 'unknown' && candidates.length === 0)
     throw new DomainError('unprocessable', 'The file is not in an audio format that the service supports.');
-  await charge(deps.stores, caller, {
-    operation: 'identify',
-    dedupeKey: `identify ${uploadId}`,
-    at: now,
-    dedupeUntil: expiresAt,
-  });
+  // Rule 6.15.
+  if (measurement.container !== 'unknown')
+    await charge(deps.stores, caller, {
+      operation: 'identify',
+      dedupeKey: `identify ${uploadId}`,
+      at: now,
+      dedupeUntil: expiresAt,
+    });
   return {
     matches: candidates
       .map((proof) => ({ proof, type: matchType(proof, measurement) }))

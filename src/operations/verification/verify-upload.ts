@@ -28,7 +28,7 @@ export interface VerifyUploadDeps extends ReadReportDeps {
 
 /**
  * Verifies an upload: reads its facts and its sidecar, looks up the proof and judges. Repeated calls with the
- * same upload and sidecar are billed once.
+ * same upload and sidecar are billed once. A file of unknown container without a sidecar is not billed.
  */
 export async function verifyUpload(
   deps: VerifyUploadDeps,
@@ -44,12 +44,14 @@ export async function verifyUpload(
       : await deps.reader.readSidecar(caller.partnerId, request.sidecar);
   const { judgement, registered, evidenceReport } = await assess(deps, caller, facts, sidecar);
 
-  await charge(deps.stores, caller, {
-    operation: 'verify',
-    dedupeKey: billingKey(request),
-    at: now,
-    dedupeUntil: facts.expiresAt,
-  });
+  // The service can judge nothing in such a file (rule 6.15).
+  if (sidecar !== undefined || facts.measurement.container !== 'unknown')
+    await charge(deps.stores, caller, {
+      operation: 'verify',
+      dedupeKey: billingKey(request),
+      at: now,
+      dedupeUntil: facts.expiresAt,
+    });
   deps.observer.verdict(judgement.verdict, judgement.carrier);
 
   return defined({

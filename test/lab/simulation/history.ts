@@ -658,7 +658,7 @@ class History {
         measurement: {
           bytes,
           sha256,
-          container: 'unknown',
+          container: 'flac',
           chunkCount: 0,
           findings: [],
           broadcastWave: false,

@@ -201,7 +201,7 @@ function observerOf(fault: Observer['fault']): Observer {
   };
 }
 
-/** Engine for files that are no audio: their digest is all there is to measure. */
+/** An engine that measures only the digest of a file, and takes every file for FLAC. */
 const digestingEngine: AudioEngine = {
   open() {
     const digest = createHash('sha256');
@@ -216,7 +216,7 @@ const digestingEngine: AudioEngine = {
       end: async () => ({
         bytes,
         sha256: digest.digest('hex'),
-        container: 'unknown',
+        container: 'flac',
         chunks: [],
         chunkCount: 0,
         findings: [],
