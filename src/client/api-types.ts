@@ -38,6 +38,8 @@ export interface AudioSummary {
     | 'mp4'
     | 'flac'
     | 'ogg'
+    | 'aac'
+    | 'wavpack'
   >;
   /** Sample rate, in Hz. */
   readonly sampleRate?: number;
@@ -201,6 +203,7 @@ export interface DecisionEnvelope {
 /** Stable slug. If you do not know a reason, act on the verdict. */
 export type DecisionReason = Growing<
   | 'credential_verified'
+  | 'container_unknown'
   | 'source_evidence_needs_review'
   | 'audio_digest_mismatch'
   | 'store_too_large'
@@ -296,6 +299,7 @@ export type DecisionReason = Growing<
   | 'credential_in_list'
   | 'credential_not_last'
   | 'credential_too_large'
+  | 'tag_before_riff'
   | 'sealed_by_device'
 >;
 
@@ -794,6 +798,11 @@ export interface ProofDetail {
    * credential in a sidecar this is the digest of the whole audio file.
    */
   readonly boundAudioSha256: Sha256;
+  /**
+   * True if the service does not know the container format of the audio, and otherwise absent. The
+   * operator who issued the proof stated that the file is audio.
+   */
+  readonly unknownContainer?: boolean;
   /** The same as `issuedAt`. */
   readonly createdAt: Timestamp;
   /** SHA-256 of the file before its credential was added. */
@@ -836,6 +845,11 @@ export interface ProofEntry {
    * credential in a sidecar this is the digest of the whole audio file.
    */
   readonly boundAudioSha256: Sha256;
+  /**
+   * True if the service does not know the container format of the audio, and otherwise absent. The
+   * operator who issued the proof stated that the file is audio.
+   */
+  readonly unknownContainer?: boolean;
   /** Short form of the report. Absent if the proof has no report. */
   readonly evidenceSummary?: EvidenceSummary;
   /** The whole report. Present only if the call has `include=evidenceReport`. */
@@ -862,6 +876,11 @@ export interface ProofRecord {
   readonly issuedAt: Timestamp;
   /** SHA-256 of the audio that the proof is bound to. */
   readonly boundAudioSha256: Sha256;
+  /**
+   * True if the service does not know the container format of the audio, and otherwise absent. The
+   * operator who issued the proof stated that the file is audio.
+   */
+  readonly unknownContainer?: boolean;
   /** Record of the production. It never changes the verdict. */
   readonly evidenceReport?: EvidenceReport;
   /** Summary of the report in sentences. */

@@ -2,9 +2,11 @@ import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, resolve } from 'node:path';
+import { systemClock } from '../adapters/system/system.js';
 import { TlsFiles } from '../adapters/system/tls-files.js';
 import type { Config } from '../config/config.js';
 import { checked, passed, type ServerCheck } from '../domain/server-check.js';
+import { type ValidityWarning, validityWarning } from '../domain/validity.js';
 
 /**
  * Tries what a start needs from this machine, for `takemark config --check`, and creates nothing: names of
@@ -53,14 +55,24 @@ async function checkFile(setting: string, path: string): Promise<ServerCheck> {
   return checked(setting, { found: path, wanted: 'a readable file' }, 'refuse', fault);
 }
 
+const VALIDITY_TEXTS: Readonly<Record<ValidityWarning, string>> = {
+  not_begun: 'the certificate is not valid yet',
+  '90_days': 'the certificate expires within 90 days',
+  '30_days': 'the certificate expires within 30 days',
+  '7_days': 'the certificate expires within 7 days',
+  expired: 'the certificate has expired',
+};
+
 async function checkTls(paths: NonNullable<Config['partner']['tls']>): Promise<ServerCheck> {
-  const fault = await faultOf(TlsFiles.open(paths));
-  return checked(
-    'TAKEMARK_TLS_CERT',
-    { found: paths.certificate, wanted: 'a certificate and its key' },
-    'refuse',
-    fault,
-  );
+  const facts = { found: paths.certificate, wanted: 'a certificate and its key' };
+  const opened = TlsFiles.open(paths, systemClock);
+  const fault = await faultOf(opened);
+  if (fault !== undefined) return checked('TAKEMARK_TLS_CERT', facts, 'refuse', fault);
+  const { beginsAt, expiresAt } = (await opened).identity;
+  const now = Math.floor(systemClock.now() / 1000);
+  const warning = validityWarning({ notBefore: beginsAt, notAfter: expiresAt }, now);
+  // A start serves with such a certificate and warns too.
+  return checked('TAKEMARK_TLS_CERT', facts, 'warn', warning && VALIDITY_TEXTS[warning]);
 }
 
 /** Checks that the data directory, or the nearest existing directory above it, can be written. */

@@ -70,7 +70,10 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
       requestLog,
       observer,
       metrics: telemetry.metrics,
-      ready: probes.ready,
+      ready: async () => {
+        await probes.ready();
+        return {};
+      },
       host: config.operator.host,
     });
     const operator = await bind(listener, 'OPERATOR', config.operator);

@@ -73,8 +73,7 @@ export interface InfrastructureParts {
   readonly secrets: Pick<OpenedSecrets, 'secrets' | 'complete'>;
   readonly logDestination?: TelemetryParts['destination'];
   readonly engineStats?: TelemetryParts['engineStats'];
-  readonly tlsExpiresAt?: TelemetryParts['tlsExpiresAt'];
-  readonly signerNotAfter?: number;
+  readonly certificates?: TelemetryParts['certificates'];
   /** False for a tool that must work with any server settings. True by default. */
   readonly admits?: boolean;
 }
@@ -92,8 +91,7 @@ export async function openInfrastructure(
     secrets: { secrets, complete },
     logDestination,
     engineStats,
-    tlsExpiresAt,
-    signerNotAfter,
+    certificates,
     admits = true,
   }: InfrastructureParts,
   disposer: Disposer,
@@ -111,8 +109,7 @@ export async function openInfrastructure(
     audit: () => auditor?.report,
     ...defined({
       engineStats,
-      tlsExpiresAt,
-      signerNotAfter,
+      certificates,
       destination: logDestination,
       clocks: isStoreShared(config) ? () => clocks : undefined,
     }),

@@ -2,6 +2,7 @@ import { isIPv6 } from 'node:net';
 import type { TlsFiles } from '../adapters/system/tls-files.js';
 import type { Config } from '../config/config.js';
 import { defined } from '../domain/defined.js';
+import type { IssuingState } from '../domain/validity.js';
 import { ByteBudget, defaultBudgetBytes } from '../http/byte-budget.js';
 import { createOperatorListener } from '../http/operator-listener.js';
 import { createPartnerListener } from '../http/partner-listener.js';
@@ -79,6 +80,8 @@ export interface ListenerParts {
   /** The accepted operator tokens. */
   readonly tokens: readonly [string, ...string[]];
   readonly probes: Probes;
+  /** Returns whether the service can issue proofs now. */
+  readonly issuing: () => Promise<IssuingState>;
   /** Throws while the registry is being restored. */
   readonly assertOpen: () => void;
   readonly tls: TlsFiles | undefined;
@@ -87,7 +90,19 @@ export interface ListenerParts {
 
 /** Binds the operator listener and then the partner listener. SIGHUP reloads the certificate. */
 export async function openListeners(
-  { config, graceMs, ids, telemetry, operations, tokens, probes, assertOpen, tls, build }: ListenerParts,
+  {
+    config,
+    graceMs,
+    ids,
+    telemetry,
+    operations,
+    tokens,
+    probes,
+    issuing,
+    assertOpen,
+    tls,
+    build,
+  }: ListenerParts,
   disposer: Disposer,
 ): Promise<Listeners> {
   const { observer, requestLog } = telemetry;
@@ -112,7 +127,10 @@ export async function openListeners(
     operations: operations.operator,
     tokens,
     metrics: telemetry.metrics,
-    ready: probes.ready,
+    ready: async () => {
+      await probes.ready();
+      return { issuing: await issuing() };
+    },
     host: config.operator.host,
   });
   const operator = await bind(operatorListener, 'OPERATOR', config.operator);

@@ -13,15 +13,16 @@ import { assertKnownSettings, type Config } from '../config/config.js';
 import { listen } from '../consumers/listen.js';
 import { defined } from '../domain/defined.js';
 import { type RuntimeWarning, runtimeWords } from '../domain/runtime-support.js';
-import { isRevokedAt } from '../domain/signer-revocation.js';
 import { createAudioEngine } from '../engine/create-engine.js';
 import { defaultBudgetBytes } from '../http/byte-budget.js';
+import { findSignerFault, readIssuingState } from '../operations/issuing/signer-state.js';
 import { createOperations, type Operations } from '../operations/operations.js';
 import { Devices } from '../operations/system/devices.js';
 import { SignerRevocations } from '../operations/system/signer-revocations.js';
 import type { AudioEngine } from '../ports/audio-engine.js';
 import type { Clock, Ids } from '../ports/system.js';
 import type { Telemetry, TelemetryParts } from '../telemetry/telemetry.js';
+import { createCertificateWatch } from './certificate-watch.js';
 import { disposedOnFailure, sharedGrace } from './disposer.js';
 import { announceEndpoints } from './endpoints-file.js';
 import { openOperatorTokens, openSecrets, openSigning, type TokenFile } from './identity.js';
@@ -56,11 +57,8 @@ export interface Service {
   readonly operatorToken: string;
   /** The file of the token, and whether this start created it. Undefined if the token is configured. */
   readonly operatorTokenFile: TokenFile | undefined;
-  /**
-   * True if the signing certificate is revoked already. The service then verifies everything and issues
-   * nothing.
-   */
-  readonly signerRevoked: boolean;
+  /** Why the service issues nothing, in a sentence for the operator. The service verifies all the same. */
+  readonly issuingFault: string | undefined;
   readonly publicUrl: string;
   readonly dataDirectory: string;
   readonly operations: Operations;
@@ -82,12 +80,8 @@ const KEY_USES_MS = 30_000;
 const TLS_MS = 10_000;
 const CLOCK_MS = 30_000;
 const LAST_JOBS_MS = 1000;
-const SIGNER_MS = 24 * 3_600_000;
-/**
- * The warning time before the signing certificate expires. It is long enough to get a new certificate from an
- * offline authority.
- */
-const SIGNER_ENDING_SECONDS = 90 * 86_400;
+/** The interval of the checks of the certificates' validity, in milliseconds. */
+const CERTIFICATES_MS = 600_000;
 /** The size of a normal clock correction in milliseconds. Only larger ones are logged. */
 const CLOCK_SLACK_MS = 2000;
 
@@ -106,8 +100,9 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const clock = await openClock(directory, wallClock);
     const ids = options.ids ?? createIds(clock);
     const { tokens, file: operatorTokenFile } = await openOperatorTokens(config, secrets.shared);
-    const { signer, trust, notAfter } = await openSigning(config, secrets.shared, clock);
-    const tls = config.partner.tls === undefined ? undefined : await TlsFiles.open(config.partner.tls);
+    const { signer, trust, certificates } = await openSigning(config, secrets.shared, clock);
+    const tls = config.partner.tls === undefined ? undefined : await TlsFiles.open(config.partner.tls, clock);
+    const watch = createCertificateWatch({ certificates, tls: () => tls?.identity, clock });
     let running: AudioEngine | undefined;
     const infrastructure = await openInfrastructure(
       {
@@ -116,8 +111,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
         secrets,
         ...defined({ logDestination: options.logDestination }),
         engineStats: () => running?.stats(),
-        tlsExpiresAt: () => tls?.identity.expiresAt,
-        signerNotAfter: notAfter,
+        certificates: watch.list,
       },
       disposer,
     );
@@ -165,6 +159,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       engine,
       reader,
       signer,
+      certificates,
       trust,
       newDevice: (algorithm) =>
         temporaryDevice({ name: 'Sandbox device', clock, random: ids.random, ...defined({ algorithm }) }),
@@ -195,6 +190,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
         operations,
         tokens,
         probes,
+        issuing: () => readIssuingState({ signer, certificates, revocations, clock }),
         assertOpen: () => gate.assertOpen(),
         tls,
         build: buildOf(config, options, clock),
@@ -211,10 +207,10 @@ export async function startService(config: Config, options: ServiceOptions): Pro
         run: () => watchClock(directory, clock, telemetry),
       },
       {
-        where: 'signer',
-        everyMs: SIGNER_MS,
+        where: 'certificates',
+        everyMs: CERTIFICATES_MS,
         atStart: true,
-        run: async () => watchSigner(notAfter, clock, telemetry),
+        run: async () => watch.report(telemetry),
       },
       ...clockJobs(infrastructure),
       ...gatedJobs(gate, [
@@ -250,9 +246,11 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       const { from, reason } = revocation;
       telemetry.note('signer_revoked', { kid, from, reason });
     }
-    if (tls !== undefined && tls.identity.expiresAt * 1000 <= wallClock.now())
-      telemetry.warn('tls_expired', { expiresAt: tls.identity.expiresAt });
     if (isNewlyLocal) telemetry.warn('partner_listener_is_local', { setting: 'TAKEMARK_HOST' });
+    const fault = await findSignerFault(
+      { signer, certificates, revocations },
+      Math.floor(clock.now() / 1000),
+    );
     if (gate.isClosed) telemetry.warn('store_put_back');
     if (erasedAgain > 0) telemetry.note('erasures_replayed', { count: erasedAgain });
     const runtimeWarning = noteRuntime(telemetry, clock);
@@ -277,7 +275,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     return {
       partner,
       operator,
-      signerRevoked: isRevokedAt(revocation, Math.floor(clock.now() / 1000)),
+      issuingFault: fault?.message,
       runtimeWarning,
       isNewlyLocal,
       operatorToken: tokens[0],
@@ -297,7 +295,7 @@ export function serviceBanner(
     partner,
     operator,
     isNewlyLocal,
-    signerRevoked,
+    issuingFault,
     runtimeWarning: outdated,
     operatorTokenFile: tokenFile,
     dataDirectory,
@@ -315,10 +313,7 @@ export function serviceBanner(
     `  operators  http://${hostPort(operator)}${token}`,
     `  data       ${data}`,
   ];
-  if (signerRevoked)
-    lines.push(
-      '  signing    the signing certificate is revoked, so nothing is issued (see takemark operator signing list)',
-    );
+  if (issuingFault !== undefined) lines.push(`  signing    ${issuingFault}`);
   if (isNewlyLocal)
     lines.push(
       '  warning    earlier versions accepted connections from other machines here. Without TLS this version',
@@ -353,13 +348,6 @@ async function recover(
 function buildOf({ build, environment }: Config, { version }: ServiceOptions, clock: Clock) {
   const { commit, deployedAt = Math.floor(clock.now() / 1000) } = build;
   return { version, commit, deployedAt, environment };
-}
-
-/** @param notAfter the expiry of the signing certificate in unix seconds */
-function watchSigner(notAfter: number, clock: Clock, telemetry: Telemetry): void {
-  const left = notAfter - Math.floor(clock.now() / 1000);
-  if (left < SIGNER_ENDING_SECONDS)
-    telemetry.note('signer_ending', { notAfter, days: Math.max(0, Math.floor(left / 86_400)) });
 }
 
 async function watchClock(directory: string, clock: SteadyClock, telemetry: Telemetry): Promise<void> {

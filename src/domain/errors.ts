@@ -98,6 +98,8 @@ export const ERROR_REASONS = [
   'source_detail_absent',
   // signing
   'signer_revoked',
+  'signer_expired',
+  'signer_not_begun',
   'signer_unavailable',
   // limits
   'quota_exceeded',

@@ -36,7 +36,7 @@ export interface IssuedProof {
   };
   /**
    * Present only if the service did not know the container of the audio when it issued the proof, and the
-   * operator allowed that (rule 10.17).
+   * operator allowed that (rule 10.18).
    */
   readonly unknownContainer?: true;
   /** The whole sidecar of a pair (at most a few hundred bytes). */

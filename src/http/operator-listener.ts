@@ -4,6 +4,7 @@ import { challengeKey, challengeResponse } from '../contract/operator-challenge.
 import { ROUTES } from '../contract/routes/routes.js';
 import { defined } from '../domain/defined.js';
 import { DomainError } from '../domain/errors.js';
+import type { IssuingState } from '../domain/validity.js';
 import type { OperatorOperations } from '../operations/operations.js';
 import { issuingBody } from './body/issuing-body.js';
 import { DEFAULT_LIMITS, type Exchange, type ListenerLimits } from './exchange.js';
@@ -15,8 +16,11 @@ import { createListener, type Listener, type ListenerParts } from './server/list
 export interface ProbeListenerParts extends ListenerParts {
   /** Returns the metrics as text, with the media type. */
   readonly metrics: () => Promise<{ readonly mediaType: string; readonly text: string }>;
-  /** Resolves when the service can serve. Throws DomainError `unavailable` when it cannot. */
-  readonly ready: () => Promise<void>;
+  /**
+   * Resolves when the service can serve. Throws DomainError `unavailable` when it cannot. `issuing` is present for a
+   * process that issues: a service that cannot issue still verifies, so it stays ready.
+   */
+  readonly ready: () => Promise<{ readonly issuing?: IssuingState }>;
   /**
    * The configured host of the listener. Metrics and probes accept this name, `localhost` and IP addresses as
    * Host.
@@ -187,8 +191,7 @@ function probeEndpoints(
     },
     readyz: async ({ exchange }) => {
       checkHost(exchange);
-      await parts.ready();
-      return json(200, { ok: true });
+      return json(200, { ok: true, ...(await parts.ready()) });
     },
   };
 }

@@ -8,7 +8,7 @@ import type { CredentialReader } from '../ports/credential-reader.js';
 import type { AuditHeads, ErasureJournal } from '../ports/journals.js';
 import type { Observer } from '../ports/observer.js';
 import type { Secrets } from '../ports/secrets.js';
-import type { Signer, TrustList } from '../ports/signing.js';
+import type { IssuingCertificates, Signer, TrustList } from '../ports/signing.js';
 import type { Stores } from '../ports/stores.js';
 import type { Clock, Ids } from '../ports/system.js';
 import { issueProof } from './issuing/issue-proof.js';
@@ -80,6 +80,7 @@ export interface OperationsDeps {
   readonly engine: AudioEngine;
   readonly reader: CredentialReader;
   readonly signer: Signer;
+  readonly certificates: IssuingCertificates;
   readonly trust: TrustList;
   /** Creates the signer of a new artist device, for the sandbox. */
   readonly newDevice: (algorithm?: SignatureAlgorithm) => Signer;

@@ -1,4 +1,5 @@
 import type { SignatureAlgorithm } from '../domain/parsed-credential.js';
+import type { Validity } from '../domain/validity.js';
 
 /** The end-entity certificate of the service. */
 export interface SigningIdentity {
@@ -23,6 +24,19 @@ export interface Signer {
    * reached
    */
   sign(message: Uint8Array): Uint8Array | Promise<Uint8Array>;
+}
+
+/** The certificates that must be valid while the service issues. Verifying does not depend on them. */
+export interface IssuingCertificates {
+  /** The signing certificate, and then the certificate of its authority. */
+  readonly chain: readonly {
+    readonly certificate: 'signing' | 'authority';
+    /** The SHA-256 of the certificate (DER), in lower-case hex. */
+    readonly kid: string;
+    readonly validity: Validity;
+  }[];
+  /** A sentence for the operator that names the commands which replace the signing certificate. */
+  readonly renewal: string;
 }
 
 /** A signer whose key is in the memory of this process. */

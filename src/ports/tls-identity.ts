@@ -4,6 +4,8 @@ export interface TlsIdentity {
   readonly certificate: Buffer;
   /** The private key, as PEM. */
   readonly key: Buffer;
+  /** The start of the certificate's validity, in unix seconds. */
+  readonly beginsAt: number;
   /** The end of the certificate's validity, in unix seconds. */
   readonly expiresAt: number;
 }

@@ -1,6 +1,12 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { TOPICS } from '../domain/events.js';
 import { FINDING_KINDS, type FindingKind } from '../domain/finding.js';
+import {
+  VALIDITY_WARNINGS,
+  type Validity,
+  type ValidityWarning,
+  type WatchedCertificate,
+} from '../domain/validity.js';
 import type { EngineStats } from '../ports/audio-engine.js';
 import type { RequestRecord } from '../ports/request-log.js';
 
@@ -38,14 +44,20 @@ export interface AuditCounts {
   readonly steppedAt?: number;
 }
 
+/** A watched certificate, and the warning that applies to it now. */
+export interface CertificateDates {
+  readonly certificate: WatchedCertificate;
+  readonly validity: Validity;
+  readonly warning: ValidityWarning | undefined;
+}
+
 /** Creates the metrics of the process. Every label value is from a closed list. */
 export function createMetrics(
   engineStats: () => EngineStats | undefined,
   eventsWaiting: () => number | undefined,
   lag: () => ReadonlyMap<string, number>,
-  tlsExpiresAt: () => number | undefined,
+  certificates: () => readonly CertificateDates[],
   clocks?: () => ClockDifferences | undefined,
-  signerNotAfter?: number,
   audit: () => AuditCounts | undefined = () => undefined,
 ): Metrics {
   const registry = new Registry();
@@ -186,17 +198,60 @@ export function createMetrics(
       if (steppedAt !== undefined) this.set({ pass: 'any' }, steppedAt);
     },
   });
-  // Without a certificate the series must be absent: 0 would look like an expired certificate.
-  if (tlsExpiresAt() !== undefined) {
+  const dates = (name: string, help: string, of: (validity: Validity) => number) =>
     new Gauge({
-      name: 'takemark_tls_certificate_expires_seconds',
-      help: "Expiry of the partner listener's certificate, in unix seconds",
+      name,
+      help,
+      labelNames: ['certificate'],
       registers,
       collect() {
-        this.set(tlsExpiresAt()!);
+        for (const { certificate, validity } of certificates()) this.set({ certificate }, of(validity));
       },
     });
-  }
+  dates(
+    'takemark_certificate_begins_seconds',
+    'Start of the validity of a certificate, in unix seconds',
+    ({ notBefore }) => notBefore,
+  );
+  dates(
+    'takemark_certificate_expires_seconds',
+    'End of the validity of a certificate, in unix seconds',
+    ({ notAfter }) => notAfter,
+  );
+  new Gauge({
+    name: 'takemark_certificate_warning',
+    help: '1 for the warning that applies to a certificate: its validity has not begun, ends within so many days, or has ended',
+    labelNames: ['certificate', 'warning'],
+    registers,
+    collect() {
+      for (const { certificate, warning } of certificates())
+        for (const each of VALIDITY_WARNINGS)
+          this.set({ certificate, warning: each }, each === warning ? 1 : 0);
+    },
+  });
+  // A series without its certificate must be absent: 0 would look like an expired certificate.
+  const expires = (name: string, help: string, wanted: WatchedCertificate) => {
+    if (certificates().some(({ certificate }) => certificate === wanted))
+      new Gauge({
+        name,
+        help,
+        registers,
+        collect() {
+          const found = certificates().find(({ certificate }) => certificate === wanted);
+          if (found !== undefined) this.set(found.validity.notAfter);
+        },
+      });
+  };
+  expires(
+    'takemark_tls_certificate_expires_seconds',
+    "Expiry of the partner listener's certificate, in unix seconds",
+    'tls',
+  );
+  expires(
+    'takemark_signing_certificate_expires_seconds',
+    'Expiry of the signing certificate, in unix seconds',
+    'signing',
+  );
   if (clocks !== undefined) {
     const difference = (name: string, help: string, of: (clocks: ClockDifferences) => number) =>
       new Gauge({
@@ -218,13 +273,6 @@ export function createMetrics(
       'Seconds that the most deviant clock of the store servers is ahead of the others',
       ({ nodesSeconds }) => nodesSeconds,
     );
-  }
-  if (signerNotAfter !== undefined) {
-    new Gauge({
-      name: 'takemark_signing_certificate_expires_seconds',
-      help: 'Expiry of the signing certificate, in unix seconds',
-      registers,
-    }).set(signerNotAfter);
   }
   const gauge = (name: string, help: string, value: (stats: EngineStats) => number) =>
     new Gauge({

@@ -4,7 +4,13 @@ import type { Observer } from '../ports/observer.js';
 import type { RequestLog } from '../ports/request-log.js';
 import { createLog, describeError, type LogLevel } from './log.js';
 import { LogOutput } from './log-output.js';
-import { type AuditCounts, type ClockDifferences, createMetrics, type Metrics } from './metrics.js';
+import {
+  type AuditCounts,
+  type CertificateDates,
+  type ClockDifferences,
+  createMetrics,
+  type Metrics,
+} from './metrics.js';
 
 export interface TelemetryParts {
   readonly level: LogLevel;
@@ -14,14 +20,12 @@ export interface TelemetryParts {
   readonly eventsWaiting: () => number | undefined;
   /** The number of events per topic that this process's consumer has not handled yet. */
   readonly lag: () => ReadonlyMap<string, number>;
-  /** The expiry of the partner listener's certificate in unix seconds. Undefined without TLS. */
-  readonly tlsExpiresAt?: () => number | undefined;
+  /** The certificates that the process watches. */
+  readonly certificates?: () => readonly CertificateDates[];
   /** The clock differences. Undefined until a store with servers is open. */
   readonly clocks?: () => ClockDifferences | undefined;
   /** The auditor's findings. Undefined if another process runs the auditor. */
   readonly audit?: () => AuditCounts | undefined;
-  /** The expiry of the signing certificate in unix seconds. */
-  readonly signerNotAfter?: number;
   /** Standard output by default. */
   readonly destination?: DestinationStream;
 }
@@ -46,15 +50,14 @@ export function createTelemetry({
   engineStats = () => undefined,
   eventsWaiting,
   lag,
-  tlsExpiresAt = () => undefined,
+  certificates = () => [],
   clocks,
-  signerNotAfter,
   audit,
   destination,
 }: TelemetryParts): Telemetry {
   const stdout = destination === undefined ? standardOutput() : undefined;
   const log = createLog(level, destination ?? stdout!);
-  const metrics = createMetrics(engineStats, eventsWaiting, lag, tlsExpiresAt, clocks, signerNotAfter, audit);
+  const metrics = createMetrics(engineStats, eventsWaiting, lag, certificates, clocks, audit);
   return {
     observer: {
       verdict: metrics.verdict,

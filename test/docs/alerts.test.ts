@@ -18,9 +18,11 @@ t.test('every metric that an alert asks for is one of the service', async (t) =>
     stats,
     () => 0,
     () => new Map(),
-    () => 0,
+    () => [
+      { certificate: 'signing', validity: { notBefore: 0, notAfter: 0 }, warning: undefined },
+      { certificate: 'tls', validity: { notBefore: 0, notAfter: 0 }, warning: undefined },
+    ],
     clocks,
-    0,
   );
   const known = new Set(
     [...(await metrics.render()).text.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name),
@@ -35,7 +37,7 @@ t.test('every metric that an alert asks for is one of the service', async (t) =>
 
 t.test('each alert comes when it should', { skip: needs('promtool') }, async (t) => {
   const { stdout } = await run('promtool', ['check', 'rules', join(FOLDER, 'alerts.yml')]);
-  t.match(stdout, /SUCCESS: 15 rules/);
+  t.match(stdout, /SUCCESS: 18 rules/);
   await run('promtool', ['test', 'rules', join(FOLDER, 'alerts.test.yml')]);
   const rules = await readFile(join(FOLDER, 'alerts.yml'), 'utf8');
   const tests = await readFile(join(FOLDER, 'alerts.test.yml'), 'utf8');

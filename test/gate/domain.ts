@@ -4,6 +4,7 @@ import '../domain/evidence-codes.test.js';
 import '../domain/observed-production.test.js';
 import '../domain/parse-event.test.js';
 import '../domain/runtime-support.test.js';
+import '../domain/validity.test.js';
 import '../domain/reference/errors.test.js';
 import '../domain/reference/verdicts.test.js';
 import '../async/async.test.js';

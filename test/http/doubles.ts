@@ -256,6 +256,7 @@ export async function startOperator(limits: Partial<ListenerLimits> = {}) {
     ready: async () => {
       if (!state.ready)
         throw new DomainError('unavailable', 'The store does not respond.', { reason: 'store_unavailable' });
+      return { issuing: { ok: true } };
     },
     ids,
     requestLog: reports,

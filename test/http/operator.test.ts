@@ -124,7 +124,10 @@ t.test('operator routes ask for the token and answer as their table says', async
   }
   t.equal((await ask(port, request('GET', '/metrics', LOCAL)))!.body.toString(), 'takemark_up 1\n');
   t.strictSame(jsonOf(await ask(port, request('GET', '/livez', LOCAL))), { ok: true });
-  t.strictSame(jsonOf(await ask(port, request('GET', '/readyz', LOCAL))), { ok: true });
+  t.strictSame(jsonOf(await ask(port, request('GET', '/readyz', LOCAL))), {
+    ok: true,
+    issuing: { ok: true },
+  });
   state.ready = false;
   matchError(
     t,

@@ -68,7 +68,7 @@ t.test(
     await house.stop({ keep: true });
     house = await TestService.start({ TAKEMARK_DATA_DIR: directory }, clock);
     t.ok(
-      house.service.signerRevoked &&
+      house.service.issuingFault !== undefined &&
         house.log.some((line) => line.includes('"signer_revoked"') && line.includes(kid)),
       'a start says so, and still verifies',
     );
@@ -102,8 +102,8 @@ t.test(
     await house.stop({ keep: true });
     house = await TestService.start({ TAKEMARK_DATA_DIR: directory }, clock);
     t.equal(
-      house.service.signerRevoked,
-      false,
+      house.service.issuingFault,
+      undefined,
       'until a revocation begins, a start does not say that nothing is issued',
     );
     t.match(await house.issue(partnerId, wav(2000)), { proofId: /^prf_/ });
@@ -133,7 +133,7 @@ t.test('a stolen leaf registers nothing, revoked or not, whatever time its thief
     reason: 'superseded',
   });
   t.match(await house.verify(caller, forged), unknown);
-  t.equal(house.service.signerRevoked, false, 'the leaf that signs is another');
+  t.equal(house.service.issuingFault, undefined, 'the leaf that signs is another');
 });
 
 t.test('an altered log of signers stops what needs it', async (t) => {

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import t, { type Test } from 'tap';
+import { TlsFiles } from '../../src/adapters/system/tls-files.js';
 import { createClient } from '../../src/client/index.js';
 import { readConfig } from '../../src/config/config.js';
 import { TlsFront } from '../../src/http/server/tls-front.js';
@@ -156,6 +157,10 @@ t.test('another certificate is taken without a restart, and one that is broken i
     'a key of another certificate': { key: other.key },
     'no certificate': { cert: 'not PEM' },
     'one that has ended': makeTlsIdentity(new Date(Date.now() - 1000)),
+    'one that has not begun': makeTlsIdentity(
+      new Date(Date.now() + 7_200_000),
+      new Date(Date.now() + 3_600_000),
+    ),
   })) {
     const known = await faults();
     await write(broken);
@@ -174,7 +179,7 @@ t.test('whoever does not finish a handshake keeps nobody out', async (t) => {
   const { cert, key } = makeTlsIdentity();
   const secured: Socket[] = [];
   const front = new TlsFront(
-    { certificate: Buffer.from(cert), key: Buffer.from(key), expiresAt: 0 },
+    { certificate: Buffer.from(cert), key: Buffer.from(key), beginsAt: 0, expiresAt: 0 },
     { handshakes: 8, handshakeMs: 2000 },
     (socket) => {
       secured.push(socket);
@@ -244,4 +249,41 @@ t.test('a start with a certificate that has ended says so', async (t) => {
   };
   t.equal(await warnings(makeTlsIdentity()), 0);
   t.equal(await warnings(makeTlsIdentity(new Date(Date.now() - 1000))), 1);
+});
+
+t.test('a new certificate is taken when its validity begins', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'takemark-tls-'));
+  t.teardown(() => rm(directory, { recursive: true }));
+  const paths = { certificate: join(directory, 'c'), key: join(directory, 'k') };
+  const write = async ({ cert, key }: TlsIdentity): Promise<void> => {
+    await writeFile(paths.certificate, cert);
+    await writeFile(paths.key, key);
+  };
+  const start = Math.floor(Date.now() / 1000);
+  let now = start;
+  const first = makeTlsIdentity();
+  await write(first);
+  const files = await TlsFiles.open(paths, { now: () => now * 1000 });
+  const next = makeTlsIdentity(new Date((start + 7200) * 1000), new Date((start + 3600) * 1000));
+  await write(next);
+  await t.rejects(files.renew(), { code: 'CERT_NOT_YET_VALID' });
+  t.equal(await files.renew(), undefined, 'the fault is reported once');
+  t.equal(files.identity.certificate.toString(), first.cert);
+  now = start + 3600;
+  t.equal((await files.renew())?.certificate.toString(), next.cert);
+  t.equal(await files.renew(), undefined);
+});
+
+t.test('a start with a certificate that has not begun serves and logs a warning', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'takemark-tls-'));
+  t.teardown(() => rm(directory, { recursive: true }));
+  const files = { TAKEMARK_TLS_CERT: join(directory, 'c'), TAKEMARK_TLS_KEY: join(directory, 'k') };
+  const identity = makeTlsIdentity(new Date(Date.now() + 7_200_000), new Date(Date.now() + 3_600_000));
+  await writeFile(files.TAKEMARK_TLS_CERT, identity.cert);
+  await writeFile(files.TAKEMARK_TLS_KEY, identity.key);
+  const service = await TestService.start(files);
+  t.teardown(() => service.stop());
+  t.match(service.log.join(''), /"tls_not_begun"/);
+  const metrics = await (await fetch(`${service.operatorUrl}/metrics`)).text();
+  t.match(metrics, /takemark_certificate_warning\{certificate="tls",warning="not_begun"\} 1/);
 });

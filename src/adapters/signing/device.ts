@@ -32,6 +32,12 @@ export async function createDevice(options: DeviceOptions): Promise<LocalSigner>
       (await keepKeyPair(options.directory, 'device', newDevice(options))),
   );
   assertDeviceName(device.identity.issuer);
+  const { validFrom, validTo } = new X509Certificate(device.identity.certificate);
+  const now = options.clock.now();
+  if (now < Date.parse(validFrom) || now > Date.parse(validTo))
+    throw new Error(
+      `the certificate of this device is valid from ${validFrom} to ${validTo}: check the clock, or remove ${join(options.directory, 'device')}, and the next seal creates a new device`,
+    );
   return device;
 }
 

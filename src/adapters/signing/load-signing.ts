@@ -1,9 +1,10 @@
-import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { createHash, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createTrustList } from '../../credential/trust-list.js';
 import type { SignatureAlgorithm } from '../../domain/parsed-credential.js';
-import type { Signer, SigningIdentity, TrustList } from '../../ports/signing.js';
+import type { Validity } from '../../domain/validity.js';
+import type { IssuingCertificates, Signer, SigningIdentity, TrustList } from '../../ports/signing.js';
 import type { Clock } from '../../ports/system.js';
 import { type CertificateName, makeCertificate } from './certificate-profile.js';
 import { createSigner, generateKey, identityOf, privatePem, publicOf } from './identity.js';
@@ -59,8 +60,7 @@ export interface SigningOptions {
 
 export interface Signing {
   readonly signer: Signer;
-  /** Unix seconds at which the certificate that signs ends. */
-  readonly notAfter: number;
+  readonly certificates: IssuingCertificates;
   readonly trust: TrustList;
 }
 
@@ -77,14 +77,15 @@ const ALGORITHMS: readonly SignatureAlgorithm[] = ['Ed25519', 'ES256'];
  * The signing identity of an environment, made on the first start. What signs: the given files, else the leaf
  * of the wanted algorithm. What verifies: that one, every leaf kept here, and each leaf in `known/` (a PEM
  * file: the leaf, then its authorities).
- * @throws Error when files are missing, do not belong together, or the leaf's time has passed
+ * A leaf or an authority outside its validity is loaded: it signs nothing, and everything issued earlier verifies.
+ * @throws Error when files are missing or do not belong together
  */
 export async function loadSigning(options: SigningOptions): Promise<Signing> {
   const home = join(options.directory, options.environment);
   await removeUnfinished(home, options.clock.now());
   const local = options.token === undefined ? await localPair(home, options) : undefined;
   const current = local ?? (await tokenLeaf(home, options));
-  assertUsable(current, options.clock.now());
+  assertProfile(current);
   const signer =
     local === undefined
       ? createTokenSigner(current.leaf, options.token!)
@@ -102,9 +103,34 @@ export async function loadSigning(options: SigningOptions): Promise<Signing> {
   }
   return {
     signer,
-    notAfter: Math.floor(Date.parse(current.leaf.validTo) / 1000),
+    certificates: {
+      chain: [
+        { certificate: 'signing', ...datesOf(current.leaf) },
+        { certificate: 'authority', ...datesOf(current.authority) },
+      ],
+      renewal: renewalOf(options),
+    },
     trust: createTrustList(identities, authorities),
   };
+}
+
+function datesOf(certificate: X509Certificate): { readonly kid: string; readonly validity: Validity } {
+  return {
+    kid: createHash('sha256').update(certificate.raw).digest('hex'),
+    validity: {
+      notBefore: Math.floor(Date.parse(certificate.validFrom) / 1000),
+      notAfter: Math.floor(Date.parse(certificate.validTo) / 1000),
+    },
+  };
+}
+
+/** Returns a sentence with the two steps that replace the certificate, which depend on where it comes from. */
+function renewalOf({ files, pems }: Pick<SigningOptions, 'files' | 'pems'>): string {
+  if (files !== undefined)
+    return 'Replace the files of TAKEMARK_SIGNING_CERT and TAKEMARK_SIGNING_AUTHORITY, and restart the service.';
+  if (pems !== undefined)
+    return 'Run takemark operator secrets rotate --step add --purpose signing, and then the same with --step use.';
+  return 'Run takemark operator signing request and takemark operator signing install, and restart the service.';
 }
 
 interface Certified {
@@ -312,7 +338,7 @@ export function certificatesIn(pem: string): X509Certificate[] {
 }
 
 /** Checks what a wrong file would otherwise show only on some partner's screen. */
-export function assertUsable({ leaf, authority }: Certified, now: number): void {
+function assertProfile({ leaf, authority }: Certified): void {
   if (leaf.ca || !leaf.checkIssued(authority) || !leaf.verify(authority.publicKey))
     throw new Error(
       'the authority did not issue the signing certificate, or the certificate is itself an authority',
@@ -325,6 +351,20 @@ export function assertUsable({ leaf, authority }: Certified, now: number): void 
     );
   if (!leaf.raw.includes(Buffer.from('0603551d23', 'hex')))
     throw new Error('the signing certificate lacks an authority key identifier');
-  if (now < Date.parse(leaf.validFrom) || now > Date.parse(leaf.validTo))
-    throw new Error('the signing certificate is not valid at this time');
+}
+
+/**
+ * Checks a certificate that is going to sign.
+ * @param now milliseconds since the epoch
+ * @throws Error for the operator, also outside the validity of the leaf or its authority
+ */
+export function assertUsable({ leaf, authority }: Certified, now: number): void {
+  assertProfile({ leaf, authority });
+  for (const [name, { validFrom, validTo }] of [
+    ['signing certificate', leaf],
+    ["authority's certificate", authority],
+  ] as const) {
+    if (now < Date.parse(validFrom)) throw new Error(`the ${name} is not valid before ${validFrom}`);
+    if (now > Date.parse(validTo)) throw new Error(`the ${name} expired at ${validTo}`);
+  }
 }

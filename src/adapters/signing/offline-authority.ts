@@ -72,7 +72,10 @@ export async function issueLeaf(
   }
   const now = clock.now();
   const notAfter = new Date(Math.min(now + days * DAY_MS, Date.parse(authority.validTo)));
-  if (notAfter.getTime() <= now) throw new Error('the certificate of the authority has expired');
+  if (notAfter.getTime() <= now)
+    throw new Error(`the certificate of the authority expired at ${authority.validTo}`);
+  if (Date.parse(authority.validFrom) > now)
+    throw new Error(`the certificate of the authority is not valid before ${authority.validFrom}`);
   const notBefore = new Date(Math.max(now - DAY_MS, Date.parse(authority.validFrom)));
   const issuerKey = createPrivateKey(pair.key);
   const leaf = new X509Certificate(

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
+import type { Clock } from '../../ports/system.js';
 import type { TlsIdentity } from '../../ports/tls-identity.js';
 
 /** Paths of PEM files. */
@@ -15,17 +16,21 @@ export class TlsFiles {
   #identity: TlsIdentity;
   /** State of the files when they were read last, whether or not they could be used. */
   #seen: string;
+  readonly #clock: Clock;
+  /** Unix seconds at which the certificate in the files begins, if the one in use is kept until then. */
+  #waitsUntil: number | undefined;
 
-  private constructor(paths: TlsPaths, seen: string, identity: TlsIdentity) {
+  private constructor(paths: TlsPaths, clock: Clock, seen: string, identity: TlsIdentity) {
     this.#paths = paths;
+    this.#clock = clock;
     this.#seen = seen;
     this.#identity = identity;
   }
 
   /** @throws Error with a message for the operator */
-  static async open(paths: TlsPaths): Promise<TlsFiles> {
+  static async open(paths: TlsPaths, clock: Clock): Promise<TlsFiles> {
     try {
-      return new TlsFiles(paths, await looksOf(paths), await readIdentity(paths));
+      return new TlsFiles(paths, clock, await looksOf(paths), await readIdentity(paths));
     } catch (cause) {
       throw new Error(
         `the certificate ${paths.certificate} and the key ${paths.key} cannot be used: ${cause instanceof Error ? cause.message : String(cause)}`,
@@ -39,17 +44,24 @@ export class TlsFiles {
   }
 
   /**
-   * Reads the files again where they have changed since, or always.
-   * @returns what is in them now; undefined where nothing has changed
-   * @throws Error, once for each change, where they cannot be used: the identity stays what it was
+   * Reads the files again if they changed, or always. A certificate that is not valid yet is taken when its validity
+   * begins.
+   * @returns the new identity, or undefined if the identity stays as it was
+   * @throws Error, once for each change, if the files cannot be used now. The identity stays as it was
    */
   async renew({ always = false } = {}): Promise<TlsIdentity | undefined> {
     const looks = await looksOf(this.#paths);
-    if (looks === this.#seen && !always) return undefined;
+    const now = Math.floor(this.#clock.now() / 1000);
+    const hasBegun = this.#waitsUntil !== undefined && now >= this.#waitsUntil;
+    if (looks === this.#seen && !always && !hasBegun) return undefined;
     // Taken down before the reading: a file that changes meanwhile is read again the next time.
     this.#seen = looks;
+    this.#waitsUntil = undefined;
     const identity = await readIdentity(this.#paths);
-    if (identity.expiresAt * 1000 <= Date.now())
+    this.#waitsUntil = now < identity.beginsAt ? identity.beginsAt : undefined;
+    if (this.#waitsUntil !== undefined)
+      throw Object.assign(new Error('the new certificate is not valid yet'), { code: 'CERT_NOT_YET_VALID' });
+    if (identity.expiresAt <= now)
       throw Object.assign(new Error('the new certificate has expired'), { code: 'CERT_HAS_EXPIRED' });
     this.#identity = identity;
     return identity;
@@ -66,9 +78,11 @@ async function looksOf({ certificate, key }: TlsPaths): Promise<string> {
 async function readIdentity(paths: TlsPaths): Promise<TlsIdentity> {
   const [certificate, key] = await Promise.all([readFile(paths.certificate), readFile(paths.key)]);
   createSecureContext({ cert: certificate, key });
+  const { validFrom, validTo } = new X509Certificate(certificate);
   return {
     certificate,
     key,
-    expiresAt: Math.floor(Date.parse(new X509Certificate(certificate).validTo) / 1000),
+    beginsAt: Math.floor(Date.parse(validFrom) / 1000),
+    expiresAt: Math.floor(Date.parse(validTo) / 1000),
   };
 }

@@ -366,7 +366,7 @@ export const OPERATOR_ROUTES = {
         'trace_version_unknown',
         'trace_simulated',
       ],
-      503: ['signer_revoked', 'signer_unavailable', 'replay_full'],
+      503: ['signer_revoked', 'signer_expired', 'signer_not_begun', 'signer_unavailable', 'replay_full'],
     }),
   },
   importLegacy: {

@@ -88,6 +88,8 @@ const SANDBOX: RouteErrors = {
   404: ['unknown_route'],
   503: [
     'signer_revoked',
+    'signer_expired',
+    'signer_not_begun',
     'signer_unavailable',
     'engine_full',
     'engine_failed',

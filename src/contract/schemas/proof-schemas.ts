@@ -55,7 +55,7 @@ const songSchema = z
   .object({ title: z.string().meta({ description: 'Title of the song.' }) })
   .meta({ description: 'The song, as named when the proof was issued.' });
 
-/** The schema of the mark of rule 10.17. */
+/** The schema of the mark of rule 10.18. */
 export const unknownContainerSchema = z
   .boolean()
   .meta({

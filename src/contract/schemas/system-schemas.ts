@@ -36,9 +36,28 @@ export const pageHeadersSchema = z
   })
   .meta({ examples: [{}] });
 
+/** The schema of a probe. Only `/readyz` of a process that issues has `issuing` (rule 16.7). */
 export const probeSchema = z
-  .object({ ok: z.boolean().meta({ description: 'Always true.' }) })
-  .meta({ id: 'Probe', examples: [{ ok: true }] });
+  .object({
+    ok: z.boolean().meta({ description: 'Always true.' }),
+    issuing: z
+      .object({
+        ok: z.boolean().meta({ description: 'True if the service can issue proofs.' }),
+        reason: z
+          .string()
+          .meta({ description: 'Why the service issues nothing: the reason of the error of issuing.' })
+          .exactOptional(),
+      })
+      .meta({
+        description:
+          'Only in `/readyz`: whether the service issues. A service that issues nothing verifies, and is ready.',
+      })
+      .exactOptional(),
+  })
+  .meta({
+    id: 'Probe',
+    examples: [{ ok: true }, { ok: true, issuing: { ok: false, reason: 'signer_expired' } }],
+  });
 
 /** The schema of a product or platform name in the download table. */
 const slugSchema = z

@@ -314,6 +314,16 @@ export const ERROR_REASON_REFERENCE = {
     meaning: 'The signing certificate was revoked. Nothing can be issued until a new certificate is in use.',
     caller: REPEAT,
   },
+  signer_expired: {
+    meaning:
+      'The signing certificate, or the certificate of its authority, has expired. Nothing can be issued until a new certificate is in use. Verifying continues.',
+    caller: REPEAT,
+  },
+  signer_not_begun: {
+    meaning:
+      'The validity of the signing certificate, or of the certificate of its authority, has not begun. Nothing can be issued before. Verifying continues.',
+    caller: REPEAT,
+  },
   signer_unavailable: { meaning: 'The signing key cannot be reached at the moment.', caller: REPEAT },
   quota_exceeded: {
     meaning: 'The monthly quota is used up. Refused calls are free.',

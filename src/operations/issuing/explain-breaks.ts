@@ -100,6 +100,7 @@ const EXPLANATIONS: Readonly<Record<IssuingBreak, Explanation>> = {
   credential_not_last: unexpected('the end of the file after the C2PA chunk'),
   credential_too_large: unexpected('at most 1048576 bytes'),
   data_in_list: () => ['id "data" inside a LIST chunk', 'no such id, which some readers take for the audio'],
+  tag_before_riff: () => ['an ID3v2 tag', 'the RIFF header'],
 };
 
 /**

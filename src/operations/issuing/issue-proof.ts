@@ -10,14 +10,13 @@ import { type FoundAt, type HarmlessFinding, isHarmless, MAX_CHUNKS } from '../.
 import { type ObservedProduction, observedProduction } from '../../domain/observed-production.js';
 import type { ProductionStatement } from '../../domain/parsed-credential.js';
 import type { Carrier, IssuedProof } from '../../domain/proof.js';
-import { isRevokedAt } from '../../domain/signer-revocation.js';
 import { MAX_UPLOAD_BYTES } from '../../domain/upload.js';
 import { judge } from '../../domain/verdict.js';
 import type { StagedAsset } from '../../ports/assets.js';
 import type { AudioEngine } from '../../ports/audio-engine.js';
 import type { CredentialReader } from '../../ports/credential-reader.js';
 import type { Observer } from '../../ports/observer.js';
-import type { Signer } from '../../ports/signing.js';
+import type { IssuingCertificates, Signer } from '../../ports/signing.js';
 import type { IssuingReplay, PartnerStore, ProofStore } from '../../ports/stores.js';
 import type { Clock, Ids } from '../../ports/system.js';
 import { safeFileName } from '../file-name.js';
@@ -33,6 +32,7 @@ import {
   type SubmittedEvidence,
   settleEvidence,
 } from './settle-evidence.js';
+import { requireSigner } from './signer-state.js';
 
 export interface IssueRequest {
   readonly partnerId: string;
@@ -46,7 +46,7 @@ export interface IssueRequest {
   readonly audio: AsyncIterable<Uint8Array>;
   /** The capture trace and the evidence submitted with it. */
   readonly evidence?: SubmittedEvidence;
-  /** True if the operator vouches that a file of unknown container is audio (rule 10.17). */
+  /** True if the operator vouches that a file of unknown container is audio (rule 10.18). */
   readonly allowUnknownContainer?: boolean;
 }
 
@@ -88,6 +88,7 @@ export interface IssueProofDeps extends SettleEvidenceDeps {
   readonly stores: PartnerStore & ProofStore;
   readonly engine: AudioEngine;
   readonly signer: Signer;
+  readonly certificates: IssuingCertificates;
   readonly revocations: Pick<SignerRevocations, 'find'>;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -112,7 +113,7 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
     throw new DomainError('not_found', 'There is no such partner.');
   const proofId = deps.ids.next('proof');
   const createdAt = Math.floor(deps.clock.now() / 1000);
-  await assertSignerTrusted(deps, createdAt);
+  await requireSigner(deps, createdAt);
   await deps.stores.reserveProof(proofId, request.partnerId, createdAt);
   const { evidence: submitted } = request;
   // The trace arrives before the audio.
@@ -166,11 +167,11 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
       },
       sidecar: bound.sidecar,
       evidence: evidence?.reference,
-    });
       unknownContainer: original.container === 'unknown' ? (true as const) : undefined,
+    });
     await proveReadable(deps, proof, bound.issued);
     // The certificate may have been revoked while the audio arrived.
-    await assertSignerTrusted(deps, createdAt);
+    await requireSigner(deps, createdAt);
     await evidence?.publish();
     await staged.publish();
     const draft: AuditDraft = {
@@ -208,16 +209,6 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
     await trace?.staged.discard();
     await evidence?.discard();
   }
-}
-
-/** Refuses to issue with a revoked certificate, because its proofs would never be valid. */
-async function assertSignerTrusted({ signer, revocations }: IssueProofDeps, now: number): Promise<void> {
-  if (!isRevokedAt(await revocations.find(signer.identity.kid), now)) return;
-  throw new DomainError(
-    'unavailable',
-    'The signing certificate was revoked. No proof is issued until another certificate is installed.',
-    { reason: 'signer_revoked', retryAfterSeconds: 60 },
-  );
 }
 
 /** The owner name of the issuing side in the engine and the reader, which treat it like a partner. */
@@ -279,24 +270,6 @@ async function embed(
   const binding = createHash('sha256');
   for await (const chunk of staged.read()) binding.update(chunk as Uint8Array);
   const boundAudioSha256 = binding.update(new Uint8Array(plan.pad)).digest('hex');
-/**
- * Refuses a file that is empty, or that the service does not know as audio (rule 10.5).
- * @throws DomainError `unprocessable`, with a reason
- */
-export function refuseNoAudio(
-  original: Measurement,
-  { allowUnknownContainer = false }: Pick<IssueRequest, 'allowUnknownContainer'> = {},
-): void {
-  if (original.bytes === 0)
-    throw new DomainError('unprocessable', 'The file is empty.', { reason: 'audio_empty' });
-  if (original.container === 'unknown' && !allowUnknownContainer)
-    throw new DomainError(
-      'unprocessable',
-      'The service does not know the format of the file, so the file may not be audio.',
-      { reason: 'audio_unknown' },
-    );
-}
-
   const { bytes, chunkSha256 } = await finishEmbedding(plan, boundAudioSha256);
   await staged.append(bytes);
   return {
@@ -351,6 +324,24 @@ async function prepare(
     else await staged.append(Uint8Array.of(to));
   }
   return original;
+}
+
+/**
+ * Refuses a file that is empty, or that the service does not know as audio (rule 10.5).
+ * @throws DomainError `unprocessable`, with a reason
+ */
+export function refuseNoAudio(
+  original: Measurement,
+  { allowUnknownContainer = false }: Pick<IssueRequest, 'allowUnknownContainer'> = {},
+): void {
+  if (original.bytes === 0)
+    throw new DomainError('unprocessable', 'The file is empty.', { reason: 'audio_empty' });
+  if (original.container === 'unknown' && !allowUnknownContainer)
+    throw new DomainError(
+      'unprocessable',
+      'The service does not know the format of the file, so the file may not be audio.',
+      { reason: 'audio_unknown' },
+    );
 }
 
 /**
@@ -462,7 +453,8 @@ async function proveReadable(
 
 /**
  * Returns the replay record, bound to the complete request: partner, title, file name, carrier, every byte of
- * the audio as it was sent, whether to mend it, whether an unknown container is allowed, and the submitted evidence.
+ * the audio as it was sent, whether to mend it, whether an unknown container is allowed, and the submitted
+ * evidence.
  */
 function replayOf(
   request: IssueRequest,
@@ -472,7 +464,6 @@ function replayOf(
   now: number,
 ): IssuingReplay | undefined {
   if (request.idempotencyKey === undefined) return undefined;
-      ...(request.allowUnknownContainer === true ? ['unknown_container'] : []),
   return {
     key: idempotencyDigest('issue', request.partnerId, request.idempotencyKey),
     requestSha256: idempotencyDigest(
@@ -483,6 +474,7 @@ function replayOf(
       sentSha256,
       ...(request.mend === true ? ['mend'] : []),
       ...(trace === undefined ? [] : [trace.replayed.sha256, JSON.stringify(trace.supplied)]),
+      ...(request.allowUnknownContainer === true ? ['unknown_container'] : []),
     ),
     proofId,
     expiresAt: now + REPLAY_SECONDS,
@@ -528,7 +520,6 @@ const MEDIA_TYPES: Readonly<Record<Container, string>> = {
   bw64: 'audio/wav',
   rifx: 'audio/wav',
   w64: 'application/octet-stream',
-};
   aiff: 'audio/aiff',
   aifc: 'audio/aiff',
   caf: 'audio/x-caf',
@@ -538,3 +529,4 @@ const MEDIA_TYPES: Readonly<Record<Container, string>> = {
   ogg: 'audio/ogg',
   aac: 'audio/aac',
   wavpack: 'audio/x-wavpack',
+};

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { finishEmbedding, planEmbedding } from '../../credential/embed.js';
 import { type Statement, stateProduction, stateSeal } from '../../credential/statement.js';
+import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
 import { formatIdentifier } from '../../domain/identifiers.js';
 import type { SignatureAlgorithm } from '../../domain/parsed-credential.js';
@@ -11,14 +12,15 @@ import type { Signer } from '../../ports/signing.js';
 import type { PartnerStore } from '../../ports/stores.js';
 import type { Caller } from '../caller.js';
 import { type IssueProofDeps, issueProof } from '../issuing/issue-proof.js';
+import { findSignerFault } from '../issuing/signer-state.js';
 import { type RecordDeclarationDeps, recordDeclaration } from '../proofs/declarations.js';
 import { type Asset, type AssetPart, type ReadAssetDeps, readAsset } from '../proofs/read-asset.js';
 import {
   type Fixture,
   type FixtureFiles,
+  headerlessAudio,
   listFixtures,
   ORIGINALS,
-  headerlessAudio,
   type OriginalName,
   type Originals,
   plainAudio,
@@ -187,6 +189,13 @@ function titleOf(name: OriginalName, valid: string | undefined): string {
 }
 
 async function makeAll(deps: SandboxDeps, missing: readonly OriginalName[]): Promise<void> {
+  const fault = await findSignerFault(deps, now(deps));
+  // The message of the fault is for the operator (rule 5.9).
+  if (fault?.reason !== undefined)
+    throw new DomainError('unavailable', 'The sandbox cannot sign its fixtures at the moment.', {
+      reason: fault.reason,
+      ...defined({ retryAfterSeconds: fault.retryAfterSeconds }),
+    });
   await deps.stores.createPartner(PARTNER, {
     partnerId: PARTNER.partnerId,
     action: 'partner_created',
@@ -204,6 +213,8 @@ async function make(deps: SandboxDeps, name: OriginalName): Promise<void> {
       return issue(deps, name, 'embedded', plainAudio());
     case 'valid_pair':
       return issue(deps, name, 'sidecar', plainAudio());
+    case 'container_unknown':
+      return issue(deps, name, 'sidecar', headerlessAudio());
     case 'proof_not_registered':
       return keep(deps, name, production(deps, deps.signer, deps.ids.next('proof')), deps.signer);
     case 'credential_not_as_issued': {
@@ -213,8 +224,6 @@ async function make(deps: SandboxDeps, name: OriginalName): Promise<void> {
       return keep(
         deps,
         titleOf(name, valid.proofId),
-    case 'container_unknown':
-      return issue(deps, name, 'sidecar', headerlessAudio());
         production(deps, deps.signer, valid.proofId),
         deps.signer,
       );
@@ -267,6 +276,7 @@ async function issue(
     songTitle: title,
     fileName: 'sandbox.wav',
     carrier,
+    allowUnknownContainer: title === 'container_unknown',
     idempotencyKey: `sandbox ${title}`,
     audio: Readable.from([audio]),
   });
@@ -276,7 +286,6 @@ async function issue(
  * Registers a file that has its own credential as the audio of a pair, because audio of a pair is opaque
  * bytes. All processes then share the file.
  */
-    allowUnknownContainer: title === 'container_unknown',
 async function keep(
   deps: SandboxDeps,
   title: string,
@@ -338,10 +347,9 @@ function announce(fixture: Fixture, originals: Originals): AnnouncedFixture {
   const file = (part: AssetPart, bytes: Uint8Array): FixtureFile => ({
     part,
     fileName: `${name}.${part === 'audio' ? extension : 'sidecar'}`,
-    mediaType: part === 'sidecar' ? 'application/octet-stream' : extension === 'mp3' ? 'audio/mpeg' : 'audio/wav',
+    mediaType:
+      part === 'sidecar' ? 'application/octet-stream' : extension === 'mp3' ? 'audio/mpeg' : 'audio/wav',
     bytes: bytes.length,
-const MEDIA_TYPES = { wav: 'audio/wav', mp3: 'audio/mpeg', bin: 'application/octet-stream' } as const;
-
     sha256: createHash('sha256').update(bytes).digest('hex'),
     href: `/v1/sandbox/fixtures/${name}/${part}`,
   });

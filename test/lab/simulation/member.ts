@@ -145,6 +145,7 @@ export async function startMember(process: Process, around: Surroundings): Promi
     heads: encrypted.heads,
     audited: encrypted.audited,
     bus,
+    certificates: { chain: [], renewal: '' },
     engine: digestingEngine,
     reader: {
       readEmbedded: () => Promise.reject(new Error('nothing here is embedded')),
