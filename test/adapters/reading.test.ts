@@ -13,11 +13,12 @@ import t, { type Test } from 'tap';
 import {
   type CredentialReaderOptions,
   createCredentialReader,
+  LEAST_BYTES,
   type StartedReader,
 } from '../../src/adapters/reading/credential-reader.js';
 import { FrameCutter, frame } from '../../src/adapters/reading/frames.js';
 import { embeddedReply, sidecarReply } from '../../src/adapters/reading/reply.js';
-import { LEAST_BYTES, WaitingLines } from '../../src/adapters/reading/waiting-lines.js';
+import { WaitingLines } from '../../src/async/waiting-lines.js';
 import { writeSidecar } from '../../src/credential/sidecar.js';
 import { stateProduction, stateSeal } from '../../src/credential/statement.js';
 import {
@@ -397,20 +398,19 @@ void t.test('who fills what may wait gives way to others, and not they to it', l
   t.strictSame(refusals, ['a4', 'a10'], 'whoever holds most makes room for a third');
   process.kill(pid, 'SIGCONT');
   await Promise.all(asked);
-  t.strictSame(answers, ['a0', 'a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'b3', 'b4'], 'by turns');
+  t.strictSame(answers, ['a0', 'b1', 'a1', 'c1', 'b2', 'a2', 'b3', 'a3', 'b4'], 'by turns');
 });
 
 void t.test('lines keep to their bound, and nobody within its share is turned away', (t) => {
   interface Item {
     readonly owner: string;
-    readonly bytes: number;
+    readonly weight: number;
   }
   const max = 20 * MIB;
   const lines = new WaitingLines<Item>(max);
   const waiting = new Set<Item>();
-  const weight = ({ bytes }: Item): number => Math.max(bytes, LEAST_BYTES);
   const held = (owner?: string): number =>
-    [...waiting].reduce((sum, item) => sum + (item.owner === (owner ?? item.owner) ? weight(item) : 0), 0);
+    [...waiting].reduce((sum, item) => sum + (item.owner === (owner ?? item.owner) ? item.weight : 0), 0);
   let state = 1;
   const below = (limit: number): number => {
     state = (state * 48_271) % 2_147_483_647;
@@ -426,12 +426,13 @@ void t.test('lines keep to their bound, and nobody within its share is turned aw
       if (first !== undefined && !(lines.remove(first) && waiting.delete(first) && !lines.remove(first)))
         t.fail('what waits can be taken out, once');
     } else {
-      const item: Item = { owner: [A, A, A, A, B, C, 'ptr_d'][below(7)]!, bytes: below(2) * below(MIB) };
-      const after = held(item.owner) + weight(item);
+      const owner = [A, A, A, A, B, C, 'ptr_d'][below(7)]!;
+      const item: Item = { owner, weight: Math.max(LEAST_BYTES, below(2) * below(MIB)) };
+      const after = held(item.owner) + item.weight;
       const share = max / new Set([...waiting, item].map(({ owner }) => owner)).size;
       const total = held();
       const gone = lines.admit(item);
-      if (gone === undefined && (after <= share || total + weight(item) <= max))
+      if (gone === undefined && (after <= share || total + item.weight <= max))
         t.fail('turned away within its share, or while there was room');
       if (gone?.some(({ owner }) => owner === item.owner)) t.fail('an owner gives way to itself');
       if (gone !== undefined) waiting.add(item);

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pauseAfter } from '../../async/backoff.js';
+import { type Waiting, WaitingLines } from '../../async/waiting-lines.js';
 import { recogniseEmbedded } from '../../credential/read-embedded.js';
 import { recogniseSidecar } from '../../credential/sidecar.js';
 import { DomainError } from '../../domain/errors.js';
@@ -9,7 +10,6 @@ import type { TrustList } from '../../ports/signing.js';
 import type { Question } from './question.js';
 import { ReadingProcess } from './reading-process.js';
 import { embeddedReply, sidecarReply } from './reply.js';
-import { type Waiting, WaitingLines } from './waiting-lines.js';
 
 export interface CredentialReaderOptions {
   readonly trust: TrustList;
@@ -36,6 +36,8 @@ const DEFAULTS = {
 const TRIES = 2;
 const RESTART_PAUSES = { firstMs: 50, longestMs: 5000 };
 const RETRY_AFTER_SECONDS = 2;
+/** The least weight of a waiting reading in bytes, so that the bytes bound the number of readings as well. */
+export const LEAST_BYTES = 65_536;
 
 export interface StartedReader extends CredentialReader {
   /** Resolves when the reading process replies. @throws Error when it does not come to that */
@@ -97,7 +99,7 @@ class ReadingQueue {
     return new Promise<Reply>((resolve, reject) => {
       const reading: Reading = {
         owner,
-        bytes: question.bytes.length,
+        weight: Math.max(question.bytes.length, LEAST_BYTES),
         question,
         complete: (reply) => {
           const value = read(reply);
