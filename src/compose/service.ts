@@ -165,7 +165,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
         temporaryDevice({ name: 'Sandbox device', clock, random: ids.random, ...defined({ algorithm }) }),
       revocations,
       devices,
-      replay: (open, signal) => replays.replay(open, signal),
+      replay: (partnerId, open, signal) => replays.replay(partnerId, open, signal),
       clock,
       wallClock,
       ids,

@@ -12,23 +12,37 @@ interface Segment {
 
 /** The last observed tempo, for estimates of seconds and beats. */
 export class TempoMap {
+  /** The points of this map, and possibly later points of the map that it was copied from. */
   #points: { readonly beat: number; readonly bpm: number; readonly endBpm: number | undefined }[] = [];
+  #count = 0;
   #segments: Segment[] | undefined;
 
   /** Removes all points, because a new snapshot starts. */
   clear(): void {
     this.#points = [];
+    this.#count = 0;
     this.#segments = undefined;
   }
 
   /** Adds a point. @param beat must not be before the last point */
   add(beat: number, bpm: number, endBpm: number | undefined): void {
+    // The points after the last one belong to a copy.
+    if (this.#points.length > this.#count) this.#points = this.#points.slice(0, this.#count);
     this.#points.push({ beat, bpm, endBpm });
+    this.#count += 1;
     this.#segments = undefined;
   }
 
   get points(): number {
-    return this.#points.length;
+    return this.#count;
+  }
+
+  /** Returns a copy, which later changes of this map do not change. Takes constant time and memory. */
+  copy(): TempoMap {
+    const copy = new TempoMap();
+    copy.#points = this.#points;
+    copy.#count = this.#count;
+    return copy;
   }
 
   /**
@@ -75,7 +89,9 @@ export class TempoMap {
   #built(): Segment[] {
     if (this.#segments !== undefined) return this.#segments;
     // The first tempo applies from the start of the arrangement.
-    const points = this.#points.map((point, index) => (index === 0 ? { ...point, beat: 0 } : point));
+    const points = this.#points
+      .slice(0, this.#count)
+      .map((point, index) => (index === 0 ? { ...point, beat: 0 } : point));
     const segments: Segment[] = points.map((point) => ({ ...point, seconds: 0 }));
     for (const [index, segment] of segments.entries()) {
       const next = segments[index + 1];

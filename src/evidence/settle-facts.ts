@@ -165,6 +165,7 @@ function reconcile(evidence: SessionEvidence, summary: SessionSummary | undefine
 interface DetectedImport {
   readonly sourceId: string;
   readonly isPlaced: boolean;
+  /** The results for the file of the import. Imports of the same file share one list. */
   readonly results: readonly SuppliedDetection[];
 }
 
@@ -178,7 +179,11 @@ function toldOf(detected: readonly DetectedImport[]): ReadonlySet<DetectedImport
     ...detected.filter(({ isPlaced }) => !isPlaced),
   ];
   const seen = new Set<SuppliedDetection>();
+  const seenLists = new Set<readonly SuppliedDetection[]>();
   const first = ranked.filter(({ results }) => {
+    // A file may have been imported thousands of times, and have hundreds of results.
+    if (seenLists.has(results)) return false;
+    seenLists.add(results);
     const before = seen.size;
     for (const result of results) seen.add(result);
     return seen.size > before;
@@ -194,18 +199,21 @@ interface Detected {
 }
 
 function matchDetections(session: Replayed['session'], detections: readonly SuppliedDetection[]): Detected {
+  const resultsOf = resultsByFile(detections);
   // The same file may have been imported more than once.
   const detected: readonly DetectedImport[] = session.imports.flatMap(
     ({ sourceId, isPlaced, samplesSha256, originalSha256 }) => {
-      const results = detections.filter(
-        ({ sha256 }) => sha256 === samplesSha256 || sha256 === originalSha256,
-      );
+      const results = resultsOf(samplesSha256, originalSha256);
       return results.length === 0 ? [] : [{ sourceId, isPlaced, results }];
     },
   );
   const bySource = new Map(detected.map(({ sourceId, results }) => [sourceId, results]));
   const told = toldOf(detected);
-  const matched = new Set(detected.flatMap(({ results }) => results));
+  const lists = new Set(detected.map(({ results }) => results));
+  const matched = new Set([...lists].flat());
+  const attributed = new Set(
+    [...lists].filter((results) => results.some(({ generator }) => generator !== undefined)),
+  );
   const unmatched = new Set(
     detections.filter((detection) => !matched.has(detection)).map(({ sha256 }) => sha256),
   );
@@ -222,9 +230,27 @@ function matchDetections(session: Replayed['session'], detections: readonly Supp
         ? []
         : [gap('detection_without_import', 'unverifiable', { detections: unmatched.size })]),
     ],
-    attributedImports: detected.filter(
-      ({ isPlaced, results }) => isPlaced && results.some(({ generator }) => generator !== undefined),
-    ).length,
+    attributedImports: detected.filter(({ isPlaced, results }) => isPlaced && attributed.has(results)).length,
+  };
+}
+
+/**
+ * Returns a function that finds the results for a file by the digests of its samples and of the file, in the order of
+ * `detections`. For the same two digests it returns the same list. There may be 16,384 imports and 256 results, so they
+ * are not compared one by one.
+ */
+function resultsByFile(
+  detections: readonly SuppliedDetection[],
+): (samples: string | undefined, original: string | undefined) => readonly SuppliedDetection[] {
+  const detectedFiles = new Set(detections.map(({ sha256 }) => sha256));
+  const lists = new Map<string, readonly SuppliedDetection[]>();
+  return (samples, original) => {
+    const files = [samples, original].filter((file) => file !== undefined && detectedFiles.has(file));
+    if (files.length === 0) return [];
+    const key = files.join();
+    const list = lists.get(key) ?? detections.filter(({ sha256 }) => files.includes(sha256));
+    lists.set(key, list);
+    return list;
   };
 }
 

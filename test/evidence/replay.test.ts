@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import t from 'tap';
 import { DeviceKey } from '../../src/capture/index.js';
+import { SeededRandom } from '../../src/capture/simulate/random.js';
 import { simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
 import { type AdverseScenario, SimulatedSession } from '../../src/capture/simulate/simulated-session.js';
 import type { EvidenceReport } from '../../src/domain/evidence-report.js';
@@ -11,8 +12,10 @@ import { CHANNELS, type Channel, type ChannelSupport, type TraceEvent } from '..
 import { composeReport } from '../../src/evidence/compose-report.js';
 import { evaluateOverlay } from '../../src/evidence/overlay.js';
 import { writeProcessNote } from '../../src/evidence/process-note.js';
+import { lengthOf, mergeSpans } from '../../src/evidence/replay/arrangement.js';
 import { type Replayed, replayTrace } from '../../src/evidence/replay/replay-trace.js';
 import { Replayer } from '../../src/evidence/replay/replayer.js';
+import { milli } from '../../src/evidence/replay/session-counters.js';
 import { settleFacts } from '../../src/evidence/settle-facts.js';
 import { ALL_SUPPORTED, MemorySink, opened } from '../capture/write-trace.js';
 import { heldBytes } from '../fixtures/memory.js';
@@ -354,6 +357,44 @@ t.test('a placed import is listed, attributed and told of after any number of ot
     importCount: 144,
   });
 });
+t.test('each detection result of a file is matched, by its samples and by the file', (t) => {
+  const digest = (file: number) => file.toString(16).padStart(64, '0');
+  const replayed = replay([
+    TRACK,
+    {
+      kind: 'import.added',
+      at: 1,
+      source: 1,
+      manner: 'copied',
+      samplesSha256: digest(1),
+      originalSha256: digest(2),
+    },
+    { kind: 'import.added', at: 1, source: 2, manner: 'copied', samplesSha256: digest(2) },
+    { kind: 'import.added', at: 1, source: 3, manner: 'copied', originalSha256: digest(3) },
+    { kind: 'import.added', at: 1, source: 4, manner: 'copied' },
+  ]);
+  const detection = (file: number, detector: string) => ({
+    sha256: digest(file),
+    detector,
+    detectorVersion: '1',
+    likelihood: 0.5,
+  });
+  const { facts } = settleFacts(replayed, {
+    standing: 'enrolled',
+    originalSha256: EXPORTED,
+    detections: [detection(2, 'a'), detection(9, 'b'), detection(1, 'c'), detection(2, 'd')],
+  });
+  t.strictSame(
+    facts.importedSources?.map(({ detections }) => detections?.map(({ detector }) => detector)),
+    [['a', 'c', 'd'], ['a', 'd'], undefined, undefined],
+  );
+  t.strictSame(
+    facts.facts.flatMap(({ code, values }) => (code === 'detection_without_import' ? [values] : [])),
+    [{ detections: 1 }],
+  );
+  t.end();
+});
+
 t.test('a file that is imported over and over is told of a bounded number of times', (t) => {
   const digest = (file: number) => file.toString(16).padStart(64, '0');
   const replayed = replay(
@@ -545,38 +586,113 @@ t.test('a session that held other sound from its start on is no capture of its t
   t.end();
 });
 
-t.test('exports look at what there is so often and no more', async (t) => {
-  const added = (source: number): TraceEvent => ({ kind: 'import.added', at: 0, source, manner: 'copied' });
-  const derived: TraceEvent[] = [];
-  for (let from = 0; from < 250; from += 1)
-    for (let source = 250; source < 750; source += 1)
-      derived.push({ kind: 'source.derived', at: 0, source, from, manner: 'other' });
-  const sessions: Readonly<Record<string, readonly TraceEvent[]>> = {
-    derivations: [added(0), ...derived],
-    imports: Array.from({ length: 16_000 }, (_, source) => added(source)),
-    'points of tempo': Array.from({ length: 16_000 }, (_, start): TraceEvent => {
-      return { kind: 'tempo.point', at: 0, start, bpm: 120 };
-    }),
+t.test('the arrangement of an export is that of its time, whatever changed afterwards', (t) => {
+  const clip = (id: number, source: number, start: number): TraceEvent => ({
+    kind: 'clip.created',
+    at: 1,
+    clip: id,
+    track: 1,
+    source,
+    base: 'beats',
+    start,
+    length: 10,
+  });
+  const exported: TraceEvent = {
+    kind: 'export.finished',
+    at: 2,
+    fileSha256: EXPORTED,
+    frames: 60 * 48_000,
+    rate: 48_000,
+    rerender: 'matched',
   };
-  for (const name of sized(Object.keys(sessions), ['derivations', 'points of tempo'])) {
-    const events = sessions[name]!;
-    const covers = (exports: number): boolean =>
-      replay([
-        ...events,
-        ...Array.from({ length: exports }, (): TraceEvent => {
-          return {
-            kind: 'export.finished',
-            at: 1,
-            fileSha256: EXPORTED,
-            frames: 1,
-            rate: 1,
-            rerender: 'matched',
-          };
-        }),
-      ]).session.inputs.exportSeconds !== undefined;
-    t.equal(covers(100), true, name);
-    t.equal(covers(1 + 20_000_000 / events.length), false, `${name}: beyond the bound`);
+  const tempo = (bpm: number): readonly TraceEvent[] => [
+    { kind: 'tempo.map', at: 1 },
+    { kind: 'tempo.point', at: 1, start: 0, bpm },
+  ];
+  const before: readonly TraceEvent[] = [
+    ...tempo(60),
+    TRACK,
+    { kind: 'track.added', at: 0, track: 2, type: 'audio' },
+    { kind: 'import.added', at: 1, source: 1, manner: 'copied' },
+    { kind: 'source.appeared', at: 1, source: 2, claims: 'nothing' },
+    ...[1, 2, 3, 4].map((id) => clip(id, 1, 10 * id)),
+    clip(5, 2, 50),
+  ];
+  const after: readonly TraceEvent[] = [
+    { kind: 'clip.moved', at: 3, clip: 1, track: 2, start: 900 },
+    { kind: 'clip.trimmed', at: 3, clip: 2, start: 0, length: 1 },
+    { kind: 'clip.replaced', at: 3, clip: 3, source: 2 },
+    { kind: 'clip.deleted', at: 3, clip: 4 },
+    clip(6, 1, 600),
+    { kind: 'track.removed', at: 3, track: 1 },
+    { kind: 'import.added', at: 3, source: 3, manner: 'copied' },
+    { kind: 'source.derived', at: 3, source: 2, from: 3, manner: 'bounce' },
+    ...tempo(240),
+  ];
+  const covered = (...events: readonly TraceEvent[]) => {
+    const { importedSeconds, exportSeconds } = replay(events).session.inputs;
+    return { importedSeconds, exportSeconds };
+  };
+  const atExport = covered(...before, exported);
+  t.strictSame(atExport, { importedSeconds: 40, exportSeconds: 60 });
+  t.strictSame(covered(...before, exported, ...after), atExport);
+  t.strictSame(
+    covered(...before, exported, ...after.slice(0, 3), exported),
+    covered(...before, ...after.slice(0, 3), exported),
+    'the last export counts',
+  );
+  t.end();
+});
+
+t.test('the placements of an import are those of everything made from it, in circles too', (t) => {
+  const random = new SeededRandom(17);
+  const imports = 70;
+  const sources = 150;
+  const events: TraceEvent[] = [TRACK];
+  const madeOf = new Map<number, Set<number>>();
+  const shown: { readonly source: number; readonly start: number; readonly end: number }[] = [];
+  for (let source = 0; source < imports; source += 1)
+    events.push({ kind: 'import.added', at: 1, source, manner: 'copied' });
+  for (let step = 0; step < 260; step += 1) {
+    const source = random.whole(imports, sources - 1);
+    const from = random.whole(0, sources - 1);
+    if (from === source || (from >= imports && !madeOf.has(from))) continue;
+    madeOf.set(source, madeOf.get(source) ?? new Set());
+    madeOf.set(from, (madeOf.get(from) ?? new Set()).add(source));
+    events.push({ kind: 'source.derived', at: 2, source, from, manner: 'combine' });
   }
+  for (let clip = 0; clip < 400; clip += 1) {
+    const source = random.whole(0, sources - 1);
+    if (source >= imports && !madeOf.has(source)) continue;
+    const start = random.between(0, 4000);
+    const length = random.chance(0.1) ? 0 : random.between(0.1, 20);
+    shown.push({ source, start, end: start + length });
+    events.push({ kind: 'clip.created', at: 3, clip, track: 1, source, base: 'seconds', start, length });
+  }
+  const reached = (source: number): ReadonlySet<number> => {
+    const found = new Set([source]);
+    for (const one of found) for (const made of madeOf.get(one) ?? []) found.add(made);
+    return found;
+  };
+  const expected = Array.from({ length: imports }, (_, source) => {
+    const made = reached(source);
+    const placed = shown.filter(({ source }) => made.has(source));
+    const spans = mergeSpans(placed);
+    return {
+      count: placed.length,
+      approximateSeconds: milli(lengthOf(spans)),
+      spans: spans
+        .slice(0, REPORT_LIMITS.spans)
+        .map(({ start, end }) => ({ startSeconds: milli(start), endSeconds: milli(end) })),
+    };
+  });
+  t.ok(new Set(expected.map(({ count }) => count)).size > 20, 'imports that differ');
+  t.ok(madeOf.size > 100);
+  t.strictSame(
+    replay(events).session.importedSources.map(({ placements }) => placements),
+    expected,
+  );
+  t.end();
 });
 
 t.test('changes of input and gaps cost the same however many takes run', (t) => {

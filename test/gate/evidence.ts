@@ -8,3 +8,4 @@ import '../evidence/trace.test.js';
 import '../evidence/trace-damage.test.js';
 import '../evidence/trace-hostile.test.js';
 import '../evidence/unwatched-channels.test.js';
+import '../evidence/work-budget.test.js';

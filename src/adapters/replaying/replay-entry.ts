@@ -1,7 +1,8 @@
 /** Thread that replays one trace and ends. Bytes are asked for as they are needed. */
-import { type MessagePort, parentPort } from 'node:worker_threads';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { DomainError } from '../../domain/errors.js';
 import { replayTrace } from '../../evidence/replay/replay-trace.js';
+import { WorkBudget } from '../../evidence/work-budget.js';
 import type { FromReplay, ToReplay } from './replay-messages.js';
 
 async function replay(port: MessagePort): Promise<void> {
@@ -23,7 +24,7 @@ async function replay(port: MessagePort): Promise<void> {
     }
   }
   try {
-    say({ kind: 'replayed', replayed: await replayTrace(open) });
+    say({ kind: 'replayed', replayed: await replayTrace(open, new WorkBudget(workerData as number)) });
   } catch (error) {
     if (!(error instanceof DomainError))
       say({

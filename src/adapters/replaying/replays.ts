@@ -1,7 +1,9 @@
 import { Worker } from 'node:worker_threads';
+import { type Waiting, WaitingLines } from '../../async/waiting-lines.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Replayed } from '../../evidence/replay/replay-trace.js';
 import type { OpenTrace } from '../../evidence/trace/read-trace.js';
+import { WORK_UNITS } from '../../evidence/work-budget.js';
 import type { FromReplay, ToReplay } from './replay-messages.js';
 
 const ENTRY = new URL('./replay-entry.js', import.meta.url);
@@ -13,89 +15,125 @@ const HEAP_MIB = 96;
 const YOUNG_HEAP_MIB = 8;
 /** Seconds after which another call may find capacity: a large trace takes a few. */
 const RETRY_SECONDS = 5;
-/** Longest replay. The greatest trace takes some ten seconds; one that is not done then never will be. */
+/**
+ * The longest replay in milliseconds. The budget of work ends every replay after some ten seconds of a processor. A
+ * replay that takes longer waits for its bytes, or for a machine that has too much to do.
+ */
 const DEADLINE_MS = 120_000;
 
 export interface ReplayOptions {
   /** Threads at once. */
   readonly threads?: number;
-  /** Replays that may wait for a thread; beyond it they are refused. */
+  /** How many replays may wait for a thread. Beyond it, the owner with the most waiting replays loses one. */
   readonly waiting?: number;
   /** MiB of a thread's heap. */
   readonly heapMib?: number;
+  /** The budget of work of one replay in units. */
+  readonly workUnits?: number;
+}
+
+/** A replay that waits for a thread. */
+interface WaitingReplay extends Waiting {
+  readonly start: () => void;
+  readonly refuse: (reason: unknown) => void;
 }
 
 /**
- * Replays of capture traces, each in a thread of its own that ends with it: a trace of two million events takes
- * seconds of a processor that callers need, and its memory is bounded by the thread's.
+ * Replays of capture traces, each in its own thread, which ends with it: a trace of two million events takes seconds
+ * of a processor that callers need, and its memory is bounded by the thread's. The partners take turns. A partner
+ * waits for at most one replay of each other partner, and is not refused because another one has many waiting.
  */
 export class Replays {
   readonly #threads: number;
-  readonly #maxWaiting: number;
   readonly #heapMib: number;
-  readonly #waiting: (() => void)[] = [];
+  readonly #workUnits: number;
+  readonly #waiting: WaitingLines<WaitingReplay>;
   readonly #running = new Set<Worker>();
   #busy = 0;
   #stopped = false;
 
-  constructor({ threads = THREADS, waiting = 16, heapMib = HEAP_MIB }: ReplayOptions = {}) {
+  constructor({
+    threads = THREADS,
+    waiting = 16,
+    heapMib = HEAP_MIB,
+    workUnits = WORK_UNITS,
+  }: ReplayOptions = {}) {
+    this.#workUnits = workUnits;
     this.#threads = threads;
-    this.#maxWaiting = waiting;
+    this.#waiting = new WaitingLines(waiting);
     this.#heapMib = heapMib;
   }
 
   /**
    * Replays a trace, in two passes over its bytes.
+   * @param owner the partner that the replay is for
    * @param signal gives the replay up: its thread ends, and its place is free at once
-   * @throws DomainError `unprocessable` for what is no trace, or is too much for a thread; `unavailable` / `replay_full`
-   * where too many wait, or the service stops; whatever reading the bytes throws; the reason of the signal
+   * @throws DomainError `unprocessable` for an invalid trace, or for one that takes too much work or memory.
+   * `unavailable` / `replay_full` when too many replays wait, when this one takes too long, or when the service stops.
+   * Also throws the errors of reading the bytes, and the reason of the signal
    */
-  async replay(open: OpenTrace, signal?: AbortSignal): Promise<Replayed> {
-    await this.#acquire(signal);
+  async replay(owner: string, open: OpenTrace, signal?: AbortSignal): Promise<Replayed> {
+    await this.#acquire(owner, signal);
     try {
       return await this.#run(open, signal);
     } finally {
-      // Whoever waits takes the place over: a newcomer must not slip in between.
-      const waiter = this.#waiting.shift();
-      if (waiter === undefined) this.#busy -= 1;
-      else waiter();
+      this.#busy -= 1;
+      this.#startNext();
     }
   }
 
-  /** Ends what runs; its callers get an error. */
+  /** Ends the running replays and refuses the waiting ones. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    for (const wake of this.#waiting.splice(0)) wake();
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift())
+      next.refuse(full());
     await Promise.all([...this.#running].map((worker) => worker.terminate()));
   }
 
-  async #acquire(signal: AbortSignal | undefined): Promise<void> {
-    signal?.throwIfAborted();
-    if (this.#stopped) throw full();
-    if (this.#busy < this.#threads) {
-      this.#busy += 1;
-      return;
-    }
-    if (this.#waiting.length >= this.#maxWaiting) throw full();
-    await new Promise<void>((resolve, reject) => {
-      const wake = (): void => {
-        signal?.removeEventListener('abort', giveUp);
-        resolve();
-      };
+  /** Waits for a thread. The thread is then taken. */
+  #acquire(owner: string, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise<void>((resolve, reject) => {
+      signal?.throwIfAborted();
+      if (this.#stopped) throw full();
       const giveUp = (): void => {
-        this.#waiting.splice(this.#waiting.indexOf(wake), 1);
-        reject(signal!.reason);
+        this.#waiting.remove(waiting);
+        waiting.refuse(signal!.reason);
       };
-      this.#waiting.push(wake);
+      const waiting: WaitingReplay = {
+        owner,
+        weight: 1,
+        start: () => {
+          signal?.removeEventListener('abort', giveUp);
+          resolve();
+        },
+        refuse: (reason) => {
+          signal?.removeEventListener('abort', giveUp);
+          reject(reason);
+        },
+      };
       signal?.addEventListener('abort', giveUp, { once: true });
+      // A replay that finds a free thread takes its turn at once.
+      const hasThread = this.#busy < this.#threads;
+      if (hasThread) this.#waiting.putBack(waiting);
+      else for (const refused of this.#waiting.admit(waiting) ?? [waiting]) refused.refuse(full());
+      this.#startNext();
     });
-    if (this.#stopped) throw full();
+  }
+
+  #startNext(): void {
+    while (this.#busy < this.#threads) {
+      const next = this.#waiting.shift();
+      if (next === undefined) return;
+      this.#busy += 1;
+      next.start();
+    }
   }
 
   async #run(open: OpenTrace, signal: AbortSignal | undefined): Promise<Replayed> {
     const worker = new Worker(ENTRY, {
       resourceLimits: { maxOldGenerationSizeMb: this.#heapMib, maxYoungGenerationSizeMb: YOUNG_HEAP_MIB },
       env: {},
+      workerData: this.#workUnits,
       // Loaders and hooks of the process would live in a heap that is measured for replays alone.
       execArgv: [],
       stdin: false,
@@ -173,9 +211,11 @@ function tooGreat(): DomainError {
   });
 }
 
+/** Blames the machine and not the trace: another attempt, or another machine, may be fast enough. */
 function tooSlow(): DomainError {
-  return new DomainError('unprocessable', 'Replaying the trace takes too long.', {
-    reason: 'trace_malformed',
+  return new DomainError('unavailable', 'Replaying the trace took too long. Send the request again.', {
+    reason: 'replay_full',
+    retryAfterSeconds: RETRY_SECONDS,
   });
 }
 

@@ -271,7 +271,7 @@ export const ERROR_REASON_REFERENCE = {
     caller: 'Send the trace unchanged, as the agent wrote it.',
   },
   trace_too_large: {
-    meaning: 'The trace is larger than the operation allows.',
+    meaning: 'The trace is larger than the operation allows, or takes too much work to replay.',
     caller: 'Issue without the trace, or with the trace of a shorter session.',
   },
   trace_version_unknown: {
@@ -348,7 +348,10 @@ export const ERROR_REASON_REFERENCE = {
   engine_failed: { meaning: 'The audio could not be measured.', caller: REPEAT },
   reader_full: { meaning: 'Too many credentials are waiting to be read.', caller: REPEAT },
   reader_failed: { meaning: 'Reading the credential failed this time.', caller: REPEAT },
-  replay_full: { meaning: 'Too many traces are being replayed.', caller: REPEAT },
+  replay_full: {
+    meaning: 'Too many traces are being replayed, or replaying this one took too long.',
+    caller: REPEAT,
+  },
   store_unavailable: { meaning: 'The store cannot be reached or does not respond in time.', caller: REPEAT },
   record_damaged: {
     meaning: 'A record of the registry is damaged, so the service makes no decision from it.',

@@ -8,6 +8,9 @@ import type { SourceMap } from './source-map.js';
 type TrackType = StoredSourceDetail['tracks'][number]['type'];
 type ClipEvent = TraceEvent & { readonly kind: `clip.${string}` };
 
+/** What a clip shows, and where. */
+type Shown = Pick<Clip, 'source' | 'base' | 'start' | 'length'>;
+
 interface Clip {
   /** The number of the placement in the order of the session. */
   readonly serial: number;
@@ -38,8 +41,8 @@ const MAX_EDITS = 1000;
 const REMEMBERED = { placements: 1024, tracks: 256 } as const;
 
 /**
- * The tracks and clips as last observed. Memory is bounded by existing tracks and clips and the latest
- * removed ones.
+ * The tracks and clips as last observed, and the clips at the last export. Memory is bounded by existing tracks and
+ * clips, the latest removed ones, and the clips of the export.
  */
 export class Arrangement {
   readonly #sources: SourceMap;
@@ -48,6 +51,10 @@ export class Arrangement {
   readonly #goneClips: Clip[] = [];
   readonly #goneTracks: Track[] = [];
   #serial = 0;
+  /** The serial of the latest clip at the last export. Zero before the first export. */
+  #exportSerial = 0;
+  /** The clips of the last export that were changed or removed since, as they were, by serial. */
+  #changedSince = new Map<number, Shown>();
   #trackSerial = 0;
   /** The number of clip edits, and the number of edits of clips that show imported material. */
   edits = 0;
@@ -136,19 +143,24 @@ export class Arrangement {
 
   /** Returns the time spans of existing clips by the source that they show. */
   bySource(): ReadonlyMap<number, readonly Span[]> {
-    const found = new Map<number, Span[]>();
-    for (const { source, start, length, base } of this.#clips.values()) {
-      if (source === undefined) continue;
-      const spans = found.get(source) ?? [];
-      spans.push(base === 'seconds' ? { start, end: start + length } : this.#inSeconds(start, length));
-      found.set(source, spans);
-    }
-    return found;
+    return spansBySource(this.#clips.values(), this.#tempo);
   }
 
-  /** Returns the sources that clips show. Contains undefined when the source of a clip is unknown. */
-  sources(): ReadonlySet<number | undefined> {
-    return new Set([...this.#clips.values()].map(({ source }) => source));
+  /**
+   * Notes that the arrangement was exported. The clips of the export are not copied: from now on a clip is copied
+   * before its first change. So an export costs nothing, however many clips exist.
+   */
+  markExport(): void {
+    this.#exportSerial = this.#serial;
+    this.#changedSince = new Map();
+  }
+
+  /** Returns the clips of the last export, as they were then. */
+  exported(): readonly Shown[] {
+    const unchanged = [...this.#clips.values()].filter(
+      ({ serial }) => serial <= this.#exportSerial && !this.#changedSince.has(serial),
+    );
+    return [...unchanged, ...this.#changedSince.values()];
   }
 
   #tempo: TempoMap | undefined;
@@ -156,28 +168,6 @@ export class Arrangement {
   /** The tempo that converts positions in beats to seconds. */
   set tempo(tempo: TempoMap) {
     this.#tempo = tempo;
-  }
-
-  #inSeconds(start: number, length: number): Span {
-    const from = this.#tempo?.secondsOf(start);
-    const to = this.#tempo?.secondsOf(start + length);
-    // Without a tempo the position in seconds is unknown, so no time is claimed.
-    return from === undefined || to === undefined
-      ? { start: Number.NaN, end: Number.NaN }
-      : { start: from, end: to };
-  }
-
-  /**
-   * Returns the end of the last clip in seconds. Returns undefined when the position of a clip is unknown.
-   */
-  end(): number | undefined {
-    let end = 0;
-    for (const { base, start, length } of this.#clips.values()) {
-      const span = base === 'seconds' ? { end: start + length } : this.#inSeconds(start, length);
-      if (Number.isNaN(span.end)) return undefined;
-      if (span.end > end) end = span.end;
-    }
-    return end;
   }
 
   /**
@@ -262,19 +252,65 @@ export class Arrangement {
   #edit(id: number): Clip | undefined {
     const clip = this.#clips.get(id);
     if (clip === undefined) return undefined;
+    this.#keep(clip);
     clip.edits = Math.min(MAX_EDITS, clip.edits + 1);
     this.edits += 1;
     if (this.#sources.isMaterial(clip.source)) this.editsOfImports += 1;
     return clip;
   }
 
+  /** Copies a clip of the last export before its first change. */
+  #keep({ serial, source, base, start, length }: Clip): void {
+    if (serial <= this.#exportSerial && !this.#changedSince.has(serial))
+      this.#changedSince.set(serial, { source, base, start, length });
+  }
+
   #remove(id: number): void {
     const clip = this.#clips.get(id);
     if (clip === undefined) return;
+    this.#keep(clip);
     this.#clips.delete(id);
     this.#tracks.get(clip.track)?.clips.delete(id);
     remember(this.#goneClips, clip, REMEMBERED.placements, clip.serial);
   }
+}
+
+/** Returns the time spans of clips by the source that they show. */
+export function spansBySource(
+  clips: Iterable<Shown>,
+  tempo: TempoMap | undefined,
+): ReadonlyMap<number, readonly Span[]> {
+  const found = new Map<number, Span[]>();
+  for (const clip of clips) {
+    if (clip.source === undefined) continue;
+    const spans = found.get(clip.source) ?? [];
+    spans.push(spanOf(clip, tempo));
+    found.set(clip.source, spans);
+  }
+  return found;
+}
+
+/**
+ * Returns the end of the last clip in seconds. Returns undefined when the position of a clip is unknown.
+ */
+export function endOf(clips: Iterable<Shown>, tempo: TempoMap | undefined): number | undefined {
+  let latest = 0;
+  for (const clip of clips) {
+    const { end } = spanOf(clip, tempo);
+    if (Number.isNaN(end)) return undefined;
+    if (end > latest) latest = end;
+  }
+  return latest;
+}
+
+function spanOf({ base, start, length }: Shown, tempo: TempoMap | undefined): Span {
+  if (base === 'seconds') return { start, end: start + length };
+  const from = tempo?.secondsOf(start);
+  const to = tempo?.secondsOf(start + length);
+  // Without a tempo the position in seconds is unknown, so no time is claimed.
+  return from === undefined || to === undefined
+    ? { start: Number.NaN, end: Number.NaN }
+    : { start: from, end: to };
 }
 
 /** Keeps the latest things in a ring buffer, at an index derived from their serial number. */

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { IdOf } from '../../codec/trace-events.js';
 import type { DeviceId, TraceFinding, TraceHeader } from '../../domain/trace.js';
 import { type OpenTrace, readTrace } from '../trace/read-trace.js';
+import { WorkBudget } from '../work-budget.js';
 import { type ReplayedSession, Replayer } from './replayer.js';
 
 /**
@@ -21,12 +22,12 @@ export interface Replayed {
 
 /**
  * Replays a trace in two passes over its file. The result depends only on the bytes, not on how they are
- * split into chunks. Memory is bounded by what exists at one time in the session.
- * @throws DomainError `unprocessable` for an invalid trace
+ * split into chunks. Memory is bounded by what exists at one time in the session, and work by the budget.
+ * @throws DomainError `unprocessable` for an invalid trace, and for a trace that takes more work than the budget has
  */
-export async function replayTrace(open: OpenTrace): Promise<Replayed> {
-  const trace = await readTrace(open);
-  const replayer = new Replayer(trace.header);
+export async function replayTrace(open: OpenTrace, budget = new WorkBudget()): Promise<Replayed> {
+  const trace = await readTrace(open, budget);
+  const replayer = new Replayer(trace.header, budget);
   for await (const batch of trace.events(scattered())) for (const event of batch) replayer.take(event);
   const { publicKey: _publicKey, ...header } = trace.header;
   const { deviceId, sha256, bytes, sealed, findings } = trace;

@@ -10,7 +10,9 @@ import {
 } from '../../domain/session-evidence.js';
 import { TempoMap } from '../../domain/tempo-map.js';
 import { CHANNELS, type Channel, EVENTS, type TraceEvent, type TraceHeader } from '../../domain/trace.js';
-import { Arrangement, lengthOf, mergeSpans, type Span } from './arrangement.js';
+import { WORK, WorkBudget } from '../work-budget.js';
+import { Arrangement, endOf, lengthOf, mergeSpans, type Span, spansBySource } from './arrangement.js';
+import { placementsOf } from './placed-imports.js';
 import { milli, SessionCounters, seconds } from './session-counters.js';
 import { SourceMap } from './source-map.js';
 import { TakeWatch } from './take-watch.js';
@@ -20,11 +22,8 @@ type ExportEvent = TraceEvent & { readonly kind: 'export.finished' };
 type ObservationEvent = TraceEvent & { readonly kind: 'sourceMap.completed' };
 type RecordingEvent = TraceEvent & { readonly kind: `recording.${string}` };
 
-/**
- * The largest number of clips, imports, derivations and tempo points that all exports together may visit.
- * Beyond it, the share of imports in an export is unknown.
- */
-const MAX_EXPORT_VISITS = 20_000_000;
+/** How often the end of the replay visits each clip and each derivation, at most. */
+const FINAL_VISITS = { clips: 8, derivations: 8 } as const;
 
 /** The channels that are needed to know the arrangement. */
 const ARRANGED: readonly Channel[] = ['tracks', 'clips', 'sourceMap'];
@@ -46,18 +45,29 @@ export interface ReplayedImport {
   readonly isPlaced: boolean;
 }
 
-/** The last export, with the arrangement at the time of that export. */
+/** The last export. The arrangement keeps the clips of that time. */
 interface TakenExport {
   readonly event: ExportEvent;
+  /** The tempo, and the number of clips, imports and derivations at the time of the export. */
+  readonly tempo: TempoMap;
   readonly placements: number;
-  readonly sources: ReadonlySet<number | undefined>;
+  readonly imports: number;
+  readonly derivations: number;
   /**
    * The number of changes of the arrangement before the export. Undefined when some changes may be
    * unreported.
    */
   readonly changes: number | undefined;
-  /** True when nothing else can have been exported. */
+  /** True when, at the time of the export, nothing else can have been exported. */
+  readonly wasKnown: boolean;
+  /** True when nothing else can have been exported, by what was observed since. */
   isKnown: boolean;
+}
+
+/** The share of imports in an export: the lowest estimate, and the length of the export, both in seconds. */
+interface ExportCover {
+  readonly importedSeconds: number;
+  readonly exportSeconds: number;
 }
 
 /** The result of a replay. It contains only plain values, because it is sent between threads. */
@@ -123,14 +133,15 @@ export class Replayer {
   #changes = 0;
   #changesObserved: number | undefined;
   #export: TakenExport | undefined;
-  #exportCover: { readonly importedSeconds: number; readonly exportSeconds: number } | undefined;
-  #exportVisits = 0;
   #editsAfterExport = 0;
   #appeared = 0;
   #foundAtStart = 0;
   #claimRecording = 0;
 
-  constructor({ channels }: Pick<TraceHeader, 'channels'>) {
+  readonly #budget: WorkBudget;
+
+  constructor({ channels }: Pick<TraceHeader, 'channels'>, budget = new WorkBudget()) {
+    this.#budget = budget;
     this.#counters = new SessionCounters(channels);
     this.#arrangement.tempo = this.#tempo;
   }
@@ -389,44 +400,55 @@ export class Replayer {
 
   #takeExport(event: ExportEvent): void {
     this.#editsAfterExport = 0;
-    this.#exportCover = undefined;
-    const { frames, rate, rerender } = event;
     const isObserved = this.#changesObserved === this.#changes;
-    const isKnown = this.#isArrangementWatched() || (isObserved && rerender === 'matched');
-    const { placements } = this.#arrangement;
-    this.#exportVisits +=
-      placements + this.#sources.imports.length + this.#sources.derivations + this.#tempo.points;
-    if (this.#exportVisits > MAX_EXPORT_VISITS) {
-      this.#export = { event, placements, sources: new Set(), changes: undefined, isKnown: false };
-      return;
-    }
-    const sources = this.#arrangement.sources();
-    this.#export = { event, placements, sources, changes: isObserved ? this.#changes : undefined, isKnown };
-    if (frames === undefined || rate === undefined || !isKnown) return;
+    const isKnown = this.#isArrangementWatched() || (isObserved && event.rerender === 'matched');
+    this.#arrangement.markExport();
+    this.#export = {
+      event,
+      tempo: this.#tempo.copy(),
+      placements: this.#arrangement.placements,
+      imports: this.#sources.imports.length,
+      derivations: this.#sources.derivations,
+      changes: isObserved ? this.#changes : undefined,
+      wasKnown: isKnown,
+      isKnown,
+    };
+  }
+
+  /** Returns the share of imports in the last export. Undefined when it is unknown. */
+  #exportCover(): ExportCover | undefined {
+    if (this.#export?.wasKnown !== true) return undefined;
+    const { event, tempo, imports, derivations } = this.#export;
+    const { frames, rate } = event;
+    if (frames === undefined || rate === undefined) return undefined;
     const exportSeconds = frames / rate;
-    const bySource = this.#arrangement.bySource();
-    const spans: Span[] = [];
+    const clips = this.#arrangement.exported();
+    const end = endOf(clips, tempo);
+    if (end === undefined) return undefined;
     const audio = new Set<number>();
-    for (const { source, manner } of this.#sources.imports)
-      if (manner !== 'midi') for (const one of this.#sources.descendants(source, audio)) audio.add(one);
-    for (const source of audio) spans.push(...(bySource.get(source) ?? []));
+    for (const { source, manner } of this.#sources.imports.slice(0, imports))
+      if (manner !== 'midi')
+        for (const one of this.#sources.descendants(source, audio, derivations)) audio.add(one);
+    const spans: Span[] = [];
+    for (const [source, shown] of spansBySource(clips, tempo))
+      if (audio.has(source)) for (const span of shown) spans.push(span);
     // The start of the export in the arrangement is often unknown. The export leaves out at most `outside`
     // seconds of the arrangement, so `importedSeconds` is a lower bound.
-    const end = this.#arrangement.end();
-    if (end === undefined) return;
     const outside = Math.max(0, end - exportSeconds);
     const importedSeconds = Math.max(
       0,
       Math.min(lengthOf(mergeSpans(spans)), exportSeconds + outside) - outside,
     );
-    this.#exportCover = { importedSeconds: milli(importedSeconds), exportSeconds: milli(exportSeconds) };
+    return { importedSeconds: milli(importedSeconds), exportSeconds: milli(exportSeconds) };
   }
 
   /**
    * Returns the result of the replay.
    * @param isWhole true when the trace ends with the seal of the device
+   * @throws DomainError `unprocessable` / `trace_too_large` when too little of the budget is left
    */
   finish(isWhole: boolean): ReplayedSession {
+    this.#spendOnFinish();
     const counters = this.#counters.counters(isWhole, this.#doubtful());
     const bySource = this.#arrangement.bySource();
     const exported = this.#export?.event;
@@ -468,6 +490,18 @@ export class Replayer {
         claimRecording: this.#claimRecording,
       },
     });
+  }
+
+  #spendOnFinish(): void {
+    const placements = this.#arrangement.placements + (this.#export?.placements ?? 0);
+    this.#budget.spend(
+      WORK.visit *
+        (FINAL_VISITS.clips * placements +
+          FINAL_VISITS.derivations * this.#sources.derivations +
+          this.#sources.size +
+          this.#tempo.points),
+    );
+    for (const sorted of [placements, this.#takes.length]) this.#budget.spendOnSorting(sorted);
   }
 
   /** Returns the counters whose zero is uncertain for another reason. */
@@ -514,11 +548,13 @@ export class Replayer {
       ...witnessed.filter(({ isPlaced }) => !isPlaced),
     ].slice(0, REPORT_LIMITS.importedSources);
     listed.sort((one, other) => one.index - other.index);
-    return listed.map((one) => {
-      const placed = [...this.#sources.descendants(one.source)].flatMap(
-        (source) => bySource.get(source) ?? [],
-      );
-      const spans = mergeSpans(placed);
+    const { graph, nodeOf } = this.#sources.graph();
+    const shown: (readonly Span[] | undefined)[] = Array(graph.count);
+    for (const [source, node] of nodeOf) shown[node] = bySource.get(source);
+    const nodes = listed.map(({ source }) => nodeOf.get(source)!);
+    const placed = placementsOf(graph, nodes, shown, REPORT_LIMITS.spans, this.#budget);
+    return listed.map((one, index) => {
+      const { count, seconds: covered, spans } = placed[index]!;
       const { durationSeconds } = one;
       return defined({
         sourceId: one.sourceId,
@@ -528,14 +564,15 @@ export class Replayer {
         durationSeconds: durationSeconds === undefined ? undefined : milli(durationSeconds),
         // If clips are not observed, it is unknown whether the import is placed.
         placements:
-          placed.length === 0 && !this.#seesPlacements()
+          count === 0 && !this.#seesPlacements()
             ? undefined
             : {
-                count: placed.length,
-                approximateSeconds: milli(lengthOf(spans)),
-                spans: spans
-                  .slice(0, REPORT_LIMITS.spans)
-                  .map(({ start, end }) => ({ startSeconds: milli(start), endSeconds: milli(end) })),
+                count,
+                approximateSeconds: milli(covered),
+                spans: spans.map(({ start, end }) => ({
+                  startSeconds: milli(start),
+                  endSeconds: milli(end),
+                })),
               },
       });
     });
@@ -566,19 +603,20 @@ export class Replayer {
   /** Reports whether everything that was exported is known and consists only of imports. */
   #isExportOfImports(exported: TakenExport | undefined): exported is TakenExport {
     if (exported?.isKnown !== true || exported.placements === 0) return false;
-    return this.#sources.areImportsAlone(exported.sources);
+    return this.#sources.areImportsAlone(new Set(this.#arrangement.exported().map(({ source }) => source)));
   }
 
   #inputs(counters: SessionEvidence['counters']): RuleInputs {
     const exported = this.#export;
     const isOfImports = this.#isExportOfImports(exported);
     const isClipsSeen = this.#isArrangementWatched() || isOfImports;
+    const cover = this.#exportCover();
     const { placements, edits, editsOfImports } = this.#arrangement;
     return defined({
       imports: known(counters.importsAdded),
       importPlacements: known(counters.importPlacements),
-      importedSeconds: this.#exportCover?.importedSeconds,
-      exportSeconds: this.#exportCover?.exportSeconds,
+      importedSeconds: cover?.importedSeconds,
+      exportSeconds: cover?.exportSeconds,
       entries: this.#entries(counters, isOfImports),
       takesInRealTime: known(counters.takesRecordedInRealTime),
       clipEdits: isClipsSeen ? edits : undefined,

@@ -1,6 +1,7 @@
 import { DomainError } from '../../domain/errors.js';
 import type { ImportedSource, SourcePlacement } from '../../domain/session-evidence.js';
 import type { TraceEvent } from '../../domain/trace.js';
+import { type Graph, graphOf } from './source-groups.js';
 
 type Import = TraceEvent & { readonly kind: 'import.added' };
 type Origin = SourcePlacement['origin'];
@@ -22,8 +23,8 @@ export interface WitnessedImport {
 export class SourceMap {
   readonly imports: WitnessedImport[] = [];
   readonly #origins = new Map<number, Origin>();
-  /** The sources that were made from each source. */
-  readonly #madeOf = new Map<number, Set<number>>();
+  /** The sources that were made from each source, each with the number of its derivation. */
+  readonly #madeOf = new Map<number, Map<number, number>>();
   /** The sources that the trace reports as derived. */
   readonly #derived = new Set<number>();
   /** The sources that are imported material. */
@@ -45,6 +46,11 @@ export class SourceMap {
   /** Reports whether a source is an import, or was made from one. */
   isMaterial(source: number | undefined): boolean {
     return source !== undefined && this.#material.has(source);
+  }
+
+  /** The number of sources whose origin is known or reported as unknown. */
+  get size(): number {
+    return this.#origins.size;
   }
 
   /** The number of pairs of a source and a source made from it. */
@@ -93,14 +99,14 @@ export class SourceMap {
       return;
     }
     this.#made.add(source);
-    const made = this.#madeOf.get(from) ?? new Set();
+    const made = this.#madeOf.get(from) ?? new Map<number, number>();
     if (made.has(source)) return;
     this.#derivations += 1;
     if (this.#derivations > MAX_DERIVATIONS)
       throw new DomainError('unprocessable', 'The trace has more derived sources than allowed.', {
         reason: 'trace_too_large',
       });
-    this.#madeOf.set(from, made.add(source));
+    this.#madeOf.set(from, made.set(source, this.#derivations));
     if (this.#material.has(from)) this.#spread(source);
   }
 
@@ -113,7 +119,7 @@ export class SourceMap {
     for (let one = open.pop(); one !== undefined; one = open.pop()) {
       if (this.#material.has(one)) continue;
       this.#material.add(one);
-      open.push(...(this.#madeOf.get(one) ?? []));
+      open.push(...this.#madeFrom(one));
     }
   }
 
@@ -127,7 +133,7 @@ export class SourceMap {
     const others = new Set<number>(this.#doubtful);
     for (const [source, origin] of this.#origins)
       if (origin !== 'imported' && !this.#made.has(source)) others.add(source);
-    for (const one of others) for (const made of this.#madeOf.get(one) ?? []) others.add(made);
+    for (const one of others) for (const made of this.#madeFrom(one)) others.add(made);
     for (const source of sources)
       if (source === undefined || !this.#origins.has(source) || others.has(source)) return false;
     return true;
@@ -140,20 +146,45 @@ export class SourceMap {
   /**
    * Returns a source and everything made from it, directly or indirectly.
    * @param known sources that are omitted, with everything made from them
+   * @param derivations only so many derivations count, from the first one
    */
-  descendants(source: number, known: ReadonlySet<number> = new Set()): ReadonlySet<number> {
+  descendants(
+    source: number,
+    known: ReadonlySet<number> = new Set(),
+    derivations = Number.POSITIVE_INFINITY,
+  ): ReadonlySet<number> {
     const found = new Set(known.has(source) ? [] : [source]);
     // The iteration of a set includes members that are added meanwhile.
     for (const one of found)
-      for (const made of this.#madeOf.get(one) ?? []) if (!known.has(made)) found.add(made);
+      for (const [made, number] of this.#madeOf.get(one) ?? [])
+        if (number <= derivations && !known.has(made)) found.add(made);
     return found;
+  }
+
+  /** Returns the graph that leads from each source to those made from it, and the node of each source. */
+  graph(): { readonly graph: Graph; readonly nodeOf: ReadonlyMap<number, number> } {
+    const nodeOf = new Map<number, number>();
+    const node = (source: number): number => {
+      const known = nodeOf.get(source) ?? nodeOf.size;
+      nodeOf.set(source, known);
+      return known;
+    };
+    for (const { source } of this.imports) node(source);
+    const from: number[] = [];
+    const to: number[] = [];
+    for (const [source, made] of this.#madeOf)
+      for (const one of made.keys()) {
+        from.push(node(source));
+        to.push(node(one));
+      }
+    return { graph: graphOf(nodeOf.size, from, to), nodeOf };
   }
 
   /** Returns the sources and everything that they were made from, directly or indirectly. */
   ancestors(sources: Iterable<number>): ReadonlySet<number> {
     const madeFrom = new Map<number, number[]>();
     for (const [from, made] of this.#madeOf)
-      for (const one of made) {
+      for (const one of made.keys()) {
         const parts = madeFrom.get(one);
         if (parts === undefined) madeFrom.set(one, [from]);
         else parts.push(from);
@@ -172,9 +203,13 @@ export class SourceMap {
       for (let one = open.pop(); one !== undefined; one = open.pop()) {
         if (first.has(one)) continue;
         first.set(one, index);
-        open.push(...(this.#madeOf.get(one) ?? []));
+        open.push(...this.#madeFrom(one));
       }
     }
     return first;
+  }
+
+  #madeFrom(source: number): Iterable<number> {
+    return this.#madeOf.get(source)?.keys() ?? [];
   }
 }

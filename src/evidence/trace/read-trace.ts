@@ -20,6 +20,7 @@ import {
   type TraceHeader,
 } from '../../domain/trace.js';
 import { TraceReferences } from '../../domain/trace-references.js';
+import { WORK, WorkBudget } from '../work-budget.js';
 
 /** Opens a stream of a trace's bytes from the start. It is called once for each pass. */
 export type OpenTrace = () => AsyncIterable<Uint8Array>;
@@ -43,7 +44,7 @@ export interface ReadTrace {
    * Yields the signed events in batches, one for each segment. Each event is decoded strictly, and its
    * references are known. Times are as recorded. Each call reads the file again.
    * @param idOf maps ids to other numbers
-   * @throws DomainError `unprocessable` when the signed part is malformed
+   * @throws DomainError `unprocessable` when the signed part is malformed, or the budget is spent
    */
   events(idOf?: IdOf): AsyncGenerator<readonly TraceEvent[], void, undefined>;
 }
@@ -54,10 +55,10 @@ export interface ReadTrace {
  * is bounded by one segment.
  * @throws DomainError `unprocessable` for a missing header, an unknown version or an exceeded limit
  */
-export async function readTrace(open: OpenTrace): Promise<ReadTrace> {
+export async function readTrace(open: OpenTrace, budget = new WorkBudget()): Promise<ReadTrace> {
   const digest = createHash('sha256');
   const splitter = new FrameSplitter();
-  const chain = new ChainReader();
+  const chain = new ChainReader(budget);
   let bytes = 0;
   for await (const chunk of open()) {
     bytes += chunk.length;
@@ -72,7 +73,7 @@ export async function readTrace(open: OpenTrace): Promise<ReadTrace> {
     if (chain.header === undefined && splitter.damaged) throw malformed('it does not start with a header');
   }
   if (chain.header === undefined) throw malformed('it does not start with a header');
-  return new CheckedTrace(open, chain.header, chain, bytes, digest.digest('hex'));
+  return new CheckedTrace(open, chain.header, chain, bytes, digest.digest('hex'), budget);
 }
 
 /** The position up to which a valid signature covers the file. */
@@ -94,6 +95,11 @@ class ChainReader {
   #head: Buffer = Buffer.alloc(0);
   #segments = 0;
   #stopped = false;
+  readonly #budget: WorkBudget;
+
+  constructor(budget: WorkBudget) {
+    this.#budget = budget;
+  }
 
   get stopped(): boolean {
     return this.#stopped;
@@ -135,6 +141,7 @@ class ChainReader {
       return;
     }
     if (this.#segments >= TRACE_LIMITS.segments) throw tooLarge('segments');
+    this.#budget.spend(WORK.segment);
     this.#head = headOfSegment(this.#head, segment);
     this.#segments += 1;
   }
@@ -142,6 +149,7 @@ class ChainReader {
   #takeSignature(frame: TraceFrame & { kind: 'signature' }, end: number): void {
     const { final, segments, head, signature } = frame;
     if (this.signatures >= TRACE_LIMITS.signatures) throw tooLarge('signatures');
+    this.#budget.spend(WORK.signature);
     // A flush must sign new segments. A seal may follow a flush directly.
     const repeated = !final && segments === this.signed?.segments;
     if (segments !== this.#segments || repeated) this.stop(gap(this.#segments, segments));
@@ -172,6 +180,7 @@ class CheckedTrace implements ReadTrace {
   readonly #firstHead: Buffer;
   readonly #signed: Signed | undefined;
   readonly #found: readonly TraceFinding[];
+  readonly #budget: WorkBudget;
   #backwards: TraceFinding | undefined;
 
   constructor(
@@ -180,7 +189,9 @@ class CheckedTrace implements ReadTrace {
     { signed, signatures, fault }: ChainReader,
     readonly bytes: number,
     readonly sha256: string,
+    budget: WorkBudget,
   ) {
+    this.#budget = budget;
     this.header = value;
     this.deviceId = deviceIdOf(value.publicKey);
     this.signatures = signatures;
@@ -205,12 +216,13 @@ class CheckedTrace implements ReadTrace {
   async *events(idOf?: IdOf): AsyncGenerator<readonly TraceEvent[], void, undefined> {
     if (this.segments === 0) return;
     const splitter = new FrameSplitter();
-    const content = new ContentReader(idOf);
+    const content = new ContentReader(idOf, this.#budget);
     let head = this.#firstHead;
     let segments = 0;
     for await (const chunk of this.#open()) {
       for (const frame of splitter.push(chunk)) {
         if (frame.kind !== 'segment') continue;
+        this.#budget.spend(WORK.segment);
         head = headOfSegment(head, frame);
         segments += 1;
         yield content.read(frame);
@@ -228,6 +240,7 @@ class CheckedTrace implements ReadTrace {
 class ContentReader {
   readonly #references = new TraceReferences();
   readonly #idOf: IdOf | undefined;
+  readonly #budget: WorkBudget;
   #events = 0;
   #latest = 0;
   /**
@@ -236,8 +249,9 @@ class ContentReader {
    */
   #back: { count: number; readonly event: number; microseconds: number } | undefined;
 
-  constructor(idOf: IdOf | undefined) {
+  constructor(idOf: IdOf | undefined, budget: WorkBudget) {
     this.#idOf = idOf;
+    this.#budget = budget;
   }
 
   read(segment: TraceFrame & { kind: 'segment' }): TraceEvent[] {
@@ -247,6 +261,7 @@ class ContentReader {
     const events: TraceEvent[] = [];
     try {
       for (const event of decodeTraceEvents(body, this.#idOf)) {
+        this.#budget.spend(WORK.event);
         this.#references.take(event);
         this.#clock(event.at);
         events.push(event);

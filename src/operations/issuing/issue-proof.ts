@@ -117,7 +117,8 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
   await deps.stores.reserveProof(proofId, request.partnerId, createdAt);
   const { evidence: submitted } = request;
   // The trace arrives before the audio.
-  const trace = submitted && (await replaySubmitted(deps, proofId, submitted));
+  const trace =
+    submitted && (await replaySubmitted(deps, { proofId, partnerId: request.partnerId }, submitted));
   let evidence: SettledEvidence | undefined;
   const staged = await deps.assets.stage(proofId).catch(async (error: unknown) => {
     await trace?.staged.discard();

@@ -7,6 +7,7 @@ import {
   type EvidenceReference,
   MAX_INLINE_EVIDENCE,
 } from '../../domain/evidence.js';
+import type { IssuedProof } from '../../domain/proof.js';
 import { TRACE_LIMITS } from '../../domain/trace.js';
 import { encodeEvidence } from '../../evidence/evidence-body.js';
 import { readDetections, readSummary } from '../../evidence/read-supplied.js';
@@ -30,7 +31,8 @@ export interface SubmittedEvidence {
 
 export interface SettleEvidenceDeps {
   readonly assets: AssetStore;
-  readonly replay: (open: OpenTrace, signal?: AbortSignal) => Promise<Replayed>;
+  /** Replays a trace. The partners take turns. */
+  readonly replay: (partnerId: string, open: OpenTrace, signal?: AbortSignal) => Promise<Replayed>;
   readonly devices: Pick<Devices, 'standing'>;
   readonly environment: string;
 }
@@ -60,7 +62,7 @@ export interface SettledEvidence {
  */
 export async function replaySubmitted(
   { assets, replay, environment }: SettleEvidenceDeps,
-  proofId: string,
+  { proofId, partnerId }: Pick<IssuedProof, 'proofId' | 'partnerId'>,
   { trace, summary, detections, signal }: SubmittedEvidence,
 ): Promise<ReplayedTrace> {
   const supplied = defined({
@@ -82,7 +84,7 @@ export async function replaySubmitted(
         );
       await staged.append(chunk);
     }
-    const replayed = await replay(() => staged.read(), signal);
+    const replayed = await replay(partnerId, () => staged.read(), signal);
     if (replayed.header.simulated && environment === 'production')
       throw new DomainError(
         'unprocessable',

@@ -1,15 +1,14 @@
 import { strict as assert } from 'node:assert';
 import { randomBytes } from 'node:crypto';
-import { request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { TRACE_LIMITS } from '../../../src/domain/trace.js';
 import { MAX_DERIVATIONS } from '../../../src/evidence/replay/source-map.js';
 import { writeTrace } from '../../capture/write-trace.js';
-import { collect } from '../../fixtures/service.js';
 import { wav } from '../../fixtures/wav.js';
 import type { Attack } from './attack.js';
 import { CONTAINER_MIB, type ConfinedService } from './confined-service.js';
 import { HealthPulse } from './health-pulse.js';
+import { formHead, issueTraced, PART_HEAD, smallTrace } from './issue-traced.js';
 import { renew } from './post.js';
 import { assertServed } from './victim.js';
 
@@ -47,7 +46,7 @@ export const attack: Attack = {
     );
     try {
       say(`half of ${FORMS} forms stall, half trickle: ${await pulsing(service, apiKey)}`);
-      assert.equal(await issue(service, partnerId, small, audio), 201, 'an honest trace gets through');
+      assert.equal(await issueTraced(service, partnerId, small, audio), 201, 'an honest trace gets through');
     } finally {
       end.abort();
       const bytes = (await Promise.all(posts)).reduce((sum, sent) => sum + sent, 0);
@@ -62,7 +61,7 @@ export const attack: Attack = {
       for (; !over; await delay(100)) most = Math.max(most, await service.rssMiB());
     })();
     const outcomes = Promise.all(
-      Array.from({ length: GREAT_TRACES }, () => issue(service, partnerId, great, audio)),
+      Array.from({ length: GREAT_TRACES }, () => issueTraced(service, partnerId, great, audio)),
     );
     say(
       `${GREAT_TRACES} traces of ${Math.round(great.length / 1_048_576)} MiB: ${await pulsing(service, apiKey)}`,
@@ -74,7 +73,7 @@ export const attack: Attack = {
     assert.ok(most <= CONTAINER_MIB - SPARE_MIB, `${most.toFixed(0)} MiB resident`);
     // A machine that is busy with something else may not replay it in time.
     for (const status of statuses) assert.ok([201, 422, 503].includes(status), `answered with ${status}`);
-    assert.equal(await issue(service, partnerId, small, audio), 201, 'the next trace finds a thread');
+    assert.equal(await issueTraced(service, partnerId, small, audio), 201, 'the next trace finds a thread');
   },
 };
 
@@ -85,64 +84,6 @@ async function pulsing(service: ConfinedService, apiKey: string): Promise<string
   const { unanswered, p50, p99, worst } = await health.stop();
   assert.equal(unanswered, 0, 'health is answered all the while');
   return `${words}; health p50 ${p50.toFixed(0)}, p99 ${p99.toFixed(0)}, worst ${worst.toFixed(0)} ms`;
-}
-
-const PART_HEAD = Buffer.from('--B\r\nContent-Disposition: form-data; name="trace"; filename="t"\r\n\r\n');
-const FILE_HEAD = Buffer.from('\r\n--B\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n');
-const FORM_END = Buffer.from('\r\n--B--\r\n');
-
-const pathOf = (partnerId: string): string =>
-  `/operator/v1/proofs?${new URLSearchParams({ partnerId, song: 'x', fileName: 'x.wav', carrier: 'embedded' })}`;
-
-function formHead(service: ConfinedService, partnerId: string, length: number): Buffer {
-  const lines = [
-    `POST ${pathOf(partnerId)} HTTP/1.1`,
-    'Host: a',
-    `Authorization: Bearer ${service.token}`,
-    'Content-Type: multipart/form-data; boundary=B',
-    `Content-Length: ${length}`,
-  ];
-  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`);
-}
-
-/** Issues with a trace, which is sent as it lies in memory. @returns the status; 0 where the connection was cut */
-async function issue(
-  service: ConfinedService,
-  partnerId: string,
-  trace: Uint8Array,
-  audio: Uint8Array,
-): Promise<number> {
-  const parts = [PART_HEAD, trace, FILE_HEAD, audio, FORM_END];
-  return new Promise((resolve) => {
-    const outgoing = request(
-      {
-        port: service.operatorPort,
-        host: '127.0.0.1',
-        method: 'POST',
-        path: pathOf(partnerId),
-        headers: {
-          authorization: `Bearer ${service.token}`,
-          'content-type': 'multipart/form-data; boundary=B',
-          'content-length': parts.reduce((sum, { length }) => sum + length, 0),
-        },
-      },
-      (answer) =>
-        void collect(answer).then(
-          () => resolve(answer.statusCode!),
-          () => resolve(0),
-        ),
-    ).on('error', () => resolve(0));
-    for (const part of parts) outgoing.write(part);
-    outgoing.end();
-  });
-}
-
-async function smallTrace(): Promise<Buffer> {
-  const { bytes } = await writeTrace((writer) => {
-    writer.append({ kind: 'session.opened', at: 0, sampleRate: 48_000 });
-    return writer.seal();
-  });
-  return bytes;
 }
 
 /** Trace with everything that may live at once, and with as many bytes as a trace may have. */
