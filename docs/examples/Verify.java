@@ -38,13 +38,16 @@ public final class Verify {
     HttpResponse<String> send() throws IOException, InterruptedException;
   }
 
-  /** Keys and audio travel over TLS, or do not leave this machine. */
+  /**
+   * Keys and audio travel over TLS, or do not leave this machine. The name localhost is refused: it may mean ::1, where
+   * another user of this machine can listen.
+   */
   private static URI protect(String address) {
     URI uri = URI.create(address);
     String host = uri.getHost() == null ? "" : uri.getHost();
-    boolean loopback = host.matches("localhost|127(\\.\\d{1,3}){3}|\\[::1\\]");
+    boolean loopback = host.matches("127(\\.\\d{1,3}){3}|\\[::1\\]");
     if (!("https".equals(uri.getScheme()) && !host.isEmpty()) && !("http".equals(uri.getScheme()) && loopback))
-      throw new IllegalArgumentException("plain HTTP is for loopback alone");
+      throw new IllegalArgumentException("plain HTTP is for loopback addresses alone");
     return uri;
   }
 

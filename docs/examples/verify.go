@@ -42,18 +42,19 @@ var client = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// Keys and audio travel over TLS, or do not leave this machine.
+// Keys and audio travel over TLS, or do not leave this machine. The name localhost is refused: it may mean ::1, where
+// another user of this machine can listen.
 func protected(address string) error {
 	parts, err := url.Parse(address)
 	if err != nil {
 		return fmt.Errorf("%w: %v", errWrongUse, err)
 	}
 	host := parts.Hostname()
-	loopback := host == "localhost" || net.ParseIP(host).IsLoopback()
+	loopback := net.ParseIP(host).IsLoopback()
 	if (parts.Scheme == "https" && host != "") || (parts.Scheme == "http" && loopback) {
 		return nil
 	}
-	return fmt.Errorf("%w: plain HTTP is for loopback alone", errWrongUse)
+	return fmt.Errorf("%w: plain HTTP is for loopback addresses alone", errWrongUse)
 }
 
 func post(address, contentType, key string, body []byte) ([]byte, error) {

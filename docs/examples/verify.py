@@ -31,17 +31,20 @@ opener = urllib.request.build_opener(NoRedirect, urllib.request.ProxyHandler(pro
 
 
 def protected(url):
-    """Keys and audio travel over TLS, or do not leave this machine."""
+    """Keys and audio travel over TLS, or do not leave this machine.
+
+    The name localhost is refused: it may mean ::1, where another user of this machine can listen.
+    """
     parts = urllib.parse.urlsplit(url)
     if parts.scheme == "https" and parts.hostname:
         return url
     try:
-        loopback = parts.hostname == "localhost" or ipaddress.ip_address(parts.hostname or "").is_loopback
+        loopback = ipaddress.ip_address(parts.hostname or "").is_loopback
     except ValueError:
         loopback = False
     if parts.scheme == "http" and loopback:
         return url
-    sys.exit(wrong_use("plain HTTP is for loopback alone"))
+    sys.exit(wrong_use("plain HTTP is for loopback addresses alone"))
 
 
 def wrong_use(message):

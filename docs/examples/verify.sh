@@ -9,13 +9,14 @@ fail() {
   exit "$1"
 }
 
-# Keys and audio travel over TLS, or do not leave this machine.
+# Keys and audio travel over TLS, or do not leave this machine. The name localhost is refused: it may mean ::1, where
+# another user of this machine can listen.
 protect() {
   case $1 in
     *@*) fail 2 'the address holds a name or a password' ;;
     https://?*) ;;
-    http://localhost | http://localhost[:/]* | http://127.0.0.1 | http://127.0.0.1[:/]* | http://\[::1\]*) ;;
-    *) fail 2 'plain HTTP is for loopback alone' ;;
+    http://127.0.0.1 | http://127.0.0.1[:/]* | http://\[::1\]*) ;;
+    *) fail 2 'plain HTTP is for the addresses 127.0.0.1 and [::1] alone' ;;
   esac
 }
 

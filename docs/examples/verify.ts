@@ -35,12 +35,15 @@ class Refused extends Error {
   }
 }
 
-/** Keys and audio travel over TLS, or do not leave this machine. */
+/**
+ * Keys and audio travel over TLS, or do not leave this machine. The name localhost is refused: it may mean ::1, where
+ * another user of this machine can listen.
+ */
 function protectedAddress(address: string): string {
   const { protocol, hostname } = URL.canParse(address) ? new URL(address) : { protocol: '', hostname: '' };
-  const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
+  const loopback = /^(127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
   if (protocol !== 'https:' && !(protocol === 'http:' && loopback))
-    throw new WrongUse('plain HTTP is for loopback alone');
+    throw new WrongUse('plain HTTP is for loopback addresses alone');
   return address;
 }
 

@@ -292,7 +292,8 @@ export function isPlain(url: URL): boolean {
  * 4291, section 2.5.3).
  */
 export function isLoopback({ hostname }: URL): boolean {
-  // The URL parser normalises every IPv4 notation to four decimal numbers.
+  // The URL parser normalises every IPv4 notation to four decimal numbers. The transport connects to 127.0.0.1
+  // for `localhost`.
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
 }
 

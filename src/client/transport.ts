@@ -1,5 +1,6 @@
 import http from 'node:http';
 import https from 'node:https';
+import type { LookupFunction } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { errorFromResponse, singleHeader, TakemarkError } from './errors.js';
 import { type ClientHooks, deprecationOf, tell } from './hooks.js';
@@ -146,7 +147,11 @@ export class Transport {
       headers: { 'user-agent': this.#userAgent, ...headers, ...lengthHeader(body) },
       agent: this.#agent ?? (once ? false : secure ? this.#secure : this.#plain),
     } as const;
-    return secure ? https.request(url, { ...options, ...this.#trust }) : http.request(url, options);
+    if (secure) return https.request(url, { ...options, ...this.#trust });
+    return http.request(
+      url,
+      url.hostname === 'localhost' ? { ...options, lookup: lookupLocalhost } : options,
+    );
   }
 
   #call(spec: RequestSpec, startedAt: number): Call {
@@ -190,6 +195,15 @@ export class Transport {
     });
   }
 }
+
+/**
+ * Resolves `localhost` to 127.0.0.1. Most systems try `::1` first, where the service does not listen by default. Another
+ * user of the machine could listen there, receive the key, and relay the calls. Over https the certificate prevents it.
+ */
+const lookupLocalhost: LookupFunction = (_hostname, { all }, callback) => {
+  if (all === true) callback(null, [{ address: '127.0.0.1', family: 4 }]);
+  else callback(null, '127.0.0.1', 4);
+};
 
 function lengthHeader(body: RequestSpec['body']): Record<string, string> {
   if (body === undefined) return {};

@@ -1,6 +1,8 @@
+import dns from 'node:dns';
 import { once } from 'node:events';
+import http from 'node:http';
 import https from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, LookupFunction } from 'node:net';
 import t, { type Test } from 'tap';
 import { createClient, type TakemarkError } from '../../src/client/index.js';
 import { setUp } from '../cli/bench.js';
@@ -35,6 +37,11 @@ async function secureService(t: Test, answers: Readonly<Record<string, object | 
   return { cert, seen, url: `https://127.0.0.1:${(server.address() as AddressInfo).port}` };
 }
 
+const preferringV6: LookupFunction = (_hostname, { all }, callback) => {
+  if (all === true) callback(null, [{ address: '::1', family: 6 }]);
+  else callback(null, '::1', 6);
+};
+
 async function failure(call: Promise<unknown>): Promise<TakemarkError> {
   return call.then(
     () => {
@@ -67,6 +74,36 @@ t.test('a key leaves this machine over TLS alone', async (t) => {
   }
   for (const host of ['127.0.0.1', '127.255.0.9', '127.1', 'localhost', 'LOCALHOST', '[::1]'])
     createClient({ baseUrl: `http://${host}:8080`, apiKey: KEY }).close();
+});
+
+t.test('a key goes to 127.0.0.1 for localhost when another program listens on ::1', async (t) => {
+  const service = await plainService(t);
+  const { port } = new URL(service.url);
+  const impostor = http.createServer((_request, response) => response.end('{}'));
+  let calls = 0;
+  impostor.on('connection', () => (calls += 1));
+  impostor.listen(Number(port), '::1');
+  // On a machine without IPv6 no program can listen there.
+  await once(impostor, 'listening').catch(() => undefined);
+  t.teardown(() => impostor.close());
+  // As on a system that prefers ::1 for the name.
+  t.intercept(dns, 'lookup', { value: preferringV6 });
+  service.on('/v1/partner/usage', () => ({ status: 404, body: { code: 'not_found', error: 'none' } }));
+  for (const agent of [undefined, new http.Agent()]) {
+    const client = createClient({
+      baseUrl: `http://localhost:${port}`,
+      apiKey: KEY,
+      ...(agent === undefined ? {} : { agent }),
+    });
+    t.match(await failure(client.readUsage()), { status: 404 });
+    client.close();
+    agent?.destroy();
+  }
+  t.strictSame(
+    service.seen.map(({ headers }) => [headers.host, headers['x-api-key']]),
+    Array.from({ length: 2 }, () => [`localhost:${port}`, KEY]),
+  );
+  t.equal(calls, 0);
 });
 
 t.test('audio goes to no address that is less protected than the service', async (t) => {

@@ -183,6 +183,7 @@ t.test('each example tells what may be accepted', async (t) => {
         'http://partners.example',
         'http://127.0.0.1@partners.example',
         'ftp://localhost',
+        double.url.replace('127.0.0.1', 'localhost'),
         '',
       ]) {
         const result = await run(url);
