@@ -1,5 +1,6 @@
 import { createHash, type KeyObject, X509Certificate } from 'node:crypto';
 import { defined } from '../domain/defined.js';
+import { readSigningUse, type SigningUse } from './signing-use.js';
 
 /**
  * An end-entity certificate, with the members that the formats need. Validity is in unix seconds, both ends
@@ -13,6 +14,8 @@ export interface SignerCertificate {
   readonly name?: string;
   readonly notBefore: number;
   readonly notAfter: number;
+  /** What the certificate allows, by the profile of C2PA for signers. */
+  readonly use: SigningUse;
 }
 
 const MAX_CERTIFICATE_BYTES = 16 * 1024;
@@ -55,6 +58,7 @@ function parseSigner(der: Uint8Array, kid: string): SignerCertificate | undefine
       ...defined({ name }),
       notBefore: Math.floor(Date.parse(certificate.validFrom) / 1000),
       notAfter: Math.floor(Date.parse(certificate.validTo) / 1000),
+      use: readSigningUse(der),
     };
   } catch {
     return undefined;

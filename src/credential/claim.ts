@@ -16,6 +16,8 @@ export interface Claim {
   readonly references: readonly Reference[];
   /** The hash algorithm of references that do not name their own. */
   readonly algorithm?: string;
+  /** Every member, decoded. */
+  readonly fields: Fields;
 }
 
 export interface Reference {
@@ -26,9 +28,11 @@ export interface Reference {
   readonly label: string | undefined;
   readonly hash: Uint8Array;
   readonly algorithm: string | undefined;
+  /** True for an assertion that the signer made. Only version 2 distinguishes these from gathered assertions. */
+  readonly isCreated: boolean;
 }
 
-type Fields = ReadonlyMap<CborValue, CborValue>;
+export type Fields = ReadonlyMap<CborValue, CborValue>;
 
 const BUDGET: CborBudget = { bytes: 1_048_576, depth: 32, items: 16_384 };
 
@@ -45,10 +49,10 @@ export function readClaim(bytes: Uint8Array, claimLabel: string, manifestLabel: 
       ? [fields.get('created_assertions'), fields.get('gathered_assertions') ?? []]
       : [fields.get('assertions')];
   const references: Reference[] = [];
-  for (const list of lists) {
+  for (const [at, list] of lists.entries()) {
     if (!Array.isArray(list)) return undefined;
     for (const entry of list as readonly CborValue[]) {
-      const reference = referenceIn(entry, manifestLabel);
+      const reference = referenceIn(entry, manifestLabel, at === 0);
       if (reference === undefined) return undefined;
       references.push(reference);
     }
@@ -62,6 +66,7 @@ export function readClaim(bytes: Uint8Array, claimLabel: string, manifestLabel: 
     namesItsSignature: ownPath(signature, manifestLabel) === SIGNATURE_LABEL,
     bindsLabel: typeof signature === 'string' && signature.startsWith('self#jumbf=/'),
     references,
+    fields,
     ...(typeof algorithm === 'string' ? { algorithm } : {}),
     ...defined({ generator }),
   };
@@ -73,7 +78,7 @@ export function fieldsIn(bytes: Uint8Array): Fields | undefined {
   return decoded.ok && decoded.value instanceof Map ? (decoded.value as Fields) : undefined;
 }
 
-function referenceIn(entry: CborValue, manifestLabel: string): Reference | undefined {
+function referenceIn(entry: CborValue, manifestLabel: string, isCreated: boolean): Reference | undefined {
   if (!(entry instanceof Map)) return undefined;
   const fields = entry as Fields;
   const hash = fields.get('hash');
@@ -85,18 +90,28 @@ function referenceIn(entry: CborValue, manifestLabel: string): Reference | undef
     label: inStore ? path.slice(ASSERTIONS_LABEL.length + 1) : undefined,
     hash,
     algorithm: typeof algorithm === 'string' ? algorithm : undefined,
+    isCreated,
   };
 }
 
 /**
  * Reports whether a claim redacts an assertion of its own manifest, which is not allowed. It may redact
- * assertions of other manifests.
+ * assertions of other manifests. Readers understand more spellings of a URI than the standard has, so every URI
+ * that does not certainly name another manifest counts.
  */
 function redactsItself(redacted: CborValue, manifestLabel: string): boolean {
-  return (
-    Array.isArray(redacted) &&
-    (redacted as readonly CborValue[]).some((url) => ownPath(url, manifestLabel) !== undefined)
-  );
+  if (!Array.isArray(redacted)) return false;
+  return (redacted as readonly CborValue[]).some((url) => {
+    if (typeof url !== 'string') return true;
+    const [start, store, manifest] = url.split('/');
+    return (
+      start !== 'self#jumbf=' ||
+      store !== STORE_LABEL ||
+      manifest === undefined ||
+      manifest === '' ||
+      manifest.toLowerCase() === manifestLabel.toLowerCase()
+    );
+  });
 }
 
 /**

@@ -80,6 +80,11 @@ export interface Sign1 {
    * check it.
    */
   readonly hasTimeStamp: boolean;
+  /**
+   * The header of the certificates. The signature covers only the protected one. Old writers used the text label in the
+   * unprotected header, and no writer used the number there.
+   */
+  readonly chainIn: 'protected' | 'unprotected' | 'unprotected-text';
 }
 
 export type Sign1Fault =
@@ -159,6 +164,12 @@ export function readSign1(
       signature,
       hasUnknownHeaders,
       hasTimeStamp,
+      chainIn:
+        signedChain !== undefined
+          ? 'protected'
+          : unprotectedKeys.includes(HEADER_X5CHAIN)
+            ? 'unprotected'
+            : 'unprotected-text',
     },
   };
 }
@@ -191,6 +202,7 @@ export function readOwnSign1(bytes: Uint8Array): Sign1 | undefined {
     signature,
     hasUnknownHeaders: false,
     hasTimeStamp: false,
+    chainIn: 'protected',
   };
 }
 

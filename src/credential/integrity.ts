@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { CborValue } from '../codec/cbor.js';
 import { defined } from '../domain/defined.js';
 import type { HardBinding } from '../domain/parsed-credential.js';
-import type { StoreFault, UncheckedPart } from '../domain/reference/reasons.js';
+import type { ProfileFault, StoreFault, UncheckedPart } from '../domain/reference/reasons.js';
 import { chainHangsTogether, readCertificate, type SignerCertificate } from './certificate.js';
 import { type Claim, fieldsIn, readClaim } from './claim.js';
 import { readSign1, type Sign1, toBeSigned } from './cose.js';
@@ -15,6 +15,8 @@ export interface Integrity {
   readonly failed?: StoreFault;
   /** The slugs of the parts that this reader does not check. */
   readonly notChecked: readonly UncheckedPart[];
+  /** The slugs of what contradicts the standard, although bytes, references and signature agree. */
+  readonly nonconforming: readonly ProfileFault[];
   readonly claim?: Claim;
   readonly sign1?: Sign1;
   readonly certificate?: SignerCertificate;
@@ -30,14 +32,16 @@ export interface Extent {
 
 export function checkIntegrity(manifest: Manifest, extent: Extent): Integrity {
   const notChecked: UncheckedPart[] = [];
+  const nonconforming: ProfileFault[] = [];
+  const found = { notChecked, nonconforming };
   const claim = readClaim(manifest.claim, manifest.claimLabel, manifest.label);
-  if (claim === undefined) return { failed: 'claim_malformed', notChecked };
+  if (claim === undefined) return { failed: 'claim_malformed', ...found };
   const cose = readSign1(manifest.cose);
-  if (!cose.ok) return { failed: cose.fault, notChecked, claim };
+  if (!cose.ok) return { failed: cose.fault, ...found, claim };
   const { sign1 } = cose;
   const certificate = readCertificate(sign1.chain[0]!);
-  if (certificate === undefined) return { failed: 'certificate_malformed', notChecked, claim, sign1 };
-  const read = { notChecked, claim, sign1, certificate };
+  if (certificate === undefined) return { failed: 'certificate_malformed', ...found, claim, sign1 };
+  const read = { ...found, claim, sign1, certificate };
 
   if (!claim.namesItsSignature) return { failed: 'signature_reference', ...read };
   const reference = checkReferences(manifest, claim, notChecked);
@@ -47,8 +51,8 @@ export function checkIntegrity(manifest: Manifest, extent: Extent): Integrity {
   noteUnread(manifest, notChecked);
   if (sign1.hasUnknownHeaders) note(notChecked, 'unprotected_header_unknown');
   if (!chainHangsTogether(sign1.chain)) note(notChecked, 'certificate_chain_broken');
-  const binding = readBinding(manifest, claim, extent, notChecked);
-  return typeof binding === 'string' ? { failed: binding, ...read } : { ...read, ...defined({ binding }) };
+  const binding = readBinding(manifest, claim, extent, found);
+  return { ...read, ...defined({ binding }) };
 }
 
 /**
@@ -111,8 +115,8 @@ function readBinding(
   manifest: Manifest,
   claim: Claim,
   extent: Extent,
-  notChecked: UncheckedPart[],
-): HardBinding | 'hash_data_malformed' | undefined {
+  { notChecked, nonconforming }: { notChecked: UncheckedPart[]; nonconforming: ProfileFault[] },
+): HardBinding | undefined {
   const hard = manifest.assertions.filter(({ label }) => label.startsWith('c2pa.hash.'));
   const [only, ...more] = hard;
   if (only === undefined) note(notChecked, 'hard_binding_missing');
@@ -122,12 +126,18 @@ function readBinding(
 
   const fields = only.cbor === undefined ? undefined : fieldsIn(only.cbor);
   const hash = fields?.get('hash');
-  if (fields === undefined || !(hash instanceof Uint8Array)) return 'hash_data_malformed';
+  if (fields === undefined || !(hash instanceof Uint8Array)) {
+    nonconforming.push('hash_data_malformed');
+    return undefined;
+  }
   if ((fields.get('alg') ?? claim.algorithm) !== 'sha256') {
     note(notChecked, 'hash_algorithm_unsupported');
     return undefined;
   }
-  if (hash.length !== 32) return 'hash_data_malformed';
+  if (hash.length !== 32) {
+    nonconforming.push('hash_data_malformed');
+    return undefined;
+  }
   const exclusion = soleExclusion(fields.get('exclusions'));
   if (exclusion === undefined || exclusion.start !== extent.offset || exclusion.length !== extent.length) {
     note(notChecked, 'exclusion_not_chunk');

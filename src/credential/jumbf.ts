@@ -14,6 +14,7 @@ export const BOX_TYPES = {
   compressedManifest: typeHex('c2cm'),
   assertionStore: typeHex('c2as'),
   cborAssertion: typeHex('cbor'),
+  jsonAssertion: typeHex('json'),
   claim: typeHex('c2cl'),
   signature: typeHex('c2cs'),
 } as const;
@@ -59,6 +60,11 @@ export interface Description {
   /** The type of the content: sixteen bytes in hex. */
   readonly type: string;
   readonly label: string;
+  /**
+   * The fields after the label: none, only a salt (C2PA 2.2 section 8.4.2.3), or others, which this reader does not
+   * interpret.
+   */
+  readonly fields: 'none' | 'salt' | 'others';
 }
 
 export type BoxFault =
@@ -161,7 +167,18 @@ function descriptionIn(view: Buffer, box: Box): Description | undefined {
     if (box.end - at < 8 || view.readUInt32BE(at) !== box.end - at) return undefined;
     at = box.end;
   }
-  return at === box.end ? { type, label } : undefined;
+  if (at !== box.end) return undefined;
+  const extra = view.subarray(terminator + 1, box.end);
+  return { type, label, fields: extra.length === 0 ? 'none' : isSalt(toggles, extra) ? 'salt' : 'others' };
+}
+
+/** Reports whether the fields of a description are only a private box with a salt of 16 or 32 bytes. */
+function isSalt(toggles: number, fields: Buffer): boolean {
+  return (
+    (toggles & ~0x10) === TOGGLES &&
+    (fields.length === 8 + 16 || fields.length === 8 + 32) &&
+    fields.toString('latin1', 4, 8) === 'c2sh'
+  );
 }
 
 function utf8(bytes: Uint8Array): string | undefined {

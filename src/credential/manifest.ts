@@ -19,6 +19,11 @@ export interface Manifest {
   readonly cose: Uint8Array;
   /** The number of manifests in the store besides this one. */
   readonly otherManifests: number;
+  /**
+   * True when the store or the manifest has boxes, or fields of descriptions, that this reader passes over. The
+   * signature does not cover them.
+   */
+  readonly hasUnknownBoxes: boolean;
   /** The bytes of the chunk after the store's box. */
   readonly trailing: Uint8Array;
 }
@@ -29,6 +34,13 @@ export interface Assertion {
   readonly hashed: Uint8Array;
   /** The CBOR of the assertion. Present when the assertion is exactly one CBOR box. */
   readonly cbor?: Uint8Array;
+  /** The JSON of the assertion. Present when the assertion is exactly one JSON box. */
+  readonly json?: Uint8Array;
+  /**
+   * False when the description has other fields than a salt. Readers disagree about which bytes the digest of such an
+   * assertion covers.
+   */
+  readonly isPlain: boolean;
 }
 
 export type ManifestParseResult =
@@ -43,6 +55,8 @@ const MANIFEST_TYPES: readonly string[] = [
   BOX_TYPES.updateManifest,
   BOX_TYPES.compressedManifest,
 ];
+/** The number of boxes in a manifest: assertion store, claim and signature. */
+const PARTS = 3;
 const CLAIM_LABEL = /^c2pa\.claim(?:\.v[1-9][0-9]?)?$/;
 
 /** Locates the active manifest, which is the last manifest of the store (C2PA 2.2 section 11.1.4.2). */
@@ -69,19 +83,22 @@ export function readManifest(store: Uint8Array): ManifestParseResult {
   if (claimBox === undefined || !CLAIM_LABEL.test(claimBox.description?.label ?? ''))
     return malformed('claim_box_malformed');
   if (signatureBox?.description?.label !== SIGNATURE_LABEL) return malformed('signature_box_malformed');
-  const claim = soleCbor(store, claimBox);
-  const cose = soleCbor(store, signatureBox);
+  const claim = sole(store, claimBox, 'cbor');
+  const cose = sole(store, signatureBox, 'cbor');
   if (claim === undefined) return malformed('claim_box_malformed');
   if (cose === undefined) return malformed('signature_box_malformed');
 
   const assertions: Assertion[] = [];
   for (const box of assertionStore.children) {
     if (box.description === undefined) return malformed('assertion_malformed');
-    const cbor = box.description.type === BOX_TYPES.cborAssertion ? soleCbor(store, box) : undefined;
+    const { type: kind } = box.description;
+    const cbor = kind === BOX_TYPES.cborAssertion ? sole(store, box, 'cbor') : undefined;
+    const json = kind === BOX_TYPES.jsonAssertion ? sole(store, box, 'json') : undefined;
     assertions.push({
       label: box.description.label,
       hashed: store.subarray(box.start, box.end),
-      ...defined({ cbor }),
+      ...defined({ cbor, json }),
+      isPlain: box.description.fields !== 'others',
     });
   }
   // Two boxes with one label are ambiguous: readers could choose different ones.
@@ -98,6 +115,14 @@ export function readManifest(store: Uint8Array): ManifestParseResult {
       claim,
       cose,
       otherManifests: manifests.length - 1,
+      hasUnknownBoxes:
+        // A manifest that is marked as compressed, and is not.
+        type === BOX_TYPES.compressedManifest ||
+        root.children.length > manifests.length ||
+        active.children.length > PARTS ||
+        [root, active, assertionStore, claimBox, signatureBox].some(
+          ({ description }) => description?.fields !== 'none',
+        ),
       trailing: store.subarray(root.end),
     },
   };
@@ -108,12 +133,10 @@ function only(parent: Box, type: string): Box | undefined {
   return found.length === 1 ? found[0] : undefined;
 }
 
-/** Returns the content of a superbox with exactly one CBOR box. */
-function soleCbor(store: Uint8Array, box: Box): Uint8Array | undefined {
+/** Returns the content of a superbox with exactly one box, of this type. */
+function sole(store: Uint8Array, box: Box, type: string): Uint8Array | undefined {
   const [content, ...more] = box.children;
-  return content?.type === 'cbor' && more.length === 0
-    ? store.subarray(content.start, content.end)
-    : undefined;
+  return content?.type === type && more.length === 0 ? store.subarray(content.start, content.end) : undefined;
 }
 
 function malformed(reason: StoreFault): ManifestParseResult {

@@ -10,6 +10,7 @@ import type { ReportReason, StoreFault } from '../domain/reference/reasons.js';
 import type { SigningIdentity, TrustList } from '../ports/signing.js';
 import { readCertificate, type SignerCertificate } from './certificate.js';
 import type { Claim } from './claim.js';
+import { contentFindings, type Findings, signerFindings } from './conformance.js';
 import { chunkHeader } from './embed.js';
 import { checkIntegrity, type Extent, type Integrity } from './integrity.js';
 import { beginsAsStore } from './jumbf.js';
@@ -43,6 +44,9 @@ const MAX_OWN_STORE_BYTES = 36 * 1024;
  * |                            | anyone else's                | local seal, our form         | local_seal |
  * |                            | anyone else's                | none                         | foreign    |
  *
+ * A `foreign` store is `verified` only if everything in it was checked. It is `failed` if it contradicts the standard,
+ * and `not_checked` if this reader does not check all of it.
+ *
  * Our form is byte for byte the output of the writer for the content, with low S. The excluded length must
  * equal the length of the chunk. The start of the exclusion belongs to the hard binding, which the caller
  * checks together with its digest.
@@ -52,8 +56,14 @@ const MAX_OWN_STORE_BYTES = 36 * 1024;
  * service. Our service never signs with an unpinned certificate of our authority.
  * @param store the chunk's data
  * @param extent position of the chunk in the file: offset of its header, length of header and data
+ * @param now the time in unix seconds. The certificate of a stranger must be valid at this time
  */
-export function readEmbedded(store: Uint8Array, extent: Extent, trust: TrustList): EmbeddedParseResult {
+export function readEmbedded(
+  store: Uint8Array,
+  extent: Extent,
+  trust: TrustList,
+  now: number,
+): EmbeddedParseResult {
   const outside = outsideFault(store, extent);
   if (outside !== undefined) return outside;
   const reading = readManifest(store);
@@ -79,8 +89,15 @@ export function readEmbedded(store: Uint8Array, extent: Extent, trust: TrustList
   if (identity === undefined && trust.issuedByOurAuthority(leaf))
     return altered('signer_not_pinned', manifest, integrity);
   const namesUs = trust.namesOurAuthority(leaf) || holdsServiceName(integrity.certificate?.name ?? '');
-  if (identity === undefined && !namesOurAssertion(manifest)) return foreign(manifest, integrity, namesUs);
+  if (identity === undefined && !namesOurAssertion(manifest))
+    return foreign(manifest, integrity, namesUs, [
+      contentFindings(manifest, integrity.claim),
+      signerFindings(integrity, now),
+    ]);
 
+  // What names this service must be exactly what this service writes.
+  if (integrity.nonconforming.includes('hash_data_malformed'))
+    return altered('hash_data_malformed', manifest, integrity);
   const own = readOwnForm(store, manifest, integrity.sign1);
   if (!own.ok) return altered(own.reason, manifest, integrity);
   const { certificate } = integrity;
@@ -93,6 +110,7 @@ export function readEmbedded(store: Uint8Array, extent: Extent, trust: TrustList
       manifest,
       { ...integrity, notChecked: integrity.notChecked.filter((slug) => slug !== 'ingredients') },
       true,
+      [signerFindings(integrity, now)],
     );
   return intact(
     store,
@@ -200,10 +218,19 @@ function serviceFault(
   return valid ? undefined : 'outside_validity';
 }
 
-function foreign(manifest: Manifest, integrity: Integrity, namesUs: boolean): EmbeddedParseResult {
-  const { binding, notChecked, sign1 } = integrity;
+function foreign(
+  manifest: Manifest,
+  integrity: Integrity,
+  namesUs: boolean,
+  more: readonly Findings[],
+): EmbeddedParseResult {
+  const { binding, sign1 } = integrity;
+  const all = [integrity, ...more];
+  const nonconforming = new Set(all.flatMap((findings) => findings.nonconforming));
+  const notChecked = new Set(all.flatMap((findings) => findings.notChecked));
   // A time-stamp proves a time, not content, so the manifest is intact without one.
   const reasons: readonly ReportReason[] = [
+    ...nonconforming,
     ...notChecked,
     ...(sign1?.hasTimeStamp === true ? ['time_stamp_not_checked' as const] : []),
     ...(namesUs ? [NAMES_THIS_SERVICE] : []),
@@ -211,7 +238,7 @@ function foreign(manifest: Manifest, integrity: Integrity, namesUs: boolean): Em
   const outcome = report(
     manifest,
     integrity,
-    notChecked.length === 0 ? 'verified' : 'not_checked',
+    nonconforming.size > 0 ? 'failed' : notChecked.size > 0 ? 'not_checked' : 'verified',
     'unknown',
     reasons,
   );

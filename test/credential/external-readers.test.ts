@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { MAX_OBSERVED_IMPORTS, type ObservedProduction } from '../../src/domain/observed-production.js';
-import { issued } from '../fixtures/credentialed-file.js';
+import { issued, readFile } from '../fixtures/credentialed-file.js';
+import { hostileFlips, hostileKinds, hostileMutations, seededPicker } from '../fixtures/hostile-stores.js';
 import { testSigning } from '../fixtures/signing.js';
 import { needs } from '../fixtures/tools.js';
 import { wav } from '../fixtures/wav.js';
@@ -121,3 +122,35 @@ t.test(
     }
   },
 );
+
+/** Changed files of a run; the seed of the laboratory makes each run another one. */
+const MUTATIONS = 3000;
+const FLIPS = 500;
+const SEED = Number(process.env['TAKEMARK_TEST_SEED'] ?? 1);
+
+t.test('a store that c2pa-python refuses is never verified', { skip }, (t) => {
+  const { trust } = testSigning();
+  const folder = mkdtempSync(join(tmpdir(), 'takemark-hostile-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const names = new Map<string, string>();
+  const read = (name: string, file: Buffer): void => {
+    const { reading } = readFile(file, trust);
+    if (reading?.kind !== 'foreign' || reading.report.integrity !== 'verified') return;
+    const path = `${names.size}.wav`;
+    names.set(path, name);
+    writeFileSync(join(folder, path), file);
+  };
+  for (const [name, make] of hostileKinds()) read(name, make());
+  for (const { name, file } of hostileMutations(MUTATIONS, seededPicker(SEED))) read(name, file);
+  for (const { name, file } of hostileFlips(FLIPS, seededPicker(SEED + 1))) read(name, file);
+  const states = JSON.parse(
+    execFileSync(python!, ['test/fixtures/c2pa-states.py', folder], {
+      encoding: 'utf8',
+      maxBuffer: 64 * 1024 * 1024,
+    }),
+  ) as Readonly<Record<string, string>>;
+  t.ok(names.size > 50, `${names.size} verified files`);
+  for (const [path, name] of names)
+    if (states[path] !== 'Valid') t.fail(`seed ${SEED}, ${name}: ${states[path]}`);
+  t.end();
+});

@@ -66,7 +66,12 @@ export const PARTS: readonly Part[] = [
     minutes: 2,
     debian: { ffprobe: 'ffmpeg', 'sndfile-info': 'sndfile-programs' },
     readers: true,
-    commands: () => [tests(['core/corpus', 'credential/external-readers'], { TAKEMARK_LAB: 'readers' })],
+    commands: (seed) => [
+      tests(['core/corpus', 'credential/external-readers'], {
+        TAKEMARK_LAB: 'readers',
+        TAKEMARK_TEST_SEED: String(seed),
+      }),
+    ],
   },
   {
     name: 'programs',

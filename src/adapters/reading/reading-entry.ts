@@ -37,5 +37,5 @@ function reply(payload: Buffer): object {
   const question = questionIn(payload);
   return question.kind === 'sidecar'
     ? readSidecar(question.bytes, trust)
-    : readEmbedded(question.bytes, question.extent, trust);
+    : readEmbedded(question.bytes, question.extent, trust, Math.floor(Date.now() / 1000));
 }

@@ -42,7 +42,7 @@ export function embeddedReply(payload: Buffer): EmbeddedParseResult {
       report: report(reply.report, ['failed'], ['unknown']),
     };
   if (kind === 'foreign') {
-    const shown = report(reply.report, ['verified', 'not_checked'], ['unknown']);
+    const shown = report(reply.report, ['verified', 'not_checked', 'failed'], ['unknown']);
     return { kind, ...defined({ binding: ifGiven(reply.binding, hardBinding) }), report: shown };
   }
   if (kind !== 'local_seal') throw new TypeError('no such kind of reading');

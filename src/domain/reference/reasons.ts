@@ -316,11 +316,36 @@ export const UNCHECKED_PARTS = {
   hard_binding_several: 'The manifest has several hard bindings.',
   hard_binding_unsupported: 'The hard binding has a type that this service does not check.',
   exclusion_not_chunk: 'The hard binding excludes a range that is not exactly the credential.',
+  boxes_unknown: 'The manifest store has unsigned boxes or fields, which are not checked.',
+  assertions_not_checked: 'The manifest has assertions in a form or of a kind that is not checked.',
+  actions_not_checked: 'The manifest has actions whose parameters are not checked.',
+  redactions: 'The claim removes assertions of other manifests, which is not checked.',
+  certificate_not_signed: 'The signature does not cover the certificates.',
+  certificate_purpose: 'The certificate has a purpose that only some readers accept for signing.',
+  certificate_time:
+    'The certificate is not valid today. Whether it was valid at the time of the time-stamp is not checked.',
   time_stamp_not_checked:
     'The signature has a time-stamp, which is not checked. The integrity result does not depend on it.',
 } as const;
 
 export type UncheckedPart = keyof typeof UNCHECKED_PARTS;
+
+/**
+ * The meanings of what contradicts the standard in a foreign credential whose bytes, references and signature agree.
+ * Its integrity is then `failed`, and the verdict is `unregistered`.
+ */
+export const PROFILE_FAULTS = {
+  certificate_profile:
+    'The certificate of the signer does not have the key usage, the purpose or the extensions that C2PA requires.',
+  certificate_not_valid: 'The certificate of the signer has expired, or is not valid yet.',
+  claim_members: 'A mandatory member of the claim is missing, or a member has a wrong type.',
+  actions_malformed:
+    'The list of actions is missing or malformed, or does not begin with the creation or the opening of the file.',
+  hash_data_malformed: 'The binding to the audio cannot be read, or one of its mandatory members is missing.',
+  label_malformed: 'A label of the manifest is empty or has characters that are not allowed.',
+} as const;
+
+export type ProfileFault = keyof typeof PROFILE_FAULTS;
 
 /** The meaning of every reason of a decision, in the order of the verdicts. */
 export const DECISION_REASON_MEANINGS: Readonly<Record<DecisionReason, string>> = meaningsOf({
@@ -339,6 +364,7 @@ export type StoreFault = keyof typeof STORE_FAULTS;
 export type ReportReason =
   | StoreFault
   | Extract<DecisionReason, 'binding_mismatch' | 'names_this_service'>
+  | ProfileFault
   | UncheckedPart;
 
 /** The meaning of every reason of a credential report. */
@@ -346,5 +372,6 @@ export const REPORT_REASON_MEANINGS = {
   ...meaningsOf(STORE_FAULTS),
   binding_mismatch: DECISION_REASONS.unreadable.binding_mismatch.meaning,
   names_this_service: DECISION_REASONS.unregistered.names_this_service.meaning,
+  ...PROFILE_FAULTS,
   ...UNCHECKED_PARTS,
 } as const satisfies Readonly<Record<ReportReason, string>>;

@@ -11,7 +11,7 @@ import { KNOWN_VALUES, MEANINGS } from '../../contract/primitives.js';
 import { EVIDENCE_CODES, type EvidenceCode } from '../../domain/evidence-codes.js';
 import type { ReferenceEntry } from '../../domain/reference/entry.js';
 import { ERROR_CODE_REFERENCE, ERROR_REASON_REFERENCE } from '../../domain/reference/errors.js';
-import { DECISION_REASONS, UNCHECKED_PARTS } from '../../domain/reference/reasons.js';
+import { DECISION_REASONS, PROFILE_FAULTS, UNCHECKED_PARTS } from '../../domain/reference/reasons.js';
 import { ACTION_REFERENCE, STATUS_REFERENCE, VERDICT_REFERENCE } from '../../domain/reference/verdicts.js';
 import { BuiltPage } from './built-page.js';
 import { DOCS_STYLE } from './docs-style.js';
@@ -112,11 +112,19 @@ function verdictsHtml(): string {
     );
     return `<article><h3>${title}</h3>${table(['Value', 'Meaning', 'What to do', 'Text for the artist'], rows)}</article>`;
   });
-  const unchecked = Object.entries(UNCHECKED_PARTS).map(
-    ([word, meaning]) =>
-      `<tr id="unchecked-${text(word)}"><td><code>${text(word)}</code></td><td>${inline(meaning)}</td></tr>`,
-  );
-  return `<p>Treat an unknown verdict as a failed verification.</p>${tables.join('')}<article><h3>Reasons for <code>not_checked</code> in a credential report</h3>${table(['Value', 'Meaning'], unchecked)}</article>`;
+  const ofReport = (
+    [
+      ['failed', 'profile', PROFILE_FAULTS],
+      ['not_checked', 'unchecked', UNCHECKED_PARTS],
+    ] as const
+  ).map(([integrity, anchor, meanings]) => {
+    const rows = Object.entries(meanings).map(
+      ([word, meaning]) =>
+        `<tr id="${anchor}-${text(word)}"><td><code>${text(word)}</code></td><td>${inline(meaning)}</td></tr>`,
+    );
+    return `<article><h3>Reasons for <code>${integrity}</code> in a credential report</h3>${table(['Value', 'Meaning'], rows)}</article>`;
+  });
+  return `<p>Treat an unknown verdict as a failed verification.</p>${tables.join('')}${ofReport.join('')}`;
 }
 
 /** Renders error codes and reasons from their registry. Each has an anchor. */

@@ -247,6 +247,7 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
           input,
           { offset: ISSUED_EXTENT.offset, length: input.length + 8 },
           ours.trust,
+          0,
         );
         must(
           kind !== 'service' || input.equals(ISSUED_STORE),
