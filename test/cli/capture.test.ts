@@ -8,6 +8,7 @@ import t, { type Test } from 'tap';
 import type { TraceEvent, TraceHeader } from '../../src/domain/trace.js';
 import { readTrace } from '../../src/evidence/trace/read-trace.js';
 import { sessionXml } from '../agents/ardour/session-xml.js';
+import { emptyProject, loadSqlite, PROJECT_TABLES } from '../agents/audacity/project-database.js';
 import { MAIN, setUp } from './bench.js';
 
 interface Captured {
@@ -179,38 +180,11 @@ t.test('an interrupted capture of Audacity seals a trace', async (t) => {
 
 /** Writes a project without tracks, of Audacity's layout. @returns false where the optional package is missing */
 async function writeProject(path: string): Promise<boolean> {
-  const name: string = 'node-sqlite3-wasm';
-  const { default: sqlite } = (await import(name).catch(() => ({}))) as {
-    readonly default?: {
-      readonly Database: new (
-        file: string,
-      ) => { exec(sql: string): void; run(sql: string, values: readonly Uint8Array[]): void; close(): void };
-    };
-  };
-  if (sqlite === undefined) return false;
-  const u16 = (value: number): Buffer => Buffer.from([value & 255, value >> 8]);
-  const names = ['project', 'audacityversion', 'rate'].flatMap((text, number) => [
-    Buffer.from([15]),
-    u16(number),
-    u16(text.length),
-    Buffer.from(text),
-  ]);
-  const version = '3.2.4';
-  const rate = Buffer.alloc(12);
-  rate.writeDoubleLE(48_000);
-  const document = Buffer.concat([
-    Buffer.concat([Buffer.from([1]), u16(0)]),
-    Buffer.concat([Buffer.from([3]), u16(1), u16(version.length), u16(0), Buffer.from(version)]),
-    Buffer.concat([Buffer.from([10]), u16(2), rate]),
-    Buffer.concat([Buffer.from([2]), u16(0)]),
-  ]);
-  const database = new sqlite.Database(path);
-  for (const table of ['project', 'autosave'])
-    database.exec(`CREATE TABLE ${table} (id INTEGER PRIMARY KEY, dict BLOB, doc BLOB)`);
-  database.run('INSERT INTO project (id, dict, doc) VALUES (1, ?, ?)', [
-    Buffer.concat([Buffer.from([0, 1]), ...names]),
-    document,
-  ]);
+  const Database = await loadSqlite();
+  if (Database === undefined) return false;
+  const database = new Database(path);
+  for (const table of Object.values(PROJECT_TABLES)) database.exec(table);
+  emptyProject(database);
   database.close();
   return true;
 }

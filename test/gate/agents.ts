@@ -7,4 +7,5 @@ import '../agents/ardour-session.test.js';
 import '../agents/ardour-takes.test.js';
 import '../agents/ardour-window.test.js';
 import '../agents/audacity.test.js';
+import '../agents/hostile-projects.test.js';
 import '../agents/unreadable-files.test.js';

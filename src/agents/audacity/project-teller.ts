@@ -5,7 +5,7 @@ import type { ClipState, ProjectState, TrackState } from './project-state.js';
 
 /** Ways to learn of samples while a project is told. */
 export interface SampleReader {
-  samplesOf(clip: ClipState): readonly Buffer[];
+  samplesOf(clip: ClipState): Promise<readonly Buffer[]>;
   /** SHA-256 of the file whose samples these are, where one of the originals has them. */
   originalOf(channels: readonly Buffer[]): Promise<string | undefined>;
 }
@@ -211,7 +211,7 @@ export class ProjectTeller {
       else this.#tellCreated(clip, track, shown.source, state, when);
       return { clip, state, source: shown.source };
     }
-    const channels = samples.samplesOf(state);
+    const channels = await samples.samplesOf(state);
     const ancestor = this.#ancestorOf(channels[0], left);
     const source = this.#addSource(key, channels[0]);
     const samplesSha256 = digestOf(channels);
