@@ -191,7 +191,9 @@ function checkActions(
 
 /** Reports whether the member of a list of actions is known, or of a vendor. */
 function isListMember(key: CborValue): boolean {
-  return typeof key === 'string' && (['actions', 'allActionsIncluded'].includes(key) || VENDOR_LABEL.test(key));
+  return (
+    typeof key === 'string' && (['actions', 'allActionsIncluded'].includes(key) || VENDOR_LABEL.test(key))
+  );
 }
 
 /** Returns the actions of an assertion. Undefined when it is malformed or has no actions. */

@@ -81,13 +81,17 @@ t.test('events beyond the budget are refused, and not read to their end', async 
   await t.rejects(replayTrace(opened(manyEvents(units + 1)), new WorkBudget(units)), TOO_LARGE);
 });
 
-t.test('the largest traces with descendants and exports stay within the budget', { skip: onlyInFull() }, async (t) => {
-  const traces = { descendants: await manyDescendants(), exports: await manyExports() };
-  for (const [name, trace] of Object.entries(traces)) {
-    const units = await unitsOf(trace);
-    t.ok(units < WORK_UNITS, `${name}: ${Math.round(units)} units`);
-  }
-});
+t.test(
+  'the largest traces with descendants and exports stay within the budget',
+  { skip: onlyInFull() },
+  async (t) => {
+    const traces = { descendants: await manyDescendants(), exports: await manyExports() };
+    for (const [name, trace] of Object.entries(traces)) {
+      const units = await unitsOf(trace);
+      t.ok(units < WORK_UNITS, `${name}: ${Math.round(units)} units`);
+    }
+  },
+);
 
 t.test('an export costs the same however many clips exist', async (t) => {
   const perExport = async (clips: number): Promise<number> => {
