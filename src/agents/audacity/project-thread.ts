@@ -3,7 +3,7 @@
  * and only ending the thread ends the query. It reads plain tables only, and looks at the length of a value before it
  * reads the value.
  */
-import { parentPort, workerData } from 'node:worker_threads';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { DOCUMENT_LIMITS, DocumentError } from './project-document.js';
 import type { FromProject, ProjectDocument, ToProject } from './project-messages.js';
 
@@ -132,19 +132,21 @@ async function loadSqlite(): Promise<Sqlite | undefined> {
   }
 }
 
-if (parentPort === null) throw new Error('a project must be read in a worker thread');
-const port = parentPort;
-const Database = await loadSqlite();
-let database: ProjectDatabase | undefined;
-port.on('message', (question: ToProject) => port.postMessage(answer(question)));
-
-function answer(question: ToProject): FromProject {
-  if (Database === undefined) return { kind: 'missing_package' };
-  try {
-    database ??= new ProjectDatabase(Database, workerData as string);
-    return database.answer(question);
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    return { kind: error instanceof DocumentError ? 'refused' : 'failed', message };
-  }
+async function answerQuestions(port: MessagePort): Promise<void> {
+  const Database = await loadSqlite();
+  let database: ProjectDatabase | undefined;
+  const answer = (question: ToProject): FromProject => {
+    if (Database === undefined) return { kind: 'missing_package' };
+    try {
+      database ??= new ProjectDatabase(Database, workerData as string);
+      return database.answer(question);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      return { kind: error instanceof DocumentError ? 'refused' : 'failed', message };
+    }
+  };
+  port.on('message', (question: ToProject) => port.postMessage(answer(question)));
 }
+
+if (parentPort === null) throw new Error('a project must be read in a worker thread');
+await answerQuestions(parentPort);
