@@ -65,14 +65,28 @@ export const sha256Schema = z
     examples: ['e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'],
   });
 
-/** Returns the schema of a short text for people (rule 2.16). */
-export function nameSchema(maxLength: number) {
+/** Returns the schema of a text of an earlier registry, which may be blank. */
+export function legacyTextSchema(maxLength: number) {
   return z
     .string()
     .min(1)
     .max(maxLength)
     .regex(/^[^\p{Cc}\p{Cs}]+$/u, 'must not contain control characters or unpaired surrogates');
 }
+
+/**
+ * Returns the schema of a display name or title (rule 2.16). It has at least one visible character: not a
+ * space, and not a character that fonts show as nothing, such as U+200B, U+3164 or U+2800.
+ */
+export function nameSchema(maxLength: number) {
+  return z.string().min(1).max(maxLength).regex(NAME, NAME_ERROR);
+}
+
+// The blank characters before the first visible one, that one, and the rest. The first two sets have no
+// character in common, so that matching takes linear time.
+const NAME =
+  /^[\p{Z}\p{Cf}\p{Co}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\u2800]*[^\p{Cc}\p{Cs}\p{Z}\p{Cf}\p{Co}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}\u2800][^\p{Cc}\p{Cs}]*$/u;
+const NAME_ERROR = 'must have a visible character, and no control characters or unpaired surrogates';
 
 /**
  * Returns the schema of a whole number in a query: plain decimal, so that each number has one spelling (rule

@@ -66,7 +66,8 @@ export const RESPONSE_HEADERS = {
     pattern: '^sha-256=:[A-Za-z0-9+/]{43}=:$',
   },
   'Content-Disposition': {
-    description: 'File name that is safe on every file system (RFC 6266).',
+    description:
+      'File name (RFC 6266) that is safe on every file system: `filename` in ASCII, `filename*` in UTF-8.',
     type: 'string',
     pattern: '^attachment; filename="[\\w.() -]+"; filename\\*=UTF-8\'\'\\S+$',
   },

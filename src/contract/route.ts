@@ -13,8 +13,8 @@ export type RouteBody =
       readonly required: boolean;
       readonly maxBytes: number;
     }
-  /** A multipart/form-data body, read as it streams. */
-  | { readonly kind: 'form'; readonly maxBytes: number }
+  /** A multipart/form-data body, read as it streams. `fileBytes` limits its file, `maxBytes` the whole form. */
+  | { readonly kind: 'form'; readonly maxBytes: number; readonly fileBytes: number }
   /**
    * The bytes of one audio file, or a form with small fields, a capture trace and the audio file, in this
    * order. The body is read as it streams. `maxBytes` limits the whole form.
@@ -91,7 +91,7 @@ interface RouteFacts {
   readonly params?: z.ZodObject;
   /**
    * The query. If absent, a query is refused where the caller must authenticate, and ignored at a public or
-   * presigned address.
+   * presigned address (rule 2.8).
    */
   readonly query?: z.ZodObject;
   /** Request headers beyond authentication, by lower-case name. */

@@ -1,4 +1,5 @@
-import type { z } from 'zod';
+import { z } from 'zod';
+import { shownName, shownText } from '../domain/display-name.js';
 import type { Route } from './route.js';
 
 type Output<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
@@ -37,19 +38,32 @@ export type RouteOutput<R extends Route> = {
 /** The schema of a request. */
 export type RequestSchema = z.ZodObject;
 
+/** The schema of a query that has no parameters. */
+export const NO_PARAMETERS = z.strictObject({});
+
+/** The part of a request that a schema describes. */
+export type RequestPart = 'path' | 'query' | 'header' | 'body';
+
 /**
  * Validates a value against its schema. Treats an optional member that is null as absent (rule 2.18).
- * @returns the parsed value, or the problem (rule 5.12): the member and what was expected, never the text
+ * @returns the parsed value, or the problem (rule 5.12): the member and what was expected, never the value
  * that was sent
  */
 export function validate(
   schema: RequestSchema,
   value: unknown,
+  part: RequestPart = 'body',
 ): { readonly value: unknown } | { readonly problem: string } {
   const result = schema.safeParse(withoutNulls(schema, value), { error: inWords });
   if (result.success) return { value: result.data };
-  const { path, message } = result.error.issues[0]!;
-  return { problem: `${path.length === 0 ? 'The request' : path.join('.')} ${message}.` };
+  const issue = result.error.issues[0]!;
+  const { path, message } = issue;
+  const problem =
+    issue.code === 'unrecognized_keys'
+      ? `has the unknown ${part === 'body' ? 'member' : 'parameter'} ${shownName(issue.keys[0]!)}`
+      : message;
+  const subject = path.length === 0 ? `The ${part}` : shownText(path.join('.'));
+  return { problem: `${subject} ${problem}.` };
 }
 
 function withoutNulls({ shape }: RequestSchema, value: unknown): unknown {
@@ -90,9 +104,6 @@ function inWords(issue: z.core.$ZodRawIssue): string {
       return bound(issue.origin, 'at least', issue.minimum);
     case 'too_big':
       return bound(issue.origin, 'at most', issue.maximum);
-    // The name of an unknown member is text of the caller, so the message does not repeat it.
-    case 'unrecognized_keys':
-      return 'has an unknown member';
     default:
       return 'does not have the documented format';
   }

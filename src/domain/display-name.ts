@@ -14,6 +14,14 @@ export function shownText(text: string, limit = 256): string {
 }
 
 /**
+ * Returns a name that a caller chose, marked as code for a message (rule 5.12): at most 64 UTF-16 code units,
+ * made safe to show.
+ */
+export function shownName(name: string): string {
+  return `\`${shownText(name, 64)}\``;
+}
+
+/**
  * The folded name of the service. A device must not use this name. If a credential of an unknown signer uses
  * it, the report says so.
  */

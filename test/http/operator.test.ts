@@ -54,7 +54,7 @@ t.test('operator routes ask for the token and answer as their table says', async
   t.equal(asset!.body.toString(), 'RIFFdata');
   t.equal(
     asset!.headers.get('content-disposition'),
-    `attachment; filename="Morgenrote _1_.wav"; filename*=UTF-8''Morgenr%C3%B6te%20%221%22.wav`,
+    `attachment; filename="Morgenrote _1_.wav"; filename*=UTF-8''Morgenr%C3%B6te%20_1_.wav`,
   );
   t.equal(
     (await ask(port, request('GET', '/operator/v1/proofs/prf_1/asset?part=sidecar', AUTH)))!.body.toString(),
@@ -177,6 +177,14 @@ t.test('operator routes ask for the token and answer as their table says', async
       'invalid_request',
       'invalid_member',
     ],
+    ...['%20', '%E2%80%8B', '%20%E3%85%A4%C2%A0', '%EE%80%80', '%EF%BF%BF', '%E2%A0%80'].map(
+      (song): [string, Buffer, 'invalid_request', 'invalid_member'] => [
+        `blank title ${song}`,
+        post(`/operator/v1/proofs?partnerId=ptr_1&fileName=a&song=${song}`, AUDIO),
+        'invalid_request',
+        'invalid_member',
+      ],
+    ),
     [
       'unknown scope',
       post('/operator/v1/partners/ptr_1/keys', JSON_AUTH, '{"name":"a","scopes":["all"]}'),

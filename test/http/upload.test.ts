@@ -69,6 +69,39 @@ t.test('a form in order is taken whole', async (t) => {
       }),
       small,
     ],
+    ['a preamble', post(form([...fields, { ...file, body: small }], { preamble: 'hello\r\n' })), small],
+    [
+      'a line end before the first boundary',
+      post(form([...fields, { ...file, body: small }], { preamble: '\r\n' })),
+      small,
+    ],
+    [
+      'an epilogue',
+      post(form([...fields, { ...file, body: small }], { closing: '\r\n--XBOUNDARYX--\r\nmore' })),
+      small,
+    ],
+    [
+      'padding behind the last boundary',
+      post(form([...fields, { ...file, body: small }], { closing: '\r\n--XBOUNDARYX-- \t\r\n\r\n' })),
+      small,
+    ],
+    [
+      'empty parameters in the headers of parts',
+      post(
+        form([
+          {
+            head: 'content-disposition: form-data; ;; name="policy";\r\nContent-Type: text/plain; charset=utf-8;\r\n',
+            body: FIELDS.policy,
+          },
+          { head: 'Content-Disposition: form-data;\r\n name="signature" ;\r\n', body: FIELDS.signature },
+          {
+            head: 'Content-Disposition: form-data; name="file"; filename="a;;\\";;.wav"; ; \r\n',
+            body: small,
+          },
+        ]),
+      ),
+      small,
+    ],
     [
       'boundary of 70',
       post(form([...fields, { ...file, body: small }], { boundary: 'b'.repeat(70) }), {
@@ -123,7 +156,12 @@ t.test('a form that goes on behind its file is not waited for', async (t) => {
   t.teardown(() => listener.close(100));
   const small = { ...file, body: noise(5000, 9) };
   const field = '\r\n--XBOUNDARYX\r\nContent-Disposition: form-data; name="more"\r\n\r\n';
-  for (const closing of ['\r\n--XBOUNDARYX--\r\n', '\r\n--XBOUNDARYX--', field, '\r\n--XBOUNDARYXY']) {
+  for (const [closing, reason] of [
+    ['\r\n--XBOUNDARYX--\r\n', 'form_malformed'],
+    ['\r\n--XBOUNDARYX--', 'form_malformed'],
+    [field, 'file_not_last'],
+    ['\r\n--XBOUNDARYXY', 'form_malformed'],
+  ] as const) {
     const client = new RawClient(port);
     await client.send(request('POST', PATH, { ...TYPE, 'Transfer-Encoding': 'chunked' }));
     const chunk = (bytes: Uint8Array) =>
@@ -133,7 +171,7 @@ t.test('a form that goes on behind its file is not waited for', async (t) => {
     await chunk(form([...fields, small], { closing }));
     // Neither the last chunk nor the end of a part ever comes.
     for (let i = 0; i < 3; i += 1) await chunk(Buffer.alloc(32_768));
-    matchError(t, await client.read(), 'invalid_request', 'form_malformed', closing);
+    matchError(t, await client.read(), 'invalid_request', reason, closing);
     client.destroy();
   }
 });
@@ -227,30 +265,6 @@ t.test('a form out of order is refused with its reason', async (t) => {
       'body_too_large',
     ],
     [
-      'preamble',
-      post(form([...fields, file], { preamble: 'hello\r\n' })),
-      'invalid_request',
-      'form_malformed',
-    ],
-    [
-      'a line end before the first boundary',
-      post(form([...fields, file], { preamble: '\r\n' })),
-      'invalid_request',
-      'form_malformed',
-    ],
-    [
-      'epilogue',
-      post(form([...fields, file], { closing: `\r\n${B}--\r\nmore` })),
-      'invalid_request',
-      'form_malformed',
-    ],
-    [
-      'epilogue of one line end',
-      post(form([...fields, file], { closing: `\r\n${B}--\r\n\r\n` })),
-      'invalid_request',
-      'form_malformed',
-    ],
-    [
       'epilogue that ends like a form',
       post(form([...fields, file], { closing: `\r\n${B}--\r\nx\r\n${B}--\r\n` })),
       'invalid_request',
@@ -260,7 +274,25 @@ t.test('a form out of order is refused with its reason', async (t) => {
       'second form behind the first',
       post(Buffer.concat([form([...fields, file]), form([...fields, file])])),
       'invalid_request',
-      'file_not_last',
+      'form_malformed',
+    ],
+    [
+      'preamble with the boundary inside a line',
+      post(form([...fields, file], { preamble: `x${B}\r\n` })),
+      'invalid_request',
+      'form_malformed',
+    ],
+    [
+      'preamble of more than 64 KiB',
+      post(form([...fields, file], { preamble: `${'x'.repeat(65_536)}\r\n` })),
+      'invalid_request',
+      'form_malformed',
+    ],
+    [
+      'padding of more than 256 characters',
+      post(form([...fields, file], { closing: `\r\n${B}--${' '.repeat(257)}\r\n` })),
+      'invalid_request',
+      'form_malformed',
     ],
     ['no last boundary', post(form([...fields, file], { closing: '' })), 'invalid_request', 'form_malformed'],
     [
@@ -305,7 +337,7 @@ t.test('a form out of order is refused with its reason', async (t) => {
       'part without disposition after the file',
       post(form([...fields, file, { head: 'X: y\r\n', body: 'x' }])),
       'invalid_request',
-      'form_malformed',
+      'file_not_last',
     ],
     [
       'part without disposition before it',
@@ -469,6 +501,35 @@ t.test('a form out of order is refused with its reason', async (t) => {
   t.equal(operations.aborted, operations.opened.length, 'every slot that was claimed was given back');
   t.ok(reports.uploads.every((outcome) => outcome === 'refused'));
   t.equal(reports.faults.length, 0);
+
+  for (const [bytes, message] of [
+    [
+      request('POST', PATH, { ...TYPE, 'Content-Length': String(MAX_UPLOAD_BYTES + 65_537) }),
+      'The file must be at most 68157440 bytes, and at most the `maxBytes` of its slot.',
+    ],
+    [post(form([...fields, fields[0]!, file])), 'The field `policy` of the form is repeated.'],
+    [
+      post(form([{ name: 'big', body: 'x'.repeat(8193) }, ...fields, file])),
+      'The field `big` of the form is too large.',
+    ],
+    [
+      post(form([...fields, { name: 'acl', body: 'x' }, file])),
+      'The form has the field `acl`, which does not belong to the upload slot.',
+    ],
+    [
+      post(form([...fields, { ...file, name: 'audio' }])),
+      'The file is in the field `audio`. It must be in the field `file`.',
+    ],
+    [
+      post(form([...fields, { head: 'X: y\r\n', body: 'x' }, file])),
+      'A part of the form has no Content-Disposition of the type form-data.',
+    ],
+    [
+      post(form([...fields, { ...file, body: '' }], { boundary: 'other' })),
+      'The form does not contain its boundary.',
+    ],
+  ] as const)
+    t.equal(jsonOf(await ask(port, bytes))['error'], message);
 
   operations.refusal = new DomainError('unavailable', 'Too many uploads at once.', {
     reason: 'engine_full',

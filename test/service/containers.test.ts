@@ -400,8 +400,32 @@ t.test('uploads: one use, own partner, lives of slot and facts to the second', a
   await short.write(Buffer.alloc(99));
   await t.rejects(short.finish(), { code: 'invalid_request', reason: 'content_length_mismatch' });
   const long = await partner.receiveUpload(sized.uploadId, new Map(Object.entries(sized.fields)));
-  t.throws(() => long.write(Buffer.alloc(101)), { code: 'payload_too_large' });
+  t.throws(() => long.write(Buffer.alloc(101)), {
+    code: 'payload_too_large',
+    message: 'The file must be at most 100 bytes, the `maxBytes` of its slot.',
+  });
 });
+
+t.test(
+  'a form that lacks a field of its slot, or has another, is refused with the name of the field',
+  async (t) => {
+    const service = await TestService.start();
+    t.teardown(() => service.stop());
+    const { caller } = await service.partner();
+    const { partner } = service.service.operations;
+    const { uploadId, fields } = await partner.createUpload(caller, { purpose: 'verify' });
+    for (const [sent, reason, message] of [
+      [{ policy: fields['policy']! }, 'form_field_missing', 'The form lacks `signature` before the file.'],
+      [{}, 'form_field_missing', 'The form lacks `policy` and `signature` before the file.'],
+      [{ ...fields, acl: 'x' }, 'form_field_unknown', 'The form has the field `acl`,'],
+    ] as const)
+      await t.rejects(partner.receiveUpload(uploadId, new Map(Object.entries(sent))), {
+        code: 'invalid_request',
+        reason,
+        message: new RegExp(`^${message}`),
+      });
+  },
+);
 
 t.test('the quota is exact, and the same upload is billed once', async (t) => {
   const service = await TestService.start();

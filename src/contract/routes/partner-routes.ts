@@ -59,7 +59,7 @@ import {
 
 /** The largest JSON body, in bytes (rule 2.10). */
 export const JSON_BYTES = 65_536;
-/** The most bytes that boundaries, part headers and signed fields may add to the file. */
+/** The most bytes that boundaries, part headers, signed fields and text around the parts may add to the file. */
 export const FORM_BYTES = 65_536;
 
 const JSON_TYPE = ['application/json'] as const;
@@ -174,7 +174,7 @@ export const PARTNER_ROUTES = {
       'Needs no key: the signed fields authorise the call. Use the `url` of the slot unchanged. A slot accepts one file. After a failed or interrupted post it stays open until it expires.',
     auth: 'form',
     params: uploadParamsSchema,
-    body: { kind: 'form', maxBytes: MAX_UPLOAD_BYTES + FORM_BYTES },
+    body: { kind: 'form', maxBytes: MAX_UPLOAD_BYTES + FORM_BYTES, fileBytes: MAX_UPLOAD_BYTES },
     responses: {
       201: {
         description: 'The audio was received and measured',

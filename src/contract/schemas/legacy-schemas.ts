@@ -1,6 +1,12 @@
 import { z } from 'zod';
 import { LEGACY_LIMITS } from '../../domain/legacy-proof.js';
-import { identifierSchema, knownWords, nameSchema, sha256Schema, timestampSchema } from '../primitives.js';
+import {
+  identifierSchema,
+  knownWords,
+  legacyTextSchema,
+  sha256Schema,
+  timestampSchema,
+} from '../primitives.js';
 
 const DIGEST = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
 const MEANING =
@@ -26,7 +32,7 @@ export const importLegacySchema = z
       .enum(['embedded', 'sidecar'])
       .meta({ description: 'Where the credential is: in the file, or in a separate sidecar.' }),
     song: z
-      .strictObject({ title: nameSchema(500).meta({ description: 'Title of the song.' }) })
+      .strictObject({ title: legacyTextSchema(500).meta({ description: 'Title of the song.' }) })
       .meta({ description: 'Song of the proof.' }),
     originalSha256: sha256Schema.meta({
       description: 'SHA-256 of the file before its credential was added.',
@@ -39,7 +45,7 @@ export const importLegacySchema = z
       .strictObject({
         bytes: z.int().min(1).meta({ description: 'Size in bytes.' }),
         sha256: sha256Schema.meta({ description: 'SHA-256 of the file.' }),
-        fileName: nameSchema(255).meta({ description: 'Name of the file.' }),
+        fileName: legacyTextSchema(255).meta({ description: 'Name of the file.' }),
         mediaType: z
           .string()
           .max(100)
@@ -47,9 +53,13 @@ export const importLegacySchema = z
           .meta({ description: 'Media type of the file.' }),
       })
       .meta({ description: 'Description of the delivered file. The file itself is not imported.' }),
-    classification: nameSchema(LEGACY_LIMITS.classification).meta({ description: MEANING }).exactOptional(),
-    grade: nameSchema(LEGACY_LIMITS.grade).meta({ description: MEANING }).exactOptional(),
-    interpretation: nameSchema(LEGACY_LIMITS.interpretation).meta({ description: MEANING }).exactOptional(),
+    classification: legacyTextSchema(LEGACY_LIMITS.classification)
+      .meta({ description: MEANING })
+      .exactOptional(),
+    grade: legacyTextSchema(LEGACY_LIMITS.grade).meta({ description: MEANING }).exactOptional(),
+    interpretation: legacyTextSchema(LEGACY_LIMITS.interpretation)
+      .meta({ description: MEANING })
+      .exactOptional(),
   })
   .meta({
     id: 'ImportLegacy',

@@ -96,7 +96,7 @@ export const ERROR_REASON_REFERENCE = {
   },
   invalid_member: {
     meaning:
-      'A member or parameter is unknown, missing, or has a wrong format. The message states which one, except for an unknown member.',
+      'A member or parameter is unknown, missing, or has a wrong format. The message states which one.',
     caller: CORRECT,
   },
   duplicate_parameter: { meaning: 'A query parameter is given more than once.', caller: CORRECT },
@@ -112,9 +112,18 @@ export const ERROR_REASON_REFERENCE = {
     meaning: 'The body arrived in too many small pieces.',
     caller: 'Buffer the body and send larger pieces.',
   },
-  form_malformed: { meaning: 'The body is not a readable multipart form.', caller: CORRECT_FORM },
-  form_field_missing: { meaning: 'A field of the form is missing.', caller: CORRECT_FORM },
-  form_field_unknown: { meaning: 'The form has an unexpected field.', caller: CORRECT_FORM },
+  form_malformed: {
+    meaning: 'The body is not a readable multipart form. The message states what is wrong.',
+    caller: CORRECT_FORM,
+  },
+  form_field_missing: {
+    meaning: 'A field of the form is missing before the file. The message names it.',
+    caller: CORRECT_FORM,
+  },
+  form_field_unknown: {
+    meaning: 'The form has an unexpected field. The message names it.',
+    caller: CORRECT_FORM,
+  },
   form_field_duplicated: { meaning: 'The form has the same field twice.', caller: CORRECT_FORM },
   form_field_too_large: { meaning: 'A field of the form is too large.', caller: CORRECT_FORM },
   form_policy_invalid: {

@@ -61,6 +61,17 @@ export function tooLarge(maxBytes: number): DomainError {
   });
 }
 
+/**
+ * Returns the error for a file beyond its limit. Boundaries, headers and fields of a form do not count.
+ * @param unread `slot` if the slot was not read yet, so that its own limit is unknown
+ */
+export function fileTooLarge(maxBytes: number, unread?: 'slot'): DomainError {
+  const own = unread === undefined ? '' : ', and at most the `maxBytes` of its slot';
+  return new DomainError('payload_too_large', `The file must be at most ${maxBytes} bytes${own}.`, {
+    reason: 'body_too_large',
+  });
+}
+
 export function tooSlow(): DomainError {
   return new DomainError('timeout', 'The body did not arrive in time.', { reason: 'client_too_slow' });
 }

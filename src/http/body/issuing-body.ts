@@ -1,11 +1,12 @@
 import type { Readable } from 'node:stream';
 import busboy from 'busboy';
+import { shownName } from '../../domain/display-name.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Exchange } from '../exchange.js';
 import { audioBody } from './audio-body.js';
-import { tooLarge } from './body-reader.js';
+import { fileTooLarge } from './body-reader.js';
 import { declaredLength } from './media-type.js';
-import { formBoundary, malformedForm } from './multipart-framing.js';
+import { FormFraming, formBoundary, malformedForm, notFormData } from './multipart-framing.js';
 
 /** The most fields before the files, and the most bytes of each field. More are rejected. */
 const MAX_FIELDS = 4;
@@ -57,7 +58,7 @@ export async function issuingBody(exchange: Exchange, bounds: IssuingBounds): Pr
 }
 
 function soleAudio(exchange: Exchange, maxBytes: number): AsyncIterable<Uint8Array> {
-  if (declaredLength(exchange.request) > maxBytes) throw tooLarge(maxBytes);
+  if (declaredLength(exchange.request) > maxBytes) throw fileTooLarge(maxBytes);
   return audioBody(exchange, maxBytes);
 }
 
@@ -69,6 +70,7 @@ interface FilePart {
 class IssuingForm {
   readonly #exchange: Exchange;
   readonly #bounds: IssuingBounds;
+  readonly #framing: FormFraming;
   readonly #parser: busboy.Busboy;
   readonly #fields = new Map<string, string>();
   readonly #files: FilePart[] = [];
@@ -83,6 +85,7 @@ class IssuingForm {
   constructor(exchange: Exchange, boundary: string, bounds: IssuingBounds) {
     this.#exchange = exchange;
     this.#bounds = bounds;
+    this.#framing = new FormFraming(boundary);
     this.#parser = busboy({
       headers: { 'content-type': `multipart/form-data; boundary="${boundary}"` },
       defParamCharset: 'utf8',
@@ -98,10 +101,10 @@ class IssuingForm {
       .on('fieldsLimit', () => this.#fail(malformedForm('The form has too many fields.')))
       .on('partsLimit', () => this.#fail(malformedForm('The form has too many parts.')))
       .on('filesLimit', () => this.#fail(malformedForm('The form has too many files.')))
-      // For a malformed part head busboy emits `error` and never `close`. A form without its last boundary
-      // ends here too.
-      .on('error', () => this.#fail(malformedForm('The form is malformed or ends before its last boundary.')))
+      // For a malformed part head busboy emits `error` and never `close`.
+      .on('error', () => this.#fail(malformedForm('The headers of a part are malformed.')))
       .on('finish', () => {
+        if (this.#framing.parts !== this.#fields.size + this.#seenFiles) return this.#fail(notFormData());
         this.#finished = true;
         this.#wake?.();
       });
@@ -157,7 +160,7 @@ class IssuingForm {
     try {
       for await (const chunk of stream) {
         bytes += (chunk as Buffer).length;
-        if (bytes > maxBytes) throw tooLarge(maxBytes);
+        if (bytes > maxBytes) throw fileTooLarge(maxBytes);
         yield chunk as Buffer;
       }
     } catch (error) {
@@ -186,9 +189,12 @@ class IssuingForm {
   async #pump(exchange: Exchange, maxBytes: number): Promise<void> {
     try {
       for await (const chunk of audioBody(exchange, maxBytes)) {
-        if (this.#failure !== undefined) return;
-        if (!this.#parser.write(chunk) && this.#failure === undefined) await this.#drained();
+        for (const { bytes } of this.#framing.push(chunk as Buffer)) {
+          if (this.#failure !== undefined) return;
+          if (!this.#parser.write(bytes) && this.#failure === undefined) await this.#drained();
+        }
       }
+      this.#framing.end();
       this.#parser.end();
     } catch (error) {
       this.#fail(error);
@@ -218,13 +224,13 @@ class IssuingForm {
         reason: 'file_name_missing',
       });
     if (!Object.hasOwn(this.#bounds.fields, name))
-      throw new DomainError('invalid_request', 'The form has an unknown field.', {
+      throw new DomainError('invalid_request', `The form has the unknown field ${shownName(name)}.`, {
         reason: 'form_field_unknown',
       });
     if (info.valueTruncated || Buffer.byteLength(value) > MAX_FIELD_BYTES)
       throw new DomainError(
         'invalid_request',
-        `A field of the form is larger than ${MAX_FIELD_BYTES} bytes.`,
+        `The field ${shownName(name)} of the form is larger than ${MAX_FIELD_BYTES} bytes.`,
         {
           reason: 'form_field_too_large',
         },
@@ -232,7 +238,7 @@ class IssuingForm {
     if (!PLAIN_ENCODINGS.has(info.encoding))
       throw malformedForm('A part of the form uses an unsupported transfer encoding.');
     if (this.#fields.has(name))
-      throw new DomainError('invalid_request', 'A field of the form is repeated.', {
+      throw new DomainError('invalid_request', `The field ${shownName(name)} of the form is repeated.`, {
         reason: 'form_field_duplicated',
       });
     this.#fields.set(name, value);

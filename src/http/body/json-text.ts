@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { shownName } from '../../domain/display-name.js';
 import { DomainError } from '../../domain/errors.js';
 
 /** The maximum nesting depth of arrays and objects. The contract's own requests use three levels. */
@@ -81,7 +82,8 @@ function checkStructure(text: string): void {
         if (atName && members !== undefined) {
           if (end - i > MAX_NAME) throw malformedJson('A member name is too long.');
           const name = nameOf(text.slice(i, end + 1));
-          if (members.has(name)) throw malformedJson('A member is repeated.');
+          if (members.has(name))
+            throw malformedJson(`The member ${shownName(name.slice(1, -1))} is repeated.`);
           members.add(name);
         }
         i = end;

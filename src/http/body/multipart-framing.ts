@@ -1,21 +1,19 @@
 import { DomainError } from '../../domain/errors.js';
-import type { Lease } from '../byte-budget.js';
-import { ChunkSizes, chunksTooSmall } from '../response/chunk-sizes.js';
-import { GrowingBuffer } from './growing-buffer.js';
 
-/** The most bytes before the first byte of the file: boundaries, part headers and signed fields. */
-const MAX_PREFIX = 65_536;
-/**
- * The most bytes that are read from the delimiter after the file on. A longer end is rejected without waiting
- * for more.
- */
-const MAX_BEHIND = 65_536;
+/** The most bytes of the preamble and the epilogue together. */
+const MAX_OUTSIDE = 65_536;
+/** The most bytes of the headers of a part. busboy has the same limit. */
+const MAX_HEAD = 16_384;
+/** The most spaces and tabs after a boundary. */
+const MAX_PADDING = 256;
 const CRLF = Buffer.from('\r\n');
 const HEAD_END = Buffer.from('\r\n\r\n');
-/** The characters that end the closing delimiter. */
-const CLOSE = Buffer.from('--');
 const NOTHING = Buffer.alloc(0);
+const TAB = 9;
+const LF = 10;
 const CR = 13;
+const SPACE = 32;
+const DASH = 45;
 
 /**
  * Returns the boundary parameter of a form's media type. RFC 2046 allows 1 to 70 characters of a fixed set,
@@ -57,145 +55,159 @@ function mediaTypeParameters(contentType: string): (readonly [name: string, valu
   return parameters;
 }
 
-/**
- * Checks that a form contains its parts and nothing else. The multipart parser skips bytes before the first
- * boundary, after the last one and in parts that it does not understand. The parser also skips bytes after a
- * delimiter that only starts like one. The checks here ensure that no byte can mean one thing to the service
- * and another to a different parser.
- */
-export class FormEnvelope {
-  readonly #delimiter: Buffer;
-  readonly #lease: Lease;
-  readonly #sizes = new ChunkSizes();
-  /** The bytes before the file. The leading CRLF makes the first delimiter look like every other one. */
-  #prefix: GrowingBuffer | undefined;
-  #opened = false;
-  #bytes = 0;
-  /** The bytes of the last chunk beyond the maximum size of the prefix. */
-  #beyond: Buffer = NOTHING;
-  /** The delimiter after the file and the bytes that may follow it, plus one byte. */
-  #end: Buffer = NOTHING;
-  /** The count of bytes from that delimiter on. */
-  #behind = 0;
-
-  /** @param lease pays for the bytes that are held until the file starts, and is ended then */
-  constructor(boundary: string, lease: Lease) {
-    this.#lease = lease;
-    this.#prefix = new GrowingBuffer(lease);
-    this.#prefix.append(CRLF);
-    this.#delimiter = delimiterOf(boundary);
-  }
-
+/** A piece of a form, in the plain spelling that the multipart parser reads. */
+export interface FormPiece {
   /**
-   * Adds the next chunk of the form.
-   * @throws DomainError `invalid_request` when bytes precede the first boundary, or the chunks are too small
+   * `boundary` starts a part, `head` has the headers of the part, and `content` is a piece of its content.
+   * `close` is the closing boundary.
    */
-  push(chunk: Buffer): void {
-    if (!this.#sizes.count(chunk.length)) throw chunksTooSmall();
-    if (this.#prefix === undefined) return;
-    this.#bytes += chunk.length;
-    // The rest of a large chunk belongs to the file, or is rejected.
-    const room = Math.max(0, MAX_PREFIX + CRLF.length - this.#prefix.length);
-    this.#prefix.append(chunk.subarray(0, room));
-    this.#beyond = chunk.subarray(room);
-    if (!this.#opened) {
-      const start = this.#prefix.bytes().subarray(0, this.#delimiter.length);
-      if (!start.equals(this.#delimiter.subarray(0, start.length)))
-        throw malformedForm('The form does not begin with its boundary.');
-      this.#opened = start.length === this.#delimiter.length;
-    }
-  }
-
-  /**
-   * Checks the length of the prefix.
-   * @throws DomainError `invalid_request` when the prefix is too long and the file has not started
-   */
-  checkPrefix(): void {
-    if (this.#prefix !== undefined && this.#bytes > MAX_PREFIX) {
-      throw new DomainError('invalid_request', 'The fields before the file are too large.', {
-        reason: 'form_field_too_large',
-      });
-    }
-  }
-
-  /**
-   * Ends the prefix. Called when the head of part number `parts` is complete and the file follows.
-   * @returns all received bytes from the last CRLF of that head on, because this CRLF may also begin a
-   * delimiter
-   * @throws DomainError `invalid_request` when one of the earlier parts is not a field
-   */
-  fileStarts(parts: number): Buffer {
-    const prefix = this.#prefix!.bytes();
-    const beyond = this.#beyond;
-    this.#prefix = undefined;
-    this.#beyond = NOTHING;
-    let at = 0;
-    for (let part = 0; part < parts; part += 1) {
-      at = prefix.indexOf(this.#delimiter, at);
-      if (at < 0) throw malformedForm('A part of the form is malformed.');
-      at += this.#delimiter.length;
-      if (!prefix.subarray(at, at + 2).equals(CRLF))
-        throw malformedForm('A boundary is not followed by CRLF.');
-    }
-    const end = prefix.indexOf(HEAD_END, at);
-    if (end < 0) throw malformedForm('A part of the form is malformed.');
-    this.#lease.end();
-    const came = prefix.subarray(end + HEAD_END.length - CRLF.length);
-    return beyond.length === 0 ? came : Buffer.concat([came, beyond]);
-  }
-
-  /**
-   * Adds the next bytes from the delimiter after the file on.
-   * @throws DomainError `invalid_request` when there are too many to wait for their end
-   */
-  fileEnded(bytes: Buffer): void {
-    this.#behind += bytes.length;
-    if (this.#behind > MAX_BEHIND) throw unclosedForm();
-    const room = this.#delimiter.length + CLOSE.length + CRLF.length + 1 - this.#end.length;
-    if (room > 0) this.#end = Buffer.concat([this.#end, bytes.subarray(0, room)]);
-  }
-
-  /**
-   * Checks the end of a complete form.
-   * @throws DomainError `invalid_request` unless only the closing boundary and at most one CRLF follow the
-   * file
-   */
-  checkEnd(): void {
-    const closing = Buffer.concat([this.#delimiter, CLOSE]);
-    if (!this.#end.equals(closing) && !this.#end.equals(Buffer.concat([closing, CRLF]))) throw unclosedForm();
-  }
+  readonly kind: 'boundary' | 'head' | 'content' | 'close';
+  readonly bytes: Buffer;
 }
 
 /**
- * Finds the end of a form's file. The end is the first delimiter after the file's head, regardless of what
- * follows it. The multipart parser uses the same rule.
+ * Divides a form into its pieces (RFC 2046, 5.1.1). Drops the preamble, the epilogue, the padding of
+ * boundaries, and empty parameters of part headers: the multipart parser would misread the last two. Rejects
+ * every other byte outside the parts, so that no byte can mean one thing to the service and another to a
+ * different parser. For the same reason, the boundary must not occur in the preamble or the epilogue.
  */
-export class FileCutter {
+export class FormFraming {
+  /** The boundary with its dashes, as it starts a line. */
+  readonly #dashed: Buffer;
+  /** The line end before the boundary belongs to the boundary, not to the content. */
   readonly #delimiter: Buffer;
-  /** The last bytes, held back while they may begin a delimiter. */
-  #held: Buffer = NOTHING;
-  /** The bytes to skip before the file starts: the CRLF after its part headers. */
-  #before = CRLF.length;
+  #state: 'preamble' | 'boundary' | 'head' | 'content' | 'closed' | 'epilogue' = 'preamble';
+  /** The bytes that cannot be assigned yet. At first a line end, which the first boundary may come without. */
+  #held: Buffer = CRLF;
+  /** The bytes of the preamble and the epilogue so far. */
+  #outside = 0;
+  #parts = 0;
+  /** The bytes before the content of the part: the line end of the empty line after its headers. */
+  #before = 0;
 
   constructor(boundary: string) {
-    this.#delimiter = delimiterOf(boundary);
+    this.#dashed = Buffer.from(`--${boundary}`, 'latin1');
+    this.#delimiter = Buffer.concat([CRLF, this.#dashed]);
+  }
+
+  /** The number of parts that have started. */
+  get parts(): number {
+    return this.#parts;
   }
 
   /**
-   * Adds the next bytes, from the last CRLF of the file's head on.
-   * @returns `file`: bytes that certainly belong to the file. `rest`: the delimiter and the bytes after it,
-   * absent until the delimiter has arrived.
+   * Adds the next bytes of the form, and yields the pieces that are certain now.
+   * @throws DomainError `invalid_request` / `form_malformed`
    */
-  push(chunk: Buffer): { readonly file: Buffer; readonly rest?: Buffer } {
-    const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
+  *push(chunk: Buffer): Generator<FormPiece, void> {
+    let bytes: Buffer | undefined = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
+    this.#held = NOTHING;
+    while (bytes !== undefined) bytes = yield* this.#step(bytes);
+  }
+
+  /**
+   * Ends the form.
+   * @throws DomainError `invalid_request` / `form_malformed` if the closing boundary is missing or incomplete
+   */
+  end(): void {
+    if (this.#state === 'preamble') throw malformedForm('The form does not contain its boundary.');
+    const closed = this.#state === 'closed' && paddingOf(this.#held) === this.#held.length;
+    if (!closed && this.#state !== 'epilogue')
+      throw malformedForm('The form ends before its closing boundary.');
+  }
+
+  /** Returns the bytes that belong to the next state, or undefined if more bytes must arrive first. */
+  *#step(bytes: Buffer): Generator<FormPiece, Buffer | undefined> {
+    switch (this.#state) {
+      case 'preamble':
+        return this.#preamble(bytes);
+      case 'boundary':
+        return yield* this.#boundary(bytes);
+      case 'head':
+        return yield* this.#head(bytes);
+      case 'content':
+        return yield* this.#content(bytes);
+      case 'closed':
+        return this.#closed(bytes);
+      case 'epilogue':
+        if (bytes.includes(this.#dashed))
+          throw malformedForm('The form continues after its closing boundary.');
+        return this.#skip(bytes, this.#dashed.length - 1);
+    }
+  }
+
+  #preamble(bytes: Buffer): Buffer | undefined {
+    const at = bytes.indexOf(this.#dashed);
+    if (at < 0) return this.#skip(bytes, this.#delimiter.length - 1);
+    if (!bytes.subarray(0, at).subarray(-CRLF.length).equals(CRLF))
+      throw malformedForm('The first boundary does not start a line.');
+    this.#skip(bytes.subarray(0, at - CRLF.length), 0);
+    this.#state = 'boundary';
+    return bytes.subarray(at + this.#dashed.length);
+  }
+
+  *#boundary(bytes: Buffer): Generator<FormPiece, Buffer | undefined> {
+    if (bytes.length < 2) return this.#hold(bytes);
+    const delimiter = this.#parts === 0 ? this.#dashed : this.#delimiter;
+    if (bytes[0] === DASH && bytes[1] === DASH) {
+      this.#state = 'closed';
+      yield { kind: 'close', bytes: Buffer.concat([delimiter, bytes.subarray(0, 2)]) };
+      return bytes.subarray(2);
+    }
+    const padding = lineEndAt(bytes);
+    if (padding === undefined) return this.#hold(bytes);
+    this.#parts += 1;
+    this.#state = 'head';
+    yield { kind: 'boundary', bytes: Buffer.concat([delimiter, CRLF]) };
+    // Without headers this line end would begin the next boundary.
+    return bytes.subarray(padding);
+  }
+
+  *#head(bytes: Buffer): Generator<FormPiece, Buffer | undefined> {
+    const end = bytes.indexOf(HEAD_END);
+    const head = bytes.subarray(CRLF.length, end < 0 ? bytes.length : end + HEAD_END.length);
+    if (end === 0 || head.length > MAX_HEAD)
+      throw malformedForm(`The headers of part ${this.#parts} are missing or too large.`);
+    if (end < 0) return this.#hold(bytes);
+    if (bytes.subarray(0, end).includes(this.#delimiter))
+      throw malformedForm(`Part ${this.#parts} of the form ends within its headers.`);
+    this.#state = 'content';
+    this.#before = CRLF.length;
+    yield { kind: 'head', bytes: withoutEmptyParameters(head) };
+    return bytes.subarray(end + CRLF.length);
+  }
+
+  *#content(bytes: Buffer): Generator<FormPiece, Buffer | undefined> {
     const end = bytes.indexOf(this.#delimiter);
+    if (end === 0 && this.#before > 0)
+      throw malformedForm(`Part ${this.#parts} of the form has no empty line after its headers.`);
     const sure = end >= 0 ? end : bytes.length - this.#unsure(bytes);
-    const file = bytes.subarray(this.#before, Math.max(this.#before, sure));
-    if (end >= 0) return { file, rest: bytes.subarray(end) };
+    const content = bytes.subarray(this.#before, Math.max(this.#before, sure));
     this.#before = Math.max(0, this.#before - sure);
-    // A copy, because a subarray of a few bytes would keep the whole chunk in memory.
-    this.#held = sure === bytes.length ? NOTHING : Buffer.from(bytes.subarray(sure));
-    return { file };
+    if (end >= 0) this.#state = 'boundary';
+    if (content.length > 0) yield { kind: 'content', bytes: content };
+    return end >= 0 ? bytes.subarray(end + this.#delimiter.length) : this.#hold(bytes.subarray(sure));
+  }
+
+  #closed(bytes: Buffer): Buffer | undefined {
+    const padding = lineEndAt(bytes);
+    if (padding === undefined) return this.#hold(bytes);
+    this.#state = 'epilogue';
+    return bytes.subarray(padding + CRLF.length);
+  }
+
+  /** Holds a copy, because a subarray of a few bytes would keep the whole chunk in memory. */
+  #hold(bytes: Buffer): undefined {
+    this.#held = Buffer.from(bytes);
+  }
+
+  /** Drops bytes outside the parts, except the last ones, which may begin a boundary. */
+  #skip(bytes: Buffer, kept: number): undefined {
+    const dropped = Math.max(0, bytes.length - kept);
+    this.#outside += dropped;
+    if (this.#outside > MAX_OUTSIDE)
+      throw malformedForm(`The form has more than ${MAX_OUTSIDE} bytes before or after its parts.`);
+    this.#hold(bytes.subarray(dropped));
   }
 
   /**
@@ -211,12 +223,49 @@ export class FileCutter {
   }
 }
 
-function delimiterOf(boundary: string): Buffer {
-  return Buffer.from(`\r\n--${boundary}`, 'latin1');
+/** Returns how many spaces and tabs the bytes begin with. */
+function paddingOf(bytes: Buffer): number {
+  let length = 0;
+  while (bytes[length] === SPACE || bytes[length] === TAB) length += 1;
+  return length;
 }
 
-function unclosedForm(): DomainError {
-  return malformedForm('The form does not end with the boundary that closes the file.');
+/**
+ * Returns the place of the line end after a boundary and its padding, or undefined if it has not arrived.
+ * @throws DomainError `invalid_request` / `form_malformed` if anything else follows the boundary
+ */
+function lineEndAt(bytes: Buffer): number | undefined {
+  const padding = paddingOf(bytes);
+  const end = [bytes[padding] ?? CR, bytes[padding + 1] ?? LF];
+  if (padding > MAX_PADDING || end[0] !== CR || end[1] !== LF)
+    throw malformedForm('A boundary of the form is not followed by CRLF.');
+  return bytes.length < padding + CRLF.length ? undefined : padding;
+}
+
+/** The headers of a part whose parameters the multipart parser reads. */
+const PARAMETRISED = /^content-(?:disposition|type)[ \t]*:/i;
+
+/** Removes empty parameters from the headers of a part, such as the last one in `name="file";`. */
+function withoutEmptyParameters(head: Buffer): Buffer {
+  const text = head.toString('latin1');
+  if (!/;[ \t]*(?:;|\r\n)/.test(text)) return head;
+  // A line that begins with white space continues the header of the line before it.
+  const headers = text
+    .split(/\r\n(?![ \t])/)
+    .map((header) =>
+      PARAMETRISED.test(header)
+        ? header.replaceAll(
+            /("(?:[^"\\]|\\[\s\S])*(?:"|$))|;(?=(?:[ \t]|\r\n[ \t])*(?:;|$))/g,
+            (_, quoted?: string) => quoted ?? '',
+          )
+        : header,
+    );
+  return Buffer.from(headers.join('\r\n'), 'latin1');
+}
+
+/** Returns the error for a part that the multipart parser skips. */
+export function notFormData(): DomainError {
+  return malformedForm('A part of the form has no Content-Disposition of the type form-data.');
 }
 
 export function malformedForm(message: string): DomainError {

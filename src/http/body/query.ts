@@ -1,3 +1,4 @@
+import { shownName } from '../../domain/display-name.js';
 import { DomainError } from '../../domain/errors.js';
 
 /**
@@ -13,7 +14,7 @@ export function parseQuery(target: string): Record<string, string> {
     const equals = pair.indexOf('=');
     const name = decode(equals < 0 ? pair : pair.slice(0, equals));
     if (name in query)
-      throw new DomainError('invalid_request', 'A query parameter is repeated.', {
+      throw new DomainError('invalid_request', `The query parameter ${shownName(name)} is repeated.`, {
         reason: 'duplicate_parameter',
       });
     query[name] = equals < 0 ? '' : decode(pair.slice(equals + 1));

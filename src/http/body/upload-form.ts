@@ -1,18 +1,33 @@
 import type { Readable } from 'node:stream';
 import busboy from 'busboy';
+import { shownName } from '../../domain/display-name.js';
 import { DomainError, type ErrorReason } from '../../domain/errors.js';
 import type { StoredUpload, UploadReceiver } from '../../operations/uploads/receive-upload.js';
 import { SIGNED_FIELDS } from '../../operations/uploads/upload-policy.js';
 import { type Exchange, sendContinue } from '../exchange.js';
+import { ChunkSizes, chunksTooSmall } from '../response/chunk-sizes.js';
 import { left, tooSlow } from './body-reader.js';
 import { ClientPace } from './client-pace.js';
 import type { FormPermits } from './form-permits.js';
-import { FileCutter, FormEnvelope, formBoundary, malformedForm } from './multipart-framing.js';
+import {
+  FormFraming,
+  type FormPiece,
+  formBoundary,
+  malformedForm,
+  notFormData,
+} from './multipart-framing.js';
 
 const MAX_FIELDS = 16;
 /** The maximum length of a field name, in characters. busboy does not enforce its own limit on names. */
 const MAX_NAME = 64;
 const MAX_VALUE = 8192;
+/** The most bytes before the first byte of the file: preamble, boundaries, part headers and signed fields. */
+const MAX_PREFIX = 65_536;
+/**
+ * The bytes of a part's content with which the multipart parser certainly reports whether the part is a file.
+ * It first reads past a possible boundary, which has at most 74 bytes.
+ */
+const TELLING_BYTES = 128;
 /**
  * The transfer encodings that leave the bytes of a part as they are. Base64 or quoted-printable would be
  * stored undecoded.
@@ -55,13 +70,15 @@ class FormReader {
   readonly #open: (fields: ReadonlyMap<string, string>) => Promise<UploadReceiver>;
   readonly #resolve: (stored: StoredUpload) => void;
   readonly #reject: (error: unknown) => void;
-  readonly #envelope: FormEnvelope;
+  readonly #framing: FormFraming;
+  readonly #sizes = new ChunkSizes();
   readonly #parser: busboy.Busboy;
   readonly #pace: ClientPace;
   readonly #fields = new Map<string, string>();
-  readonly #cutter: FileCutter;
+  /** The content of the current part. It goes to the receiver if the parser reports a file. */
+  #content: Buffer[] = [];
+  #prefixBytes = 0;
   #hasFile = false;
-  #fileEnded = false;
   /** The bytes of the file that the receiver has no room for yet. */
   readonly #pieces: Buffer[] = [];
   /** True once the signed fields are complete and their check has begun. */
@@ -91,14 +108,12 @@ class FormReader {
     this.#open = open;
     this.#resolve = resolve;
     this.#reject = reject;
-    this.#envelope = new FormEnvelope(boundary, exchange.lease);
-    this.#cutter = new FileCutter(boundary);
-    // The parser gets the boundary that the envelope checks, not the header, so that both use the same
-    // boundary.
+    this.#framing = new FormFraming(boundary);
+    // The parser gets the boundary of the framing, not the header, so that both use the same boundary.
     this.#parser = busboy({
       headers: { 'content-type': `multipart/form-data; boundary="${boundary}"` },
       defParamCharset: 'utf8',
-      limits: { fields: MAX_FIELDS, fieldSize: MAX_VALUE + 1, files: 1, parts: MAX_FIELDS + 2 },
+      limits: { fields: MAX_FIELDS, fieldSize: MAX_VALUE + 1, parts: MAX_FIELDS + 2 },
     });
     this.#pace = new ClientPace(exchange.limits, {
       tooSlow: () => this.#fail(tooSlow()),
@@ -117,10 +132,8 @@ class FormReader {
       )
       .on('fieldsLimit', () => this.#fail(malformedForm('The form has too many fields.')))
       .on('partsLimit', () => this.#fail(malformedForm('The form has too many parts.')))
-      .on('filesLimit', () => this.#fail(fileNotLast()))
-      // For a malformed part head busboy emits `error` and never `close`. A form without its last boundary
-      // ends here too.
-      .on('error', () => this.#fail(malformedForm('The form is malformed or ends before its last boundary.')))
+      // For a malformed part head busboy emits `error` and never `close`.
+      .on('error', () => this.#fail(malformedForm('The headers of a part are malformed.')))
       .on('drain', this.#onDrain)
       .on('finish', () => this.#onFinish());
     request
@@ -141,13 +154,37 @@ class FormReader {
     this.#exchange.bytesIn += chunk.length;
     this.#pace.received(chunk.length);
     this.#guard(() => {
-      this.#envelope.push(chunk);
-      if (this.#fileEnded) this.#pass(chunk);
-      else if (this.#hasFile) this.#cut(chunk);
-      else this.#parse(chunk);
-      this.#envelope.checkPrefix();
+      if (!this.#sizes.count(chunk.length)) throw chunksTooSmall();
+      if (!this.#hasFile) this.#prefixBytes += chunk.length;
+      for (const piece of this.#framing.push(chunk)) {
+        this.#pass(piece);
+        if (this.#ended) return;
+      }
+      if (this.#hasFile) return;
+      if (this.#prefixBytes > MAX_PREFIX)
+        throw invalid('form_field_too_large', 'The bytes before the file are too many.');
+      // Pays for the fields until the file starts.
+      this.#exchange.lease.growTo(this.#prefixBytes);
     });
   };
+
+  /** Passes the parser the form without the file's content. */
+  #pass({ kind, bytes }: FormPiece): void {
+    if (kind === 'content') return this.#passContent(bytes);
+    if (kind === 'head') this.#content = [];
+    this.#parse(bytes);
+    // The parser may report an empty file only now.
+    if (kind === 'boundary' && this.#hasFile) throw fileNotLast();
+    const ended = kind === 'boundary' ? this.#framing.parts - 1 : this.#framing.parts;
+    if (kind !== 'head' && !this.#hasFile && !this.#ended && this.#fields.size !== ended) throw notFormData();
+  }
+
+  #passContent(bytes: Buffer): void {
+    if (this.#hasFile) return this.#take(bytes);
+    this.#content.push(bytes);
+    this.#parse(bytes.subarray(0, TELLING_BYTES));
+    if (!this.#hasFile && bytes.length > TELLING_BYTES) this.#parse(bytes.subarray(TELLING_BYTES));
+  }
 
   #parse(bytes: Buffer): void {
     if (this.#parser.write(bytes)) return;
@@ -177,7 +214,10 @@ class FormReader {
   readonly #onEnd = (): void => {
     // The caller has sent everything, so only the service can be slow now.
     this.#pace.stop();
-    this.#parser.end();
+    this.#guard(() => {
+      this.#framing.end();
+      this.#parser.end();
+    });
   };
 
   readonly #onClose = (): void => {
@@ -185,7 +225,6 @@ class FormReader {
   };
 
   #onField(name: string | undefined, value: string | undefined, info: busboy.FieldInfo): void {
-    if (this.#hasFile) throw fileNotLast();
     // busboy passes `undefined` for an unknown character set.
     if (value === undefined) throw malformedForm('A part of the form has an unknown character set.');
     // busboy passes `undefined` for a part without a name.
@@ -194,12 +233,12 @@ class FormReader {
     if (name === 'file') throw invalid('file_name_missing', 'The file part has no file name.');
     if (name.length > MAX_NAME) throw invalid('form_field_too_large', 'A field name is too long.');
     if (info.valueTruncated || value.length > MAX_VALUE)
-      throw invalid('form_field_too_large', 'A field of the form is too large.');
+      throw invalid('form_field_too_large', `The field ${shownName(name)} of the form is too large.`);
     if (!PLAIN_ENCODINGS.has(info.encoding))
       throw malformedForm('A part of the form uses an unsupported transfer encoding.');
-    if (this.#fields.has(name)) throw invalid('form_field_duplicated', 'A field of the form is repeated.');
-    if (this.#judged)
-      throw invalid('form_field_unknown', 'The form has a field that does not belong to the upload slot.');
+    if (this.#fields.has(name))
+      throw invalid('form_field_duplicated', `The field ${shownName(name)} of the form is repeated.`);
+    if (this.#judged) throw unknownField(name);
     this.#fields.set(name, value);
     if (SIGNED_FIELDS.every((signed) => this.#fields.has(signed))) this.#judge();
   }
@@ -246,48 +285,26 @@ class FormReader {
     // The parser destroys the stream with an error when the form ends early. The form's own error has the
     // cause.
     stream.on('error', () => {});
-    if (this.#hasFile) throw fileNotLast();
     if (name === undefined) throw malformedForm('A part of the form has no name.');
-    if (name !== 'file') throw invalid('form_field_unknown', 'The file must be in the field named file.');
+    if (name !== 'file')
+      throw invalid(
+        'form_field_unknown',
+        `The file is in the field ${shownName(name)}. It must be in the field \`file\`.`,
+      );
     if (!info.filename) throw invalid('file_name_missing', 'The file part has no file name.');
     if (!PLAIN_ENCODINGS.has(info.encoding))
       throw malformedForm('A part of the form uses an unsupported transfer encoding.');
     this.#hasFile = true;
-    // The parser's copy of the file is dropped. The bytes of the file are taken from the form directly.
+    this.#exchange.lease.end();
+    // The parser's copy of the file's first bytes is dropped.
     stream.resume();
-    const came = this.#envelope.fileStarts(this.#fields.size + 1);
     // Report missing fields before any problem of the file.
     if (!this.#judged) this.#judge();
-    const { file, rest } = this.#cutter.push(came);
-    this.#take(file);
-    if (rest === undefined) return;
-    // The parser already has all bytes up to here, and finds the delimiter itself.
-    this.#fileEnded = true;
-    this.#envelope.fileEnded(rest);
-  }
-
-  /**
-   * Takes bytes after the file's head, which the parser has not received. Passes the parser only the bytes
-   * that do not belong to the file. If the parser still holds back the beginning of a delimiter, the complete
-   * delimiter follows. Beginning and delimiter cannot combine into another delimiter, because a delimiter
-   * contains only one CR.
-   */
-  #cut(chunk: Buffer): void {
-    const { file, rest } = this.#cutter.push(chunk);
-    this.#take(file);
-    if (rest === undefined) return;
-    this.#fileEnded = true;
-    this.#pass(rest);
-  }
-
-  /** Passes on the bytes after the file. */
-  #pass(bytes: Buffer): void {
-    this.#envelope.fileEnded(bytes);
-    this.#parse(bytes);
+    for (const bytes of this.#content) this.#take(bytes);
+    this.#content = [];
   }
 
   #take(file: Buffer): void {
-    if (file.length === 0) return;
     this.#pieces.push(file);
     this.#give();
   }
@@ -323,7 +340,6 @@ class FormReader {
   #onFinish(): void {
     this.#guard(() => {
       if (!this.#hasFile) throw invalid('file_missing', 'The form contains no file.');
-      this.#envelope.checkEnd();
       this.#complete = true;
       this.#give();
     });
@@ -359,6 +375,14 @@ class FormReader {
 
 function invalid(reason: ErrorReason, message: string): DomainError {
   return new DomainError('invalid_request', message, { reason });
+}
+
+/** Returns the error for a field that the upload slot does not have. */
+function unknownField(name: string): DomainError {
+  return invalid(
+    'form_field_unknown',
+    `The form has the field ${shownName(name)}, which does not belong to the upload slot.`,
+  );
 }
 
 /** Returns the error of rule 7.4: the form has exactly one file, as its last part. */

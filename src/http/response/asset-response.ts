@@ -106,23 +106,33 @@ function unsatisfiable(bytes: number): FailedResponse {
 }
 
 /**
- * Returns the `Content-Disposition` of a download (RFC 6266). `filename` is plain ASCII and safe on every
- * file system. `filename*` (RFC 8187) has the whole name. No path is included.
+ * Returns the `Content-Disposition` of a download (RFC 6266). `filename` is plain ASCII, and `filename*` (RFC
+ * 8187) has letters of every script. Both are safe on every file system, and no path is included.
  */
 export function contentDisposition(fileName: string): string {
-  const base = fileName
-    .split(/[/\\]/)
-    .at(-1)!
-    .replaceAll(/\p{Cs}/gu, '\uFFFD');
-  const ascii =
-    base
-      .normalize('NFKD')
-      .replaceAll(/\p{M}/gu, '')
-      .replaceAll(/[^\w.() -]/g, '_')
-      .replace(/^\.+/, '_') || 'audio';
-  const whole = encodeURIComponent(base).replaceAll(
-    /['()*]/g,
+  const base = fileName.split(/[/\\]/).at(-1)!;
+  const ascii = base
+    .normalize('NFKD')
+    .replaceAll(/\p{M}/gu, '')
+    .replaceAll(/[^\w.() -]/g, '_');
+  const whole = encodeURIComponent(safeName(base)).replaceAll(
+    /['()]/g,
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
   );
-  return `attachment; filename="${ascii}"; filename*=UTF-8''${whole}`;
+  return `attachment; filename="${safeName(ascii)}"; filename*=UTF-8''${whole}`;
+}
+
+/**
+ * Returns a name that a file can have on every file system: visible, and without characters or endings that
+ * Windows rejects, and without characters that change the direction of the text.
+ */
+function safeName(name: string): string {
+  const safe = name
+    .replaceAll(/\p{Cs}/gu, '\uFFFD')
+    .replaceAll(/[\p{Cc}\p{Bidi_Control}\p{Noncharacter_Code_Point}"*:<>?|]/gu, '_')
+    .replace(/^\.+/, '_')
+    .replace(/(?<![. ])[. ]+$/, '_')
+    // Windows opens a device under these names, with any extension.
+    .replace(/^(?=(?:con|prn|aux|nul|(?:com|lpt)[0-9\u00b9\u00b2\u00b3]) *(?:\.|$))/i, '_');
+  return safe === '' ? 'audio' : safe;
 }

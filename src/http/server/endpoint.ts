@@ -2,6 +2,8 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { KeyRoute, OpenRoute, Route } from '../../contract/route.js';
 import { ROUTES, type RouteIdOf } from '../../contract/routes/routes.js';
 import {
+  NO_PARAMETERS,
+  type RequestPart,
   type RequestSchema,
   type RouteInput,
   type RouteOutput,
@@ -12,7 +14,7 @@ import { type ContentDigest, digestHolds } from '../../domain/message-signature.
 import { type Caller, requireScope } from '../../operations/caller.js';
 import type { PartnerOperations } from '../../operations/operations.js';
 import type { Observer } from '../../ports/observer.js';
-import { readBody, tooLarge } from '../body/body-reader.js';
+import { fileTooLarge, readBody, tooLarge } from '../body/body-reader.js';
 import { parseJson } from '../body/json-text.js';
 import { checkMediaType, declaredLength } from '../body/media-type.js';
 import { parseQuery } from '../body/query.js';
@@ -276,14 +278,15 @@ async function runChecked(
   const { body, auth } = route;
   if (body !== undefined && body.kind !== 'none') {
     checkMediaType(request, body);
-    if (declaredLength(request) > body.maxBytes) throw tooLarge(body.maxBytes);
+    if (declaredLength(request) > body.maxBytes)
+      throw body.kind === 'form' ? fileTooLarge(body.fileBytes, 'slot') : tooLarge(body.maxBytes);
   }
   const call = (json: unknown): AnyCall => ({
     exchange,
     caller,
     params: route.params && checkParams(route.params, request.url!, params),
     query: checkQuery(route, request.url!),
-    headers: route.headers && check(route.headers, singleHeaders(request.headers, route.headers)),
+    headers: route.headers && check(route.headers, singleHeaders(request.headers, route.headers), 'header'),
     body: json,
   });
   // Read the whole body before the call has any effect, because its end may be malformed.
@@ -296,7 +299,7 @@ async function runChecked(
     throw new DomainError('forbidden', 'The body does not match the signed Content-Digest.', {
       reason: 'signature_invalid',
     });
-  return run(call(check(body.schema, bytes.length === 0 && !body.required ? {} : parseJson(bytes))));
+  return run(call(check(body.schema, bytes.length === 0 && !body.required ? {} : parseJson(bytes), 'body')));
 }
 
 /** Rejects a body on a route that has none. A chunked body may still be empty. */
@@ -312,15 +315,13 @@ async function expectNoBody(exchange: Exchange): Promise<void> {
   }
 }
 
-/** Rejects every query parameter on an authenticated route without a query (rule 2.8). */
+/**
+ * Checks the query of a route. A route without a query rejects every parameter if its caller authenticates,
+ * and ignores the query otherwise (rule 2.8).
+ */
 function checkQuery({ query, auth }: Route, target: string): unknown {
-  if (query !== undefined) return check(query, parseQuery(target));
-  if ((auth === 'key' || auth === 'bearer') && Object.keys(parseQuery(target)).length > 0) {
-    throw new DomainError('invalid_request', 'This call does not accept query parameters.', {
-      reason: 'invalid_member',
-    });
-  }
-  return undefined;
+  if (query === undefined && auth !== 'key' && auth !== 'bearer') return undefined;
+  return check(query ?? NO_PARAMETERS, parseQuery(target), 'query');
 }
 
 /**
@@ -333,7 +334,7 @@ function checkParams(schema: RequestSchema, target: string, params: unknown): un
     throw new DomainError('invalid_request', 'An identifier in the path is malformed.', {
       reason: 'invalid_member',
     });
-  return check(schema, params);
+  return check(schema, params, 'path');
 }
 
 function singleHeaders(
@@ -345,8 +346,8 @@ function singleHeaders(
   );
 }
 
-function check(schema: RequestSchema, value: unknown): unknown {
-  const result = validate(schema, value);
+function check(schema: RequestSchema, value: unknown, part: RequestPart): unknown {
+  const result = validate(schema, value, part);
   if ('problem' in result)
     throw new DomainError('invalid_request', result.problem, { reason: 'invalid_member' });
   return result.value;

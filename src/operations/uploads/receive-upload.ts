@@ -95,9 +95,13 @@ function receiver(
       bytes += chunk.length;
       if (bytes > maxBytes) {
         giveBack();
-        throw new DomainError('payload_too_large', `The file may contain at most ${maxBytes} bytes.`, {
-          reason: 'body_too_large',
-        });
+        throw new DomainError(
+          'payload_too_large',
+          `The file must be at most ${maxBytes} bytes, the \`maxBytes\` of its slot.`,
+          {
+            reason: 'body_too_large',
+          },
+        );
       }
       return ingest.write(chunk);
     },

@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { shownName } from '../../domain/display-name.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Secrets } from '../../ports/secrets.js';
 
@@ -37,17 +38,18 @@ export function createUploadPolicySigner(secrets: Secrets, environment: string):
         if (!(SIGNED_FIELDS as readonly string[]).includes(name))
           throw new DomainError(
             'invalid_request',
-            'The form has a field that the upload slot does not have.',
-            {
-              reason: 'form_field_unknown',
-            },
+            `The form has the field ${shownName(name)}, which does not belong to the upload slot.`,
+            { reason: 'form_field_unknown' },
           );
       }
-      const [policy, signature] = SIGNED_FIELDS.map((name) => fields.get(name));
-      if (policy === undefined || signature === undefined)
-        throw new DomainError('invalid_request', 'Every field of the slot must be sent before the file.', {
-          reason: 'form_field_missing',
-        });
+      const missing = SIGNED_FIELDS.filter((name) => !fields.has(name)).map(shownName);
+      if (missing.length > 0)
+        throw new DomainError(
+          'invalid_request',
+          `The form lacks ${missing.join(' and ')} before the file. Send every entry of \`fields\` first.`,
+          { reason: 'form_field_missing' },
+        );
+      const [policy, signature] = SIGNED_FIELDS.map((name) => fields.get(name)!) as [string, string];
       const altered = () =>
         new DomainError('forbidden', 'The policy or signature does not match this upload slot.', {
           reason: 'form_policy_invalid',
