@@ -3,7 +3,7 @@ import { defined } from '../domain/defined.js';
 import { type ErrorStatus, errorSchema, STATUS_OF_ERROR } from './errors.js';
 import { KNOWN_VALUES } from './primitives.js';
 import { RESPONSE_HEADERS } from './response-headers.js';
-import { ROUTE_GROUPS, type Route, type RouteBody } from './route.js';
+import { isRouteOf, ROUTE_GROUPS, type Route, type RouteBody } from './route.js';
 import { headersOf } from './route-headers.js';
 import { CONTRACT_VERSION, ROUTES } from './routes/routes.js';
 
@@ -155,17 +155,21 @@ const DOCUMENTS: Readonly<Record<Route['listener'], Described>> = {
 /**
  * Returns the document of a listener's routes: the partners' contract or the operator API, which share no
  * route.
+ * @param environment routes of other environments are omitted. Absent: the document of all environments.
  */
 export function openApiDocument(
   routes: Readonly<Record<string, Route>> = ROUTES,
   listener: Route['listener'] = 'partner',
+  environment?: string,
 ): OpenApiDocument {
   const { title, version, summary, description, server, securitySchemes } = DOCUMENTS[listener];
   const schemas = new Map<string, JsonSchema>();
   const paths: Record<string, Record<string, OperationObject>> = {};
   const error = schemaOf(errorSchema, schemas);
-  for (const [id, route] of Object.entries(routes)) {
-    if (route.listener !== listener) continue;
+  const listed = Object.entries(routes).filter(
+    ([, route]) => route.listener === listener && isRouteOf(environment, route),
+  );
+  for (const [id, route] of listed) {
     paths[route.path] ??= {};
     paths[route.path]![route.method.toLowerCase()] = operation(id, route, error, schemas);
   }
@@ -173,9 +177,9 @@ export function openApiDocument(
     openapi: '3.1.1',
     info: { title, version, summary, description },
     servers: [{ url: '/', description: server }],
-    tags: ROUTE_GROUPS.filter((group) =>
-      Object.values(routes).some((route) => route.listener === listener && route.group === group),
-    ).map((name) => ({ name })),
+    tags: ROUTE_GROUPS.filter((group) => listed.some(([, route]) => route.group === group)).map((name) => ({
+      name,
+    })),
     paths,
     components: {
       schemas: Object.fromEntries([...schemas].sort(([a], [b]) => (a < b ? -1 : 1))),
@@ -297,8 +301,7 @@ function requestBody(
         policy: { type: 'string', description: '`policy` from the `fields` of the slot, unchanged.' },
         signature: { type: 'string', description: '`signature` from the `fields` of the slot, unchanged.' },
         file: {
-          type: 'string',
-          contentMediaType: 'application/octet-stream',
+          ...FILE,
           description: 'The audio file. It must be the last part and have a file name.',
         },
       };
@@ -312,11 +315,7 @@ function requestBody(
       return { required: true, content: { 'multipart/form-data': { schema } } };
     }
     case 'issuing': {
-      const file = (description: string) => ({
-        type: 'string',
-        contentMediaType: 'application/octet-stream',
-        description,
-      });
+      const file = (description: string) => ({ ...FILE, description });
       const fields = Object.entries(body.fields).map(([name, description]) => [
         name,
         { type: 'string', contentMediaType: 'application/json', description },
@@ -336,7 +335,7 @@ function requestBody(
       };
       return {
         required: true,
-        content: { 'application/octet-stream': {}, 'multipart/form-data': { schema } },
+        content: { 'application/octet-stream': { schema: BYTES }, 'multipart/form-data': { schema } },
       };
     }
     case 'none':
@@ -346,11 +345,15 @@ function requestBody(
 }
 
 /**
- * Returns the schema of a body other than JSON. Client generators need `format`: without it they drop the
- * body.
+ * The schema of bytes. Client generators need `format`: without it they drop a body, and send a file of a form
+ * as text without a file name.
  */
+const BYTES: JsonSchema = { type: 'string', format: 'binary' };
+const FILE: JsonSchema = { ...BYTES, contentMediaType: 'application/octet-stream' };
+
+/** Returns the schema of a body other than JSON. */
 function bytesOf(mediaType: string): JsonSchema {
-  return mediaType.startsWith('text/') ? { type: 'string' } : { type: 'string', format: 'binary' };
+  return mediaType.startsWith('text/') ? { type: 'string' } : BYTES;
 }
 
 function jsonContent(schema: z.ZodType, schemas: Map<string, JsonSchema>): MediaType {

@@ -106,3 +106,12 @@ interface RouteFacts {
   readonly noStore: boolean;
   readonly deprecation?: Deprecation;
 }
+
+/** Returns whether an environment has the route. Without an environment, every route counts. */
+export function isRouteOf(environment: string | undefined, { environments }: Route): boolean {
+  return (
+    environment === undefined ||
+    environments === undefined ||
+    environments.some((name) => name === environment)
+  );
+}

@@ -1,5 +1,5 @@
 import { type OpenApiDocument, openApiDocument } from '../contract/openapi.js';
-import { CONTRACT_VERSION } from '../contract/routes/routes.js';
+import { CONTRACT_VERSION, ROUTES } from '../contract/routes/routes.js';
 import { defined } from '../domain/defined.js';
 import { DomainError } from '../domain/errors.js';
 import type { UploadPurpose } from '../domain/upload.js';
@@ -112,9 +112,9 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
     }),
     telemetry: ({ body: { events } }) => json(202, operations.telemetry(events)),
     health: () => health,
-    readDocument: () => (document ??= constantJson(200, openApiDocument())),
+    readDocument: () => (document ??= constantJson(200, openApiDocument(ROUTES, 'partner', build.environment))),
     readDocs: ({ exchange, headers }) => {
-      docs ??= buildDocs(openApiDocument());
+      docs ??= buildDocs(openApiDocument(ROUTES, 'partner', build.environment));
       return docs.respond({
         ...headers,
         'accept-encoding': exchange.request.headers['accept-encoding'] as string | undefined,

@@ -52,10 +52,10 @@ t.test('the document that is checked in is derived from the path table', async (
     if (security.length > 0)
       for (const status of ['403', '429', '503']) t.ok(responses[status], `${operationId}: may be ${status}`);
 
-  const { port, listener } = await startPartner();
+  const { port, listener } = await startPartner({}, {}, 'beta');
   t.teardown(() => listener.close(100));
   const served = await ask(port, request('GET', '/v1/openapi.json'));
-  t.strictSame(jsonOf(served), JSON.parse(checkedIn), 'is what is served');
+  t.strictSame(jsonOf(served), JSON.parse(checkedIn), 'is what beta serves');
   const page = await ask(port, request('GET', '/docs'));
   const html = page!.body.toString();
   t.equal(page!.headers.get('content-type'), 'text/html; charset=utf-8');
@@ -88,6 +88,46 @@ t.test('the document that is checked in is derived from the path table', async (
   ] as const)
     for (const word of words) t.ok(targets.has(`${anchor}-${word}`), `${anchor} ${word} is on the page`);
   for (const { code } of EVIDENCE_CODES) t.ok(targets.has(`code-${code}`), `${code} is on the page`);
+});
+
+t.test('the document and the page in production omit the operations of the sandbox', async (t) => {
+  const { port, listener } = await startPartner();
+  t.teardown(() => listener.close(100));
+  const served = jsonOf(await ask(port, request('GET', '/v1/openapi.json'))) as unknown as OpenApiDocument;
+  const whole = openApiDocument();
+  const omitted = Object.keys(whole.paths).filter((path) => served.paths[path] === undefined);
+  t.strictSame(omitted, ['/v1/sandbox/fixtures', '/v1/sandbox/fixtures/{name}/{part}']);
+  t.strictSame(
+    whole.tags.filter(({ name }) => !served.tags.some((tag) => tag.name === name)),
+    [{ name: 'Sandbox' }],
+  );
+  const schemas = Object.keys(whole.components.schemas).filter((name) => !served.components.schemas[name]);
+  t.strictSame(schemas, ['Fixtures'], 'and the schemas that only they use');
+  checkParts(t, served, JSON.stringify(served));
+  for (const path of omitted)
+    t.equal((await ask(port, request('GET', path.replaceAll(/[{}]/g, ''))))!.status, 404, path);
+  t.notMatch((await ask(port, request('GET', '/docs')))!.body.toString(), /sandbox\/fixtures/);
+});
+
+t.test('every file in a body is declared as bytes, so that client generators send a file', async (t) => {
+  const files = (['partner', 'operator'] as const).flatMap((listener) =>
+    operationsOf(openApiDocument(ROUTES, listener)).flatMap(({ operationId, requestBody }) =>
+      Object.entries(requestBody?.content ?? {}).flatMap(([mediaType, { schema = {} }]) => {
+        const members = (schema['properties'] ?? {}) as Readonly<Record<string, JsonSchema>>;
+        if (mediaType === 'application/octet-stream')
+          return [`${operationId}: ${schema['type']} ${schema['format']}`];
+        return Object.entries(mediaType === 'multipart/form-data' ? members : {})
+          .filter(([, member]) => member['contentMediaType'] === 'application/octet-stream')
+          .map(([name, member]) => `${operationId}.${name}: ${member['type']} ${member['format']}`);
+      }),
+    ),
+  );
+  t.strictSame(files, [
+    'postUpload.file: string binary',
+    'issueProof: string binary',
+    'issueProof.trace: string binary',
+    'issueProof.file: string binary',
+  ]);
 });
 
 t.test("the operator's document has the operator's routes, and is served to the operator", async (t) => {

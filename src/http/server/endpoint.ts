@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { KeyRoute, OpenRoute, Route } from '../../contract/route.js';
+import { isRouteOf, type KeyRoute, type OpenRoute, type Route } from '../../contract/route.js';
 import { ROUTES, type RouteIdOf } from '../../contract/routes/routes.js';
 import {
   NO_PARAMETERS,
@@ -122,9 +122,7 @@ export function joinEndpoints<Listener extends Route['listener'], Own extends Pa
   const functions = own as unknown as Readonly<Record<string, Run>>;
   const { partners, bearer } = guards;
   const keys = partners && { partners, slow: new SlowAnswers() };
-  const routes = routesOf(listener).filter(
-    ([, { environments }]) => environments?.some((name) => name === environment) ?? true,
-  );
+  const routes = routesOf(listener).filter(([, route]) => isRouteOf(environment, route));
   return routes.map(([id, route]) =>
     guarded({ id, run: functions[id] ?? callDirectly(id, route, direct) }, route, { keys, bearer }),
   );
