@@ -1268,6 +1268,17 @@ export interface UsageReport {
   };
   /** Monthly quota, in units. */
   readonly limit: number;
+  /** The other limits of the plan. */
+  readonly limits: {
+    /** Requests per second. */
+    readonly requestsPerSecond: number;
+    /** Requests that may follow at once after a pause. */
+    readonly burst: number;
+    /** Uploads that may run at the same time. */
+    readonly concurrentUploads: number;
+    /** Key rotations per day. */
+    readonly rotationsPerDay: number;
+  };
   /** Units used this month. */
   readonly used: number;
   /** Units left this month. */

@@ -16,6 +16,7 @@ export type ClientErrorCode =
 export interface TakemarkErrorOptions {
   readonly status?: number | undefined;
   readonly reason?: string | undefined;
+  readonly limit?: string | undefined;
   readonly reviewId?: string | undefined;
   readonly requestId?: string | undefined;
   readonly retryAfterSeconds?: number | undefined;
@@ -33,6 +34,8 @@ export class TakemarkError extends Error {
   readonly status: number | undefined;
   /** The precise reason, if the service sends one. */
   readonly reason: string | undefined;
+  /** The exceeded limit, with the code `rate_limited`. */
+  readonly limit: string | undefined;
   /** The existing unresolved review, with the reason `review_exists`. */
   readonly reviewId: string | undefined;
   /** The request id. Quote it in problem reports. */
@@ -46,6 +49,7 @@ export class TakemarkError extends Error {
     this.code = code;
     this.status = options.status;
     this.reason = options.reason;
+    this.limit = options.limit;
     this.reviewId = options.reviewId;
     this.requestId = options.requestId;
     this.retryAfterSeconds = options.retryAfterSeconds;
@@ -58,10 +62,11 @@ export function errorFromResponse(
   headers: { readonly [name: string]: string | string[] | undefined },
   body: Buffer,
 ): TakemarkError {
-  const { error, code, reason, reviewId } = parseErrorBody(body);
+  const { error, code, reason, limit, reviewId } = parseErrorBody(body);
   return new TakemarkError(code ?? codeOfStatusClass(status), error ?? `the service returned ${status}`, {
     status,
     reason,
+    limit,
     reviewId,
     requestId: singleHeader(headers['x-request-id']),
     retryAfterSeconds: parseRetryAfter(singleHeader(headers['retry-after']), timeOf(headers['date'])),
@@ -89,7 +94,7 @@ function timeOf(date: string | string[] | undefined): number | undefined {
   return Number.isNaN(at) ? undefined : at;
 }
 
-type ErrorMembers = { error?: string; code?: string; reason?: string; reviewId?: string };
+type ErrorMembers = { error?: string; code?: string; reason?: string; limit?: string; reviewId?: string };
 
 function parseErrorBody(body: Buffer): ErrorMembers {
   let parsed: unknown;
@@ -101,7 +106,7 @@ function parseErrorBody(body: Buffer): ErrorMembers {
   }
   if (typeof parsed !== 'object' || parsed === null) return {};
   const members: ErrorMembers = {};
-  for (const name of ['error', 'code', 'reason', 'reviewId'] as const) {
+  for (const name of ['error', 'code', 'reason', 'limit', 'reviewId'] as const) {
     const value = (parsed as Record<string, unknown>)[name];
     if (typeof value === 'string' && value !== '') members[name] = value.slice(0, 1000);
   }

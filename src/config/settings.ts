@@ -98,7 +98,7 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
   'www-authenticate',
   'x-content-type-options',
 ]);
-const OWN_PREFIXES = /^(?:content|x-ratelimit)-/;
+const OWN_PREFIXES = /^(?:content|x-ratelimit)-|^ratelimit/;
 
 /** Returns whether a lower-case header name is one of the service's own response headers. */
 function isOwnHeader(name: string): boolean {

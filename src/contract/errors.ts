@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { ErrorCode, ErrorReason } from '../domain/errors.js';
 import { meaningsOf } from '../domain/reference/entry.js';
 import { ERROR_CODE_REFERENCE, ERROR_REASON_REFERENCE } from '../domain/reference/errors.js';
+import { LIMIT_MEANINGS } from '../domain/reference/values.js';
 import { describedWords, identifierSchema } from './primitives.js';
 
 /** The code of each status (rule 5.2). */
@@ -50,6 +51,9 @@ export const errorSchema = z
     reason: describedWords(meaningsOf(ERROR_REASON_REFERENCE))
       .meta({ description: 'Stable slug of the exact cause.' })
       .exactOptional(),
+    limit: describedWords(LIMIT_MEANINGS)
+      .meta({ description: 'Name of the exceeded limit. Present with `rate_limited`.' })
+      .exactOptional(),
     reviewId: identifierSchema
       .meta({ description: 'Id of the existing unresolved review. Present with `review_exists`.' })
       .exactOptional(),
@@ -57,7 +61,7 @@ export const errorSchema = z
   .meta({
     id: 'Error',
     examples: [
-      { error: 'The key is missing, or is not valid for this action.', code: 'forbidden' },
+      { error: 'The key lacks the scope of the call.', code: 'forbidden', reason: 'scope_missing' },
       { error: 'No file has been uploaded to this slot yet.', code: 'conflict', reason: 'upload_incomplete' },
     ],
   });
@@ -102,7 +106,7 @@ export function keyErrors(...own: readonly RouteErrors[]): RouteErrors {
     STORED,
     CHECKED,
     {
-      403: ['scope_missing', 'signature_missing', 'signature_invalid'],
+      403: ['scope_missing', 'key_missing', 'signature_missing', 'signature_invalid'],
       429: ['rate_exceeded'],
       // Too many calls with a slow test key run at the same time.
       503: ['concurrency_exceeded'],

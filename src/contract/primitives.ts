@@ -98,3 +98,32 @@ export function queryInteger(min: number, max: number) {
     z.int().min(min).max(max),
   );
 }
+
+/** The largest time in unix seconds that has ten digits. */
+const LAST_SECOND = 9_999_999_999;
+const DATE_TIME = /^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}:\d{2})(\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
+
+/**
+ * Returns the schema of a time in a query: unix seconds, or a date and time of RFC 3339. The document declares
+ * only the number, so that generated clients keep their types.
+ * @param round where a fraction of a second is rounded to
+ */
+export function queryTime(round: 'up' | 'down') {
+  const error = 'must be unix seconds, or a time such as 2026-01-31T12:00:00Z (send + as %2B)';
+  return z.preprocess(
+    (text) => {
+      if (typeof text !== 'string') return text;
+      return /^(0|[1-9]\d{0,9})$/.test(text) ? Number(text) : (secondsOf(text, round) ?? text);
+    },
+    z.int({ error }).min(0, { error }).max(LAST_SECOND, { error }),
+  );
+}
+
+function secondsOf(text: string, round: 'up' | 'down'): number | undefined {
+  const [, day, time, fraction, offset] = DATE_TIME.exec(text.toUpperCase()) ?? [];
+  const milliseconds = Date.parse(`${day}T${time}${offset}`);
+  // Date.parse accepts a day that the month does not have.
+  if (Number.isNaN(milliseconds) || !new Date(`${day}T00:00:00Z`).toISOString().startsWith(day!))
+    return undefined;
+  return milliseconds / 1000 + (round === 'up' && Number(fraction ?? 0) > 0 ? 1 : 0);
+}

@@ -27,6 +27,18 @@ export const RESPONSE_HEADERS = {
     type: 'integer',
     pattern: '^[1-9]\\d*$',
   },
+  'RateLimit-Policy': {
+    description:
+      'The limits of the partner (draft-ietf-httpapi-ratelimit-headers-10), by name: `q` units in each window of `w` seconds. The window of `request_rate` is the time in which a burst is refilled, and the window of `monthly_quota` is the month.',
+    type: 'string',
+    pattern: '^"request_rate";q=\\d+;w=\\d+(, "monthly_quota";q=\\d+;w=\\d+)?$',
+  },
+  RateLimit: {
+    description:
+      'What is left of these limits: `r` units now, and the whole limit again after `t` seconds. `request_rate` is that of the process that responded.',
+    type: 'string',
+    pattern: '^"request_rate";r=\\d+;t=\\d+(, "monthly_quota";r=\\d+;t=\\d+)?$',
+  },
   'Retry-After': {
     description: 'Seconds to wait before you repeat the call.',
     type: 'integer',

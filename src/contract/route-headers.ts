@@ -7,6 +7,14 @@ import type { Route } from './route.js';
 const BEFORE_ROUTE: ReadonlySet<number> = new Set([400, 408, 431]);
 const BEFORE_CALLER: ReadonlySet<number> = new Set([...BEFORE_ROUTE, 403, 500, 503]);
 
+const LIMIT_HEADERS = [
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+  'RateLimit-Policy',
+  'RateLimit',
+] as const;
+
 /** Returns the headers of one status of one route, and whether each is always present. */
 export function headersOf(route: Route, status: number): ReadonlyMap<HeaderName, 'always' | 'sometimes'> {
   const headers = new Map<HeaderName, 'always' | 'sometimes'>([
@@ -15,10 +23,9 @@ export function headersOf(route: Route, status: number): ReadonlyMap<HeaderName,
   ]);
   const routed = BEFORE_ROUTE.has(status) ? 'sometimes' : 'always';
   if (route.noStore) headers.set('Cache-Control', routed);
-  // Rule 6.9: these headers are present once the partner is known.
+  // Rules 6.9 and 6.16: these headers are present once the partner is known.
   if (route.auth === 'key')
-    for (const name of ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'] as const)
-      headers.set(name, BEFORE_CALLER.has(status) ? 'sometimes' : 'always');
+    for (const name of LIMIT_HEADERS) headers.set(name, BEFORE_CALLER.has(status) ? 'sometimes' : 'always');
   // Rule 5.7.
   if (status === 429 || status === 503) headers.set('Retry-After', 'always');
   if (noticesOf(route).length > 0)

@@ -51,6 +51,7 @@ export const ERROR_REASONS = [
   'upload_already_used',
   'upload_in_progress',
   'upload_aborted',
+  'upload_expired',
   'purpose_mismatch',
   'content_length_mismatch',
   // verify and issuing
@@ -74,6 +75,7 @@ export const ERROR_REASONS = [
   'rotation_in_progress',
   'key_expiring',
   'last_active_key',
+  'key_missing',
   'scope_missing',
   'signature_missing',
   'signature_invalid',
@@ -123,8 +125,21 @@ export const ERROR_REASONS = [
 ] as const;
 export type ErrorReason = (typeof ERROR_REASONS)[number];
 
+/** The limits that can be exceeded: the additive member `limit` of a 429, and the names in `RateLimit`. */
+export const LIMIT_NAMES = [
+  'monthly_quota',
+  'request_rate',
+  'rotation_rate',
+  'concurrent_uploads',
+  'uploads_of_address',
+  'reviews',
+] as const;
+export type LimitName = (typeof LIMIT_NAMES)[number];
+
 export interface DomainErrorOptions {
   readonly reason?: ErrorReason;
+  /** The exceeded limit. It is sent as `limit`. */
+  readonly limit?: LimitName;
   /** The existing review that prevents the call. It is sent as `reviewId`. */
   readonly reviewId?: string;
   /** The seconds after which the call may succeed. They are sent as `Retry-After`. */
@@ -139,6 +154,7 @@ export interface DomainErrorOptions {
 export class DomainError extends Error {
   readonly code: ErrorCode;
   readonly reason: ErrorReason | undefined;
+  readonly limit: LimitName | undefined;
   readonly reviewId: string | undefined;
   readonly retryAfterSeconds: number | undefined;
 
@@ -147,6 +163,7 @@ export class DomainError extends Error {
     this.name = 'DomainError';
     this.code = code;
     this.reason = options.reason;
+    this.limit = options.limit;
     this.reviewId = options.reviewId;
     this.retryAfterSeconds = options.retryAfterSeconds;
   }
@@ -164,15 +181,21 @@ export function limited(
   message: string,
   {
     reason,
+    limit,
     now,
     retryAfterSeconds,
-  }: { readonly reason: ErrorReason; readonly now: number; readonly retryAfterSeconds: number },
+  }: {
+    readonly reason: ErrorReason;
+    readonly limit: LimitName;
+    readonly now: number;
+    readonly retryAfterSeconds: number;
+  },
 ): DomainError {
   const date = new Date(Math.ceil(now + retryAfterSeconds) * 1000).toISOString().slice(0, 19);
   return new DomainError(
     'rate_limited',
     retryAfterSeconds > DATED_SECONDS ? `${message} Try again after ${date}Z.` : message,
-    { reason, retryAfterSeconds },
+    { reason, limit, retryAfterSeconds },
   );
 }
 

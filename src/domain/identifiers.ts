@@ -53,3 +53,16 @@ function crockford(bytes: Uint8Array): string {
   }
   return text;
 }
+
+const MADE_HERE = /^([a-z]+)_([0-7][0-9A-HJKMNP-TV-Z]{25})$/;
+
+/**
+ * Returns the time at which the service made an identifier, in milliseconds since the epoch. Returns undefined
+ * for an identifier of another kind or origin.
+ */
+export function createdAtOf(kind: IdKind, identifier: string): number | undefined {
+  const [, prefix, uuid] = MADE_HERE.exec(identifier) ?? [];
+  if (uuid === undefined || prefix !== ID_PREFIXES[kind]) return undefined;
+  // The first ten characters are the two bits of padding and the 48 bits of the time.
+  return [...uuid.slice(0, 10)].reduce((time, character) => time * 32 + CROCKFORD.indexOf(character), 0);
+}

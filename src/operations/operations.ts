@@ -54,7 +54,7 @@ import { createUpload } from './uploads/create-upload.js';
 import { createUploadLocks, receiveUpload } from './uploads/receive-upload.js';
 import { createUploadPolicySigner } from './uploads/upload-policy.js';
 import { readQuota } from './usage/quota.js';
-import { admit, createRateLimits } from './usage/rate-limits.js';
+import { admit, createRateLimits, readRate } from './usage/rate-limits.js';
 import { readUsage } from './usage/read-usage.js';
 import { createUsageMeter, meterCall } from './usage/usage-meter.js';
 import { identifyUpload } from './verification/identify-upload.js';
@@ -130,6 +130,7 @@ export function createOperations(given: OperationsDeps) {
         checkSignature,
         admit,
         quota: readQuota,
+        rate: readRate,
         meter: meterCall,
         createUpload,
         receiveUpload,

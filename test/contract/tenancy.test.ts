@@ -70,6 +70,7 @@ t.test("every route with an id answers another partner's id as one that is not t
       'connection',
       'x-ratelimit-remaining',
       'x-ratelimit-reset',
+      'ratelimit',
     ])
       received.delete(name);
     return {

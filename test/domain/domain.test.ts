@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import t from 'tap';
 import { decide, summariseAudio } from '../../src/domain/decision.js';
 import { HARMLESS_FINDINGS, isBreak, STRUCTURE_FINDINGS } from '../../src/domain/findings.js';
-import { formatIdentifier, IDENTIFIER_PATTERN } from '../../src/domain/identifiers.js';
+import { createdAtOf, formatIdentifier, IDENTIFIER_PATTERN } from '../../src/domain/identifiers.js';
 import type {
   CredentialReport,
   EmbeddedParseResult,
@@ -389,6 +389,16 @@ t.test('identifiers match the contract, sort by time and keep every random bit',
     formatIdentifier('upload', 0x017f22e279b0, Buffer.from('7cc398c4dc0c0c07398f', 'hex')),
     'upl_01FWHE4YDGFK1SHH6W1G60EECF',
   );
+  t.equal(createdAtOf('upload', 'upl_01FWHE4YDGFK1SHH6W1G60EECF'), 0x017f22e279b0);
+  t.equal(createdAtOf('upload', 'upl_7ZZZZZZZZZZZZZZZZZZZZZZZZZ'), 2 ** 48 - 1);
+  for (const other of [
+    'prf_01FWHE4YDGFK1SHH6W1G60EECF',
+    'upl_01FWHE4YDG',
+    'upl_8'.padEnd(30, '0'),
+    '',
+    'upl_1',
+  ])
+    t.equal(createdAtOf('upload', other), undefined, other);
   t.equal(
     new Set(Array.from({ length: 10_000 }, () => formatIdentifier('key', 1, randomBytes(10)))).size,
     10_000,

@@ -51,6 +51,14 @@ t.test('every route of the partner listener answers as the document says', async
       Object.values(quota),
       `${name}: exact quota`,
     );
+    t.strictSame(
+      ['ratelimit-policy', 'ratelimit'].map((header) => answer!.headers.get(header)),
+      [
+        '"request_rate";q=100;w=2, "monthly_quota";q=100000;w=2678400',
+        '"request_rate";r=99;t=1, "monthly_quota";r=99999;t=60',
+      ],
+      `${name}: both limits by name`,
+    );
     return answer!;
   };
 
@@ -281,6 +289,12 @@ t.test('every route of the partner listener answers as the document says', async
     'issuedAfter=-1',
     'issuedAfter=1.5',
     'issuedBefore=10000000000',
+    'issuedAfter=2026-01-31',
+    'issuedAfter=2026-01-31T12:00:00',
+    'issuedAfter=2026-02-30T12:00:00Z',
+    'issuedAfter=2026-01-31T24:00:01Z',
+    'issuedAfter=2026-01-31T12:00:00+01:00',
+    'issuedAfter=1969-12-31T23:59:59Z',
     'cursor[]=a',
   ])
     await refused(get(`/v1/proofs?${query}`), 'invalid_request', 'invalid_member', query);
@@ -387,9 +401,9 @@ t.test('every route of the partner listener answers as the document says', async
   t.equal(contract.metered.length, free, 'refusals are not metered');
 
   const anonymous = await ask(port, request('GET', '/v1/proofs'));
-  matchError(t, anonymous, 'forbidden', undefined, 'no key');
+  matchError(t, anonymous, 'forbidden', 'key_missing', 'no key');
   t.notOk(
-    [...anonymous!.headers.keys()].some((header) => header.startsWith('x-ratelimit')),
+    [...anonymous!.headers.keys()].some((header) => /^(x-)?ratelimit/.test(header)),
     'nobody knows whose quota',
   );
   contract.rateRefusal = new DomainError('rate_limited', 'Too many requests.', {
@@ -893,4 +907,24 @@ t.test('every route of the operator listener answers as its table says', async (
       );
     }
   }
+});
+
+t.test('the list of proofs takes times in unix seconds and in RFC 3339 when they filter it', async (t) => {
+  const { port, listener, operations } = await startPartner();
+  t.teardown(() => listener.close(100));
+  for (const [query, seconds] of [
+    ['issuedAfter=1769860800', { issuedAfter: 1_769_860_800 }],
+    ['issuedAfter=2026-01-31T12:00:00Z', { issuedAfter: 1_769_860_800 }],
+    ['issuedAfter=2026-01-31t13:00:00%2B01:00', { issuedAfter: 1_769_860_800 }],
+    ['issuedAfter=2026-01-31T12:00:00.0001Z', { issuedAfter: 1_769_860_801 }],
+    ['issuedBefore=2026-01-31T07:00:00.9-05:00', { issuedBefore: 1_769_860_800 }],
+  ] as const) {
+    t.equal((await ask(port, get(`/v1/proofs?${query}`)))!.status, 200, query);
+    t.strictSame(operations.contract.asked.at(-1), seconds, query);
+  }
+  const refused = jsonOf(await ask(port, get('/v1/proofs?issuedAfter=2026-01-31')));
+  t.equal(
+    refused['error'],
+    'issuedAfter must be unix seconds, or a time such as 2026-01-31T12:00:00Z (send + as %2B).',
+  );
 });

@@ -53,7 +53,9 @@ export class MemoryOperations implements Operations {
     ...this.contract.partner(),
     authenticate: async (apiKey): Promise<Caller> => {
       if (apiKey !== KEY)
-        throw new DomainError('forbidden', 'The key is missing, or is not valid for this action.');
+        throw apiKey === undefined
+          ? new DomainError('forbidden', 'The key is missing.', { reason: 'key_missing' })
+          : new DomainError('forbidden', 'The key is not valid.');
       return { partnerId: 'ptr_1', keyId: 'key_1', scopes: this.scopes, plan: SHIPPED_PLANS[1]! };
     },
     createUpload: async (_caller, request) => {

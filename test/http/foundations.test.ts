@@ -69,6 +69,7 @@ t.test('the compiler refuses a response that the path table does not have', asyn
     plan: 'trial',
     period: { start: 1, end: 2 },
     limit: 1,
+    limits: { requestsPerSecond: 1, burst: 1, concurrentUploads: 1, rotationsPerDay: 1 },
     used: 1,
     remaining: 0,
     days: [{ day: '2026-01-01', units: 1, operations: { verify: 1 } }],
@@ -675,6 +676,7 @@ t.test('the second name of the request id is none that a response has for someth
     'Content-Type',
     'Set-Cookie',
     'X-RateLimit-Reset',
+    'RateLimit',
   ])
     t.throws(() => readConfig({ TAKEMARK_REQUEST_ID_HEADER: name }), {
       name: 'ConfigError',

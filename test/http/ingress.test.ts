@@ -53,7 +53,7 @@ t.test('a connection ends when its caller stops amid a body that was refused', a
   const client = new RawClient(port);
   t.teardown(() => client.destroy());
   await client.send(Buffer.concat([whole, Buffer.from('half')]));
-  matchError(t, await client.read(), 'forbidden', undefined, 'no key');
+  matchError(t, await client.read(), 'forbidden', 'key_missing', 'no key');
   const began = performance.now();
   client.socket.end();
   t.ok(await client.ended());
@@ -342,7 +342,7 @@ t.test('a body in crumbs is refused', async (t) => {
   }
   const refused = new RawClient(port);
   await refused.send(`POST /v1/verify HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n`);
-  matchError(t, await refused.read(), 'forbidden', undefined, 'a refusal');
+  matchError(t, await refused.read(), 'forbidden', 'key_missing', 'a refusal');
   void refused.send(crumbs);
   t.ok(await refused.ended(30_000), 'is not followed by crumbs for long');
   t.ok(await until(() => budget.held === 0), 'nothing stays held');

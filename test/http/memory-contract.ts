@@ -45,7 +45,12 @@ export class MemoryContract {
   readonly admitted: string[] = [];
   readonly metered: string[] = [];
   readonly asked: unknown[] = [];
-  quota: QuotaFacts = { limit: 100_000, remaining: 99_999, reset: 1_769_904_000 };
+  quota: QuotaFacts = {
+    limit: 100_000,
+    remaining: 99_999,
+    reset: 1_769_904_000,
+    resetSeconds: 60,
+  };
   quotaFault: Error | undefined;
   /** Thrown by admit. */
   rateRefusal: DomainError | undefined;
@@ -75,6 +80,7 @@ export class MemoryContract {
         this.admitted.push(lane);
         if (this.rateRefusal !== undefined) throw this.rateRefusal;
       },
+      rate: () => ({ remaining: 99, resetSeconds: 1 }),
       quota: async () => {
         if (this.quotaFault !== undefined) throw this.quotaFault;
         return this.quota;
@@ -176,6 +182,7 @@ export class MemoryContract {
         plan: 'standard',
         period: { start: NOW, end: NOW + 1 },
         limit: 100_000,
+        limits: { requestsPerSecond: 50, burst: 100, concurrentUploads: 8, rotationsPerDay: 5 },
         used: 1,
         remaining: 99_999,
         days: Array.from({ length: days }, (_, i) => ({

@@ -170,7 +170,7 @@ t.test('an answer comes whole to a caller that sends without waiting for 100 Con
       request('POST', '/v1/verify', { Expect: '100-continue', 'Content-Length': String(length) }),
     );
     await hasty.send(body.subarray(0, length));
-    matchError(t, await hasty.read(), 'forbidden', undefined, `${length} bytes`);
+    matchError(t, await hasty.read(), 'forbidden', 'key_missing', `${length} bytes`);
     t.ok(await hasty.ended());
     hasty.destroy();
   }
@@ -314,7 +314,7 @@ t.test('checks come in their order, and every fault of a JSON request has its er
       'key before media type',
       request('POST', '/v1/verify', { 'Content-Type': 'text/plain' }, 'x'),
       'forbidden',
-      undefined,
+      'key_missing',
     ],
     [
       'wrong key',
@@ -556,7 +556,7 @@ t.test('every route with a scope refuses a key without it, and calls nothing', a
   const { port, listener, operations } = await startPartner();
   t.teardown(() => listener.close(100));
   const routes = Object.entries(ROUTES as Readonly<Record<string, Route>>);
-  const own = new Set(['authenticate', 'checkSignature', 'admit', 'quota']);
+  const own = new Set(['authenticate', 'checkSignature', 'admit', 'rate', 'quota']);
   const called: string[] = [];
   for (const [name, operation] of Object.entries(operations.partner) as [
     string,
@@ -849,7 +849,7 @@ t.test('a refused request does nothing', async (t) => {
   t.ok(await smuggled.ended(), 'ends the connection');
   const large = new RawClient(port);
   await large.send(`POST /v1/verify HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n`);
-  matchError(t, await large.read(), 'forbidden', undefined, 'a large message that was refused');
+  matchError(t, await large.read(), 'forbidden', 'key_missing', 'a large message that was refused');
   await large.send(`${'x'.repeat(100_000)}${erase}\r\n`);
   t.ok(await large.ended(), 'ends it too');
   await sleep(50);
@@ -902,7 +902,7 @@ t.test('expectations, kept connections and stopping end in order', async (t) => 
   expecting.destroy();
   const refused = new RawClient(port);
   await refused.send(request('POST', '/v1/verify', { Expect: '100-continue', 'Content-Length': '20' }));
-  matchError(t, await refused.read(), 'forbidden', undefined, 'one without a key is not');
+  matchError(t, await refused.read(), 'forbidden', 'key_missing', 'one without a key is not');
   t.ok(await refused.ended(), 'and its connection ends, since nobody knows whether the body comes');
 
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });

@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
+import { formatIdentifier } from '../../src/domain/identifiers.js';
 import type { Caller } from '../../src/operations/caller.js';
 import { TestService } from '../fixtures/service.js';
 import { needs } from '../fixtures/tools.js';
@@ -339,9 +340,12 @@ t.test('uploads: one use, own partner, lives of slot and facts to the second', a
     reason: 'upload_incomplete',
   });
   await t.rejects(partner.verifyUpload(stranger.caller, { uploadId: open.uploadId }), { code: 'not_found' });
-  await t.rejects(partner.verifyUpload(caller, { uploadId: 'upl_00000000000000000000000000' }), {
-    code: 'not_found',
-  });
+  for (const [uploadId, reason] of [
+    ['upl_00000000000000000000000000', 'upload_expired'],
+    [formatIdentifier('upload', service.clock.now(), Buffer.alloc(10)), undefined],
+    ['upl_7', undefined],
+  ] as const)
+    await t.rejects(partner.verifyUpload(caller, { uploadId }), { code: 'not_found', reason }, uploadId);
 
   const fields = new Map(Object.entries(open.fields));
   const first = await partner.receiveUpload(open.uploadId, fields);
@@ -369,13 +373,16 @@ t.test('uploads: one use, own partner, lives of slot and facts to the second', a
     code: 'forbidden',
     reason: 'form_policy_expired',
   });
-  await t.rejects(partner.verifyUpload(caller, { uploadId: tooLate.uploadId }), { code: 'not_found' });
+  await t.rejects(partner.verifyUpload(caller, { uploadId: tooLate.uploadId }), {
+    code: 'not_found',
+    reason: 'upload_expired',
+  });
   service.clock.advance(45 * 60 - 5);
   await t.resolves(partner.verifyUpload(caller, { uploadId: open.uploadId }), 'facts live for an hour');
   service.clock.advance(10);
   await t.rejects(
     partner.verifyUpload(caller, { uploadId: open.uploadId }),
-    { code: 'not_found' },
+    { code: 'not_found', reason: 'upload_expired' },
     'and no longer',
   );
 

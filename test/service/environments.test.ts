@@ -33,7 +33,7 @@ const atBeta = await beta.partner();
 /** Body of a response, without the parts that differ on every call. */
 const essence = ({ status, headers, body }: WireAnswer) => ({
   status,
-  headers: [...headers].filter(([name]) => !['x-request-id', 'date'].includes(name)),
+  headers: [...headers].filter(([name]) => !['x-request-id', 'date', 'ratelimit'].includes(name)),
   body: body.toString(),
 });
 
@@ -219,7 +219,7 @@ t.test('former host names get the same responses', async (t) => {
         ...essence(one),
         body: essence(one).body.replace(/,?"lastUsedAt":\d+/, ''),
         headers: essence(one).headers.filter(
-          ([name]) => name !== 'content-length' && name !== 'x-ratelimit-reset',
+          ([name]) => !['content-length', 'x-ratelimit-reset'].includes(name),
         ),
       });
       t.strictSame(said(answer), said(answers[0]!), `${target}: the identical contract`);

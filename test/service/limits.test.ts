@@ -72,10 +72,18 @@ t.test('each plan holds its rate and its burst', async (t) => {
     );
     const refused = answers.filter(({ status }) => status === 429);
     t.strictSame(
-      [...new Set(refused.map((answer) => `${answer.json!['code']} ${answer.json!['reason']}`))],
-      ['rate_limited rate_exceeded'],
+      [...new Set(refused.map(({ json }) => `${json!['code']} ${json!['reason']} ${json!['limit']}`))],
+      ['rate_limited rate_exceeded request_rate'],
     );
     for (const answer of [answers[0]!, refused[0]!]) numbers(t, answer, plan, 0, `${name} ${answer.status}`);
+    const { burst, requestsPerSecond } = plan;
+    t.match(refused[0]!.headers.get('ratelimit-policy'), `"request_rate";q=${burst};w=2, "monthly_quota";q=`);
+    t.match(
+      refused[0]!.headers.get('ratelimit'),
+      `"request_rate";r=0;t=${burst / requestsPerSecond}, "monthly_quota";r=${plan.monthlyQuota};t=`,
+    );
+    const first = await call(base, 'GET', '/v1/proofs', { key: (await service.partner(name)).apiKey });
+    t.match(first.headers.get('ratelimit'), `"request_rate";r=${burst - 1};t=1, `, 'a first call');
 
     clock.advance(retryAfter(refused.at(-1)!));
     const later = await Promise.all(
@@ -152,12 +160,15 @@ t.test("bad keys change nobody's numbers", async (t) => {
   );
   t.strictSame(statuses(refusals), { 403: 80 });
   t.strictSame(
-    [...new Set(refusals.map(({ body }) => body.toString()))].length,
-    1,
-    'one refusal, to the byte',
+    new Set(refusals.map(({ body }) => body.toString())),
+    new Set([
+      '{"error":"The header `x-api-key` is missing.","code":"forbidden","reason":"key_missing"}',
+      '{"error":"The API key in the header `x-api-key` is not valid.","code":"forbidden"}',
+    ]),
+    'one refusal for every key that is not valid, to the byte',
   );
   t.notOk(
-    refusals.some(({ headers }) => headers.has('x-ratelimit-limit')),
+    refusals.some(({ headers }) => headers.has('x-ratelimit-limit') || headers.has('ratelimit')),
     "and nobody's counters with it",
   );
   const { burst } = planOf('trial');
@@ -223,11 +234,16 @@ t.test('the quota is never exceeded, and refused calls are free', async (t) => {
   const answers = await Promise.all(Array.from({ length: 200 }, (_, i) => verify(i + 1)));
   t.strictSame(statuses(answers), { 200: 119, 429: 81 });
   const refused = answers.filter(({ status }) => status === 429);
-  t.strictSame([...new Set(refused.map(({ json }) => json!['reason']))], ['quota_exceeded']);
+  t.strictSame(
+    [...new Set(refused.map(({ json }) => `${json!['reason']} ${json!['limit']}`))],
+    ['quota_exceeded monthly_quota'],
+  );
   for (const answer of refused) t.equal(answer.headers.get('x-ratelimit-remaining'), '0');
   t.equal((await verify(0)).status, 200, 'what was paid for stays answered');
   const usage = (await call(base, 'GET', '/v1/partner/usage', { key: apiKey })).json!;
   t.match(usage, { used: 120, remaining: 0, limit: 120 });
+  const { requestsPerSecond, burst, concurrentUploads, rotationsPerDay } = plan;
+  t.strictSame(usage['limits'], { requestsPerSecond, burst, concurrentUploads, rotationsPerDay });
   t.equal(
     (usage['days'] as { units: number }[]).reduce((sum, { units }) => sum + units, 0),
     120,
@@ -268,11 +284,12 @@ t.test('a call that ends in another month than it began in has the numbers of on
   const opening = await partner.authenticate(apiKey);
   await partner.createUpload(opening, { purpose: 'verify' });
   clock.advance(1);
-  const old = { limit, remaining: limit - 1, reset: end };
+  const old = { limit, remaining: limit - 1, reset: end, resetSeconds: 1 };
   t.strictSame(await partner.quota(caller), old, 'of the month in which it was charged');
   t.strictSame(await partner.quota(opening), old, 'of the month whose units it looked at');
   const next = await partner.authenticate(apiKey);
-  t.strictSame(await partner.quota(next), { limit, remaining: limit, reset: monthEnd(end) });
+  const reset = monthEnd(end);
+  t.strictSame(await partner.quota(next), { limit, remaining: limit, reset, resetSeconds: reset - end });
 });
 
 t.test('a plan bounds its concurrent uploads', async (t) => {
@@ -297,7 +314,10 @@ t.test('a plan bounds its concurrent uploads', async (t) => {
   const one = () => postForm(base, slot, slotForm(slot, audio));
   // The stalled ones claim when their file part is read, which is a moment after they sent it.
   let answer = await one();
-  t.match(answer, { status: 429, json: { code: 'rate_limited', reason: 'concurrency_exceeded' } });
+  t.match(answer, {
+    status: 429,
+    json: { code: 'rate_limited', reason: 'concurrency_exceeded', limit: 'concurrent_uploads' },
+  });
   t.equal(retryAfter(answer), 1);
   open.pop()!.destroy();
   for (let i = 0; i < 50 && answer.status === 429; i += 1) {

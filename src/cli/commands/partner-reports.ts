@@ -92,6 +92,12 @@ export const showUsage = defineCommand({
         `plan ${report.plan}: ${report.used} of ${report.limit} units used, ${report.remaining} left until ${formatTime(report.period.end)}`,
       ),
     );
+    // A service of an earlier version sends no other limits.
+    const limits: typeof report.limits | undefined = report.limits;
+    if (limits !== undefined)
+      terminal.print(
+        `limits: ${limits.requestsPerSecond} requests per second, bursts of ${limits.burst}, ${limits.concurrentUploads} uploads at a time, ${limits.rotationsPerDay} key rotations per day`,
+      );
     const used = report.days.filter(({ operations }) => Object.values(operations).some((count) => count > 0));
     if (used.length === 0) return EXIT.good;
     const rows = used.map(({ day, units, operations }) =>

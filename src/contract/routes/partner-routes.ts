@@ -137,7 +137,7 @@ export const PARTNER_ROUTES = {
       JSON_BODY,
       {
         400: ['sidecar_not_base64'],
-        404: [],
+        404: ['upload_expired'],
         409: ['upload_incomplete', 'purpose_mismatch'],
         429: ['quota_exceeded'],
       },
@@ -345,7 +345,7 @@ export const PARTNER_ROUTES = {
     group: 'Keys and usage',
     method: 'GET',
     path: '/v1/partner/usage',
-    summary: 'Read the quota and the usage per day',
+    summary: 'Read the limits of the plan and the usage per day',
     description:
       'Only `verify` and `identify` use units of the quota. All other calls are free, but they are included in the usage per day.',
     auth: 'key',
@@ -476,7 +476,7 @@ export const PARTNER_ROUTES = {
       },
     },
     errors: keyErrors(JSON_BODY, {
-      404: [],
+      404: ['upload_expired'],
       409: ['upload_incomplete', 'purpose_mismatch'],
       422: [],
       429: ['quota_exceeded'],

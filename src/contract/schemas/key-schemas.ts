@@ -144,6 +144,14 @@ export const usageSchema = z
       })
       .meta({ description: 'The UTC calendar month that the quota applies to.' }),
     limit: countSchema.meta({ description: 'Monthly quota, in units.' }),
+    limits: z
+      .object({
+        requestsPerSecond: countSchema.meta({ description: 'Requests per second.' }),
+        burst: countSchema.meta({ description: 'Requests that may follow at once after a pause.' }),
+        concurrentUploads: countSchema.meta({ description: 'Uploads that may run at the same time.' }),
+        rotationsPerDay: countSchema.meta({ description: 'Key rotations per day.' }),
+      })
+      .meta({ description: 'The other limits of the plan.' }),
     used: countSchema.meta({ description: 'Units used this month.' }),
     remaining: countSchema.meta({ description: 'Units left this month.' }),
     days: z
@@ -168,6 +176,7 @@ export const usageSchema = z
         plan: 'standard',
         period: { start: 1_767_225_600, end: 1_769_904_000 },
         limit: 100_000,
+        limits: { requestsPerSecond: 50, burst: 100, concurrentUploads: 8, rotationsPerDay: 5 },
         used: 2,
         remaining: 99_998,
         days: [{ day: '2026-01-01', units: 2, operations: { verify: 2, createUpload: 2 } }],

@@ -6,14 +6,13 @@ import {
   identifierSchema,
   knownWords,
   queryInteger,
+  queryTime,
   sha256Schema,
   timestampSchema,
 } from '../primitives.js';
 import { evidenceReportSchema, evidenceSummarySchema } from './evidence-schemas.js';
 import { legacyMembers } from './legacy-schemas.js';
 
-/** The largest time in unix seconds that has ten digits. */
-const LAST_SECOND = 9_999_999_999;
 const DIGEST = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
 const ENTRY = {
   proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
@@ -32,11 +31,16 @@ export const listProofsQuerySchema = z
   .strictObject({
     limit: queryInteger(1, 100).meta({ description: 'Maximum number of entries per page.' }).exactOptional(),
     cursor: cursorSchema.meta({ description: '`nextCursor` of the previous page.' }).exactOptional(),
-    issuedAfter: queryInteger(0, LAST_SECOND)
-      .meta({ description: 'Earliest issue time to include, in unix seconds.' })
+    issuedAfter: queryTime('up')
+      .meta({
+        description:
+          'Earliest issue time to include: unix seconds, or a date and time of RFC 3339 such as `2026-01-31T12:00:00Z`.',
+      })
       .exactOptional(),
-    issuedBefore: queryInteger(0, LAST_SECOND)
-      .meta({ description: 'Latest issue time to include, in unix seconds.' })
+    issuedBefore: queryTime('down')
+      .meta({
+        description: 'Latest issue time to include: unix seconds, or a date and time of RFC 3339.',
+      })
       .exactOptional(),
     include: z
       .enum(['evidenceReport'])

@@ -157,6 +157,11 @@ export const ERROR_REASON_REFERENCE = {
     meaning: 'The connection ended before the body was complete.',
     caller: 'Send the request again. An upload slot is still open.',
   },
+  upload_expired: {
+    meaning:
+      'The service has no such upload, and an upload of this age has expired. A slot accepts a file for 15 minutes, and a received file can be verified for one hour.',
+    caller: NEW_SLOT,
+  },
   purpose_mismatch: {
     meaning: 'The slot has a different purpose, or the purposes in query and body differ.',
     caller: 'Create a slot with the purpose that the operation needs.',
@@ -241,6 +246,10 @@ export const ERROR_REASON_REFERENCE = {
   last_active_key: {
     meaning: 'This is the last active key of the partner.',
     caller: 'Rotate the key first. Then revoke the old key with the new one.',
+  },
+  key_missing: {
+    meaning: 'The request has no API key.',
+    caller: 'Send the key in the header `x-api-key`.',
   },
   scope_missing: {
     meaning: 'The key does not have the scope that the operation needs.',

@@ -3,6 +3,7 @@
  * reasons. The OpenAPI document and the page at `/docs` are built from them.
  */
 import type { Container } from '../audio.js';
+import type { LimitName } from '../errors.js';
 import type { ContentClass, EvidenceSummary, FactStatus } from '../evidence-report.js';
 import type { KeyStatus } from '../partner.js';
 import type { EvidenceKind, EvidenceStatus, ReviewOutcome } from '../review.js';
@@ -113,3 +114,13 @@ export const SUMMARY_STATUS_MEANINGS = {
   recorded: 'Something was observed or declared, and no human decision is needed.',
   none_recorded: 'Nothing was observed or declared.',
 } as const satisfies Record<EvidenceSummary['status'], string>;
+
+export const LIMIT_MEANINGS = {
+  monthly_quota: 'Units of the quota per month.',
+  request_rate: 'Requests per second, with a burst.',
+  rotation_rate: 'Key rotations per day.',
+  concurrent_uploads: 'Uploads that run at the same time.',
+  uploads_of_address:
+    'Uploads of one network address that have stalled, or have not sent their signed fields yet.',
+  reviews: 'Review cases on one proof, or in total.',
+} as const satisfies Record<LimitName, string>;

@@ -44,6 +44,7 @@ export class FormPermits {
       oldest(own).revoke(
         new DomainError('rate_limited', `Too many upload forms from one address ${state}.`, {
           reason: 'concurrency_exceeded',
+          limit: 'uploads_of_address',
           retryAfterSeconds: 2,
         }),
       );

@@ -219,6 +219,8 @@ const EVERYWHERE: ReadonlySet<string> = new Set([
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
   'X-RateLimit-Reset',
+  'RateLimit-Policy',
+  'RateLimit',
   'Cache-Control',
 ]);
 

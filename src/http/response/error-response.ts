@@ -30,11 +30,11 @@ export function isFault(error: unknown): boolean {
 
 /** Returns the error response (rule 5.1). */
 export function errorResponse(error: DomainError): ErrorResponse {
-  const { code, reason, reviewId } = error;
+  const { code, reason, limit, reviewId } = error;
   return {
     status: STATUS_OF_CODE[code],
     // JSON.stringify omits undefined members.
-    body: JSON.stringify({ error: error.message, code, reason, reviewId }),
+    body: JSON.stringify({ error: error.message, code, reason, limit, reviewId }),
     retryAfterSeconds:
       // Rule 5.7: whole seconds, never 0.
       code === 'rate_limited' || code === 'unavailable'

@@ -20,6 +20,7 @@ import { checkMediaType, declaredLength } from '../body/media-type.js';
 import { parseQuery } from '../body/query.js';
 import type { Exchange } from '../exchange.js';
 import { isFault } from '../response/error-response.js';
+import { limitHeaders } from '../response/limit-headers.js';
 import { json, type Response, type ResponseOf } from '../response/response.js';
 import { Deadline } from './deadline.js';
 import { countHeader } from './http-grammar.js';
@@ -83,7 +84,10 @@ interface AnyCall {
 type Run = (call: AnyCall) => Response | Promise<Response>;
 
 /** The operations that check partners' keys and enforce their limits. */
-type PartnerGuard = Pick<PartnerOperations, 'authenticate' | 'checkSignature' | 'admit' | 'quota' | 'meter'>;
+type PartnerGuard = Pick<
+  PartnerOperations,
+  'authenticate' | 'checkSignature' | 'admit' | 'rate' | 'quota' | 'meter'
+>;
 
 /** The guard of partners' keys, with the delayed calls of slow test keys. */
 interface KeyGuard {
@@ -239,7 +243,8 @@ function discard(response: Response): void {
 }
 
 /**
- * Sets the headers of rule 6.9, on error responses too. Reads the quota last, so that it includes this call.
+ * Sets the headers of rules 6.9 and 6.16, on error responses too. Reads the quota last, so that it includes
+ * this call.
  */
 async function quotaHeaders(
   partners: PartnerGuard,
@@ -247,17 +252,15 @@ async function quotaHeaders(
   exchange: Exchange,
   caller: Caller,
 ): Promise<void> {
+  const rate = partners.rate(caller);
+  Object.assign(exchange.headers, limitHeaders(caller.plan, rate));
   try {
     const quota = partners.quota(caller);
-    const { limit, remaining, reset } =
+    const facts =
       quota instanceof Promise
         ? await new Deadline(exchange.limits.quotaMs, (error) => observer.fault('quota', error)).of(quota)
         : quota;
-    Object.assign(exchange.headers, {
-      'X-RateLimit-Limit': String(limit),
-      'X-RateLimit-Remaining': String(remaining),
-      'X-RateLimit-Reset': String(reset),
-    });
+    Object.assign(exchange.headers, limitHeaders(caller.plan, rate, facts));
   } catch (error) {
     // The call has taken effect, so an unreadable counter must not lose the response.
     observer.fault('quota', error);
@@ -363,6 +366,6 @@ export function bearerGuard(tokens: readonly string[]): BearerGuard {
       !expected.some((token) => timingSafeEqual(given, token)) ||
       countHeader(request, 'authorization') !== 1
     )
-      throw new DomainError('forbidden', 'The key is missing, or is not valid for this action.');
+      throw new DomainError('forbidden', 'The token in the header `Authorization` is missing or not valid.');
   };
 }

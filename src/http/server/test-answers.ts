@@ -20,6 +20,7 @@ export function refuseForTest(answer: TestAnswer | undefined): void {
   if (answer === 'rate_limited')
     throw limited('This test key always exceeds its rate limit.', {
       reason: 'rate_exceeded',
+      limit: 'request_rate',
       now: Date.now() / 1000,
       retryAfterSeconds: RETRY_SECONDS,
     });

@@ -19,9 +19,9 @@ export interface AuthenticateDeps {
   readonly uses: KeyUses;
 }
 
-/** Returns the same error for a missing, malformed, foreign, unknown, expired and revoked key. */
-function forbidden(): DomainError {
-  return new DomainError('forbidden', 'The API key is missing or not valid.');
+/** Returns the same error for a malformed, foreign, unknown, expired and revoked key. */
+export function invalidKey(): DomainError {
+  return new DomainError('forbidden', 'The API key in the header `x-api-key` is not valid.');
 }
 
 export function hashApiKey(apiKey: string, pepper: Uint8Array): string {
@@ -32,17 +32,19 @@ export function hashApiKey(apiKey: string, pepper: Uint8Array): string {
  * Returns the caller of an API key. Shape, environment and checksum are checked first, without a store. Then
  * the key is read once, and its keyed hash is compared in constant time.
  * @param apiKey the header as sent
- * @throws DomainError `forbidden`
+ * @throws DomainError `forbidden`, with the reason `key_missing` only if no key was sent
  */
 export async function authenticate(deps: AuthenticateDeps, apiKey: string | undefined): Promise<Caller> {
-  const keyId = apiKey === undefined ? undefined : parseApiKey(deps.environment, apiKey);
-  if (apiKey === undefined || keyId === undefined) throw forbidden();
+  if (apiKey === undefined || apiKey === '')
+    throw new DomainError('forbidden', 'The header `x-api-key` is missing.', { reason: 'key_missing' });
+  const keyId = parseApiKey(deps.environment, apiKey);
+  if (keyId === undefined) throw invalidKey();
   const key = await deps.stores.getKey(keyId);
   const now = Math.floor(deps.clock.now() / 1000);
-  if (key === undefined || !secretMatches(deps.secrets, key, apiKey) || !isLive(key, now)) throw forbidden();
+  if (key === undefined || !secretMatches(deps.secrets, key, apiKey) || !isLive(key, now)) throw invalidKey();
   const partner = await deps.stores.getPartner(key.partnerId);
   const plan = partner && (await deps.plans.of(partner));
-  if (plan === undefined) throw forbidden();
+  if (plan === undefined) throw invalidKey();
   deps.uses.note(key.partnerId, keyId, now);
   const { partnerId, scopes, publicKey, name } = key;
   return defined({

@@ -5,6 +5,7 @@ import type { KeyStore, PartnerStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 import type { Plans } from '../partners/plans.js';
+import { invalidKey } from './authenticate.js';
 import { type KeyEntry, keyEntries } from './list-keys.js';
 
 /** The number of keys read at a time while searching for another active key. */
@@ -26,8 +27,7 @@ export async function revokeOwnKey(
   // Read again: the key may have been rotated or revoked since the call was authenticated.
   const calling = await stores.getKey(caller.keyId);
   const status = calling === undefined ? 'revoked' : keyStatus(calling, now);
-  if (status === 'revoked' || status === 'expired')
-    throw new DomainError('forbidden', 'The API key is missing or not valid.');
+  if (status === 'revoked' || status === 'expired') throw invalidKey();
   if (keyId !== caller.keyId && status === 'expiring') {
     throw new DomainError('forbidden', 'A rotated key may revoke only itself.', {
       reason: 'key_expiring',

@@ -8,7 +8,7 @@ import type { Clock, Ids } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 import { REPLAY_SECONDS } from '../idempotency.js';
 import type { RateLimits } from '../usage/rate-limits.js';
-import { hashApiKey, secretMatches } from './authenticate.js';
+import { hashApiKey, invalidKey, secretMatches } from './authenticate.js';
 
 /** The time in seconds for which the calling key stays valid after its rotation (rule 4.7). */
 export const GRACE_SECONDS = 72 * 3600;
@@ -68,7 +68,7 @@ export async function rotateKey(
     if (rotated !== undefined) return { ...rotated, replayed: false };
     // Another process rotated the key first.
     const winner = await deps.stores.getRotation(caller.keyId);
-    if (winner === undefined) throw new DomainError('forbidden', 'The API key is missing or not valid.');
+    if (winner === undefined) throw invalidKey();
     return await replay(deps, winner, apiKey, idempotencyKey);
   } finally {
     release();

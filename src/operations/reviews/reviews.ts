@@ -81,6 +81,7 @@ export async function createReview(
   if (created.outcome === 'full')
     throw limited('The partner has the maximum number of reviews, on this proof or in total.', {
       reason: 'review_limit',
+      limit: 'reviews',
       now,
       retryAfterSeconds: Math.max(1, created.until - now),
     });

@@ -201,6 +201,7 @@ export function createUploadLocks(): UploadLocks {
       if (count >= limit) {
         throw new DomainError('rate_limited', `The plan allows ${limit} uploads at a time.`, {
           reason: 'concurrency_exceeded',
+          limit: 'concurrent_uploads',
           retryAfterSeconds: 1,
         });
       }

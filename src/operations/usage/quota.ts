@@ -4,12 +4,13 @@ import type { UsageCharge, UsageStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 
-/** The values of the three `X-RateLimit-*` headers of a partner-scoped response. */
+/** The values of the three `X-RateLimit-*` headers, which `RateLimit` repeats. */
 export interface QuotaFacts {
   readonly limit: number;
   readonly remaining: number;
-  /** The time in unix seconds at which the window resets. */
+  /** The time in unix seconds at which the window resets, and the seconds until then. */
   readonly reset: number;
+  readonly resetSeconds: number;
 }
 
 /**
@@ -53,6 +54,7 @@ export async function requireQuota(stores: UsageStore, caller: Caller, now: numb
 function quotaExceeded(now: number): DomainError {
   return limited('The monthly quota is used up.', {
     reason: 'quota_exceeded',
+    limit: 'monthly_quota',
     now,
     retryAfterSeconds: secondsToNextMonth(now),
   });
@@ -73,6 +75,7 @@ export function readQuota(
     limit,
     remaining: Math.max(0, limit - units),
     reset: monthEnd(at),
+    resetSeconds: secondsToNextMonth(at),
   });
   if (used !== undefined) return facts(used.units, used.at);
   const now = Math.floor(clock.now() / 1000);

@@ -19,6 +19,14 @@ const SECOND_MS = 1000;
 const ROTATION_CALLS = 256;
 const DAY_MS = 24 * 3600 * SECOND_MS;
 
+/** The request rate of a partner, for the header `RateLimit`. */
+export interface RateFacts {
+  /** The calls that this process admits at once. */
+  readonly remaining: number;
+  /** The seconds until this process admits a whole burst again, if no call is made. */
+  readonly resetSeconds: number;
+}
+
 /** The request rates of every plan in this process, with one token bucket for each partner and rate class. */
 export interface RateLimits {
   /**
@@ -28,6 +36,8 @@ export interface RateLimits {
   spend(partnerId: string, plan: Plan, rateClass: RateClass): void;
   /** Returns one call to the bucket, for a call that had no effect. */
   giveBack(partnerId: string, plan: Plan, rateClass: RateClass): void;
+  /** Returns the state of the partner's request rate in this process. */
+  read(partnerId: string, plan: Plan): RateFacts;
   /** The number of token buckets held in memory. */
   readonly size: number;
 }
@@ -90,7 +100,12 @@ export function createRateLimits(clock: Clock, processes = 1): RateLimits {
           rateClass === 'rotation'
             ? 'The partner rotates keys too often.'
             : 'The requests exceed the request rate.',
-          { reason: 'rate_exceeded', now: bucket.at / SECOND_MS, retryAfterSeconds },
+          {
+            reason: 'rate_exceeded',
+            limit: rateClass === 'rotation' ? 'rotation_rate' : 'request_rate',
+            now: bucket.at / SECOND_MS,
+            retryAfterSeconds,
+          },
         );
       }
       bucket.level -= periodMs;
@@ -98,6 +113,13 @@ export function createRateLimits(clock: Clock, processes = 1): RateLimits {
     giveBack(partnerId, plan, rateClass) {
       const bucket = bucketOf(partnerId, plan, rateClass);
       bucket.level = Math.min(capacity(bucket.shape), bucket.level + bucket.shape.periodMs);
+    },
+    read(partnerId, plan) {
+      const { level, shape } = bucketOf(partnerId, plan, 'standard');
+      return {
+        remaining: Math.floor(level / shape.periodMs),
+        resetSeconds: Math.ceil((capacity(shape) - level) / (shape.rate * SECOND_MS)),
+      };
     },
     get size() {
       return buckets.size;
@@ -117,6 +139,11 @@ export function admit(
   rateClass: RateClass,
 ): void {
   limits.spend(caller.partnerId, caller.plan, rateClass);
+}
+
+/** Returns the state of the partner's request rate after this call. */
+export function readRate({ limits }: { readonly limits: RateLimits }, caller: Caller): RateFacts {
+  return limits.read(caller.partnerId, caller.plan);
 }
 
 /**

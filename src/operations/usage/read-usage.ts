@@ -1,3 +1,4 @@
+import type { PlanLimits } from '../../domain/partner.js';
 import { BILLED_OPERATIONS, dayOf, monthEnd, monthStart } from '../../domain/usage-window.js';
 import type { UsageStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
@@ -8,6 +9,8 @@ export interface UsageReport {
   /** The month, in unix seconds. */
   readonly period: { readonly start: number; readonly end: number };
   readonly limit: number;
+  /** The other limits of the plan. */
+  readonly limits: Omit<PlanLimits, 'monthlyQuota'>;
   readonly used: number;
   readonly remaining: number;
   /** The days in ascending order. Days without use are zero. */
@@ -38,11 +41,19 @@ export async function readUsage(
     ]),
   );
   const used = await stores.getUsed(caller.partnerId, now);
-  const limit = caller.plan.monthlyQuota;
+  const {
+    name,
+    monthlyQuota: limit,
+    requestsPerSecond,
+    burst,
+    concurrentUploads,
+    rotationsPerDay,
+  } = caller.plan;
   return {
-    plan: caller.plan.name,
+    plan: name,
     period: { start: monthStart(now), end: monthEnd(now) },
     limit,
+    limits: { requestsPerSecond, burst, concurrentUploads, rotationsPerDay },
     used,
     remaining: Math.max(0, limit - used),
     days: asked.map((day) => {
