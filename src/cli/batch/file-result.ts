@@ -20,7 +20,7 @@ export function asksForReview({ accepted, decision }: Verification): boolean {
   return accepted && decision?.status === 'needs_review';
 }
 
-/** Returns true for a good pair whose audio is in a format that the service does not know (rule 9.33). */
+/** Returns true for a good pair whose audio is in a format that the service does not know (rule 9.3). */
 export function isOfUnknownFormat({ accepted, decision }: Verification): boolean {
   return accepted && decision?.reasons.includes('container_unknown') === true;
 }
