@@ -112,7 +112,8 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
     }),
     telemetry: ({ body: { events } }) => json(202, operations.telemetry(events)),
     health: () => health,
-    readDocument: () => (document ??= constantJson(200, openApiDocument(ROUTES, 'partner', build.environment))),
+    readDocument: () =>
+      (document ??= constantJson(200, openApiDocument(ROUTES, 'partner', build.environment))),
     readDocs: ({ exchange, headers }) => {
       docs ??= buildDocs(openApiDocument(ROUTES, 'partner', build.environment));
       return docs.respond({
