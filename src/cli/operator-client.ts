@@ -244,9 +244,10 @@ export class OperatorClient {
   }
 
   /** Safe to repeat: a revoked key stays revoked. */
-  async revokeKey(partnerId: string, keyId: string): Promise<KeyEntry> {
+  async revokeKey(partnerId: string, keyId: string, successors: boolean): Promise<KeyEntry> {
+    const query = successors ? '?successors=true' : '';
     return (await retrying(RETRY, this.#signal, () =>
-      this.#post(`partners/${pathPart(partnerId)}/keys/${pathPart(keyId)}/revoke`),
+      this.#post(`partners/${pathPart(partnerId)}/keys/${pathPart(keyId)}/revoke${query}`),
     )) as KeyEntry;
   }
 

@@ -729,6 +729,11 @@ export interface KeyEntry {
   readonly lastUsedAt?: Timestamp;
   /** True if calls with the key must be signed. */
   readonly signed?: boolean;
+  /**
+   * Ids of the revoked successors, oldest first. Present only in the response to a revocation with
+   * `successors=true`.
+   */
+  readonly revokedSuccessors?: readonly Identifier[];
 }
 
 export interface KeyPage {

@@ -359,12 +359,21 @@ export class Client {
   /**
    * Revokes a key of the partner immediately and permanently. Repeating the call changes nothing. A rotated
    * key can only revoke itself.
-   * @throws TakemarkError 403 `key_expiring`. 409 `last_active_key` if this client's key is the last active
-   * key
+   * @param successors true to revoke every key that replaced the key as well
+   * @throws TakemarkError 403 `key_expiring`. 409 `last_active_key` if no active key would be left
    */
-  async revokeKey(keyId: string, { signal }: CallOptions = {}): Promise<Responded<KeyEntry>> {
+  async revokeKey(
+    keyId: string,
+    { successors, signal }: CallOptions & { readonly successors?: boolean | undefined } = {},
+  ): Promise<Responded<KeyEntry>> {
     return this.#connection.json<KeyEntry>(
-      { method: 'DELETE', path: `partner/keys/${pathPart(keyId)}`, repeatable: true, signal },
+      {
+        method: 'DELETE',
+        path: `partner/keys/${pathPart(keyId)}`,
+        query: { successors: successors === true ? 'true' : undefined },
+        repeatable: true,
+        signal,
+      },
       'a key',
       (key) => key.keyId === keyId && typeof key.status === 'string',
     );

@@ -127,3 +127,8 @@ function secondsOf(text: string, round: 'up' | 'down'): number | undefined {
     return undefined;
   return milliseconds / 1000 + (round === 'up' && Number(fraction ?? 0) > 0 ? 1 : 0);
 }
+
+/** Returns the schema of a yes or no in a query: `true` or `false`. */
+export function queryBoolean() {
+  return z.preprocess((text) => (text === 'true' ? true : text === 'false' ? false : text), z.boolean());
+}

@@ -1,6 +1,7 @@
 import type { AuditDraft, AuditEntry } from '../domain/audit.js';
 import type { ReviewReminder, ServiceEvent, Topic, UsageEvent } from '../domain/events.js';
 import type { EvidenceOverlay, EvidencePart } from '../domain/evidence.js';
+import type { KeyRevocation, RevocationRefusal } from '../domain/key-revocation.js';
 import type { Partner, PartnerKey, SourceDetailApproval } from '../domain/partner.js';
 import type { ErasedProof, IssuedProof, Proof } from '../domain/proof.js';
 import type { ReviewBounds, ReviewCase, ReviewChange } from '../domain/review.js';
@@ -60,6 +61,14 @@ export interface Rotation {
   readonly replay?: RotationReplay;
 }
 
+export type RevocationOutcome =
+  | {
+      readonly outcome: 'revoked' | 'already_revoked';
+      /** The revoked key, then its successors, oldest first, if the revocation names them. */
+      readonly keyIds: readonly string[];
+    }
+  | { readonly outcome: 'not_found' | RevocationRefusal };
+
 /** The last use of a key, stored apart from the key's row, because that row is only written conditionally. */
 export interface KeyUse {
   readonly partnerId: string;
@@ -85,13 +94,14 @@ export interface KeyStore {
       readonly limit: number;
     },
   ): Promise<readonly PartnerKey[]>;
-  /** Revokes a key. The first revocation wins. Returns `not_found` also for another partner's key. */
-  revokeKey(
-    partnerId: string,
-    keyId: string,
-    at: number,
-    audit: AuditDraft,
-  ): Promise<'revoked' | 'already_revoked' | 'not_found'>;
+  /**
+   * Revokes a key, and its successors if the revocation names them. The conditions of rule 4.15 are checked in
+   * the same atomic step, against every other revocation of the partner. The first revocation of a key wins,
+   * and appends one audit entry.
+   * @returns the ids of the key and of the successors, or why nothing was changed. `not_found` is also the
+   * outcome for another partner's key
+   */
+  revokeKey(revocation: KeyRevocation): Promise<RevocationOutcome>;
   getRotation(keyId: string): Promise<Rotation | undefined>;
   /**
    * Creates the only successor of a key in one atomic write: the successor's row, the old key's `expiresAt`,

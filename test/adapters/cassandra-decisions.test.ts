@@ -96,6 +96,8 @@ interface Operation {
   readonly action: AuditAction;
   /** Beginning of the first statement of what follows the decision. */
   readonly follows?: string;
+  /** The partition of the decisions that follow. */
+  readonly followsBy?: Pick<Operation, 'table' | 'keyColumn' | 'key'>;
   /** Id of the event that tells of it. */
   readonly event?: string;
   readonly prepare: (stores: Stores) => Promise<unknown>;
@@ -195,12 +197,17 @@ function operationsOf(name: string): Readonly<Record<string, Operation>> {
         (await stores.getRotation(key.keyId)) !== undefined,
     },
     'revoking a key': {
-      ...onKey,
-      decision: 'UPDATE api_key SET revoked_at',
+      table: 'key_revocation',
+      keyColumn: 'partner_id',
+      key: partnerId,
+      partnerId,
+      isRepeatable: true,
+      decision: 'UPDATE key_revocation SET gen = ?, revocation',
+      follows: 'UPDATE api_key SET revoked_at',
+      followsBy: onKey,
       action: 'key_revoked',
       prepare: createKey,
-      call: (stores) =>
-        stores.revokeKey(partnerId, key.keyId, NOW, audit(partnerId, 'key_revoked', key.keyId)),
+      call: (stores) => stores.revokeKey({ partnerId, keyId: key.keyId, at: NOW }),
       isDone: async (stores) => (await stores.getKey(key.keyId))?.revokedAt !== undefined,
     },
     'changing an overlay': {
@@ -273,7 +280,13 @@ async function entriesOf(stores: Stores, { partnerId, action }: Operation): Prom
 }
 
 /** Acts of an operation's partition, and pointers that lead there. */
-async function leftOf({ table, keyColumn, key }: Operation): Promise<readonly string[]> {
+async function leftOf({
+  table,
+  keyColumn,
+  key,
+  followsBy,
+}: Pick<Operation, 'table' | 'keyColumn' | 'key' | 'followsBy'>): Promise<readonly string[]> {
+  const behind = followsBy === undefined ? [] : await leftOf(followsBy);
   return withClient(async (client) => {
     const acts = await client.execute(
       `SELECT part FROM ${table} WHERE ${keyColumn} = ? ALLOW FILTERING`,
@@ -282,6 +295,7 @@ async function leftOf({ table, keyColumn, key }: Operation): Promise<readonly st
     );
     const pointers = await client.execute('SELECT kind, key FROM pointer');
     return [
+      ...behind,
       ...acts.rows.filter((row) => String(row['part']).startsWith('act/')).map(() => 'act'),
       ...pointers.rows.filter((row) => row['key'] === key).map((row) => `pointer ${row['kind']}`),
     ];
@@ -1132,7 +1146,7 @@ async function conditionalWrites(t: Test): Promise<void> {
     'erase what was issued under a key': 1,
     confirm: 1,
     rotate: 2,
-    revoke: 1,
+    revoke: 3,
   });
   const shared = await conditionalWritesOf(() =>
     Promise.all(Array.from({ length: 40 }, (_, i) => stores.charge(usageCharge(partnerId, `shared-${i}`)))),

@@ -864,7 +864,7 @@ async function outages(t: Test): Promise<void> {
     ...Array.from({ length: 3 }, () =>
       stores.createReview(review, review.createdAt, audit(partnerId, 'review_created', review.reviewId)),
     ),
-    stores.revokeKey(partnerId, key.keyId, NOW, audit(partnerId, 'key_revoked', key.keyId)),
+    stores.revokeKey({ partnerId, keyId: key.keyId, at: NOW }),
     stores.aggregateUsage([
       unitsCounted(
         {

@@ -96,7 +96,11 @@ if (ADDRESSES === undefined) {
       'a keyspace that is not there',
     );
     const runs = await Promise.all([migrate(fresh), migrate(fresh)]);
-    t.strictSame(runs.flat().toSorted(), ['001-initial.cql', '002-lease.cql'], 'each by one of them');
+    t.strictSame(
+      runs.flat().toSorted(),
+      ['001-initial.cql', '002-lease.cql', '003-key-revocation.cql'],
+      'each by one of them',
+    );
     t.strictSame(await migrate(fresh), []);
   });
   t.before(migrated);
@@ -263,7 +267,7 @@ async function populate(stores: Stores, name: string) {
     await stores.reserveProof(proof.proofId, partnerId, NOW);
     await stores.issueProof(proof, audit(partnerId, 'proof_issued', proof.proofId));
   }
-  await stores.revokeKey(partnerId, keys[1]!.keyId, NOW, audit(partnerId, 'key_revoked', keys[1]!.keyId));
+  await stores.revokeKey({ partnerId, keyId: keys[1]!.keyId, at: NOW });
   await stores.eraseProof(
     proofs[1]!.proofId,
     partnerId,
@@ -518,10 +522,7 @@ async function editedRows(t: Test): Promise<void> {
     DAMAGED,
     'nothing follows from an edited row',
   );
-  await t.rejects(
-    stores.revokeKey(partnerId, live.keyId, NOW, audit(partnerId, 'key_revoked', live.keyId)),
-    DAMAGED,
-  );
+  await t.rejects(stores.revokeKey({ partnerId, keyId: live.keyId, at: NOW }), DAMAGED);
   await t.rejects(
     stores.eraseProof(issued.proofId, partnerId, NOW, audit(partnerId, 'proof_erased', issued.proofId)),
     DAMAGED,
@@ -569,7 +570,7 @@ async function replayEnds(t: Test): Promise<void> {
   const limited = await lives();
   t.equal(limited.length, 1);
   t.ok(limited[0]! <= 25 * 3600 && limited[0]! > 24 * 3600, `${limited[0]} s`);
-  await stores.revokeKey(partnerId, key.keyId, NOW, audit(partnerId, 'key_revoked', key.keyId));
+  await stores.revokeKey({ partnerId, keyId: key.keyId, at: NOW });
   t.equal((await lives()).length, 1, 'a later write of the row does not make it permanent');
   t.strictSame(await stores.getRotation(key.keyId), rotated);
   await withClient(

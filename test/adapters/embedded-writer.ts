@@ -174,11 +174,9 @@ async function everything(round: string): Promise<void> {
       const key = partnerKey(`key_revoked-${round}-${i}`, partnerId);
       await stores.createKey(key, audit(partnerId, 'key_created', key.keyId));
       const outcomes = await Promise.all(
-        [1, 2].map((at) =>
-          stores.revokeKey(partnerId, key.keyId, at, audit(partnerId, 'key_revoked', key.keyId)),
-        ),
+        [1, 2].map((at) => stores.revokeKey({ partnerId, keyId: key.keyId, at })),
       );
-      return String(outcomes.indexOf('revoked') + 1);
+      return String(outcomes.findIndex(({ outcome }) => outcome === 'revoked') + 1);
     }),
     ...workers('erasure', 4, async (i) => {
       const proofId = `prf_erased-${round}-${i}`;

@@ -116,6 +116,32 @@ t.test('a rotated key lives 72 hours beside its one successor', async (t) => {
   await t.rejects(house.operator.revokeKey({ partnerId, keyId: other.keyId }), notFound);
 });
 
+t.test('a key is revoked with its successors, by its partner and by the operator', async (t) => {
+  const { partnerId, apiKey, keyId, caller } = await house.service.partner();
+  const own = await house.operator.createKey({ partnerId, name: 'own' });
+  const ownCaller = await house.partner.authenticate(own.apiKey);
+  const stolen = await house.partner.rotateKey(caller, apiKey, IDEMPOTENCY_KEY);
+  const plain = await house.partner.revokeOwnKey(ownCaller, { keyId });
+  t.match(plain, { keyId, status: 'revoked' });
+  t.notOk('revokedSuccessors' in plain);
+  await t.resolves(house.partner.authenticate(stolen.apiKey), 'a successor is a key of its own');
+  t.match(await house.partner.revokeOwnKey(ownCaller, { keyId, successors: true }), {
+    keyId,
+    status: 'revoked',
+    revokedSuccessors: [stolen.keyId],
+  });
+  await t.rejects(house.partner.authenticate(stolen.apiKey), { code: 'forbidden' });
+  const next = await house.partner.rotateKey(ownCaller, own.apiKey, IDEMPOTENCY_KEY);
+  t.match(await house.operator.revokeKey({ partnerId, keyId: own.keyId, successors: true }), {
+    keyId: own.keyId,
+    revokedSuccessors: [next.keyId],
+  });
+  t.strictSame(
+    (await house.operator.listPartnerKeys(partnerId)).map(({ status }) => status),
+    ['revoked', 'revoked', 'revoked', 'revoked'],
+  );
+});
+
 t.test('a partner revokes keys of its own', async (t) => {
   const { partnerId, apiKey, keyId, caller } = await house.service.partner();
   const revoke = (by: Caller, id: string) => house.partner.revokeOwnKey(by, { keyId: id });

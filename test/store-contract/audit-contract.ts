@@ -54,9 +54,7 @@ export async function auditContract(t: Test, { opened, id }: Contract): Promise<
               audit(partnerId, 'key_rotated', key.keyId),
             ),
           );
-          await many(10, (i) =>
-            stores.revokeKey(partnerId, key.keyId, NOW + i, audit(partnerId, 'key_revoked', key.keyId)),
-          );
+          await many(10, (i) => stores.revokeKey({ partnerId, keyId: key.keyId, at: NOW + i }));
         }),
         ...proofs.map(async (proof, n) => {
           await stores.reserveProof(proof.proofId, partnerId, NOW);

@@ -1,5 +1,6 @@
 import type { Test } from 'tap';
 import type { PartnerKey } from '../../src/domain/partner.js';
+import type { Stores } from '../../src/ports/stores.js';
 import { actionsOf } from './audit-contract.js';
 import { audit, NOW, partner, partnerKey, rotation } from './samples.js';
 import type { Contract } from './suite.js';
@@ -108,8 +109,8 @@ export async function keyContract(t: Test, { opened, id }: Contract): Promise<vo
     const { stores } = opened();
     const partnerId = id('ptr', 'revoke');
     const key = partnerKey(id('key', 'revoke'), partnerId);
-    const revoke = (at: number, owner = partnerId) =>
-      stores.revokeKey(owner, key.keyId, at, audit(owner, 'key_revoked', key.keyId));
+    const revoke = async (at: number, owner = partnerId) =>
+      (await stores.revokeKey({ partnerId: owner, keyId: key.keyId, at })).outcome;
     t.equal(await revoke(NOW), 'not_found');
     await stores.createKey(key, audit(partnerId, 'key_created', key.keyId));
     t.equal(await revoke(NOW, id('ptr', 'revoke2')), 'not_found', 'another partner’s key is not there');
@@ -119,6 +120,124 @@ export async function keyContract(t: Test, { opened, id }: Contract): Promise<vo
     t.strictSame(await stores.getKey(key.keyId), { ...key, revokedAt: NOW + outcomes.indexOf('revoked') });
     t.strictSame(await actionsOf(opened(), partnerId), ['key_created', 'key_revoked']);
     t.strictSame(await actionsOf(opened(), id('ptr', 'revoke2')), []);
+  });
+
+  await t.test(
+    'a partner keeps an active key when its keys revoke themselves or each other at once',
+    async (t) => {
+      const { stores } = opened();
+      t.strictSame(await withoutActiveKey(stores, 'kept', id), []);
+      const { partnerId, keys } = await partnerWithKeys(stores, id, 'kept-order', 2);
+      const [first, second] = keys as [PartnerKey, PartnerKey];
+      const revoke = (keyId: string, callingKeyId?: string) =>
+        stores.revokeKey({ partnerId, keyId, at: NOW, ...(callingKeyId && { callingKeyId }) });
+      t.strictSame(await revoke(first.keyId, second.keyId), { outcome: 'revoked', keyIds: [first.keyId] });
+      t.strictSame(await revoke(second.keyId, second.keyId), { outcome: 'last_active_key' });
+      t.strictSame(await revoke(second.keyId, first.keyId), { outcome: 'calling_key_ended' });
+      t.strictSame(await revoke(id('key', 'never'), second.keyId), { outcome: 'not_found' });
+      t.strictSame(await revoke(first.keyId, second.keyId), {
+        outcome: 'already_revoked',
+        keyIds: [first.keyId],
+      });
+      t.strictSame(
+        await revoke(second.keyId),
+        { outcome: 'revoked', keyIds: [second.keyId] },
+        'the operator may',
+      );
+      t.strictSame(
+        (await stores.readAudit(partnerId, 1, 10)).map(({ action, actor, subjects }) => [
+          action,
+          actor,
+          ...subjects,
+        ]),
+        [
+          ['key_created', 'operator', first.keyId],
+          ['key_created', 'operator', second.keyId],
+          ['key_revoked', second.keyId, first.keyId],
+          ['key_revoked', 'operator', second.keyId],
+        ],
+      );
+    },
+  );
+
+  await t.test('a store that looks at other keys before it revokes is found', async (t) => {
+    const { stores } = opened();
+    const looksFirst: Pick<Stores, RaceCalls> = {
+      ...stores,
+      async revokeKey({ callingKeyId, ...revocation }) {
+        const keys = await stores.listKeys(revocation.partnerId);
+        const others = keys.filter(({ keyId, revokedAt }) => keyId !== revocation.keyId && !revokedAt);
+        if (others.length === 0) return { outcome: 'last_active_key' };
+        return stores.revokeKey(revocation);
+      },
+    };
+    t.not((await withoutActiveKey(looksFirst, 'planted', id)).length, 0);
+  });
+
+  await t.test('a revocation with successors ends every key that replaced the key', async (t) => {
+    const { stores } = opened();
+    const { partnerId, keys } = await partnerWithKeys(stores, id, 'chain', 2);
+    const [leaked, own] = keys as [PartnerKey, PartnerKey];
+    const successors = ['b', 'c', 'd'].map((name) => partnerKey(id('key', `chain2-${name}`), partnerId));
+    const chain = [leaked, ...successors];
+    const chainIds = chain.map(({ keyId }) => keyId);
+    const rotate = (at: number) =>
+      stores.rotateKey(
+        rotation(chain[at]!, chain[at + 1]!.keyId, at),
+        chain[at + 1]!,
+        audit(partnerId, 'key_rotated', chain[at]!.keyId),
+      );
+    const revoke = (keyId: string, callingKeyId?: string) =>
+      stores.revokeKey({
+        partnerId,
+        keyId,
+        at: NOW,
+        withSuccessors: true,
+        ...(callingKeyId && { callingKeyId }),
+      });
+    t.ok(await rotate(0));
+    t.strictSame(
+      await stores.revokeKey({ partnerId, keyId: leaked.keyId, at: NOW, callingKeyId: own.keyId }),
+      { outcome: 'revoked', keyIds: [leaked.keyId] },
+    );
+    t.equal(
+      (await stores.getKey(chainIds[1]!))?.revokedAt,
+      undefined,
+      'without the option a successor lives',
+    );
+    t.strictSame(await revoke(chainIds[1]!, leaked.keyId), { outcome: 'calling_key_ended' });
+    t.ok(await rotate(1));
+    t.strictSame(
+      await revoke(chainIds[1]!, chainIds[1]),
+      { outcome: 'key_expiring' },
+      'a rotated key ends no successor',
+    );
+    const [revoked] = await Promise.all([revoke(leaked.keyId, own.keyId), rotate(2)]);
+    t.match(revoked, { outcome: 'revoked' });
+    const rotated = await stores.getRotation(chainIds[2]!);
+    const ended = rotated === undefined ? chainIds.slice(0, 3) : chainIds;
+    for (const keyId of ended)
+      t.equal((await stores.getKey(keyId))?.revokedAt, NOW, 'whether the rotation came before or after');
+    t.strictSame(await revoke(leaked.keyId, own.keyId), { outcome: 'already_revoked', keyIds: ended });
+    t.equal((await stores.getKey(own.keyId))?.revokedAt, undefined);
+    t.strictSame(
+      (await stores.readAudit(partnerId, 1, 20))
+        .filter(({ action }) => action === 'key_revoked')
+        .map(({ subjects }) => subjects),
+      ended.map((keyId) => [keyId]),
+      'one entry for each key',
+    );
+    const { partnerId: lone, keys: loneKeys } = await partnerWithKeys(stores, id, 'lone', 1);
+    t.strictSame(
+      await stores.revokeKey({
+        partnerId: lone,
+        keyId: loneKeys[0]!.keyId,
+        at: NOW,
+        callingKeyId: loneKeys[0]!.keyId,
+        withSuccessors: true,
+      }),
+      { outcome: 'last_active_key' },
+    );
   });
 
   await t.test('100 parallel rotations of one key give one', async (t) => {
@@ -183,9 +302,9 @@ export async function keyContract(t: Test, { opened, id }: Contract): Promise<vo
     t.ok(await rotate(first, second));
     t.ok(await rotate(second, third));
     t.equal((await stores.listKeys(partnerId)).length, 3);
-    await stores.revokeKey(partnerId, second.keyId, NOW, audit(partnerId, 'key_revoked', second.keyId));
+    await stores.revokeKey({ partnerId, keyId: second.keyId, at: NOW });
     t.equal(await rotate(second, third), undefined, 'a revoked key’s rotation holds for nobody');
-    await stores.revokeKey(partnerId, third.keyId, NOW, audit(partnerId, 'key_revoked', third.keyId));
+    await stores.revokeKey({ partnerId, keyId: third.keyId, at: NOW });
     t.equal(await rotate(third, partnerKey(id('key', 'chain-d'), partnerId)), undefined);
     t.equal(await stores.getKey(id('key', 'chain-d')), undefined);
     t.strictSame(await actionsOf(opened(), partnerId), [
@@ -212,13 +331,14 @@ export async function keyContract(t: Test, { opened, id }: Contract): Promise<vo
           ]);
         const rotate = () =>
           stores.rotateKey(rotation(key, next.keyId, i), next, audit(partnerId, 'key_rotated', key.keyId));
-        const revoke = () =>
-          stores.revokeKey(partnerId, key.keyId, NOW, audit(partnerId, 'key_revoked', key.keyId));
+        const revoke = () => stores.revokeKey({ partnerId, keyId: key.keyId, at: NOW });
         const race =
           i % 2 === 0
             ? [touch(NOW), rotate(), touch(NOW + 7), revoke(), touch(NOW + 3)]
             : [touch(NOW), revoke(), touch(NOW + 7), rotate(), touch(NOW + 3)];
-        const rotated = (await Promise.all(race)).some((result) => typeof result === 'object');
+        const rotated = (await Promise.all(race)).some(
+          (result) => typeof result === 'object' && 'newKeyId' in result,
+        );
         const stored = await stores.getKey(key.keyId);
         const entries = rotated ? [NOW, rotation(key, next.keyId, i).previousKeyExpiresAt] : [NOW, undefined];
         t.strictSame([stored?.revokedAt, stored?.expiresAt], entries);
@@ -236,4 +356,45 @@ export async function keyContract(t: Test, { opened, id }: Contract): Promise<vo
     );
     t.equal((await stores.getKeyUses(id('ptr', 'outrun2'), [id('key', 'outrun-0')])).size, 0);
   });
+}
+
+type RaceCalls = 'createKey' | 'listKeys' | 'revokeKey';
+
+/** Creates keys of a partner. */
+async function partnerWithKeys(
+  stores: Pick<Stores, RaceCalls>,
+  id: Contract['id'],
+  name: string,
+  count: number,
+): Promise<{ readonly partnerId: string; readonly keys: readonly PartnerKey[] }> {
+  const partnerId = id('ptr', name);
+  const keys = Array.from({ length: count }, (_, i) => partnerKey(id('key', `${name}-${i}`), partnerId));
+  for (const key of keys) await stores.createKey(key, audit(partnerId, 'key_created', key.keyId));
+  return { partnerId, keys };
+}
+
+/**
+ * Has keys of partners revoke themselves, or each other, at once.
+ * @returns the partners that have no active key any more
+ */
+async function withoutActiveKey(
+  stores: Pick<Stores, RaceCalls>,
+  name: string,
+  id: Contract['id'],
+): Promise<readonly string[]> {
+  const left = await Promise.all(
+    Array.from({ length: 20 }, async (_, i) => {
+      const { partnerId, keys } = await partnerWithKeys(stores, id, `${name}-${i}`, 2 + (i % 2));
+      const ids = keys.map(({ keyId }) => keyId);
+      const target = (at: number) => ids[i < 10 ? at : (at + 1) % ids.length]!;
+      await Promise.all(
+        ids.map((callingKeyId, at) =>
+          stores.revokeKey({ partnerId, keyId: target(at), at: NOW, callingKeyId }),
+        ),
+      );
+      const active = (await stores.listKeys(partnerId)).filter(({ revokedAt }) => revokedAt === undefined);
+      return active.length === 0 ? [partnerId] : [];
+    }),
+  );
+  return left.flat();
 }

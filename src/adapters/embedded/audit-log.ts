@@ -29,7 +29,7 @@ export class AuditLog implements AuditStore {
   }
 
   /**
-   * `Rows.run` for operations that may call `append`, once, when they change something.
+   * `Rows.run` for operations that call `append` for each change that they make.
    * @throws DomainError `unavailable` also where the head cannot be recorded: the operation took effect, and
    * repeating it tells
    */

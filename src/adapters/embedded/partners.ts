@@ -1,7 +1,15 @@
+import type { AuditDraft } from '../../domain/audit.js';
 import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
-import type { Partner } from '../../domain/partner.js';
-import type { KeyStore, PartnerStore, Rotation, RotationReplay } from '../../ports/stores.js';
+import { type KeyRevocation, needsAnotherActive, refuseCallingKey } from '../../domain/key-revocation.js';
+import { keyStatus, type Partner, type PartnerKey } from '../../domain/partner.js';
+import type {
+  KeyStore,
+  PartnerStore,
+  RevocationOutcome,
+  Rotation,
+  RotationReplay,
+} from '../../ports/stores.js';
 import type { AuditLog } from './audit-log.js';
 import type { Transaction } from './commit-queue.js';
 import {
@@ -62,15 +70,19 @@ export function keyStore(rows: Rows, log: AuditLog): KeyStore {
       return entries.map((entry) => rows.get(keyKey(lastPart(entry)))!);
     },
 
-    revokeKey: (partnerId, keyId, at, audit) =>
-      log.run((tx, append) => {
-        const key = tx.get(keyKey(keyId));
-        if (key?.partnerId !== partnerId) return 'not_found';
-        if (key.revokedAt !== undefined) return 'already_revoked';
-        tx.put(keyKey(keyId), { ...key, revokedAt: at });
-        append(audit);
-        return 'revoked';
-      }),
+    async revokeKey(revocation) {
+      for (let otherKeyId: string | undefined; ; ) {
+        const revoked = await log.run((tx, append) => revokeIn(tx, append, revocation, otherKeyId));
+        if ('outcome' in revoked) return revoked;
+        // A transaction cannot read ranges. It reads the key that is found here again.
+        otherKeyId = findActive(
+          rows,
+          await rows.keys(under('partner-key', revocation.partnerId), -1),
+          revoked,
+        );
+        if (otherKeyId === undefined) return { outcome: 'last_active_key' };
+      }
+    },
 
     async getRotation(keyId) {
       const rotation = rows.get(rotationKey(keyId));
@@ -114,6 +126,70 @@ export function keyStore(rows: Rows, log: AuditLog): KeyStore {
       return uses;
     },
   };
+}
+
+/** Needs another active key than these, which the revocation ends. */
+interface NeedsAnother {
+  readonly ended: readonly PartnerKey[];
+}
+
+/** @param otherKeyId a key that may remain active, if the revocation needs one */
+function revokeIn(
+  tx: Transaction,
+  append: (draft: AuditDraft) => void,
+  revocation: KeyRevocation,
+  otherKeyId: string | undefined,
+): RevocationOutcome | NeedsAnother {
+  const { partnerId, keyId, at, callingKeyId, withSuccessors } = revocation;
+  const calling = callingKeyId === undefined ? undefined : tx.get(keyKey(callingKeyId));
+  const refusal = callingKeyId === undefined ? undefined : refuseCallingKey(calling, revocation);
+  if (refusal !== undefined) return { outcome: refusal };
+  const keys: PartnerKey[] = [];
+  for (let next: string | undefined = keyId; next !== undefined; ) {
+    const key = tx.get(keyKey(next));
+    if (key?.partnerId !== partnerId) return { outcome: 'not_found' };
+    keys.push(key);
+    next = withSuccessors === true ? tx.get(rotationKey(next))?.newKeyId : undefined;
+  }
+  const keyIds = keys.map((key) => key.keyId);
+  const ended = keys.filter((key) => key.revokedAt === undefined);
+  if (ended.length === 0) return { outcome: 'already_revoked', keyIds };
+  if (calling !== undefined && needsAnotherActive(calling, ended, revocation)) {
+    const other =
+      otherKeyId === undefined || keyIds.includes(otherKeyId) ? undefined : tx.get(keyKey(otherKeyId));
+    if (other === undefined || keyStatus(other, at) !== 'active') return { ended: keys };
+  }
+  for (const key of ended) {
+    tx.put(keyKey(key.keyId), { ...key, revokedAt: at });
+    append({
+      partnerId,
+      action: 'key_revoked',
+      at,
+      actor: callingKeyId ?? 'operator',
+      subjects: [key.keyId],
+    });
+  }
+  return { outcome: 'revoked', keyIds };
+}
+
+/**
+ * Returns an active key other than those that end, the newest first.
+ * @param entries the index entries of the partner's keys, oldest first
+ */
+function findActive(rows: Rows, entries: readonly string[], { ended }: NeedsAnother): string | undefined {
+  const listed = new Set(entries.map(lastPart));
+  const isEnded = (keyId: string) => ended.some((key) => key.keyId === keyId);
+  for (const keyId of [...listed].reverse()) {
+    // A rotation may have come after the entries were read: its successor is not among them.
+    for (let next: string | undefined = keyId; next !== undefined; ) {
+      const key = rows.get(keyKey(next));
+      if (key !== undefined && key.revokedAt === undefined && key.expiresAt === undefined && !isEnded(next))
+        return next;
+      next = rows.get(rotationKey(next))?.newKeyId;
+      if (next !== undefined && listed.has(next)) break;
+    }
+  }
+  return undefined;
 }
 
 function withReplay(rotation: Rotation, replay: RotationReplay | undefined): Rotation {

@@ -4,7 +4,7 @@ import { type Context, defineCommand, EXIT, UsageError } from '../command.js';
 import { findOperatorToken, OperatorClient, type Partner } from '../operator-client.js';
 import { serviceAccess } from '../service-access.js';
 import { formatTime, printable } from '../terminal.js';
-import { keyLine } from './partner-keys.js';
+import { keyLine, printRevoked, REVOKE_SUCCESSORS } from './partner-keys.js';
 
 /** Help lines about the environment variables of every operator command. */
 export const OPERATOR_DETAILS = [
@@ -170,13 +170,16 @@ export const revokeKey = defineCommand({
   operands: ['<keyId>'],
   options: {
     partner: { value: 'partnerId', required: true, help: 'partner that owns the key' },
+    successors: REVOKE_SUCCESSORS,
     json: { help: 'print the key as one line of JSON' },
   },
   async run([keyId], options, context) {
     const { terminal } = context;
-    const key = await withOperator(context, (client) => client.revokeKey(options.partner, keyId));
+    const key = await withOperator(context, (client) =>
+      client.revokeKey(options.partner, keyId, options.successors === true),
+    );
     if (options.json) terminal.printJson(key);
-    else terminal.print(keyLine(key));
+    else printRevoked(terminal, key);
     return EXIT.good;
   },
 });

@@ -1,6 +1,6 @@
 import { defineCommand, EXIT } from '../command.js';
 import { rotationFile } from '../rotation-file.js';
-import { formatTime, printable } from '../terminal.js';
+import { formatTime, printable, type Terminal } from '../terminal.js';
 import { PARTNER_DETAILS, withPartner } from './partner-account.js';
 
 export const listKeys = defineCommand({
@@ -72,22 +72,35 @@ export const rotateKey = defineCommand({
   },
 });
 
+export const REVOKE_SUCCESSORS = { help: 'revoke every key that replaced this key as well' };
+
+/** Prints a revoked key, and the ids of the successors that were revoked with it. */
+export function printRevoked(
+  terminal: Pick<Terminal, 'print'>,
+  key: Parameters<typeof keyLine>[0] & { readonly revokedSuccessors?: readonly string[] },
+): void {
+  terminal.print(keyLine(key));
+  for (const keyId of key.revokedSuccessors ?? []) terminal.print(printable(`${keyId}  revoked`));
+}
+
 export const revokeKey = defineCommand({
   name: 'keys revoke',
   service: 'partner',
   summary: 'Revoke one of your keys, immediately and permanently',
   details: [
     'A rotated key may revoke only itself. The last active key cannot be revoked: rotate it first.',
+    'With --successors, every key that replaced the key by rotation is revoked as well.',
     '',
     ...PARTNER_DETAILS,
   ],
   operands: ['<keyId>'],
-  options: { json: { help: 'print the key as one line of JSON' } },
+  options: { successors: REVOKE_SUCCESSORS, json: { help: 'print the key as one line of JSON' } },
   async run([keyId], options, context) {
     const { terminal, signal } = context;
-    const key = await withPartner(context, (client) => client.revokeKey(keyId, { signal }));
+    const { successors } = options;
+    const key = await withPartner(context, (client) => client.revokeKey(keyId, { successors, signal }));
     if (options.json) terminal.printJson(key);
-    else terminal.print(keyLine(key));
+    else printRevoked(terminal, key);
     return EXIT.good;
   },
 });

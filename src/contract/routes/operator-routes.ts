@@ -28,7 +28,7 @@ import {
   auditVerificationSchema,
 } from '../schemas/audit-schemas.js';
 import { declarationListSchema, declarationSchema, declareSchema } from '../schemas/evidence-schemas.js';
-import { idempotencyHeadersSchema, keyEntrySchema } from '../schemas/key-schemas.js';
+import { idempotencyHeadersSchema, keyEntrySchema, revokeKeyQuerySchema } from '../schemas/key-schemas.js';
 import { importedLegacySchema, importLegacySchema } from '../schemas/legacy-schemas.js';
 import {
   challengeQuerySchema,
@@ -162,6 +162,7 @@ export const OPERATOR_ROUTES = {
     summary: 'Revoke a key at once (idempotent)',
     params: partnerKeyParamsSchema,
     body: { kind: 'none' },
+    query: revokeKeyQuerySchema,
     responses: { 200: { description: 'The key', mediaTypes: JSON_TYPE, schema: keyEntrySchema } },
     errors: bearerErrors({ 400: ['upload_aborted'], 404: [] }),
   },

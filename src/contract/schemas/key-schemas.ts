@@ -7,6 +7,7 @@ import {
   describedWords,
   identifierSchema,
   knownWords,
+  queryBoolean,
   queryInteger,
   timestampSchema,
 } from '../primitives.js';
@@ -60,11 +61,31 @@ export const keyEntrySchema = z
       })
       .exactOptional(),
     signed: z.boolean().meta({ description: 'True if calls with the key must be signed.' }).exactOptional(),
+    /** Rule 4.19. */
+    revokedSuccessors: z
+      .array(identifierSchema)
+      .meta({
+        description:
+          'Ids of the revoked successors, oldest first. Present only in the response to a revocation with `successors=true`.',
+      })
+      .exactOptional(),
   })
   .meta({
     id: 'Key',
     examples: [KEY, { ...KEY, status: 'expiring', expiresAt: 1_767_484_800, lastUsedAt: 1_767_225_900 }],
   });
+
+/** The query of a revocation (rule 4.19). */
+export const revokeKeyQuerySchema = z
+  .strictObject({
+    successors: queryBoolean()
+      .meta({
+        description:
+          'With `true`, every key that replaced this key is revoked as well: its successor, the successor of that key, and so on.',
+      })
+      .exactOptional(),
+  })
+  .meta({ id: 'RevokeKeyQuery', examples: [{}, { successors: true }] });
 
 export const keyParamsSchema = z
   .object({ keyId: identifierSchema.meta({ description: 'Id of the key.' }) })

@@ -20,6 +20,8 @@ export interface KeyEntry {
   readonly lastUsedAt?: number;
   /** True when calls with the key must be signed. */
   readonly signed?: true;
+  /** The ids of the successors that were revoked with the key. Present in the answer to such a revocation. */
+  readonly revokedSuccessors?: readonly string[];
 }
 
 const DEFAULT_LIMIT = 50;

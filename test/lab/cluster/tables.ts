@@ -12,7 +12,7 @@ import { again } from '../../fixtures/again.js';
  */
 const NAMING_PROOFS = ['proof_by_partner', 'proof_by_bound', 'proof_by_original', 'review_by_partner'];
 /** Tables of which decisions leave acts until all that follows is done. */
-const DECIDED = ['record', 'api_key', 'partner'];
+const DECIDED = ['record', 'api_key', 'key_revocation', 'partner'];
 /** Kinds of pointers that need no decision to follow: an id may stay reserved, and charges lie elsewhere. */
 const OF_NO_DECISION: ReadonlySet<string> = new Set(['proof_issued', 'charges', 'calls_counted']);
 

@@ -544,6 +544,7 @@ class History {
     if (dice < 0.92) return this.#rotate(name, caller);
     if (dice < 0.94) return this.#useKey(name, caller);
     if (dice < 0.96) return this.#readUsage(name, caller);
+    if (dice < 0.97) return this.#revokeLastKeys(name);
     return this.#revoke(name, caller);
   }
 
@@ -905,6 +906,52 @@ class History {
         this.#ledger.witness.key(keyId, operation);
       },
     );
+  }
+
+  /**
+   * Has the keys of a new partner revoke themselves or each other at once, at different processes, or has a key
+   * be rotated while another key revokes it with its successors. The operator revokes none of them.
+   */
+  async #revokeLastKeys(name: string): Promise<void> {
+    const { random } = this.#world;
+    const ledger = this.#ledger;
+    const made = await this.#insist(name, 'create a partner', ({ operations }) =>
+      operations.operator.createPartner({ name: 'keys', plan: 'trial' }),
+    );
+    if (made.outcome !== 'done') return;
+    const { partnerId } = made.value;
+    const keys: { readonly keyId: string; readonly apiKey: string }[] = [];
+    for (let i = 0; i < 2; i += 1) {
+      const key = await this.#insist(name, `create a key of ${partnerId}`, ({ operations }) =>
+        operations.operator.createKey({ partnerId, name: 'own' }),
+      );
+      if (key.outcome !== 'done') return;
+      keys.push(key.value);
+    }
+    const [first, second] = keys as [(typeof keys)[0], (typeof keys)[0]];
+    ledger.selfRevoking.set(partnerId, []);
+    const revoke = (by: typeof first, keyId: string, successors = false) =>
+      this.#insist(name, `revoke ${keyId} by ${by.keyId}`, async ({ operations: { partner } }) =>
+        partner.revokeOwnKey(await partner.authenticate(by.apiKey), { keyId, successors }),
+      );
+    const dice = random.unit();
+    if (dice < 0.4) await Promise.all([revoke(first, first.keyId), revoke(second, second.keyId)]);
+    else if (dice < 0.7) await Promise.all([revoke(first, second.keyId), revoke(second, first.keyId)]);
+    else {
+      const rotate = this.#insist(name, `rotate ${first.keyId}`, async ({ operations: { partner } }) =>
+        partner.rotateKey(
+          await partner.authenticate(first.apiKey),
+          first.apiKey,
+          'rotation-by-another-person',
+        ),
+      );
+      const [ended] = await Promise.all([
+        revoke(second, first.keyId, true),
+        rotate,
+        revoke(second, second.keyId),
+      ]);
+      if (ended.outcome === 'done') ledger.selfRevoking.get(partnerId)!.push(first.keyId);
+    }
   }
 
   async #revoke(name: string, caller: Caller): Promise<void> {

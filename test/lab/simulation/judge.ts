@@ -93,6 +93,7 @@ class Judge {
     for (const proofId of known) await this.#judgeProof(proofId, listed.has(proofId));
     await this.#judgeReviews(await this.#listedReviews(partners));
     await this.#judgeKeys();
+    await this.#judgeSelfRevoking();
     for (const partnerId of partners) await this.#judgeUsage(partnerId);
     await this.#judgeCalls();
     await this.#judgeObjects();
@@ -324,6 +325,21 @@ class Judge {
       const listed = await this.#stores.listKeys(partnerId);
       if (!listed.some((one) => one.keyId === newKeyId))
         this.#violation(`the successor of ${keyId} is not listed`);
+    }
+  }
+
+  /** A partner’s own calls leave it an active key. A key that was revoked with its successors has no valid one. */
+  async #judgeSelfRevoking(): Promise<void> {
+    for (const [partnerId, ended] of this.#ledger.selfRevoking) {
+      const keys = await this.#stores.listKeys(partnerId);
+      if (keys.every(({ revokedAt, expiresAt }) => revokedAt !== undefined || expiresAt !== undefined))
+        this.#violation(`${partnerId} has revoked its last active key`);
+      for (const root of ended)
+        for (let keyId: string | undefined = root; keyId !== undefined; ) {
+          if ((await this.#stores.getKey(keyId))?.revokedAt === undefined)
+            this.#violation(`the successor ${keyId} of ${root} is valid after the revocation of both`);
+          keyId = (await this.#stores.getRotation(keyId))?.newKeyId;
+        }
     }
   }
 

@@ -43,6 +43,8 @@ export class Ledger {
   readonly proofs = new Map<string, ProofFacts>();
   readonly reviews = new Map<string, ReviewFacts>();
   readonly keys = new Map<string, KeyFacts>();
+  /** Partners whose keys only they revoke, with the keys whose revocation with all successors was answered. */
+  readonly selfRevoking = new Map<string, string[]>();
   readonly idempotencyKeys: IdempotencyFacts[] = [];
   readonly units = new Map<string, { asked: number; acknowledged: number; readonly quota: number }>();
   readonly witness = new Witness();

@@ -221,6 +221,39 @@ t.test('a place that is given to two reviews is found in the order of the calls'
   t.comment(`history ${found?.seed}`);
 });
 
+t.test('a store that looks at other keys before it revokes is found by partners without a key', async (t) => {
+  const wrapStores: Parts['wrapStores'] = (stores) => ({
+    ...stores,
+    async revokeKey({ callingKeyId, ...revocation }) {
+      const keys = await stores.listKeys(revocation.partnerId);
+      if (callingKeyId !== undefined && keys.filter(({ revokedAt }) => revokedAt === undefined).length < 2)
+        return { outcome: 'last_active_key' };
+      return stores.revokeKey(revocation);
+    },
+  });
+  const found = await firstWith(/has revoked its last active key/, {
+    faults: ['reorder'],
+    spoil: replaced({ wrapStores }),
+    most: 40,
+  });
+  t.ok(found);
+  t.comment(`history ${found?.seed}`);
+});
+
+t.test('a revocation that forgets successors is found by a successor that lives', async (t) => {
+  const wrapStores: Parts['wrapStores'] = (stores) => ({
+    ...stores,
+    revokeKey: ({ withSuccessors: _, ...revocation }) => stores.revokeKey(revocation),
+  });
+  const found = await firstWith(/is valid after the revocation of both/, {
+    faults: ['reorder'],
+    spoil: replaced({ wrapStores }),
+    most: 60,
+  });
+  t.ok(found);
+  t.comment(`history ${found?.seed}`);
+});
+
 t.test('a bucket that loses entries of the journal is found', async (t) => {
   const loses = (around: Surroundings): Surroundings => {
     const { notes } = around.bucket;

@@ -6,13 +6,10 @@ import type { Blobs } from '../driver/blobs.js';
 import { KeyedMutex } from '../driver/keyed-mutex.js';
 import type { RowCodes } from '../driver/row-codes.js';
 import { numberIn, type Row, type Session, textIn } from '../driver/session.js';
+import { keyRevocation } from './key-revocation.js';
 import { keyRotation } from './key-rotation.js';
 import { KeyRows } from './key-rows.js';
 
-// The code in the condition stands for all columns that it covers: a rotation in between would make the new
-// code wrong.
-const REVOKE =
-  "UPDATE api_key SET revoked_at = ?, mac = ? WHERE key_id = ? AND part = '' IF partner_id = ? AND gen = ? AND revoked_at = null AND mac = ?";
 const LIST =
   'SELECT key_id, created_at FROM key_by_partner WHERE partner_id = ? AND (created_at, key_id) > (?, ?) LIMIT ?';
 // The time of use is the timestamp, so the latest use wins whatever arrives last.
@@ -31,7 +28,29 @@ export function keyStore(session: Session, decisions: Decisions, blobs: Blobs, c
     table: rows.table,
     follow: async (keyId) => rows.index(rows.keyOf((await rows.get(keyId))!)),
   });
-  const revoking = decisions.operations<undefined>({ kind: 'key_revoked', table: rows.table });
+  const listKeys: KeyStore['listKeys'] = async (partnerId, page) => {
+    const listed: Row[] = [];
+    const limit = page?.limit ?? Number.POSITIVE_INFINITY;
+    let after = page?.after ?? { createdAt: -1, keyId: '' };
+    while (listed.length < limit) {
+      const asked = Math.min(STEP, limit - listed.length);
+      const entries = (await session.rows(LIST, [partnerId, after.createdAt, after.keyId, asked])).map(
+        (row) => ({ createdAt: numberIn(row, 'created_at')!, keyId: textIn(row, 'key_id')! }),
+      );
+      const found = await Promise.all(entries.map(({ keyId }) => rows.getListed(keyId)));
+      listed.push(...found.filter((row) => row !== undefined));
+      if (entries.length < asked) break;
+      after = entries.at(-1)!;
+    }
+    const keys = listed.map((row) => rows.keyOf(row));
+    const lacking = await rotations.lackingSuccessors(listed, new Set(keys.map(({ keyId }) => keyId)));
+    if (lacking.length === 0) return keys;
+    const from = page?.after;
+    return [...keys, ...lacking.map((row) => rows.keyOf(row))]
+      .filter((key) => from === undefined || inOrder(from, key) < 0)
+      .toSorted(inOrder)
+      .slice(0, limit);
+  };
 
   return {
     async createKey(key, audit) {
@@ -60,53 +79,9 @@ export function keyStore(session: Session, decisions: Decisions, blobs: Blobs, c
       return row === undefined ? undefined : rows.keyOf(row);
     },
 
-    async listKeys(partnerId, page) {
-      const listed: Row[] = [];
-      const limit = page?.limit ?? Number.POSITIVE_INFINITY;
-      let after = page?.after ?? { createdAt: -1, keyId: '' };
-      while (listed.length < limit) {
-        const asked = Math.min(STEP, limit - listed.length);
-        const entries = (await session.rows(LIST, [partnerId, after.createdAt, after.keyId, asked])).map(
-          (row) => ({ createdAt: numberIn(row, 'created_at')!, keyId: textIn(row, 'key_id')! }),
-        );
-        const found = await Promise.all(entries.map(({ keyId }) => rows.getListed(keyId)));
-        listed.push(...found.filter((row) => row !== undefined));
-        if (entries.length < asked) break;
-        after = entries.at(-1)!;
-      }
-      const keys = listed.map((row) => rows.keyOf(row));
-      const lacking = await rotations.lackingSuccessors(listed, new Set(keys.map(({ keyId }) => keyId)));
-      if (lacking.length === 0) return keys;
-      const from = page?.after;
-      return [...keys, ...lacking.map((row) => rows.keyOf(row))]
-        .filter((key) => from === undefined || inOrder(from, key) < 0)
-        .toSorted(inOrder)
-        .slice(0, limit);
-    },
+    listKeys,
 
-    revokeKey: (partnerId, keyId, at, audit) =>
-      mutex.run(keyId, async () => {
-        for (;;) {
-          const row = await rows.getWhole(keyId);
-          if (row === undefined || textIn(row, 'partner_id') !== partnerId) return 'not_found';
-          const key = rows.keyOf(row);
-          // A revocation that is seen has been decided.
-          if (key.revokedAt !== undefined) return 'already_revoked';
-          const code = rows.codeOf({ ...key, revokedAt: at });
-          const { applied } = await revoking.commit({
-            key: keyId,
-            audit,
-            data: undefined,
-            statements: () => [
-              {
-                query: REVOKE,
-                params: [at, code, keyId, partnerId, row['gen'], textIn(row, 'mac') ?? null],
-              },
-            ],
-          });
-          if (applied) return 'revoked';
-        }
-      }),
+    revokeKey: keyRevocation(session, decisions, blobs, { rows, rotations, listKeys }),
 
     getRotation: rotations.getRotation,
     rotateKey: (rotation, successor, audit) =>

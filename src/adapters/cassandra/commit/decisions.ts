@@ -23,7 +23,8 @@ export const ACT = 'act/';
  */
 export interface Act<Data> {
   readonly op: string;
-  readonly audit: AuditDraft;
+  /** Absent if what follows is audited by operations of its own. */
+  readonly audit?: AuditDraft;
   /** Sequence that the audit log had reached before the decision. */
   readonly floor: number;
   /** Facts that what follows needs, and the decided rows do not tell any more. */
@@ -66,7 +67,7 @@ export interface DecisionKind<Data> {
 export interface Decision<Data> {
   /** Key of the partition. */
   readonly key: string;
-  readonly audit: AuditDraft;
+  readonly audit?: AuditDraft;
   readonly data: Data;
   /**
    * The conditional statements, which demand the `gen` that was read before this call. The operation's act
@@ -168,10 +169,10 @@ export class Decisions {
     kind: DecisionKind<Data>,
     { key, audit, data, statements, pointer: known }: Decision<Data>,
   ): Promise<LwtOutcome> {
-    const floor = await this.#log.reached(audit.partnerId);
+    const floor = audit === undefined ? 0 : await this.#log.reached(audit.partnerId);
     const pointer = known ?? (await this.#pointers.put(randomUUID(), kind.kind, key));
     const { op } = pointer;
-    const act: Act<Data> = { op, audit, floor, data };
+    const act: Act<Data> = { op, ...(audit && { audit }), floor, data };
     const outcome = await this.#session.lightweightTransaction(
       ...statements(op),
       this.#insertion(kind.table, key, act),
@@ -222,7 +223,7 @@ export class Decisions {
     pointer: Pointer | undefined,
   ): Promise<void> {
     const { op, audit, floor } = act;
-    const chained = this.#log.append(audit, op, floor);
+    const chained = audit && this.#log.append(audit, op, floor);
     const told = kind.event && this.#tell(op, kind.event.of(key, act));
     // The answer waits for it, and nothing else: where it fails, the operation is audited and told of.
     const followed = kind.follow?.(key, act);
