@@ -294,8 +294,13 @@ export interface UsageStore {
 
 export type ReviewCreation =
   | { readonly outcome: 'created' }
-  /** The review already existed before the call. */
-  | { readonly outcome: 'kept' }
+  /**
+   * The review already existed before the call. Under an Idempotency-Key it is the review of the key's first
+   * call, with another id and time of creation.
+   */
+  | { readonly outcome: 'kept'; readonly reviewId: string; readonly createdAt: number }
+  /** The Idempotency-Key belongs to a review with other data. */
+  | { readonly outcome: 'key_reused' }
   /** The partner has an unresolved review for the same proof and bindings. */
   | { readonly outcome: 'exists'; readonly reviewId: string }
   /**
@@ -306,17 +311,21 @@ export type ReviewCreation =
   /** The proof is not issued, or not any more. */
   | { readonly outcome: 'proof_gone' };
 
-/** The record of an Idempotency-Key for the creation of a review. */
+/** The Idempotency-Key of a call that creates a review. */
 export interface ReviewReplay {
   /** The digest of the scope (partner) and the Idempotency-Key, never the key itself. */
   readonly key: string;
   /** SHA-256 of the complete request, lower-case hex. */
   readonly requestSha256: string;
-  readonly proofId: string;
-  /** The id of the review, which is the same for all calls under the key. */
-  readonly reviewId: string;
   /** Unix seconds. */
   readonly expiresAt: number;
+}
+
+/** What `createReview` may be given beside the review. */
+export interface ReviewCreationOptions {
+  /** `REVIEW_BOUNDS` by default. */
+  readonly bounds?: ReviewBounds;
+  readonly replay?: ReviewReplay;
 }
 
 /** The position of a review in lists. */
@@ -328,26 +337,19 @@ export type ReviewPlace = Pick<ReviewCase, 'createdAt' | 'reviewId'>;
  */
 export interface ReviewStore {
   /**
-   * Creates a review and, in the same write, its event `review_created`. Repeating the call for an existing
-   * review changes nothing.
-   * @param now the time in unix seconds. A review that has ended by then does not block a new one and does
-   * not count against the bounds. `createdAt` may be up to a day earlier, because it is the time of the
-   * Idempotency-Key's first use.
-   * @param bounds `REVIEW_BOUNDS` by default. The bounds are checked before the write, so simultaneous calls
-   * of several processes may exceed them slightly.
+   * Creates a review and, in the same write, its event `review_created` and the record of its
+   * Idempotency-Key. A call that creates nothing writes nothing. Repeating the call for an existing review
+   * changes nothing. A record ends with its review, or at its `expiresAt`.
+   * @param now the time in unix seconds. A review or record that has ended by then has no effect.
+   * @param options the bounds are checked before the write, so simultaneous calls of several processes may
+   * exceed them slightly
    */
   createReview(
     review: ReviewCase,
     now: number,
     audit: AuditDraft,
-    bounds?: ReviewBounds,
+    options?: ReviewCreationOptions,
   ): Promise<ReviewCreation>;
-  /**
-   * Takes an Idempotency-Key before the review is created. All calls under the key create the same review.
-   * @returns the valid record: an earlier one until its `expiresAt`, otherwise this one. If `requestSha256`
-   * is equal, the record's `proofId` is the review's.
-   */
-  takeReviewKey(record: ReviewReplay, now: number): Promise<ReviewReplay>;
   /**
    * Lists a page of the partner's reviews, newest first (createdAt, then reviewId, both descending), strictly
    * after `before` in this order. Reads at most `limit` entries, and omits reviews that no longer exist.

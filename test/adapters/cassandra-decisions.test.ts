@@ -899,7 +899,7 @@ async function uncountedReviews(t: Test): Promise<void> {
       { ...review, bindings: { ...bindings, trackId: name } },
       NOW,
       audit(partnerId, 'review_created', review.reviewId),
-      bounds,
+      { bounds },
     );
   };
   for (const name of ['a', 'b', 'c'])

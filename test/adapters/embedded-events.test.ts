@@ -220,7 +220,7 @@ void t.test('an erasure with many reviews goes in steps, and goes on after a pro
       { ...one, reviewId: 'rev_bounded' },
       one.createdAt,
       audit(one.partnerId, 'review_created', 'rev_bounded'),
-      { perProof: 1, perPartner: 1 },
+      { bounds: { perProof: 1, perPartner: 1 } },
     ),
     { outcome: 'created' },
     'nor does it count',
@@ -312,8 +312,7 @@ void t.test('a store of the second format gets its indexes of reviews', async (t
   stores = await openStore(directory);
   t.strictSame(
     await stores.createReview(make(300), NOW + 300, audit('ptr_0', 'review_created', 'rev_300'), {
-      perProof: 150,
-      perPartner: 1000,
+      bounds: { perProof: 150, perPartner: 1000 },
     }),
     { outcome: 'full', until: make(0).expiresAt },
   );

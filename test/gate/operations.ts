@@ -8,6 +8,7 @@ import '../operations/evidence.test.js';
 import '../operations/legacy-proofs.test.js';
 import '../operations/plans.test.js';
 import '../operations/proofs.test.js';
+import '../operations/refused-calls.test.js';
 import '../operations/relay.test.js';
 import '../operations/restore.test.js';
 import '../operations/reviews.test.js';

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Test } from 'tap';
 import { defined } from '../../src/domain/defined.js';
 import type { IssuedProof } from '../../src/domain/proof.js';
@@ -12,7 +13,7 @@ import {
   resolveReview,
   stepEvidence,
 } from '../../src/domain/review.js';
-import type { ReviewPlace, ReviewReplay } from '../../src/ports/stores.js';
+import type { ReviewCreation, ReviewPlace } from '../../src/ports/stores.js';
 import { actionsOf } from './audit-contract.js';
 import { audit, issuedProof, NOW, reviewCase } from './samples.js';
 import type { Contract } from './suite.js';
@@ -63,7 +64,7 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
     );
     t.equal(await stores.getReview(partnerId, review.reviewId, NOW), undefined);
     t.strictSame(await create(review), { outcome: 'created' });
-    t.strictSame(await create(review), { outcome: 'kept' }, 'the same call again is harmless');
+    t.strictSame(await create(review), kept(review), 'the same call again is harmless');
     t.strictSame(await stores.getReview(partnerId, review.reviewId, NOW), review);
     t.equal(await stores.findReviewPartner(review.reviewId, NOW), partnerId);
     t.equal(await stores.getReview(foreign, review.reviewId, NOW), undefined);
@@ -225,7 +226,7 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
       });
       return {
         review,
-        made: stores.createReview(review, now, audit(owner, 'review_created', review.reviewId), bounds),
+        made: stores.createReview(review, now, audit(owner, 'review_created', review.reviewId), { bounds }),
       };
     };
     const outcome = async (...parameters: Parameters<typeof attempt>) => attempt(...parameters).made;
@@ -234,13 +235,10 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
 
     const oldest = attempt('bounded-a1', first, NOW).review;
     t.strictSame(
-      await stores.createReview(
-        oldest,
-        oldest.createdAt,
-        audit(bounded, 'review_created', oldest.reviewId),
+      await stores.createReview(oldest, oldest.createdAt, audit(bounded, 'review_created', oldest.reviewId), {
         bounds,
-      ),
-      { outcome: 'kept' },
+      }),
+      kept(oldest),
     );
     for (const i of [2, 3]) t.strictSame(await outcome(`bounded-a${i}`, first, NOW + i), created);
     t.strictSame(
@@ -253,7 +251,7 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
         { ...oldest, reviewId: id('rev', 'bounded-again') },
         oldest.createdAt,
         audit(bounded, 'review_created'),
-        bounds,
+        { bounds },
       ),
       { outcome: 'exists', reviewId: oldest.reviewId },
       'an existing review is named',
@@ -397,27 +395,84 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
     t.notOk((await list({ limit: 10 }, ended)).ids.includes(reviews[0]!.reviewId), 'to the second');
   });
 
-  await t.test('a key is taken once, until its time has passed', async (t) => {
+  await t.test('an Idempotency-Key belongs to the review that was created under it, for a day', async (t) => {
     const { stores } = opened();
-    const record = (name: string, now = NOW, key = id('key', 'claimed')): ReviewReplay => ({
-      key,
-      requestSha256: 'be'.repeat(32),
-      proofId,
-      reviewId: id('rev', name),
-      expiresAt: now + 86_400,
+    const second = issuedProof(id('prf', 'keyed'), proof.partnerId);
+    await stores.reserveProof(second.proofId, second.partnerId, NOW);
+    await stores.issueProof(second, audit(second.partnerId, 'proof_issued', second.proofId));
+    const under = (review: ReviewCase, data: string, now = review.createdAt, key = 'keyed') =>
+      stores.createReview(review, now, audit(review.partnerId, 'review_created', review.reviewId), {
+        replay: {
+          key: createHash('sha256').update(id('key', key)).digest('hex'),
+          requestSha256: createHash('sha256').update(data).digest('hex'),
+          expiresAt: now + 86_400,
+        },
+      });
+    const { bindings } = fresh('keyed');
+    const tries = Array.from({ length: 20 }, (_, at) => fresh(`keyed-${at}`, { bindings }));
+    const outcomes = await Promise.all(tries.map((review) => under(review, 'data')));
+    const first = tries[outcomes.findIndex(({ outcome }) => outcome === 'created')]!;
+    for (const [at, each] of outcomes.entries())
+      t.strictSame(each, tries[at] === first ? { outcome: 'created' } : kept(first), 'one review is created');
+    t.strictSame(await under(fresh('keyed-other'), 'other'), { outcome: 'key_reused' });
+    const elsewhere = fresh('keyed-elsewhere', { proofId: second.proofId });
+    t.strictSame(await under(elsewhere, 'elsewhere'), { outcome: 'key_reused' }, 'on another proof, too');
+    t.equal(await stores.getReview(partnerId, elsewhere.reviewId, NOW), undefined);
+
+    await resolve(first, 'rejected');
+    const last = NOW + 86_400 - 1;
+    const again = { ...fresh('keyed-again', { bindings }), createdAt: last };
+    t.strictSame(await under(again, 'data'), kept(first), 'its place is free, and the key is not');
+    const next = { ...again, createdAt: last + 1 };
+    t.strictSame(await under(next, 'data'), { outcome: 'created' }, 'after 24 hours the key is free');
+    const third = { ...again, reviewId: id('rev', 'keyed-third'), createdAt: last + 2 };
+    t.strictSame(await under(third, 'data'), kept(next));
+    t.strictSame(await under(fresh('keyed-other'), 'other', last + 2), { outcome: 'key_reused' });
+    t.strictSame(await under(fresh('keyed-free'), 'data', NOW, 'keyed-free'), { outcome: 'created' });
+  });
+
+  await t.test('a creation that is refused does not bind its Idempotency-Key', async (t) => {
+    const { stores } = opened();
+    const owner = id('ptr', 'unbound');
+    const under = (review: ReviewCase, data: string, key: string, perProof = 100) =>
+      stores.createReview(review, NOW, audit(owner, 'review_created', review.reviewId), {
+        bounds: { perProof, perPartner: 1000 },
+        replay: {
+          key: createHash('sha256').update(id('key', key)).digest('hex'),
+          requestSha256: createHash('sha256').update(data).digest('hex'),
+          expiresAt: NOW + 86_400,
+        },
+      });
+    const own = (name: string, over: Partial<ReviewCase> = {}) => ({
+      ...fresh(name, over),
+      partnerId: owner,
     });
-    const records = await Promise.all(
-      Array.from({ length: 20 }, (_, at) => stores.takeReviewKey(record(`record-${at}`), NOW)),
+    const holder = own('unbound-holder');
+    t.strictSame(await create(holder), { outcome: 'created' });
+    const { bindings } = holder;
+    t.strictSame(await under(own('unbound-same', { bindings }), 'same', 'unbound'), {
+      outcome: 'exists',
+      reviewId: holder.reviewId,
+    });
+    t.strictSame(await under(own('unbound-full'), 'full', 'unbound', 1), {
+      outcome: 'full',
+      until: holder.expiresAt,
+    });
+    t.strictSame(await under(own('unbound-made'), 'made', 'unbound'), { outcome: 'created' });
+    t.strictSame(await under(own('unbound-late', { bindings }), 'same', 'unbound'), {
+      outcome: 'key_reused',
+    });
+    // The losers of a race for one place, each under a key of its own, bind nothing either.
+    const raced = own('unbound-raced').bindings;
+    const outcomes = await Promise.all(
+      Array.from({ length: 10 }, (_, at) =>
+        under(own(`unbound-raced-${at}`, { bindings: raced }), 'raced', `unbound-${at}`),
+      ),
     );
-    const [first] = records;
-    for (const each of records) t.strictSame(each, first, 'one record stands, whoever asks at once');
-    const later = { ...record('record-later', NOW + 86_399), requestSha256: 'ad'.repeat(32) };
-    t.strictSame(await stores.takeReviewKey(later, NOW + 86_399), first, 'other data do not take it');
-    const next = record('record-next', NOW + 86_400);
-    t.strictSame(await stores.takeReviewKey(next, NOW + 86_400), next, 'after 24 hours the key is free');
-    t.strictSame(await stores.takeReviewKey(later, NOW + 86_401), next);
-    const other = record('record-other', NOW, id('key', 'claimed-other'));
-    t.strictSame(await stores.takeReviewKey(other, NOW), other);
+    for (const [at, { outcome }] of outcomes.entries())
+      t.match(await under(own(`unbound-next-${at}`), 'next', `unbound-${at}`), {
+        outcome: outcome === 'created' ? 'key_reused' : 'created',
+      });
   });
 
   await t.test('a review ends after 180 days, to the second', async (t) => {
@@ -440,14 +495,13 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
       'an expired review releases its bindings before it is collected',
     );
 
-    const kept = fresh('expiry-kept', { createdAt: NOW + 1 });
-    await create(kept);
-    // The id and time that an Idempotency-Key has stood for since before that review ended.
-    const keyed = fresh('expiry-keyed', { bindings: kept.bindings, createdAt: kept.expiresAt - 3600 });
-    t.strictSame(await create(keyed, kept.expiresAt - 1), { outcome: 'exists', reviewId: kept.reviewId });
-    t.strictSame(await create(keyed, kept.expiresAt), { outcome: 'created' }, 'the time of the call counts');
-    t.strictSame(await create(keyed, kept.expiresAt + 1), { outcome: 'kept' }, 'again is the same review');
-    t.strictSame(await stores.getReview(partnerId, keyed.reviewId, kept.expiresAt), keyed);
+    const older = fresh('expiry-kept', { createdAt: NOW + 1 });
+    await create(older);
+    const keyed = fresh('expiry-keyed', { bindings: older.bindings, createdAt: older.expiresAt - 3600 });
+    t.strictSame(await create(keyed, older.expiresAt - 1), { outcome: 'exists', reviewId: older.reviewId });
+    t.strictSame(await create(keyed, older.expiresAt), { outcome: 'created' }, 'the time of the call counts');
+    t.strictSame(await create(keyed, older.expiresAt + 1), kept(keyed), 'again is the same review');
+    t.strictSame(await stores.getReview(partnerId, keyed.reviewId, older.expiresAt), keyed);
 
     const other = fresh('expiry-other', { createdAt: NOW + 100 });
     await create(other);
@@ -469,4 +523,8 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
     );
     t.strictSame(await stores.getReview(partnerId, next.reviewId, next.expiresAt - 1), next);
   });
+}
+
+function kept({ reviewId, createdAt }: ReviewCase): ReviewCreation {
+  return { outcome: 'kept', reviewId, createdAt };
 }

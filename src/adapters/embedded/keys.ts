@@ -43,7 +43,7 @@ import type { IssuingReplay, ReviewReplay, Rotation, RotationReplay } from '../.
  *   review-count/{partnerId}, review-count/{partnerId}/{proofId}
  *                                counts of index rows, which the bounds are held against: a transaction
  *                                cannot read ranges
- *   review-replay/{key}           ReviewReplay: the review that an Idempotency-Key stands for
+ *   review-replay/{key}          ReviewReplayRow: the review that was created under an Idempotency-Key
  *   erasing/{proofId}            index: erased proofs that may have reviews left
  *   audit/{partnerId}/{sequence} AuditEntry
  *   audit-head/{partnerId}       AuditHead: what the next entry is chained to
@@ -70,7 +70,7 @@ import type { IssuingReplay, ReviewReplay, Rotation, RotationReplay } from '../.
  * proof/P and pending/T/P: whatever cuts this short, the rows lead to what is left.
  *
  * The life of one review. `createReview` writes review/R, review-open/…, both index entries with their
- * counts, and an expiry entry. A resolution that is final removes review-open/… and leaves the rest; expiry
+ * counts, an expiry entry and, under an Idempotency-Key, review-replay/K with an expiry entry. A resolution that is final removes review-open/… and leaves the rest; expiry
  * removes all. An erasure writes the tombstone and erasing/P alone: whoever reads or changes a review reads
  * proof/P too, so no review is there from then on, and creating one is refused. The rows go afterwards, in
  * steps, and erasing/P with the last of them.
@@ -125,6 +125,13 @@ export interface ReplayLinkRow {
 }
 export interface ReviewRow {
   readonly review: ReviewCase;
+  /** The digest of the Idempotency-Key under which the review was created. */
+  readonly replayKey?: string;
+}
+/** The record of an Idempotency-Key. It ends with its review. */
+export interface ReviewReplayRow extends ReviewReplay {
+  readonly proofId: string;
+  readonly reviewId: string;
 }
 export interface ReviewLinkRow {
   readonly reviewId: string;
@@ -181,7 +188,7 @@ export const proofReviewKey = ({
 /** @param proofId proof whose reviews alone are counted */
 export const reviewCountKey = (partnerId: string, proofId?: string) =>
   key<ReviewCountRow>('review-count', partnerId, ...(proofId === undefined ? [] : [proofId]));
-export const reviewReplayKey = (replay: string) => key<ReviewReplay>('review-replay', replay);
+export const reviewReplayKey = (replay: string) => key<ReviewReplayRow>('review-replay', replay);
 export const erasingKey = (proofId: string) => key<null>('erasing', proofId);
 export const auditKey = (partnerId: string, sequence: number) =>
   key<AuditEntry>('audit', partnerId, digits(sequence));

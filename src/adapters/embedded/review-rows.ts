@@ -1,5 +1,7 @@
+import { defined } from '../../domain/defined.js';
 import { remindersOf, reviewCreated } from '../../domain/events.js';
 import type { ReviewCase } from '../../domain/review.js';
+import type { ReviewReplay } from '../../ports/stores.js';
 import type { Transaction } from './commit-queue.js';
 import {
   erasingKey,
@@ -16,6 +18,7 @@ import {
   reviewCountKey,
   reviewKey,
   reviewOpenKey,
+  reviewReplayKey,
   under,
 } from './keys.js';
 import type { Rows } from './rows.js';
@@ -133,10 +136,15 @@ export class ReviewRows {
   }
 }
 
-/** Writes a new review with all its entries. */
-export function addReview(tx: Transaction, review: ReviewCase): void {
+/** Writes a new review with all its entries, and the record of its Idempotency-Key. */
+export function addReview(tx: Transaction, review: ReviewCase, replay: ReviewReplay | undefined): void {
   const { reviewId, partnerId, proofId, expiresAt } = review;
-  tx.put(reviewKey(reviewId), { review });
+  tx.put(reviewKey(reviewId), defined({ review, replayKey: replay?.key }));
+  if (replay !== undefined) {
+    removeRecord(tx, replay.key);
+    tx.put(reviewReplayKey(replay.key), { ...replay, proofId, reviewId });
+    tx.put(expiryKey(replay.expiresAt, reviewReplayKey(replay.key)), null);
+  }
   tx.put(reviewOpenKey(proofId, partnerId, review.bindings), { reviewId });
   tx.put(expiryKey(expiresAt, reviewKey(reviewId)), null);
   addToIndexes(tx, review);
@@ -150,8 +158,9 @@ function addToIndexes(tx: Transaction, review: ReviewCase): void {
 
 /** Removes a review with all its entries. */
 export function removeReview(tx: Transaction, reviewId: string): void {
-  const review = tx.getSound(reviewKey(reviewId))?.review;
-  if (review === undefined) return;
+  const row = tx.getSound(reviewKey(reviewId));
+  if (row === undefined) return;
+  const { review, replayKey } = row;
   const { proofId, partnerId, bindings, expiresAt } = review;
   tx.delete(reviewKey(reviewId));
   tx.delete(partnerReviewKey(review));
@@ -161,6 +170,18 @@ export function removeReview(tx: Transaction, reviewId: string): void {
   // A resolved review has released its uniqueness row, and another review may hold it.
   const openKey = reviewOpenKey(proofId, partnerId, bindings);
   if (tx.getSound(openKey)?.reviewId === reviewId) tx.delete(openKey);
+  // The key may belong to a later review.
+  if (replayKey !== undefined && tx.getSound(reviewReplayKey(replayKey))?.reviewId === reviewId)
+    removeRecord(tx, replayKey);
+}
+
+/** Removes the record of an Idempotency-Key, if it exists. */
+function removeRecord(tx: Transaction, replayKey: string): void {
+  const row = reviewReplayKey(replayKey);
+  const record = tx.getSound(row);
+  if (record === undefined) return;
+  tx.delete(row);
+  tx.delete(expiryKey(record.expiresAt, row));
 }
 
 /** Removes an index entry with its review and the reminders. */

@@ -6,7 +6,6 @@ import type { ReviewCreation, ReviewPlace, ReviewStore } from '../../ports/store
 import type { AuditLog } from './audit-log.js';
 import type { Transaction } from './commit-queue.js';
 import {
-  expiryKey,
   lastPart,
   partnerReviewKey,
   preceding,
@@ -37,7 +36,7 @@ export function reviewStore(rows: Rows, log: AuditLog, outbox: Outbox, reviewRow
   const readFromDisk: Read = (key) => rows.get(key);
 
   return {
-    async createReview(review, now, audit, bounds = REVIEW_BOUNDS) {
+    async createReview(review, now, audit, { bounds = REVIEW_BOUNDS, replay } = {}) {
       const { reviewId, partnerId, proofId, createdAt } = review;
       /** @param erasing proofs whose reviews are counted, and are not there any more */
       const create = (erasing: readonly string[]) =>
@@ -46,8 +45,16 @@ export function reviewStore(rows: Rows, log: AuditLog, outbox: Outbox, reviewRow
           const same = tx.get(reviewKey(reviewId))?.review;
           if (same !== undefined) {
             if (same.partnerId === partnerId && same.proofId === proofId && same.createdAt === createdAt)
-              return { outcome: 'kept' };
+              return { outcome: 'kept', reviewId, createdAt };
             throw new DomainError('conflict', 'This id is taken.');
+          }
+          const record = replay && tx.get(reviewReplayKey(replay.key));
+          if (replay !== undefined && record !== undefined && record.expiresAt > now) {
+            if (record.requestSha256 !== replay.requestSha256) return { outcome: 'key_reused' };
+            const first = tx.get(reviewKey(record.reviewId))?.review;
+            // Earlier versions wrote the record first, so it may name a review that was never created.
+            if (first !== undefined)
+              return { outcome: 'kept', reviewId: first.reviewId, createdAt: first.createdAt };
           }
           const open = tx.get(reviewOpenKey(proofId, partnerId, review.bindings));
           const earlier = open && tx.get(reviewKey(open.reviewId))?.review;
@@ -59,7 +66,7 @@ export function reviewStore(rows: Rows, log: AuditLog, outbox: Outbox, reviewRow
           if (countOf(tx, partnerId, proofId) >= bounds.perProof) return 'proof_full';
           const gone = erasing.reduce((sum, erased) => sum + countOf(tx, partnerId, erased), 0);
           if (countOf(tx, partnerId) - gone >= bounds.perPartner) return 'partner_full';
-          addReview(tx, review);
+          addReview(tx, review, replay);
           append(audit);
           outbox.add(tx, reviewCreated(review));
           return { outcome: 'created' };
@@ -80,17 +87,6 @@ export function reviewStore(rows: Rows, log: AuditLog, outbox: Outbox, reviewRow
       if (typeof second !== 'string') return second;
       return { outcome: 'full', until: (second === first ? until : await firstEnd(second)) ?? now + 1 };
     },
-
-    takeReviewKey: (record, now) =>
-      rows.run((tx) => {
-        const row = reviewReplayKey(record.key);
-        const earlier = tx.get(row);
-        if (earlier !== undefined && earlier.expiresAt > now) return earlier;
-        if (earlier !== undefined) tx.delete(expiryKey(earlier.expiresAt, row));
-        tx.put(row, record);
-        tx.put(expiryKey(record.expiresAt, row), null);
-        return record;
-      }),
 
     async listReviews(partnerId, { limit, before, proofId }, now) {
       const range =
@@ -124,7 +120,7 @@ export function reviewStore(rows: Rows, log: AuditLog, outbox: Outbox, reviewRow
         if (review?.partnerId !== partnerId) return undefined;
         const changed = change(review);
         if (changed === undefined || 'refused' in changed || changed.review === review) return changed;
-        tx.put(reviewKey(reviewId), { review: changed.review });
+        tx.put(reviewKey(reviewId), { ...tx.get(reviewKey(reviewId)), review: changed.review });
         if (isUnresolved(review) && !isUnresolved(changed.review))
           tx.delete(reviewOpenKey(review.proofId, partnerId, review.bindings));
         append(audit);

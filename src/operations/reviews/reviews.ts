@@ -39,36 +39,42 @@ export type CreatedReview = ReviewView & {
 
 /**
  * Creates a metadata-only review of a registered proof. The proof may belong to any partner of the
- * environment. An Idempotency-Key fixes one review id and one time of creation. So all calls with one key
- * return the same result, whichever call creates the review.
+ * environment. All calls with one Idempotency-Key return the review that the first of them created.
  */
 export async function createReview(
   deps: CreateReviewDeps,
   caller: Caller,
   request: CreateReviewRequest,
 ): Promise<CreatedReview> {
-  await findIssued(deps.stores, request.proofId);
-  const now = Math.floor(deps.clock.now() / 1000);
+  const { stores, clock, ids } = deps;
+  const { partnerId } = caller;
+  const { proofId, idempotencyKey } = request;
+  await findIssued(stores, proofId);
+  const now = Math.floor(clock.now() / 1000);
   const { creatorId, accountId, submissionId, trackId } = request.bindings;
-  const { reviewId, createdAt } = await underKey(deps, caller, request, now);
   const review: ReviewCase = {
-    reviewId,
-    partnerId: caller.partnerId,
-    proofId: request.proofId,
+    reviewId: ids.next('review'),
+    partnerId,
+    proofId,
     bindings: { creatorId, accountId, submissionId, trackId },
     status: 'open',
-    createdAt,
-    updatedAt: createdAt,
-    expiresAt: createdAt + REVIEW_LIFE_SECONDS,
+    ...timesOf(now),
     evidenceRequests: [],
   };
-  const created = await deps.stores.createReview(review, now, {
-    partnerId: caller.partnerId,
-    action: 'review_created',
-    at: createdAt,
-    actor: caller.keyId,
-    subjects: [review.reviewId, review.proofId],
-  });
+  const replay = idempotencyKey === undefined ? undefined : replayOf(caller, request, idempotencyKey, now);
+  const created = await stores.createReview(
+    review,
+    now,
+    {
+      partnerId,
+      action: 'review_created',
+      at: now,
+      actor: caller.keyId,
+      subjects: [review.reviewId, proofId],
+    },
+    defined({ replay }),
+  );
+  if (created.outcome === 'key_reused') throw idempotencyKeyReused();
   if (created.outcome === 'exists')
     throw new DomainError(
       'conflict',
@@ -86,34 +92,28 @@ export async function createReview(
       retryAfterSeconds: Math.max(1, created.until - now),
     });
   if (created.outcome === 'proof_gone') throw noSuchProof();
-  return { ...reviewView(review), replayed: created.outcome === 'kept' };
+  if (created.outcome === 'created') return { ...reviewView(review), replayed: false };
+  const { reviewId, createdAt } = created;
+  return { ...reviewView(review), reviewId, ...timesOf(createdAt), replayed: true };
 }
 
-/**
- * Returns the id and time of creation for a review. An Idempotency-Key that was used before returns those of
- * its first call (rule 12.18).
- */
-async function underKey(
-  { stores, ids }: CreateReviewDeps,
+/** Returns the times of a review that was created at `createdAt`, in unix seconds. */
+function timesOf(createdAt: number): Pick<ReviewCase, 'createdAt' | 'updatedAt' | 'expiresAt'> {
+  return { createdAt, updatedAt: createdAt, expiresAt: createdAt + REVIEW_LIFE_SECONDS };
+}
+
+/** Returns what binds an Idempotency-Key to a request (rule 12.18). */
+function replayOf(
   { partnerId }: Caller,
-  { proofId, bindings, idempotencyKey }: CreateReviewRequest,
+  { proofId, bindings }: CreateReviewRequest,
+  idempotencyKey: string,
   now: number,
-): Promise<Pick<ReviewCase, 'reviewId' | 'createdAt'>> {
-  const reviewId = ids.next('review');
-  if (idempotencyKey === undefined) return { reviewId, createdAt: now };
+): ReviewReplay {
   const { creatorId, accountId, submissionId, trackId } = bindings;
-  const record: ReviewReplay = {
+  return {
     key: idempotencyDigest('review', partnerId, idempotencyKey),
     requestSha256: idempotencyDigest(proofId, creatorId, accountId, submissionId, trackId),
-    proofId,
-    reviewId,
     expiresAt: now + REPLAY_SECONDS,
-  };
-  const standing = await stores.takeReviewKey(record, now);
-  if (standing.requestSha256 !== record.requestSha256) throw idempotencyKeyReused();
-  return {
-    reviewId: standing.reviewId,
-    createdAt: standing.expiresAt - REPLAY_SECONDS,
   };
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ReviewBindings, ReviewCase } from '../../../domain/review.js';
+import type { ReviewReplay } from '../../../ports/stores.js';
 import type { Blobs } from '../driver/blobs.js';
 import { numberIn, type Row, type Session, type Statement, textIn } from '../driver/session.js';
 import { type Head, type ProofRows, standing } from '../proofs/proof-rows.js';
@@ -10,8 +11,7 @@ const CREATE =
   'INSERT INTO record (proof_id, part, version, op, data) VALUES (?, ?, 1, ?, ?) IF NOT EXISTS USING TTL ?';
 const CHANGE =
   'UPDATE record USING TTL ? SET version = ?, op = ?, data = ? WHERE proof_id = ? AND part = ? IF version = ?';
-const TAKE_PLACE =
-  'INSERT INTO record (proof_id, part, op, data) VALUES (?, ?, ?, ?) IF NOT EXISTS USING TTL ?';
+const TAKE = 'INSERT INTO record (proof_id, part, op, data) VALUES (?, ?, ?, ?) IF NOT EXISTS USING TTL ?';
 const TAKE_OVER = 'UPDATE record USING TTL ? SET op = ?, data = ? WHERE proof_id = ? AND part = ? IF op = ?';
 const RELEASE = 'DELETE FROM record WHERE proof_id = ? AND part = ? IF op = ?';
 
@@ -43,11 +43,26 @@ export interface Place {
   readonly op: string;
 }
 
+/** What the row of an Idempotency-Key holds: the review that was created under the key. */
+interface StoredKey {
+  readonly requestSha256: string;
+  readonly reviewId: string;
+  readonly createdAt: number;
+  readonly expiresAt: number;
+}
+
+/** The row of an Idempotency-Key, written in the batch that creates the review. */
+export interface KeyRow extends StoredKey {
+  /** Id of the operation that created the review. */
+  readonly op: string;
+}
+
 /** Rows on a proof about one review, or about one that shall be created. */
 export interface OnProof {
   readonly head?: Head;
   readonly stored?: StoredReview;
   readonly place?: Place;
+  readonly keyRow?: KeyRow;
 }
 
 /**
@@ -93,35 +108,46 @@ export class ReviewRows {
     return { ...(head && { head }), ...(row && { stored: this.#storedOf(proofId, reviewId, row) }) };
   }
 
-  /** A review, the place of its bindings and its proof's head, by one read. */
-  async getWithPlace(scope: ReviewScope, reviewId: string): Promise<OnProof> {
+  /**
+   * A review, the place of its bindings, its proof's head and the row of an Idempotency-Key, by one read.
+   * @param key the digest of the Idempotency-Key
+   */
+  async getWithPlace(scope: ReviewScope, reviewId: string, key?: string): Promise<OnProof> {
     const { proofId } = scope;
     const [name, place] = [caseOf(reviewId), placeOf(scope)];
-    const { head, rows } = await this.#proofs.parts(proofId, name, place);
+    const keyPart = key && keyPartOf(key);
+    const { head, rows } = await this.#proofs.parts(proofId, name, place, ...(keyPart ? [keyPart] : []));
     const row = rows.get(name);
     const placed = rows.get(place);
+    const keyed = keyPart && rows.get(keyPart);
     return {
       ...(head && { head }),
       ...(row && { stored: this.#storedOf(proofId, reviewId, row) }),
       ...(placed && { place: this.#placeOf(proofId, place, placed) }),
+      ...(keyPart && keyed && { keyRow: this.#keyRowOf(proofId, keyPart, keyed) }),
     };
   }
 
   /**
    * The batch that creates a review on a proof that stands.
    * @param former the holder of the place, where it is one that has ended
+   * @param keyed the Idempotency-Key, with its row where that has ended
    */
-  creating(review: ReviewCase, head: Head, former: Place | undefined, op: string): readonly Statement[] {
+  creating(
+    review: ReviewCase,
+    head: Head,
+    former: Place | undefined,
+    op: string,
+    keyed?: { readonly replay: ReviewReplay; readonly former: KeyRow | undefined; readonly now: number },
+  ): readonly Statement[] {
     const { proofId, reviewId, partnerId, createdAt, expiresAt } = review;
     const ttl = ttlOf(review, createdAt);
     const place = placeOf(review);
-    const taken = this.#blobs.encode(placeLabelOf(proofId, place, op), { reviewId, expiresAt });
+    const taken = this.#blobs.encode(partLabelOf(proofId, place, op), { reviewId, expiresAt });
     const stored: StoredCase = { review, createOp: op };
     return [
       head.reviewers.includes(partnerId) ? standing(head) : standing(head, partnerId),
-      former === undefined
-        ? { query: TAKE_PLACE, params: [proofId, place, op, taken, ttl] }
-        : { query: TAKE_OVER, params: [ttl, op, taken, proofId, place, former.op] },
+      taking({ proofId, part: place, op, data: taken, ttl }, former),
       {
         query: CREATE,
         params: [
@@ -132,6 +158,7 @@ export class ReviewRows {
           ttl,
         ],
       },
+      ...(keyed === undefined ? [] : [this.#keyTaking(review, op, keyed)]),
     ];
   }
 
@@ -170,12 +197,29 @@ export class ReviewRows {
     ];
   }
 
+  #keyTaking(
+    { proofId, reviewId, createdAt }: ReviewCase,
+    op: string,
+    {
+      replay: { key, requestSha256, expiresAt },
+      former,
+      now,
+    }: { readonly replay: ReviewReplay; readonly former: KeyRow | undefined; readonly now: number },
+  ): Statement {
+    const part = keyPartOf(key);
+    const content: StoredKey = { requestSha256, reviewId, createdAt, expiresAt };
+    const data = this.#blobs.encode(partLabelOf(proofId, part, op), content);
+    return taking({ proofId, part, op, data, ttl: ttlOf({ expiresAt }, now) }, former);
+  }
+
   #placeOf(proofId: string, place: string, row: Row): Place {
     const op = textIn(row, 'op')!;
-    return {
-      ...this.#blobs.decode<Omit<Place, 'op'>>(placeLabelOf(proofId, place, op), row['data']),
-      op,
-    };
+    return { ...this.#blobs.decode<Omit<Place, 'op'>>(partLabelOf(proofId, place, op), row['data']), op };
+  }
+
+  #keyRowOf(proofId: string, part: string, row: Row): KeyRow {
+    const op = textIn(row, 'op')!;
+    return { ...this.#blobs.decode<StoredKey>(partLabelOf(proofId, part, op), row['data']), op };
   }
 
   #storedOf(proofId: string, reviewId: string, row: Row): StoredReview {
@@ -202,9 +246,30 @@ function placeOf({ partnerId, bindings }: ReviewScope): string {
   return `place/${partnerId}/${createHash('sha256').update(textOf(bindings)).digest('base64url')}`;
 }
 
+function keyPartOf(key: string): string {
+  return `key/${key}`;
+}
+
+/** The statement that takes a part of a proof's partition, or takes it over from a holder that has ended. */
+function taking(
+  row: {
+    readonly proofId: string;
+    readonly part: string;
+    readonly op: string;
+    readonly data: Buffer;
+    readonly ttl: number;
+  },
+  former: { readonly op: string } | undefined,
+): Statement {
+  const { proofId, part, op, data, ttl } = row;
+  return former === undefined
+    ? { query: TAKE, params: [proofId, part, op, data, ttl] }
+    : { query: TAKE_OVER, params: [ttl, op, data, proofId, part, former.op] };
+}
+
 /** The operation is part of the label, so that no earlier holder passes for the present one. */
-function placeLabelOf(proofId: string, place: string, op: string): string {
-  return `${proofId}/${place}/${op}`;
+function partLabelOf(proofId: string, part: string, op: string): string {
+  return `${proofId}/${part}/${op}`;
 }
 
 /** The version is part of the label, so that no earlier row passes for the present one. */

@@ -12,7 +12,6 @@ import type { ProofRows } from '../proofs/proof-rows.js';
 import { reviewCreating } from './creating.js';
 import { reviewListing } from './listing.js';
 import { ReviewCounts } from './review-counts.js';
-import { reviewKeyTaking } from './review-keys.js';
 import { ReviewRows, textOf } from './review-rows.js';
 import { ReviewVisibility } from './review-visibility.js';
 
@@ -38,7 +37,14 @@ export function reviewStore(
   const rows = new ReviewRows(session, blobs, proofs);
   const counts = new ReviewCounts(session);
   const visibility = new ReviewVisibility(rows);
-  const createReview = reviewCreating(decisions, { proofs, outbox, rows, counts, visibility });
+  const createReview = reviewCreating(session, decisions, {
+    proofs,
+    outbox,
+    records: new IdempotencyRecords(session),
+    rows,
+    counts,
+    visibility,
+  });
   const changing = decisions.operations<undefined>({ kind: 'review_changed', table: proofs.table });
 
   const store: ReviewStore = {
@@ -46,8 +52,6 @@ export function reviewStore(
       mutex.run(`${review.proofId}/${review.partnerId}/${textOf(review.bindings)}`, () =>
         createReview(review, ...rest),
       ),
-
-    takeReviewKey: reviewKeyTaking(session, new IdempotencyRecords(session)),
 
     listReviews: reviewListing(session, visibility),
 
