@@ -30,6 +30,7 @@ const MAY_IMPORT = {
   telemetry: ['ports', 'domain', 'async'],
   // The client ships alone: its types are generated from the OpenAPI document.
   client: [],
+  'adapters/composing': ['ports', 'domain', 'codec', 'evidence', 'async'],
   'adapters/replaying': ['ports', 'domain', 'codec', 'evidence', 'async'],
   // `takemark seal` is a device of its own, without a service: it loads the engine and the key through
   // compose, when it runs.

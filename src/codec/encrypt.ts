@@ -34,7 +34,10 @@ export function decryptBlock(key: Uint8Array, label: string, block: Uint8Array):
     .setAAD(Buffer.from(label))
     .setAuthTag(block.subarray(contentEnd));
   try {
-    return Buffer.concat([decipher.update(block.subarray(NONCE_BYTES, contentEnd)), decipher.final()]);
+    // GCM decrypts a stream, so `final` checks the tag and returns no further bytes.
+    const content = decipher.update(block.subarray(NONCE_BYTES, contentEnd));
+    decipher.final();
+    return content;
   } catch (cause) {
     throw new DecryptionError(
       'the block is damaged, or was encrypted with another key or for another label',

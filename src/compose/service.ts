@@ -1,3 +1,4 @@
+import { ReportComposer } from '../adapters/composing/report-composer.js';
 import { createCredentialReader } from '../adapters/reading/credential-reader.js';
 import { Replays } from '../adapters/replaying/replays.js';
 import { temporaryDevice } from '../adapters/signing/device.js';
@@ -126,6 +127,8 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     disposer.add(() => reader.stop());
     const replays = new Replays();
     disposer.add(() => replays.stop());
+    const composer = new ReportComposer();
+    disposer.add(() => composer.stop());
     const readerStarted = reader.start();
     // Awaited below in parallel to other slow steps. Until then a failure must not count as unhandled.
     readerStarted.catch(() => undefined);
@@ -166,6 +169,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       revocations,
       devices,
       replay: (partnerId, open, signal) => replays.replay(partnerId, open, signal),
+      compose: (stored) => composer.compose(stored),
       clock,
       wallClock,
       ids,

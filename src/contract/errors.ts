@@ -124,6 +124,8 @@ export const JSON_BODY: RouteErrors = union(BODY, { 400: ['malformed_json'] });
 export const STREAMED_BODY: RouteErrors = union(BODY, {
   503: ['concurrency_exceeded', 'engine_full', 'engine_failed'],
 });
+/** The errors of a route whose read may wait for the partner's turn (rule 6.17). */
+export const HEAVY_READ: RouteErrors = { 429: ['concurrency_exceeded'] };
 /** The errors of a route that reads a credential of unknown origin. */
 export const READING: RouteErrors = { 503: ['reader_full', 'reader_failed'] };
 

@@ -1,5 +1,5 @@
 import { defined } from './defined.js';
-import { asksForReview, countEvidence, type EvidenceReport } from './evidence-report.js';
+import { type EvidenceReport, type EvidenceSummary, summariseEvidence } from './evidence-report.js';
 import type { UploadFacts } from './upload.js';
 import type { Judgement } from './verdict.js';
 import type { AudioSummary, DecisionEnvelope, RecommendedAction, Verdict } from './verification.js';
@@ -14,22 +14,32 @@ const ACTIONS: Readonly<Record<Verdict, RecommendedAction>> = {
   local_seal: 'reject',
 };
 
+/** The part of a report that a decision depends on. */
+export interface ReportOutline {
+  readonly summary: EvidenceSummary;
+  readonly sourceDetailCoverage: DecisionEnvelope['sourceDetailCoverage'];
+}
+
+export function outlineReport(report: EvidenceReport): ReportOutline {
+  return { summary: summariseEvidence(report), sourceDetailCoverage: sourceDetailCoverage(report) };
+}
+
 /**
  * Returns the decision envelope of a verdict, and of the evidence report if there is one. A report can ask
  * for a human decision on a valid credential, but never changes the verdict (rule 9.6).
- * @param report present only with `valid`
+ * @param outline of the report, present only with `valid`
  */
-export function decide(judgement: Judgement, report?: EvidenceReport): DecisionEnvelope {
+export function decide(judgement: Judgement, outline?: ReportOutline): DecisionEnvelope {
   const valid = judgement.verdict === 'valid';
   // `needs_review` is not a failure of the credential (rule 9.2).
-  const review = valid && report !== undefined && asksForReview(report);
+  const review = valid && outline?.summary.status === 'needs_review';
   return {
     status: review ? 'needs_review' : valid ? 'verified_binding' : 'invalid_proof',
     reasons: review ? [...judgement.reasons, 'source_evidence_needs_review'] : judgement.reasons,
     recommendedAction: review ? 'review' : ACTIONS[judgement.verdict],
     credentialCarrier: judgement.carrier,
-    sourceDetailCoverage: sourceDetailCoverage(valid ? report : undefined),
-    counts: report === undefined ? { declarations: 0, conflicts: 0, unverifiable: 0 } : countEvidence(report),
+    sourceDetailCoverage: valid && outline !== undefined ? outline.sourceDetailCoverage : 'none',
+    counts: outline?.summary.counts ?? { declarations: 0, conflicts: 0, unverifiable: 0 },
   };
 }
 
@@ -37,8 +47,10 @@ export function decide(judgement: Judgement, report?: EvidenceReport): DecisionE
  * Returns the coverage of the source detail (rule 9.26). `full`: it is delivered completely and every channel
  * was supported without gaps. `partial`: it is delivered otherwise.
  */
-function sourceDetailCoverage(report: EvidenceReport | undefined): DecisionEnvelope['sourceDetailCoverage'] {
-  const { sourceDetail, session } = report ?? {};
+function sourceDetailCoverage({
+  sourceDetail,
+  session,
+}: EvidenceReport): DecisionEnvelope['sourceDetailCoverage'] {
   if (sourceDetail === undefined) return 'none';
   const { tracks, trackCount, placements, placementCount } = sourceDetail;
   const isWhole = tracks.length === trackCount && placements.length === placementCount;

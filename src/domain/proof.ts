@@ -1,5 +1,6 @@
 /** The registry record of an issued credential. */
 import type { EvidenceOverlay, EvidenceReference } from './evidence.js';
+import type { StoredSummary } from './evidence-summary.js';
 import type { LegacyMark } from './legacy-proof.js';
 
 export type Carrier = 'embedded' | 'sidecar';
@@ -50,6 +51,8 @@ export interface IssuedProof {
    * is stored in the record itself, so that a verification needs no other read and an erasure leaves nothing.
    */
   readonly overlay?: EvidenceOverlay;
+  /** The summary for lists. Absent without a report, and in records of versions that stored none. */
+  readonly summary?: StoredSummary;
 }
 
 /** The tombstone of a proof. It contains nothing of the content. */

@@ -1,4 +1,5 @@
 import type { Container } from './audio.js';
+import type { EncodedJson } from './encoded-json.js';
 import type { EvidenceReport } from './evidence-report.js';
 import type { LegacyValues } from './legacy-proof.js';
 import type { CredentialReport } from './parsed-credential.js';
@@ -66,6 +67,6 @@ export interface VerificationResult extends LegacyValues {
   readonly verifiedAt: number;
   readonly audio: AudioSummary;
   /** The report. Present only with `valid`. If absent, source evidence is not available (rule 9.10). */
-  readonly evidenceReport?: EvidenceReport;
+  readonly evidenceReport?: EvidenceReport | EncodedJson<EvidenceReport>;
   readonly embeddedCredential?: CredentialReport;
 }

@@ -120,7 +120,7 @@ export interface Exchange {
    * The memory held for the body. The caller's address pays for it until the key is known, then the partner.
    */
   readonly lease: Lease;
-  /** True while the request runs. The request runs to its end even when the connection closes. */
+  /** True while the request runs. */
   working: boolean;
   /** True once the connection has closed, so nothing can be sent. */
   gone: boolean;
@@ -130,6 +130,8 @@ export interface Exchange {
    * Frees the resources of a streamed response when the connection closes. Set by the sender of the response.
    */
   onGone: (() => void) | undefined;
+  /** Gives up the running call when the connection closes. Set before the call runs. */
+  giveUp: (() => void) | undefined;
   /** Stops the reading of the body when the parser abandons the request. Set by the reader of the body. */
   abortBody: ((error: DomainError) => void) | undefined;
 }

@@ -62,41 +62,46 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
   /** The port, known once the listener is bound. */
   let port = 0;
   const endpoints = {
-    listPartners: async () => json(200, { partners: await operations.listPartners() }),
-    listPlans: async () => json(200, { plans: await operations.listPlans() }),
-    createPlan: async ({ body }) => {
-      const { plan, repeated } = await operations.createPlan(body);
+    listPartners: async ({ signal }) =>
+      json(200, { partners: await operations.until(signal).listPartners() }),
+    listPlans: async ({ signal }) => json(200, { plans: await operations.until(signal).listPlans() }),
+    createPlan: async ({ signal, body }) => {
+      const { plan, repeated } = await operations.until(signal).createPlan(body);
       return json(repeated ? 200 : 201, plan);
     },
-    listPartnerKeys: async ({ params: { partnerId } }) =>
-      json(200, { keys: await operations.listPartnerKeys(partnerId) }),
-    listSigners: async () => json(200, { signers: await operations.listSigners() }),
-    readAudit: async ({ params: { partnerId }, query: { from, limit } }) =>
-      json(200, { entries: await operations.readAudit({ partnerId, fromSequence: from, limit }) }),
-    recordDeclaration: async ({ params: { proofId }, body }) => {
-      const { declaration, repeated } = await operations.recordDeclaration(proofId, body);
+    listPartnerKeys: async ({ signal, params: { partnerId } }) =>
+      json(200, { keys: await operations.until(signal).listPartnerKeys(partnerId) }),
+    listSigners: async ({ signal }) => json(200, { signers: await operations.until(signal).listSigners() }),
+    readAudit: async ({ signal, params: { partnerId }, query: { from, limit } }) =>
+      json(200, {
+        entries: await operations.until(signal).readAudit({ partnerId, fromSequence: from, limit }),
+      }),
+    recordDeclaration: async ({ signal, params: { proofId }, body }) => {
+      const { declaration, repeated } = await operations.until(signal).recordDeclaration(proofId, body);
       return json(repeated ? 200 : 201, declaration);
     },
-    importLegacy: async ({ body }) => {
-      const { proofId, outcome } = await operations.importLegacy(body);
+    importLegacy: async ({ signal, body }) => {
+      const { proofId, outcome } = await operations.until(signal).importLegacy(body);
       return json(outcome === 'imported' ? 201 : 200, { proofId, outcome });
     },
-    listDeclarations: async ({ params: { proofId } }) =>
-      json(200, { declarations: await operations.listDeclarations(proofId) }),
-    enrolDevice: async ({ body }) => {
-      const { device, repeated } = await operations.enrolDevice(body);
+    listDeclarations: async ({ signal, params: { proofId } }) =>
+      json(200, { declarations: await operations.until(signal).listDeclarations(proofId) }),
+    enrolDevice: async ({ signal, body }) => {
+      const { device, repeated } = await operations.until(signal).enrolDevice(body);
       return json(repeated ? 200 : 201, device);
     },
-    listDeadLetters: async ({ query: { topic, limit } }) =>
+    listDeadLetters: async ({ signal, query: { topic, limit } }) =>
       json(200, {
-        deadLetters: await operations.listDeadLetters(defined({ topic, limit })),
+        deadLetters: await operations.until(signal).listDeadLetters(defined({ topic, limit })),
       }),
-    replayDeadLetters: async ({ body: { topic, limit } }) =>
-      json(200, { replayed: await operations.replayDeadLetters({ topic, limit }) }),
-    readErasure: async ({ params: { proofId } }) => json(200, await operations.erasureStatus(proofId)),
+    replayDeadLetters: async ({ signal, body: { topic, limit } }) =>
+      json(200, { replayed: await operations.until(signal).replayDeadLetters({ topic, limit }) }),
+    readErasure: async ({ signal, params: { proofId } }) =>
+      json(200, await operations.until(signal).erasureStatus(proofId)),
 
     issueProof: async ({
       exchange,
+      signal: ended,
       query: { partnerId, song, fileName, carrier, mend, unknownContainer },
       headers,
     }) => {
@@ -109,7 +114,7 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
             reason: 'trace_missing',
           });
         const evidence = trace === undefined ? undefined : defined({ trace, ...supplied, signal });
-        const { replayed, ...proof } = await operations.issueProof(
+        const { replayed, ...proof } = await operations.until(ended).issueProof(
           defined({
             partnerId,
             songTitle: song,
@@ -128,8 +133,8 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
       }
     },
 
-    readAsset: async ({ params: { proofId }, query: { part } }) => {
-      const { bytes, fileName, mediaType, read } = await operations.readAsset(proofId, part);
+    readAsset: async ({ signal, params: { proofId }, query: { part } }) => {
+      const { bytes, fileName, mediaType, read } = await operations.until(signal).readAsset(proofId, part);
       const stream = await read();
       return {
         kind: 'stream',

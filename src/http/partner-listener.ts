@@ -12,6 +12,7 @@ import { DEFAULT_LIMITS, type Exchange } from './exchange.js';
 import { assetResponse } from './response/asset-response.js';
 import type { BuiltPage } from './response/built-page.js';
 import { buildDocs } from './response/docs-page.js';
+import { jsonWithParts } from './response/encoded-parts.js';
 import { constantJson, type JsonResponse, json } from './response/response.js';
 import { ConcurrencyLimit } from './server/concurrency-limit.js';
 import { type Endpoints, joinEndpoints } from './server/endpoint.js';
@@ -60,47 +61,62 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
   let document: JsonResponse<200, OpenApiDocument> | undefined;
   let docs: BuiltPage | undefined;
   const endpoints = {
-    verify: async ({ caller, body: { uploadId, sidecar } }) => {
+    verify: async ({ caller, signal, body: { uploadId, sidecar } }) => {
       const request = defined({
         uploadId,
         sidecar: sidecar === undefined ? undefined : decodeSidecar(sidecar),
       });
-      return json(200, await operations.verifyUpload(caller, request));
+      return jsonWithParts(200, await operations.until(signal).verifyUpload(caller, request));
     },
 
-    createUpload: async ({ caller, query, body: { contentLength, purpose } }) => {
+    createUpload: async ({ caller, signal, query, body: { contentLength, purpose } }) => {
       const request = defined({ purpose: agreedPurpose(query.purpose, purpose), contentLength });
-      return json(201, await operations.createUpload(caller, request));
+      return json(201, await operations.until(signal).createUpload(caller, request));
     },
 
-    postUpload: async ({ exchange, params: { uploadId } }) =>
+    postUpload: async ({ exchange, signal, params: { uploadId } }) =>
       json(
         201,
         await observed(
           observer,
           exchange,
           receiveForm(exchange, permits, (fields) =>
-            opening.admit(() => operations.receiveUpload(uploadId, fields)),
+            opening.admit(() => operations.until(signal).receiveUpload(uploadId, fields)),
           ),
         ),
       ),
 
-    readProofAsset: async ({ exchange, caller, params: { proofId }, query: { part }, headers }) =>
-      assetResponse(await operations.readAsset(caller, proofId, part), exchange.request.method!, headers),
+    listProofs: async ({ caller, signal, query }) =>
+      jsonWithParts(200, await operations.until(signal).listProofs(caller, query)),
 
-    readSandboxFile: async ({ exchange, caller, params, headers }) =>
-      assetResponse(await operations.sandboxFile(caller, params), exchange.request.method!, headers),
+    readProof: async ({ caller, signal, params }) =>
+      jsonWithParts(200, await operations.until(signal).readProof(caller, params)),
 
-    rotateKey: async ({ exchange, caller, headers }) => {
+    readRecord: async ({ caller, signal, params }) =>
+      jsonWithParts(200, await operations.until(signal).readRecord(caller, params)),
+
+    readProofAsset: async ({ exchange, caller, signal, params: { proofId }, query: { part }, headers }) => {
+      const asset = await operations.until(signal).readAsset(caller, proofId, part);
+      return assetResponse(asset, exchange.request.method!, headers);
+    },
+
+    readSandboxFile: async ({ exchange, caller, signal, params, headers }) => {
+      const asset = await operations.until(signal).sandboxFile(caller, params);
+      return assetResponse(asset, exchange.request.method!, headers);
+    },
+
+    rotateKey: async ({ exchange, caller, signal, headers }) => {
       const apiKey = exchange.request.headers['x-api-key'] as string;
-      const { replayed, ...key } = await operations.rotateKey(caller, apiKey, headers['idempotency-key']);
+      const { replayed, ...key } = await operations
+        .until(signal)
+        .rotateKey(caller, apiKey, headers['idempotency-key']);
       // Rule 4.9.
       return json(201, key, replayed ? { 'idempotency-replayed': 'true' } : {});
     },
 
-    createReview: async ({ caller, body, headers }) => {
+    createReview: async ({ caller, signal, body, headers }) => {
       const request = defined({ ...body, idempotencyKey: headers['idempotency-key'] });
-      const { replayed, ...review } = await operations.createReview(caller, request);
+      const { replayed, ...review } = await operations.until(signal).createReview(caller, request);
       // Rule 12.18.
       return json(201, review, replayed ? { 'idempotency-replayed': 'true' } : {});
     },

@@ -1,4 +1,6 @@
 import type { SignatureAlgorithm } from '../domain/parsed-credential.js';
+import type { StoredEvidence } from '../evidence/compose-stored.js';
+import type { OpenTrace } from '../evidence/trace/read-trace.js';
 import type { AssetStore } from '../ports/assets.js';
 import type { AudioEngine } from '../ports/audio-engine.js';
 import type { AuditedStore } from '../ports/audited-store.js';
@@ -25,6 +27,7 @@ import { createPartner, listPartners } from './partners/partners.js';
 import { assignPlan, createPlan, listPlans, Plans, setPlan } from './partners/plans.js';
 import { listDeclarations, recordDeclaration } from './proofs/declarations.js';
 import { eraseProof, erasureStatus } from './proofs/erase-proof.js';
+import type { ComposeDeps } from './proofs/evidence.js';
 import { importLegacy } from './proofs/import-legacy.js';
 import { readAsset, readOwnAsset } from './proofs/read-asset.js';
 import { listProofs, readProof, readRecord } from './proofs/read-proofs.js';
@@ -34,6 +37,7 @@ import {
   revokeConsent,
   withdrawSourceDetail,
 } from './proofs/source-detail.js';
+import { Fills } from './proofs/summaries.js';
 import { closeEvidence, openEvidence, supplyEvidence } from './reviews/evidence.js';
 import {
   createReview,
@@ -44,6 +48,7 @@ import {
   resolveReview,
 } from './reviews/reviews.js';
 import { Sandbox, sandboxFile, sandboxFixtures } from './sandbox/sandbox.js';
+import { stoppable } from './stoppable.js';
 import { auditStores } from './system/audit-stores.js';
 import { listDeadLetters, replayDeadLetters } from './system/dead-letters.js';
 import { type Devices, enrolDevice, listDevices, revokeDevice } from './system/devices.js';
@@ -53,6 +58,7 @@ import { listSigners, readAuthority, reinstateSigner, revokeSigner } from './sys
 import { createUpload } from './uploads/create-upload.js';
 import { createUploadLocks, receiveUpload } from './uploads/receive-upload.js';
 import { createUploadPolicySigner } from './uploads/upload-policy.js';
+import { HeavyReads } from './usage/heavy-reads.js';
 import { readQuota } from './usage/quota.js';
 import { admit, createRateLimits, readRate } from './usage/rate-limits.js';
 import { readUsage } from './usage/read-usage.js';
@@ -88,6 +94,8 @@ export interface OperationsDeps {
   readonly devices: Devices;
   /** Replays a capture trace outside the thread that serves callers. */
   readonly replay: SettleEvidenceDeps['replay'];
+  /** Composes a report, a large one outside the thread that serves callers. */
+  readonly compose: ComposeDeps['compose'];
   readonly clock: Clock;
   /**
    * The machine's clock, which may be set back. Rates use it, because `clock` stops until the machine's clock
@@ -118,14 +126,41 @@ export function createOperations(given: OperationsDeps) {
     meter: createUsageMeter(stores, clock),
     uses: createKeyUses(stores),
     sandbox: new Sandbox(),
+    reads: new HeavyReads(),
+    fills: new Fills(new HeavyReads({ atOnce: 1 })),
   };
+  /** Returns the dependencies of one call, which stop the call at its next step once its signal aborts. */
+  const depsUntil = (signal: AbortSignal) => ({
+    ...deps,
+    signal,
+    // Files were published, and the registration completes their issuing.
+    stores: stoppable(stores, signal, ['issueProof']),
+    // An erasure or a refused issuing deletes files after the registry decided it.
+    assets: stoppable(given.assets, signal, ['delete']),
+    keys: stoppable(given.keys, signal),
+    heads: stoppable(given.heads, signal),
+    audited: stoppable(given.audited, signal),
+    bus: stoppable(given.bus, signal),
+    reader: stoppable(given.reader, signal),
+    replay: (partnerId: string, open: OpenTrace, own: AbortSignal = signal) =>
+      given.replay(partnerId, open, own),
+    compose: (stored: StoredEvidence) =>
+      signal.aborted ? Promise.reject(signal.reason) : given.compose(stored),
+  });
   // These operations use the stores below the encryption, so they work even after the content key was
   // destroyed.
-  const withoutContent = { ...deps, stores: encrypted };
+  const withoutContent = {
+    deps: { ...deps, stores: encrypted },
+    depsUntil: (signal: AbortSignal) => ({ ...depsUntil(signal), stores: stoppable(encrypted, signal) }),
+  };
+  const ordinary = { deps, depsUntil };
+  // Callers share the lookup of the sandbox, so no caller ends it for the others.
+  const shared = { deps, depsUntil: () => deps };
   const operations = {
-    partner: {
+    partner: abandonable({
       ...bind(withoutContent, { eraseProof }),
-      ...bind(deps, {
+      ...bind(shared, { sandboxFixtures, sandboxFile }),
+      ...bind(ordinary, {
         authenticate,
         checkSignature,
         admit,
@@ -152,13 +187,11 @@ export function createOperations(given: OperationsDeps) {
         closeEvidence,
         download: findDownload,
         telemetry: takeTelemetry,
-        sandboxFixtures,
-        sandboxFile,
       }),
-    },
-    operator: {
+    }),
+    operator: abandonable({
       ...bind(withoutContent, { erasureStatus }),
-      ...bind(deps, {
+      ...bind(ordinary, {
         auditStores,
         listPartners,
         listPlans,
@@ -193,7 +226,7 @@ export function createOperations(given: OperationsDeps) {
         revokeDevice,
         readAuthority,
       }),
-    },
+    }),
   };
   return { operations, meter: deps.meter, uses: deps.uses };
 }
@@ -209,15 +242,50 @@ type Bound<UseCases> = {
     : never;
 };
 
+/** Operations, and the same operations for one call that may be given up. */
+export type Abandonable<Operations> = Operations & {
+  /**
+   * Returns the operations of one call. Once the signal aborts, an operation fails at its next step with the
+   * signal's reason.
+   */
+  until(signal: AbortSignal): Operations;
+};
+
+/** The dependencies of use cases: for calls that are not given up, and for a call with a signal. */
+interface DepsOf<Deps> {
+  readonly deps: Deps;
+  readonly depsUntil: (signal: AbortSignal) => Deps;
+}
+
+interface OfCall {
+  readonly signal?: AbortSignal;
+}
+
 /**
  * Binds the dependencies to each use case. The compiler rejects a use case whose dependencies are not all in
- * `Deps`.
+ * `Deps`. The signal of the call is a member of the object on which a method is called.
  */
 function bind<Deps, UseCases extends Readonly<Record<string, (deps: Deps, ...args: never[]) => unknown>>>(
-  deps: Deps,
+  { deps, depsUntil }: DepsOf<Deps>,
   useCases: UseCases,
 ): Bound<UseCases> {
   return Object.fromEntries(
-    Object.entries(useCases).map(([name, useCase]) => [name, useCase.bind(undefined, deps)]),
-  ) as Bound<UseCases>;
+    Object.entries(useCases).map(([name, useCase]) => [
+      name,
+      function (this: OfCall, ...args: never[]) {
+        return useCase(this.signal === undefined ? deps : depsUntil(this.signal), ...args);
+      },
+    ]),
+  ) as unknown as Bound<UseCases>;
+}
+
+/** Adds `until` to bound use cases. Each method of the result also works apart from its object. */
+function abandonable<Operations extends object>(methods: Operations): Abandonable<Operations> {
+  const bound = Object.fromEntries(
+    Object.entries(methods).map(([name, method]) => [name, (method as () => unknown).bind({})]),
+  ) as unknown as Operations;
+  return {
+    ...bound,
+    until: (signal) => Object.assign(Object.create(methods) as Operations, { signal }),
+  };
 }

@@ -2,8 +2,10 @@ import type { AuditDraft, AuditEntry } from '../domain/audit.js';
 import type { ReviewReminder, ServiceEvent, Topic, UsageEvent } from '../domain/events.js';
 import type { EvidenceOverlay, EvidencePart } from '../domain/evidence.js';
 import type { KeyRevocation, RevocationRefusal } from '../domain/key-revocation.js';
+import type { StoredSummary } from '../domain/evidence-summary.js';
 import type { Partner, PartnerKey, SourceDetailApproval } from '../domain/partner.js';
 import type { ErasedProof, IssuedProof, Proof } from '../domain/proof.js';
+import type { ProofBrief } from '../domain/proof-brief.js';
 import type { ReviewBounds, ReviewCase, ReviewChange } from '../domain/review.js';
 import type { UploadFacts, UploadSlot } from '../domain/upload.js';
 import type { BilledOperation } from '../domain/usage-window.js';
@@ -153,6 +155,8 @@ export interface OverlayStep<Result> {
   readonly result: Result;
   /** The overlay to write. Absent when nothing changes. */
   readonly overlay?: EvidenceOverlay;
+  /** The summary that includes the overlay. Without it the former summary stays. */
+  readonly summary?: StoredSummary;
 }
 
 export interface ProofStore {
@@ -190,6 +194,8 @@ export interface ProofStore {
       readonly limit: number;
     },
   ): Promise<readonly IssuedProof[]>;
+  /** Lists as `listProofs` does, but reads only what a list shows of each proof. */
+  listBriefs(...list: Parameters<ProofStore['listProofs']>): Promise<readonly ProofBrief[]>;
   /**
    * Lists the environment's issued proofs whose bound or original audio has this digest. The newest is first
    * (proofId, descending), at most `limit`.
@@ -229,6 +235,16 @@ export interface ProofStore {
     change: (proof: IssuedProof) => OverlayStep<Result>,
     audit: AuditDraft,
   ): Promise<Result | 'proof_gone'>;
+  /**
+   * Reads a proof, applies the rule and writes the summary, as one atomic step. The step is not audited,
+   * because a summary follows from what is stored.
+   * @param settle the rule, a pure function that may run again. It returns undefined to write nothing
+   * @returns `proof_gone` when the proof is not, or no longer, issued
+   */
+  changeSummary(
+    proofId: string,
+    settle: (proof: IssuedProof) => { readonly summary: StoredSummary } | undefined,
+  ): Promise<'settled' | 'proof_gone'>;
   getIssuingReplay(key: string, now: number): Promise<IssuingReplay | undefined>;
   /**
    * Releases ids that were reserved before `before` (unix seconds). First blocks issuing under an id, then

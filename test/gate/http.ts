@@ -1,7 +1,9 @@
+import '../http/abandoned-calls.test.js';
 import '../http/contract.test.js';
 import '../http/docs.test.js';
 import '../http/docs-browser.test.js';
 import '../http/document.test.js';
+import '../http/encoded-parts.test.js';
 import '../http/form-file.test.js';
 import '../http/foundations.test.js';
 import '../http/ingress.test.js';

@@ -1,2 +1,3 @@
 import '../adapters/reading.test.js';
 import '../adapters/replays.test.js';
+import '../adapters/report-composer.test.js';

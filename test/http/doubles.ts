@@ -29,6 +29,8 @@ export const ids: Ids = {
 
 /** The use cases in memory, hashing for real, with handles to make them fail, wait and be counted. */
 export class MemoryOperations implements Operations {
+  /** The signals of the calls, in the order of the calls. */
+  readonly signals: AbortSignal[] = [];
   scopes: readonly Scope[] = SCOPES;
   readonly contract = new MemoryContract(ids);
   maxBytes = MAX_UPLOAD_BYTES;
@@ -95,6 +97,10 @@ export class MemoryOperations implements Operations {
       if (upload === undefined) throw new DomainError('not_found', 'There is no such upload.');
       return VERIFICATION;
     },
+    until: (signal): Operations['partner'] => {
+      this.signals.push(signal);
+      return this.partner;
+    },
   };
 
   readonly operator: Operations['operator'] = {
@@ -146,6 +152,10 @@ export class MemoryOperations implements Operations {
       return { bytes, sha256: '', fileName, mediaType: 'audio/wav', read: async () => stream() };
     },
     readAuthority: () => '-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n',
+    until: (signal): Operations['operator'] => {
+      this.signals.push(signal);
+      return this.operator;
+    },
   };
 
   #receiver(uploadId: string): UploadReceiver {

@@ -20,6 +20,7 @@ import type { ReviewView } from '../../src/operations/reviews/reviews.js';
 import type { SignerEntry } from '../../src/operations/system/signers.js';
 import type { QuotaFacts } from '../../src/operations/usage/quota.js';
 import type { Ids } from '../../src/ports/system.js';
+import { withPlainReport } from '../fixtures/plain-report.js';
 
 /** A deliverable whose every byte tells its place. */
 export const ASSET = Buffer.from(Array.from({ length: 1000 }, (_, i) => i % 251));
@@ -73,7 +74,10 @@ export class MemoryContract {
     }
   }
 
-  partner(): Omit<Operations['partner'], 'authenticate' | 'createUpload' | 'receiveUpload' | 'verifyUpload'> {
+  partner(): Omit<
+    Operations['partner'],
+    'authenticate' | 'createUpload' | 'receiveUpload' | 'until' | 'verifyUpload'
+  > {
     return {
       checkSignature: () => undefined,
       admit: (_caller, lane) => {
@@ -320,7 +324,7 @@ export class MemoryContract {
         throw conflict('legacy_differs');
       },
       recordDeclaration: async (proofId, declaration) => {
-        const known = this.#proof(proofId).evidenceReport?.declarations ?? [];
+        const known = withPlainReport(this.#proof(proofId)).evidenceReport?.declarations ?? [];
         const earlier = known.find(({ submissionId }) => submissionId === declaration.submissionId);
         if (earlier !== undefined && JSON.stringify(earlier.answers) !== JSON.stringify(declaration.answers))
           throw conflict('submission_id_reused');
@@ -333,7 +337,7 @@ export class MemoryContract {
         return { declaration: recorded, repeated: false };
       },
       listDeclarations: async (proofId) =>
-        (this.#proof(proofId).evidenceReport?.declarations ?? []).map((declaration) => ({
+        (withPlainReport(this.#proof(proofId)).evidenceReport?.declarations ?? []).map((declaration) => ({
           ...declaration,
           authentic: true,
         })),

@@ -23,6 +23,7 @@ import type { Caller } from '../../src/operations/caller.js';
 import { withLevel } from '../adapters/embedded-process.js';
 import { authenticatorOf } from '../fixtures/authentication.js';
 import { ContractCheck } from '../fixtures/contract-check.js';
+import { withPlainReport } from '../fixtures/plain-report.js';
 import { wav } from '../fixtures/wav.js';
 import { notFound, RestartedService } from './restarted-service.js';
 
@@ -249,7 +250,7 @@ t.test('a recorded declaration is reported and leaves the credential as it was',
     [...fact('sub_1', FAVOURABLE), ...fact('sub_2', ADVERSE)],
     '"favourable and adverse alike"',
   );
-  t.strictSame((await house.partner.readProof(caller, { proofId })).evidenceReport, report);
+  t.strictSame(withPlainReport(await house.partner.readProof(caller, { proofId })).evidenceReport, report);
   t.strictSame((await house.partner.readRecord(stranger, { proofId })).evidenceReport, report);
   t.strictSame(await summaryOf(), {
     status: 'needs_review',
@@ -314,7 +315,7 @@ t.test('a declaration that does not fit is refused with its reason', async (t) =
     'from the future',
   );
   t.strictSame(
-    (await house.partner.readProof(caller, { proofId })).evidenceReport,
+    withPlainReport(await house.partner.readProof(caller, { proofId })).evidenceReport,
     NONE,
     'nothing was written',
   );
@@ -445,7 +446,7 @@ t.test('a record that was edited in the store is noticed, and fails no verificat
   // Another proof's record, with its mac.
   const moved = await overlayOf(other.proofId, await rowOf(other.proofId));
   await edit(proofId, () => moved.declarations);
-  const left = (await house.partner.readProof(caller, { proofId })).evidenceReport;
+  const left = withPlainReport(await house.partner.readProof(caller, { proofId })).evidenceReport;
   t.strictSame([left?.facts, left?.declarations], [[], []], 'an altered record is no "none recorded"');
   t.match(left?.unverifiable, [...GAPS, { code: 'creator_declaration_altered' }]);
   t.match(await house.service.verify(caller, file), {
@@ -463,7 +464,7 @@ t.test('a record that was edited in the store is noticed, and fails no verificat
     'a declaration that was removed is no "none recorded"',
   );
   await house.operator.recordDeclaration(proofId, submission('sub_3'));
-  const { evidenceReport } = await house.partner.readProof(caller, { proofId });
+  const { evidenceReport } = withPlainReport(await house.partner.readProof(caller, { proofId }));
   t.match(evidenceReport, altered, 'nor does a later one heal it');
   t.strictSame(
     evidenceReport?.declarations.map(({ submissionId }) => submissionId),

@@ -4,23 +4,29 @@ import t from 'tap';
 import { z } from 'zod';
 import { openApiDocument } from '../../src/contract/openapi.js';
 import { KNOWN_VALUES } from '../../src/contract/primitives.js';
-import { decide } from '../../src/domain/decision.js';
+import { decide, outlineReport } from '../../src/domain/decision.js';
 import { DomainError, recordDamaged } from '../../src/domain/errors.js';
 import type { EvidenceFacts, EvidencePart } from '../../src/domain/evidence.js';
 import { EVIDENCE_CODES } from '../../src/domain/evidence-codes.js';
 import { asksForReview, type EvidenceReport, summariseEvidence } from '../../src/domain/evidence-report.js';
+import { SHIPPED_PLANS } from '../../src/domain/partner.js';
 import type { IssuedProof, Proof } from '../../src/domain/proof.js';
+import { briefOf } from '../../src/domain/proof-brief.js';
+import { composeStored } from '../../src/evidence/compose-stored.js';
 import { encodeEvidence } from '../../src/evidence/evidence-body.js';
 import type { Caller } from '../../src/operations/caller.js';
 import { createCursors } from '../../src/operations/page.js';
-import { type ReadReportDeps, readReport } from '../../src/operations/proofs/evidence.js';
+import { readReport } from '../../src/operations/proofs/evidence.js';
 import {
+  type ListProofsDeps,
   listProofs,
   type ReadProofsDeps,
   readProof,
   readRecord,
 } from '../../src/operations/proofs/read-proofs.js';
-import type { AssetStore } from '../../src/ports/assets.js';
+import { Fills } from '../../src/operations/proofs/summaries.js';
+import { HeavyReads } from '../../src/operations/usage/heavy-reads.js';
+import { createRateLimits } from '../../src/operations/usage/rate-limits.js';
 import type { ProofStore } from '../../src/ports/stores.js';
 import {
   adverseReport,
@@ -29,6 +35,7 @@ import {
   importedSource,
   sessionEvidence,
 } from '../evidence/reports.js';
+import { withPlainReport } from '../fixtures/plain-report.js';
 import { secretsOf } from './doubles.js';
 
 const FACTS: EvidenceFacts = {
@@ -62,7 +69,7 @@ function proofWith(evidence?: IssuedProof['evidence']): IssuedProof {
   };
 }
 
-const READER = { partnerId: 'ptr_1' };
+const READER = { partnerId: 'ptr_1', plan: SHIPPED_PLANS[1]! };
 
 const TRACED = proofWith({
   engineVersion: 1,
@@ -81,17 +88,25 @@ function depsWith(
   body: () => Promise<Uint8Array | undefined>,
   revokedFrom = Infinity,
   proof: Proof = TRACED,
-): ReadReportDeps & { readonly reads: string[]; readonly assets: Pick<AssetStore, 'read'> } {
-  const reads: string[] = [];
+): ListProofsDeps & { readonly seen: string[] } {
+  const seen: string[] = [];
   return {
-    reads,
+    seen,
+    compose: async (stored) => composeStored(stored),
+    reads: new HeavyReads(),
+    fills: new Fills(new HeavyReads({ atOnce: 1 }), 0),
+    limits: createRateLimits({ now: () => 0 }),
+    cursors: createCursors(secretsOf(), 'beta'),
     secrets: secretsOf(),
     assets: { read: async () => undefined },
     stores: {
       getPartner: async () => undefined,
+      listProofs: async () => [],
+      listBriefs: async () => [],
+      changeSummary: async () => 'settled',
       getProof: async () => proof,
       readEvidence: async (proofId, part) => {
-        reads.push(`${proofId} ${part}`);
+        seen.push(`${proofId} ${part}`);
         return body();
       },
     },
@@ -104,20 +119,20 @@ function depsWith(
 
 /** Report of a proof that nobody erases. */
 async function reportOf(...read: Parameters<typeof readReport>): Promise<EvidenceReport | undefined> {
-  const report = await readReport(...read);
-  if (report === 'erased') throw new Error('the proof is erased');
-  return report;
+  const composed = await readReport(...read);
+  if (composed === 'erased') throw new Error('the proof is erased');
+  return composed && withPlainReport({ evidenceReport: composed.report }).evidenceReport;
 }
 
 t.test('a proof costs a read of its evidence only where it has some', async (t) => {
   const deps = depsWith(async () => BODY);
   const bare = await reportOf(deps, READER, proofWith());
-  t.strictSame(deps.reads, [], 'verify is no slower for a proof without a trace');
+  t.strictSame(deps.seen, [], 'verify is no slower for a proof without a trace');
   t.notOk('session' in bare!, 'nothing was witnessed, and nothing reads as zero');
   t.match(summariseEvidence(bare!), { status: 'none_recorded' });
 
   const report = (await reportOf(deps, READER, TRACED))!;
-  t.strictSame(deps.reads, ['prf_1 facts']);
+  t.strictSame(deps.seen, ['prf_1 facts']);
   t.strictSame(report.session, { evidence: FACTS.session });
   t.strictSame(report.importedSources, FACTS.importedSources);
   t.match(report.facts, [{ code: 'placements_without_entry' }, { status: 'none_recorded' }]);
@@ -179,7 +194,7 @@ t.test('evidence that an erasure takes away while it is read is no finding', asy
   t.equal(await readReport(deps, READER, TRACED), 'erased');
   const found = { ...deps.stores, getProof: async () => (reads++ === 0 ? TRACED : tombstone) };
   let reads = 0;
-  const caller = { partnerId: 'ptr_1' } as Caller;
+  const caller = READER as Caller;
   for (const read of [readProof, readRecord]) {
     reads = 0;
     const all = { ...deps, stores: found } as unknown as ReadProofsDeps;
@@ -190,7 +205,6 @@ t.test('evidence that an erasure takes away while it is read is no finding', asy
     {
       ...deps,
       stores: { ...deps.stores, listProofs: async () => [proofWith(), TRACED] },
-      cursors: createCursors(deps.secrets, 'beta'),
     },
     caller,
     { include: 'evidenceReport' },
@@ -239,6 +253,7 @@ t.test('a page with whole reports is bounded by entries and by bytes, and loses 
     ...evidence.stores,
     listProofs: async (_partnerId: string, { before, limit }: Parameters<ProofStore['listProofs']>[1]) =>
       all.filter(({ createdAt }) => before === undefined || createdAt < before.createdAt).slice(0, limit),
+    listBriefs: async () => all.map(briefOf),
     readEvidence: async (proofId: string, part: EvidencePart) => {
       reading += 1;
       most = Math.max(most, reading);
@@ -247,8 +262,8 @@ t.test('a page with whole reports is bounded by entries and by bytes, and loses 
       return evidence.stores.readEvidence(proofId, part);
     },
   };
-  const deps = { ...evidence, stores, cursors: createCursors(evidence.secrets, 'beta') };
-  const caller = { partnerId: 'ptr_1' } as Caller;
+  const deps = { ...evidence, stores };
+  const caller = READER as Caller;
   const pages: string[][] = [];
   for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
     const page = await listProofs(deps, caller, {
@@ -256,7 +271,7 @@ t.test('a page with whole reports is bounded by entries and by bytes, and loses 
       include: 'evidenceReport',
       ...(cursor === undefined ? {} : { cursor }),
     });
-    t.ok(page.proofs.every(({ evidenceReport }) => evidenceReport?.session !== undefined));
+    t.ok(page.proofs.every((entry) => withPlainReport(entry).evidenceReport?.session !== undefined));
     pages.push(page.proofs.map(({ proofId }) => proofId));
     cursor = page.nextCursor;
   }
@@ -292,7 +307,8 @@ t.test('reports of every kind are of the schema that partners read', async (t) =
 
 t.test('the decision tells how far source detail is delivered', async (t) => {
   const coverageOf = (report?: EvidenceReport, verdict: 'valid' | 'tampered' = 'valid') =>
-    decide({ verdict, reasons: [], carrier: 'embedded' }, report).sourceDetailCoverage;
+    decide({ verdict, reasons: [], carrier: 'embedded' }, report && outlineReport(report))
+      .sourceDetailCoverage;
   const whole = cleanReport();
   t.equal(coverageOf(whole), 'full');
   const { sourceDetail, ...without } = whole;

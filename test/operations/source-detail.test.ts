@@ -6,16 +6,18 @@ import { openAssetDirectory } from '../../src/adapters/assets/directory.js';
 import { openEmbeddedStore } from '../../src/adapters/embedded/store.js';
 import type { EvidenceOverlay, StoredSourceDetail } from '../../src/domain/evidence.js';
 import { MAX_OVERLAY_REVISIONS } from '../../src/domain/evidence-overlay.js';
+import type { IssuedProof } from '../../src/domain/proof.js';
 import { encodeEvidence } from '../../src/evidence/evidence-body.js';
 import type { Caller } from '../../src/operations/caller.js';
 import { Plans } from '../../src/operations/partners/plans.js';
 import { listDeclarations, recordDeclaration } from '../../src/operations/proofs/declarations.js';
 import { eraseProof } from '../../src/operations/proofs/erase-proof.js';
+import { readPart } from '../../src/operations/proofs/evidence-parts.js';
 import { findIssued } from '../../src/operations/proofs/find-proof.js';
 import { checkOverlay } from '../../src/operations/proofs/overlay.js';
 import {
   approveSourceDetail,
-  deliverableDetail,
+  deliveredConsent,
   grantConsent,
   revokeConsent,
   withdrawSourceDetail,
@@ -51,6 +53,18 @@ const DETAIL: StoredSourceDetail = {
   ],
   placementCount: 1,
 };
+
+/** Returns the source detail that a partner receives with a report. */
+async function detailFor(
+  deps: Parameters<typeof readPart>[0] & Parameters<typeof deliveredConsent>[0],
+  partnerId: string,
+  proof: IssuedProof,
+) {
+  const consentVersion = await deliveredConsent(deps, { partnerId }, proof, checkOverlay(secrets, proof));
+  if (consentVersion === undefined) return undefined;
+  const detail = await readPart(deps, proof, 'detail');
+  return typeof detail === 'object' ? { ...detail, consentVersion } : detail;
+}
 
 async function setUp(t: Test) {
   const directory = join(t.testdir(), 'store');
@@ -93,7 +107,7 @@ async function setUp(t: Test) {
   };
   await issue('prf_1', encodeEvidence('detail', DETAIL));
   const delivered = async (partnerId: string, proofId = 'prf_1') =>
-    deliverableDetail(deps, { partnerId }, await findIssued(stores, proofId));
+    detailFor(deps, partnerId, await findIssued(stores, proofId));
   const opened = { stores, audit: { key: AUDIT_KEY, heads }, close: () => stores.close() };
   return { deps, stores, opened, issue, delivered };
 }

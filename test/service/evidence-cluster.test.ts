@@ -11,6 +11,7 @@ import { seededDeviceKey, simulateTrace } from '../../src/capture/simulate/simul
 import { EVIDENCE_PARTS } from '../../src/domain/evidence.js';
 import { ADDRESSES, connection, dropKeyspace } from '../adapters/cassandra-under-test.js';
 import { MemorySink } from '../capture/write-trace.js';
+import { withPlainReport } from '../fixtures/plain-report.js';
 import { readReports, sharedDetail } from '../fixtures/report-reads.js';
 import { collect, TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
@@ -87,7 +88,7 @@ test('on Cassandra and a bucket evidence is issued, read and erased whole', serv
       submittedAt: 1_767_229_200,
       answers: { declaredOrigin: 'from_scratch', aiRoles: ['none'] },
     });
-    const declared = (await partner.readProof(caller, { proofId })).evidenceReport;
+    const declared = withPlainReport(await partner.readProof(caller, { proofId })).evidenceReport;
     t.ok(declared?.conflicts.some(({ code }) => code === 'observed_import_vs_creator_origin_declaration'));
     t.strictSame(declared?.session, evidenceReport?.session, 'what was settled stays');
 
@@ -142,7 +143,11 @@ test('on Cassandra and a bucket evidence is issued, read and erased whole', serv
     reason: 'legacy_differs',
   });
   t.match(await partner.readProof(caller, { proofId }), { grade: 'B', classification: 'studio' });
-  t.equal((await partner.readProof(caller, { proofId })).evidenceReport, undefined, 'and no report');
+  t.equal(
+    withPlainReport(await partner.readProof(caller, { proofId })).evidenceReport,
+    undefined,
+    'and no report',
+  );
   t.equal((await partner.eraseProof(caller, { proofId })).outcome, 'erased');
   await t.rejects(operator.importLegacy(old), { code: 'conflict' }, 'what was erased stays erased');
 });

@@ -14,6 +14,7 @@ import type { EvidenceReport } from '../../src/domain/evidence-report.js';
 import { type Channel, type ChannelSupport, TRACE_LIMITS } from '../../src/domain/trace.js';
 import { MemorySink, writeClips, writeTrace } from '../capture/write-trace.js';
 import { body as eventBody, forged, lazily } from '../evidence/forge-trace.js';
+import { withPlainReport } from '../fixtures/plain-report.js';
 import { readReports, sharedDetail } from '../fixtures/report-reads.js';
 import { collect, TestService } from '../fixtures/service.js';
 import { namesBelow, shardedPath } from '../fixtures/sharded-path.js';
@@ -300,7 +301,7 @@ test('what a trace does not prove is said, and nothing of it changes the verdict
   });
   t.ok(
     codesOf(
-      (await service.service.operations.partner.readProof(caller, { proofId })).evidenceReport,
+      withPlainReport(await service.service.operations.partner.readProof(caller, { proofId })).evidenceReport,
     ).includes('trace_device_revoked'),
     'a device that was revoked while the audio came in',
   );

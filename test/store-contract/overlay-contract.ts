@@ -8,7 +8,7 @@ import {
 import type { IssuedProof } from '../../src/domain/proof.js';
 import type { Stores } from '../../src/ports/stores.js';
 import { actionsOf } from './audit-contract.js';
-import { audit, issuedProof, NOW, overlayOf, storedDeclaration } from './samples.js';
+import { audit, issuedProof, NOW, overlayOf, storedDeclaration, summaryOf } from './samples.js';
 import type { Contract } from './suite.js';
 
 /** An overlay is part of the proof: changed by a rule in one step, and gone with the proof. */
@@ -81,6 +81,44 @@ export async function overlayContract(t: Test, { opened, id }: Contract): Promis
     );
     t.strictSame(await stores.getProof(proof.proofId), proof);
     t.strictSame(await actionsOf(opened(), proof.partnerId), ['proof_issued']);
+  });
+
+  await t.test('a summary is written beside the overlay or alone, and is not audited', async (t) => {
+    const { stores, proof } = await issued('summary');
+    const { proofId, partnerId } = proof;
+    const alone = summaryOf('', 'trace_truncated');
+    t.equal(await stores.changeSummary(proofId, () => ({ summary: alone })), 'settled');
+    t.strictSame(await stores.getProof(proofId), { ...proof, summary: alone });
+    t.equal(await stores.changeSummary(proofId, () => undefined), 'settled');
+    const overlay = overlayOf([storedDeclaration('sub_1')]);
+    const summary = summaryOf(overlay.mac, 'creator_declaration');
+    await stores.changeOverlay(
+      proofId,
+      () => ({ result: 'changed', overlay, summary }),
+      audit(partnerId, 'declaration_recorded', proofId),
+    );
+    const changed = { ...proof, overlay, summary };
+    t.strictSame(await stores.getProof(proofId), changed);
+    t.strictSame(await stores.listProofs(partnerId, { limit: 10 }), [changed], 'a list has the summary');
+    const later = overlayOf([], 2);
+    await stores.changeOverlay(
+      proofId,
+      () => ({ result: 'changed', overlay: later }),
+      audit(partnerId, 'consent_revoked', proofId),
+    );
+    t.strictSame(
+      await stores.getProof(proofId),
+      { ...proof, overlay: later, summary },
+      'the former one stays',
+    );
+    t.strictSame(await actionsOf(opened(), partnerId), [
+      'proof_issued',
+      'declaration_recorded',
+      'consent_revoked',
+    ]);
+    await erase(stores, proof);
+    t.equal(await stores.changeSummary(proofId, () => ({ summary })), 'proof_gone');
+    t.match(await stores.getProof(proofId), { state: 'erased', summary: undefined });
   });
 
   await t.test('of parallel changes none is lost', async (t) => {

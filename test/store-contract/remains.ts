@@ -1,6 +1,14 @@
 import type { Test } from 'tap';
 import type { Stores } from '../../src/ports/stores.js';
-import { audit, issuedProof, issuingReplay, NOW, overlayOf, storedDeclaration } from './samples.js';
+import {
+  audit,
+  issuedProof,
+  issuingReplay,
+  NOW,
+  overlayOf,
+  storedDeclaration,
+  summaryOf,
+} from './samples.js';
 
 /** Texts that lie in what an erasure must take along, by what they stand for. */
 export const MARKS = {
@@ -10,6 +18,7 @@ export const MARKS = {
   declaration: 'mark-of-the-subject',
   consent: 'mark-of-the-consent',
   conflict: 'mark_of_the_conflict',
+  summary: 'mark_of_the_summary',
 } as const;
 export type Mark = keyof typeof MARKS;
 
@@ -39,7 +48,7 @@ export async function markedProof(stores: Stores, proofId: string, partnerId: st
   };
   await stores.changeOverlay(
     proofId,
-    () => ({ result: 'changed', overlay }),
+    () => ({ result: 'changed', overlay, summary: summaryOf(overlay.mac, MARKS.summary) }),
     audit(partnerId, 'declaration_recorded', proofId, 'sub_1'),
   );
   return {

@@ -1,6 +1,7 @@
 import type { AuditAction, AuditDraft } from '../../src/domain/audit.js';
 import type { StoredDeclaration } from '../../src/domain/declaration.js';
 import type { EvidenceOverlay } from '../../src/domain/evidence.js';
+import type { StoredSummary } from '../../src/domain/evidence-summary.js';
 import type { Partner, PartnerKey } from '../../src/domain/partner.js';
 import type { IssuedProof } from '../../src/domain/proof.js';
 import { REVIEW_LIFE_SECONDS, type ReviewCase } from '../../src/domain/review.js';
@@ -115,6 +116,12 @@ export function uploadFacts(slot: UploadSlot, mark: string, uploadedAt = slot.cr
       },
     },
   };
+}
+
+/** The summary that belongs to an overlay. */
+export function summaryOf(overlayMac: string, ...codes: readonly string[]): StoredSummary {
+  const counts = { declarations: 0, conflicts: 0, unverifiable: codes.length };
+  return { version: 1, overlayMac, status: 'recorded', counts, codes };
 }
 
 export function issuedProof(

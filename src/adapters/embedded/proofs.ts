@@ -2,6 +2,7 @@ import { DomainError } from '../../domain/errors.js';
 import { proofErased } from '../../domain/events.js';
 import { assertInline, EVIDENCE_PARTS } from '../../domain/evidence.js';
 import type { ErasedProof, IssuedProof, Proof } from '../../domain/proof.js';
+import { briefOf } from '../../domain/proof-brief.js';
 import type { IssuingReplay, ProofStore } from '../../ports/stores.js';
 import type { AuditLog } from './audit-log.js';
 import type { Transaction } from './commit-queue.js';
@@ -35,6 +36,20 @@ const COLLECT_STEP = 256;
 const SPARE_SECONDS = 3600;
 
 export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, reviews: ReviewRows): ProofStore {
+  const listProofs: ProofStore['listProofs'] = (
+    partnerId,
+    { issuedAfter, issuedBefore, before: pageKey, limit },
+  ) => {
+    const range = within({ from: issuedAfter, to: issuedBefore }, 'proof-time', partnerId);
+    return listIssued(
+      rows,
+      pageKey === undefined
+        ? range
+        : preceding(range, proofTimeKey(partnerId, pageKey.createdAt, pageKey.proofId)),
+      limit,
+      true,
+    );
+  };
   return {
     reserveProof: (proofId, partnerId, now) =>
       rows.run((tx) => {
@@ -85,17 +100,9 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, reviews: R
       return row?.state === 'pending' && !isReserved(row) ? undefined : row;
     },
 
-    listProofs(partnerId, { issuedAfter, issuedBefore, before: pageKey, limit }) {
-      const range = within({ from: issuedAfter, to: issuedBefore }, 'proof-time', partnerId);
-      return listIssued(
-        rows,
-        pageKey === undefined
-          ? range
-          : preceding(range, proofTimeKey(partnerId, pageKey.createdAt, pageKey.proofId)),
-        limit,
-        true,
-      );
-    },
+    listProofs,
+
+    listBriefs: async (...list) => (await listProofs(...list)).map(briefOf),
 
     findProofs: (kind, sha256, limit) => listIssued(rows, under(kind, sha256), limit, true),
 
@@ -138,11 +145,20 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, reviews: R
       log.run((tx, append) => {
         const proof = tx.get(proofKey(proofId));
         if (proof?.state !== 'issued') return 'proof_gone';
-        const { result, overlay } = change(proof);
-        if (overlay === undefined) return result;
-        tx.put(proofKey(proofId), { ...proof, overlay });
+        const { result, ...changed } = change(proof);
+        if (changed.overlay === undefined) return result;
+        tx.put(proofKey(proofId), { ...proof, ...changed });
         append(audit);
         return result;
+      }),
+
+    changeSummary: (proofId, settle) =>
+      rows.run((tx) => {
+        const proof = tx.get(proofKey(proofId));
+        if (proof?.state !== 'issued') return 'proof_gone';
+        const changed = settle(proof);
+        if (changed !== undefined) tx.put(proofKey(proofId), { ...proof, ...changed });
+        return 'settled';
       }),
 
     async getIssuingReplay(key, now) {

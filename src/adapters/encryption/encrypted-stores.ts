@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import {
   DecryptionError,
   decryptBlock,
@@ -7,12 +8,15 @@ import {
 } from '../../codec/encrypt.js';
 import { DomainError, recordDamaged } from '../../domain/errors.js';
 import type { EvidenceOverlay, EvidencePart } from '../../domain/evidence.js';
+import type { StoredSummary } from '../../domain/evidence-summary.js';
 import type { IssuedProof, Proof } from '../../domain/proof.js';
+import { briefOf, type ProofBrief } from '../../domain/proof-brief.js';
 import type { ContentKeys } from '../../ports/content-keys.js';
 import type { ProofStore, Stores } from '../../ports/stores.js';
 
 const CONTENT = 'content';
 const OVERLAY = 'overlay';
+const BRIEF = 'brief';
 
 /** Members of a record by which stores find and compare proofs: ids, times and digests. */
 const CLEAR = [
@@ -29,7 +33,15 @@ const CLEAR = [
 interface EncryptedProof extends Pick<IssuedProof, (typeof CLEAR)[number]> {
   readonly encrypted: Uint8Array;
   readonly overlay?: Uint8Array;
+  /**
+   * What a list shows, encrypted for the overlay beside which it was written. Records of earlier versions have
+   * none, and after a change by an earlier version it does not open.
+   */
+  readonly brief?: Uint8Array;
 }
+
+/** The members of a brief that are encrypted. */
+type EncryptedBrief = Pick<ProofBrief, 'song' | 'carrier' | 'unknownContainer' | 'evidence'>;
 
 /**
  * Stores in which the content of proofs lies encrypted, each with its own key: the record but for ids, times and
@@ -48,10 +60,21 @@ export function encryptedStores(stores: Stores, keys: ContentKeys): Stores {
     if ((await stores.getProof(proofId))?.state !== 'issued') return undefined;
     throw recordDamaged(new DecryptionError('the content key of the proof does not exist'));
   };
+  /** The brief; undefined where the proof is being erased. */
+  const openedBrief = async (proof: IssuedProof): Promise<ProofBrief | undefined> => {
+    const key = isEncrypted(proof) && proof.brief !== undefined ? await keys.read(proof.proofId) : undefined;
+    const brief = key && decryptBrief(key, proof as IssuedProof & EncryptedProof);
+    if (brief !== undefined) return brief;
+    const whole = await opened(proof);
+    return whole && briefOf(whole);
+  };
   /** Asks again where a proof was erased meanwhile: only the last page is short. */
-  const allOpened = async (find: () => Promise<readonly IssuedProof[]>): Promise<readonly IssuedProof[]> => {
+  const allOpened = async <Opened>(
+    find: () => Promise<readonly IssuedProof[]>,
+    open: (proof: IssuedProof) => Promise<Opened | undefined>,
+  ): Promise<readonly Opened[]> => {
     for (;;) {
-      const proofs = await Promise.all((await find()).map(opened));
+      const proofs = await Promise.all((await find()).map(open));
       if (proofs.every((proof) => proof !== undefined)) return proofs;
     }
   };
@@ -63,8 +86,10 @@ export function encryptedStores(stores: Stores, keys: ContentKeys): Stores {
     | 'readEvidence'
     | 'getProof'
     | 'listProofs'
+    | 'listBriefs'
     | 'findProofs'
     | 'changeOverlay'
+    | 'changeSummary'
   > = {
     async reserveProof(proofId, ...rest) {
       // In this order, because a reservation leads to what a kill leaves.
@@ -102,9 +127,11 @@ export function encryptedStores(stores: Stores, keys: ContentKeys): Stores {
       return proof;
     },
 
-    listProofs: (partnerId, query) => allOpened(() => stores.listProofs(partnerId, query)),
+    listProofs: (partnerId, query) => allOpened(() => stores.listProofs(partnerId, query), opened),
 
-    findProofs: (kind, sha256, limit) => allOpened(() => stores.findProofs(kind, sha256, limit)),
+    listBriefs: (partnerId, query) => allOpened(() => stores.listProofs(partnerId, query), openedBrief),
+
+    findProofs: (kind, sha256, limit) => allOpened(() => stores.findProofs(kind, sha256, limit), opened),
 
     async changeOverlay(proofId, change, audit) {
       const key = await keys.read(proofId);
@@ -113,13 +140,24 @@ export function encryptedStores(stores: Stores, keys: ContentKeys): Stores {
         proofId,
         (stored) => {
           if (!isEncrypted(stored)) return change(stored);
-          if (key === undefined)
-            throw recordDamaged(new DecryptionError('the content key of the proof does not exist'));
-          const { result, overlay } = change(decryptProof(key, stored));
-          return overlay === undefined ? { result } : { result, overlay: encryptOverlay(key, overlay) };
+          const proof = decryptProof(present(key), stored);
+          const { result, ...changed } = change(proof);
+          if (changed.overlay === undefined) return { result };
+          return { result, ...encryptMembers(present(key), { ...proof, ...changed }) };
         },
         audit,
       );
+    },
+
+    async changeSummary(proofId, settle) {
+      const key = await keys.read(proofId);
+      if (key === undefined && (await stores.getProof(proofId))?.state !== 'issued') return 'proof_gone';
+      return stores.changeSummary(proofId, (stored) => {
+        if (!isEncrypted(stored)) return settle(stored);
+        const proof = decryptProof(present(key), stored);
+        const changed = settle(proof);
+        return changed && encryptMembers(present(key), { ...proof, ...changed });
+      });
     },
   };
   return { ...stores, ...proofs };
@@ -134,25 +172,60 @@ function isEncrypted(proof: IssuedProof): proof is IssuedProof & EncryptedProof 
 }
 
 function encryptProof(key: Uint8Array, proof: IssuedProof): IssuedProof {
-  const { overlay, ...rest } = proof;
-  const clear = Object.fromEntries(CLEAR.map((name) => [name, rest[name]]));
-  const content = Object.fromEntries(
-    Object.entries(rest).filter(([name]) => !CLEAR.some((each) => each === name)),
-  );
-  return {
-    ...clear,
-    encrypted: encryptValue(key, CONTENT, content),
-    ...(overlay !== undefined && { overlay: encryptOverlay(key, overlay) }),
-  } as unknown as IssuedProof;
+  const clear = Object.fromEntries(CLEAR.map((name) => [name, proof[name]]));
+  return { ...clear, ...encryptMembers(key, proof) } as unknown as IssuedProof;
 }
 
-/** Stores keep an overlay as it is given and never look into it. */
-function encryptOverlay(key: Uint8Array, overlay: EvidenceOverlay): EvidenceOverlay {
-  return encryptValue(key, OVERLAY, overlay) as unknown as EvidenceOverlay;
+/**
+ * Encrypts all members that are not clear. Stores keep the result as it is given and never look into it, so it
+ * passes for the members that changed.
+ */
+function encryptMembers(
+  key: Uint8Array,
+  proof: IssuedProof,
+): { readonly overlay: EvidenceOverlay; readonly summary: StoredSummary } {
+  const { overlay, ...rest } = proof;
+  const content = Object.entries(rest).filter(([name]) => !CLEAR.some((each) => each === name));
+  const encryptedOverlay = overlay && encryptValue(key, OVERLAY, overlay);
+  const { song, carrier, unknownContainer, evidence }: EncryptedBrief = briefOf(proof);
+  return {
+    encrypted: encryptValue(key, CONTENT, Object.fromEntries(content)),
+    ...(encryptedOverlay !== undefined && { overlay: encryptedOverlay }),
+    brief: encryptValue(key, briefLabel(encryptedOverlay), { song, carrier, unknownContainer, evidence }),
+  } as unknown as { readonly overlay: EvidenceOverlay; readonly summary: StoredSummary };
+}
+
+/** A brief opens only beside the overlay that it includes. */
+function briefLabel(overlay: Uint8Array | undefined): string {
+  return overlay === undefined ? BRIEF : `${BRIEF}/${createHash('sha256').update(overlay).digest('base64')}`;
+}
+
+/** Returns undefined for a brief that does not open: the whole record decides. */
+function decryptBrief(
+  key: Uint8Array,
+  { brief, overlay, proofId, partnerId, createdAt, boundAudioSha256 }: EncryptedProof,
+): ProofBrief | undefined {
+  try {
+    const opened = decryptValue(key, briefLabel(overlay), brief!) as EncryptedBrief;
+    return { proofId, partnerId, createdAt, boundAudioSha256, ...opened };
+  } catch (error) {
+    if (error instanceof DecryptionError) return undefined;
+    throw error;
+  }
 }
 
 /** @throws DomainError `internal` / `record_damaged` */
-function decryptProof(key: Uint8Array, { encrypted, overlay, ...clear }: EncryptedProof): IssuedProof {
+function present(key: Uint8Array | undefined): Uint8Array {
+  if (key === undefined)
+    throw recordDamaged(new DecryptionError('the content key of the proof does not exist'));
+  return key;
+}
+
+/** @throws DomainError `internal` / `record_damaged` */
+function decryptProof(
+  key: Uint8Array,
+  { encrypted, overlay, brief: _brief, ...clear }: EncryptedProof,
+): IssuedProof {
   return damagedUnless(() => ({
     ...clear,
     ...(decryptValue(key, CONTENT, encrypted) as Omit<IssuedProof, (typeof CLEAR)[number] | 'overlay'>),

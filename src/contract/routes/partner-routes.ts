@@ -1,5 +1,13 @@
 import { MAX_UPLOAD_BYTES } from '../../domain/upload.js';
-import { JSON_BODY, keyErrors, publicErrors, READING, type RouteErrors, STREAMED_BODY } from '../errors.js';
+import {
+  HEAVY_READ,
+  JSON_BODY,
+  keyErrors,
+  publicErrors,
+  READING,
+  type RouteErrors,
+  STREAMED_BODY,
+} from '../errors.js';
 import type { Route } from '../route.js';
 import {
   idempotencyHeadersSchema,
@@ -143,6 +151,7 @@ export const PARTNER_ROUTES = {
         429: ['quota_exceeded'],
       },
       READING,
+      HEAVY_READ,
     ),
     rateClass: 'standard',
     billed: true,
@@ -217,7 +226,7 @@ export const PARTNER_ROUTES = {
     scope: 'proofs',
     params: proofParamsSchema,
     responses: { 200: { description: 'The record', mediaTypes: JSON_TYPE, schema: proofRecordSchema } },
-    errors: keyErrors({ 404: [] }),
+    errors: keyErrors({ 404: [] }, HEAVY_READ),
     rateClass: 'standard',
     noStore: true,
   },
@@ -231,7 +240,7 @@ export const PARTNER_ROUTES = {
     scope: 'proofs',
     query: listProofsQuerySchema,
     responses: { 200: { description: 'One page', mediaTypes: JSON_TYPE, schema: proofPageSchema } },
-    errors: keyErrors(),
+    errors: keyErrors(HEAVY_READ),
     rateClass: 'standard',
     noStore: true,
   },
@@ -245,7 +254,7 @@ export const PARTNER_ROUTES = {
     scope: 'proofs',
     params: proofParamsSchema,
     responses: { 200: { description: 'The proof', mediaTypes: JSON_TYPE, schema: proofDocumentSchema } },
-    errors: keyErrors({ 404: [] }),
+    errors: keyErrors({ 404: [] }, HEAVY_READ),
     rateClass: 'standard',
     noStore: true,
   },

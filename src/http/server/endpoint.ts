@@ -22,7 +22,7 @@ import type { Exchange } from '../exchange.js';
 import { isFault } from '../response/error-response.js';
 import { limitHeaders } from '../response/limit-headers.js';
 import { json, type Response, type ResponseOf } from '../response/response.js';
-import { Deadline } from './deadline.js';
+import { Deadline, givenUp } from './deadline.js';
 import { countHeader } from './http-grammar.js';
 import { refuseForTest, SlowAnswers } from './test-answers.js';
 
@@ -32,6 +32,8 @@ import { refuseForTest, SlowAnswers } from './test-answers.js';
 export interface Call<R extends Route> extends RouteInput<R> {
   readonly exchange: Exchange;
   readonly caller: R['auth'] extends 'key' ? Caller : undefined;
+  /** The signal that aborts when the caller leaves, or the time of the call is over. */
+  readonly signal: AbortSignal;
 }
 
 /**
@@ -75,6 +77,7 @@ export type DirectOperations<Listener extends Route['listener']> = {
 interface AnyCall {
   readonly exchange: Exchange;
   readonly caller: Caller | undefined;
+  readonly signal: AbortSignal;
   readonly params: unknown;
   readonly query: unknown;
   readonly headers: unknown;
@@ -84,15 +87,18 @@ interface AnyCall {
 type Run = (call: AnyCall) => Response | Promise<Response>;
 
 /** The operations that check partners' keys and enforce their limits. */
-type PartnerGuard = Pick<
-  PartnerOperations,
-  'authenticate' | 'checkSignature' | 'admit' | 'rate' | 'quota' | 'meter'
->;
+type PartnerGuard = Pick<PartnerOperations, 'checkSignature' | 'admit' | 'rate' | 'quota' | 'meter'> & {
+  until(signal: AbortSignal): Pick<PartnerOperations, 'authenticate'>;
+};
 
 /** The guard of partners' keys, with the delayed calls of slow test keys. */
 interface KeyGuard {
   readonly partners: PartnerGuard;
   readonly slow: SlowAnswers;
+}
+/** The operations of any listener, without their own types. */
+interface AnyOperations {
+  until(signal: AbortSignal): Readonly<Record<string, (...input: unknown[]) => unknown>>;
 }
 /** Throws `forbidden` for a request without a valid bearer token of the operator. */
 type BearerGuard = (request: Exchange['request']) => void;
@@ -117,12 +123,12 @@ interface Guards {
 export function joinEndpoints<Listener extends Route['listener'], Own extends Partial<Endpoints<Listener>>>(
   listener: Listener,
   own: Own,
-  operations: Omit<DirectOperations<Listener>, keyof Own>,
+  operations: { until(signal: AbortSignal): Omit<DirectOperations<Listener>, keyof Own> },
   guards: Guards,
   environment?: string,
 ): readonly Endpoint[] {
   // The casts lose the types, but `runChecked` validates each call with the schemas of its own route.
-  const direct = operations as unknown as Readonly<Record<string, (...input: unknown[]) => unknown>>;
+  const direct = operations as unknown as AnyOperations;
   const functions = own as unknown as Readonly<Record<string, Run>>;
   const { partners, bearer } = guards;
   const keys = partners && { partners, slow: new SlowAnswers() };
@@ -147,17 +153,14 @@ function routesOf(listener: Route['listener']): readonly (readonly [string, Rout
   return Object.entries<Route>(ROUTES).filter(([, route]) => route.listener === listener);
 }
 
-function callDirectly(
-  id: string,
-  { auth, responses }: Route,
-  operations: Readonly<Record<string, (...input: unknown[]) => unknown>>,
-): Run {
+function callDirectly(id: string, { auth, responses }: Route, operations: AnyOperations): Run {
   const [status, ...others] = Object.keys(responses).map(Number);
   if (status === undefined || others.length > 0)
     throw new Error(`the route ${id} needs an endpoint function, because it has more than one response`);
-  return async ({ caller, params, query, body }) => {
+  return async ({ caller, params, query, body, signal }) => {
     const input = { ...(params as object), ...(query as object), ...(body as object) };
-    return json(status, await (auth === 'key' ? operations[id]!(caller, input) : operations[id]!(input)));
+    const own = operations.until(signal);
+    return json(status, await (auth === 'key' ? own[id]!(caller, input) : own[id]!(input)));
   };
 }
 
@@ -190,9 +193,12 @@ export async function runEndpoint(
   exchange: Exchange,
   params: unknown,
 ): Promise<Response> {
-  if (endpoint.auth === 'key') return runForPartner(endpoint, observer, exchange, params);
+  const end = new AbortController();
+  exchange.giveUp = () => end.abort(givenUp());
+  if (exchange.gone) exchange.giveUp();
+  if (endpoint.auth === 'key') return runForPartner(endpoint, observer, exchange, params, end.signal);
   if (endpoint.auth === 'bearer') endpoint.authorise(exchange.request);
-  return runChecked(endpoint.route, endpoint.run, exchange, params, undefined);
+  return runChecked(endpoint.route, endpoint.run, exchange, params, { signal: end.signal });
 }
 
 async function runForPartner(
@@ -200,14 +206,16 @@ async function runForPartner(
   observer: Observer,
   exchange: Exchange,
   params: unknown,
+  signal: AbortSignal,
 ): Promise<Response> {
   const deadline = new Deadline(
     exchange.limits.callMs,
     (error) => void (isFault(error) && observer.fault(exchange.route, error)),
+    exchange.giveUp,
   );
   // Node joins repeated headers with a comma. No key contains a comma, so a repeated key header is not valid.
   const caller = await deadline.of(
-    partners.authenticate(exchange.request.headers['x-api-key'] as string | undefined),
+    partners.until(signal).authenticate(exchange.request.headers['x-api-key'] as string | undefined),
   );
   exchange.keyId = caller.keyId;
   exchange.lease.belongTo(caller.partnerId);
@@ -228,12 +236,12 @@ async function runForPartner(
       const response = caller.testAnswer === 'slow' ? slow.wait(exchange).then(() => run(call)) : run(call);
       return response instanceof Promise ? deadline.of(response, discard) : response;
     };
-    const response = await runChecked(route, inTime, exchange, params, caller, digest);
+    const response = await runChecked(route, inTime, exchange, params, { caller, signal, digest });
     // Free operations are metered here. Billed operations are counted by their charge (rule 6.4).
     if (route.billed === undefined && response.kind !== 'error') partners.meter(caller, id);
     return response;
   } finally {
-    await quotaHeaders(partners, observer, exchange, caller);
+    if (!exchange.gone) await quotaHeaders(partners, observer, exchange, caller);
   }
 }
 
@@ -272,8 +280,15 @@ async function runChecked(
   run: Run,
   exchange: Exchange,
   params: unknown,
-  caller: Caller | undefined,
-  digest?: ContentDigest,
+  {
+    caller,
+    signal,
+    digest,
+  }: {
+    readonly caller?: Caller;
+    readonly signal: AbortSignal;
+    readonly digest?: ContentDigest | undefined;
+  },
 ): Promise<Response> {
   const { request } = exchange;
   const { body, auth } = route;
@@ -285,6 +300,7 @@ async function runChecked(
   const call = (json: unknown): AnyCall => ({
     exchange,
     caller,
+    signal,
     params: route.params && checkParams(route.params, request.url!, params),
     query: checkQuery(route, request.url!),
     headers: route.headers && check(route.headers, singleHeaders(request.headers, route.headers), 'header'),

@@ -215,6 +215,7 @@ export function createListener(
       gone: false,
       logged: false,
       onGone: undefined,
+      giveUp: undefined,
       abortBody: undefined,
     };
     connection.begin(exchange);
@@ -340,6 +341,7 @@ export function createListener(
       if (exchange === undefined) return;
       exchange.gone = true;
       exchange.onGone?.();
+      if (exchange.working) exchange.giveUp?.();
       if (!exchange.working) finish(exchange);
     });
     parser.emit('connection', connection);

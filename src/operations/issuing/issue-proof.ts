@@ -94,6 +94,8 @@ export interface IssueProofDeps extends SettleEvidenceDeps {
   readonly ids: Ids;
   readonly observer: Observer;
   readonly reader: CredentialReader;
+  /** The signal that aborts when the call is given up. */
+  readonly signal?: AbortSignal;
 }
 
 /**
@@ -168,11 +170,14 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
       },
       sidecar: bound.sidecar,
       evidence: evidence?.reference,
+      summary: evidence?.summary,
       unknownContainer: original.container === 'unknown' ? (true as const) : undefined,
     });
     await proveReadable(deps, proof, bound.issued);
     // The certificate may have been revoked while the audio arrived.
     await requireSigner(deps, createdAt);
+    // From here on the call runs to its end, because published files without a proof would be left.
+    deps.signal?.throwIfAborted();
     await evidence?.publish();
     await staged.publish();
     const draft: AuditDraft = {

@@ -7,8 +7,11 @@ import {
   type EvidenceReference,
   MAX_INLINE_EVIDENCE,
 } from '../../domain/evidence.js';
+import { summariseEvidence } from '../../domain/evidence-report.js';
+import { type StoredSummary, settleSummary } from '../../domain/evidence-summary.js';
 import type { IssuedProof } from '../../domain/proof.js';
 import { TRACE_LIMITS } from '../../domain/trace.js';
+import { composeReport } from '../../evidence/compose-report.js';
 import { encodeEvidence } from '../../evidence/evidence-body.js';
 import { readDetections, readSummary } from '../../evidence/read-supplied.js';
 import type { Replayed } from '../../evidence/replay/replay-trace.js';
@@ -48,6 +51,7 @@ export interface ReplayedTrace {
 export interface SettledEvidence {
   readonly reference: EvidenceReference;
   readonly facts: EvidenceFacts;
+  readonly summary: StoredSummary;
   /** The bodies that are stored in the registry together with the proof. */
   readonly bodies: readonly EvidenceBody[];
   /** Makes the trace and large bodies visible in the object store. */
@@ -141,8 +145,10 @@ export async function settleEvidence(
     throw error;
   }
   const all = [...objects, staged];
+  const report = composeReport({ facts, declarations: [], altered: 0 });
   return {
     facts,
+    summary: settleSummary(summariseEvidence(report), undefined, facts.session.device),
     bodies: bodies.filter(isInline),
     reference: {
       engineVersion: ENGINE_VERSION,

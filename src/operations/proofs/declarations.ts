@@ -17,7 +17,7 @@ import type { ProofStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 import { readFacts } from './evidence-parts.js';
 import { findIssued, noSuchProof } from './find-proof.js';
-import { overlayKeys, reviseOverlay } from './overlay.js';
+import { overlayKeys, reviseProof } from './overlay.js';
 
 export interface RecordDeclarationDeps {
   readonly stores: ProofStore;
@@ -57,7 +57,7 @@ export async function recordDeclaration(
       if (result.outcome !== 'recorded') return { result };
       return {
         result,
-        overlay: reviseOverlay(deps.secrets, proof, facts, { declarations: result.declarations }),
+        ...reviseProof(deps.secrets, proof, facts, { declarations: result.declarations }),
       };
     },
     {

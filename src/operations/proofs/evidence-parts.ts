@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { DecryptionError } from '../../codec/encrypt.js';
 import { isRecordDamaged } from '../../domain/errors.js';
-import type { EvidenceFacts } from '../../domain/evidence.js';
+import type { EvidenceFacts, EvidenceReference } from '../../domain/evidence.js';
 import type { IssuedProof } from '../../domain/proof.js';
 import { decodeEvidence, type EvidenceBodies } from '../../evidence/evidence-body.js';
 import type { AssetStore } from '../../ports/assets.js';
@@ -18,22 +18,29 @@ export interface ReadPartDeps {
  * digest
  */
 export async function readPart<Part extends keyof EvidenceBodies>(
-  { stores, assets }: ReadPartDeps,
+  deps: ReadPartDeps,
   { proofId, evidence }: IssuedProof,
   part: Part,
 ): Promise<EvidenceBodies[Part] | 'altered' | undefined> {
   const settled = evidence?.parts.find((one) => one.part === part);
   if (settled === undefined) return undefined;
-  const body =
-    settled.place === 'objects'
-      ? await wholeOf(await assets.read(proofId, undefined, part), settled.bytes)
-      : await stores.readEvidence(proofId, part).catch((error: unknown) => {
-          if (isRecordDamaged(error)) return undefined;
-          throw error;
-        });
+  const body = await readBody(deps, proofId, settled);
   return body !== undefined && createHash('sha256').update(body).digest('hex') === settled.sha256
     ? decodeEvidence(part, body)
     : 'altered';
+}
+
+/** Reads the body of a part as it is stored. Returns undefined when it is missing or cannot be decrypted. */
+export async function readBody(
+  { stores, assets }: ReadPartDeps,
+  proofId: string,
+  { part, place, bytes }: EvidenceReference['parts'][number],
+): Promise<Uint8Array | undefined> {
+  if (place === 'objects') return wholeOf(await assets.read(proofId, undefined, part), bytes);
+  return stores.readEvidence(proofId, part).catch((error: unknown) => {
+    if (isRecordDamaged(error)) return undefined;
+    throw error;
+  });
 }
 
 /**

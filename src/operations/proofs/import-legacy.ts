@@ -25,6 +25,8 @@ export type LegacyProof = LegacyValues &
 export interface ImportLegacyDeps {
   readonly stores: PartnerStore & ProofStore;
   readonly clock: Clock;
+  /** The signal that aborts when the call is given up. */
+  readonly signal?: AbortSignal;
 }
 
 /**
@@ -32,7 +34,7 @@ export interface ImportLegacyDeps {
  * proof. Repeating the call changes nothing, and completes a call that a crash interrupted.
  */
 export async function importLegacy(
-  { stores, clock }: ImportLegacyDeps,
+  { stores, clock, signal }: ImportLegacyDeps,
   legacy: LegacyProof,
 ): Promise<{ readonly proofId: string; readonly outcome: 'imported' | 'already_imported' }> {
   const now = Math.floor(clock.now() / 1000);
@@ -49,6 +51,8 @@ export async function importLegacy(
     return { proofId, outcome: 'already_imported' };
   }
   await stores.reserveProof(proofId, partnerId, now);
+  // The registration of a proof does not stop by itself, because it also follows published files.
+  signal?.throwIfAborted();
   await stores.issueProof(proof, {
     partnerId,
     action: 'proof_imported',

@@ -12,10 +12,14 @@ import {
   type StoredConsent,
 } from '../../domain/evidence.js';
 import { isOverlayAuthentic, nextOverlay } from '../../domain/evidence-overlay.js';
-import type { EvidenceFact } from '../../domain/evidence-report.js';
+import { type EvidenceFact, summariseEvidence } from '../../domain/evidence-report.js';
+import { settleSummary } from '../../domain/evidence-summary.js';
 import type { IssuedProof } from '../../domain/proof.js';
+import { composeReport } from '../../evidence/compose-report.js';
+import type { StoredEvidence } from '../../evidence/compose-stored.js';
 import { evaluateOverlay } from '../../evidence/overlay.js';
 import type { Secrets } from '../../ports/secrets.js';
+import type { OverlayStep } from '../../ports/stores.js';
 
 /** The content of a proof's overlay that passed its check. */
 export interface CheckedOverlay {
@@ -65,12 +69,38 @@ export interface OverlayChange {
   readonly consent?: StoredConsent | null;
 }
 
+/** Returns the content of a report that is in the proof's record. */
+export function contentOf(
+  overlay: CheckedOverlay | undefined,
+): Pick<StoredEvidence, 'overlay' | 'declarations' | 'altered'> {
+  const { declarations = [], altered = 0 } = overlay ?? {};
+  return defined({ overlay, declarations, altered });
+}
+
+/**
+ * Returns the overlay of a proof after a change, with the summary that includes it.
+ * @param facts facts of the proof's trace. Undefined when there are none, or they were altered
+ */
+export function reviseProof(
+  secrets: Secrets,
+  proof: IssuedProof,
+  facts: EvidenceFacts | undefined,
+  change: OverlayChange,
+): Omit<OverlayStep<unknown>, 'result'> {
+  const overlay = reviseOverlay(secrets, proof, facts, change);
+  // Without sound facts the next list settles the summary.
+  if (proof.evidence !== undefined && facts === undefined) return { overlay };
+  const content = contentOf(checkOverlay(secrets, { ...proof, overlay }));
+  const report = composeReport(facts === undefined ? content : { ...content, facts });
+  return { overlay, summary: settleSummary(summariseEvidence(report), overlay.mac, facts?.session.device) };
+}
+
 /**
  * Returns the overlay of a proof after a change. Rules are evaluated again over the authentic declarations
  * only. An altered declaration is kept as stored. The consent of an altered overlay is not carried over.
  * @param facts facts of the proof's trace. Undefined when there are none, or they were altered
  */
-export function reviseOverlay(
+function reviseOverlay(
   secrets: Secrets,
   { proofId, overlay }: IssuedProof,
   facts: EvidenceFacts | undefined,

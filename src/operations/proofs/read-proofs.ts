@@ -1,18 +1,16 @@
 import { defined } from '../../domain/defined.js';
-import {
-  type EvidenceReport,
-  type EvidenceSummary,
-  summariseEvidence,
-} from '../../domain/evidence-report.js';
+import type { EncodedJson } from '../../domain/encoded-json.js';
+import type { EvidenceReport, EvidenceSummary } from '../../domain/evidence-report.js';
 import { type LegacyValues, legacyValues } from '../../domain/legacy-proof.js';
 import type { ProcessNote } from '../../domain/process-note.js';
 import type { Carrier, IssuedProof } from '../../domain/proof.js';
-import { writeProcessNote } from '../../evidence/process-note.js';
 import type { PartnerStore, ProofStore } from '../../ports/stores.js';
 import type { Caller } from '../caller.js';
 import { type Cursors, cutPage } from '../page.js';
-import { type ReadReportDeps, readReport } from './evidence.js';
+import { weigh } from '../usage/rate-limits.js';
+import { composeFor, type ReadReportDeps, readReport, reportSize } from './evidence.js';
 import { findIssued, findOwnIssued, noSuchProof } from './find-proof.js';
+import { readSummary, type SummariseDeps } from './summaries.js';
 
 export interface ProofEntry {
   readonly proofId: string;
@@ -26,13 +24,13 @@ export interface ProofEntry {
 /** An entry of a list (rule 9.30). */
 export interface ListedProof extends ProofEntry {
   readonly evidenceSummary?: EvidenceSummary;
-  readonly evidenceReport?: EvidenceReport;
+  readonly evidenceReport?: EvidenceReport | EncodedJson<EvidenceReport>;
 }
 
 export interface ProofDetail extends ProofEntry, LegacyValues {
   readonly createdAt: number;
   readonly originalSha256: string;
-  readonly evidenceReport?: EvidenceReport;
+  readonly evidenceReport?: EvidenceReport | EncodedJson<EvidenceReport>;
   readonly processNote?: ProcessNote;
 }
 
@@ -42,7 +40,7 @@ export interface ProofRecord {
   readonly issuedAt: number;
   readonly boundAudioSha256: string;
   readonly unknownContainer?: true;
-  readonly evidenceReport?: EvidenceReport;
+  readonly evidenceReport?: EvidenceReport | EncodedJson<EvidenceReport>;
   readonly processNote?: ProcessNote;
   readonly delivery: {
     readonly carrier: Carrier;
@@ -68,49 +66,115 @@ const REPORTS_BYTES = 1_048_576;
 /** The number of entries whose evidence is read concurrently. */
 const READS_AT_ONCE = 8;
 
-/** Returns the partner's issued proofs, newest first. Both time bounds are inclusive. */
-export async function listProofs(
-  deps: ReadReportDeps & { readonly stores: Pick<ProofStore, 'listProofs'>; readonly cursors: Cursors },
-  caller: Caller,
-  query: {
-    readonly limit?: number;
-    readonly cursor?: string;
-    readonly issuedAfter?: number;
-    readonly issuedBefore?: number;
-    readonly include?: 'evidenceReport';
-  },
-): Promise<{ readonly proofs: readonly ListedProof[]; readonly nextCursor?: string }> {
+export interface ListProofsDeps extends ReadReportDeps, SummariseDeps {
+  readonly stores: ReadReportDeps['stores'] &
+    SummariseDeps['stores'] &
+    Pick<ProofStore, 'listProofs' | 'listBriefs'>;
+  readonly cursors: Cursors;
+}
+
+export interface ListQuery {
+  readonly limit?: number;
+  readonly cursor?: string;
+  readonly issuedAfter?: number;
+  readonly issuedBefore?: number;
+  readonly include?: 'evidenceReport';
+}
+
+export interface ProofPage {
+  readonly proofs: readonly ListedProof[];
+  readonly nextCursor?: string;
+}
+
+/**
+ * Returns the partner's issued proofs, newest first. Both time bounds are inclusive. A list waits for the
+ * partner's turn, and weighs in the partner's rate by what it reads.
+ */
+export function listProofs(deps: ListProofsDeps, caller: Caller, query: ListQuery): Promise<ProofPage> {
+  return deps.reads.run(caller, () => readPage(deps, caller, query), deps.signal);
+}
+
+async function readPage(deps: ListProofsDeps, caller: Caller, query: ListQuery): Promise<ProofPage> {
   const { issuedAfter, issuedBefore, include } = query;
-  const whole = include !== undefined;
-  const wanted = Math.min(query.limit ?? DEFAULT_LIMIT, whole ? REPORTS_LIMIT : Infinity);
   const scope = {
     partnerId: caller.partnerId,
     route: 'GET /proofs',
     filter: [issuedAfter ?? null, issuedBefore ?? null],
   };
   const before = query.cursor === undefined ? undefined : deps.cursors.read(scope, query.cursor);
-  const found = await deps.stores.listProofs(
-    caller.partnerId,
-    defined({
-      issuedAfter,
-      issuedBefore,
-      before: before && { createdAt: before.createdAt, proofId: before.id },
-      // One entry more than the page shows whether another page follows.
-      limit: wanted + 1,
-    }),
-  );
-  const { entries, last } = cutPage(found, whole ? Math.min(wanted, countFitting(found)) : wanted);
-  const proofs: ListedProof[] = [];
-  for (let at = 0; at < entries.length; at += READS_AT_ONCE) {
-    const listed = await Promise.all(
-      entries.slice(at, at + READS_AT_ONCE).map((proof) => listedProof(deps, caller, proof, whole)),
-    );
-    proofs.push(...listed.filter((entry) => entry !== undefined));
-  }
+  const wanted = Math.min(query.limit ?? DEFAULT_LIMIT, include === undefined ? Infinity : REPORTS_LIMIT);
+  const range = defined({
+    issuedAfter,
+    issuedBefore,
+    before: before && { createdAt: before.createdAt, proofId: before.id },
+    // One entry more than the page shows whether another page follows.
+    limit: wanted + 1,
+  });
+  const { proofs, last } =
+    include === undefined
+      ? await listSummaries(deps, caller, range, wanted)
+      : await listReports(deps, caller, range, wanted);
   return defined({
-    proofs,
+    proofs: proofs.filter((entry) => entry !== undefined),
     nextCursor: last && deps.cursors.write(scope, { createdAt: last.createdAt, id: last.proofId }),
   });
+}
+
+interface FoundPage {
+  /** Undefined for a proof that was erased after it was listed. */
+  readonly proofs: readonly (ListedProof | undefined)[];
+  readonly last: Pick<IssuedProof, 'createdAt' | 'proofId'> | undefined;
+}
+type ListRange = Parameters<ProofStore['listProofs']>[1];
+
+async function listSummaries(
+  deps: ListProofsDeps,
+  caller: Caller,
+  range: ListRange,
+  wanted: number,
+): Promise<FoundPage> {
+  const { entries, last } = cutPage(await deps.stores.listBriefs(caller.partnerId, range), wanted);
+  weigh(deps, caller, { entries: entries.length });
+  const proofs = await inSteps(entries, async (brief) => {
+    const evidenceSummary = await readSummary(deps, caller, brief);
+    return evidenceSummary === 'erased' ? undefined : defined({ ...proofEntry(brief), evidenceSummary });
+  });
+  return { proofs, last };
+}
+
+async function listReports(
+  deps: ListProofsDeps,
+  caller: Caller,
+  range: ListRange,
+  wanted: number,
+): Promise<FoundPage> {
+  const found = await deps.stores.listProofs(caller.partnerId, range);
+  const { entries, last } = cutPage(found, Math.min(wanted, countFitting(found)));
+  weigh(deps, caller, {
+    entries: entries.length,
+    reportBytes: entries.reduce((sum, proof) => sum + reportSize(proof), 0),
+  });
+  const proofs = await inSteps(entries, async (proof) => {
+    const composed = await composeFor(deps, caller, proof);
+    if (composed === 'erased') return undefined;
+    return defined({
+      ...proofEntry(proof),
+      evidenceSummary: composed?.outline.summary,
+      evidenceReport: composed?.report,
+    });
+  });
+  return { proofs, last };
+}
+
+/** Makes the entries of a page, a few at once. */
+async function inSteps<Found, Entry>(
+  found: readonly Found[],
+  make: (one: Found) => Promise<Entry>,
+): Promise<readonly Entry[]> {
+  const entries: Entry[] = [];
+  for (let at = 0; at < found.length; at += READS_AT_ONCE)
+    entries.push(...(await Promise.all(found.slice(at, at + READS_AT_ONCE).map(make))));
+  return entries;
 }
 
 /** Returns a proof, for its owner only. */
@@ -120,14 +184,14 @@ export async function readProof(
   { proofId }: { readonly proofId: string },
 ): Promise<ProofDetail> {
   const proof = await findOwnIssued(deps.stores, caller, proofId);
-  const evidenceReport = await readReport(deps, caller, proof);
-  if (evidenceReport === 'erased') throw noSuchProof();
+  const composed = await readReport(deps, caller, proof);
+  if (composed === 'erased') throw noSuchProof();
   return defined({
     ...proofEntry(proof),
     createdAt: proof.createdAt,
     originalSha256: proof.originalSha256,
-    evidenceReport,
-    processNote: evidenceReport && writeProcessNote(evidenceReport),
+    evidenceReport: composed?.report,
+    processNote: composed?.processNote,
     ...legacyValues(proof.legacy),
   });
 }
@@ -143,8 +207,8 @@ export async function readRecord(
 ): Promise<ProofRecord> {
   const proof = await findIssued(deps.stores, proofId);
   const { song, createdAt, boundAudioSha256, carrier, asset, unknownContainer } = proof;
-  const evidenceReport = await readReport(deps, caller, proof);
-  if (evidenceReport === 'erased') throw noSuchProof();
+  const composed = await readReport(deps, caller, proof);
+  if (composed === 'erased') throw noSuchProof();
   const { bytes, sha256, mediaType, fileName } = asset;
   return defined({
     proofId,
@@ -152,8 +216,8 @@ export async function readRecord(
     issuedAt: createdAt,
     boundAudioSha256,
     unknownContainer,
-    evidenceReport,
-    processNote: evidenceReport && writeProcessNote(evidenceReport),
+    evidenceReport: composed?.report,
+    processNote: composed?.processNote,
     delivery: { carrier, bytes, sha256, mediaType, fileName },
   });
 }
@@ -161,31 +225,17 @@ export async function readRecord(
 /** Returns how many proofs, from the first on, have reports that fit on a page. At least one. */
 function countFitting(found: readonly IssuedProof[]): number {
   let bytes = 0;
-  const fitting = found.findIndex(({ evidence }, at) => {
-    for (const { part, bytes: length } of evidence?.parts ?? []) bytes += part === 'trace' ? 0 : length;
+  const fitting = found.findIndex((proof, at) => {
+    bytes += reportSize(proof);
     return at > 0 && bytes > REPORTS_BYTES;
   });
   return fitting === -1 ? found.length : fitting;
 }
 
-/**
- * Returns the list entry of a proof.
- * @returns undefined for a proof that was erased after it was listed
- */
-async function listedProof(
-  deps: ReadReportDeps,
-  caller: Caller,
-  proof: IssuedProof,
-  whole: boolean,
-): Promise<ListedProof | undefined> {
-  const report = await readReport(deps, caller, proof);
-  if (report === 'erased') return undefined;
-  return defined({
-    ...proofEntry(proof),
-    evidenceSummary: report && summariseEvidence(report),
-    evidenceReport: whole ? report : undefined,
-  });
-}
+type ListedMembers = Pick<
+  IssuedProof,
+  'proofId' | 'createdAt' | 'song' | 'carrier' | 'boundAudioSha256' | 'unknownContainer'
+>;
 
 /** Returns the entry of a proof. Its `issuedAt` is the proof's `createdAt`. */
 function proofEntry({
@@ -195,7 +245,7 @@ function proofEntry({
   carrier,
   boundAudioSha256,
   unknownContainer,
-}: IssuedProof): ProofEntry {
+}: ListedMembers): ProofEntry {
   return defined({
     proofId,
     issuedAt: createdAt,

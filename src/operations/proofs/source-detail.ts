@@ -3,15 +3,14 @@ import { DomainError } from '../../domain/errors.js';
 import type { StoredConsent } from '../../domain/evidence.js';
 import { MAX_OVERLAY_REVISIONS } from '../../domain/evidence-overlay.js';
 import type { IssuedProof } from '../../domain/proof.js';
-import type { SourceDetail } from '../../domain/session-evidence.js';
 import type { AssetStore } from '../../ports/assets.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { PartnerStore, ProofStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 import type { PartnerView, Plans } from '../partners/plans.js';
-import { readFacts, readPart } from './evidence-parts.js';
+import { readFacts } from './evidence-parts.js';
 import { findIssued, noSuchProof } from './find-proof.js';
-import { checkOverlay, reviseOverlay } from './overlay.js';
+import { type CheckedOverlay, checkOverlay, reviseProof } from './overlay.js';
 
 export interface ApproveDeps {
   readonly stores: PartnerStore;
@@ -94,7 +93,7 @@ export async function grantConsent(
       if (known?.consentVersion === consentVersion && known.grantedAt === grantedAt)
         return { result: undefined };
       if ((proof.overlay?.revision ?? 0) >= MAX_OVERLAY_REVISIONS) return { result: 'overlay_full' };
-      return { result: undefined, overlay: reviseOverlay(deps.secrets, proof, facts, { consent }) };
+      return { result: undefined, ...reviseProof(deps.secrets, proof, facts, { consent }) };
     },
     {
       partnerId,
@@ -132,7 +131,7 @@ export async function revokeConsent(
       // Any stored consent is removed, even if the overlay was altered.
       proof.overlay?.consent === undefined
         ? { result: 'revoked' }
-        : { result: 'revoked', overlay: reviseOverlay(deps.secrets, proof, facts, { consent: null }) },
+        : { result: 'revoked', ...reviseProof(deps.secrets, proof, facts, { consent: null }) },
     { partnerId, action: 'consent_revoked', at, actor: 'operator', subjects: [proofId] },
   );
   if (step === 'proof_gone') throw noSuchProof();
@@ -146,24 +145,20 @@ export interface DeliverDetailDeps {
 }
 
 /**
- * Returns the source detail of a proof that was just read, for one partner. Three conditions must hold. The
- * proof has source detail. Its creator consents. The partner is approved under exactly the version of the
- * consent. Otherwise no source detail is read.
- * @returns `altered` for a body that is missing or has another digest
+ * Returns the version of the consent under which a partner receives the source detail of a proof. Three
+ * conditions must hold. The proof has source detail. Its creator consents. The partner is approved under
+ * exactly the version of the consent.
  */
-export async function deliverableDetail(
-  deps: DeliverDetailDeps,
+export async function deliveredConsent(
+  { stores }: Pick<DeliverDetailDeps, 'stores'>,
   { partnerId }: { readonly partnerId: string },
   proof: IssuedProof,
-): Promise<SourceDetail | 'altered' | undefined> {
-  const consent = hasDetail(proof) ? checkOverlay(deps.secrets, proof)?.consent : undefined;
-  if (consent === undefined) return undefined;
-  const partner = await deps.stores.getPartner(partnerId);
-  if (partner?.sourceDetail?.consentVersion !== consent.consentVersion) return undefined;
-  const detail = await readPart(deps, proof, 'detail');
-  return detail === undefined || detail === 'altered'
-    ? detail
-    : { ...detail, consentVersion: consent.consentVersion };
+  overlay: CheckedOverlay | undefined,
+): Promise<string | undefined> {
+  const consentVersion = hasDetail(proof) ? overlay?.consent?.consentVersion : undefined;
+  if (consentVersion === undefined) return undefined;
+  const partner = await stores.getPartner(partnerId);
+  return partner?.sourceDetail?.consentVersion === consentVersion ? consentVersion : undefined;
 }
 
 function hasDetail({ evidence }: IssuedProof): boolean {

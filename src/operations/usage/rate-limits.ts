@@ -34,6 +34,11 @@ export interface RateLimits {
    * @throws DomainError `rate_limited` / `rate_exceeded`. A refused call costs nothing
    */
   spend(partnerId: string, plan: Plan, rateClass: RateClass): void;
+  /**
+   * Spends further calls for a call that was admitted and read much. The bucket may go below zero, and the
+   * next calls then wait until it is refilled.
+   */
+  weigh(partnerId: string, plan: Plan, calls: number): void;
   /** Returns one call to the bucket, for a call that had no effect. */
   giveBack(partnerId: string, plan: Plan, rateClass: RateClass): void;
   /** Returns the state of the partner's request rate in this process. */
@@ -110,6 +115,10 @@ export function createRateLimits(clock: Clock, processes = 1): RateLimits {
       }
       bucket.level -= periodMs;
     },
+    weigh(partnerId, plan, calls) {
+      const bucket = bucketOf(partnerId, plan, 'standard');
+      bucket.level -= calls * bucket.shape.periodMs;
+    },
     giveBack(partnerId, plan, rateClass) {
       const bucket = bucketOf(partnerId, plan, rateClass);
       bucket.level = Math.min(capacity(bucket.shape), bucket.level + bucket.shape.periodMs);
@@ -144,6 +153,28 @@ export function admit(
 /** Returns the state of the partner's request rate after this call. */
 export function readRate({ limits }: { readonly limits: RateLimits }, caller: Caller): RateFacts {
   return limits.read(caller.partnerId, caller.plan);
+}
+
+/** The entries of a list, and the bytes of a stored report, that one call of the request rate pays for. */
+const ENTRIES_OF_CALL = 10;
+const REPORT_BYTES_OF_CALL = 65_536;
+
+/**
+ * Spends the calls that a read is worth beyond the one that admitted it (rule 6.17).
+ * @param entries of the list. Absent for a read of one proof
+ * @param reportBytes the size of the stored reports that were read
+ */
+export function weigh(
+  { limits }: { readonly limits: Pick<RateLimits, 'weigh'> },
+  { partnerId, plan }: Pick<Caller, 'partnerId' | 'plan'>,
+  { entries = 0, reportBytes = 0 }: { readonly entries?: number; readonly reportBytes?: number },
+): void {
+  const calls = Math.max(
+    1,
+    Math.ceil(entries / ENTRIES_OF_CALL),
+    Math.ceil(reportBytes / REPORT_BYTES_OF_CALL),
+  );
+  if (calls > 1) limits.weigh(partnerId, plan, calls - 1);
 }
 
 /**

@@ -5,6 +5,7 @@ import type { ProofStore, UploadStore, UsageStore } from '../../ports/stores.js'
 import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 import { charge } from '../usage/quota.js';
+import { type RateLimits, weigh } from '../usage/rate-limits.js';
 import { findUpload } from './find-upload.js';
 
 /** A match by digest, with a `confidence` of 1. Acoustic matches do not exist yet. */
@@ -23,6 +24,7 @@ const STRENGTH = ['exact_file', 'bound_audio', 'original_file'] as const;
 export interface IdentifyUploadDeps {
   readonly stores: UploadStore & ProofStore & UsageStore;
   readonly clock: Clock;
+  readonly limits: Pick<RateLimits, 'weigh'>;
 }
 
 /**
@@ -37,6 +39,7 @@ export async function identifyUpload(
   const now = Math.floor(deps.clock.now() / 1000);
   const { measurement, expiresAt } = await findUpload(deps.stores, caller, uploadId, 'identify', now);
   const candidates = await findCandidates(deps.stores, measurement);
+  weigh(deps, caller, { entries: candidates.length });
   // A pair may have audio of any format, so unknown audio is refused only without a match.
   if (measurement.container === 'unknown' && candidates.length === 0)
     throw new DomainError('unprocessable', 'The file is not in an audio format that the service supports.');

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { decide, summariseAudio } from '../../domain/decision.js';
 import { defined } from '../../domain/defined.js';
-import type { EvidenceReport } from '../../domain/evidence-report.js';
 import { legacyValues } from '../../domain/legacy-proof.js';
 import type { SidecarParseResult } from '../../domain/parsed-credential.js';
 import type { IssuedProof } from '../../domain/proof.js';
 import type { UploadFacts } from '../../domain/upload.js';
 import { type Judgement, judge, namedProof } from '../../domain/verdict.js';
 import type { VerificationResult } from '../../domain/verification.js';
+import type { SentReport } from '../../evidence/compose-stored.js';
 import type { CredentialReader } from '../../ports/credential-reader.js';
 import type { Observer } from '../../ports/observer.js';
 import type { PartnerStore, ProofStore, UploadStore, UsageStore } from '../../ports/stores.js';
@@ -42,7 +42,7 @@ export async function verifyUpload(
     request.sidecar === undefined
       ? undefined
       : await deps.reader.readSidecar(caller.partnerId, request.sidecar);
-  const { judgement, registered, evidenceReport } = await assess(deps, caller, facts, sidecar);
+  const { judgement, registered, composed } = await assess(deps, caller, facts, sidecar);
 
   // The service can judge nothing in such a file (rule 6.15).
   if (sidecar !== undefined || facts.measurement.container !== 'unknown')
@@ -57,12 +57,12 @@ export async function verifyUpload(
   return defined({
     verdict: judgement.verdict,
     good: judgement.verdict === 'valid',
-    decision: decide(judgement, evidenceReport),
+    decision: decide(judgement, composed?.outline),
     issuedAt: judgement.issuedAt,
     proofId: judgement.proofId,
     verifiedAt: now,
     audio: summariseAudio(facts.measurement),
-    evidenceReport,
+    evidenceReport: composed?.report,
     ...legacyValues(registered?.legacy),
     embeddedCredential: judgement.report,
   });
@@ -72,7 +72,7 @@ interface Assessment {
   readonly judgement: Judgement;
   /** The proof of a `valid` file. */
   readonly registered?: IssuedProof;
-  readonly evidenceReport?: EvidenceReport;
+  readonly composed?: SentReport;
 }
 
 async function assess(
@@ -89,10 +89,10 @@ async function assess(
 
   // Only a `valid` result has a report (rule 8.16).
   const registered = judgement.verdict === 'valid' && proof?.state === 'issued' ? proof : undefined;
-  const evidenceReport = registered && (await readReport(deps, caller, registered));
+  const composed = registered && (await readReport(deps, caller, registered));
   // The proof was erased meanwhile. The second judgement reads no report, so it cannot repeat.
-  if (evidenceReport === 'erased') return assess(deps, caller, facts, sidecar);
-  return defined({ judgement, registered, evidenceReport });
+  if (composed === 'erased') return assess(deps, caller, facts, sidecar);
+  return defined({ judgement, registered, composed });
 }
 
 /** Returns the billing key. The same upload with the same sidecar is billed once. */

@@ -12,6 +12,7 @@ import { RestoreGate } from '../../../src/background/restore-gate.js';
 import { startJobs } from '../../../src/background/scheduler.js';
 import { listen } from '../../../src/consumers/listen.js';
 import { readSidecar } from '../../../src/credential/sidecar.js';
+import { composeStored } from '../../../src/evidence/compose-stored.js';
 import { createOperations, type Operations } from '../../../src/operations/operations.js';
 import { Devices } from '../../../src/operations/system/devices.js';
 import { SignerRevocations } from '../../../src/operations/system/signer-revocations.js';
@@ -167,6 +168,7 @@ export async function startMember(process: Process, around: Surroundings): Promi
     replay: () => {
       throw new Error('nothing here has a trace');
     },
+    compose: async (stored) => composeStored(stored),
     clock: systemClock,
     wallClock: systemClock,
     ids,

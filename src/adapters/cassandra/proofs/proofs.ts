@@ -1,3 +1,4 @@
+import { briefOf } from '../../../domain/proof-brief.js';
 import type { ProofStore } from '../../../ports/stores.js';
 import type { Decisions } from '../commit/decisions.js';
 import type { Outbox } from '../commit/outbox.js';
@@ -52,7 +53,7 @@ export function proofStore({
     records,
   });
   const erasing = proofErasing(session, decisions, { rows, index, outbox, forgetReviews });
-  const changeOverlay = proofOverlaying(decisions, rows);
+  const { changeOverlay, changeSummary } = proofOverlaying(session, decisions, rows);
 
   return {
     reserveProof: (proofId, partnerId, now) => reservations.reserve(proofId, partnerId, now),
@@ -69,6 +70,7 @@ export function proofStore({
         : { state: 'pending', proofId, partnerId: reserved.partnerId, reservedAt: reserved.reservedAt };
     },
     listProofs: (partnerId, query) => index.list(partnerId, query),
+    listBriefs: async (partnerId, query) => (await index.list(partnerId, query)).map(briefOf),
     findProofs: (kind, sha256, limit) => index.find(kind, sha256, limit),
     collectReservations: (before, remove) => reservations.collect(before, remove),
     eraseProof: (proofId, ...rest) =>
@@ -76,6 +78,7 @@ export function proofStore({
     confirmErasure: erasing.confirmErasure,
     changeOverlay: (proofId, change, audit) =>
       mutex.run(`proof/${proofId}`, () => changeOverlay(proofId, change, audit)),
+    changeSummary: (proofId, settle) => mutex.run(`proof/${proofId}`, () => changeSummary(proofId, settle)),
     getIssuingReplay,
   };
 }
