@@ -1,8 +1,8 @@
 import type { AuditDraft, AuditEntry } from '../domain/audit.js';
 import type { ReviewReminder, ServiceEvent, Topic, UsageEvent } from '../domain/events.js';
 import type { EvidenceOverlay, EvidencePart } from '../domain/evidence.js';
-import type { KeyRevocation, RevocationRefusal } from '../domain/key-revocation.js';
 import type { StoredSummary } from '../domain/evidence-summary.js';
+import type { KeyRevocation, RevocationRefusal } from '../domain/key-revocation.js';
 import type { Partner, PartnerKey, SourceDetailApproval } from '../domain/partner.js';
 import type { ErasedProof, IssuedProof, Proof } from '../domain/proof.js';
 import type { ProofBrief } from '../domain/proof-brief.js';

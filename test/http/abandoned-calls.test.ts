@@ -165,6 +165,7 @@ async function startCounted(t: Test) {
       readSidecar: async (_owner: string, sidecar: Uint8Array) => readSidecar(sidecar, trust),
     }),
     signer,
+    certificates: { chain: [], renewal: '' },
     trust,
     newDevice: () => signer,
     revocations: new SignerRevocations({ stores, secrets }),
@@ -206,7 +207,7 @@ async function startCounted(t: Test) {
     operations: watched(operations.operator),
     tokens: [TOKEN],
     metrics: async () => ({ mediaType: 'text/plain', text: '' }),
-    ready: async () => undefined,
+    ready: async () => ({}),
   });
   const partnerPort = (await partner.listen(0, '127.0.0.1')).port;
   const operatorPort = (await operator.listen(0, '127.0.0.1')).port;
