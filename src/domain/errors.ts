@@ -132,6 +132,7 @@ export const LIMIT_NAMES = [
   'rotation_rate',
   'concurrent_uploads',
   'uploads_of_address',
+  'large_reads',
   'reviews',
 ] as const;
 export type LimitName = (typeof LIMIT_NAMES)[number];

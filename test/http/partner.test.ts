@@ -562,7 +562,8 @@ t.test('every route with a scope refuses a key without it, and calls nothing', a
     string,
     (...args: never[]) => unknown,
   ][])
-    if (!own.has(name))
+    // `until` only binds the operations to the call.
+    if (!own.has(name) && name !== 'until')
       Object.assign(operations.partner, {
         [name]: (...args: never[]) => {
           called.push(name);

@@ -48,6 +48,7 @@ t.test('a read beyond the bound of its partner is refused, and no other partner 
   await t.rejects(read('a', 'a3'), {
     code: 'rate_limited',
     reason: 'concurrency_exceeded',
+    limit: 'large_reads',
     retryAfterSeconds: 1,
   });
   const other = read('b', 'b1');

@@ -464,8 +464,10 @@ t.test('the whole service, at its most talkative, logs no secret', async (t) => 
   const mutable = operations.partner as {
     -readonly [Name in keyof typeof operations.partner]: (typeof operations.partner)[Name];
   };
-  const { listProofs, readRecord, quota, readUsage } = mutable;
+  const { listProofs, readRecord, quota, readUsage, until } = mutable;
   Object.assign(mutable, {
+    // The calls get these methods, and not those that are bound to their signal.
+    until: () => mutable,
     listProofs: () => Promise.reject(quoting()),
     readRecord: () =>
       Promise.reject(
@@ -484,7 +486,7 @@ t.test('the whole service, at its most talkative, logs no secret', async (t) => 
   t.match(await partner('GET', '/v1/partner/usage'), { status: 500 });
   Object.assign(mutable, { listProofs, readRecord, readUsage, quota: () => Promise.reject(quoting()) });
   await partner('GET', '/v1/proofs', { checked: false });
-  mutable.quota = quota;
+  Object.assign(mutable, { quota, until });
   const before = await filesBelow(service.directory);
   const asset = [...before.keys()].find((name) => name.endsWith(`${proofId}.asset`))!;
   await rm(join(service.directory, asset));

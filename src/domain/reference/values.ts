@@ -122,5 +122,6 @@ export const LIMIT_MEANINGS = {
   concurrent_uploads: 'Uploads that run at the same time.',
   uploads_of_address:
     'Uploads of one network address that have stalled, or have not sent their signed fields yet.',
+  large_reads: 'Lists of proofs and large reports that run or wait at the same time.',
   reviews: 'Review cases on one proof, or in total.',
 } as const satisfies Record<LimitName, string>;

@@ -4,10 +4,16 @@ import type { Caller } from '../caller.js';
 /** The number of heavy reads that run at once in this process, and for one partner. */
 const AT_ONCE = 8;
 const AT_ONCE_OF_PARTNER = 2;
-/** The number of heavy reads of one partner that wait. Further ones are refused. */
+/** The number of heavy reads that wait for a partner whose plan is not known here. Further ones are refused. */
 const WAITING_OF_PARTNER = 30;
 
-type Reader = Pick<Caller, 'partnerId'>;
+/**
+ * The partner that reads. As many of its reads may wait as its plan allows calls at once, so that this bound
+ * refuses no call that the rate admits.
+ */
+interface Reader extends Pick<Caller, 'partnerId'> {
+  readonly plan?: Pick<Caller['plan'], 'burst'>;
+}
 
 interface Line {
   running: number;
@@ -21,7 +27,7 @@ interface Line {
 export class HeavyReads {
   readonly #atOnce: number;
   readonly #atOnceOfPartner: number;
-  readonly #waitingOfPartner: number;
+  readonly #waitingOfPartner: number | undefined;
   /** The partners with reads. The first one has the next turn. */
   readonly #lines = new Map<string, Line>();
   #running = 0;
@@ -29,7 +35,7 @@ export class HeavyReads {
   constructor({
     atOnce = AT_ONCE,
     atOnceOfPartner = AT_ONCE_OF_PARTNER,
-    waitingOfPartner = WAITING_OF_PARTNER,
+    waitingOfPartner,
   }: {
     readonly atOnce?: number;
     readonly atOnceOfPartner?: number;
@@ -45,11 +51,24 @@ export class HeavyReads {
    * @param signal the signal that gives up the wait
    * @throws DomainError `rate_limited` / `concurrency_exceeded`. The reason of the signal
    */
-  async run<Value>({ partnerId }: Reader, work: () => Promise<Value>, signal?: AbortSignal): Promise<Value> {
+  async run<Value>(
+    { partnerId, plan }: Reader,
+    work: () => Promise<Value>,
+    signal?: AbortSignal,
+  ): Promise<Value> {
     signal?.throwIfAborted();
     const line = this.#lineOf(partnerId);
     if (line.waiting.length === 0 && this.#isFree(line)) this.#enter(partnerId, line);
-    else await this.#wait(partnerId, line, signal);
+    else {
+      const most = this.#waitingOfPartner ?? plan?.burst ?? WAITING_OF_PARTNER;
+      if (line.waiting.length >= most)
+        throw new DomainError('rate_limited', 'Too many large reads of the partner are running.', {
+          reason: 'concurrency_exceeded',
+          limit: 'large_reads',
+          retryAfterSeconds: 1,
+        });
+      await this.#wait(partnerId, line, signal);
+    }
     try {
       return await work();
     } finally {
@@ -61,11 +80,6 @@ export class HeavyReads {
   }
 
   async #wait(partnerId: string, line: Line, signal: AbortSignal | undefined): Promise<void> {
-    if (line.waiting.length >= this.#waitingOfPartner)
-      throw new DomainError('rate_limited', 'Too many large reads of the partner are running.', {
-        reason: 'concurrency_exceeded',
-        retryAfterSeconds: 1,
-      });
     await new Promise<void>((resolve, reject) => {
       const enter = (): void => {
         signal?.removeEventListener('abort', giveUp);
