@@ -558,11 +558,11 @@ t.test('every route with a scope refuses a key without it, and calls nothing', a
   const routes = Object.entries(ROUTES as Readonly<Record<string, Route>>);
   const own = new Set(['authenticate', 'checkSignature', 'admit', 'rate', 'quota']);
   const called: string[] = [];
+  // `until` only binds the operations to the call.
   for (const [name, operation] of Object.entries(operations.partner) as [
     string,
     (...args: never[]) => unknown,
   ][])
-    // `until` only binds the operations to the call.
     if (!own.has(name) && name !== 'until')
       Object.assign(operations.partner, {
         [name]: (...args: never[]) => {
