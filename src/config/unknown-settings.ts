@@ -6,9 +6,34 @@ export interface UnknownSettings {
   readonly serviceLinks: readonly string[];
 }
 
-/** The variables that only tests, tools and the laboratory read. A service may inherit them. */
-const OF_TOOLS =
-  /^TAKEMARK_(?:C2PA_PYTHON|CENTRES_CASSANDRA|CLIENTS_CACHE|CLUSTER_NETWORK|CORPUS|EXHAUSTIVE|ISSUE_KILLS|KILLS|LAB|REQUESTS|SECURE_(?:CA|CASSANDRA|KAFKA|PASSWORD|USER)|SEED|SERVICES_(?:BROKERS|DIR|FAKETIME|JARS|NAMESPACES|NETWORK|PAXOS)|TEST_SEED|VECTORS)$/;
+/** The variables that only tests, tools and the laboratory read. A service may inherit them from their shell. */
+const OF_TOOLS: ReadonlySet<string> = new Set([
+  'TAKEMARK_C2PA_PYTHON',
+  'TAKEMARK_CENTRES_CASSANDRA',
+  'TAKEMARK_CLIENTS_CACHE',
+  'TAKEMARK_CLUSTER_NETWORK',
+  'TAKEMARK_CORPUS',
+  'TAKEMARK_EXHAUSTIVE',
+  'TAKEMARK_ISSUE_KILLS',
+  'TAKEMARK_KILLS',
+  'TAKEMARK_LAB',
+  'TAKEMARK_REQUESTS',
+  'TAKEMARK_SECURE_CA',
+  'TAKEMARK_SECURE_CASSANDRA',
+  'TAKEMARK_SECURE_KAFKA',
+  'TAKEMARK_SECURE_PASSWORD',
+  'TAKEMARK_SECURE_USER',
+  'TAKEMARK_SEED',
+  'TAKEMARK_SERVICES_BROKERS',
+  'TAKEMARK_SERVICES_DIR',
+  'TAKEMARK_SERVICES_FAKETIME',
+  'TAKEMARK_SERVICES_JARS',
+  'TAKEMARK_SERVICES_NAMESPACES',
+  'TAKEMARK_SERVICES_NETWORK',
+  'TAKEMARK_SERVICES_PAXOS',
+  'TAKEMARK_TEST_SEED',
+  'TAKEMARK_VECTORS',
+]);
 
 /**
  * Returns whether Kubernetes set a variable for a Service (the variables of "Accessing the Service" in its
@@ -26,7 +51,7 @@ export function unknownSettings(
   settings: readonly string[],
 ): UnknownSettings {
   const known = new Set(settings);
-  const others = Object.entries(given).filter(([name]) => !known.has(name) && !OF_TOOLS.test(name));
+  const others = Object.entries(given).filter(([name]) => !known.has(name) && !OF_TOOLS.has(name));
   const isLink = ([name, value = '']: readonly [string, string | undefined]): boolean =>
     isServiceLink(name, value);
   return {

@@ -129,29 +129,33 @@ export function createOperations(given: OperationsDeps) {
     reads: new HeavyReads(),
     fills: new Fills(new HeavyReads({ atOnce: 1 })),
   };
-  /** Returns the dependencies of one call, which stop the call at its next step once its signal aborts. */
-  const depsUntil = (signal: AbortSignal) => ({
-    ...deps,
-    signal,
-    // Files were published, and the registration completes their issuing.
-    stores: stoppable(stores, signal, ['issueProof']),
-    // An erasure or a refused issuing deletes files after the registry decided it.
-    assets: stoppable(given.assets, signal, ['delete']),
-    keys: stoppable(given.keys, signal),
-    heads: stoppable(given.heads, signal),
-    audited: stoppable(given.audited, signal),
-    bus: stoppable(given.bus, signal),
-    reader: stoppable(given.reader, signal),
-    replay: (partnerId: string, open: OpenTrace, own: AbortSignal = signal) =>
-      given.replay(partnerId, open, own),
-    compose: (stored: StoredEvidence) =>
-      signal.aborted ? Promise.reject(signal.reason) : given.compose(stored),
-  });
+  /**
+   * Returns the dependencies of one call, which stop the call at its next step once its signal aborts. They inherit
+   * the others: a copy of all dependencies would cost 10 to 30 microseconds in each call.
+   */
+  const depsUntil = (signal: AbortSignal) =>
+    Object.assign(Object.create(deps) as typeof deps, {
+      signal,
+      // Files were published, and the registration completes their issuing.
+      stores: stoppable(stores, signal, ['issueProof']),
+      // An erasure or a refused issuing deletes files after the registry decided it.
+      assets: stoppable(given.assets, signal, ['delete']),
+      keys: stoppable(given.keys, signal),
+      heads: stoppable(given.heads, signal),
+      audited: stoppable(given.audited, signal),
+      bus: stoppable(given.bus, signal),
+      reader: stoppable(given.reader, signal),
+      replay: (partnerId: string, open: OpenTrace, own: AbortSignal = signal) =>
+        given.replay(partnerId, open, own),
+      compose: (stored: StoredEvidence) =>
+        signal.aborted ? Promise.reject(signal.reason) : given.compose(stored),
+    });
   // These operations use the stores below the encryption, so they work even after the content key was
   // destroyed.
   const withoutContent = {
     deps: { ...deps, stores: encrypted },
-    depsUntil: (signal: AbortSignal) => ({ ...depsUntil(signal), stores: stoppable(encrypted, signal) }),
+    depsUntil: (signal: AbortSignal) =>
+      Object.assign(depsUntil(signal), { stores: stoppable(encrypted, signal) }),
   };
   const ordinary = { deps, depsUntil };
   // Callers share the lookup of the sandbox, so no caller ends it for the others.

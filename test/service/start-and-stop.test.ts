@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -10,9 +11,12 @@ import { checkConfig } from '../../src/compose/config-check.js';
 import { serviceBanner, startService } from '../../src/compose/service.js';
 import { ConfigError, readConfig } from '../../src/config/config.js';
 import { listSettings } from '../../src/config/listed-settings.js';
+import { variables } from '../../src/config/settings.js';
+import { unknownSettings } from '../../src/config/unknown-settings.js';
 
 const PORTS = { TAKEMARK_PORT: '0', TAKEMARK_OPERATOR_PORT: '0', TAKEMARK_STOP_GRACE_SECONDS: '1' };
 const MAIN = new URL('../../src/main.js', import.meta.url).pathname;
+const ROOT = new URL('../../../', import.meta.url).pathname;
 
 async function directoryOf(t: Test): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'takemark-start-'));
@@ -66,6 +70,22 @@ t.test('a start refuses a misspelt setting and names the most similar one', asyn
     ],
     'variables of tools and of Kubernetes are not misspelt',
   );
+});
+
+t.test('every variable of the tests and tools is a setting or a known name', async (t) => {
+  // These two files misspell a setting on purpose.
+  const misspelling = ['test/service/start-and-stop.test.ts', 'test/http/foundations.test.ts'];
+  const files = ['test', 'bench', 'deploy', 'assembly'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`),
+  );
+  const names = files
+    .filter((file) => /\.(?:ts|mjs|sh)$/.test(file) && !misspelling.includes(file.replaceAll('\\', '/')))
+    .flatMap(
+      (file) => readFileSync(join(ROOT, file), 'utf8').match(/\bTAKEMARK_[A-Z0-9_]*[A-Z0-9]\b/g) ?? [],
+    );
+  t.ok(names.includes('TAKEMARK_CORPUS') && names.includes('TAKEMARK_PORT'), 'the files are read');
+  const given = Object.fromEntries(names.map((name) => [name, '1']));
+  t.strictSame(unknownSettings(given, Object.keys(variables)), { misspelt: [], serviceLinks: [] });
 });
 
 t.test('a port that Kubernetes set is explained', async (t) => {
