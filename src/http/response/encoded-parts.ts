@@ -14,6 +14,8 @@ export function jsonWithParts<const Status extends number, const Body>(
   body: Body,
 ): JsonResponse<Status, Decoded<Body>> {
   const response = { kind: 'json', status, body: body as Decoded<Body> } as const;
+  // Most bodies have no encoded part, and are not worth a copy.
+  if (!hasPart(body, DEPTH)) return response;
   const parts: Uint8Array[] = [];
   // No caller can guess the mark, so no text of the body contains it.
   const mark = randomUUID();
@@ -21,10 +23,18 @@ export function jsonWithParts<const Status extends number, const Body>(
     parts.push(part.bytes);
     return mark;
   });
-  if (parts.length === 0) return response;
   const texts = JSON.stringify(marked).split(`"${mark}"`);
   const pieces = texts.flatMap((text, at) => [Buffer.from(text), ...parts.slice(at, at + 1)]);
   return { ...response, bytes: Buffer.concat(pieces) };
+}
+
+function hasPart(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (value instanceof EncodedJson) return true;
+  if (depth === 0) return false;
+  for (const name in value)
+    if (hasPart((value as Readonly<Record<string, unknown>>)[name], depth - 1)) return true;
+  return false;
 }
 
 /** Returns a value with each encoded part replaced, in the order in which they are encoded. */
