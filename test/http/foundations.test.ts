@@ -188,13 +188,23 @@ t.test('a caller is one address in every spelling, and one /64 of IPv6', async (
   for (const header of [
     '',
     'unknown',
-    '198.51.100.1:80',
+    '198.51.100.1:port',
+    '198.51.100.1:',
+    '[198.51.100.1',
+    '2001:db8::1]:443',
     '198.51.100.1, nonsense',
     '198.51.100.1,',
     '999.1.1.1',
   ]) {
     t.equal(behind.of('10.1.2.3', header), '10.1.2.3', `malformed: ${header}`);
   }
+  for (const [header, expected] of [
+    ['198.51.100.1:80', '198.51.100.1'],
+    ['[2001:db8:1:2::9]:443', '2001:db8:1:2::/64'],
+    ['[2001:db8:1:2::9]', '2001:db8:1:2::/64'],
+    ['198.51.100.1:80, 10.9.9.9:65535', '198.51.100.1'],
+  ] as const)
+    t.equal(behind.of('10.1.2.3', header), expected, `a port is not part of the address: ${header}`);
   t.ok(behind.trusts('192.0.2.7'));
   t.notOk(behind.trusts('192.0.2.8'));
   t.notOk(behind.trusts(undefined));

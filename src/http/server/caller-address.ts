@@ -39,12 +39,18 @@ export class CallerAddresses {
   of(peer: string | undefined, forwardedFor?: string): string {
     if (forwardedFor === undefined || !this.trusts(peer)) return groupOf(peer ?? UNKNOWN);
     for (const entry of forwardedFor.split(',').reverse()) {
-      const address = entry.trim();
+      const address = withoutPort(entry.trim());
       if (isIP(address) === 0) break;
       if (!this.trusts(address)) return groupOf(address);
     }
     return groupOf(peer ?? UNKNOWN);
   }
+}
+
+/** Removes the port, which some proxies append to an address. An IPv6 address with a port is in brackets. */
+function withoutPort(entry: string): string {
+  const [, bracketed, plain] = /^(?:\[([^\]]+)\]|([\d.]+))(?::\d{1,5})?$/.exec(entry) ?? [];
+  return bracketed ?? plain ?? entry;
 }
 
 function groupOf(address: string): string {
