@@ -562,7 +562,8 @@ export class OperatorClient {
         .send({
           method: 'GET',
           url,
-          headers: { accept: 'application/json' },
+          // The listener answers only to its own names, so that no web page can ask. A page cannot set Host.
+          headers: { accept: 'application/json', host: 'localhost' },
           timeoutMs: TIMEOUT_MS,
           signal: this.#signal,
         })

@@ -224,7 +224,7 @@ const LISTENERS = {
   /** Rule 3.3. */
   TAKEMARK_OPERATOR_HOST: setting(
     text.default('127.0.0.1'),
-    'address of the operator listener. `/metrics`, `/livez` and `/readyz` accept only requests whose `Host` is `localhost`, an IP address or this setting. So a web page cannot read them under its own host name',
+    'address of the operator listener. The routes without a token (`/metrics`, `/livez`, `/readyz` and `/operator/v1/challenge`) accept only requests whose `Host` is `localhost`, an IP address or this setting. So a web page cannot read them under its own host name',
   ),
   TAKEMARK_OPERATOR_PORT: setting(portSchema.default(8081), 'port of the operator listener'),
   TAKEMARK_OPERATOR_TOKEN: setting(
@@ -238,7 +238,7 @@ const LISTENERS = {
   ),
   TAKEMARK_INGRESS_MIB: setting(
     countSchema(65_536).optional(),
-    'memory in MiB for request data of callers that are not checked yet (heads, forms up to the file, JSON bodies) and for responses that callers do not read. Beyond it, callers get 503 or their connection is closed',
+    'memory in MiB for request data of callers that are not checked yet (heads, forms up to the file, JSON bodies), for credentials of uploads that have not ended, and for responses that callers do not read. Beyond it, callers get 503 or their connection is closed',
     'an eighth of the memory, from 32 to 512',
   ),
   TAKEMARK_TRUSTED_PROXIES: setting(

@@ -22,8 +22,8 @@ export interface ProbeListenerParts extends ListenerParts {
    */
   readonly ready: () => Promise<{ readonly issuing?: IssuingState }>;
   /**
-   * The configured host of the listener. Metrics and probes accept this name, `localhost` and IP addresses as
-   * Host.
+   * The configured host of the listener. The routes without a token accept this name, `localhost` and IP
+   * addresses as Host.
    */
   readonly host?: string;
 }
@@ -155,7 +155,9 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
 
     readOperatorDocument: () => (document ??= constantJson(200, openApiDocument(ROUTES, 'operator'))),
 
-    challenge: ({ query: { nonce } }) => {
+    challenge: ({ exchange, query: { nonce } }) => {
+      // Without this check a web page could get an answer, and test guesses of a weak token against it.
+      checkHost(exchange, parts.host);
       challengeKeys ??= parts.tokens.map(challengeKey);
       return json(200, { port, answers: challengeKeys.map((key) => challengeResponse(key, nonce, port)) });
     },
@@ -181,24 +183,26 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
 function probeEndpoints(
   parts: ProbeListenerParts,
 ): Pick<Endpoints<'operator'>, 'metrics' | 'livez' | 'readyz'> {
-  const checkHost = ({ request }: Exchange): void => {
-    if (!isOwnHost(request.headers.host, parts.host))
-      throw new DomainError('forbidden', 'The Host header does not name this listener.');
-  };
   return {
     metrics: async ({ exchange }) => {
-      checkHost(exchange);
+      checkHost(exchange, parts.host);
       return { kind: 'text', status: 200, ...(await parts.metrics()) };
     },
     livez: ({ exchange }) => {
-      checkHost(exchange);
+      checkHost(exchange, parts.host);
       return json(200, { ok: true });
     },
     readyz: async ({ exchange }) => {
-      checkHost(exchange);
+      checkHost(exchange, parts.host);
       return json(200, { ok: true, ...(await parts.ready()) });
     },
   };
+}
+
+/** Throws `forbidden` unless the Host header names this machine. */
+function checkHost({ request }: Exchange, configured: string | undefined): void {
+  if (!isOwnHost(request.headers.host, configured))
+    throw new DomainError('forbidden', 'The Host header does not name this listener.');
 }
 
 /**

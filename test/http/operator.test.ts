@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import t from 'tap';
+import { challengeNonce } from '../../src/contract/operator-challenge.js';
 import { MAX_UPLOAD_BYTES } from '../../src/domain/upload.js';
 import { noise } from '../fixtures/wav.js';
 import { sleep, startOperator, TOKEN, until } from './doubles.js';
@@ -109,7 +110,7 @@ t.test('operator routes ask for the token and answer as their table says', async
     /^-----BEGIN CERTIFICATE/,
   );
   const LOCAL = { Host: `localhost:${port}` };
-  for (const path of ['/metrics', '/livez', '/readyz']) {
+  for (const path of ['/metrics', '/livez', '/readyz', `/operator/v1/challenge?nonce=${challengeNonce()}`]) {
     for (const host of ['rebound.example:8081', 'localhost.example', '127.0.0.1.example'])
       matchError(
         t,

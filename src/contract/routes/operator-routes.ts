@@ -517,7 +517,7 @@ export const OPERATOR_ROUTES = {
         schema: challengeSchema,
       },
     },
-    errors: publicErrors({ 400: ['invalid_member', 'duplicate_parameter'] }),
+    errors: publicErrors({ 400: ['invalid_member', 'duplicate_parameter'], 403: [] }),
   },
   metrics: {
     ...operatorRoute,
