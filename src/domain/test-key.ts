@@ -16,8 +16,9 @@ export function testAnswerOf(environment: Environment, name: string): TestAnswer
 
 /**
  * Returns whether a new key may have this name. Names of test keys are refused in production. A misspelt test
- * name is refused everywhere, because it would force nothing.
+ * name is refused everywhere, because it would force nothing. Blanks and capitals are misspellings too.
  */
 export function mayBeNamed(environment: Environment, name: string): boolean {
-  return !name.startsWith(PREFIX) || testAnswerOf(environment, name) !== undefined;
+  const looksLikeTest = name.normalize('NFKC').replaceAll(/\s/g, '').toLowerCase().startsWith(PREFIX);
+  return !looksLikeTest || testAnswerOf(environment, name) !== undefined;
 }

@@ -1,5 +1,6 @@
 /** Test keys force answers by their name, in beta alone: chapter 19 of the contract. */
-import { Agent, get } from 'node:http';
+import { once } from 'node:events';
+import { Agent, get, type IncomingMessage } from 'node:http';
 import t, { type Test } from 'tap';
 import { createClient, TakemarkError } from '../../src/client/index.js';
 import { TestService } from '../fixtures/service.js';
@@ -101,15 +102,20 @@ t.test('test:slow answers late, and costs nothing', async (t) => {
   t.equal(error.code, 'timed_out', 'a client with a shorter limit gives up');
 });
 
-t.test('64 slow answers wait in a process, and who leaves frees a place at once', async (t) => {
+t.test('64 slow calls of a partner wait, and a caller that leaves frees its place at once', async (t) => {
   const key = await testKey('slow');
+  const other = await beta.partner();
+  const { apiKey: otherKey } = await beta.service.operations.operator.createKey({
+    partnerId: other.partnerId,
+    name: 'test:slow',
+  });
   const agent = new Agent({ maxSockets: Infinity });
   t.teardown(() => agent.destroy());
   const statuses: number[] = [];
-  const ask = () => {
+  const ask = (apiKey = key) => {
     const request = get(
       `${beta.partnerUrl}/v1/partner/usage`,
-      { agent, headers: { 'x-api-key': key } },
+      { agent, headers: { 'x-api-key': apiKey } },
       (response) => {
         statuses.push(response.statusCode!);
         response.resume();
@@ -119,10 +125,11 @@ t.test('64 slow answers wait in a process, and who leaves frees a place at once'
     return request;
   };
   const began = performance.now();
-  const requests = Array.from({ length: 70 }, ask);
+  const requests = Array.from({ length: 70 }, () => ask());
   while (statuses.length < 6) await new Promise((resolve) => setTimeout(resolve, 10));
   t.strictSame(statuses, Array(6).fill(503), 'beyond 64 they are refused');
   t.ok(performance.now() - began < 8000, 'while the others wait');
+  const otherResponse = once(ask(otherKey), 'response');
   for (const request of requests) request.destroy();
   // Newcomers find places long before the first callers would have been answered.
   const inTime = () => performance.now() - began < 7900;
@@ -135,11 +142,21 @@ t.test('64 slow answers wait in a process, and who leaves frees a place at once'
   }
   t.strictSame(statuses, [], 'a newcomer waits in a place');
   t.ok(inTime(), 'that was free before its time had passed');
+  const [{ statusCode }] = (await otherResponse) as [IncomingMessage];
+  t.equal(statusCode, 200, 'a slow call of another partner was not refused');
 });
 
 t.test('in production the names force nothing and are not given', async (t) => {
   const partner = await production.partner();
-  for (const name of ['test:slow', 'test:rate_limited', 'test:anything'])
+  for (const name of [
+    'test:slow',
+    'test:rate_limited',
+    'test:anything',
+    ' test:slow',
+    'Test:slow',
+    'test :slow',
+    'TEST:SLOW\u00a0',
+  ])
     await t.rejects(
       production.service.operations.operator.createKey({ partnerId: partner.partnerId, name }),
       { code: 'invalid_request', reason: 'invalid_member' },

@@ -1,10 +1,10 @@
 import { DomainError, limited } from '../../domain/errors.js';
 import type { TestAnswer } from '../../domain/test-key.js';
 import type { Exchange } from '../exchange.js';
-import { ConcurrencyLimit } from './concurrency-limit.js';
 import type { CallerConnection } from './connection.js';
+import { PartnerLimit } from './partner-limit.js';
 
-/** The most slow responses that one listener delays at the same time. */
+/** The most slow responses of one partner that a listener delays at the same time. */
 const PLACES = 64;
 /**
  * The `Retry-After` of forced errors, in seconds, longer than the default pause of callers that ignore the
@@ -33,29 +33,35 @@ export function refuseForTest(answer: TestAnswer | undefined): void {
 
 /** Delays the calls of slow test keys in one listener. */
 export class SlowAnswers {
-  readonly #places = new ConcurrencyLimit(PLACES);
+  readonly #places = new PartnerLimit(
+    PLACES,
+    () =>
+      new DomainError('unavailable', `A partner may have ${PLACES} slow calls at a time.`, {
+        reason: 'concurrency_exceeded',
+        retryAfterSeconds: RETRY_SECONDS,
+      }),
+  );
 
   /**
    * Waits for `slowMs`, or until the caller leaves or ends its half of the connection. The call then
    * continues as any call whose caller has left.
-   * @throws DomainError `unavailable` / `concurrency_exceeded` when too many calls wait
+   * @throws DomainError `unavailable` / `concurrency_exceeded` when too many calls of the partner wait
    */
-  wait({ request, limits }: Exchange): Promise<void> {
-    return this.#places.admit(
-      () =>
-        new Promise((resolve) => {
-          const connection = request.socket as unknown as CallerConnection;
-          const done = (): void => {
-            clearTimeout(timer);
-            connection.off('close', done);
-            connection.off('inputEnd', done);
-            resolve();
-          };
-          const timer = setTimeout(done, limits.slowMs);
-          connection.once('close', done);
-          connection.once('inputEnd', done);
-          if (connection.destroyed || connection.inputEnded) done();
-        }),
-    );
+  async wait({ request, limits }: Exchange, partnerId: string): Promise<void> {
+    const leave = this.#places.take(partnerId);
+    await new Promise<void>((resolve) => {
+      const connection = request.socket as unknown as CallerConnection;
+      const done = (): void => {
+        clearTimeout(timer);
+        connection.off('close', done);
+        connection.off('inputEnd', done);
+        resolve();
+      };
+      const timer = setTimeout(done, limits.slowMs);
+      connection.once('close', done);
+      connection.once('inputEnd', done);
+      if (connection.destroyed || connection.inputEnded) done();
+    });
+    leave();
   }
 }
