@@ -19,7 +19,7 @@ export interface AudioSource {
 }
 
 /** The maximum size of a sidecar in bytes. */
-const MAX_SIDECAR_BYTES = 1_048_576;
+const MAX_SIDECAR_BYTES = 32_768;
 const READ_CHUNK_BYTES = 262_144;
 
 /** @param bytes the length of a stream, if known */
@@ -99,7 +99,7 @@ function checkedSidecar(bytes: Uint8Array): Uint8Array {
 }
 
 function sidecarTooLarge(): TakemarkError {
-  return new TakemarkError('source_failed', 'the sidecar is larger than 1 MiB');
+  return new TakemarkError('source_failed', 'the sidecar is larger than 32 KiB');
 }
 
 /** Returns the error of a failed local read. Node's message contains the path, which the caller knows. */

@@ -15,7 +15,7 @@ export type Question =
 const KINDS = { embedded: 1, sidecar: 2 } as const;
 const HEAD_BYTES = 17;
 /**
- * The audio core hands over a store of at most 1 MiB, and a request body holds a sidecar of at most 1 MiB.
+ * The audio core hands over a store of at most 1 MiB, and a request body holds a sidecar of at most 32 KiB.
  */
 export const MAX_QUESTION_BYTES = HEAD_BYTES + 1_048_576;
 

@@ -20,8 +20,11 @@ import {
 import { evidenceCountsSchema, evidenceReportSchema } from './evidence-schemas.js';
 import { legacyMembers } from './legacy-schemas.js';
 
-/** The length of the largest sidecar (1 MiB) in padded base64, in characters. */
-export const MAX_SIDECAR_BASE64 = 4 * Math.ceil(1_048_576 / 3);
+/**
+ * The length of the largest sidecar (32 KiB) in padded base64, in characters. No intact sidecar is larger than
+ * 20 KiB. Even with its slashes escaped, the largest one fits into a body (rule 2.10).
+ */
+const MAX_SIDECAR_BASE64 = 4 * Math.ceil(32_768 / 3);
 
 /** The body of a verification (rules 8.3 and 8.4). */
 export const verifySchema = z
