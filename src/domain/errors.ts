@@ -133,6 +133,9 @@ export const LIMIT_NAMES = [
   'concurrent_uploads',
   'uploads_of_address',
   'large_reads',
+  'concurrent_downloads',
+  'wrong_signatures',
+  'product_events',
   'reviews',
 ] as const;
 export type LimitName = (typeof LIMIT_NAMES)[number];

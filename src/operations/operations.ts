@@ -16,7 +16,7 @@ import type { Clock, Ids } from '../ports/system.js';
 import { issueProof } from './issuing/issue-proof.js';
 import type { SettleEvidenceDeps } from './issuing/settle-evidence.js';
 import { authenticate, createKeyUses } from './keys/authenticate.js';
-import { checkSignature, SeenNonces } from './keys/check-signature.js';
+import { checkSignature, SeenNonces, SignatureKeys } from './keys/check-signature.js';
 import { createKey } from './keys/create-key.js';
 import { listKeys, listPartnerKeys } from './keys/list-keys.js';
 import { revokeKey, revokeOwnKey } from './keys/revoke-key.js';
@@ -123,6 +123,7 @@ export function createOperations(given: OperationsDeps) {
     cursors: createCursors(secrets, environment),
     limits: createRateLimits(wallClock, processes),
     nonces: new SeenNonces(),
+    signatureKeys: new SignatureKeys(),
     meter: createUsageMeter(stores, clock),
     uses: createKeyUses(stores),
     sandbox: new Sandbox(),

@@ -80,9 +80,10 @@ export class MemoryContract {
   > {
     return {
       checkSignature: () => undefined,
-      admit: (_caller, lane) => {
+      admit: (_caller, lane, check) => {
         this.admitted.push(lane);
         if (this.rateRefusal !== undefined) throw this.rateRefusal;
+        return check();
       },
       rate: () => ({ remaining: 99, resetSeconds: 1 }),
       quota: async () => {
@@ -240,7 +241,7 @@ export class MemoryContract {
         if (product !== 'companion') throw new DomainError('not_found', 'There is no such download.');
         return `https://downloads.example.com/${product}/${platform}`;
       },
-      telemetry: (events) => ({ accepted: events.length }),
+      telemetry: (_caller, events) => ({ accepted: events.length }),
     };
   }
 

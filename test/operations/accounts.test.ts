@@ -324,17 +324,30 @@ t.test('downloads, telemetry and plans follow the configuration', async (t) => {
     { product: 'plugin/macos-arm64', platform: '' },
   ])
     t.throws(() => house.partner.download(query), notFound);
-  t.strictSame(house.partner.telemetry([{ name: 'app_started', count: 2, at: house.seconds() }]), {
+  t.strictSame(house.partner.telemetry(caller, [{ name: 'app_started', count: 2, at: house.seconds() }]), {
     accepted: 1,
   });
   t.throws(
     () =>
-      house.partner.telemetry([
+      house.partner.telemetry(caller, [
         { name: 'app_started', count: 1, at: 1 },
         { name: 'My song title', count: 1, at: 1 },
       ]),
     { code: 'invalid_request' },
   );
+  const report = (events: number) =>
+    Array.from({ length: events }, () => ({ name: 'app_started', count: 1_000_000, at: 1 }));
+  t.strictSame(
+    house.partner.telemetry({ ...caller, partnerId: 'ptr_other' }, report(100)),
+    { accepted: 100 },
+    'the largest report is accepted at once',
+  );
+  t.throws(
+    () => house.partner.telemetry({ ...caller, partnerId: 'ptr_other' }, report(100)),
+    { code: 'rate_limited', reason: 'rate_exceeded' },
+    'a second one exceeds what a partner may add to the counters of all',
+  );
+  t.strictSame(house.partner.telemetry(caller, report(1)), { accepted: 1 }, 'another partner may add');
   t.match(
     (await house.operator.listPlans()).map(({ name }) => name),
     ['trial', 'standard', 'volume'],
@@ -345,7 +358,7 @@ t.test('downloads, telemetry and plans follow the configuration', async (t) => {
   const { burst } = caller.plan;
   const admitted = Array.from({ length: burst + 200 }, () => {
     try {
-      house.partner.admit(caller, 'standard');
+      house.partner.admit(caller, 'standard', () => undefined);
       return 1;
     } catch {
       return 0;

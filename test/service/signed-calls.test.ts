@@ -15,8 +15,10 @@ import {
   signatureHolds,
   signatureKey,
 } from '../../src/domain/message-signature.js';
+import { SHIPPED_PLANS } from '../../src/domain/partner.js';
 import type { Caller } from '../../src/operations/caller.js';
-import { checkSignature, SeenNonces } from '../../src/operations/keys/check-signature.js';
+import { checkSignature, SeenNonces, SignatureKeys } from '../../src/operations/keys/check-signature.js';
+import { admit, createRateLimits } from '../../src/operations/usage/rate-limits.js';
 import { TestClock, TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
 
@@ -91,6 +93,7 @@ t.test('signatures of another implementation are taken', async (t) => {
       partnerId: 'ptr_1',
       keyId: 'key_1',
       scopes: [],
+      plan: SHIPPED_PLANS[0]!,
       publicKey: readPublicKey(publicKey)!,
     } as unknown as Caller;
     const at = (
@@ -110,7 +113,12 @@ t.test('signatures of another implementation are taken', async (t) => {
         field: (name: string) => fields[name],
       };
       return checkSignature(
-        { clock: { now: () => now * 1000 }, nonces: new SeenNonces() },
+        {
+          clock: { now: () => now * 1000 },
+          nonces: new SeenNonces(),
+          signatureKeys: new SignatureKeys(),
+          limits: createRateLimits({ now: () => now * 1000 }),
+        },
         { ...caller, keyId: over.keyId ?? 'key_1' },
         message,
       );
@@ -261,6 +269,60 @@ t.test('what is read is one spelling, and bounded', async (t) => {
   t.ok(nonces.take('key_1', 'a', 1, 61), 'the oldest went, where there are too many');
   t.ok(nonces.take('key_1', 'c', 61, 122), 'and all that are too old to be taken again');
 });
+
+t.test(
+  'a wrong signature is not checked when the rate is exceeded, and costs other keys nothing',
+  async (t) => {
+    const { publicKey } = VECTORS[0]!;
+    const deps = {
+      clock: { now: () => CREATED * 1000 },
+      nonces: new SeenNonces(),
+      signatureKeys: new SignatureKeys(),
+      limits: createRateLimits({ now: () => CREATED * 1000 }),
+    };
+    const plan = SHIPPED_PLANS[0]!;
+    const caller = (keyId: string): Caller => ({
+      partnerId: 'ptr_1',
+      keyId,
+      scopes: [],
+      plan,
+      publicKey: readPublicKey(publicKey)!,
+    });
+    let looked = 0;
+    const unsigned = {
+      method: 'GET',
+      target: '/v1/partner/usage',
+      hasBody: false,
+      field: () => {
+        looked += 1;
+        return undefined;
+      },
+    };
+    const call = (keyId: string) =>
+      admit(deps, caller(keyId), 'standard', () => checkSignature(deps, caller(keyId), unsigned));
+    for (let i = 0; i < plan.burst; i += 1)
+      t.throws(() => call('key_1'), { code: 'forbidden', reason: 'signature_missing' });
+    const before = looked;
+    t.throws(() => call('key_1'), { code: 'rate_limited', reason: 'rate_exceeded', retryAfterSeconds: 1 });
+    t.equal(looked, before, 'a refused call is not looked at');
+    t.throws(
+      () => call('key_2'),
+      { code: 'forbidden', reason: 'signature_missing' },
+      'another key of the partner has its own rate',
+    );
+    for (let i = 0; i < plan.burst; i += 1)
+      t.equal(
+        admit(deps, caller('key_3'), 'standard', () => undefined),
+        undefined,
+        'the rate is untouched',
+      );
+    t.throws(
+      () => call('key_2'),
+      { code: 'rate_limited', reason: 'rate_exceeded' },
+      'a call beyond the rate is not checked',
+    );
+  },
+);
 
 t.test('a service: a key with a public key opens nothing without a signature', async (t) => {
   const clock = new TestClock();

@@ -3,12 +3,14 @@ import {
   type ContentDigest,
   parseContentDigest,
   parseSignature,
+  type SignatureKey,
   signatureBase,
   signatureHolds,
   signatureKey,
 } from '../../domain/message-signature.js';
 import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
+import type { RateLimits } from '../usage/rate-limits.js';
 
 /** A call as it arrived, with the parts that its signature may cover. */
 export interface SignedMessage {
@@ -30,6 +32,8 @@ export const SKEW_SECONDS = 60;
  * dropped.
  */
 const NONCES = 65_536;
+/** The number of public keys that a process remembers. Beyond it, the key that was added first is dropped. */
+const KEYS = 1024;
 const NONCE = /^[\x21\x23-\x5b\x5d-\x7e]{16,64}$/;
 
 /** The nonces of accepted signatures, kept until the signatures are too old to be accepted again. */
@@ -58,28 +62,61 @@ export class SeenNonces {
   }
 }
 
+/** The public keys that calls were signed with recently. Reading a key costs about as much as using it. */
+export class SignatureKeys {
+  readonly #keys = new Map<string, SignatureKey>();
+
+  /** Returns the key of a partner's stored public key. @param spki DER in base64 */
+  find(spki: string): SignatureKey | undefined {
+    const known = this.#keys.get(spki);
+    if (known !== undefined) return known;
+    const key = signatureKey(spki);
+    if (key === undefined) return undefined;
+    if (this.#keys.size >= KEYS) this.#keys.delete(this.#keys.keys().next().value!);
+    this.#keys.set(spki, key);
+    return key;
+  }
+}
+
 export interface CheckSignatureDeps {
   readonly clock: Clock;
   readonly nonces: SeenNonces;
+  readonly signatureKeys: SignatureKeys;
+  readonly limits: RateLimits;
 }
 
 /**
  * Checks that the caller holds the private key of its API key. An API key without a public key needs no
- * signature.
+ * signature. Wrong signatures have a rate for each API key, so that a thief of one API key neither occupies
+ * the service nor uses up the rate of the partner's other keys.
  * @returns the digest that the body must have. Undefined when the message has no digest, or the key needs no
  * signature
- * @throws DomainError `forbidden` / `signature_missing`, `signature_invalid`
+ * @throws DomainError `forbidden` / `signature_missing`, `signature_invalid`, or `rate_limited` /
+ * `rate_exceeded`
  */
 export function checkSignature(
-  { clock, nonces }: CheckSignatureDeps,
+  deps: CheckSignatureDeps,
   caller: Caller,
   message: SignedMessage,
 ): ContentDigest | undefined {
-  if (caller.publicKey === undefined) return undefined;
+  const { keyId, plan, publicKey } = caller;
+  if (publicKey === undefined) return undefined;
+  deps.limits.spend(keyId, plan, 'wrong_signatures');
+  const digest = signedDigest(deps, keyId, publicKey, message);
+  deps.limits.giveBack(keyId, plan, 'wrong_signatures');
+  return digest;
+}
+
+function signedDigest(
+  { clock, nonces, signatureKeys }: CheckSignatureDeps,
+  keyId: string,
+  publicKey: string,
+  message: SignedMessage,
+): ContentDigest | undefined {
   const { field, hasBody } = message;
   if (field('signature') === undefined || field('signature-input') === undefined)
     throw forbidden('signature_missing');
-  const key = signatureKey(caller.publicKey);
+  const key = signatureKeys.find(publicKey);
   const sent = parseSignature(field('signature-input'), field('signature'));
   if (key === undefined || sent === undefined) throw forbidden('signature_invalid');
   const { components, created, expires, keyid, nonce, alg } = sent;
@@ -93,7 +130,7 @@ export function checkSignature(
     Math.abs(created - now) <= SKEW_SECONDS &&
     (expires === undefined || now < expires);
   const meant =
-    keyid === caller.keyId &&
+    keyid === keyId &&
     (alg === undefined || alg === key.algorithm) &&
     nonce !== undefined &&
     NONCE.test(nonce);
@@ -108,8 +145,7 @@ export function checkSignature(
   if (base === undefined || !signatureHolds(key, base, sent.signature)) throw forbidden('signature_invalid');
   // The nonce is remembered only after the signature was verified, so that an unsigned call cannot fill the
   // memory.
-  if (!nonces.take(caller.keyId, nonce, now, created + SKEW_SECONDS + 1))
-    throw forbidden('signature_invalid');
+  if (!nonces.take(keyId, nonce, now, created + SKEW_SECONDS + 1)) throw forbidden('signature_invalid');
   return digest;
 }
 

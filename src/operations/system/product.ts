@@ -1,6 +1,8 @@
 import { DomainError } from '../../domain/errors.js';
 import { isProductEvent } from '../../domain/product-event.js';
 import type { Observer } from '../../ports/observer.js';
+import type { Caller } from '../caller.js';
+import type { RateLimits } from '../usage/rate-limits.js';
 
 /**
  * Returns the configured address of a product's download.
@@ -19,9 +21,12 @@ export function findDownload(
 /**
  * Counts product events by name, without content. Names come from a closed list. One unknown name refuses the
  * whole report.
+ * @throws DomainError `rate_limited` / `rate_exceeded` when the partner reports more events than its share of
+ * the counters, which all partners use
  */
 export function takeTelemetry(
-  { observer }: { readonly observer: Observer },
+  { observer, limits }: { readonly observer: Observer; readonly limits: RateLimits },
+  { partnerId, plan }: Pick<Caller, 'partnerId' | 'plan'>,
   events: readonly { readonly name: string; readonly count: number; readonly at: number }[],
 ): { readonly accepted: number } {
   for (const { name } of events)
@@ -29,6 +34,8 @@ export function takeTelemetry(
       throw new DomainError('invalid_request', 'No event has this name.', {
         reason: 'invalid_member',
       });
+  const total = events.reduce((sum, { count }) => sum + count, 0);
+  limits.spend(partnerId, plan, 'product_events', total);
   for (const { name, count } of events) observer.productEvent(name, count);
   return { accepted: events.length };
 }

@@ -1,10 +1,13 @@
-import { limited } from '../../domain/errors.js';
+import { type LimitName, limited } from '../../domain/errors.js';
+import type { ContentDigest } from '../../domain/message-signature.js';
 import type { Plan } from '../../domain/partner.js';
 import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 
 /** The classes of the request rate. Rotation has a deliberately low rate of its own. */
 export type RateClass = 'standard' | 'rotation' | 'rotation_calls';
+/** What is limited beside calls: wrong signatures of a key, and events in the counters that partners share. */
+export type OtherClass = 'wrong_signatures' | 'product_events';
 
 /**
  * The interval in milliseconds between two removals of full token buckets. A removed bucket is created anew,
@@ -18,6 +21,8 @@ const SECOND_MS = 1000;
  */
 const ROTATION_CALLS = 256;
 const DAY_MS = 24 * 3600 * SECOND_MS;
+/** The most product events of one partner, at once and per day. The largest report has as many. */
+const PRODUCT_EVENTS = 100_000_000;
 
 /** The request rate of a partner, for the header `RateLimit`. */
 export interface RateFacts {
@@ -27,20 +32,21 @@ export interface RateFacts {
   readonly resetSeconds: number;
 }
 
-/** The request rates of every plan in this process, with one token bucket for each partner and rate class. */
+/** The rates of every plan in this process, with one token bucket for each holder and class. */
 export interface RateLimits {
   /**
-   * Spends one call.
+   * Spends one call, or `count` of what the class counts.
+   * @param holder a partner, or one of its keys
    * @throws DomainError `rate_limited` / `rate_exceeded`. A refused call costs nothing
    */
-  spend(partnerId: string, plan: Plan, rateClass: RateClass): void;
+  spend(holder: string, plan: Plan, rateClass: RateClass | OtherClass, count?: number): void;
   /**
    * Spends further calls for a call that was admitted and read much. The bucket may go below zero, and the
    * next calls then wait until it is refilled.
    */
   weigh(partnerId: string, plan: Plan, calls: number): void;
   /** Returns one call to the bucket, for a call that had no effect. */
-  giveBack(partnerId: string, plan: Plan, rateClass: RateClass): void;
+  giveBack(holder: string, plan: Plan, rateClass: RateClass | OtherClass): void;
   /** Returns the state of the partner's request rate in this process. */
   read(partnerId: string, plan: Plan): RateFacts;
   /** The number of token buckets held in memory. */
@@ -76,14 +82,14 @@ export function createRateLimits(clock: Clock, processes = 1): RateLimits {
   const buckets = new Map<string, TokenBucket>();
   let droppedAt = clock.now();
 
-  const bucketOf = (partnerId: string, plan: Plan, rateClass: RateClass): TokenBucket => {
+  const bucketOf = (holder: string, plan: Plan, rateClass: RateClass | OtherClass): TokenBucket => {
     const now = clock.now();
     if (Math.abs(now - droppedAt) >= DROP_IDLE_MS) {
       droppedAt = now;
       for (const [name, bucket] of buckets)
         if (refill(bucket, now).level === capacity(bucket.shape)) buckets.delete(name);
     }
-    const name = `${rateClass} ${partnerId}`;
+    const name = `${rateClass} ${holder}`;
     const held = buckets.get(name);
     // A partner starts with a full bucket when its plan, or the limits of its plan, change.
     if (held?.plan === plan) return refill(held, now);
@@ -94,33 +100,28 @@ export function createRateLimits(clock: Clock, processes = 1): RateLimits {
   };
 
   return {
-    spend(partnerId, plan, rateClass) {
-      const bucket = bucketOf(partnerId, plan, rateClass);
+    spend(holder, plan, rateClass, count = 1) {
+      const bucket = bucketOf(holder, plan, rateClass);
       const { rate, periodMs } = bucket.shape;
-      const missing = periodMs - bucket.level;
+      const missing = count * periodMs - bucket.level;
       if (missing > 0) {
-        // After this many whole seconds the bucket holds one call again, if no other call spends it.
+        // After this many whole seconds the bucket holds enough again, if no other call spends it.
         const retryAfterSeconds = Math.ceil(missing / (rate * SECOND_MS));
-        throw limited(
-          rateClass === 'rotation'
-            ? 'The partner rotates keys too often.'
-            : 'The requests exceed the request rate.',
-          {
-            reason: 'rate_exceeded',
-            limit: rateClass === 'rotation' ? 'rotation_rate' : 'request_rate',
-            now: bucket.at / SECOND_MS,
-            retryAfterSeconds,
-          },
-        );
+        throw limited(REFUSALS[rateClass].message, {
+          reason: 'rate_exceeded',
+          limit: REFUSALS[rateClass].limit,
+          now: bucket.at / SECOND_MS,
+          retryAfterSeconds,
+        });
       }
-      bucket.level -= periodMs;
+      bucket.level -= count * periodMs;
     },
     weigh(partnerId, plan, calls) {
       const bucket = bucketOf(partnerId, plan, 'standard');
       bucket.level -= calls * bucket.shape.periodMs;
     },
-    giveBack(partnerId, plan, rateClass) {
-      const bucket = bucketOf(partnerId, plan, rateClass);
+    giveBack(holder, plan, rateClass) {
+      const bucket = bucketOf(holder, plan, rateClass);
       bucket.level = Math.min(capacity(bucket.shape), bucket.level + bucket.shape.periodMs);
     },
     read(partnerId, plan) {
@@ -137,17 +138,28 @@ export function createRateLimits(clock: Clock, processes = 1): RateLimits {
 }
 
 /**
- * Spends one call of the partner's request rate. `rotateKey` spends the rotation rate itself, because its
- * replays must not spend it.
+ * Spends one call of the partner's request rate, and then checks the call. `rotateKey` spends the rotation
+ * rate itself, because its replays must not spend it.
+ * @param check proves that the caller is the partner. It runs only within the rate, because it may be
+ * expensive. A call that fails it costs the partner nothing, because a thief of the key may have sent the
+ * call.
+ * @returns the result of `check`
  * @throws DomainError `rate_limited` / `rate_exceeded` with a `retryAfterSeconds` after which the next call
- * of a single caller succeeds
+ * of a single caller succeeds, or the error of `check`
  */
 export function admit(
   { limits }: { readonly limits: RateLimits },
-  caller: Caller,
+  { partnerId, plan }: Caller,
   rateClass: RateClass,
-): void {
-  limits.spend(caller.partnerId, caller.plan, rateClass);
+  check: () => ContentDigest | undefined,
+): ContentDigest | undefined {
+  limits.spend(partnerId, plan, rateClass);
+  try {
+    return check();
+  } catch (error) {
+    limits.giveBack(partnerId, plan, rateClass);
+    throw error;
+  }
 }
 
 /** Returns the state of the partner's request rate after this call. */
@@ -177,11 +189,27 @@ export function weigh(
   if (calls > 1) limits.weigh(partnerId, plan, calls - 1);
 }
 
+/** The messages of refusals, and the limits that were exceeded. */
+const REFUSALS: Readonly<
+  Record<RateClass | OtherClass, { readonly message: string; readonly limit: LimitName }>
+> = {
+  standard: { message: 'The requests exceed the request rate.', limit: 'request_rate' },
+  rotation_calls: { message: 'The requests exceed the request rate.', limit: 'request_rate' },
+  rotation: { message: 'The partner rotates keys too often.', limit: 'rotation_rate' },
+  wrong_signatures: {
+    message: 'Too many calls with this key have a wrong signature.',
+    limit: 'wrong_signatures',
+  },
+  product_events: { message: 'The partner reports too many events.', limit: 'product_events' },
+};
+
 /**
- * Returns the shape of a bucket. Rotations have a lower rate of their own. Requests to rotate spend no
- * standard calls, but have the same rate.
+ * Returns the shape of a bucket. Rotations have a lower rate of their own. Requests to rotate and wrong
+ * signatures spend no standard calls, but have the same rate.
  */
-function shapeOf(plan: Plan, rateClass: RateClass, processes: number): Shape {
+function shapeOf(plan: Plan, rateClass: RateClass | OtherClass, processes: number): Shape {
+  if (rateClass === 'product_events')
+    return { burst: PRODUCT_EVENTS, rate: PRODUCT_EVENTS, periodMs: DAY_MS };
   const rotations = shareOf(plan.rotationsPerDay, processes);
   if (rateClass === 'rotation') return { burst: rotations, rate: rotations, periodMs: DAY_MS };
   const burst = rateClass === 'rotation_calls' ? Math.max(plan.burst, ROTATION_CALLS) : plan.burst;
