@@ -30,6 +30,7 @@ export class AcknowledgingEngine {
     maxQueue: QUEUE,
     worthwhile: LANES,
     endsInTask: false,
+    memoryOfOwners: { take: () => true, giveBack: () => undefined },
     maxUploads: UPLOADS,
     memory: Buffer.from(new SharedArrayBuffer(2 * UPLOADS * SLAB_BYTES)),
     contexts: new BlockAllocator(0, 1, CONTEXTS),

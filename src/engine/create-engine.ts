@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { performance } from 'node:perf_hooks';
-import type { AudioEngine, EngineStats } from '../ports/audio-engine.js';
+import type { AudioEngine, EngineStats, HeldMemory } from '../ports/audio-engine.js';
 import type { Observer } from '../ports/observer.js';
 import { WorkerEngine } from './worker-engine.js';
 
@@ -37,6 +37,11 @@ export interface EngineOptions {
   readonly now?: () => number;
   /** Observer of workers that die, and of uploads that lose their place. */
   readonly observer?: Pick<Observer, 'fault' | 'displaced'>;
+  /**
+   * The limit of the memory for credentials of uploads that have not ended, by owner. By default there is no
+   * limit.
+   */
+  readonly memoryOfOwners?: HeldMemory;
 }
 
 /**
@@ -60,6 +65,7 @@ export function completeOptions(options: EngineOptions): Required<EngineOptions>
     tickMs: 100,
     now: () => performance.now(),
     observer: { fault: () => undefined, displaced: () => undefined },
+    memoryOfOwners: { take: () => true, giveBack: () => undefined },
     ...options,
   };
   for (const [name, least, most] of [

@@ -25,6 +25,14 @@ export function gaveWay(): DomainError {
   );
 }
 
+/** The owner's uploads hold too many bytes of credentials. */
+export function memoryFull(): DomainError {
+  return new DomainError('unavailable', 'The service is receiving too much data at once.', {
+    reason: 'ingress_full',
+    retryAfterSeconds: 2,
+  });
+}
+
 export function shuttingDown(): DomainError {
   return new DomainError('unavailable', 'The service is shutting down.', {
     reason: 'shutting_down',

@@ -52,8 +52,10 @@ export class Ingest implements PlaceHolder {
   inFlight: Slab | undefined;
   pendingWrite: PendingWrite | undefined;
   pendingEnd: PendingEnd | undefined;
-  /** Data of the credential chunk met so far. */
+  /** Data of the credential chunk met so far. It is kept until the end of the file. */
   readonly credential: Uint8Array[] = [];
+  /** The bytes of `credential`, which are counted as held for the owner. */
+  credentialBytes = 0;
   received = 0;
   /** The upload was written to since the last tick. */
   touched = false;

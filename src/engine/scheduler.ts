@@ -1,9 +1,9 @@
 import type { Measurement } from '../domain/audio.js';
-import type { AudioIngest } from '../ports/audio-engine.js';
+import type { AudioIngest, HeldMemory } from '../ports/audio-engine.js';
 import type { Displacement } from '../ports/observer.js';
 import type { BlockAllocator } from './blocks.js';
 import type { Slice } from './core.js';
-import { engineFailed, gaveWay, uploadAborted } from './errors.js';
+import { engineFailed, gaveWay, memoryFull, uploadAborted } from './errors.js';
 import { Ingest, NO_SLAB, SLAB_BYTES, SLABS_PER_UPLOAD, type Slab } from './ingest.js';
 import { Places } from './places.js';
 import type { HashTask, TaskOutcome, TaskSlice } from './worker.js';
@@ -44,6 +44,8 @@ export interface SchedulerOptions {
   readonly credentialBytes: (slice: Slice) => Uint8Array | undefined;
   /** Measurement of an upload that is hashed to its end. */
   readonly finish: (ingest: Ingest) => Measurement;
+  /** The limit of the memory for credentials, by owner. */
+  readonly memoryOfOwners: HeldMemory;
   readonly displaced: (reason: Displacement) => void;
   /**
    * Called with `true` when the first upload opens, with `false` when the last one has let go of everything.
@@ -206,9 +208,9 @@ export class Scheduler {
         this.#giveUp(ingest, engineFailed(failure ?? new Error('the state of the upload is gone')));
       } else {
         const bytes = credentialBytes(sliceOf(ingest, slab));
-        if (bytes !== undefined) ingest.credential.push(bytes);
         ingest.digests = ended;
-        if (ingest.ready.length > 0) group.ready.add(ingest);
+        if (bytes !== undefined && !this.#keep(ingest, bytes)) this.#giveUp(ingest, memoryFull());
+        else if (ingest.ready.length > 0) group.ready.add(ingest);
       }
       // Last, and before `#schedule`: the slab's next upload overwrites what is read above.
       this.#giveBack(slab);
@@ -396,6 +398,17 @@ export class Scheduler {
     if (ingest.inFlight === undefined) this.#groupOf(ingest).ready.add(ingest);
   }
 
+  /**
+   * Keeps bytes of the credential. A client may send them at once and then send slowly, so they count for the
+   * owner.
+   */
+  #keep(ingest: Ingest, bytes: Uint8Array): boolean {
+    if (!this.#options.memoryOfOwners.take(ingest.owner, bytes.length)) return false;
+    ingest.credential.push(bytes);
+    ingest.credentialBytes += bytes.length;
+    return true;
+  }
+
   #giveUp(ingest: Ingest, reason: unknown): void {
     this.#close(ingest, reason);
     this.#givenUp.push(ingest);
@@ -415,6 +428,10 @@ export class Scheduler {
     for (const slab of ingest.ready.splice(0)) this.#giveBack(slab);
     if (ingest.filling !== undefined) this.#giveBack(ingest.filling);
     ingest.filling = undefined;
+    if (ingest.credentialBytes > 0)
+      this.#options.memoryOfOwners.giveBack(ingest.owner, ingest.credentialBytes);
+    ingest.credentialBytes = 0;
+    ingest.credential.length = 0;
     if (ingest.inFlight === undefined) this.#release(ingest);
   }
 

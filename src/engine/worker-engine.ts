@@ -1,5 +1,5 @@
 import type { Worker } from 'node:worker_threads';
-import type { AudioEngine, AudioIngest, EngineStats } from '../ports/audio-engine.js';
+import type { AudioEngine, AudioIngest, EngineStats, HeldMemory } from '../ports/audio-engine.js';
 import type { Observer } from '../ports/observer.js';
 import { aligned, BlockAllocator, RESERVED_BYTES } from './blocks.js';
 import {
@@ -31,6 +31,7 @@ export interface WorkerEngineOptions {
   readonly tickMs: number;
   readonly now: () => number;
   readonly observer: Pick<Observer, 'fault' | 'displaced'>;
+  readonly memoryOfOwners: HeldMemory;
 }
 
 /** Parts that exist from `start` to the end of `stop`. */
@@ -98,7 +99,7 @@ export class WorkerEngine implements AudioEngine {
   }
 
   async #boot(): Promise<void> {
-    const { kind, workers, maxQueue, maxUploads, slabs: slabCount, observer } = this.#options;
+    const { kind, workers, maxQueue, maxUploads, slabs: slabCount, observer, memoryOfOwners } = this.#options;
     const native = kind === 'native';
     const group = native
       ? { groups: workers, workers: 1, maxQueue: 1, worthwhile: 1, endsInTask: true }
@@ -150,6 +151,7 @@ export class WorkerEngine implements AudioEngine {
         core.finish(context);
         return completeMeasurement(memory, context, credential, hashed);
       },
+      memoryOfOwners,
       displaced: (reason) => observer.displaced(reason),
       occupied: (any) => {
         // Threads do not keep the process alive, least of all one that is just being replaced; an upload

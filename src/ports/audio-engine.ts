@@ -25,6 +25,16 @@ export interface AudioEngine {
   stats(): EngineStats;
 }
 
+/** Limits the memory that a process holds for each partner. */
+export interface HeldMemory {
+  /**
+   * Counts the bytes as held.
+   * @returns false, without counting, when the holder may not have so many
+   */
+  take(holder: string, bytes: number): boolean;
+  giveBack(holder: string, bytes: number): void;
+}
+
 export interface AudioIngest {
   /**
    * Aborts when the engine itself aborts this upload. The signal's reason is the DomainError of `write`. The
@@ -37,8 +47,9 @@ export interface AudioIngest {
    * @returns undefined when all of the chunk was copied and the next write may follow at once. A promise
    * means backpressure, and the engine owns `chunk` until the promise settles.
    * @throws DomainError, thrown or as the promise's rejection. `unavailable` / `engine_failed` when the
-   * worker of this upload died, `unavailable` / `engine_full` when the upload was evicted, `invalid_request`
-   * / `upload_aborted` after `abort`. After an error the upload holds nothing.
+   * worker of this upload died, `unavailable` / `engine_full` when the upload was evicted, `unavailable` /
+   * `ingress_full` when its owner holds too many credentials, `invalid_request` / `upload_aborted` after
+   * `abort`. After an error the upload holds nothing.
    */
   write(chunk: Uint8Array): Promise<void> | undefined;
   /**

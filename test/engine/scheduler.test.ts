@@ -7,6 +7,7 @@ import type { Slice } from '../../src/engine/core.js';
 import { SLAB_BYTES, SLABS_PER_UPLOAD } from '../../src/engine/ingest.js';
 import { LANES, Scheduler } from '../../src/engine/scheduler.js';
 import type { TaskOutcome } from '../../src/engine/worker.js';
+import { ByteBudget } from '../../src/http/byte-budget.js';
 import type { AudioIngest } from '../../src/ports/audio-engine.js';
 import type { Displacement } from '../../src/ports/observer.js';
 import { noise } from '../fixtures/wav.js';
@@ -16,6 +17,8 @@ interface Options {
   readonly maxQueue?: number;
   readonly maxUploads?: number;
   readonly slabs?: number;
+  /** The bytes of credentials that all owners may hold. */
+  readonly memory?: number;
 }
 
 /** A task that the scheduler has started and the test ends. */
@@ -36,12 +39,19 @@ class UnderTest {
   readonly tasks: StartedTask[] = [];
   readonly displaced: Displacement[] = [];
   readonly occupied: boolean[] = [];
+  /** The most bytes of a credential in each slab. */
+  credentialBytes = 0;
+  readonly memoryOfOwners: ByteBudget;
   finishFault: Error | undefined;
   readonly #hashes = new Map<number, ReturnType<typeof createHash>>();
   readonly #test: Test;
 
-  constructor(test: Test, { workers = 1, maxQueue = 1, maxUploads = 16, slabs = 8 }: Options = {}) {
+  constructor(
+    test: Test,
+    { workers = 1, maxQueue = 1, maxUploads = 16, slabs = 8, memory = Infinity }: Options = {},
+  ) {
     this.#test = test;
+    this.memoryOfOwners = new ByteBudget(memory);
     this.memory = Buffer.alloc(slabs * SLAB_BYTES);
     this.slabs = new BlockAllocator(0, SLAB_BYTES, slabs);
     const tasks = workers + maxQueue;
@@ -59,7 +69,9 @@ class UnderTest {
       scratches: new BlockAllocator(0, 1, tasks),
       run: ({ slices }) => this.#run(slices),
       begin: (context) => void this.#hashes.set(context, createHash('sha256')),
-      credentialBytes: () => undefined,
+      credentialBytes: ({ length }) =>
+        this.credentialBytes === 0 ? undefined : Buffer.alloc(Math.min(length, this.credentialBytes)),
+      memoryOfOwners: this.memoryOfOwners,
       finish: ({ context }) => this.#finish(context),
       displaced: (reason) => this.displaced.push(reason),
       occupied: (any) => this.occupied.push(any),
@@ -319,6 +331,30 @@ t.test('backpressure is not held against the client', async (t) => {
   under.scheduler.open('b');
   t.ok(upload.signal.aborted, 'it is waited for');
   t.strictSame(under.displaced, ['upload_stalled']);
+});
+
+t.test('an upload fails when its owner holds too many bytes of credentials', async (t) => {
+  const under = new UnderTest(t, { slabs: 8, memory: 1200 });
+  under.credentialBytes = 300;
+  const [first, second, third] = [under.full('a'), under.full('a'), under.full('a')];
+  while (under.tasks.length > 0) await under.tasks[0]!.end();
+  t.strictSame(
+    [first, second, third].map(({ signal }) => signal.aborted),
+    [false, false, true],
+    'an owner may hold half of the memory',
+  );
+  t.match(third.signal.reason, { code: 'unavailable', reason: 'ingress_full', retryAfterSeconds: 2 });
+  const other = under.full('b');
+  while (under.tasks.length > 0) await under.tasks[0]!.end();
+  t.notOk(other.signal.aborted, 'another owner has room');
+  t.equal(under.memoryOfOwners.held, 900);
+  first.abort();
+  t.equal(under.memoryOfOwners.held, 600, 'an aborted upload holds nothing');
+  await second.end();
+  await other.end();
+  t.equal(under.memoryOfOwners.held, 0, 'an upload that has ended holds nothing');
+  t.equal(under.slabs.inUse, 0);
+  t.equal(under.contexts.inUse, 0);
 });
 
 t.test('whoever learns of a displacement finds the place taken, and may do anything', async (t) => {
