@@ -3,7 +3,7 @@ import type { TlsFiles } from '../adapters/system/tls-files.js';
 import type { Config } from '../config/config.js';
 import { defined } from '../domain/defined.js';
 import type { IssuingState } from '../domain/validity.js';
-import { ByteBudget, defaultBudgetBytes } from '../http/byte-budget.js';
+import type { ByteBudget } from '../http/byte-budget.js';
 import { createOperatorListener } from '../http/operator-listener.js';
 import { createPartnerListener } from '../http/partner-listener.js';
 import type { Listener } from '../http/server/listener.js';
@@ -76,6 +76,8 @@ export interface ListenerParts {
   readonly graceMs: () => number;
   readonly ids: Ids;
   readonly telemetry: Telemetry;
+  /** The budget of the process for bytes that it holds for callers. */
+  readonly budget: ByteBudget;
   readonly operations: Operations;
   /** The accepted operator tokens. */
   readonly tokens: readonly [string, ...string[]];
@@ -86,6 +88,7 @@ export interface ListenerParts {
   readonly assertOpen: () => void;
   readonly tls: TlsFiles | undefined;
   readonly build: Parameters<typeof createPartnerListener>[0]['build'];
+  readonly isBusy: (() => boolean) | undefined;
 }
 
 /** Binds the operator listener and then the partner listener. SIGHUP reloads the certificate. */
@@ -95,6 +98,7 @@ export async function openListeners(
     graceMs,
     ids,
     telemetry,
+    budget,
     operations,
     tokens,
     probes,
@@ -102,6 +106,7 @@ export async function openListeners(
     assertOpen,
     tls,
     build,
+    isBusy,
   }: ListenerParts,
   disposer: Disposer,
 ): Promise<Listeners> {
@@ -113,14 +118,14 @@ export async function openListeners(
     assertOpen,
     limits: { connections: config.maxConnections },
     trustedProxies: config.trustedProxies,
-    budget: new ByteBudget(config.ingressBytes ?? defaultBudgetBytes()),
+    budget,
     ...defined({ requestIdHeader: config.requestIdHeader }),
   };
   const partnerListener = createPartnerListener({
     ...common,
     operations: operations.partner,
     build,
-    ...defined({ tls: tls?.identity }),
+    ...defined({ tls: tls?.identity, isBusy }),
   });
   const operatorListener = createOperatorListener({
     ...common,

@@ -15,7 +15,7 @@ import { listen } from '../consumers/listen.js';
 import { defined } from '../domain/defined.js';
 import { type RuntimeWarning, runtimeWords } from '../domain/runtime-support.js';
 import { createAudioEngine } from '../engine/create-engine.js';
-import { defaultBudgetBytes } from '../http/byte-budget.js';
+import { ByteBudget, defaultBudgetBytes } from '../http/byte-budget.js';
 import { findSignerFault, readIssuingState } from '../operations/issuing/signer-state.js';
 import { createOperations, type Operations } from '../operations/operations.js';
 import { Devices } from '../operations/system/devices.js';
@@ -49,6 +49,8 @@ export interface ServiceOptions {
   readonly logDestination?: TelemetryParts['destination'];
   /** Waits while the listeners drain, in milliseconds. By default a timer. */
   readonly wait?: (ms: number) => Promise<unknown>;
+  /** Returns true while the main thread is busy. By default its load is measured. */
+  readonly isBusy?: () => boolean;
 }
 
 /** A running service. */
@@ -121,7 +123,13 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const maySweep = (): boolean => clocks?.maySweep() ?? true;
     const { observer } = telemetry;
     const { kind, maxUploads, workers } = config.engine;
-    const engine = createAudioEngine({ kind, observer, ...defined({ maxUploads, workers }) });
+    const budget = new ByteBudget(config.ingressBytes ?? defaultBudgetBytes());
+    const engine = createAudioEngine({
+      kind,
+      observer,
+      memoryOfOwners: budget,
+      ...defined({ maxUploads, workers }),
+    });
     running = engine;
     const reader = createCredentialReader({ trust, observer, maxWaitingBytes: defaultBudgetBytes() });
     disposer.add(() => reader.stop());
@@ -191,6 +199,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
         graceMs,
         ids,
         telemetry,
+        budget,
         operations,
         tokens,
         probes,
@@ -198,6 +207,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
         assertOpen: () => gate.assertOpen(),
         tls,
         build: buildOf(config, options, clock),
+        isBusy: options.isBusy,
       },
       disposer,
     );

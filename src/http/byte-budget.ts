@@ -6,10 +6,10 @@ const MIB = 1_048_576;
 const RETRY_SECONDS = 2;
 
 /**
- * Limits the bytes that all connections of a process hold for unauthenticated callers and for responses that
- * callers do not read. A holder is an address, or a partner with a checked key. Each holder may hold at most
- * as much as it leaves free. One holder uses at most half of the budget, two use a third each, and a new
- * holder always finds room.
+ * Limits the bytes that a process holds for unauthenticated callers, for responses that callers do not read,
+ * and for uploads that hold a credential. A holder is an address, or a partner with a checked key. Each
+ * holder may hold at most as much as it leaves free. One holder uses at most half of the budget, two use a
+ * third each, and a new holder always finds room.
  */
 export class ByteBudget {
   readonly #limit: number;
@@ -24,43 +24,60 @@ export class ByteBudget {
     return this.#held;
   }
 
-  fits(holder: string, bytes: number): boolean {
-    return (this.#byHolder.get(holder) ?? 0) + bytes <= this.#limit - this.#held - bytes;
+  /** @param also a second holder for which the same bytes count */
+  fits(holder: string, bytes: number, also?: string): boolean {
+    const most = this.#limit - this.#held - 2 * bytes;
+    return this.#of(holder) <= most && (also === undefined || this.#of(also) <= most);
   }
 
   /**
-   * Counts the bytes as held.
+   * Counts the bytes as held, once in the total.
    * @returns false, without counting, when there are too many
    */
-  take(holder: string, bytes: number): boolean {
-    if (!this.fits(holder, bytes)) return false;
-    this.#byHolder.set(holder, (this.#byHolder.get(holder) ?? 0) + bytes);
+  take(holder: string, bytes: number, also?: string): boolean {
+    if (!this.fits(holder, bytes, also)) return false;
+    this.#add(holder, bytes);
+    if (also !== undefined && also !== holder) this.#add(also, bytes);
     this.#held += bytes;
     return true;
   }
 
-  giveBack(holder: string, bytes: number): void {
-    const own = this.#byHolder.get(holder)! - bytes;
-    if (own === 0) this.#byHolder.delete(holder);
-    else this.#byHolder.set(holder, own);
+  /** @param also the second holder that `take` was called with */
+  giveBack(holder: string, bytes: number, also?: string): void {
+    this.#add(holder, -bytes);
+    if (also !== undefined && also !== holder) this.#add(also, -bytes);
     this.#held -= bytes;
   }
 
-  lease(holder: string): Lease {
-    return new Lease(this, holder);
+  lease(address: string): Lease {
+    return new Lease(this, address);
+  }
+
+  #of(holder: string): number {
+    return this.#byHolder.get(holder) ?? 0;
+  }
+
+  #add(holder: string, bytes: number): void {
+    const own = this.#of(holder) + bytes;
+    if (own === 0) this.#byHolder.delete(holder);
+    else this.#byHolder.set(holder, own);
   }
 }
 
 /** The part of the budget that one request holds. */
 export class Lease {
   readonly #budget: ByteBudget;
+  readonly #address: string;
+  readonly #releases: (() => void)[] = [];
   #holder: string;
   #bytes = 0;
+  #streamBytes = 0;
   #ended = false;
 
-  constructor(budget: ByteBudget, holder: string) {
+  constructor(budget: ByteBudget, address: string) {
     this.#budget = budget;
-    this.#holder = holder;
+    this.#address = address;
+    this.#holder = address;
   }
 
   /** Changes the holder that pays for the memory. Does nothing when memory is already held. */
@@ -85,11 +102,36 @@ export class Lease {
     this.#bytes = bytes;
   }
 
-  /** Releases all bytes. May be called twice. The lease holds nothing afterwards. */
+  /**
+   * Holds the memory of a streamed response, once. It counts for the partner and for the address, so that
+   * neither many addresses of one partner nor many partners of one address exceed a share.
+   * @throws DomainError `unavailable` / `ingress_full`
+   */
+  holdStream(bytes: number): void {
+    if (this.#ended) return;
+    if (!this.#budget.take(this.#holder, bytes, this.#address)) {
+      throw new DomainError('unavailable', 'The service is sending too many files at once.', {
+        reason: 'ingress_full',
+        retryAfterSeconds: RETRY_SECONDS,
+      });
+    }
+    this.#streamBytes = bytes;
+  }
+
+  /** Calls `release` when the request ends, or now when it has ended. */
+  atEnd(release: () => void): void {
+    if (this.#ended) release();
+    else this.#releases.push(release);
+  }
+
+  /** Releases everything. May be called twice. The lease holds nothing afterwards. */
   end(): void {
     if (this.#bytes > 0) this.#budget.giveBack(this.#holder, this.#bytes);
+    if (this.#streamBytes > 0) this.#budget.giveBack(this.#holder, this.#streamBytes, this.#address);
     this.#bytes = 0;
+    this.#streamBytes = 0;
     this.#ended = true;
+    for (const release of this.#releases.splice(0)) release();
   }
 }
 

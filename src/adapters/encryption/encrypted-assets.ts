@@ -92,22 +92,25 @@ class Blocks {
   }
 }
 
-/** Encrypted blocks of a stream that begins with one; the last may be shorter. */
+/**
+ * Yields the encrypted blocks of a stream that begins with one. The last block may be shorter. A block is valid
+ * until the next one is asked for: all share one buffer, because a caller that does not read holds the memory.
+ */
 async function* blocksOf(file: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
-  let held: Uint8Array[] = [];
+  const block = Buffer.allocUnsafe(ENCRYPTED_BLOCK);
   let length = 0;
   for await (const chunk of file) {
-    held.push(chunk);
-    length += chunk.length;
-    if (length < ENCRYPTED_BLOCK) continue;
-    const bytes = Buffer.concat(held);
-    let at = 0;
-    for (; at + ENCRYPTED_BLOCK <= bytes.length; at += ENCRYPTED_BLOCK)
-      yield bytes.subarray(at, at + ENCRYPTED_BLOCK);
-    held = at < bytes.length ? [bytes.subarray(at)] : [];
-    length = bytes.length - at;
+    for (let at = 0; at < chunk.length; ) {
+      const taken = Math.min(chunk.length - at, ENCRYPTED_BLOCK - length);
+      block.set(chunk.subarray(at, at + taken), length);
+      length += taken;
+      at += taken;
+      if (length < ENCRYPTED_BLOCK) continue;
+      yield block;
+      length = 0;
+    }
   }
-  if (length > 0) yield Buffer.concat(held);
+  if (length > 0) yield block.subarray(0, length);
 }
 
 /** @throws DecryptionError in the stream; without a range also where the last block is missing */

@@ -21,12 +21,14 @@ type Range = { readonly start: number; readonly end: number };
  * If-None-Match, then Range with If-Range. A file never changes while it exists, so its digest is a strong
  * validator.
  * @param method the request's method, GET or HEAD
- * @throws DomainError `precondition_failed`
+ * @param admit called before the file is opened. It throws when the caller has too many open files
+ * @throws DomainError `precondition_failed`, or the error of `admit`
  */
 export async function assetResponse(
   asset: Asset,
   method: string,
   headers: AssetHeaders,
+  admit: () => void,
 ): Promise<AssetResponse> {
   const { bytes, sha256, fileName, mediaType } = asset;
   const etag = `"${sha256}"`;
@@ -55,6 +57,7 @@ export async function assetResponse(
       ? parseRange(headers.range, bytes)
       : undefined;
   if (range === 'unsatisfiable') return unsatisfiable(bytes);
+  admit();
   if (range === undefined)
     return { kind: 'stream', status: 200, mediaType, bytes, stream: await open(asset), headers: file };
   const { start, end } = range;

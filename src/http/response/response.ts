@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { Route } from '../../contract/route.js';
 import type { RouteOutput } from '../../contract/validation.js';
 import type { DomainError } from '../../domain/errors.js';
 import type { Exchange } from '../exchange.js';
 import { ChunkSizes } from './chunk-sizes.js';
 import { errorResponse } from './error-response.js';
+import { ReaderPace } from './reader-pace.js';
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -100,6 +100,11 @@ const SMALL_REST = 65_536;
 const DRAINED_CHUNKS = 100;
 /** How long a connection stays open after the response to a malformed message, in milliseconds. */
 export const LINGER_MS = 1000;
+/**
+ * The most bytes that a streamed response holds outside the connection: a block of 64 KiB in each of the
+ * file's buffer, the chunk read from it, the encrypted block, the next piece, and the piece being sent.
+ */
+const STREAM_BYTES = 5 * 65_536;
 
 export async function send(exchange: Exchange, response: Response): Promise<void> {
   switch (response.kind) {
@@ -248,6 +253,7 @@ async function sendStream(exchange: Exchange, file: StreamResponse<number>): Pro
     return;
   }
   try {
+    exchange.lease.holdStream(STREAM_BYTES);
     // Wait for the first bytes before sending the head, so that a file that cannot be opened is still a clean
     // 5xx.
     await readable(file.stream);
@@ -260,29 +266,40 @@ async function sendStream(exchange: Exchange, file: StreamResponse<number>): Pro
     return;
   }
   response.writeHead(file.status, headers);
-  let failed = false;
-  file.stream
-    // This listener must run before the pipeline's. When the caller leaves, the pipeline ends the stream with
-    // the connection's error.
-    .once('error', () => {
-      failed = !exchange.gone && !response.destroyed;
-    })
-    .on('data', (chunk: Buffer) => {
-      exchange.bytesOut += chunk.length;
-    })
-    // The connection cannot continue after a response that is shorter than announced.
-    .once('end', () => {
-      if (exchange.bytesOut === file.bytes) return;
-      failed = true;
-      response.destroy(new Error('the length of the file differs from its Content-Length'));
-    });
+  const pace = new ReaderPace(exchange.limits, () => response.destroy());
   try {
-    await pipeline(file.stream, response);
+    for await (const piece of file.stream as AsyncIterable<Buffer>) {
+      exchange.bytesOut += piece.length;
+      if (exchange.bytesOut > file.bytes) break;
+      pace.waiting();
+      // The next piece is read only when the network has taken this one.
+      const taken = await written(exchange, file.stream, piece);
+      pace.took(piece.length);
+      if (!taken) return;
+    }
   } catch (error) {
-    // A caller that leaves during the response is not a fault of the service.
-    if (failed) throw error;
-    response.destroy();
+    // When the caller leaves, the stream ends with an error, which is not a fault of the service.
+    if (exchange.gone || response.destroyed) return;
+    throw error;
+  } finally {
+    pace.stop();
   }
+  // The connection cannot continue after a response that is not as long as announced.
+  if (exchange.bytesOut !== file.bytes && !exchange.gone)
+    throw new Error('the length of the file differs from its Content-Length');
+  response.end();
+}
+
+/** Writes a piece. @returns false when the connection closed before the network had taken the piece */
+function written(exchange: Exchange, stream: Readable, piece: Buffer): Promise<boolean> {
+  return new Promise((resolve) => {
+    if (exchange.gone || exchange.response.destroyed) return resolve(false);
+    exchange.onGone = () => {
+      stream.destroy();
+      resolve(false);
+    };
+    exchange.response.write(piece, (error) => resolve(error === undefined || error === null));
+  });
 }
 
 function readable(stream: Readable): Promise<void> {
