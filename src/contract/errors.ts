@@ -108,7 +108,7 @@ export function keyErrors(...own: readonly RouteErrors[]): RouteErrors {
     {
       403: ['scope_missing', 'key_missing', 'signature_missing', 'signature_invalid'],
       429: ['rate_exceeded'],
-      // Too many calls with a slow test key run at the same time.
+      // The process is busy, and the partner has its share of the running calls.
       503: ['concurrency_exceeded'],
     },
     ...own,

@@ -54,12 +54,16 @@ export interface ListenerLimits {
   readonly stalledOfAddress: number;
   /**
    * The minimum average rate of a streamed body, in bytes per second. A slower body is rejected after
-   * `graceMs` of waiting (rule 6.13).
+   * `graceMs` of waiting (rule 6.13). A download that the caller reads more slowly is cut (rule 6.18).
    */
   readonly minRate: number;
   readonly graceMs: number;
   /** The time limit for a whole streamed body, equal to the life of an upload slot. */
   readonly streamMs: number;
+  /** The most concurrent downloads of one partner. */
+  readonly downloadsOfPartner: number;
+  /** The calls that all partners share evenly while the main thread is busy. See RunningCalls. */
+  readonly calls: number;
 }
 
 export const DEFAULT_LIMITS: ListenerLimits = {
@@ -86,6 +90,8 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   minRate: 4096,
   graceMs: 30_000,
   streamMs: 15 * 60_000,
+  downloadsOfPartner: 16,
+  calls: 64,
 };
 
 /** An HTTP request with its response. */

@@ -3,6 +3,7 @@ import { CONTRACT_VERSION, ROUTES } from '../contract/routes/routes.js';
 import { defined } from '../domain/defined.js';
 import { DomainError } from '../domain/errors.js';
 import type { UploadPurpose } from '../domain/upload.js';
+import type { Caller } from '../operations/caller.js';
 import type { PartnerOperations } from '../operations/operations.js';
 import type { StoredUpload } from '../operations/uploads/receive-upload.js';
 import type { Observer } from '../ports/observer.js';
@@ -17,6 +18,11 @@ import { constantJson, type JsonResponse, json } from './response/response.js';
 import { ConcurrencyLimit } from './server/concurrency-limit.js';
 import { type Endpoints, joinEndpoints } from './server/endpoint.js';
 import { createListener, type Listener, type ListenerParts } from './server/listener.js';
+import { PartnerLimit } from './server/partner-limit.js';
+import { mainThreadLoad, RunningCalls } from './server/running-calls.js';
+
+/** The `Retry-After` of a refused download, in seconds. */
+const DOWNLOAD_RETRY_SECONDS = 2;
 
 /** Facts about the build, for the response of `GET /v1/health`. */
 export interface BuildFacts {
@@ -30,6 +36,8 @@ export interface BuildFacts {
 export interface PartnerListenerParts extends ListenerParts {
   readonly operations: PartnerOperations;
   readonly build: BuildFacts;
+  /** Returns true while the main thread is busy. By default its load is measured. */
+  readonly isBusy?: () => boolean;
 }
 
 /** Creates the listener for the partner API and the presigned upload address. */
@@ -56,6 +64,22 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
     }),
   };
   const opening = new ConcurrencyLimit(limits.forms);
+  const calls = new RunningCalls(limits.calls, observer, parts.isBusy ?? mainThreadLoad());
+  const downloads = new PartnerLimit(limits.downloadsOfPartner, () => {
+    observer.refused('downloads_of_partner');
+    return new DomainError(
+      'rate_limited',
+      `A partner may download ${limits.downloadsOfPartner} files at a time.`,
+      {
+        reason: 'concurrency_exceeded',
+        limit: 'concurrent_downloads',
+        retryAfterSeconds: DOWNLOAD_RETRY_SECONDS,
+      },
+    );
+  });
+  /** Counts a download of the partner until its response has ended. */
+  const download = ({ lease }: Exchange, { partnerId }: Caller): void =>
+    lease.atEnd(downloads.take(partnerId));
   const health = constantJson(200, { ok: true, ...build, contract: CONTRACT_VERSION });
   /** Built on first request, so that the start does not wait for them. */
   let document: JsonResponse<200, OpenApiDocument> | undefined;
@@ -97,12 +121,12 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
 
     readProofAsset: async ({ exchange, caller, signal, params: { proofId }, query: { part }, headers }) => {
       const asset = await operations.until(signal).readAsset(caller, proofId, part);
-      return assetResponse(asset, exchange.request.method!, headers);
+      return assetResponse(asset, exchange.request.method!, headers, () => download(exchange, caller));
     },
 
     readSandboxFile: async ({ exchange, caller, signal, params, headers }) => {
       const asset = await operations.until(signal).sandboxFile(caller, params);
-      return assetResponse(asset, exchange.request.method!, headers);
+      return assetResponse(asset, exchange.request.method!, headers, () => download(exchange, caller));
     },
 
     rotateKey: async ({ exchange, caller, signal, headers }) => {
@@ -126,7 +150,7 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
       status: 302,
       headers: { Location: operations.download(query), 'Content-Length': '0' },
     }),
-    telemetry: ({ body: { events } }) => json(202, operations.telemetry(events)),
+    telemetry: ({ caller, body: { events } }) => json(202, operations.telemetry(caller, events)),
     health: () => health,
     readDocument: () =>
       (document ??= constantJson(200, openApiDocument(ROUTES, 'partner', build.environment))),
@@ -141,7 +165,13 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
   } satisfies Partial<Endpoints<'partner'>>;
   return createListener(
     'partner',
-    joinEndpoints('partner', endpoints, operations, { partners: operations }, build.environment),
+    joinEndpoints(
+      'partner',
+      endpoints,
+      operations,
+      { keys: { partners: operations, calls } },
+      build.environment,
+    ),
     limits,
     parts,
   );

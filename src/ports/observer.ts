@@ -13,6 +13,15 @@ export type Displacement =
   /** The upload that had stalled for longest, of an address with too many stalled uploads. */
   | 'upload_of_address';
 
+/** The reasons why a call was refused because its partner had too many of its kind. */
+export const REFUSALS = [
+  /** The main thread was busy, and the partner had its share of the running calls. */
+  'calls_of_partner',
+  /** The partner had as many downloads as a partner may have. */
+  'downloads_of_partner',
+] as const;
+export type Refusal = (typeof REFUSALS)[number];
+
 /**
  * Receives the telemetry of all parts of the service, which do not depend on the telemetry code. Labels are
  * from closed lists, and never contain an id, a secret or content.
@@ -22,6 +31,8 @@ export interface Observer {
   upload(outcome: 'stored' | 'refused' | 'aborted' | 'failed', bytes: number): void;
   /** Counts a form or an upload that was displaced by another. */
   displaced(reason: Displacement): void;
+  /** Counts a call that was refused because its partner had too many of its kind. */
+  refused(reason: Refusal): void;
   issued(carrier: string): void;
   /** Adds counts that partners' products report. The names are from PRODUCT_EVENTS. */
   productEvent(name: string, count: number): void;

@@ -8,6 +8,7 @@ import {
   type WatchedCertificate,
 } from '../domain/validity.js';
 import type { EngineStats } from '../ports/audio-engine.js';
+import { REFUSALS } from '../ports/observer.js';
 import type { RequestRecord } from '../ports/request-log.js';
 
 /** In seconds. A verify takes one to two milliseconds, an upload at most the 15 minutes of its slot. */
@@ -20,6 +21,7 @@ export interface Metrics {
   verdict(verdict: string, carrier: string): void;
   upload(outcome: string, bytes: number): void;
   displaced(reason: string): void;
+  refused(reason: string): void;
   issued(carrier: string): void;
   productEvent(name: string, count: number): void;
   events(topic: string, outcome: 'published' | 'handled' | 'dead', count: number): void;
@@ -100,6 +102,13 @@ export function createMetrics(
     labelNames: ['reason'],
     registers,
   });
+  const refused = new Counter({
+    name: 'takemark_refused_total',
+    help: 'Calls refused because their partner had too many of their kind at the same time',
+    labelNames: ['reason'],
+    registers,
+  });
+  for (const reason of REFUSALS) refused.inc({ reason }, 0);
   const issued = new Counter({
     name: 'takemark_proofs_issued_total',
     help: 'Credentials issued',
@@ -307,6 +316,7 @@ export function createMetrics(
       uploadBytes.inc({ outcome }, bytes);
     },
     displaced: (reason) => displaced.inc({ reason }),
+    refused: (reason) => refused.inc({ reason }),
     issued: (carrier) => issued.inc({ carrier }),
     productEvent: (name, count) => productEvents.inc({ name }, count),
     events: (topic, outcome, count) => events[outcome].inc({ topic }, count),

@@ -63,6 +63,7 @@ export function createTelemetry({
       verdict: metrics.verdict,
       upload: metrics.upload,
       displaced: metrics.displaced,
+      refused: metrics.refused,
       issued: metrics.issued,
       productEvent: metrics.productEvent,
       events: (topic, outcome, count) => {

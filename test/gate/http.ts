@@ -1,4 +1,5 @@
 import '../http/abandoned-calls.test.js';
+import '../http/bounds.test.js';
 import '../http/contract.test.js';
 import '../http/docs.test.js';
 import '../http/docs-browser.test.js';

@@ -7,18 +7,19 @@ import { MAX_UPLOAD_BYTES } from '../../src/domain/upload.js';
 import type { VerificationResult } from '../../src/domain/verification.js';
 import type { ListenerLimits } from '../../src/http/exchange.js';
 import { createOperatorListener } from '../../src/http/operator-listener.js';
-import { createPartnerListener } from '../../src/http/partner-listener.js';
-import type { ListenerParts } from '../../src/http/server/listener.js';
+import { createPartnerListener, type PartnerListenerParts } from '../../src/http/partner-listener.js';
 import type { Caller } from '../../src/operations/caller.js';
 import type { IssueRequest } from '../../src/operations/issuing/issue-proof.js';
 import type { Operations } from '../../src/operations/operations.js';
 import type { StoredUpload, UploadReceiver } from '../../src/operations/uploads/receive-upload.js';
-import type { Displacement, Observer } from '../../src/ports/observer.js';
+import type { Displacement, Observer, Refusal } from '../../src/ports/observer.js';
 import type { RequestLog, RequestRecord } from '../../src/ports/request-log.js';
 import type { Ids } from '../../src/ports/system.js';
 import { MemoryContract } from './memory-contract.js';
 
 export const KEY = 'tmk_production_test_key';
+/** The API key of a second partner. */
+export const OTHER_KEY = 'tmk_production_other_key';
 export const TOKEN = 'operator-token-for-tests';
 export const FIELDS = { policy: 'a-signed-policy', signature: 'its-signature' };
 
@@ -32,6 +33,11 @@ export class MemoryOperations implements Operations {
   /** The signals of the calls, in the order of the calls. */
   readonly signals: AbortSignal[] = [];
   scopes: readonly Scope[] = SCOPES;
+  /** The partners by API key. */
+  readonly partners = new Map([
+    [KEY, 'ptr_1'],
+    [OTHER_KEY, 'ptr_2'],
+  ]);
   readonly contract = new MemoryContract(ids);
   maxBytes = MAX_UPLOAD_BYTES;
   /** Thrown by the next receiveUpload. */
@@ -39,6 +45,8 @@ export class MemoryOperations implements Operations {
   /** Awaited by each write, as a full engine would make it. */
   gate: (() => Promise<void>) | undefined;
   verifyFault: Error | undefined;
+  /** Awaited by each verify. */
+  verifyGate: Promise<void> | undefined;
   readonly uploads = new Map<string, StoredUpload>();
   readonly opened: string[] = [];
   aborted = 0;
@@ -54,11 +62,12 @@ export class MemoryOperations implements Operations {
   readonly partner: Operations['partner'] = {
     ...this.contract.partner(),
     authenticate: async (apiKey): Promise<Caller> => {
-      if (apiKey !== KEY)
+      const partnerId = this.partners.get(apiKey ?? '');
+      if (partnerId === undefined)
         throw apiKey === undefined
           ? new DomainError('forbidden', 'The key is missing.', { reason: 'key_missing' })
           : new DomainError('forbidden', 'The key is not valid.');
-      return { partnerId: 'ptr_1', keyId: 'key_1', scopes: this.scopes, plan: SHIPPED_PLANS[1]! };
+      return { partnerId, keyId: 'key_1', scopes: this.scopes, plan: SHIPPED_PLANS[1]! };
     },
     createUpload: async (_caller, request) => {
       const uploadId = ids.next('upload');
@@ -92,6 +101,7 @@ export class MemoryOperations implements Operations {
     },
     verifyUpload: async (_caller, request): Promise<VerificationResult> => {
       this.verified.push(request);
+      await this.verifyGate;
       if (this.verifyFault !== undefined) throw this.verifyFault;
       const upload = this.uploads.get(request.uploadId);
       if (upload === undefined) throw new DomainError('not_found', 'There is no such upload.');
@@ -216,11 +226,15 @@ export class MemoryReports implements Observer, RequestLog {
   readonly uploads: string[] = [];
   readonly faults: unknown[] = [];
   readonly displacements: Displacement[] = [];
+  readonly refusals: Refusal[] = [];
   request(record: RequestRecord): void {
     this.records.push(record);
   }
   verdict(): void {}
   productEvent(): void {}
+  refused(reason: Refusal): void {
+    this.refusals.push(reason);
+  }
   displaced(reason: Displacement): void {
     this.displacements.push(reason);
   }
@@ -236,7 +250,7 @@ export class MemoryReports implements Observer, RequestLog {
 
 export async function startPartner(
   limits: Partial<ListenerLimits> = {},
-  parts: Pick<ListenerParts, 'budget' | 'trustedProxies' | 'assertOpen'> = {},
+  parts: Pick<PartnerListenerParts, 'budget' | 'trustedProxies' | 'assertOpen' | 'isBusy'> = {},
   environment = 'production',
 ) {
   const operations = new MemoryOperations();

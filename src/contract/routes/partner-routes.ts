@@ -61,7 +61,6 @@ import {
 import {
   identificationSchema,
   identifySchema,
-  MAX_SIDECAR_BASE64,
   verificationSchema,
   verifySchema,
 } from '../schemas/verify-schemas.js';
@@ -107,6 +106,9 @@ const SANDBOX: RouteErrors = {
   ],
 };
 
+/** The errors of a response with a file, which holds memory until the caller has read it. */
+const DOWNLOAD: RouteErrors = { 429: ['concurrency_exceeded'], 503: ['ingress_full'] };
+
 /** The responses with a file, a range of a file, or no change (RFC 9110). */
 const FILE_RESPONSES = {
   200: {
@@ -140,7 +142,7 @@ export const PARTNER_ROUTES = {
       'Has no side effects and is safe to retry. Repeated calls for the same upload and sidecar are billed once. The status is 200 for every verdict. Accept the file only if `good` is true and `verdict` is `valid`.',
     auth: 'key',
     scope: 'verify',
-    body: { kind: 'json', schema: verifySchema, required: true, maxBytes: MAX_SIDECAR_BASE64 + JSON_BYTES },
+    body: { kind: 'json', schema: verifySchema, required: true, maxBytes: JSON_BYTES },
     responses: { 200: { description: 'The verdict', mediaTypes: JSON_TYPE, schema: verificationSchema } },
     errors: keyErrors(
       JSON_BODY,
@@ -290,7 +292,7 @@ export const PARTNER_ROUTES = {
     query: assetQuerySchema,
     headers: assetHeadersSchema,
     responses: FILE_RESPONSES,
-    errors: keyErrors({ 404: ['asset_not_kept'], 412: [], 416: [] }),
+    errors: keyErrors(DOWNLOAD, { 404: ['asset_not_kept'], 412: [], 416: [] }),
     rateClass: 'standard',
     noStore: false,
   },
@@ -528,7 +530,7 @@ export const PARTNER_ROUTES = {
     params: fixtureParamsSchema,
     headers: assetHeadersSchema,
     responses: FILE_RESPONSES,
-    errors: keyErrors(SANDBOX, { 412: [], 416: [] }),
+    errors: keyErrors(DOWNLOAD, SANDBOX, { 412: [], 416: [] }),
     rateClass: 'standard',
     noStore: false,
   },

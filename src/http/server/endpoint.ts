@@ -24,6 +24,7 @@ import { limitHeaders } from '../response/limit-headers.js';
 import { json, type Response, type ResponseOf } from '../response/response.js';
 import { Deadline, givenUp } from './deadline.js';
 import { countHeader } from './http-grammar.js';
+import type { RunningCalls } from './running-calls.js';
 import { refuseForTest, SlowAnswers } from './test-answers.js';
 
 /**
@@ -91,9 +92,10 @@ type PartnerGuard = Pick<PartnerOperations, 'checkSignature' | 'admit' | 'rate' 
   until(signal: AbortSignal): Pick<PartnerOperations, 'authenticate'>;
 };
 
-/** The guard of partners' keys, with the delayed calls of slow test keys. */
+/** The guard of partners' keys, with the calls of all partners that run, and the delayed calls of test keys. */
 interface KeyGuard {
   readonly partners: PartnerGuard;
+  readonly calls: RunningCalls;
   readonly slow: SlowAnswers;
 }
 /** The operations of any listener, without their own types. */
@@ -111,7 +113,7 @@ export type Endpoint = { readonly id: string; readonly run: Run } & (
 );
 
 interface Guards {
-  readonly partners?: PartnerGuard;
+  readonly keys?: Pick<KeyGuard, 'partners' | 'calls'>;
   readonly bearer?: BearerGuard;
 }
 
@@ -124,14 +126,13 @@ export function joinEndpoints<Listener extends Route['listener'], Own extends Pa
   listener: Listener,
   own: Own,
   operations: { until(signal: AbortSignal): Omit<DirectOperations<Listener>, keyof Own> },
-  guards: Guards,
+  { keys: given, bearer }: Guards,
   environment?: string,
 ): readonly Endpoint[] {
   // The casts lose the types, but `runChecked` validates each call with the schemas of its own route.
   const direct = operations as unknown as AnyOperations;
   const functions = own as unknown as Readonly<Record<string, Run>>;
-  const { partners, bearer } = guards;
-  const keys = partners && { partners, slow: new SlowAnswers() };
+  const keys = given && { ...given, slow: new SlowAnswers() };
   const routes = routesOf(listener).filter(([, route]) => isRouteOf(environment, route));
   return routes.map(([id, route]) =>
     guarded({ id, run: functions[id] ?? callDirectly(id, route, direct) }, route, { keys, bearer }),
@@ -202,7 +203,7 @@ export async function runEndpoint(
 }
 
 async function runForPartner(
-  { id, route, run, keys: { partners, slow } }: Extract<Endpoint, { auth: 'key' }>,
+  { id, route, run, keys: { partners, calls, slow } }: Extract<Endpoint, { auth: 'key' }>,
   observer: Observer,
   exchange: Exchange,
   params: unknown,
@@ -219,28 +220,42 @@ async function runForPartner(
   );
   exchange.keyId = caller.keyId;
   exchange.lease.belongTo(caller.partnerId);
+  let end: (() => void) | undefined;
+  let work: Promise<unknown> | undefined;
   try {
     if (route.scope !== 'any') requireScope(caller, route.scope);
-    const digest = partners.checkSignature(caller, {
-      method: exchange.request.method!,
-      target: exchange.request.url!,
-      hasBody:
-        declaredLength(exchange.request) > 0 || exchange.request.headers['transfer-encoding'] !== undefined,
-      field: (name) => exchange.request.headers[name] as string | undefined,
-    });
+    // Before everything that is expensive, or that costs the partner a call of its rate.
+    end = calls.begin(caller.partnerId);
     // The operation itself counts rotations, because replays do not count. Requests to rotate have a separate
     // limit.
-    partners.admit(caller, route.rateClass === 'rotation' ? 'rotation_calls' : route.rateClass);
+    const rateClass = route.rateClass === 'rotation' ? 'rotation_calls' : route.rateClass;
+    const digest = partners.admit(caller, rateClass, () =>
+      partners.checkSignature(caller, {
+        method: exchange.request.method!,
+        target: exchange.request.url!,
+        hasBody:
+          declaredLength(exchange.request) > 0 || exchange.request.headers['transfer-encoding'] !== undefined,
+        field: (name) => exchange.request.headers[name] as string | undefined,
+      }),
+    );
     refuseForTest(caller.testAnswer);
     const inTime: Run = (call) => {
-      const response = caller.testAnswer === 'slow' ? slow.wait(exchange).then(() => run(call)) : run(call);
-      return response instanceof Promise ? deadline.of(response, discard) : response;
+      const response =
+        caller.testAnswer === 'slow'
+          ? slow.wait(exchange, caller.partnerId).then(() => run(call))
+          : run(call);
+      if (!(response instanceof Promise)) return response;
+      work = response;
+      return deadline.of(response, discard);
     };
     const response = await runChecked(route, inTime, exchange, params, { caller, signal, digest });
     // Free operations are metered here. Billed operations are counted by their charge (rule 6.4).
     if (route.billed === undefined && response.kind !== 'error') partners.meter(caller, id);
     return response;
   } finally {
+    // Work that is given up runs on until its next step.
+    if (work === undefined) end?.();
+    else if (end !== undefined) work.then(end, end);
     if (!exchange.gone) await quotaHeaders(partners, observer, exchange, caller);
   }
 }

@@ -197,6 +197,7 @@ function observerOf(fault: Observer['fault']): Observer {
     verdict: nothing,
     upload: nothing,
     displaced: nothing,
+    refused: nothing,
     issued: nothing,
     productEvent: nothing,
     events: nothing,
