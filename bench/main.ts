@@ -8,6 +8,7 @@ import { parse } from './engine/parse.js';
 import { evidence } from './evidence/evidence.js';
 import { ingest } from './http/ingest.js';
 import { memory } from './http/memory.js';
+import { scaleOverload } from './http/scale-overload.js';
 import { scaleUploads } from './http/scale-uploads.js';
 import { upload } from './http/upload.js';
 import { verify } from './http/verify.js';
@@ -29,6 +30,7 @@ const MEASURES: readonly Measure[] = [
   verify,
   store,
   evidence,
+  scaleOverload,
   scaleUploads,
   scaleProcesses,
   scaleRegistry,

@@ -23,6 +23,9 @@ export interface Scale {
   /** Bytes that a point of a curve sends, where its files are not larger. */
   readonly curveBytes: number;
   readonly uploadsAtOnce: readonly number[];
+  /** The numbers of connections that verify beyond what a core can serve, the smallest first. */
+  readonly overloadConnections: readonly number[];
+  readonly overloadMs: number;
   readonly uploadMebibytes: readonly number[];
   /** Proofs of each registry, the smallest first. */
   readonly registries: readonly number[];
@@ -45,6 +48,8 @@ const FULL: Scale = {
   curveRounds: 3,
   curveBytes: 512 * MIB,
   uploadsAtOnce: [1, 2, 4, 8, 16, 32, 64, 128, 256],
+  overloadConnections: [16, 32, 64, 128, 256, 512, 1000],
+  overloadMs: 10_000,
   uploadMebibytes: [0.1, 1, 8, 32, 65],
   registries: [10_000, 1_000_000, 10_000_000],
   scaledVerifyCalls: 2000,
@@ -65,6 +70,8 @@ const QUICK: Scale = {
   curveRounds: 2,
   curveBytes: 256 * MIB,
   uploadsAtOnce: [1, 16, 64, 256],
+  overloadConnections: [32, 64, 128, 1000],
+  overloadMs: 4000,
   uploadMebibytes: [0.1, 8, 65],
   registries: [1000, 10_000, 100_000],
   scaledVerifyCalls: 800,

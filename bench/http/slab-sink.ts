@@ -18,6 +18,7 @@ const listener = createPartnerListener({
     verdict: () => undefined,
     upload: () => undefined,
     displaced: () => undefined,
+    refused: () => undefined,
     issued: () => undefined,
     productEvent: () => undefined,
     events: () => undefined,

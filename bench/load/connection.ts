@@ -4,6 +4,8 @@ import { defined } from '../../src/domain/defined.js';
 
 export interface Reply {
   readonly status: number;
+  /** The value of `Retry-After`, in seconds. */
+  readonly retryAfterSeconds: number | undefined;
   readonly body: Buffer;
 }
 
@@ -54,7 +56,12 @@ export class Connection {
     const length = Number(/^content-length: *(\d+)\r?$/im.exec(head)?.[1] ?? 0);
     const end = headEnd + 4 + length;
     if (this.#received.length < end) return;
-    const reply = { status: Number(head.slice(9, 12)), body: this.#received.subarray(headEnd + 4, end) };
+    const retryAfter = /^retry-after: *(\d+)\r?$/im.exec(head)?.[1];
+    const reply = {
+      status: Number(head.slice(9, 12)),
+      retryAfterSeconds: retryAfter === undefined ? undefined : Number(retryAfter),
+      body: this.#received.subarray(headEnd + 4, end),
+    };
     this.#received = this.#received.subarray(end);
     const waiting = this.#waiting;
     this.#waiting = undefined;
