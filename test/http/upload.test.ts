@@ -877,22 +877,34 @@ t.test('an address has its bound of posts that stand still', async (t) => {
 });
 
 t.test('large bodies at once are bounded', async (t) => {
-  const { port, listener, operations } = await startPartner(
-    { drainMs: 200 },
-    { budget: new ByteBudget(1_200_000) },
-  );
+  const BODY_BYTES = 40_000;
+  const FIRST_BYTES = 30_000;
+  // Room for two bodies that have begun, and for the growth of one of them.
+  const budget = new ByteBudget(125_000);
+  const { port, listener, operations } = await startPartner({ drainMs: 200 }, { budget });
   t.teardown(() => listener.close(100));
   t.equal((await ask(port, post(form([...fields, file]))))!.status, 201);
   const verify = (body: string) =>
     request('POST', '/v1/verify', { 'x-api-key': KEY, 'Content-Type': 'application/json' }, body);
-  const large = verify(JSON.stringify({ uploadId: 'upl_1', sidecar: 'A'.repeat(400_000) }));
-  const slow = new RawClient(port);
-  await slow.send(large.subarray(0, 300_000));
-  await sleep(50);
-  matchError(t, await ask(port, large), 'unavailable', 'ingress_full', 'a second sidecar');
+  const large = verify(JSON.stringify({ uploadId: 'upl_1', sidecar: 'A'.repeat(BODY_BYTES) }));
+  const begin = async () => {
+    const caller = new RawClient(port);
+    await caller.send(large.subarray(0, FIRST_BYTES));
+    return caller;
+  };
+  const first = await begin();
+  t.ok(await until(() => budget.held > 0));
+  const one = budget.held;
+  const second = await begin();
+  t.ok(await until(() => budget.held > one));
+  const third = await begin();
+  matchError(t, await third.read(), 'unavailable', 'ingress_full', 'a third body');
   t.equal((await ask(port, verify('{"uploadId":"upl_1"}')))!.status, 200, 'small bodies pass');
-  await slow.send(large.subarray(300_000));
-  t.equal((await slow.read())!.status, 200);
-  slow.destroy();
+  second.destroy();
+  t.ok(await until(() => budget.held === one), 'a caller that leaves gives its share back');
+  await first.send(large.subarray(FIRST_BYTES));
+  t.equal((await first.read())!.status, 200);
+  first.destroy();
+  third.destroy();
   t.equal(operations.verified.length, 2);
 });
