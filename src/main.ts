@@ -1,11 +1,9 @@
-import { readFileSync } from 'node:fs';
+import { readBuild } from './compose/build.js';
 import { exitOnCrash } from './compose/process.js';
 import { serviceBanner, startService } from './compose/service.js';
 import { ConfigError, readConfig } from './config/config.js';
 
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-  version: string;
-};
+const build = readBuild();
 
 const HELP = `Runs the Takemark service in the foreground. It takes no arguments: every setting is an environment
 variable (docs/configuration.md). "takemark config" prints the settings, "takemark --help" the commands.
@@ -19,7 +17,7 @@ const [argument] = process.argv.slice(2);
 if (argument === '--help' || argument === '-h') {
   process.stdout.write(HELP);
 } else if (argument === '--version' || argument === '-V') {
-  process.stdout.write(`${version}\n`);
+  process.stdout.write(`${build.version}\n`);
 } else if (argument !== undefined) {
   process.stderr.write(`The service takes no arguments. It was given: ${argument}\n${HELP}`);
   process.exitCode = 2;
@@ -30,9 +28,9 @@ if (argument === '--help' || argument === '-h') {
 async function run(): Promise<void> {
   try {
     const config = readConfig();
-    const service = await startService(config, { version });
+    const service = await startService(config, build);
     // For the person who starts it; the log on standard output is for machines.
-    process.stderr.write(`${serviceBanner(service, config, version)}\n`);
+    process.stderr.write(`${serviceBanner(service, config, build)}\n`);
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       // Once: a second signal ends the process at once.
       process.once(signal, () => {

@@ -35,9 +35,9 @@ async function prepareLongRun(): Promise<void> {
 
 const cluster: Cluster = {
   migrate: async (options) => (await loadTools()).migrate(readConfig(), options),
-  examineServers: async () => {
+  examineInstallation: async () => {
     await loadTools();
-    return (await import('../compose/doctor.js')).examineServers(readConfig());
+    return (await import('../compose/doctor.js')).examineInstallation(readConfig());
   },
   listSettings: () => listSettings(process.env),
   checkConfig: async () => (await import('../compose/config-check.js')).checkConfig(readConfig()),
@@ -54,13 +54,15 @@ const cluster: Cluster = {
     await prepareLongRun();
     const { serviceBanner, startService } = await import('../compose/service.js');
     const config = readConfig();
-    const service = await startService(config, { version });
-    return { banner: serviceBanner(service, config, version), stop: () => service.stop() };
+    const build = (await import('../compose/build.js')).readBuild();
+    const service = await startService(config, build);
+    return { banner: serviceBanner(service, config, build), stop: () => service.stop() };
   },
   consume: async () => {
     await prepareLongRun();
     const { startConsumers } = await import('../compose/consumers.js');
-    const consumers = await startConsumers(readConfig(), { version });
+    const build = (await import('../compose/build.js')).readBuild();
+    const consumers = await startConsumers(readConfig(), build);
     const { hostPort } = await import('../compose/listeners.js');
     return {
       banner: `Takemark ${version}, consumers\n  metrics and probes  http://${hostPort(consumers.operator)}`,

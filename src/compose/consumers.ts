@@ -5,6 +5,7 @@ import { assertKnownSettings, type Config } from '../config/config.js';
 import { listen } from '../consumers/listen.js';
 import { defined } from '../domain/defined.js';
 import { createProbeListener } from '../http/operator-listener.js';
+import { commitOf } from './build.js';
 import { disposedOnFailure, sharedGrace } from './disposer.js';
 import { announceEndpoints } from './endpoints-file.js';
 import { openSecrets } from './identity.js';
@@ -44,7 +45,13 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
     const secrets = { ...(await openSecrets(config)), complete: undefined };
     const { logDestination } = options;
     const infrastructure = await openInfrastructure(
-      { config, clock, secrets, ...defined({ logDestination }) },
+      {
+        config,
+        clock,
+        secrets,
+        build: { version: options.version, commit: commitOf(config, options) },
+        ...defined({ logDestination }),
+      },
       disposer,
     );
     const {
@@ -74,7 +81,7 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
         await probes.ready();
         return {};
       },
-      host: config.operator.host,
+      hosts: [config.operator.host, ...config.operator.names],
     });
     const operator = await bind(listener, 'OPERATOR', config.operator);
     disposer.add(() => listener.close(graceMs()));
@@ -92,6 +99,7 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
     noteRuntime(telemetry, clock);
     telemetry.note('consumers_started', {
       version: options.version,
+      commit: commitOf(config, options),
       environment: config.environment,
       operator: hostPort(operator),
     });

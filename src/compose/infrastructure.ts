@@ -16,6 +16,7 @@ import { openErasureJournal } from '../adapters/journals/erasure-journal.js';
 import { openKafkaBus } from '../adapters/kafka/bus.js';
 import { openLocalBus } from '../adapters/local-bus/bus.js';
 import { Auditor } from '../background/auditor.js';
+import { ContentKeyWatch } from '../background/content-key-watch.js';
 import { acceptRestoredStore, findRestoredStore } from '../background/find-restored-store.js';
 import { createEventRelay } from '../background/relay.js';
 import { RestoreGate } from '../background/restore-gate.js';
@@ -39,6 +40,10 @@ import { admitServers } from './doctor.js';
 import { authenticatorOf, type OpenedSecrets } from './identity.js';
 
 const CLOCKS_MS = 30_000;
+
+/** How an operator gets back to a version that refuses the new format of the store. */
+const WAY_BACK =
+  'Earlier versions refuse this store. To go back, stop the service, replace the data directory with a copy from before this start, and start the earlier version.';
 
 /** Adapters and reports that every kind of process needs. */
 export interface Infrastructure {
@@ -65,12 +70,14 @@ export interface Infrastructure {
   /** The progress that the bucket records. Undefined for a single process. */
   readonly marks: InstallationMarks | undefined;
   readonly gate: RestoreGate;
+  readonly keyWatch: ContentKeyWatch;
 }
 
 export interface InfrastructureParts {
   readonly config: Config;
   readonly clock: Clock;
   readonly secrets: Pick<OpenedSecrets, 'secrets' | 'complete'>;
+  readonly build?: TelemetryParts['build'];
   readonly logDestination?: TelemetryParts['destination'];
   readonly engineStats?: TelemetryParts['engineStats'];
   readonly certificates?: TelemetryParts['certificates'];
@@ -89,6 +96,7 @@ export async function openInfrastructure(
     config,
     clock,
     secrets: { secrets, complete },
+    build,
     logDestination,
     engineStats,
     certificates,
@@ -108,6 +116,7 @@ export async function openInfrastructure(
     lag: () => bus?.lag() ?? new Map(),
     audit: () => auditor?.report,
     ...defined({
+      build,
       engineStats,
       certificates,
       destination: logDestination,
@@ -163,6 +172,7 @@ export async function openInfrastructure(
     journal,
     marks,
     gate,
+    keyWatch: new ContentKeyWatch({ stores: readable, audited: opened.audited, keys, clock }),
     bus: openedBus,
     auditor: openedAuditor,
   };
@@ -189,8 +199,9 @@ export function openProbes(
     stores,
     clocks,
     gate,
+    keyWatch,
     bus,
-  }: Pick<Infrastructure, 'stores' | 'clocks' | 'gate'> & Partial<Pick<Infrastructure, 'bus'>>,
+  }: Pick<Infrastructure, 'stores' | 'clocks' | 'gate'> & Partial<Pick<Infrastructure, 'bus' | 'keyWatch'>>,
   { outboxLimit }: Config,
 ): Probes {
   const probes = createProbes({
@@ -203,6 +214,7 @@ export function openProbes(
     ...probes,
     ready: async () => {
       gate.assertOpen();
+      keyWatch?.assertPresent();
       await probes.ready();
     },
   };
@@ -346,6 +358,7 @@ async function openEmbedded(
     adoptFormerRows: adoptFormerRows || config.acceptUnauthenticated,
     onDamage: (error) => telemetry.observer.fault('store', error),
     outboxLimit: config.outboxLimit,
+    onFormatRaised: (from, to) => telemetry.note('store_format_raised', { from, to, wayBack: WAY_BACK }),
   });
   disposer.add(() => stores.close());
   const restored = await findRestoredStore({ stores, heads });

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { ReportComposer } from '../adapters/composing/report-composer.js';
 import { createCredentialReader } from '../adapters/reading/credential-reader.js';
 import { Replays } from '../adapters/replaying/replays.js';
@@ -7,6 +8,7 @@ import type { SteadyClock } from '../adapters/system/steady-clock.js';
 import { createIds, systemClock } from '../adapters/system/system.js';
 import { TlsFiles } from '../adapters/system/tls-files.js';
 import { collectReservations } from '../background/collect.js';
+import type { ContentKeyWatch, LostKeys } from '../background/content-key-watch.js';
 import { auditJob, collectionJobs, gatedJobs, RESERVATION_SECONDS, reminderJob } from '../background/jobs.js';
 import { replayErasures } from '../background/replay-erasures.js';
 import { type PeriodicJob, startJobs } from '../background/scheduler.js';
@@ -15,6 +17,7 @@ import { listen } from '../consumers/listen.js';
 import { defined } from '../domain/defined.js';
 import { type RuntimeWarning, runtimeWords } from '../domain/runtime-support.js';
 import { createAudioEngine } from '../engine/create-engine.js';
+import { isOneDevice } from '../files/device.js';
 import { ByteBudget, defaultBudgetBytes } from '../http/byte-budget.js';
 import { findSignerFault, readIssuingState } from '../operations/issuing/signer-state.js';
 import { createOperations, type Operations } from '../operations/operations.js';
@@ -23,6 +26,7 @@ import { SignerRevocations } from '../operations/system/signer-revocations.js';
 import type { AudioEngine } from '../ports/audio-engine.js';
 import type { Clock, Ids } from '../ports/system.js';
 import type { Telemetry, TelemetryParts } from '../telemetry/telemetry.js';
+import { type Build, commitOf } from './build.js';
 import { createCertificateWatch } from './certificate-watch.js';
 import { disposedOnFailure, sharedGrace } from './disposer.js';
 import { announceEndpoints } from './endpoints-file.js';
@@ -40,8 +44,7 @@ import { hostPort, openListeners } from './listeners.js';
 import { becomesLocal } from './local-listener.js';
 import { noteRuntime, noteUnknownSettings } from './process.js';
 
-export interface ServiceOptions {
-  readonly version: string;
+export interface ServiceOptions extends Build {
   /** The clock. By default the system clock. */
   readonly clock?: Clock;
   /** The source of ids. By default random ids. */
@@ -82,6 +85,8 @@ const KEY_USES_MS = 30_000;
 /** The interval of the checks for a new certificate, in milliseconds. */
 const TLS_MS = 10_000;
 const CLOCK_MS = 30_000;
+/** The interval in milliseconds of the checks while the content keys are not in their place. */
+const KEYS_MS = 10_000;
 const LAST_JOBS_MS = 1000;
 /** The interval of the checks of the certificates' validity, in milliseconds. */
 const CERTIFICATES_MS = 600_000;
@@ -112,6 +117,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
         config,
         clock,
         secrets,
+        build: { version: options.version, commit: commitOf(config, options) },
         ...defined({ logDestination: options.logDestination }),
         engineStats: () => running?.stats(),
         certificates: watch.list,
@@ -119,7 +125,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       disposer,
     );
     const { telemetry, stores, encrypted, assets, unissued, keys, journal, heads, bus } = infrastructure;
-    const { audited, auditor, clocks, gate } = infrastructure;
+    const { audited, auditor, clocks, gate, keyWatch } = infrastructure;
     const maySweep = (): boolean => clocks?.maySweep() ?? true;
     const { observer } = telemetry;
     const { kind, maxUploads, workers } = config.engine;
@@ -141,6 +147,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     // Awaited below in parallel to other slow steps. Until then a failure must not count as unhandled.
     readerStarted.catch(() => undefined);
     await gate.look();
+    if (!gate.isClosed) await keyWatch.look(config.acceptLostKeys);
     const erasedAgain = await recover(config, clock, infrastructure);
     await readerStarted;
     await engine.start();
@@ -192,7 +199,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     // Also runs after the listeners are closed, so that a slow job does not keep them open.
     disposer.add(() => stopJobs());
 
-    const probes = openProbes({ stores, clocks, gate }, config);
+    const probes = openProbes({ stores, clocks, gate, keyWatch }, config);
     const { partner, operator, all, renewTls } = await openListeners(
       {
         config,
@@ -204,7 +211,10 @@ export async function startService(config: Config, options: ServiceOptions): Pro
         tokens,
         probes,
         issuing: () => readIssuingState({ signer, certificates, revocations, clock }),
-        assertOpen: () => gate.assertOpen(),
+        assertOpen: () => {
+          gate.assertOpen();
+          keyWatch.assertPresent();
+        },
         tls,
         build: buildOf(config, options, clock),
         isBusy: options.isBusy,
@@ -227,6 +237,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
         run: async () => watch.report(telemetry),
       },
       ...clockJobs(infrastructure),
+      { where: 'content_keys', everyMs: KEYS_MS, run: () => lookForKeys(keyWatch, telemetry) },
       ...gatedJobs(gate, [
         ...collectionJobs({ stores, unissued, clock, maySweep }),
         ...(config.consumers ? [reminderJob({ stores, clock, maySweep })] : []),
@@ -266,10 +277,18 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       Math.floor(clock.now() / 1000),
     );
     if (gate.isClosed) telemetry.warn('store_put_back');
+    if (keyWatch.lost !== undefined) warnOfLostKeys(keyWatch.lost, telemetry);
+    if (await keysShareDevice(config))
+      telemetry.warn('content_keys_beside_store', {
+        directory: config.contentKeysDirectory,
+        advice:
+          'The keys and the store are on one device, so its loss or a copy of it concerns both. Set TAKEMARK_CONTENT_KEYS_DIR to a mirrored volume of its own.',
+      });
     if (erasedAgain > 0) telemetry.note('erasures_replayed', { count: erasedAgain });
     const runtimeWarning = noteRuntime(telemetry, clock);
     telemetry.note('started', {
       version: options.version,
+      commit: commitOf(config, options),
       environment,
       engine: config.engine.kind,
       store: config.store,
@@ -315,14 +334,14 @@ export function serviceBanner(
     dataDirectory,
   }: Service,
   { environment, store, partner: settings }: Config,
-  version: string,
+  { version, commit }: Build,
 ): string {
   const made = tokenFile?.made === true ? ' (created now, mode 0600)' : '';
   const token = tokenFile === undefined ? '' : `, token in ${tokenFile.path}${made}`;
   const data =
     store === 'embedded' ? `${dataDirectory} (store, deliverables, signing keys, secrets)` : 'in the cluster';
   const lines = [
-    `Takemark ${version}, ${environment}`,
+    `Takemark ${version}${commit === undefined ? '' : ` (${commit})`}, ${environment}`,
     `  partners   ${publicUrl}/v1, listens on ${hostPort(partner)}${settings.isHostDefault && settings.tls === undefined ? ' (only this machine: set TAKEMARK_HOST to change it)' : ''}`,
     `  operators  http://${hostPort(operator)}${token}`,
     `  data       ${data}`,
@@ -359,9 +378,29 @@ async function recover(
   return erasedAgain;
 }
 
-function buildOf({ build, environment }: Config, { version }: ServiceOptions, clock: Clock) {
-  const { commit, deployedAt = Math.floor(clock.now() / 1000) } = build;
-  return { version, commit, deployedAt, environment };
+function buildOf(config: Config, options: ServiceOptions, clock: Clock) {
+  const { environment, build } = config;
+  const { deployedAt = Math.floor(clock.now() / 1000) } = build;
+  return { version: options.version, commit: commitOf(config, options), deployedAt, environment };
+}
+
+function warnOfLostKeys({ code }: LostKeys, telemetry: Telemetry): void {
+  telemetry.warn('content_keys_lost', {
+    advice: `The content keys are not those of this store. Mount their volume, or correct TAKEMARK_CONTENT_KEYS_DIR or the bucket. If the keys are lost for good, the content of all proofs is lost. To go on with new keys, start once with TAKEMARK_ACCEPT_LOST_KEYS=${code}.`,
+  });
+}
+
+/** Looks again for content keys that were not in their place, and logs when they are. */
+async function lookForKeys(keyWatch: ContentKeyWatch, telemetry: Telemetry): Promise<void> {
+  if (keyWatch.lost === undefined) return;
+  await keyWatch.look();
+  if (keyWatch.lost === undefined) telemetry.note('content_keys_found');
+}
+
+/** Reports whether content keys in files are on the device of the store. */
+async function keysShareDevice(config: Config): Promise<boolean> {
+  if (config.assetBucket !== undefined || isStoreShared(config)) return false;
+  return isOneDevice(config.contentKeysDirectory, join(config.dataDirectory, 'store'));
 }
 
 async function watchClock(directory: string, clock: SteadyClock, telemetry: Telemetry): Promise<void> {

@@ -1,8 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { defined } from '../domain/defined.js';
 import { CONFLICTS } from './conflicts.js';
-import { type Values, variables } from './settings.js';
+import { FILE_SETTINGS, type Values, variables } from './settings.js';
 import { type UnknownSettings, unknownSettings } from './unknown-settings.js';
 
 /** An invalid configuration. The message lists one problem per line. */
@@ -30,12 +31,36 @@ export function readConfig(environment: Environment = process.env): Config {
       ([name, value]) => name.startsWith('TAKEMARK_') && value !== undefined && value !== '',
     ),
   );
+  readSecretFiles(given);
   const result = schema.safeParse(given);
   if (!result.success)
     throw new ConfigError(
       result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('\n'),
     );
   return configOf(result.data, environment, unknownSettings(given, Object.keys(variables)));
+}
+
+/**
+ * Sets each secret that a variable names a file for.
+ * @throws ConfigError
+ */
+function readSecretFiles(given: Record<string, string | undefined>): void {
+  const problems = Object.entries(FILE_SETTINGS).flatMap(([fileName, name]) => {
+    const path = given[fileName];
+    if (path === undefined) return [];
+    if (given[name] !== undefined) return [`${fileName}: excludes ${name}: set only one of them`];
+    try {
+      const secret = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+      if (secret === '') return [`${fileName}: the file is empty`];
+      given[name] = secret;
+      return [];
+    } catch (error) {
+      return [
+        `${fileName}: the file cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unreadable'})`,
+      ];
+    }
+  });
+  if (problems.length > 0) throw new ConfigError(problems.join('\n'));
 }
 
 /**
@@ -73,6 +98,8 @@ function configOf(values: Values, environment: Environment, unknown: UnknownSett
       port: values.TAKEMARK_OPERATOR_PORT,
       host: values.TAKEMARK_OPERATOR_HOST,
       token: values.TAKEMARK_OPERATOR_TOKEN,
+      /** Host names that probes and metrics accept. A leading dot accepts every name with this ending. */
+      names: values.TAKEMARK_OPERATOR_NAMES,
     }),
     dataDirectory: values.TAKEMARK_DATA_DIR,
     journalDirectory: values.TAKEMARK_JOURNAL_DIR ?? join(values.TAKEMARK_DATA_DIR, 'journals'),
@@ -99,6 +126,8 @@ function configOf(values: Values, environment: Environment, unknown: UnknownSett
     auditRate: values.TAKEMARK_AUDIT_RATE,
     /** The code that accepts the state of an intentionally restored store. */
     acceptPutBack: values.TAKEMARK_ACCEPT_PUT_BACK,
+    /** The code that accepts a loss of the content keys. */
+    acceptLostKeys: values.TAKEMARK_ACCEPT_LOST_KEYS,
     /** True if the service runs the consumers in its own process. */
     consumers:
       values.TAKEMARK_CONSUMERS === undefined

@@ -33,6 +33,14 @@ const addressesSchema = z
   .regex(/^[^\s,]+(?:,[^\s,]+)*$/, 'must be a comma-separated list of host:port')
   .transform((text) => text.split(','));
 
+const namesSchema = z
+  .string()
+  .regex(
+    /^\.?[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*(?:,\.?[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*)*$/,
+    'must be a comma-separated list of host names',
+  )
+  .transform((text) => text.toLowerCase().split(','));
+
 const proxiesSchema = z.string().transform((text, context) => {
   const proxies = text.split(',').map((proxy) => proxy.trim());
   for (const proxy of proxies) {
@@ -148,6 +156,13 @@ const PROCESS = {
       .optional(),
     'code that a refused start prints if the store is older than its audit heads. The code accepts only this state of the store',
   ),
+  TAKEMARK_ACCEPT_LOST_KEYS: setting(
+    z
+      .string()
+      .regex(/^[0-9a-f]{16}$/)
+      .optional(),
+    'code that the log line `content_keys_lost` has. It makes the present content keys those of the store. Use it only if the former keys are lost for good',
+  ),
   TAKEMARK_ENGINE: setting(
     z.enum(['wasm', 'native']).default('wasm'),
     "`wasm`, or `native` to hash with Node's own SHA-256, which is faster on hosts with SHA instructions (see `npm run bench`)",
@@ -178,8 +193,9 @@ const PROCESS = {
     z
       .string()
       .regex(/^[0-9A-Za-z._-]{1,64}$/, 'must be 1 to 64 letters, digits, dots or dashes')
-      .default('unknown'),
-    'commit that `GET /v1/health` reports',
+      .optional(),
+    'commit that `GET /v1/health`, the metric `takemark_build_info` and the log report',
+    'commit of the sources that `npm run build` recorded, else `unknown`',
   ),
   TAKEMARK_DEPLOYED_AT: setting(
     countSchema(9_999_999_999).optional(),
@@ -224,7 +240,11 @@ const LISTENERS = {
   /** Rule 3.3. */
   TAKEMARK_OPERATOR_HOST: setting(
     text.default('127.0.0.1'),
-    'address of the operator listener. The routes without a token (`/metrics`, `/livez`, `/readyz` and `/operator/v1/challenge`) accept only requests whose `Host` is `localhost`, an IP address or this setting. So a web page cannot read them under its own host name',
+    'address of the operator listener. `/metrics`, `/livez` and `/readyz` accept only requests whose `Host` is `localhost`, an IP address, this setting or one of `TAKEMARK_OPERATOR_NAMES`. `/operator/v1/challenge` accepts only the first three. So a web page cannot read them under its own host name',
+  ),
+  TAKEMARK_OPERATOR_NAMES: setting(
+    namesSchema.default([]),
+    'comma-separated host names under which `/metrics`, `/livez` and `/readyz` also answer, such as `takemark-0.takemark.svc`. A name that begins with a dot allows every name that ends with it',
   ),
   TAKEMARK_OPERATOR_PORT: setting(portSchema.default(8081), 'port of the operator listener'),
   TAKEMARK_OPERATOR_TOKEN: setting(
@@ -232,6 +252,7 @@ const LISTENERS = {
     'bearer token of the operator listener. If not set, it is stored in `operator-token` in the data directory, mode 0600',
     'created on first start',
   ),
+  TAKEMARK_OPERATOR_TOKEN_FILE: setting(text.optional(), 'file with `TAKEMARK_OPERATOR_TOKEN`'),
   TAKEMARK_MAX_CONNECTIONS: setting(
     countSchema(1_000_000).default(4096),
     'maximum number of open connections per listener. One client address may open a quarter of them, so list a proxy in front in `TAKEMARK_TRUSTED_PROXIES`',
@@ -361,6 +382,7 @@ const CLUSTER = {
     'user name. Set it together with `TAKEMARK_CASSANDRA_PASSWORD` or not at all',
   ),
   TAKEMARK_CASSANDRA_PASSWORD: setting(text.optional(), ''),
+  TAKEMARK_CASSANDRA_PASSWORD_FILE: setting(text.optional(), 'file with `TAKEMARK_CASSANDRA_PASSWORD`'),
   TAKEMARK_CASSANDRA_TLS_CA: setting(
     text.optional(),
     "PEM file of the nodes' certificate authority. Setting it turns TLS on",
@@ -405,6 +427,7 @@ const CLUSTER = {
     'user name for SASL with SCRAM-SHA-512. Set it together with `TAKEMARK_KAFKA_PASSWORD` or not at all',
   ),
   TAKEMARK_KAFKA_PASSWORD: setting(text.optional(), ''),
+  TAKEMARK_KAFKA_PASSWORD_FILE: setting(text.optional(), 'file with `TAKEMARK_KAFKA_PASSWORD`'),
   TAKEMARK_KAFKA_TLS_CA: setting(
     text.optional(),
     "PEM file of the brokers' certificate authority. Setting it turns TLS on; host names are verified",
@@ -444,7 +467,9 @@ const CLUSTER = {
     'access key. Set it together with `TAKEMARK_S3_SECRET_KEY` or not at all',
     "the platform's identity",
   ),
+  TAKEMARK_S3_ACCESS_KEY_FILE: setting(text.optional(), 'file with `TAKEMARK_S3_ACCESS_KEY`'),
   TAKEMARK_S3_SECRET_KEY: setting(text.optional(), '', "the platform's identity"),
+  TAKEMARK_S3_SECRET_KEY_FILE: setting(text.optional(), 'file with `TAKEMARK_S3_SECRET_KEY`'),
 };
 
 const COMMAND_LINE = {
@@ -463,6 +488,7 @@ const COMMAND_LINE = {
     'name of a profile. Its address and keys replace `TAKEMARK_URL`, `TAKEMARK_API_KEY`, `TAKEMARK_API_SIGNING_KEY` and `TAKEMARK_CA`',
   ),
   TAKEMARK_API_KEY: setting(text.optional(), 'API key of the partner'),
+  TAKEMARK_API_KEY_FILE: setting(text.optional(), 'file with `TAKEMARK_API_KEY`'),
   TAKEMARK_API_SIGNING_KEY: setting(
     text.optional(),
     'PEM file of the private key that signs calls, if the API key was created with `--public-key`',
@@ -477,6 +503,19 @@ const COMMAND_LINE = {
     '`1` allows sending keys, tokens and audio to another machine over plain HTTP, like `--allow-plain-http`',
   ),
 };
+
+/**
+ * The settings with a secret that may be in a file instead. The file is read at the start, and one line end
+ * at its end is not part of the secret.
+ */
+export const FILE_SETTINGS = {
+  TAKEMARK_OPERATOR_TOKEN_FILE: 'TAKEMARK_OPERATOR_TOKEN',
+  TAKEMARK_CASSANDRA_PASSWORD_FILE: 'TAKEMARK_CASSANDRA_PASSWORD',
+  TAKEMARK_KAFKA_PASSWORD_FILE: 'TAKEMARK_KAFKA_PASSWORD',
+  TAKEMARK_S3_ACCESS_KEY_FILE: 'TAKEMARK_S3_ACCESS_KEY',
+  TAKEMARK_S3_SECRET_KEY_FILE: 'TAKEMARK_S3_SECRET_KEY',
+  TAKEMARK_API_KEY_FILE: 'TAKEMARK_API_KEY',
+} as const;
 
 /** All settings, by section of the configuration page. */
 export const SETTINGS_BY_PART: Readonly<Record<string, Readonly<Record<string, Setting<z.ZodType>>>>> = {

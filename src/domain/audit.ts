@@ -32,6 +32,8 @@ export const AUDIT_ACTIONS = [
   'plan_created',
   'plan_changed',
   'plan_assigned',
+  'content_keys_recorded',
+  'dead_letter_discarded',
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

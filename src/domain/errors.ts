@@ -122,6 +122,7 @@ export const ERROR_REASONS = [
   'clock_wrong',
   'shutting_down',
   'restoring',
+  'content_keys_lost',
 ] as const;
 export type ErrorReason = (typeof ERROR_REASONS)[number];
 

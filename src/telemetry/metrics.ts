@@ -11,6 +11,13 @@ import type { EngineStats } from '../ports/audio-engine.js';
 import { REFUSALS } from '../ports/observer.js';
 import type { RequestRecord } from '../ports/request-log.js';
 
+/** Gauges of the library whose names end like those of counters. Each also exists as a gauge by type. */
+const MISNAMED = [
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+  'nodejs_active_resources_total',
+];
+
 /** In seconds. A verify takes one to two milliseconds, an upload at most the 15 minutes of its slot. */
 const DURATION_BUCKETS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900,
@@ -37,6 +44,12 @@ export interface ClockDifferences {
   readonly nodesSeconds: number;
 }
 
+/** The version and commit of the running service. */
+export interface BuildInfo {
+  readonly version: string;
+  readonly commit: string;
+}
+
 /** The auditor's findings, from the process that runs the auditor. */
 export interface AuditCounts {
   readonly findings: ReadonlyMap<FindingKind, number>;
@@ -61,10 +74,19 @@ export function createMetrics(
   certificates: () => readonly CertificateDates[],
   clocks?: () => ClockDifferences | undefined,
   audit: () => AuditCounts | undefined = () => undefined,
+  build?: BuildInfo,
 ): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
+  for (const name of MISNAMED) registry.removeSingleMetric(name);
+  if (build !== undefined)
+    new Gauge({
+      name: 'takemark_build_info',
+      help: 'Always 1. The labels have the version and the commit of the process',
+      labelNames: ['version', 'commit'],
+      registers,
+    }).set({ ...build }, 1);
   const requests = new Counter({
     name: 'takemark_requests_total',
     help: 'Requests answered',

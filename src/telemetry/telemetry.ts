@@ -6,6 +6,7 @@ import { createLog, describeError, type LogLevel } from './log.js';
 import { LogOutput } from './log-output.js';
 import {
   type AuditCounts,
+  type BuildInfo,
   type CertificateDates,
   type ClockDifferences,
   createMetrics,
@@ -26,6 +27,8 @@ export interface TelemetryParts {
   readonly clocks?: () => ClockDifferences | undefined;
   /** The auditor's findings. Undefined if another process runs the auditor. */
   readonly audit?: () => AuditCounts | undefined;
+  /** What distinguishes the running build from others. Absent in a tool, whose metrics are not read. */
+  readonly build?: BuildInfo;
   /** Standard output by default. */
   readonly destination?: DestinationStream;
 }
@@ -53,11 +56,12 @@ export function createTelemetry({
   certificates = () => [],
   clocks,
   audit,
+  build,
   destination,
 }: TelemetryParts): Telemetry {
   const stdout = destination === undefined ? standardOutput() : undefined;
   const log = createLog(level, destination ?? stdout!);
-  const metrics = createMetrics(engineStats, eventsWaiting, lag, certificates, clocks, audit);
+  const metrics = createMetrics(engineStats, eventsWaiting, lag, certificates, clocks, audit, build);
   return {
     observer: {
       verdict: metrics.verdict,

@@ -187,7 +187,7 @@ void t.test('a directory that cannot be served is refused with its reason', asyn
       new RecordCodec(authenticator).encode('meta/format', { format: STORE_FORMAT + 1 }),
     ),
   );
-  await t.rejects(openStore(inner), { code: 'newer_format', message: /format 6, but .* up to 5/ });
+  await t.rejects(openStore(inner), { code: 'newer_format', message: /format 7, but .* up to 6/ });
   await t.rejects(openStore(inner), { code: 'newer_format' }, 'and the refusal leaves it closed');
 
   const foreign = join(directory, 'foreign');

@@ -52,11 +52,11 @@ void t.test('a service says it in its log and to whoever starts it', async (t) =
     await service.stop();
     const onIPv6 = { ...service, operator: { host: '::1', port: 81 } };
     t.match(
-      serviceBanner(onIPv6, config, '0.0.0-test'),
+      serviceBanner(onIPv6, config, { version: '0.0.0-test' }),
       'http://[::1]:81,',
       'an address of IPv6 stands in brackets',
     );
-    return serviceBanner(service, config, '0.0.0-test');
+    return serviceBanner(service, config, { version: '0.0.0-test' });
   };
   const clock = new TestClock();
   // Beyond every line of the table; a Node that is newer than that has nothing said against it.

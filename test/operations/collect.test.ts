@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { collectionJobs, type JobDeps, RESERVATION_SECONDS, reminderJob } from '../../src/background/jobs.js';
 import type { TestService } from '../fixtures/service.js';
-import { namesBelow, shardedPath } from '../fixtures/sharded-path.js';
+import { keyNamesBelow, namesBelow, shardedPath } from '../fixtures/sharded-path.js';
 import { wav } from '../fixtures/wav.js';
 import { RestartedService } from './restarted-service.js';
 
@@ -13,7 +13,7 @@ const NOT_AUDIO = Buffer.from('not a WAV file');
 /** Ids that have a key, and names of the files of proofs. */
 function leftIn(directory: string): { readonly keys: readonly string[]; readonly files: readonly string[] } {
   return {
-    keys: namesBelow(join(directory, 'content-keys'))
+    keys: keyNamesBelow(join(directory, 'content-keys'))
       .filter((name) => name.endsWith('.key'))
       .map((name) => name.slice(0, -'.key'.length)),
     files: namesBelow(join(directory, 'assets')),

@@ -17,7 +17,7 @@ import { body as eventBody, forged, lazily } from '../evidence/forge-trace.js';
 import { withPlainReport } from '../fixtures/plain-report.js';
 import { readReports, sharedDetail } from '../fixtures/report-reads.js';
 import { collect, TestService } from '../fixtures/service.js';
-import { namesBelow, shardedPath } from '../fixtures/sharded-path.js';
+import { keyNamesBelow, namesBelow, shardedPath } from '../fixtures/sharded-path.js';
 import { wav } from '../fixtures/wav.js';
 import { call, closeWire, upload } from '../fixtures/wire.js';
 
@@ -88,7 +88,7 @@ function codesOf(report: EvidenceReport | undefined): readonly string[] {
 
 /** Names of the files below a service's assets or keys, of those too that are being built. */
 function filesOf(directory: string, below: 'assets' | 'content-keys' = 'assets'): readonly string[] {
-  return namesBelow(join(directory, below));
+  return below === 'assets' ? namesBelow(join(directory, below)) : keyNamesBelow(join(directory, below));
 }
 
 test('a proof is issued with its trace, and every reader gets the same report', async (t) => {

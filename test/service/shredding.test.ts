@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { Canaries, filesBelow } from '../fixtures/canaries.js';
 import { TestService } from '../fixtures/service.js';
-import { namesBelow, shardedPath } from '../fixtures/sharded-path.js';
+import { keyNamesBelow, shardedPath } from '../fixtures/sharded-path.js';
 import { wav } from '../fixtures/wav.js';
 
 const TOKEN = 'operator-token-of-the-service-under-test';
@@ -88,7 +88,7 @@ void t.test('nothing of what was issued lies in the clear, and erased content ha
   await restart();
   const { partner: again } = service().service.operations;
   t.equal((await again.eraseProof(caller, embedded)).outcome, 'erased');
-  t.strictSame(namesBelow(join(directory, 'keys')), [`${pair.proofId}.key`], 'its key is gone at once');
+  t.strictSame(keyNamesBelow(join(directory, 'keys')), [`${pair.proofId}.key`], 'its key is gone at once');
   t.strictSame(await foundBelow(canaries, directory), [], 'neither the data nor its backup tells anything');
   t.equal((await service().verify(caller, embedded.file)).verdict, 'unregistered');
 
@@ -129,7 +129,7 @@ void t.test('where the keys are away, the tombstone holds and a repeat completes
 
 void t.test('what a killed issuing left has no key after the next start', async (t) => {
   const { directory, service, restart, partnerId } = await withProofs(t);
-  const before = namesBelow(join(directory, 'keys'));
+  const before = keyNamesBelow(join(directory, 'keys'));
   async function* breaking(): AsyncGenerator<Uint8Array> {
     yield wav(10_000);
     throw new Error('the client left');
@@ -144,9 +144,9 @@ void t.test('what a killed issuing left has no key after the next start', async 
     }),
     /the client left/,
   );
-  t.equal(namesBelow(join(directory, 'keys')).length, before.length + 1);
+  t.equal(keyNamesBelow(join(directory, 'keys')).length, before.length + 1);
   await restart();
-  t.strictSame(namesBelow(join(directory, 'keys')), before);
+  t.strictSame(keyNamesBelow(join(directory, 'keys')), before);
 });
 
 void t.test('a directory of keys that cannot be made ends the start', async (t) => {

@@ -33,7 +33,7 @@ import { usageStore } from './usage.js';
  * Number of the layout in keys.ts. A change that older code would misread takes the next number, and a step
  * that brings stores up to it.
  */
-export const STORE_FORMAT = 5;
+export const STORE_FORMAT = 6;
 /** The last format in which rows had no codes. */
 const FORMER_FORMAT = 3;
 
@@ -55,6 +55,8 @@ export interface EmbeddedStoreOptions {
   readonly onDamage?: (error: unknown) => void;
   /** Events that may wait to be published; 100,000 by default, some 30 MB. */
   readonly outboxLimit?: number;
+  /** Called when the store gets a later format, which earlier versions refuse. */
+  readonly onFormatRaised?: (from: number, to: number) => void;
 }
 
 /** Store of one machine, with what the auditor reads. */
@@ -73,6 +75,7 @@ export async function openEmbeddedStore({
   adoptFormerRows = false,
   onDamage = () => undefined,
   outboxLimit = OUTBOX_LIMIT,
+  onFormatRaised = () => undefined,
 }: EmbeddedStoreOptions): Promise<EmbeddedStore> {
   const codec = new RecordCodec(authenticator);
   const damages = new Damages(onDamage);
@@ -83,7 +86,8 @@ export async function openEmbeddedStore({
   const reviews = new ReviewRows(rows);
   let outbox: Outbox;
   try {
-    await checkFormat({ directory, database, codec, queue, reviews, adoptFormerRows });
+    const former = await checkFormat({ directory, database, codec, queue, reviews, adoptFormerRows });
+    if (former !== undefined && former < STORE_FORMAT) onFormatRaised(former, STORE_FORMAT);
     await log.catchUp();
     outbox = await Outbox.open(rows, outboxLimit);
   } catch (error) {
@@ -156,6 +160,11 @@ interface FormatCheck {
   readonly adoptFormerRows: boolean;
 }
 
+/**
+ * Brings the store to the format of this version.
+ * @returns the format that the store had, or undefined for a new store
+ * @throws StoreOpenError
+ */
 async function checkFormat({
   directory,
   database,
@@ -163,14 +172,14 @@ async function checkFormat({
   queue,
   reviews,
   adoptFormerRows,
-}: FormatCheck): Promise<void> {
+}: FormatCheck): Promise<number | undefined> {
   const stored = database.get(formatKey);
   if (stored === undefined) {
     const first = await database.scan({ gte: '', lt: '\uffff' }, { limit: 1 });
     if (first.length > 0)
       throw new StoreOpenError('not_a_store', `${directory} holds data that is not a Takemark store.`);
     await queue.run((tx) => tx.put(formatKey, { format: STORE_FORMAT }));
-    return;
+    return undefined;
   }
   if (codec.isFormer(stored)) {
     // The row alone is not believed: whoever can write there could make a store look so, to have rows without
@@ -187,12 +196,14 @@ async function checkFormat({
     // be aggregated. Format 2 had other indexes of reviews.
     if (format < 3) await reviews.rebuildIndexes();
     await queue.run((tx) => tx.put(formatKey, { format: STORE_FORMAT }));
-    return;
+    return format;
   }
   const format = formatOf(directory, codec, stored);
   if (format > STORE_FORMAT) throw newerFormat(directory, format);
-  // Format 4 had neither evidence nor overlays: older code would leave them out of an erasure.
+  // Format 4 had neither evidence nor overlays: older code would leave them out of an erasure. Some versions
+  // of format 5 encrypted no records: they would answer calls for encrypted ones with an error.
   if (format < STORE_FORMAT) await queue.run((tx) => tx.put(formatKey, { format: STORE_FORMAT }));
+  return format;
 }
 
 function newerFormat(directory: string, format: number): StoreOpenError {

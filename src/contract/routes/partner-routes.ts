@@ -212,7 +212,7 @@ export const PARTNER_ROUTES = {
       409: ['upload_already_used', 'upload_in_progress'],
       429: ['concurrency_exceeded'],
       500: ['record_damaged'],
-      503: ['store_unavailable', 'shutting_down', 'restoring'],
+      503: ['store_unavailable', 'shutting_down', 'restoring', 'content_keys_lost'],
     }),
     noStore: true,
   },

@@ -380,4 +380,8 @@ export const ERROR_REASON_REFERENCE = {
   clock_wrong: { meaning: 'The clock of the process that responded is wrong.', caller: REPEAT },
   shutting_down: { meaning: 'The process that responded is shutting down.', caller: REPEAT },
   restoring: { meaning: 'The registry is being restored.', caller: REPEAT },
+  content_keys_lost: {
+    meaning: 'The keys that decrypt the registry are not in their place.',
+    caller: REPEAT,
+  },
 } as const satisfies Readonly<Record<ErrorReason, ErrorEntry>>;

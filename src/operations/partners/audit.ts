@@ -1,8 +1,6 @@
 import { type AuditEntry, type AuditVerification, AuditWalk } from '../../domain/audit.js';
-import { DEVICES_LOG } from '../../domain/device.js';
 import { DomainError } from '../../domain/errors.js';
-import { PLANS_LOG } from '../../domain/plan-log.js';
-import { SIGNERS_LOG } from '../../domain/signer-revocation.js';
+import { isServiceLog } from '../../domain/service-logs.js';
 import type { AuditHeads } from '../../ports/journals.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { AuditStore, PartnerStore } from '../../ports/stores.js';
@@ -36,11 +34,6 @@ export async function verifyAudit(
     from = last.sequence + 1;
   }
   return walk.end();
-}
-
-/** Reports whether an id names one of the logs of the service, which belong to no partner. */
-function isServiceLog(partnerId: string): boolean {
-  return [SIGNERS_LOG, DEVICES_LOG, PLANS_LOG].includes(partnerId);
 }
 
 /** Returns a range of a partner's log, oldest entry first. */
