@@ -52,7 +52,7 @@ export interface Cluster {
     readonly rows?: { readonly authenticated: number; readonly damaged: number };
   }>;
   /** Checks the servers' settings and changes nothing. */
-  examineServers(): Promise<readonly ServerCheck[]>;
+  examineInstallation(): Promise<readonly ServerCheck[]>;
   /** Returns every setting of the service, without the values of secrets. */
   listSettings(): readonly ListedSetting[];
   /** Tries what a start needs from this machine, and creates nothing. */

@@ -398,6 +398,15 @@ export class OperatorClient {
     return ((await this.#post('dead-letters/replay', request)) as { readonly replayed: number }).replayed;
   }
 
+  /** Never retried: after a lost response, other letters may be the oldest. */
+  async discardDeadLetters(request: {
+    readonly topic: string;
+    readonly limit: number;
+  }): Promise<readonly DeadLetter[]> {
+    const discarded = await this.#post('dead-letters/discard', request);
+    return (discarded as { readonly deadLetters: readonly DeadLetter[] }).deadLetters;
+  }
+
   async readAudit(
     partnerId: string,
     { from, limit }: { readonly from: number; readonly limit: number },

@@ -17,10 +17,10 @@ import {
   revokeKey,
 } from './commands/operator-accounts.js';
 import { initSecrets, migrateStore, restore, rotateSecrets } from './commands/operator-cluster.js';
-import { listDeadLetters, replayDeadLetters } from './commands/operator-dead-letters.js';
+import { discardDeadLetters, listDeadLetters, replayDeadLetters } from './commands/operator-dead-letters.js';
 import { listDeclarations, recordDeclaration } from './commands/operator-declarations.js';
 import { enrolDevice, listDevices, revokeDevice } from './commands/operator-devices.js';
-import { examineServers } from './commands/operator-doctor.js';
+import { examineInstallation } from './commands/operator-doctor.js';
 import { issue } from './commands/operator-issue.js';
 import { initAuthority, installLeaf, issueLeaf, requestLeaf } from './commands/operator-leaf.js';
 import { importLegacy } from './commands/operator-legacy.js';
@@ -125,11 +125,12 @@ const COMMANDS: readonly Command[] = [
   issueLeaf,
   listDeadLetters,
   replayDeadLetters,
+  discardDeadLetters,
   restore,
   initSecrets,
   rotateSecrets,
   migrateStore,
-  examineServers,
+  examineInstallation,
   serve,
   consumers,
   showConfig,

@@ -81,7 +81,8 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
         await probes.ready();
         return {};
       },
-      hosts: [config.operator.host, ...config.operator.names],
+      host: config.operator.host,
+      names: config.operator.names,
     });
     const operator = await bind(listener, 'OPERATOR', config.operator);
     disposer.add(() => listener.close(graceMs()));

@@ -1,17 +1,33 @@
 import { examineBucket } from '../adapters/assets/s3-doctor.js';
 import { examineCassandra } from '../adapters/cassandra/doctor.js';
 import { examineKafka } from '../adapters/kafka/doctor.js';
+import { examineMachine } from '../adapters/system/machine-doctor.js';
 import type { Config } from '../config/config.js';
+import { defined } from '../domain/defined.js';
 import { countedChecks, type ServerCheck } from '../domain/server-check.js';
 import type { Telemetry } from '../telemetry/telemetry.js';
 
-/** Checks every configured server for `takemark operator doctor`, and changes nothing. */
-export async function examineServers(config: Config): Promise<readonly ServerCheck[]> {
+/**
+ * Checks this machine and every configured server for `takemark operator doctor`, and changes nothing. It
+ * works whether or not the service is running.
+ */
+export async function examineInstallation(config: Config): Promise<readonly ServerCheck[]> {
+  const { dataDirectory, journalDirectory, contentKeysDirectory, assetBucket, partner } = config;
+  const machine = examineMachine(
+    defined({
+      dataDirectory,
+      journalDirectory,
+      contentKeysDirectory: assetBucket === undefined ? contentKeysDirectory : undefined,
+      certificate: partner.tls?.certificate,
+      now: Date.now(),
+    }),
+  );
+  return [...(await machine), ...(await examineServers(config))];
+}
+
+/** Checks every configured server, and changes nothing. */
+async function examineServers(config: Config): Promise<readonly ServerCheck[]> {
   const { cassandra, kafka, assetBucket, environment, acceptedChecks } = config;
-  if (cassandra === undefined && kafka === undefined && assetBucket === undefined)
-    throw new Error(
-      'no servers are configured: set TAKEMARK_CASSANDRA and TAKEMARK_CASSANDRA_DC, TAKEMARK_KAFKA, or TAKEMARK_ASSETS=s3',
-    );
   const found = await Promise.all([
     cassandra === undefined ? [] : examineCassandra(cassandra),
     kafka === undefined ? [] : examineKafka(kafka),

@@ -137,6 +137,7 @@ export async function openListeners(
       return { issuing: await issuing() };
     },
     host: config.operator.host,
+    names: config.operator.names,
   });
   const operator = await bind(operatorListener, 'OPERATOR', config.operator);
   disposer.add(() => operatorListener.close(graceMs()));

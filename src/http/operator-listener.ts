@@ -21,11 +21,13 @@ export interface ProbeListenerParts extends ListenerParts {
    * process that issues: a service that cannot issue still verifies, so it stays ready.
    */
   readonly ready: () => Promise<{ readonly issuing?: IssuingState }>;
-  /**
-   * The configured host of the listener. The routes without a token accept this name, `localhost` and IP
-   * addresses as Host.
-   */
+  /** The configured host of the listener. The routes without a token accept it, `localhost` and IP addresses. */
   readonly host?: string;
+  /**
+   * Further host names for metrics and probes. A name that begins with a dot allows every name that ends with
+   * it.
+   */
+  readonly names?: readonly string[];
 }
 
 export interface OperatorListenerParts extends ProbeListenerParts {
@@ -96,6 +98,8 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
       }),
     replayDeadLetters: async ({ signal, body: { topic, limit } }) =>
       json(200, { replayed: await operations.until(signal).replayDeadLetters({ topic, limit }) }),
+    discardDeadLetters: async ({ signal, body }) =>
+      json(200, { deadLetters: await operations.until(signal).discardDeadLetters(body) }),
     readErasure: async ({ signal, params: { proofId } }) =>
       json(200, await operations.until(signal).erasureStatus(proofId)),
 
@@ -157,7 +161,7 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
 
     challenge: ({ exchange, query: { nonce } }) => {
       // Without this check a web page could get an answer, and test guesses of a weak token against it.
-      checkHost(exchange, parts.host);
+      checkHost(exchange, parts.host === undefined ? [] : [parts.host]);
       challengeKeys ??= parts.tokens.map(challengeKey);
       return json(200, { port, answers: challengeKeys.map((key) => challengeResponse(key, nonce, port)) });
     },
@@ -183,24 +187,25 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
 function probeEndpoints(
   parts: ProbeListenerParts,
 ): Pick<Endpoints<'operator'>, 'metrics' | 'livez' | 'readyz'> {
+  const names = [...(parts.host === undefined ? [] : [parts.host]), ...(parts.names ?? [])];
   return {
     metrics: async ({ exchange }) => {
-      checkHost(exchange, parts.host);
+      checkHost(exchange, names);
       return { kind: 'text', status: 200, ...(await parts.metrics()) };
     },
     livez: ({ exchange }) => {
-      checkHost(exchange, parts.host);
+      checkHost(exchange, names);
       return json(200, { ok: true });
     },
     readyz: async ({ exchange }) => {
-      checkHost(exchange, parts.host);
+      checkHost(exchange, names);
       return json(200, { ok: true, ...(await parts.ready()) });
     },
   };
 }
 
 /** Throws `forbidden` unless the Host header names this machine. */
-function checkHost({ request }: Exchange, configured: string | undefined): void {
+function checkHost({ request }: Exchange, configured: readonly string[]): void {
   if (!isOwnHost(request.headers.host, configured))
     throw new DomainError('forbidden', 'The Host header does not name this listener.');
 }
@@ -208,14 +213,18 @@ function checkHost({ request }: Exchange, configured: string | undefined): void 
 /**
  * Returns true when a Host header names this machine. A web page that reaches it through its own name (DNS
  * rebinding) sends that name.
- * @param configured the configured host of the listener
+ * @param configured the configured names of the listener
  */
-function isOwnHost(host: string | undefined, configured: string | undefined): boolean {
+function isOwnHost(host: string | undefined, configured: readonly string[]): boolean {
   // Only HTTP/1.0 omits Host, and browsers do not use HTTP/1.0.
   if (host === undefined || host === '') return true;
   const name = host
     .replace(/:\d*$/, '')
     .replace(/^\[(.*)\]$/, '$1')
     .toLowerCase();
-  return isIP(name) !== 0 || name === 'localhost' || name === configured?.toLowerCase();
+  return (
+    isIP(name) !== 0 ||
+    name === 'localhost' ||
+    configured.some((own) => (own.startsWith('.') ? name.endsWith(own) : name === own.toLowerCase()))
+  );
 }

@@ -50,7 +50,7 @@ import {
 import { Sandbox, sandboxFile, sandboxFixtures } from './sandbox/sandbox.js';
 import { stoppable } from './stoppable.js';
 import { auditStores } from './system/audit-stores.js';
-import { listDeadLetters, replayDeadLetters } from './system/dead-letters.js';
+import { discardDeadLetters, listDeadLetters, replayDeadLetters } from './system/dead-letters.js';
 import { type Devices, enrolDevice, listDevices, revokeDevice } from './system/devices.js';
 import { findDownload, takeTelemetry } from './system/product.js';
 import type { SignerRevocations } from './system/signer-revocations.js';
@@ -82,7 +82,7 @@ export interface OperationsDeps {
   readonly journal: ErasureJournal;
   readonly heads: AuditHeads;
   readonly audited: AuditedStore;
-  readonly bus: Pick<EventBus, 'deadLetters' | 'replayDeadLetters'>;
+  readonly bus: Pick<EventBus, 'deadLetters' | 'replayDeadLetters' | 'discardDeadLetters'>;
   readonly engine: AudioEngine;
   readonly reader: CredentialReader;
   readonly signer: Signer;
@@ -217,6 +217,7 @@ export function createOperations(given: OperationsDeps) {
         readAsset,
         listDeadLetters,
         replayDeadLetters,
+        discardDeadLetters,
         readAudit,
         verifyAudit,
         listSigners,

@@ -70,6 +70,16 @@ export interface EventBus {
    */
   replayDeadLetters(topic: Topic, limit: number): Promise<number>;
   /**
+   * Discards the oldest dead letters, at most `limit`. They are not handled, and no list has them any more.
+   * @param record called with the letters before they are discarded. If it fails, nothing is discarded
+   * @returns the discarded letters
+   */
+  discardDeadLetters(
+    topic: Topic,
+    limit: number,
+    record: (letters: readonly DeadLetter[]) => Promise<void>,
+  ): Promise<readonly DeadLetter[]>;
+  /**
    * Resolves when the bus responds and each handler of this process is connected.
    * @throws DomainError `unavailable` / `bus_unavailable`
    */

@@ -100,6 +100,8 @@ function patient(bus: EventBus): EventBus {
     deadLetters: (topic, limit) => again(() => bus.deadLetters(topic, limit), isUnanswered),
     replay: (topic, handler) => again(() => bus.replay(topic, handler), isUnanswered),
     replayDeadLetters: (topic, limit) => again(() => bus.replayDeadLetters(topic, limit), isUnanswered),
+    discardDeadLetters: (topic, limit, record) =>
+      again(() => bus.discardDeadLetters(topic, limit, record), isUnanswered),
     close: () => bus.close(),
   };
 }

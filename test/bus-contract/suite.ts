@@ -255,6 +255,23 @@ async function deadLetters(t: Test, place: BusPlace): Promise<void> {
     new Set(listener.taken.map(({ id }) => id)),
     new Set(sent.map(({ id }) => id).filter((id) => id !== second)),
   );
+
+  const recorded: (readonly (string | undefined)[])[] = [];
+  await t.rejects(
+    again.discardDeadLetters('usage', 10, () => Promise.reject(new Error('the store is away'))),
+  );
+  t.equal((await again.deadLetters('usage', 10)).length, 1, 'nothing is discarded without a record');
+  const discarded = await again.discardDeadLetters('usage', 10, async (letters) => {
+    recorded.push(letters.map(({ id }) => id));
+  });
+  t.strictSame(
+    discarded.map(({ id }) => id),
+    [second],
+  );
+  t.strictSame(recorded, [[second]]);
+  t.strictSame(await again.deadLetters('usage', 10), []);
+  t.equal(await again.replayDeadLetters('usage', 10), 0);
+  t.strictSame(await again.discardDeadLetters('usage', 10, async () => undefined), []);
 }
 
 async function orderAfterFailure(t: Test, place: BusPlace): Promise<void> {

@@ -85,7 +85,7 @@ export async function setUp(
       readSecret: async () => overrides.secret ?? '',
       cluster: {
         migrate: async () => ({ applied: ['001-initial.cql'], topics: ['takemark.usage'] }),
-        examineServers: async () => [
+        examineInstallation: async () => [
           { name: 'kafka.topics', found: 'all', wanted: 'all', verdict: 'ok' },
           {
             name: 'cassandra.paxos_variant',

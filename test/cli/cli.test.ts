@@ -83,6 +83,7 @@ const COMMANDS = [
     'restore',
     'dlq list',
     'dlq replay',
+    'dlq discard',
   ].map((name) => `operator ${name}`),
 ];
 
@@ -593,7 +594,7 @@ t.test('the operator lists accounts, records and audit logs', async (t) => {
     await takemark('operator', 'audit', 'verify'),
     {
       code: 0,
-      out: '✔ SOUND  ptr_1  12 entries\n✔ SOUND  signers  2 entries\n✔ SOUND  devices  3 entries\n✔ SOUND  plans  2 entries\n',
+      out: '✔ SOUND  ptr_1  12 entries\n✔ SOUND  signers  2 entries\n✔ SOUND  devices  3 entries\n✔ SOUND  plans  2 entries\n✔ SOUND  content-keys  1 entries\n✔ SOUND  dead-letters  1 entries\n',
     },
     'all partners and the logs of the service where none is named',
   );
@@ -1227,6 +1228,10 @@ t.test('the operator replays dead letters and erasures', async (t) => {
   t.equal(operator.calls.at(-1)?.query.get('topic'), null);
   t.match(await takemark('operator', 'dlq', 'replay', '--topic', 'usage'), { code: 0, out: '2 replayed\n' });
   t.strictSame(JSON.parse(operator.calls.at(-1)!.body.toString()), { topic: 'usage', limit: 1000 });
+  const discarded = await takemark('operator', 'dlq', 'discard', '--topic', 'usage');
+  t.match(discarded, { code: 0, out: /^usage +0\/18 +2026-01-01T00:00:00Z +not.* an event\n$/ });
+  t.notMatch(discarded.out, /\u0007/);
+  t.strictSame(JSON.parse(operator.calls.at(-1)!.body.toString()), { topic: 'usage', limit: 1 });
   t.match(await takemark('operator', 'restore'), {
     code: 0,
     out: '7 erasures compared with the store, 14 per second; 2 erased again\n30 usage counts compared with the store; epoch 3 has begun\n',

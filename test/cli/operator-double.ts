@@ -259,6 +259,12 @@ export class OperatorDouble {
         });
       case 'POST /operator/v1/dead-letters/replay':
         return send(200, { replayed: 2 });
+      case 'POST /operator/v1/dead-letters/discard':
+        return send(200, {
+          deadLetters: [
+            { topic: 'usage', position: '0/18', reason: 'not\u0007 an event', at: 1_767_225_600 },
+          ],
+        });
       case 'GET /operator/v1/partners/ptr_1/audit':
         return send(200, {
           entries: [
@@ -309,6 +315,9 @@ export class OperatorDouble {
         return send(200, { ok: true, entries: 3 });
       case 'GET /operator/v1/partners/plans/audit/verification':
         return send(200, { ok: true, entries: 2 });
+      case 'GET /operator/v1/partners/content-keys/audit/verification':
+      case 'GET /operator/v1/partners/dead-letters/audit/verification':
+        return send(200, { ok: true, entries: 1 });
       case 'GET /operator/v1/devices':
         return send(200, {
           devices: [DEVICE, { ...DEVICE, revocation: { from: 1_767_225_600, at: 1_767_225_700 } }],

@@ -5,3 +5,4 @@ import '../adapters/encrypted-stores.test.js';
 import '../adapters/assets.test.js';
 import '../adapters/journals.test.js';
 import '../adapters/local-bus.test.js';
+import '../adapters/machine-doctor.test.js';

@@ -278,7 +278,7 @@ export async function startOperator(limits: Partial<ListenerLimits> = {}) {
     operations: operations.operator,
     tokens: [TOKEN],
     metrics: async () => ({ mediaType: 'text/plain; version=0.0.4', text: 'takemark_up 1\n' }),
-    host: 'probes.internal',
+    names: ['probes.internal', '.mesh.internal'],
     ready: async () => {
       if (!state.ready)
         throw new DomainError('unavailable', 'The store does not respond.', { reason: 'store_unavailable' });

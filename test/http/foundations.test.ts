@@ -16,6 +16,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import type { z } from 'zod';
 import { readConfig } from '../../src/config/config.js';
+import { FILE_SETTINGS, variables } from '../../src/config/settings.js';
 import { noticeProblem } from '../../src/contract/deprecation.js';
 import { errorSchema, STATUS_OF_CODE } from '../../src/contract/errors.js';
 import type { Route } from '../../src/contract/route.js';
@@ -210,6 +211,76 @@ t.test('a caller is one address in every spelling, and one /64 of IPv6', async (
   t.notOk(behind.trusts(undefined));
 });
 
+t.test('every secret may be in a file', async (t) => {
+  const directory = t.testdir({
+    secret: 'a secret of 16 characters\n',
+    token: 'operator-token-in-a-file',
+    empty: '\n',
+  });
+  const path = (name: string) => join(directory, name);
+  t.equal(
+    readConfig({ TAKEMARK_OPERATOR_TOKEN_FILE: path('token') }).operator.token,
+    'operator-token-in-a-file',
+  );
+  const cluster = {
+    TAKEMARK_CASSANDRA: '127.0.0.1:9042',
+    TAKEMARK_CASSANDRA_DC: 'dc1',
+    TAKEMARK_CASSANDRA_USERNAME: 'takemark',
+    TAKEMARK_KAFKA: '127.0.0.1:9092',
+    TAKEMARK_KAFKA_USERNAME: 'takemark',
+    TAKEMARK_ASSETS: 's3',
+    TAKEMARK_S3_BUCKET: 'deliverables',
+  };
+  const config = readConfig({
+    ...cluster,
+    ...Object.fromEntries(
+      Object.keys(FILE_SETTINGS)
+        .filter((name) => name !== 'TAKEMARK_OPERATOR_TOKEN_FILE')
+        .map((name) => [name, path('secret')]),
+    ),
+  });
+  const password = 'a secret of 16 characters';
+  t.match(config, {
+    cassandra: { credentials: { password } },
+    kafka: { credentials: { password } },
+    assetBucket: { credentials: { accessKey: password, secretKey: password } },
+    client: { apiKey: password },
+  });
+  // Each setting that the configuration calls a secret by its name.
+  const secrets = Object.keys(variables).filter((name) =>
+    /_(?:TOKEN|PASSWORD|SECRET_KEY|API_KEY|PIN|SECRETS)$/.test(name),
+  );
+  for (const name of secrets.filter((each) => each !== 'TAKEMARK_SIGNING_PKCS11_TOKEN'))
+    t.ok(Object.hasOwn(variables, `${name}_FILE`), name);
+  for (const [wrong, message] of [
+    [{ TAKEMARK_API_KEY_FILE: path('none') }, /^TAKEMARK_API_KEY_FILE: the file cannot be read \(ENOENT\)$/],
+    [{ TAKEMARK_API_KEY_FILE: path('empty') }, /^TAKEMARK_API_KEY_FILE: the file is empty$/],
+    [
+      { TAKEMARK_API_KEY_FILE: path('secret'), TAKEMARK_API_KEY: 'a' },
+      /^TAKEMARK_API_KEY_FILE: excludes TAKEMARK_API_KEY/,
+    ],
+    [{ TAKEMARK_OPERATOR_TOKEN_FILE: path('secret') }, /^TAKEMARK_OPERATOR_TOKEN: must be/],
+  ] as const)
+    t.throws(() => readConfig(wrong), { message });
+});
+
+t.test('metrics name the build, and only counters end with _total', async (t) => {
+  const { metrics } = createTelemetry({
+    level: 'silent',
+    eventsWaiting: () => 0,
+    lag: () => new Map(),
+    build: { version: '1.2.3', commit: 'abc' },
+  });
+  const { text } = await metrics();
+  t.match(text, 'takemark_build_info{version="1.2.3",commit="abc"} 1\n');
+  const types = new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, type]) => [name!, type!]));
+  t.ok(types.size > 20);
+  t.strictSame(
+    [...types].filter(([name, type]) => name.endsWith('_total') !== (type === 'counter')),
+    [],
+  );
+});
+
 t.test('configuration is read whole, and every fault in it is named', async (t) => {
   t.match(readConfig({}), {
     partner: { port: 8080 },
@@ -260,6 +331,13 @@ t.test('configuration is read whole, and every fault in it is named', async (t) 
       wrong,
     );
   }
+  t.strictSame(readConfig({}).operator.names, []);
+  t.strictSame(readConfig({ TAKEMARK_OPERATOR_NAMES: 'Takemark-0.svc,.mesh.internal' }).operator.names, [
+    'takemark-0.svc',
+    '.mesh.internal',
+  ]);
+  for (const wrong of ['a b', 'a,,b', '.', 'a:8081', '*.example'])
+    t.throws(() => readConfig({ TAKEMARK_OPERATOR_NAMES: wrong }), { message: /list of host names/ }, wrong);
   const bucket = { TAKEMARK_ASSETS: 's3', TAKEMARK_S3_BUCKET: 'deliverables', TAKEMARK_ENVIRONMENT: 'beta' };
   t.strictSame(
     readConfig(bucket).assetBucket,

@@ -263,6 +263,7 @@ export class MemoryContract {
     | 'erasureStatus'
     | 'listDeadLetters'
     | 'replayDeadLetters'
+    | 'discardDeadLetters'
     | 'readAudit'
     | 'verifyAudit'
     | 'listSigners'
@@ -369,6 +370,10 @@ export class MemoryContract {
       replayDeadLetters: async (request) => {
         this.asked.push(request);
         return 1;
+      },
+      discardDeadLetters: async (request) => {
+        this.asked.push(request);
+        return [{ topic: request.topic, position: '0/17', reason: 'the span is empty', at: NOW }];
       },
       readAudit: async (request) => {
         this.asked.push(request);

@@ -104,6 +104,13 @@ t.test('operator routes ask for the token and answer as their table says', async
     { replayed: 1 },
   );
   t.strictSame(operations.contract.asked.at(-1), { topic: 'usage', limit: 1000 });
+  t.match(
+    jsonOf(
+      await ask(port, request('POST', '/operator/v1/dead-letters/discard', JSON_AUTH, '{"topic":"usage"}')),
+    ),
+    { deadLetters: [{ topic: 'usage', position: '0/17' }] },
+  );
+  t.strictSame(operations.contract.asked.at(-1), { topic: 'usage', limit: 1 });
 
   t.match(
     (await ask(port, request('GET', '/operator/v1/authority', AUTH)))!.body.toString(),
@@ -111,7 +118,14 @@ t.test('operator routes ask for the token and answer as their table says', async
   );
   const LOCAL = { Host: `localhost:${port}` };
   for (const path of ['/metrics', '/livez', '/readyz', `/operator/v1/challenge?nonce=${challengeNonce()}`]) {
-    for (const host of ['rebound.example:8081', 'localhost.example', '127.0.0.1.example'])
+    const isProbe = !path.includes('challenge');
+    for (const host of [
+      'rebound.example:8081',
+      'localhost.example',
+      '127.0.0.1.example',
+      'mesh.internal',
+      ...(isProbe ? [] : ['probes.internal:8081', 'a.mesh.internal']),
+    ])
       matchError(
         t,
         await ask(port, request('GET', path, { Host: host })),
@@ -119,7 +133,13 @@ t.test('operator routes ask for the token and answer as their table says', async
         undefined,
         `${path} under ${host}`,
       );
-    for (const host of ['127.0.0.1:8081', '[::1]:8081', 'LOCALHOST', '10.0.0.7', 'probes.internal:8081'])
+    for (const host of [
+      '127.0.0.1:8081',
+      '[::1]:8081',
+      'LOCALHOST',
+      '10.0.0.7',
+      ...(isProbe ? ['probes.internal:8081', 'a.mesh.internal'] : []),
+    ])
       t.equal((await ask(port, request('GET', path, { Host: host })))!.status, 200, `${path} under ${host}`);
     t.equal((await ask(port, `GET ${path} HTTP/1.0\r\n\r\n`))!.status, 200, `${path} without a host`);
   }

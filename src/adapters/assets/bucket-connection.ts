@@ -34,6 +34,8 @@ const SILENT = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 function nothing(): void {}
 
 export function connectBucket({ region, endpoint, credentials }: BucketAccess): S3Client {
+  // The library would print a warning about this Node to stderr. The service has a warning of its own.
+  process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] = 'true';
   return new S3Client({
     region,
     logger: SILENT,

@@ -1,7 +1,14 @@
 import { BatchDelivery } from '../../domain/batch-delivery.js';
 import { DomainError } from '../../domain/errors.js';
 import { type ServiceEvent, TOPICS, type Topic } from '../../domain/events.js';
-import type { DeadLetterReport, EventBus, EventHandler, Replayed, Settled } from '../../ports/bus.js';
+import type {
+  DeadLetter,
+  DeadLetterReport,
+  EventBus,
+  EventHandler,
+  Replayed,
+  Settled,
+} from '../../ports/bus.js';
 import { ConsumerClient, type KafkaConnection, KafkaError, loadLibrary, type Message } from './client.js';
 import { deadLettered, deadLetterOf, passDeadLetters, readDeadLetters, requeued } from './dead-letters.js';
 import { decodeEvent, type EventReader, encodeEvent, eventHeaders } from './event-message.js';
@@ -144,6 +151,22 @@ class KafkaBus implements EventBus {
       await this.#outgoing.send(messages.map((message) => requeued(message, topicName(prefix, topic))));
       await passDeadLetters(client, messages);
       return messages.length;
+    });
+  }
+
+  discardDeadLetters(
+    topic: Topic,
+    limit: number,
+    record: (letters: readonly DeadLetter[]) => Promise<void>,
+  ): Promise<readonly DeadLetter[]> {
+    const name = deadLetterName(this.#options.prefix, topic);
+    return this.#reading(this.#deadLetterGroup(topic), async (client) => {
+      const messages = await readDeadLetters(client, name, limit);
+      const letters = messages.map((message) => deadLetterOf(topic, message));
+      if (messages.length === 0) return letters;
+      await record(letters);
+      await passDeadLetters(client, messages);
+      return letters;
     });
   }
 

@@ -24,7 +24,7 @@ export async function examineKafka(options: TopicOptions): Promise<readonly Serv
   try {
     const answers = await askBrokers(options, allNames(options.prefix), SETTINGS);
     return [
-      passed('kafka.reachable', `${answers.brokers} brokers`, wanted),
+      passed('kafka.reachable', answers.brokers === 1 ? '1 broker' : `${answers.brokers} brokers`, wanted),
       unchecked('kafka.version', '3.3 or later', 'brokers do not report their release'),
       ...judgeKafka(answers, options),
     ];
@@ -102,7 +102,7 @@ function settingChecks({ settings }: ClusterAnswers, prefix: string): readonly S
     });
     return checked(
       name,
-      { found: found.length === 0 ? 'on every topic' : words(found), wanted },
+      { found: found.length === 0 ? `${wanted}, on every topic` : words(found), wanted },
       verdict,
       found.length === 0 ? undefined : reason,
     );

@@ -2,9 +2,16 @@ import { BatchDelivery } from '../../domain/batch-delivery.js';
 import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
 import { type ServiceEvent, TOPICS, type Topic } from '../../domain/events.js';
-import type { DeadLetterReport, EventBus, EventHandler, Replayed, Settled } from '../../ports/bus.js';
+import type {
+  DeadLetter,
+  DeadLetterReport,
+  EventBus,
+  EventHandler,
+  Replayed,
+  Settled,
+} from '../../ports/bus.js';
 import type { Clock } from '../../ports/system.js';
-import { DeadLetterFile, type DeadLetterReader } from './dead-letter-file.js';
+import { DeadLetterFile, type DeadLetterReader, type KeptDeadLetter } from './dead-letter-file.js';
 
 /** Events that a handler gets at once. */
 const BATCH = 500;
@@ -95,16 +102,9 @@ class LocalBus implements EventBus {
   }
 
   deadLetters(topic: Topic, limit: number): ReturnType<EventBus['deadLetters']> {
-    return this.#next(async () => {
-      const kept = await this.#deadLetters.list(topic, limit);
-      return kept.map(({ number, reason, at, event }) => ({
-        topic,
-        position: String(number),
-        reason,
-        at,
-        ...defined({ id: event?.id, kind: event?.kind }),
-      }));
-    });
+    return this.#next(async () =>
+      (await this.#deadLetters.list(topic, limit)).map((kept) => deadLetterOf(topic, kept)),
+    );
   }
 
   replayDeadLetters(topic: Topic, limit: number): Promise<number> {
@@ -118,6 +118,22 @@ class LocalBus implements EventBus {
         await this.#deadLetters.markReplayed(topic, number);
       }
       return kept.length;
+    });
+  }
+
+  discardDeadLetters(
+    topic: Topic,
+    limit: number,
+    record: (letters: readonly DeadLetter[]) => Promise<void>,
+  ): Promise<readonly DeadLetter[]> {
+    return this.#next(async () => {
+      const kept = await this.#deadLetters.replayable(topic, limit);
+      const letters = kept.map((each) => deadLetterOf(topic, each));
+      const last = kept.at(-1);
+      if (last === undefined) return letters;
+      await record(letters);
+      await this.#deadLetters.markReplayed(topic, last.number);
+      return letters;
     });
   }
 
@@ -174,6 +190,16 @@ class LocalBus implements EventBus {
     };
     return new BatchDelivery(events, handler, isolate).run();
   }
+}
+
+function deadLetterOf(topic: Topic, { number, reason, at, event }: KeptDeadLetter): DeadLetter {
+  return {
+    topic,
+    position: String(number),
+    reason,
+    at,
+    ...defined({ id: event?.id, kind: event?.kind }),
+  };
 }
 
 function unavailable(cause?: unknown): DomainError {

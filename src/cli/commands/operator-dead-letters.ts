@@ -1,5 +1,5 @@
 import { defineCommand, EXIT } from '../command.js';
-import { TOPICS } from '../operator-client.js';
+import { type DeadLetter, TOPICS } from '../operator-client.js';
 import { formatTime, printable } from '../terminal.js';
 import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
 
@@ -21,16 +21,16 @@ export const listDeadLetters = defineCommand({
     const letters = await withOperator(context, (client) => client.listDeadLetters({ topic, limit }));
     for (const letter of letters) {
       if (options.json) terminal.printJson(letter);
-      else
-        terminal.print(
-          printable(
-            `${letter.topic.padEnd(9)}  ${letter.position.padEnd(8)}  ${formatTime(letter.at)}  ${letter.reason}${letter.eventId === undefined ? '' : `  ${letter.eventId}`}`,
-          ),
-        );
+      else terminal.print(letterLine(letter));
     }
     return EXIT.good;
   },
 });
+
+function letterLine({ topic, position, at, reason, eventId }: DeadLetter): string {
+  const id = eventId === undefined ? '' : `  ${eventId}`;
+  return printable(`${topic.padEnd(9)}  ${position.padEnd(8)}  ${formatTime(at)}  ${reason}${id}`);
+}
 
 export const replayDeadLetters = defineCommand({
   name: 'operator dlq replay',
@@ -50,6 +50,36 @@ export const replayDeadLetters = defineCommand({
     const replayed = await withOperator(context, (client) => client.replayDeadLetters({ topic, limit }));
     if (options.json) terminal.printJson({ replayed });
     else terminal.print(`${replayed} replayed`);
+    return EXIT.good;
+  },
+});
+
+export const discardDeadLetters = defineCommand({
+  name: 'operator dlq discard',
+  service: 'operator',
+  summary: 'Discard the oldest dead letters of a topic, for events that can never be processed',
+  details: [
+    'A discarded event is never processed, and the list does not have it any more. The audit log dead-letters',
+    'has an entry for each (takemark operator audit read dead-letters). The oldest dead letter is the first',
+    'line of takemark operator dlq list --topic. Fix the cause and use replay if the event is genuine: an',
+    'erasure that is discarded is not completed.',
+    '',
+    ...OPERATOR_DETAILS,
+  ],
+  operands: [],
+  options: {
+    topic: { value: 'topic', required: true, choices: TOPICS, help: 'topic of the dead letters' },
+    limit: { value: 'n', range: [1, 1000], help: 'maximum number of events, 1 to 1000 (1)' },
+    json: { help: 'print one line of JSON per event' },
+  },
+  async run(_operands, options, context) {
+    const { terminal } = context;
+    const { topic, limit = 1 } = options;
+    const letters = await withOperator(context, (client) => client.discardDeadLetters({ topic, limit }));
+    for (const letter of letters) {
+      if (options.json) terminal.printJson(letter);
+      else terminal.print(letterLine(letter));
+    }
     return EXIT.good;
   },
 });

@@ -10,20 +10,21 @@ export const CHECK_MARKS: Readonly<Record<ServerCheck['verdict'], string>> = {
   not_checked: 'not checked',
 };
 
-export const examineServers = defineCommand({
+export const examineInstallation = defineCommand({
   name: 'operator doctor',
-  summary: "Check that the cluster's servers are configured as the service needs",
+  summary: 'Check this machine and the servers of the cluster for what the service needs',
   details: [
-    'Reads the settings of Cassandra, Kafka and the bucket, as far as they are configured, and changes',
-    'nothing. Every process of a cluster runs the same checks when it starts. In production, a process does',
-    'not start after a REFUSE, unless TAKEMARK_ACCEPT_SERVERS names the check. In beta, a REFUSE is only a',
-    'warning. "not checked" means that the server does not report the setting, or not to this user: check',
-    'it yourself. Exit code 1: at least one check is REFUSE.',
+    'Looks at the data directory of this machine (disk, inodes, permissions, clock, certificate, content',
+    'keys), and reads the settings of Cassandra, Kafka and the bucket, as far as they are configured. It',
+    'changes nothing. Every process of a cluster runs the checks of the servers when it starts. In',
+    'production, a process does not start after a REFUSE, unless TAKEMARK_ACCEPT_SERVERS names the check.',
+    'In beta, a REFUSE is only a warning. "not checked" means that the setting is not reported, or not to',
+    'this user: check it yourself. Exit code 1: at least one check is REFUSE.',
   ],
   operands: [],
   options: { json: { help: 'print the checks as one line of JSON' } },
   async run(_operands, options, { terminal, cluster }) {
-    const checks = await cluster.examineServers();
+    const checks = await cluster.examineInstallation();
     const refused = checks.filter(({ verdict }) => verdict === 'refuse').length;
     if (options.json) terminal.printJson({ checks, refused });
     else

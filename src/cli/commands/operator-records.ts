@@ -26,7 +26,7 @@ export const erasureStatus = defineCommand({
 });
 
 /** The names of the service's own logs. */
-const SERVICE_LOGS = ['signers', 'devices', 'plans'];
+const SERVICE_LOGS = ['signers', 'devices', 'plans', 'content-keys', 'dead-letters'];
 const SEQUENCES = [1, 999_999_999_999] as const;
 
 export const readAudit = defineCommand({
@@ -112,7 +112,8 @@ export const verifyAudit = defineCommand({
   service: 'operator',
   summary: 'Check audit logs for edits, deletions, reordering and truncation',
   details: [
-    'Without an operand, it checks the logs of all partners and the logs signers, devices and plans.',
+    'Without an operand, it checks the logs of all partners, and the logs signers, devices, plans,',
+    'content-keys and dead-letters of the service.',
     'Exit codes: 0 every log is sound; 1 at least one log is not.',
     '',
     ...OPERATOR_DETAILS,

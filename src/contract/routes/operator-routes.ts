@@ -36,6 +36,7 @@ import {
   consentStateSchema,
   deadLettersQuerySchema,
   deadLettersSchema,
+  discardDeadLettersSchema,
   erasureStatusSchema,
   grantConsentSchema,
   issuedProofSchema,
@@ -161,8 +162,8 @@ export const OPERATOR_ROUTES = {
     path: '/operator/v1/partners/{partnerId}/keys/{keyId}/revoke',
     summary: 'Revoke a key at once (idempotent)',
     params: partnerKeyParamsSchema,
-    body: { kind: 'none' },
     query: revokeKeyQuerySchema,
+    body: { kind: 'none' },
     responses: { 200: { description: 'The key', mediaTypes: JSON_TYPE, schema: keyEntrySchema } },
     errors: bearerErrors({ 400: ['upload_aborted'], 404: [] }),
   },
@@ -483,6 +484,17 @@ export const OPERATOR_ROUTES = {
     },
     errors: bearerErrors(JSON_BODY, BUS),
   },
+  discardDeadLetters: {
+    ...operatorRoute,
+    method: 'POST',
+    path: '/operator/v1/dead-letters/discard',
+    summary: 'Discard the oldest dead letters of a topic. They are never processed',
+    body: { kind: 'json', schema: discardDeadLettersSchema, required: true, maxBytes: JSON_BYTES },
+    responses: {
+      200: { description: 'The discarded dead letters', mediaTypes: JSON_TYPE, schema: deadLettersSchema },
+    },
+    errors: bearerErrors(JSON_BODY, BUS),
+  },
   readOperatorDocument: {
     ...operatorRoute,
     method: 'GET',
@@ -542,7 +554,7 @@ export const OPERATOR_ROUTES = {
     method: 'GET',
     path: '/readyz',
     summary:
-      'Check readiness: the store responds, the clock is right, the outbox has room, and the process is not shutting down or being restored',
+      'Check readiness: the store responds, the clock is right, the outbox has room, the content keys are in their place, and the process is not shutting down or being restored',
     auth: 'public',
     responses: { 200: { description: 'Ready', mediaTypes: JSON_TYPE, schema: probeSchema } },
     errors: publicErrors({
@@ -554,6 +566,7 @@ export const OPERATOR_ROUTES = {
         'clock_wrong',
         'bus_unavailable',
         'restoring',
+        'content_keys_lost',
       ],
     }),
   },

@@ -245,6 +245,18 @@ export const replayDeadLettersSchema = z
   })
   .meta({ id: 'ReplayDeadLetters', examples: [{ topic: 'usage' }, { topic: 'usage', limit: 10 }] });
 
+export const discardDeadLettersSchema = z
+  .strictObject({
+    topic: z.enum(TOPICS).meta({ description: 'Topic whose dead letters are discarded.' }),
+    limit: z
+      .int()
+      .min(1)
+      .max(1000)
+      .default(1)
+      .meta({ description: 'Maximum number of events to discard. The oldest are discarded first.' }),
+  })
+  .meta({ id: 'DiscardDeadLetters', examples: [{ topic: 'usage' }, { topic: 'usage', limit: 10 }] });
+
 export const replayedDeadLettersSchema = z
   .object({ replayed: countSchema.meta({ description: 'Number of events published again.' }) })
   .meta({ id: 'ReplayedDeadLetters', examples: [{ replayed: 3 }] });
