@@ -108,7 +108,7 @@ t.test('the partner listener accepts only this machine when neither TLS nor a ho
   // The second start is the first one without a host, on data of a version that listened everywhere.
   for (const host of [{ TAKEMARK_HOST: '127.0.0.1' }, {}, {}]) {
     const { service, config, log } = await start({ ...environment, ...host });
-    const banner = serviceBanner(service, config, '1.0.0');
+    const banner = serviceBanner(service, config, { version: '1.0.0' });
     await service.stop();
     seen.push([
       service.partner.host,
