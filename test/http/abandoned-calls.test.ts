@@ -156,7 +156,11 @@ async function startCounted(t: Test) {
     } as never),
     heads: steps.counted('heads', heads),
     audited: steps.counted('audited', raw.audited),
-    bus: steps.counted('bus', { deadLetters: async () => [], replayDeadLetters: async () => 0 }),
+    bus: steps.counted('bus', {
+      deadLetters: async () => [],
+      replayDeadLetters: async () => 0,
+      discardDeadLetters: async () => [],
+    }),
     engine,
     reader: steps.counted('reader', {
       readEmbedded: async () => {

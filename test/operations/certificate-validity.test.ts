@@ -70,7 +70,7 @@ t.test('a service verifies and issues nothing when its signing certificate has e
   });
   t.match(await metrics(house), /takemark_certificate_warning\{certificate="signing",warning="expired"\} 1/);
   t.match(house.log.join(''), new RegExp(`"signer_expired","notAfter":${notAfter},"kid":"${kid}"`));
-  t.match(serviceBanner(house.service, readConfig({}), '1'), refused.message);
+  t.match(serviceBanner(house.service, readConfig({}), { version: '1' }), refused.message);
 });
 
 t.test('a service verifies and issues nothing when its signing certificate has not begun', async (t) => {

@@ -21,7 +21,7 @@ export interface MachineParts {
 const LEAST_FREE = 0.1;
 const LEAST_CERTIFICATE_DAYS = 14;
 const DAY_MS = 86_400_000;
-/** Milliseconds by which the clock may be behind the latest time that a process saw. */
+/** The most milliseconds that the clock may be earlier than the latest time that a process saw. */
 const CLOCK_SLACK_MS = 2000;
 /** Permissions of the group and of all other users. */
 const OTHERS = 0o077;
@@ -112,7 +112,7 @@ async function examineClock(directory: string, now: number): Promise<ServerCheck
   return checked(
     name,
     {
-      found: behind > CLOCK_SLACK_MS ? `${Math.round(behind / 1000)} s behind` : 'not behind',
+      found: behind > CLOCK_SLACK_MS ? `${Math.round(behind / 1000)} s late` : 'not late',
       wanted,
     },
     'warn',
