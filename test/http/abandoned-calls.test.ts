@@ -393,6 +393,7 @@ async function callsOf({ operations }: Counted) {
     readErasure: () => ({ params: { proofId } }),
     listDeadLetters: () => ({ query: 'topic=usage' }),
     replayDeadLetters: () => ({ body: { topic: 'usage', limit: 1 } }),
+    discardDeadLetters: () => ({ body: { topic: 'usage', limit: 1 } }),
     readOperatorDocument: () => ({}),
     readAuthority: () => ({}),
   };

@@ -643,16 +643,20 @@ t.test('every route of the operator listener answers as its table says', async (
   t.match(await read('proofs/prf_1/erasure'), { state: 'issued', assetPresent: true });
   t.match(await read('dead-letters'), { deadLetters: [{ topic: 'usage', position: '0/17' }] });
   t.strictSame(operations.contract.asked.at(-1), { limit: 100 });
-  const replayed = await ask(
-    port,
-    request(
-      'POST',
-      '/operator/v1/dead-letters/replay',
-      { ...auth, 'Content-Type': 'application/json' },
-      '{"topic":"usage","limit":10}',
-    ),
-  );
+  const changeLetters = (act: string) =>
+    ask(
+      port,
+      request(
+        'POST',
+        `/operator/v1/dead-letters/${act}`,
+        { ...auth, 'Content-Type': 'application/json' },
+        '{"topic":"usage","limit":10}',
+      ),
+    );
+  const replayed = await changeLetters('replay');
   t.strictSame(jsonOf(replayed), { replayed: 1 });
+  const discarded = await changeLetters('discard');
+  t.match(jsonOf(discarded), { deadLetters: [{ topic: 'usage', position: '0/17' }] });
   const legacy = (proofId: string) =>
     ask(
       port,
