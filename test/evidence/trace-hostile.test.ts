@@ -353,6 +353,23 @@ t.test('many events are read in the memory of a segment and of what lives', asyn
   t.ok(growth < MEMORY, `${Math.round(growth / MIB)} MiB`);
 });
 
+t.test('one segment or signature beyond the limit is refused', async (t) => {
+  const forge = new Forge();
+  const frames = [
+    forge.header,
+    ...[0, 1, 2].flatMap((index) => [forge.segment(body([2, 0, null]), index), forge.sign(index === 2)]),
+  ];
+  const open: OpenTrace = async function* () {
+    yield* frames;
+  };
+  const read = (segments: number, signatures: number) =>
+    readTrace(open, undefined, { segments, signatures });
+  t.match(await read(3, 3), { segments: 3, signatures: 3, sealed: true, findings: [] });
+  const refused = { code: 'unprocessable', reason: 'trace_too_large' };
+  await t.rejects(read(2, 3), { ...refused, message: /more segments/ });
+  await t.rejects(read(3, 2), { ...refused, message: /more signatures/ });
+});
+
 t.test('signatures beyond their bound are refused', { skip: onlyInFull() }, async (t) => {
   const open: OpenTrace = async function* () {
     const forge = new Forge();

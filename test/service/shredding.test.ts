@@ -71,6 +71,11 @@ void t.test('nothing of what was issued lies in the clear, and erased content ha
   t.strictSame(await foundBelow(canaries, directory), [], 'while the proofs stand');
   const { partner, operator } = service().service.operations;
   t.match(await partner.readProof(caller, embedded), { song: { title: /^Cnry-title embedded-/ } });
+  t.match(
+    (await partner.listProofs(caller, {})).proofs.map(({ song }) => song.title),
+    [/^Cnry-title sidecar-/, /^Cnry-title embedded-/],
+    'a list reads its summaries, which are encrypted too',
+  );
   t.equal((await service().verify(caller, embedded.file)).verdict, 'valid');
   t.equal((await service().verify(caller, pair.file, pair.sidecar)).verdict, 'valid');
   const part = await (await operator.readAsset(embedded.proofId, 'audio')).read({
@@ -99,6 +104,7 @@ void t.test('nothing of what was issued lies in the clear, and erased content ha
   await restart();
   const { partner: restored } = service().service.operations;
   await t.rejects(restored.readProof(caller, embedded), { code: 'internal', reason: 'record_damaged' });
+  await t.rejects(restored.listProofs(caller, {}), { code: 'internal', reason: 'record_damaged' });
   t.match(
     await restored.readProof(caller, pair),
     { song: { title: /^Cnry-title sidecar-/ } },

@@ -53,12 +53,17 @@ export interface ReadTrace {
  * Reads a trace for the first time: frames, chain, signatures, and the last position that a device signature
  * covers. A fault becomes a finding, and evidence ends at the last valid signature before the fault. Memory
  * is bounded by one segment.
+ * @param limits the most segments and signatures; a caller gives fewer only to reach a limit quickly
  * @throws DomainError `unprocessable` for a missing header, an unknown version or an exceeded limit
  */
-export async function readTrace(open: OpenTrace, budget = new WorkBudget()): Promise<ReadTrace> {
+export async function readTrace(
+  open: OpenTrace,
+  budget = new WorkBudget(),
+  limits: ChainLimits = TRACE_LIMITS,
+): Promise<ReadTrace> {
   const digest = createHash('sha256');
   const splitter = new FrameSplitter();
-  const chain = new ChainReader(budget);
+  const chain = new ChainReader(budget, limits);
   let bytes = 0;
   for await (const chunk of open()) {
     bytes += chunk.length;
@@ -75,6 +80,9 @@ export async function readTrace(open: OpenTrace, budget = new WorkBudget()): Pro
   if (chain.header === undefined) throw malformed('it does not start with a header');
   return new CheckedTrace(open, chain.header, chain, bytes, digest.digest('hex'), budget);
 }
+
+/** The most segments and signatures of a trace. */
+type ChainLimits = Readonly<Record<'segments' | 'signatures', number>>;
 
 /** The position up to which a valid signature covers the file. */
 interface Signed {
@@ -96,9 +104,11 @@ class ChainReader {
   #segments = 0;
   #stopped = false;
   readonly #budget: WorkBudget;
+  readonly #limits: ChainLimits;
 
-  constructor(budget: WorkBudget) {
+  constructor(budget: WorkBudget, limits: ChainLimits) {
     this.#budget = budget;
+    this.#limits = limits;
   }
 
   get stopped(): boolean {
@@ -140,7 +150,7 @@ class ChainReader {
       this.stop(gap(this.#segments, segment.sequence));
       return;
     }
-    if (this.#segments >= TRACE_LIMITS.segments) throw tooLarge('segments');
+    if (this.#segments >= this.#limits.segments) throw tooLarge('segments');
     this.#budget.spend(WORK.segment);
     this.#head = headOfSegment(this.#head, segment);
     this.#segments += 1;
@@ -148,7 +158,7 @@ class ChainReader {
 
   #takeSignature(frame: TraceFrame & { kind: 'signature' }, end: number): void {
     const { final, segments, head, signature } = frame;
-    if (this.signatures >= TRACE_LIMITS.signatures) throw tooLarge('signatures');
+    if (this.signatures >= this.#limits.signatures) throw tooLarge('signatures');
     this.#budget.spend(WORK.signature);
     // A flush must sign new segments. A seal may follow a flush directly.
     const repeated = !final && segments === this.signed?.segments;
