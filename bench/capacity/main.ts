@@ -1,6 +1,6 @@
 /**
- * `npm run bench:capacity`: what deploy/capacity.md is made of, measured on real servers that this command
- * starts. `npm run build:capacity` makes the page of it.
+ * `npm run bench:capacity` measures what each call costs, on real servers that it starts. docs/operating/capacity.md has
+ * the result.
  */
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';

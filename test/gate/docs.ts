@@ -1,5 +1,4 @@
 import '../docs/alerts.test.js';
-import '../docs/capacity.test.js';
 import '../docs/capture-trace.test.js';
 import '../docs/client-package.test.js';
 import '../docs/commands.test.js';
