@@ -6,6 +6,7 @@ import { askedAgain, heldAgainst, type Outcome, readEarlierRun } from './earlier
 import { hash } from './engine/hash.js';
 import { parse } from './engine/parse.js';
 import { evidence } from './evidence/evidence.js';
+import { flow } from './http/flow.js';
 import { ingest } from './http/ingest.js';
 import { memory } from './http/memory.js';
 import { scaleOverload } from './http/scale-overload.js';
@@ -28,6 +29,7 @@ const MEASURES: readonly Measure[] = [
   upload,
   memory,
   verify,
+  flow,
   store,
   evidence,
   scaleOverload,
@@ -37,6 +39,7 @@ const MEASURES: readonly Measure[] = [
 ];
 const COMPARED_PACKAGES = [
   'hash-wasm',
+  '@noble/hashes',
   'music-metadata',
   'busboy',
   'express',

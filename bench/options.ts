@@ -17,6 +17,10 @@ export interface Scale {
   readonly memoryBytes: { readonly small: number; readonly large: number };
   readonly verifyCalls: number;
   readonly verifyRounds: number;
+  /** Proofs of a round, each verified once. */
+  readonly verifyProofs: number;
+  /** Flows of a round for each size of file. */
+  readonly flows: number;
   readonly charges: number;
   readonly traceEvents: number;
   readonly curveRounds: number;
@@ -43,6 +47,8 @@ const FULL: Scale = {
   memoryBytes: { small: 16 * MIB, large: 64 * MIB },
   verifyCalls: 4000,
   verifyRounds: 5,
+  verifyProofs: 1000,
+  flows: 600,
   charges: 30_000,
   traceEvents: 2_000_000,
   curveRounds: 3,
@@ -65,6 +71,8 @@ const QUICK: Scale = {
   memoryBytes: { small: 8 * MIB, large: 32 * MIB },
   verifyCalls: 1200,
   verifyRounds: 3,
+  verifyProofs: 300,
+  flows: 150,
   charges: 6000,
   traceEvents: 400_000,
   curveRounds: 2,

@@ -13,9 +13,11 @@ interface Unit {
 const UNITS: Readonly<Record<string, Unit>> = {
   'MB/s': { title: 'MB/s (millions of bytes)', better: 'more' },
   'calls/s': { title: 'Calls per second', better: 'more' },
+  'flows/s': { title: 'Flows per second', better: 'more' },
   'k/s': { title: 'Thousands per second', better: 'more' },
   'CPU s/GB': { title: 'CPU seconds per GB', better: 'less' },
   'CPU µs a call': { title: 'CPU microseconds per call', better: 'less' },
+  'CPU µs a flow': { title: 'CPU microseconds per flow', better: 'less' },
   ms: { title: 'Milliseconds', better: 'less' },
   µs: { title: 'Microseconds', better: 'less' },
   MB: { title: 'Memory in MB', better: 'less' },

@@ -283,7 +283,7 @@ async function measureAll(
             apiKey,
             connections: CONNECTIONS / PARTNERS,
             count: calls / PARTNERS,
-            file,
+            files: [file],
           });
           return ids.map((uploadId) => ({ uploadId, apiKey }));
         }),

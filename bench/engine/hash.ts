@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { sha256 as nobleSha256 } from '@noble/hashes/sha2.js';
 import { createSHA256 } from 'hash-wasm';
 import { createAudioEngine } from '../../src/engine/create-engine.js';
 import { SLAB_BYTES } from '../../src/engine/ingest.js';
@@ -48,6 +49,13 @@ async function measureHash(run: Run): Promise<Section> {
           return wasm.digest('hex');
         }),
       ),
+      checked('noble', one, () =>
+        timed(count, () => {
+          const stream = nobleSha256.create();
+          for (const slab of slabOrder(undefined, count)) stream.update(slabs[slab]!);
+          return Buffer.from(stream.digest()).toString('hex');
+        }),
+      ),
       checked('one stream', one, () => kernel.single(count)),
       checked('four lanes', four, () => kernel.lanes(count)),
       checked('node:crypto', one, () => hashWithNode(slabs, count)),
@@ -93,6 +101,7 @@ function report(speeds: ReadonlyMap<string, readonly number[]>): Section {
         of('node:crypto, SHA masked'),
       ),
       figure('hash.hash-wasm', 'hash-wasm', 'MB/s', 'baseline', of('hash-wasm')),
+      figure('hash.noble', '@noble/hashes', 'MB/s', 'baseline', of('noble')),
     ],
     comparisons: [
       ratio('hash.single/hash-wasm', 'one stream', 'hash-wasm', 'MB/s', single, of('hash-wasm')),
@@ -106,6 +115,7 @@ function report(speeds: ReadonlyMap<string, readonly number[]>): Section {
         of('node:crypto, SHA masked'),
       ),
       ratio('hash.lanes/hash-wasm', 'four lanes', 'hash-wasm', 'MB/s', lanes, of('hash-wasm')),
+      ratio('hash.lanes/noble', 'four lanes', '@noble/hashes', 'MB/s', lanes, of('noble')),
       ratio('hash.lanes/node', 'four lanes', 'node:crypto', 'MB/s', lanes, of('node:crypto')),
       ratio(
         'hash.lanes/masked',

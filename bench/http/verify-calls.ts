@@ -51,12 +51,35 @@ export async function uploadCopies(
         apiKey,
         connections: Math.ceil(UPLOADS_AT_ONCE / partners.length),
         count: share,
-        file,
+        files: [file],
       });
       return ids.map((uploadId) => ({ uploadId, apiKey }));
     }),
   );
   return Array.from({ length: share }, (_, i) => lists.map((list) => list[i]!)).flat();
+}
+
+/** Uploads each proof's file once, shared among the partners. Returns the calls that verify them. */
+export async function eachProofCalls(
+  service: ServiceProcess,
+  client: Child<UploadClient>,
+  partners: readonly Partner[],
+  issued: readonly Issued[],
+): Promise<readonly PreparedCall[]> {
+  const calls = await Promise.all(
+    partners.map(async ({ apiKey }, partner) => {
+      const own = issued.filter((_, index) => index % partners.length === partner);
+      const ids = await client.call('storeMany', {
+        port: Number(service.partnerUrl.port),
+        apiKey,
+        connections: Math.ceil(UPLOADS_AT_ONCE / partners.length),
+        count: own.length,
+        files: own.map(({ deliverable }) => deliverable),
+      });
+      return own.flatMap((proof, index) => embeddedCalls(proof, [{ uploadId: ids[index]!, apiKey }]));
+    }),
+  );
+  return issued.map((_, index) => calls[index % partners.length]![Math.floor(index / partners.length)]!);
 }
 
 /** Calls that verify a credentialed file, one for each of its uploads. */

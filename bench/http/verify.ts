@@ -1,7 +1,10 @@
 import { join } from 'node:path';
+import { eachOf } from '../../src/async/each-of.js';
+import { defined } from '../../src/domain/defined.js';
 import { broadcastWaveFile } from '../fixtures/broadcast-wave.js';
 import type { ExpressHello } from '../load/express-hello.js';
 import { jsonRequest } from '../load/form.js';
+import type { NodeHello } from '../load/node-hello.js';
 import type { PreparedCall, RequestClient } from '../load/request-client.js';
 import type { UploadClient } from '../load/upload-client.js';
 import { figure, interleave, type Measure, proportion, type Run, ratio, type Section } from '../measure.js';
@@ -9,20 +12,38 @@ import { Child } from '../service/child.js';
 import { openLeftStore } from '../service/left-store.js';
 import { ServiceProcess } from '../service/service-process.js';
 import { percentile } from '../statistics.js';
-import { createPartners, embeddedCalls, type Partner, Supply, sha256, uploadCopies } from './verify-calls.js';
+import {
+  createPartners,
+  eachProofCalls,
+  embeddedCalls,
+  type Issued,
+  type Partner,
+  Supply,
+  sha256,
+  uploadCopies,
+} from './verify-calls.js';
 
 const CONNECTIONS = 64;
 /** Several, so that the plan's limit of calls a second is not what is measured. */
 const PARTNERS = 4;
 const FILE_BYTES = 24_000;
 const SIDECARS = 50;
+const ISSUED_AT_ONCE = 8;
 const HELLO: PreparedCall = { request: 'GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n', expect: 'hello' };
+/** A call that every connection of the service makes before the clock starts. */
+const HEALTH: PreparedCall = {
+  request: 'GET /v1/health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n',
+  expect: { ok: true },
+};
 
 interface Rate {
   readonly perSecond: number;
   readonly times: readonly number[];
+  readonly waits: readonly number[];
   /** CPU of the service, microseconds a call. */
   readonly cpu: number;
+  /** CPU of the service's main thread, microseconds a call. Absent where the system does not report it. */
+  readonly main?: number;
 }
 
 export const verify: Measure = { name: 'verify', run: measureVerify };
@@ -31,6 +52,7 @@ async function measureVerify(run: Run): Promise<Section> {
   const client = new Child<RequestClient>(new URL('../load/request-client.js', import.meta.url));
   const uploads = new Child<UploadClient>(new URL('../load/upload-client.js', import.meta.url));
   const hello = new Child<ExpressHello>(new URL('../load/express-hello.js', import.meta.url));
+  const plain = new Child<NodeHello>(new URL('../load/node-hello.js', import.meta.url));
   const service = await ServiceProcess.start({
     dataDir: join(run.dataDir, 'verify'),
     profileDir: run.profileDir,
@@ -40,9 +62,11 @@ async function measureVerify(run: Run): Promise<Section> {
   let units: number;
   try {
     const helloPort = await hello.call('listen');
+    const plainPort = await plain.call('listen');
     partners = await createPartners(service, PARTNERS);
-    const { verifyCalls: calls, verifyRounds: rounds } = run.scale;
+    const { verifyCalls: calls, verifyRounds: rounds, verifyProofs: proofs } = run.scale;
     // A share for each round and one for the warm-up.
+    const each = new Supply(await proofCalls(run, service, uploads, partners, proofs * (rounds + 1)), proofs);
     const embedded = new Supply(await newUnits(run, service, uploads, partners, calls * (rounds + 1)), calls);
     const pairs = new Supply(await pairCalls(run, service, uploads, partners, calls * (rounds + 1)), calls);
     const replays = embedded.all.slice(0, calls);
@@ -50,21 +74,32 @@ async function measureVerify(run: Run): Promise<Section> {
     const send = async (
       port: number,
       prepared: readonly PreparedCall[],
-      measured: boolean,
+      newcomer?: PreparedCall,
     ): Promise<Rate> => {
-      const before = measured ? await service.probe.call('use') : undefined;
-      const { seconds, times, wrong } = await client.call('send', {
-        port,
-        connections: CONNECTIONS,
-        calls: prepared,
-      });
-      const after = measured ? await service.probe.call('use') : undefined;
+      const isService = port === Number(service.partnerUrl.port);
+      const before = await service.probe.call('use');
+      const { seconds, times, waits, wrong } = await client.call(
+        'send',
+        defined({
+          port,
+          connections: CONNECTIONS,
+          calls: prepared,
+          prime: isService ? HEALTH : HELLO,
+          newcomer,
+        }),
+      );
+      const after = await service.probe.call('use');
       for (const what of wrong.slice(0, 3))
         run.wrong(`verify: ${wrong.length} wrong answers, for instance ${what}`);
       return {
         perSecond: prepared.length / seconds,
         times,
-        cpu: (((after?.cpuSeconds ?? 0) - (before?.cpuSeconds ?? 0)) / prepared.length) * 1e6,
+        waits,
+        cpu: ((after.cpuSeconds - before.cpuSeconds) / prepared.length) * 1e6,
+        ...(after.mainSeconds !== undefined &&
+          before.mainSeconds !== undefined && {
+            main: ((after.mainSeconds - before.mainSeconds) / prepared.length) * 1e6,
+          }),
       };
     };
     const port = Number(service.partnerUrl.port);
@@ -75,20 +110,52 @@ async function measureVerify(run: Run): Promise<Section> {
           send(
             helloPort,
             Array.from({ length: calls * 2 }, () => HELLO),
-            false,
           ),
       },
-      { name: 'embedded', once: () => send(port, embedded.next(), true) },
-      { name: 'pair', once: () => send(port, pairs.next(), true) },
-      { name: 'replay', once: () => send(port, replays, true) },
+      {
+        name: 'node',
+        once: () =>
+          send(
+            plainPort,
+            Array.from({ length: calls * 2 }, () => HELLO),
+          ),
+      },
+      { name: 'each', once: () => send(port, each.next()) },
+      { name: 'embedded', once: () => send(port, embedded.next()) },
+      { name: 'pair', once: () => send(port, pairs.next()) },
+      { name: 'replay', once: () => send(port, replays) },
+      { name: 'newcomers', once: () => send(port, replays, HEALTH) },
     ]);
-    units = embedded.used + pairs.used;
+    units = each.used + embedded.used + pairs.used;
     section = report(results, calls);
   } finally {
-    await Promise.all([client.stop(), uploads.stop(), hello.stop(), service.stop()]);
+    await Promise.all([client.stop(), uploads.stop(), hello.stop(), plain.stop(), service.stop()]);
   }
   await checkUnits(run, service.dataDir, partners, units);
   return section;
+}
+
+/** Issues proofs of different files, each in one slot: each call verifies another proof. */
+async function proofCalls(
+  run: Run,
+  service: ServiceProcess,
+  client: Child<UploadClient>,
+  partners: readonly Partner[],
+  count: number,
+): Promise<readonly PreparedCall[]> {
+  run.progress(`verify: ${count} proofs to be verified`);
+  const issued: Issued[] = [];
+  await eachOf(
+    Array.from({ length: count }, (_, index) => index),
+    ISSUED_AT_ONCE,
+    async (index) => {
+      const audio = broadcastWaveFile(FILE_BYTES, `Each ${index}`);
+      issued.push(
+        await service.issue(partners[index % partners.length]!.partnerId, `Each ${index}`, audio, 'embedded'),
+      );
+    },
+  );
+  return eachProofCalls(service, client, partners, issued);
 }
 
 /** A credentialed file in as many slots as there are calls: each call is a new billable unit. */
@@ -168,18 +235,24 @@ function report(results: ReadonlyMap<string, readonly Rate[]>, calls: number): S
   const percentiles = (name: string, percent: number): readonly number[] =>
     results.get(name)!.map(({ times }) => percentile(times, percent));
   const labels = {
-    embedded: 'verify, embedded credential',
+    each: 'verify, each proof once',
+    embedded: 'verify, one proof',
     pair: 'verify, audio and sidecar',
     replay: 'verify, replays only',
   } as const;
-  const names = ['embedded', 'pair', 'replay'] as const;
+  const names = ['each', 'embedded', 'pair', 'replay'] as const;
+  const waits = (percent: number): readonly number[] =>
+    results.get('newcomers')!.map((rate) => percentile(rate.waits, percent));
+  const main = (name: (typeof names)[number]): readonly number[] =>
+    results.get(name)!.flatMap((rate) => rate.main ?? []);
   return {
     id: 'verify',
     title: 'Verify',
-    method: `POST /v1/verify of the real service on the embedded store, ${CONNECTIONS} kept-alive connections from another process, ${calls} calls a round. Every call of the first two is a new billable unit whose usage record is on disk before the answer; verdict, proof and digest of every answer are checked, and the units billed are counted in the store afterwards. A pair's signature is checked in the call, an embedded one's was checked when the upload was measured.`,
+    method: `POST /v1/verify of the real service on the embedded store, ${CONNECTIONS} kept-alive connections from another process, ${calls} calls a round, after a first call of each connection that is not timed. In a round of "each proof once" every call verifies another proof, and no round verifies a proof of an earlier one. Every call but a replay is a new billable unit whose usage record is on disk before the answer; verdict, proof and digest of every answer are checked, and the units billed are counted in the store afterwards. A pair's signature is checked in the call, an embedded one's was checked when the upload was measured.`,
     figures: [
       ...names.map((name) => figure(`verify.${name}`, labels[name], 'calls/s', 'ours', rates(name))),
       figure('verify.express', 'Express 5, hello', 'calls/s', 'baseline', rates('express')),
+      figure('verify.node', 'node:http, hello', 'calls/s', 'baseline', rates('node')),
       ...names.map((name) =>
         figure(
           `verify.${name}.cpu`,
@@ -189,20 +262,49 @@ function report(results: ReadonlyMap<string, readonly Rate[]>, calls: number): S
           results.get(name)!.map(({ cpu }) => cpu),
         ),
       ),
-      ...(['express', ...names] as const).map((name) =>
+      ...names
+        .filter((name) => main(name).length > 0)
+        .map((name) =>
+          figure(`verify.${name}.main`, `${labels[name]}, main thread`, 'CPU µs a call', 'ours', main(name)),
+        ),
+      figure('verify.newcomer', 'first answer on a new connection under load, p50', 'ms', 'ours', waits(50)),
+      figure(
+        'verify.newcomer.p99',
+        'first answer on a new connection under load, p99',
+        'ms',
+        'ours',
+        waits(99),
+      ),
+      ...(['express', 'node', ...names] as const).map((name) =>
         figure(
           `verify.${name}.p99`,
-          `${name === 'express' ? 'Express 5, hello' : labels[name]}, p99`,
+          `${name === 'express' ? 'Express 5, hello' : name === 'node' ? 'node:http, hello' : labels[name]}, p99`,
           'ms',
-          name === 'express' ? 'baseline' : 'ours',
+          name === 'express' || name === 'node' ? 'baseline' : 'ours',
           percentiles(name, 99),
         ),
       ),
     ],
     comparisons: [
       ratio(
+        'verify.each/express',
+        'verify, each proof once',
+        'Express hello',
+        'calls/s',
+        rates('each'),
+        rates('express'),
+      ),
+      ratio(
+        'verify.each/node',
+        'verify, each proof once',
+        'node:http hello',
+        'calls/s',
+        rates('each'),
+        rates('node'),
+      ),
+      ratio(
         'verify.embedded/express',
-        'verify, embedded, each a new unit',
+        'verify, one proof, each a new unit',
         'Express hello',
         'calls/s',
         rates('embedded'),
@@ -225,12 +327,12 @@ function report(results: ReadonlyMap<string, readonly Rate[]>, calls: number): S
         rates('express'),
       ),
       proportion(
-        'verify.embedded.tail',
-        'p99 of a call, embedded',
+        'verify.each.tail',
+        'p99 of a call, each proof once',
         'its own p50',
         'ms',
-        percentiles('embedded', 99),
-        percentiles('embedded', 50),
+        percentiles('each', 99),
+        percentiles('each', 50),
       ),
     ],
     notes: [],

@@ -149,31 +149,34 @@ export interface StoreLoad {
   readonly apiKey: string;
   readonly connections: number;
   readonly count: number;
-  readonly file: Uint8Array;
+  /** The files in turn. */
+  readonly files: readonly Uint8Array[];
 }
 
-/** Uploads one file many times, into a slot each. Returns the ids. */
+/** Uploads files into a slot each. Returns the ids in the order of the files. */
 async function storeMany({
   port,
   apiKey,
   connections: count,
   count: uploads,
-  file,
+  files,
 }: StoreLoad): Promise<string[]> {
-  const sha256 = createHash('sha256').update(file).digest('hex');
+  const digests = files.map((file) => createHash('sha256').update(file).digest('hex'));
   const connections = await openConnections(port, count);
   const ids: string[] = [];
-  let left = uploads;
+  let next = 0;
   try {
     await Promise.all(
       connections.map(async (connection) => {
-        while (left-- > 0) {
+        while (next < uploads) {
+          const index = next++;
           const { uploadId, path, fields } = await mint(connection, apiKey);
+          const file = files[index % files.length]!;
           const { status, body } = await connection.request(uploadRequest(path, fields, [file]));
           const answer = JSON.parse(body.toString()) as { sha256?: string };
-          if (status !== 201 || answer.sha256 !== sha256)
+          if (status !== 201 || answer.sha256 !== digests[index % files.length])
             throw new Error(`an upload was refused: ${status} ${body.toString()}`);
-          ids.push(uploadId!);
+          ids[index] = uploadId!;
         }
       }),
     );
@@ -183,7 +186,66 @@ async function storeMany({
   }
 }
 
-const methods = { upload, storeMany };
+export interface FlowLoad {
+  readonly port: number;
+  readonly callers: readonly Caller[];
+  readonly connections: number;
+  readonly count: number;
+  /** A credentialed file, which each flow uploads and verifies. */
+  readonly file: Uint8Array;
+  readonly proofId: string;
+}
+
+export interface FlowResult {
+  readonly seconds: number;
+  /** Milliseconds of a flow: slot, upload and verify. */
+  readonly times: readonly number[];
+}
+
+/**
+ * Verifies a file many times as a partner does: a slot, an upload, a verify.
+ * @throws Error for an answer that is not the verdict `valid` of the proof
+ */
+async function flow({
+  port,
+  callers,
+  connections: count,
+  count: flows,
+  file,
+  proofId,
+}: FlowLoad): Promise<FlowResult> {
+  const connections = await openConnections(port, count);
+  const times: number[] = [];
+  let next = 0;
+  const once = async (connection: Connection, { apiKey }: Caller): Promise<void> => {
+    const { uploadId, path, fields } = await mint(connection, apiKey);
+    await connection.request(uploadRequest(path, fields, [file]));
+    const { status, body } = await connection.request([
+      jsonRequest('/v1/verify', { 'x-api-key': apiKey }, JSON.stringify({ uploadId })),
+    ]);
+    const answer = JSON.parse(body.toString()) as { verdict?: string; proofId?: string };
+    if (status !== 200 || answer.verdict !== 'valid' || answer.proofId !== proofId)
+      throw new Error(`a flow was answered with ${status} ${body.toString()}`);
+  };
+  try {
+    const start = performance.now();
+    await Promise.all(
+      connections.map(async (connection, index) => {
+        while (next < flows) {
+          next += 1;
+          const began = performance.now();
+          await once(connection, callers[index % callers.length]!);
+          times.push(performance.now() - began);
+        }
+      }),
+    );
+    return { seconds: (performance.now() - start) / 1000, times };
+  } finally {
+    for (const connection of connections) connection.close();
+  }
+}
+
+const methods = { upload, storeMany, flow };
 export type UploadClient = typeof methods;
 
 answerCalls(methods);

@@ -4,6 +4,8 @@ import { defined } from '../../src/domain/defined.js';
 export interface ProcessUse {
   /** Seconds of CPU since the process began, user and system, of all its threads. */
   readonly cpuSeconds: number;
+  /** Seconds of CPU of the main thread; absent where the system does not report it. */
+  readonly mainSeconds?: number;
   readonly rssBytes: number;
 }
 
@@ -24,6 +26,15 @@ function sample(): number {
   return rss;
 }
 
+/** Returns what the kernel has counted for the main thread, whose id is that of the process. */
+function mainSeconds(): number | undefined {
+  try {
+    return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'latin1').split(' ')[0]) / 1e9;
+  } catch {
+    return undefined;
+  }
+}
+
 function ownBytes(): number | undefined {
   try {
     const kibibytes = /^RssAnon:\s*(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'latin1'))?.[1];
@@ -37,7 +48,11 @@ function ownBytes(): number | undefined {
 export const probe = {
   use(): ProcessUse {
     const { user, system } = process.cpuUsage();
-    return { cpuSeconds: (user + system) / 1e6, rssBytes: process.memoryUsage.rss() };
+    return {
+      cpuSeconds: (user + system) / 1e6,
+      rssBytes: process.memoryUsage.rss(),
+      ...defined({ mainSeconds: mainSeconds() }),
+    };
   },
   memory(): MemoryUse {
     return { rssBytes: process.memoryUsage.rss(), ...defined({ ownBytes: ownBytes() }) };
