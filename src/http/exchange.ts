@@ -91,7 +91,7 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   graceMs: 30_000,
   streamMs: 15 * 60_000,
   downloadsOfPartner: 16,
-  calls: 64,
+  calls: 128,
 };
 
 /** An HTTP request with its response. */

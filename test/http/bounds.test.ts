@@ -240,6 +240,21 @@ t.test('a partner has an even share of the running calls while the main thread i
   t.equal((await ask(port, verifyOf(KEY)))!.status, 200, 'a call that has ended frees its place');
 });
 
+t.test('a partner has more than an even share of the running calls while others leave theirs', async (t) => {
+  const { port, listener, operations } = await startPartner({ calls: 4 }, { isBusy: () => true });
+  t.teardown(() => listener.close(0));
+  operations.uploads.set('upl_1', { uploadId: 'upl_1', bytes: 1, sha256: '' });
+  let open: () => void = () => undefined;
+  operations.verifyGate = new Promise((resolve) => (open = resolve));
+  const running = [KEY, OTHER_KEY, OTHER_KEY, OTHER_KEY].map((key) => ask(port, verifyOf(key)));
+  t.ok(await until(() => operations.verified.length === 4), 'three of four calls are of one partner');
+  matchError(t, await ask(port, verifyOf(OTHER_KEY)), 'unavailable', 'concurrency_exceeded', 'a fifth call');
+  running.push(ask(port, verifyOf(KEY)));
+  t.ok(await until(() => operations.verified.length === 5), 'the other one gets its share all the same');
+  open();
+  t.ok((await Promise.all(running)).every((answer) => answer!.status === 200));
+});
+
 t.test('no call is refused for the number of running calls while the main thread is not busy', async (t) => {
   const { port, listener, operations } = await startPartner({ calls: 1 }, { isBusy: () => false });
   t.teardown(() => listener.close(0));

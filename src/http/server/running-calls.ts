@@ -8,13 +8,15 @@ const RETRY_SECONDS = 3;
 /**
  * Bounds the partners' calls that run at the same time while the main thread is busy. More calls at the same
  * time then do not give more results: each call becomes slower and more expensive, until its caller gives up
- * and its work is lost. A call is refused only if its own partner has an even share of the running calls.
+ * and its work is lost. A call is refused only if as many calls run as all partners share, and its own partner has an
+ * even share of them.
  */
 export class RunningCalls {
   readonly #max: number;
   readonly #observer: Pick<Observer, 'refused'>;
   readonly #isBusy: () => boolean;
   readonly #byPartner = new Map<string, number>();
+  #running = 0;
 
   /**
    * @param max the calls that all partners share evenly while the main thread is busy
@@ -29,8 +31,8 @@ export class RunningCalls {
   /**
    * Counts a call.
    * @returns a function that records the end of the call. It is called once
-   * @throws DomainError `unavailable` / `concurrency_exceeded` when the main thread is busy and the partner
-   * has its share of the calls
+   * @throws DomainError `unavailable` / `concurrency_exceeded` when the main thread is busy with as many calls as
+   * the partners share, and the partner has its share of them
    */
   begin(partnerId: string): () => void {
     // Asked at each call, so that the load is always that of the last moments.
@@ -39,7 +41,7 @@ export class RunningCalls {
     const partners = this.#byPartner.size + (own === 0 ? 1 : 0);
     // A partner without a running call is never refused.
     const share = Math.max(1, Math.floor(this.#max / partners));
-    if (isBusy && own >= share) {
+    if (isBusy && this.#running >= this.#max && own >= share) {
       this.#observer.refused('calls_of_partner');
       throw new DomainError('unavailable', 'Too many calls of this partner are running at the same time.', {
         reason: 'concurrency_exceeded',
@@ -47,7 +49,9 @@ export class RunningCalls {
       });
     }
     this.#byPartner.set(partnerId, own + 1);
+    this.#running += 1;
     return () => {
+      this.#running -= 1;
       const left = this.#byPartner.get(partnerId)! - 1;
       if (left === 0) this.#byPartner.delete(partnerId);
       else this.#byPartner.set(partnerId, left);
