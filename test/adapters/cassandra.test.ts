@@ -946,10 +946,21 @@ async function twoStores(t: Test): Promise<void> {
     );
     t.equal(erased.filter((result) => result !== 'not_found' && result.outcome === 'erased').length, 1);
     t.equal(await storeOf(1).getReview('ptr_both', reviewId, NOW), undefined);
+    const namedParts = async () => (await partsOf(proof.proofId)).filter((part) => part >= 'b');
+    t.strictSame(await namedParts(), [], 'the erasure removes the reviews');
+    await withClient((client) =>
+      client.execute(
+        `INSERT INTO ${connection.keyspace}.record (proof_id, part, version, op) VALUES (?, 'case/rev_late', 4, 'late')`,
+        [proof.proofId],
+        { prepare: true },
+      ),
+    );
+    t.strictSame(await namedParts(), ['case/rev_late'], 'a change of a review is completed late');
     const confirmed = await Promise.all(
       [0, 1].map((i) => storeOf(i).confirmErasure(proof.proofId, NOW + 50)),
     );
     t.strictSame(confirmed.toSorted(), ['already_confirmed', 'confirmed']);
+    t.strictSame(await namedParts(), [], 'the confirmation removes it');
 
     const entries = await auditOf({ stores: storeOf(0) }, 'ptr_both');
     t.strictSame(

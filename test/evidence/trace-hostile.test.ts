@@ -362,8 +362,7 @@ t.test('one segment or signature beyond the limit is refused', async (t) => {
   const open: OpenTrace = async function* () {
     yield* frames;
   };
-  const read = (segments: number, signatures: number) =>
-    readTrace(open, undefined, { segments, signatures });
+  const read = (segments: number, signatures: number) => readTrace(open, undefined, { segments, signatures });
   t.match(await read(3, 3), { segments: 3, signatures: 3, sealed: true, findings: [] });
   const refused = { code: 'unprocessable', reason: 'trace_too_large' };
   await t.rejects(read(2, 3), { ...refused, message: /more segments/ });

@@ -122,11 +122,16 @@ export function proofErasing(
       if (head.confirmedAt !== undefined) return 'already_confirmed';
       if (head.eraseOp !== undefined) await erasing.complete(proofId, head.eraseOp);
       const op = randomUUID();
-      const { applied, current } = await session.lightweightTransaction({
-        query: CONFIRM,
-        params: [at, op, rows.codeOf({ ...head, confirmedAt: at }), proofId],
-        operation: { column: 'confirm_op', id: op },
-      });
+      // Cassandra completes a change that was proposed before the tombstone when the partition is decided next, and that
+      // write is newer than the removal of the erasure. The confirmation is that next decision, so it removes again.
+      const { applied, current } = await session.lightweightTransaction(
+        {
+          query: CONFIRM,
+          params: [at, op, rows.codeOf({ ...head, confirmedAt: at }), proofId],
+          operation: { column: 'confirm_op', id: op },
+        },
+        { query: REMOVE_PARTS, params: [proofId] },
+      );
       if (applied) return 'confirmed';
       // Another confirmation refused it, or a state that the read above did not show.
       return current !== undefined && textIn(current, 'confirm_op') !== undefined
