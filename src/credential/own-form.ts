@@ -24,6 +24,12 @@ export type OwnForm =
   | { readonly ok: true; readonly content: StoreContent; readonly toBeSigned: Uint8Array }
   | { readonly ok: false; readonly reason: StoreFault };
 
+/**
+ * The largest size of a store of ours in bytes. It has some 2 kB, up to 15 kB of ingredients, and a
+ * certificate of at most 16 kB.
+ */
+export const MAX_OWN_STORE_BYTES = 36 * 1024;
+
 /** The parts of a manifest that contain the content. */
 export interface OwnParts {
   readonly label: string;
@@ -57,6 +63,17 @@ export function readOwnForm(store: Uint8Array, manifest: OwnParts, sign1: Sign1)
   const form = storeForm(content);
   const same = Buffer.compare(form.write(sign1.signature), store) === 0;
   return same ? { ok: true, content, toBeSigned: form.toBeSigned } : { ok: false, reason: 'not_writer_form' };
+}
+
+/**
+ * Returns the content of a store that is byte for byte what the writer makes of it. The function checks no
+ * signature and parses no certificate, so any key may have signed the store.
+ */
+export function readOwnContent(store: Uint8Array): StoreContent | undefined {
+  if (store.length > MAX_OWN_STORE_BYTES) return undefined;
+  const located = locateOwnParts(store);
+  const own = located && readOwnForm(store, located.parts, located.sign1);
+  return own?.ok === true ? own.content : undefined;
 }
 
 /**

@@ -15,18 +15,13 @@ import { chunkHeader } from './embed.js';
 import { checkIntegrity, type Extent, type Integrity } from './integrity.js';
 import { beginsAsStore } from './jumbf.js';
 import { type Manifest, readManifest } from './manifest.js';
-import { locateOwnParts, namesOurAssertion, readOwnForm } from './own-form.js';
+import { locateOwnParts, MAX_OWN_STORE_BYTES, namesOurAssertion, readOwnForm } from './own-form.js';
 import { checkSignature, isLowS } from './signature.js';
 import { isProduction } from './statement.js';
 import type { StoreContent } from './store-form.js';
 
 /** The largest size of a store in bytes. The audio core passes on no more. */
 const MAX_STORE_BYTES = 1_048_576;
-/**
- * The largest size of a store of ours in bytes. It has some 2 kB, up to 15 kB of ingredients, and a
- * certificate of at most 16 kB.
- */
-const MAX_OWN_STORE_BYTES = 36 * 1024;
 
 /**
  * Reads the data of a `C2PA` chunk. Findings are data, and the function never throws.

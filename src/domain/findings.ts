@@ -129,3 +129,14 @@ export function isHarmless(found: FoundAt): found is FoundAt<HarmlessFinding> {
 export function isBreak(found: FoundAt): found is FoundAt<StructureBreak> {
   return !isHarmless(found);
 }
+
+/** A finding with the bytes that are in the file, and what a sound file has there. */
+export interface ExplainedFinding<Slug extends StructureFinding = StructureFinding> extends FoundAt<Slug> {
+  readonly found: string;
+  readonly expected: string;
+}
+
+/** Returns a finding with its offset and both descriptions, as messages show it. */
+export function describeFinding({ slug, offset, found, expected }: ExplainedFinding): string {
+  return `${slug} (byte ${offset}: found ${found}, expected ${expected})`;
+}

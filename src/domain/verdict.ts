@@ -16,10 +16,18 @@ import { isRevokedAt, type SignerRevocation } from './signer-revocation.js';
 import type { UploadFacts } from './upload.js';
 import type { Verdict } from './verification.js';
 
-/** The evidence for the verdict. All of it is already read, so judging cannot fail on a read. */
-export interface Evidence {
-  readonly measurement: UploadFacts['measurement'];
+/** The evidence that is in the file itself. */
+export interface FileEvidence {
+  readonly measurement: Pick<
+    UploadFacts['measurement'],
+    'container' | 'findings' | 'credential' | 'bindingSha256'
+  >;
   readonly embedded?: EmbeddedParseResult;
+}
+
+/** The evidence for the verdict. All of it is already read, so judging cannot fail on a read. */
+export interface Evidence extends FileEvidence {
+  readonly measurement: UploadFacts['measurement'];
   /**
    * The parse result of the sidecar, if the caller sent one. The pair is then judged, and an embedded
    * credential is only reported (rule 8.5).
@@ -50,6 +58,8 @@ interface RefusalWith<Given extends Refused> {
   readonly reasons: readonly ReasonOf<Given>[];
 }
 type Refusal = { [Given in Refused]: RefusalWith<Given> }[Refused];
+/** A refusal of a file that contains its credential, from the steps that need only the file. */
+export type FileRefusal = RefusalWith<'unreadable'> | RefusalWith<'tampered'>;
 
 function refuse<Given extends Refused>(
   verdict: Given,
@@ -93,13 +103,15 @@ export function judge(evidence: Evidence): Judgement {
 }
 
 function refuseEmbedded(evidence: Evidence): Refusal | undefined {
-  return (
-    container(evidence) ??
-    store(evidence.embedded) ??
-    embeddedBinding(evidence) ??
-    signer(evidence.embedded) ??
-    registry(evidence)
-  );
+  return refuseFile(evidence) ?? signer(evidence.embedded) ?? registry(evidence);
+}
+
+/**
+ * Runs the steps that need only the file: its structure, its credential and its binding. The steps that follow
+ * need the trust list and the registry of the service.
+ */
+export function refuseFile(evidence: FileEvidence): FileRefusal | undefined {
+  return container(evidence) ?? store(evidence.embedded) ?? embeddedBinding(evidence);
 }
 
 /** Runs the steps of a pair. A pair has no container step, because its audio is opaque bytes. */
@@ -110,7 +122,7 @@ function refusePair(evidence: Evidence, sidecar: SidecarParseResult): Refusal | 
 /**
  * Checks the container (rule 8.9): an unreadable container, a broken RIFF structure, or no credential chunk.
  */
-function container({ measurement }: Evidence): Refusal | undefined {
+function container({ measurement }: FileEvidence): FileRefusal | undefined {
   if (
     measurement.container !== 'riff' &&
     measurement.container !== 'rf64' &&
@@ -129,7 +141,7 @@ function container({ measurement }: Evidence): Refusal | undefined {
  * Checks the store (rules 8.9 and 8.10). A chunk that does not start like a store is unreadable. A chunk that
  * starts like a store but is not intact is tampered.
  */
-function store(embedded: EmbeddedParseResult | undefined): Refusal | undefined {
+function store(embedded: EmbeddedParseResult | undefined): FileRefusal | undefined {
   if (embedded === undefined) return refuse('unreadable', 'credential_missing');
   if (embedded.kind === 'not_a_store') return refuse('unreadable', embedded.reason);
   if (embedded.kind === 'altered') return refuse('tampered', embedded.reason);
@@ -146,13 +158,13 @@ function sidecarForm(sidecar: SidecarParseResult): Refusal | undefined {
  * Checks the binding of an embedded credential (rule 8.11): exactly the chunk is excluded, and all other
  * bytes have the stated digest.
  */
-function embeddedBinding({ measurement, embedded }: Evidence): Refusal | undefined {
+function embeddedBinding({ measurement, embedded }: FileEvidence): FileRefusal | undefined {
   return embedded !== undefined && bindingFails(measurement, embedded)
     ? refuse('unreadable', 'binding_mismatch')
     : undefined;
 }
 
-function bindingFails(measurement: UploadFacts['measurement'], embedded: EmbeddedParseResult): boolean {
+function bindingFails(measurement: FileEvidence['measurement'], embedded: EmbeddedParseResult): boolean {
   if (embedded.kind === 'not_a_store' || embedded.kind === 'altered') return false;
   const { binding } = embedded;
   // Only a foreign binding can be absent, because it cannot be checked here. The report then has

@@ -1,5 +1,11 @@
 import type { AudioFormat, Measurement } from '../../domain/audio.js';
-import { type FoundAt, isHarmless, MAX_CHUNKS, type StructureBreak } from '../../domain/findings.js';
+import {
+  type ExplainedFinding,
+  type FoundAt,
+  isHarmless,
+  MAX_CHUNKS,
+  type StructureBreak,
+} from '../../domain/findings.js';
 
 /** A finding that refuses to embed a credential. */
 export type IssuingBreak = StructureBreak | 'data_in_list';
@@ -104,23 +110,21 @@ const EXPLANATIONS: Readonly<Record<IssuingBreak, Explanation>> = {
 };
 
 /**
- * Explains findings: for each the offset, what is there, and what should be there.
+ * Explains the findings of a WAV file: for each the offset, what is there, and what should be there.
  * @param audio the file, which is read up to the last offset
  */
 export async function explainBreaks(
   file: Measurement,
   breaks: readonly FoundAt<IssuingBreak>[],
   audio: AsyncIterable<Uint8Array>,
-): Promise<string> {
+): Promise<readonly ExplainedFinding<IssuingBreak>[]> {
   const bytes = await readAt(audio, [RIFF_SIZE_AT, ...breaks.map(({ offset }) => offset)]);
   const riffSizeField = sizeOf(bytes.get(RIFF_SIZE_AT)!, 0);
-  return breaks
-    .map(({ slug, offset }) => {
-      const place = { file, offset, bytes: bytes.get(offset)!, riffSize: riffSizeField };
-      const [found, expected] = EXPLANATIONS[slug](place);
-      return `${slug} (byte ${offset}: found ${found}, expected ${expected})`;
-    })
-    .join(', ');
+  return breaks.map(({ slug, offset }) => {
+    const place = { file, offset, bytes: bytes.get(offset)!, riffSize: riffSizeField };
+    const [found, expected] = EXPLANATIONS[slug](place);
+    return { slug, offset, found, expected };
+  });
 }
 
 const PEEKED_BYTES = 8;

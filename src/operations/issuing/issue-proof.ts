@@ -6,7 +6,13 @@ import type { Container, Measurement } from '../../domain/audio.js';
 import type { AuditDraft } from '../../domain/audit.js';
 import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
-import { type FoundAt, type HarmlessFinding, isHarmless, MAX_CHUNKS } from '../../domain/findings.js';
+import {
+  describeFinding,
+  type FoundAt,
+  type HarmlessFinding,
+  isHarmless,
+  MAX_CHUNKS,
+} from '../../domain/findings.js';
 import { type ObservedProduction, observedProduction } from '../../domain/observed-production.js';
 import type { ProductionStatement } from '../../domain/parsed-credential.js';
 import type { Carrier, IssuedProof } from '../../domain/proof.js';
@@ -398,21 +404,21 @@ async function refuseBroken(
   mendable: boolean,
 ): Promise<void> {
   if (breaks.length === 0) return;
+  const explained = async (found: typeof breaks): Promise<string> =>
+    (await explainBreaks(original, found, read())).map(describeFinding).join(', ');
   const unwritten = breaks.filter(({ slug }) => slug.endsWith('_size_streaming'));
   if (unwritten.length > 0)
     throw new DomainError(
       'unprocessable',
-      `The recording was never closed: ${await explainBreaks(original, unwritten, read())}. Open it in an audio program and save it again.`,
+      `The recording was never closed: ${await explained(unwritten)}. Open it in an audio program and save it again.`,
       { reason: 'audio_unfinished' },
     );
   const found = new Set(breaks.map(({ slug }) => slug));
   if (found.has('data_empty') && !found.has('duplicate_data')) throw noAudio();
   const hint = mendable ? ' `--mend` repairs this (`mend=true` in the operator API).' : '';
-  throw new DomainError(
-    'unprocessable',
-    `The WAV file is malformed: ${await explainBreaks(original, breaks, read())}.${hint}`,
-    { reason: 'audio_malformed' },
-  );
+  throw new DomainError('unprocessable', `The WAV file is malformed: ${await explained(breaks)}.${hint}`, {
+    reason: 'audio_malformed',
+  });
 }
 
 function noAudio(): DomainError {
