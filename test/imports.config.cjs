@@ -32,8 +32,8 @@ const MAY_IMPORT = {
   client: [],
   'adapters/composing': ['ports', 'domain', 'codec', 'evidence', 'async'],
   'adapters/replaying': ['ports', 'domain', 'codec', 'evidence', 'async'],
-  // `takemark seal` is a device of its own, without a service: it loads the engine and the key through
-  // compose, when it runs.
+  // `takemark seal`, `inspect` and `strip` work without a service: they load the engine, the key and the reader
+  // through compose, when they run.
   cli: [
     'client',
     'contract',

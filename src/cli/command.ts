@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.js';
 import type { ListedSetting } from '../config/listed-settings.js';
 import type { ServerCheck } from '../domain/server-check.js';
+import type { FileKit } from './file-kit.js';
 import type { Sealer } from './sealer.js';
 import type { Terminal } from './terminal.js';
 
@@ -111,6 +112,8 @@ export interface Context {
   readonly signal: AbortSignal;
   /** Opens the device in a directory and creates its key on first use. */
   readonly openSealer: (directory: string) => Promise<Sealer>;
+  /** Opens the engine and the credential reader that read a file offline. */
+  readonly openFileKit: () => Promise<FileKit>;
   /** Reads a secret from a pipe, or from a terminal without echo. */
   readonly readSecret: (prompt: string) => Promise<string>;
   /** Operations that use the service's own configuration instead of its listeners. */

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { ConfigError, readConfig } from '../config/config.js';
 import { listSettings } from '../config/listed-settings.js';
 import { type Cluster, EXIT } from './command.js';
+import type { FileKit } from './file-kit.js';
 import { run } from './program.js';
 import type { Sealer } from './sealer.js';
 import { readSecret } from './secret-input.js';
@@ -16,6 +17,11 @@ let reachesServers = false;
 async function openSealer(directory: string): Promise<Sealer> {
   const tools = await import('../compose/tools.js');
   return tools.openSealer(directory);
+}
+
+async function openFileKit(): Promise<FileKit> {
+  const tools = await import('../compose/tools.js');
+  return tools.openFileKit();
 }
 
 async function loadTools() {
@@ -100,6 +106,7 @@ async function main(): Promise<number> {
     version,
     signal: interruption.signal,
     openSealer,
+    openFileKit,
     readSecret: (prompt) => readSecret(process.stdin, process.stderr, prompt, interruption.signal),
     cluster,
   });

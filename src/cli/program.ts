@@ -8,6 +8,7 @@ import { showConfig } from './commands/config.js';
 import { examineService } from './commands/doctor.js';
 import { fixtures } from './commands/fixtures.js';
 import { identify } from './commands/identify.js';
+import { inspect } from './commands/inspect.js';
 import {
   authority,
   createKey,
@@ -62,6 +63,7 @@ const COMMANDS: readonly Command[] = [
   verify,
   report,
   identify,
+  inspect,
   fixtures,
   listProofs,
   getProof,

@@ -14,8 +14,8 @@ export interface SealFacts {
 }
 
 /**
- * An artist's device, which seals audio offline with its own key. Sealing is the only work that the command
- * line does itself instead of calling the service.
+ * An artist's device, which seals audio offline with its own key. The command line does this work itself instead of
+ * calling the service.
  */
 export interface Sealer {
   /** Embeds a seal into a WAV/BWF file. `file` yields the sealed file and can be read once. */

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { migrate as migrateCassandra } from '../adapters/cassandra/driver/migrations.js';
 import { createTopics } from '../adapters/kafka/topics.js';
+import { createCredentialReader } from '../adapters/reading/credential-reader.js';
 import { makeClusterBundle } from '../adapters/signing/cluster-bundle.js';
 import { createDevice } from '../adapters/signing/device.js';
 import { type InstallationOptions, installLeaf, requestLeaf } from '../adapters/signing/leaf-installation.js';
@@ -14,14 +15,20 @@ import {
 import { systemClock } from '../adapters/system/system.js';
 import { type Restored, restore } from '../background/restore.js';
 import type { Config } from '../config/config.js';
+import { createTrustList } from '../credential/trust-list.js';
 import { defined } from '../domain/defined.js';
 import { createAudioEngine } from '../engine/create-engine.js';
 import { type PlainAudio, sealBesideFile, sealInFile } from '../operations/issuing/seal-audio.js';
+import { inspectFile } from '../operations/offline/inspect-file.js';
+import { readOriginal } from '../operations/offline/read-original.js';
 import type { Clock } from '../ports/system.js';
 import { Disposer } from './disposer.js';
 import { openSecrets, openSigningToken } from './identity.js';
 import { isStoreShared, openInfrastructure, startEvents } from './infrastructure.js';
 import type { ServiceOptions } from './service.js';
+
+/** The largest credential that the audio core hands over, in bytes. */
+const MAX_CREDENTIAL_BYTES = 1_048_576;
 
 /**
  * Creates the keyspace and the topics, and updates the schema, for `takemark operator migrate`.
@@ -183,5 +190,23 @@ export async function openSealer(directory: string) {
     embed: (audio: PlainAudio) => sealInFile(deps, audio),
     sidecar: (audio: PlainAudio) => sealBesideFile(deps, audio),
     close: () => engine.stop(),
+  };
+}
+
+/** Opens what `takemark inspect` and `takemark strip` need: the engine and the reader of a verify, and no service. */
+export async function openFileKit() {
+  const engine = createAudioEngine({ kind: 'wasm', workers: 1, maxUploads: 1 });
+  await engine.start();
+  const reader = createCredentialReader({
+    trust: createTrustList([], []),
+    observer: { fault: () => undefined },
+    maxWaitingBytes: MAX_CREDENTIAL_BYTES,
+  });
+  return {
+    inspect: (read: () => AsyncIterable<Uint8Array>) => inspectFile({ engine, reader }, read),
+    readOriginal,
+    async close() {
+      await Promise.all([engine.stop(), reader.stop()]);
+    },
   };
 }

@@ -82,6 +82,8 @@ export async function setUp(
       version: '1.2.3',
       signal: overrides.signal ?? new AbortController().signal,
       openSealer: async (where) => sealerDouble(where),
+      // Loading the engine takes longer than most tests of the command line.
+      openFileKit: async () => (await import('../../src/compose/tools.js')).openFileKit(),
       readSecret: async () => overrides.secret ?? '',
       cluster: {
         migrate: async () => ({ applied: ['001-initial.cql'], topics: ['takemark.usage'] }),

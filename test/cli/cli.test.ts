@@ -20,6 +20,7 @@ const COMMANDS = [
   'proofs erase',
   'records get',
   'identify',
+  'inspect',
   'reviews create',
   'reviews get',
   'reviews list',

@@ -113,6 +113,7 @@ t.test('the service knows its token, whether it was given or made', async (t) =>
         version: '0',
         signal: new AbortController().signal,
         openSealer: unused,
+        openFileKit: unused,
         readSecret: unused,
         cluster: unused,
       });

@@ -7,6 +7,7 @@ import '../operations/erasing.test.js';
 import '../operations/evidence.test.js';
 import '../operations/heavy-reads.test.js';
 import '../operations/legacy-proofs.test.js';
+import '../operations/offline.test.js';
 import '../operations/plans.test.js';
 import '../operations/proofs.test.js';
 import '../operations/refused-calls.test.js';

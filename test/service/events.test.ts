@@ -64,6 +64,7 @@ async function takemark(
     version: '0',
     signal: new AbortController().signal,
     openSealer: unused,
+    openFileKit: unused,
     readSecret: unused,
     cluster: unused,
   });

@@ -88,7 +88,7 @@ async function* sealedFile(plan: EmbeddingPlan, audio: PlainAudio): AsyncGenerat
 }
 
 /** Writes the RIFF size into bytes 4 to 7 of the file. A chunk may contain any part of them. */
-function withRiffSize(chunk: Uint8Array, at: number, riffSize: number): Uint8Array {
+export function withRiffSize(chunk: Uint8Array, at: number, riffSize: number): Uint8Array {
   if (at >= 8) return chunk;
   const field = new Uint8Array(4);
   new DataView(field.buffer).setUint32(0, riffSize, true);

@@ -1,0 +1,13 @@
+import type { InspectedCredential, Inspection } from '../domain/inspection.js';
+
+/** Reads credentialed files offline, with the engine and the credential reader of the service. */
+export interface FileKit {
+  /** @param read opens the file. It is called several times */
+  inspect(read: () => AsyncIterable<Uint8Array>): Promise<Inspection>;
+  /** Yields the file without its credential. If it throws, discard the bytes that it yielded. */
+  readOriginal(
+    credential: Pick<InspectedCredential, 'offset' | 'length' | 'boundAudioSha256'>,
+    read: () => AsyncIterable<Uint8Array>,
+  ): AsyncIterable<Uint8Array>;
+  close(): Promise<void>;
+}
