@@ -1,5 +1,5 @@
 import type { Stats } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { lstat, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { createFile, replaceFile } from '../files/durable.js';
 import { RuntimeError, UsageError } from './command.js';
@@ -36,6 +36,18 @@ export async function planOutput(
 }
 
 /**
+ * Plans an output that never replaces anything, not even a link that leads nowhere.
+ * @throws UsageError as `planOutput` does
+ */
+export async function planNewOutput(path: string, inputs: readonly string[]): Promise<PlannedOutput> {
+  if ((await unlessMissing(lstat(path)))?.isSymbolicLink() === true)
+    throw new UsageError(`${path} is a symbolic link, and is not replaced`);
+  const output = await planOutput(path, true, inputs);
+  if ((await statIfThere(path)) !== undefined) throw new UsageError(`${path} exists, and is not replaced`);
+  return { ...output, force: false };
+}
+
+/**
  * Writes atomically: a reader sees the complete file or none, and an interruption leaves no partial file.
  * @param mode the file permissions, reduced by the process's umask
  * @throws RuntimeError if the file was created after `planOutput`, without force
@@ -50,8 +62,12 @@ export async function writeOutput(
     throw new RuntimeError(`${path} was created in the meantime and was not replaced`);
 }
 
-async function statIfThere(path: string): Promise<Stats | undefined> {
-  return stat(path).catch((error: NodeJS.ErrnoException) => {
+function statIfThere(path: string): Promise<Stats | undefined> {
+  return unlessMissing(stat(path));
+}
+
+async function unlessMissing(found: Promise<Stats>): Promise<Stats | undefined> {
+  return found.catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined;
     throw error;
   });

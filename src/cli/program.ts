@@ -51,6 +51,7 @@ import { consumers, serve } from './commands/processes.js';
 import { createProfile, deleteProfile, listProfiles } from './commands/profiles.js';
 import { report } from './commands/report.js';
 import { seal } from './commands/seal.js';
+import { strip } from './commands/strip.js';
 import { verify } from './commands/verify.js';
 import { demo } from './demo/demo.js';
 import { errorText } from './file-errors.js';
@@ -64,6 +65,7 @@ const COMMANDS: readonly Command[] = [
   report,
   identify,
   inspect,
+  strip,
   fixtures,
   listProofs,
   getProof,

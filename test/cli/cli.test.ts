@@ -21,6 +21,7 @@ const COMMANDS = [
   'records get',
   'identify',
   'inspect',
+  'strip',
   'reviews create',
   'reviews get',
   'reviews list',

@@ -171,6 +171,7 @@ export const PARTS: readonly Part[] = [
           'lab/simulation/simulation',
           'service/binding',
           'service/evidence-damage',
+          'service/stripping',
         ],
         { TAKEMARK_EXHAUSTIVE: '1' },
       ),
