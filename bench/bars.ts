@@ -46,6 +46,7 @@ const BARS: Readonly<Record<string, Bars>> = {
   'verify.each/express': atLeast(0.58, { was: 0.5 }),
   'verify.pair/express': atLeast(0.38, { was: 0.3 }),
   'verify.each.tail': atMost(2),
+  'one-call.cpu': atMost(0.75),
   'evidence.read/plain': atLeast(0.3),
   'evidence.replay/plain': atLeast(0.2),
   'evidence.memory': atMost(96),

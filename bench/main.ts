@@ -9,6 +9,7 @@ import { evidence } from './evidence/evidence.js';
 import { flow } from './http/flow.js';
 import { ingest } from './http/ingest.js';
 import { memory } from './http/memory.js';
+import { oneCall } from './http/one-call.js';
 import { scaleOverload } from './http/scale-overload.js';
 import { scaleUploads } from './http/scale-uploads.js';
 import { upload } from './http/upload.js';
@@ -30,6 +31,7 @@ const MEASURES: readonly Measure[] = [
   memory,
   verify,
   flow,
+  oneCall,
   store,
   evidence,
   scaleOverload,

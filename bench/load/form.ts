@@ -9,6 +9,16 @@ export function uploadRequest(
   fields: Readonly<Record<string, string>>,
   audio: readonly Uint8Array[],
 ): (Uint8Array | string)[] {
+  return formRequest(path, {}, fields, audio);
+}
+
+/** The post of a form with headers of its own, in the same parts. */
+export function formRequest(
+  path: string,
+  headers: Readonly<Record<string, string>>,
+  fields: Readonly<Record<string, string>>,
+  audio: readonly Uint8Array[],
+): (Uint8Array | string)[] {
   const before = [
     ...Object.entries(fields).map(
       ([name, value]) =>
@@ -19,15 +29,18 @@ export function uploadRequest(
   const after = `\r\n--${BOUNDARY}--\r\n`;
   const length = before.length + after.length + audio.reduce((total, part) => total + part.length, 0);
   return [
-    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: multipart/form-data; boundary=${BOUNDARY}\r\ncontent-length: ${length}\r\n\r\n${before}`,
+    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n${headerLines(headers)}content-type: multipart/form-data; boundary=${BOUNDARY}\r\ncontent-length: ${length}\r\n\r\n${before}`,
     ...audio,
     after,
   ];
 }
 
 export function jsonRequest(path: string, headers: Readonly<Record<string, string>>, body: string): string {
-  const lines = Object.entries(headers)
+  return `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n${headerLines(headers)}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+}
+
+function headerLines(headers: Readonly<Record<string, string>>): string {
+  return Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('');
-  return `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n${lines}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }

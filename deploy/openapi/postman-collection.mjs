@@ -144,10 +144,16 @@ function bodyOf(content, purpose) {
     return {
       mode: 'formdata',
       // The file comes last.
-      formdata: Object.entries(form.schema.properties).map(([key, { description }]) =>
-        key === 'file'
-          ? { key, type: 'file', src: [], description }
-          : { key, value: `{{${key}}}`, type: 'text', description },
+      formdata: Object.entries(form.schema.properties).map(([key, { description, contentMediaType }]) =>
+        contentMediaType === undefined
+          ? { key, value: `{{${key}}}`, type: 'text', description }
+          : {
+              key,
+              type: 'file',
+              src: [],
+              description,
+              ...(form.schema.required.includes(key) ? {} : { disabled: true }),
+            },
       ),
     };
   const { examples, example } = content['application/json'];

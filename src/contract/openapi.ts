@@ -297,19 +297,34 @@ function requestBody(
         content: { 'application/json': jsonContent(body.schema, schemas) },
       };
     case 'form': {
-      const properties = {
+      const file = {
+        ...FILE,
+        description: 'The audio file. It must be the last part and have a file name.',
+      };
+      const slotFields = {
         policy: { type: 'string', description: '`policy` from the `fields` of the slot, unchanged.' },
         signature: { type: 'string', description: '`signature` from the `fields` of the slot, unchanged.' },
-        file: {
-          ...FILE,
-          description: 'The audio file. It must be the last part and have a file name.',
-        },
       };
+      const { sidecarBytes } = body;
       const schema = {
         type: 'object',
-        description: 'All entries of `fields` of the slot, then `file`.',
-        properties,
-        required: Object.keys(properties),
+        ...(sidecarBytes === undefined
+          ? {
+              description: 'All entries of `fields` of the slot, then `file`.',
+              properties: { ...slotFields, file },
+              required: [...Object.keys(slotFields), 'file'],
+            }
+          : {
+              description: 'The optional `sidecar`, then `file`.',
+              properties: {
+                sidecar: {
+                  ...FILE,
+                  description: `The sidecar of a pair, of at most ${sidecarBytes} bytes. It must have a file name.`,
+                },
+                file,
+              },
+              required: ['file'],
+            }),
         additionalProperties: false,
       };
       return { required: true, content: { 'multipart/form-data': { schema } } };

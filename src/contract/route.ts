@@ -13,8 +13,17 @@ export type RouteBody =
       readonly required: boolean;
       readonly maxBytes: number;
     }
-  /** A multipart/form-data body, read as it streams. `fileBytes` limits its file, `maxBytes` the whole form. */
-  | { readonly kind: 'form'; readonly maxBytes: number; readonly fileBytes: number }
+  /**
+   * A multipart/form-data body, read as it streams. `fileBytes` limits its file, `maxBytes` the whole form. With
+   * `sidecarBytes` the form has an optional sidecar of at most this size before the file. Without it the form has the
+   * fields of a slot.
+   */
+  | {
+      readonly kind: 'form';
+      readonly maxBytes: number;
+      readonly fileBytes: number;
+      readonly sidecarBytes?: number;
+    }
   /**
    * The bytes of one audio file, or a form with small fields, a capture trace and the audio file, in this
    * order. The body is read as it streams. `maxBytes` limits the whole form.

@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, type KeyObject, timingSafeEqual, verify } from 'node:crypto';
+import { createHash, createPublicKey, type Hash, type KeyObject, timingSafeEqual, verify } from 'node:crypto';
 
 /**
  * HTTP message signatures (RFC 9421) and content digests (RFC 9530), as far as a partner's calls need them:
@@ -161,11 +161,11 @@ export function parseContentDigest(header: string | undefined): ContentDigest | 
     : undefined;
 }
 
-export function digestHolds({ algorithm, digest }: ContentDigest, body: Uint8Array): boolean {
-  return timingSafeEqual(
-    createHash(algorithm === 'sha-256' ? 'sha256' : 'sha512')
-      .update(body)
-      .digest(),
-    digest,
-  );
+/** Returns a hash of the digest's algorithm, for a body that arrives in pieces. */
+export function digestHash({ algorithm }: ContentDigest): Hash {
+  return createHash(algorithm === 'sha-256' ? 'sha256' : 'sha512');
+}
+
+export function digestHolds(expected: ContentDigest, body: Uint8Array): boolean {
+  return timingSafeEqual(digestHash(expected).update(body).digest(), expected.digest);
 }

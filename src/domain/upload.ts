@@ -5,6 +5,8 @@ export type UploadPurpose = 'verify' | 'identify';
 
 /** The largest file in bytes: exactly 65 MiB (rule 7.8). */
 export const MAX_UPLOAD_BYTES = 68_157_440;
+/** The largest sidecar in bytes: 32 KiB (rule 2.10). No intact sidecar is larger than 20 KiB. */
+export const MAX_SIDECAR_BYTES = 32_768;
 /** The lifetime of a slot in seconds: it accepts a post for 15 minutes (rule 7.3). */
 export const SLOT_LIFE_SECONDS = 15 * 60;
 /** The lifetime of the measured facts after the upload, in seconds (rule 7.9). */

@@ -2,10 +2,9 @@ import { type OpenApiDocument, openApiDocument } from '../contract/openapi.js';
 import { CONTRACT_VERSION, ROUTES } from '../contract/routes/routes.js';
 import { defined } from '../domain/defined.js';
 import { DomainError } from '../domain/errors.js';
-import type { UploadPurpose } from '../domain/upload.js';
+import { MAX_SIDECAR_BYTES, type UploadPurpose } from '../domain/upload.js';
 import type { Caller } from '../operations/caller.js';
 import type { PartnerOperations } from '../operations/operations.js';
-import type { StoredUpload } from '../operations/uploads/receive-upload.js';
 import type { Observer } from '../ports/observer.js';
 import { FormPermits } from './body/form-permits.js';
 import { receiveForm, type UploadPermits } from './body/upload-form.js';
@@ -93,6 +92,31 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
       return jsonWithParts(200, await operations.until(signal).verifyUpload(caller, request));
     },
 
+    verifyFile: async ({ exchange, caller, signal, headers, digest, inTime }) => {
+      const idempotencyKey = headers['idempotency-key'];
+      const admitted = await inTime(
+        operations.until(signal).verifyFile(caller, { idempotencyKey }),
+        // The place of a call that was given up meanwhile.
+        ({ release }) => release(),
+      );
+      try {
+        const rules = { stalled: permits.stalled, sidecarBytes: MAX_SIDECAR_BYTES, digest };
+        const { result, replayed } = await observed(
+          observer,
+          exchange,
+          receiveForm(exchange, rules, async (_fields, sidecar) => {
+            const receiver = admitted.open(sidecar);
+            return { ...receiver, finish: () => inTime(receiver.finish()) };
+          }),
+          ({ result: { audio } }) => audio.bytes,
+        );
+        // Rule 8.22.
+        return jsonWithParts(200, result, replayed ? { 'idempotency-replayed': 'true' } : {});
+      } finally {
+        admitted.release();
+      }
+    },
+
     createUpload: async ({ caller, signal, query, body: { contentLength, purpose } }) => {
       const request = defined({ purpose: agreedPurpose(query.purpose, purpose), contentLength });
       return json(201, await operations.until(signal).createUpload(caller, request));
@@ -107,6 +131,7 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
           receiveForm(exchange, permits, (fields) =>
             opening.admit(() => operations.until(signal).receiveUpload(uploadId, fields)),
           ),
+          ({ bytes }) => bytes,
         ),
       ),
 
@@ -198,15 +223,16 @@ function agreedPurpose(query: UploadPurpose | undefined, body: UploadPurpose | u
 }
 
 /** Counts the outcome of an upload. Only the listener sees callers that leave. */
-async function observed(
+async function observed<Result>(
   observer: Observer,
   exchange: Exchange,
-  upload: Promise<StoredUpload>,
-): Promise<StoredUpload> {
+  upload: Promise<Result>,
+  bytesOf: (result: Result) => number,
+): Promise<Result> {
   try {
-    const stored = await upload;
-    observer.upload('stored', stored.bytes);
-    return stored;
+    const result = await upload;
+    observer.upload('stored', bytesOf(result));
+    return result;
   } catch (error) {
     observer.upload(outcomeOf(error), exchange.bytesIn);
     throw error;

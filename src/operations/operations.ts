@@ -64,6 +64,7 @@ import { admit, createRateLimits, readRate } from './usage/rate-limits.js';
 import { readUsage } from './usage/read-usage.js';
 import { createUsageMeter, meterCall } from './usage/usage-meter.js';
 import { identifyUpload } from './verification/identify-upload.js';
+import { verifyFile } from './verification/verify-file.js';
 import { verifyUpload } from './verification/verify-upload.js';
 
 export interface OperationsDeps {
@@ -175,6 +176,7 @@ export function createOperations(given: OperationsDeps) {
         createUpload,
         receiveUpload,
         verifyUpload,
+        verifyFile,
         identify: identifyUpload,
         listProofs,
         readProof,

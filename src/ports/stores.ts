@@ -268,7 +268,15 @@ export interface UsageCharge {
   readonly monthlyQuota: number;
   /** The time, in unix seconds, until which a call with the same dedupeKey is not charged again. */
   readonly dedupeUntil: number;
+  /**
+   * SHA-256 of the complete request as lower-case hex, if the dedupeKey comes from an Idempotency-Key. The charge binds
+   * the key to this request.
+   */
+  readonly request?: string;
 }
+
+/** The outcome of a charge whose dedupeKey was charged earlier. `key_reused`: for another request. */
+export type EarlierCharge = 'already_charged' | 'key_reused';
 
 export interface UsageStore {
   /**
@@ -279,7 +287,14 @@ export interface UsageStore {
    */
   charge(
     charge: UsageCharge,
-  ): Promise<{ readonly outcome: 'charged' | 'already_charged' | 'quota_exceeded'; readonly used: number }>;
+  ): Promise<{ readonly outcome: 'charged' | EarlierCharge | 'quota_exceeded'; readonly used: number }>;
+  /**
+   * Returns the outcome that `charge` would have because of an earlier charge, or undefined without one. Charges
+   * nothing. Without a request, every earlier charge is `already_charged`.
+   */
+  findCharge(
+    charge: Pick<UsageCharge, 'partnerId' | 'dedupeKey' | 'at' | 'request'>,
+  ): Promise<EarlierCharge | undefined>;
   getUsed(partnerId: string, at: number): Promise<number>;
   /**
    * Adds free (unbilled) calls to the usage counts. Each process is its own event source. A batch that is

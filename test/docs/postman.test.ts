@@ -115,7 +115,7 @@ t.test('the service takes each request, from upload to verdict and on', async (t
     );
     const form = new FormData();
     if (body?.mode === 'formdata')
-      for (const { key, value, type } of body.formdata)
+      for (const { key, value, type } of body.formdata.filter(({ disabled }) => disabled !== true))
         if (type === 'file') form.set(key, new Blob([Uint8Array.from(file)]), 'audio');
         else form.set(key, filled(value));
     return fetch(filled(url.raw), {

@@ -11,3 +11,4 @@ import '../http/ingress.test.js';
 import '../http/operator.test.js';
 import '../http/partner.test.js';
 import '../http/upload.test.js';
+import '../http/verify-file.test.js';

@@ -4,3 +4,4 @@ import '../service/sandbox-fixtures.test.js';
 import '../service/sandbox-keys.test.js';
 import '../service/stripping.test.js';
 import '../service/wav-writers.test.js';
+import '../service/verify-file.test.js';

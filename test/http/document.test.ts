@@ -124,6 +124,8 @@ t.test('every file in a body is declared as bytes, so that client generators sen
   );
   t.strictSame(files, [
     'postUpload.file: string binary',
+    'verifyFile.sidecar: string binary',
+    'verifyFile.file: string binary',
     'issueProof: string binary',
     'issueProof.trace: string binary',
     'issueProof.file: string binary',

@@ -12,6 +12,7 @@ import type { Caller } from '../../src/operations/caller.js';
 import type { IssueRequest } from '../../src/operations/issuing/issue-proof.js';
 import type { Operations } from '../../src/operations/operations.js';
 import type { StoredUpload, UploadReceiver } from '../../src/operations/uploads/receive-upload.js';
+import type { AdmittedFile } from '../../src/operations/verification/verify-file.js';
 import type { Displacement, Observer, Refusal } from '../../src/ports/observer.js';
 import type { RequestLog, RequestRecord } from '../../src/ports/request-log.js';
 import type { Ids } from '../../src/ports/system.js';
@@ -51,6 +52,13 @@ export class MemoryOperations implements Operations {
   readonly opened: string[] = [];
   aborted = 0;
   written = 0;
+  /** The calls that may send a file and have not ended. */
+  admittedFiles = 0;
+  releasedFiles = 0;
+  /** Awaited before a call may send its file. */
+  admitGate: Promise<void> | undefined;
+  /** The request that each Idempotency-Key of a file is bound to. */
+  readonly #requests = new Map<string, string>();
   verified: { uploadId: string; sidecar?: Uint8Array }[] = [];
   issued: (Omit<IssueRequest, 'audio'> & { bytes: number; sha256: string })[] = [];
   asset: { fileName: string; stream: () => Readable; bytes: number } = {
@@ -98,6 +106,43 @@ export class MemoryOperations implements Operations {
         throw new DomainError('conflict', 'The slot has been used.', { reason: 'upload_already_used' });
       this.opened.push(uploadId);
       return this.#receiver(uploadId);
+    },
+    verifyFile: async (_caller, { idempotencyKey }): Promise<AdmittedFile> => {
+      await this.admitGate;
+      if (this.refusal !== undefined) throw this.refusal;
+      this.admittedFiles += 1;
+      let released = false;
+      return {
+        open: (sidecar) => {
+          const uploadId = ids.next('upload');
+          this.opened.push(uploadId);
+          const { finish, ...receiver } = this.#receiver(uploadId);
+          return {
+            ...receiver,
+            finish: async () => {
+              const { bytes, sha256 } = await finish();
+              await this.verifyGate;
+              if (this.verifyFault !== undefined) throw this.verifyFault;
+              this.verified.push({ uploadId, ...(sidecar === undefined ? {} : { sidecar }) });
+              const request = `${sha256} ${sidecar === undefined ? '' : Buffer.from(sidecar).toString('hex')}`;
+              const earlier = this.#requests.get(idempotencyKey ?? '');
+              if (earlier !== undefined && earlier !== request)
+                throw new DomainError('conflict', 'The key has been used.', {
+                  reason: 'idempotency_key_reused',
+                });
+              if (idempotencyKey !== undefined) this.#requests.set(idempotencyKey, request);
+              const result = { ...VERIFICATION, audio: { ...VERIFICATION.audio, bytes, sha256 } };
+              return { result, replayed: earlier !== undefined };
+            },
+          };
+        },
+        release: () => {
+          if (released) return;
+          this.admittedFiles -= 1;
+          this.releasedFiles += 1;
+          released = true;
+        },
+      };
     },
     verifyUpload: async (_caller, request): Promise<VerificationResult> => {
       this.verified.push(request);

@@ -76,7 +76,7 @@ export class MemoryContract {
 
   partner(): Omit<
     Operations['partner'],
-    'authenticate' | 'createUpload' | 'receiveUpload' | 'until' | 'verifyUpload'
+    'authenticate' | 'createUpload' | 'receiveUpload' | 'until' | 'verifyFile' | 'verifyUpload'
   > {
     return {
       checkSignature: () => undefined,

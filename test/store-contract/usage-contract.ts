@@ -59,6 +59,55 @@ export async function usageContract(t: Test, { opened, id }: Contract): Promise<
     t.strictSame(await stores.getDailyUsage(id('ptr', 'none'), '2026-01-01', '2026-12-31'), []);
   });
 
+  await t.test('a charge binds its dedupe key to the request, until the key may come again', async (t) => {
+    const { stores } = opened();
+    const partnerId = id('ptr', 'bound');
+    const charge = (request: string | undefined, over: Partial<UsageCharge> = {}) =>
+      stores.charge({ ...usageCharge(partnerId, 'key', over), ...(request !== undefined && { request }) });
+    const find = (request?: string, at = NOW) =>
+      stores.findCharge({ partnerId, dedupeKey: 'key', at, ...(request !== undefined && { request }) });
+    t.equal(await find(), undefined);
+    t.equal(await find('a'), undefined);
+    t.strictSame(await charge('a'), { outcome: 'charged', used: 1 });
+    t.strictSame(await charge('a', { monthlyQuota: 1 }), { outcome: 'already_charged', used: 1 });
+    t.strictSame(await charge('b', { monthlyQuota: 1 }), { outcome: 'key_reused', used: 1 });
+    t.strictSame(
+      [await find(), await find('a'), await find('b')],
+      ['already_charged', 'already_charged', 'key_reused'],
+    );
+    t.equal(
+      await stores.findCharge({ partnerId: id('ptr', 'bound2'), dedupeKey: 'key', at: NOW }),
+      undefined,
+      'another partner’s key is another',
+    );
+    const { dedupeUntil: until } = usageCharge(partnerId, 'key');
+    t.equal(await find('b', until - 1), 'key_reused');
+    t.equal(await find('b', until), undefined);
+    const later = { at: until, dedupeUntil: until + 60 };
+    t.equal((await charge('b', later)).outcome, 'charged');
+    t.equal((await charge('a', later)).outcome, 'key_reused');
+  });
+
+  await t.test(
+    'of parallel charges of one key one request is charged, and the others are refused',
+    async (t) => {
+      const { stores } = opened();
+      const partnerId = id('ptr', 'bound-race');
+      const results = await Promise.all(
+        Array.from({ length: 60 }, async (_, i) => ({
+          request: `r${i % 3}`,
+          ...(await stores.charge({ ...usageCharge(partnerId, 'key'), request: `r${i % 3}` })),
+        })),
+      );
+      const charged = results.filter(({ outcome }) => outcome === 'charged');
+      t.equal(charged.length, 1);
+      for (const { request, outcome } of results)
+        if (request !== charged[0]!.request) t.equal(outcome, 'key_reused');
+      t.equal(results.filter(({ outcome }) => outcome === 'already_charged').length, 19);
+      t.equal(await stores.getUsed(partnerId, NOW), 1);
+    },
+  );
+
   await t.test('of 200 parallel charges of a quota of 50, 50 are charged', async (t) => {
     const { stores } = opened();
     const partnerId = id('ptr', 'quota');

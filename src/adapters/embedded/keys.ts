@@ -115,6 +115,8 @@ export interface DayRow {
 }
 export interface BilledRow {
   readonly until: number;
+  /** The digest of the request that the key is bound to. */
+  readonly request?: string;
 }
 
 export interface KeyUseRow {

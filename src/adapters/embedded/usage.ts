@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { defined } from '../../domain/defined.js';
 import {
   billedSource,
   freeSource,
@@ -7,9 +8,10 @@ import {
   unitsCounted,
 } from '../../domain/events.js';
 import { dayOf, monthOf } from '../../domain/usage-window.js';
-import type { UsageCharge, UsageStore } from '../../ports/stores.js';
+import type { EarlierCharge, UsageCharge, UsageStore } from '../../ports/stores.js';
 import type { Batch, Transaction } from './commit-queue.js';
 import {
+  type BilledRow,
   billedKey,
   type DayRow,
   dayKey,
@@ -33,24 +35,28 @@ export function usageStore(rows: Rows, outbox: Outbox): UsageStore {
   return {
     charge: (charge) =>
       rows.run((tx) => {
-        const { partnerId, operation, dedupeKey, at, monthlyQuota, dedupeUntil } = charge;
+        const { partnerId, operation, dedupeKey, at, monthlyQuota, dedupeUntil, request } = charge;
         const day = dayOf(at);
         const month = monthKey(partnerId, day.slice(0, 7));
         const counted = tx.get(month);
         const used = counted?.used ?? 0;
         const billed = billedKey(partnerId, dedupeKey);
         const earlier = tx.get(billed);
-        if (earlier !== undefined && earlier.until > at) return { outcome: 'already_charged', used };
+        const outcome = earlierCharge(earlier, charge);
+        if (outcome !== undefined) return { outcome, used };
         if (used >= monthlyQuota) return { outcome: 'quota_exceeded', used };
 
         countUnits(tx, partnerId, day, operation, 1);
         tx.put(month, { ...counted, used: used + 1 });
         if (earlier !== undefined) tx.delete(expiryKey(earlier.until + SPARE_SECONDS, billed));
-        tx.put(billed, { until: dedupeUntil });
+        tx.put(billed, defined({ until: dedupeUntil, request }));
         tx.put(expiryKey(dedupeUntil + SPARE_SECONDS, billed), null);
         addUnit(tx, charge, day, used);
         return { outcome: 'charged', used: used + 1 };
       }),
+
+    findCharge: async (charge) =>
+      earlierCharge(rows.get(billedKey(charge.partnerId, charge.dedupeKey)), charge),
 
     aggregateUsage: (events) =>
       rows.run((tx) => {
@@ -95,6 +101,15 @@ export function usageStore(rows: Rows, outbox: Outbox): UsageStore {
       });
     },
   };
+}
+
+/** Returns the outcome of a charge whose key was charged earlier, or undefined if the key is free. */
+function earlierCharge(
+  earlier: BilledRow | undefined,
+  { at, request }: Pick<UsageCharge, 'at' | 'request'>,
+): EarlierCharge | undefined {
+  if (earlier === undefined || earlier.until <= at) return undefined;
+  return request === undefined || request === earlier.request ? 'already_charged' : 'key_reused';
 }
 
 /** Counts units of a day that are on their way to a consumer from now on. */

@@ -1,4 +1,4 @@
-import { MAX_UPLOAD_BYTES } from '../../domain/upload.js';
+import { MAX_SIDECAR_BYTES, MAX_UPLOAD_BYTES } from '../../domain/upload.js';
 import {
   HEAVY_READ,
   JSON_BODY,
@@ -130,6 +130,20 @@ const FILE_RESPONSES = {
 /** The headers of a page that caches store. They store each content coding separately. */
 const PAGE_HEADERS = { ETag: 'always', 'Cache-Control': 'always', Vary: 'always' } as const;
 
+/** The errors of a form with a file. */
+const FORM: RouteErrors = {
+  400: [
+    'form_malformed',
+    'form_field_unknown',
+    'form_field_duplicated',
+    'form_field_too_large',
+    'file_missing',
+    'file_not_last',
+    'file_name_missing',
+  ],
+  429: ['concurrency_exceeded'],
+};
+
 /** The routes of the partner listener. They are matched in this order, so the busiest paths are first. */
 export const PARTNER_ROUTES = {
   verify: {
@@ -194,26 +208,47 @@ export const PARTNER_ROUTES = {
         schema: storedUploadSchema,
       },
     },
-    errors: publicErrors(STREAMED_BODY, READING, {
-      400: [
-        'invalid_member',
-        'form_malformed',
-        'form_field_missing',
-        'form_field_unknown',
-        'form_field_duplicated',
-        'form_field_too_large',
-        'file_missing',
-        'file_not_last',
-        'file_name_missing',
-        'content_length_mismatch',
-      ],
+    errors: publicErrors(STREAMED_BODY, READING, FORM, {
+      400: ['invalid_member', 'form_field_missing', 'content_length_mismatch'],
       403: ['form_policy_invalid', 'form_policy_expired'],
       404: [],
       409: ['upload_already_used', 'upload_in_progress'],
-      429: ['concurrency_exceeded'],
       500: ['record_damaged'],
       503: ['store_unavailable', 'shutting_down', 'restoring', 'content_keys_lost'],
     }),
+    noStore: true,
+  },
+  verifyFile: {
+    listener: 'partner',
+    group: 'Verification',
+    method: 'POST',
+    path: '/v1/verifications',
+    summary: 'Send a file and get its verdict, in one call',
+    description:
+      'Does the same as an upload slot, a post to it and `verify`. Send multipart/form-data: the file in a field named `file`, as the last part. The optional `sidecar` is a file part before it. The key, the rate and the quota are checked before the body is read. A call costs one unit when its verdict is known, so a refused or interrupted call costs nothing. The Idempotency-Key is optional. For 24 hours, a repeated call with the same Idempotency-Key and the same bytes is judged again without a charge, with `idempotency-replayed: true`. With other bytes it is 409. With a key that requires signed calls, the signature covers `content-digest`, the digest of the whole form. The service compares it at the end of the body.',
+    auth: 'key',
+    scope: 'verify',
+    headers: idempotencyHeadersSchema,
+    body: {
+      kind: 'form',
+      maxBytes: MAX_UPLOAD_BYTES + FORM_BYTES,
+      fileBytes: MAX_UPLOAD_BYTES,
+      sidecarBytes: MAX_SIDECAR_BYTES,
+    },
+    responses: {
+      200: {
+        description: 'The verdict',
+        mediaTypes: JSON_TYPE,
+        schema: verificationSchema,
+        headers: { 'Idempotency-Replayed': 'sometimes' },
+      },
+    },
+    errors: keyErrors(STREAMED_BODY, READING, FORM, HEAVY_READ, {
+      409: ['idempotency_key_reused'],
+      429: ['quota_exceeded'],
+    }),
+    rateClass: 'standard',
+    billed: true,
     noStore: true,
   },
   readRecord: {

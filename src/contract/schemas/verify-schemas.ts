@@ -10,6 +10,7 @@ import {
   TRUST_MEANINGS,
 } from '../../domain/reference/values.js';
 import { ACTION_REFERENCE, STATUS_REFERENCE, VERDICT_REFERENCE } from '../../domain/reference/verdicts.js';
+import { MAX_SIDECAR_BYTES } from '../../domain/upload.js';
 import {
   describedWords,
   identifierSchema,
@@ -21,10 +22,10 @@ import { evidenceCountsSchema, evidenceReportSchema } from './evidence-schemas.j
 import { legacyMembers } from './legacy-schemas.js';
 
 /**
- * The length of the largest sidecar (32 KiB) in padded base64, in characters. No intact sidecar is larger than
- * 20 KiB. Even with its slashes escaped, the largest one fits into a body (rule 2.10).
+ * The length of the largest sidecar in padded base64, in characters. Even with its slashes escaped, the largest
+ * one fits into a body (rule 2.10).
  */
-const MAX_SIDECAR_BASE64 = 4 * Math.ceil(32_768 / 3);
+const MAX_SIDECAR_BASE64 = 4 * Math.ceil(MAX_SIDECAR_BYTES / 3);
 
 /** The body of a verification (rules 8.3 and 8.4). */
 export const verifySchema = z

@@ -76,6 +76,13 @@ export function tooSlow(): DomainError {
   return new DomainError('timeout', 'The body did not arrive in time.', { reason: 'client_too_slow' });
 }
 
+/** Returns the error for a body that is not the one that the caller signed. */
+export function bodyNotSigned(): DomainError {
+  return new DomainError('forbidden', 'The body does not match the signed Content-Digest.', {
+    reason: 'signature_invalid',
+  });
+}
+
 /** Returns the error for a caller that has left. Only the log shows it. */
 export function left(): DomainError {
   return new DomainError('invalid_request', 'The connection ended before the body was complete.', {

@@ -1,12 +1,14 @@
+import type { Hash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import busboy from 'busboy';
 import { shownName } from '../../domain/display-name.js';
 import { DomainError, type ErrorReason } from '../../domain/errors.js';
-import type { StoredUpload, UploadReceiver } from '../../operations/uploads/receive-upload.js';
+import { type ContentDigest, digestHash } from '../../domain/message-signature.js';
+import type { FileReceiver } from '../../operations/uploads/receive-upload.js';
 import { SIGNED_FIELDS } from '../../operations/uploads/upload-policy.js';
 import { type Exchange, sendContinue } from '../exchange.js';
 import { ChunkSizes, chunksTooSmall } from '../response/chunk-sizes.js';
-import { left, tooSlow } from './body-reader.js';
+import { bodyNotSigned, left, tooSlow } from './body-reader.js';
 import { ClientPace } from './client-pace.js';
 import type { FormPermits } from './form-permits.js';
 import {
@@ -34,7 +36,7 @@ const TELLING_BYTES = 128;
  */
 const PLAIN_ENCODINGS: ReadonlySet<string> = new Set(['7bit', '8bit', 'binary']);
 
-/** The permits of forms, which other forms can take over. */
+/** The permits of forms that authenticate themselves, which other forms can take over. */
 export interface UploadPermits {
   /** Forms of unauthenticated senders: the signed fields have not arrived yet. */
   readonly unproven: FormPermits;
@@ -42,34 +44,55 @@ export interface UploadPermits {
   readonly stalled: FormPermits;
 }
 
+/** The rules of a form whose sender was authenticated before. The form has no fields. */
+export interface KeyedForm {
+  readonly stalled: FormPermits;
+  /** The most bytes of the optional file `sidecar`, which precedes the file. */
+  readonly sidecarBytes: number;
+  /** The digest of the whole form that the call's signature covers. */
+  readonly digest: ContentDigest | undefined;
+}
+
+/** Starts to receive the file of a form. Called before the first byte of the file. */
+type OpenFile<Result> = (
+  fields: ReadonlyMap<string, string>,
+  sidecar: Uint8Array | undefined,
+) => Promise<FileReceiver<Result>>;
+
 /**
  * Streams a posted form into a receiver. The form has the signed fields first, then exactly one file, named
- * `file`, with a file name. The multipart parser reads the form without the file's bytes. The file's bytes
- * are passed straight to the receiver and never kept. A full receiver pauses the socket.
- * @param permits the form holds an `unproven` permit until its signed fields have arrived, and a `stalled`
+ * `file`, with a file name. A form of an authenticated sender has an optional sidecar instead of the fields. The
+ * multipart parser reads the form without the bytes of files. The file's bytes are passed straight to the receiver
+ * and never kept. A full receiver pauses the socket.
+ * @param rules the form holds an `unproven` permit until its signed fields have arrived, and a `stalled`
  * one while it sends nothing
  * @param open checks the fields and locks the slot. Called as soon as the signed fields are complete, before
- * the file has begun.
+ * the file has begun. Without signed fields it is called when the file begins.
  * @throws DomainError for every failure of the form, the caller's pace or the receiver. The receiver is
  * aborted.
  */
-export function receiveForm(
+export function receiveForm<Result>(
   exchange: Exchange,
-  permits: UploadPermits,
-  open: (fields: ReadonlyMap<string, string>) => Promise<UploadReceiver>,
-): Promise<StoredUpload> {
+  rules: UploadPermits | KeyedForm,
+  open: OpenFile<Result>,
+): Promise<Result> {
   const boundary = formBoundary(exchange.request.headers['content-type']);
   return new Promise((resolve, reject) =>
-    new FormReader(exchange, boundary, permits, open, resolve, reject).start(),
+    new FormReader(exchange, boundary, rules, open, resolve, reject).start(),
   );
 }
 
-class FormReader {
+class FormReader<Result> {
   readonly #exchange: Exchange;
-  readonly #permits: UploadPermits;
-  readonly #open: (fields: ReadonlyMap<string, string>) => Promise<UploadReceiver>;
-  readonly #resolve: (stored: StoredUpload) => void;
+  readonly #stalledPermits: FormPermits;
+  /** The permits of senders that must authenticate themselves in the form. */
+  readonly #unproven: FormPermits | undefined;
+  readonly #keyed: KeyedForm | undefined;
+  readonly #open: OpenFile<Result>;
+  readonly #resolve: (result: Result) => void;
   readonly #reject: (error: unknown) => void;
+  /** The digest of the bytes so far, if the signature of the call covers it. */
+  readonly #hash: Hash | undefined;
   readonly #framing: FormFraming;
   readonly #sizes = new ChunkSizes();
   readonly #parser: busboy.Busboy;
@@ -78,12 +101,15 @@ class FormReader {
   /** The content of the current part. It goes to the receiver if the parser reports a file. */
   #content: Buffer[] = [];
   #prefixBytes = 0;
+  #sidecar: Buffer[] | undefined;
+  /** True while the current part is the sidecar. */
+  #inSidecar = false;
   #hasFile = false;
   /** The bytes of the file that the receiver has no room for yet. */
   readonly #pieces: Buffer[] = [];
-  /** True once the signed fields are complete and their check has begun. */
+  /** True once the signed fields are complete and their check has begun. Without such fields, once the file begins. */
   #judged = false;
-  #receiver: UploadReceiver | undefined;
+  #receiver: FileReceiver<Result> | undefined;
   /** True while the receiver has not accepted all of the last piece. */
   #receiverFull = false;
   #parserFull = false;
@@ -98,13 +124,17 @@ class FormReader {
   constructor(
     exchange: Exchange,
     boundary: string,
-    permits: UploadPermits,
-    open: (fields: ReadonlyMap<string, string>) => Promise<UploadReceiver>,
-    resolve: (stored: StoredUpload) => void,
+    rules: UploadPermits | KeyedForm,
+    open: OpenFile<Result>,
+    resolve: (result: Result) => void,
     reject: (error: unknown) => void,
   ) {
     this.#exchange = exchange;
-    this.#permits = permits;
+    this.#stalledPermits = rules.stalled;
+    if ('unproven' in rules) this.#unproven = rules.unproven;
+    else this.#keyed = rules;
+    const digest = this.#keyed?.digest;
+    if (digest !== undefined) this.#hash = digestHash(digest);
     this.#open = open;
     this.#resolve = resolve;
     this.#reject = reject;
@@ -142,17 +172,22 @@ class FormReader {
       .on('close', this.#onClose)
       .on('error', this.#onClose);
     this.#exchange.abortBody = (error) => this.#fail(error);
-    // A form without its signed fields holds a permit that other forms can take.
-    this.#acquire(this.#permits.unproven);
-    // If this process was too busy to read, the bytes that arrived meanwhile must be read first. Node runs
-    // timers before socket reads.
-    this.#fieldsTimer = setTimeout(() => setImmediate(() => this.#fieldsDue()), limits.fieldsMs);
+    // The caller may have left while its key was checked. Its request then reports nothing any more.
+    if (this.#exchange.gone) return this.#fail(left());
+    if (this.#unproven !== undefined) {
+      // A form without its signed fields holds a permit that other forms can take.
+      this.#acquire(this.#unproven);
+      // If this process was too busy to read, the bytes that arrived meanwhile must be read first. Node runs
+      // timers before socket reads.
+      this.#fieldsTimer = setTimeout(() => setImmediate(() => this.#fieldsDue()), limits.fieldsMs);
+    }
     sendContinue(this.#exchange);
   }
 
   readonly #onData = (chunk: Buffer): void => {
     this.#exchange.bytesIn += chunk.length;
     this.#pace.received(chunk.length);
+    this.#hash?.update(chunk);
     this.#guard(() => {
       if (!this.#sizes.count(chunk.length)) throw chunksTooSmall();
       if (!this.#hasFile) this.#prefixBytes += chunk.length;
@@ -175,15 +210,28 @@ class FormReader {
     this.#parse(bytes);
     // The parser may report an empty file only now.
     if (kind === 'boundary' && this.#hasFile) throw fileNotLast();
+    if (kind === 'head') return;
+    this.#inSidecar = false;
     const ended = kind === 'boundary' ? this.#framing.parts - 1 : this.#framing.parts;
-    if (kind !== 'head' && !this.#hasFile && !this.#ended && this.#fields.size !== ended) throw notFormData();
+    const known = this.#fields.size + (this.#sidecar === undefined ? 0 : 1);
+    if (!this.#hasFile && !this.#ended && known !== ended) throw notFormData();
   }
 
   #passContent(bytes: Buffer): void {
     if (this.#hasFile) return this.#take(bytes);
+    if (this.#inSidecar) return this.#keep(bytes);
     this.#content.push(bytes);
     this.#parse(bytes.subarray(0, TELLING_BYTES));
-    if (!this.#hasFile && bytes.length > TELLING_BYTES) this.#parse(bytes.subarray(TELLING_BYTES));
+    if (!this.#hasFile && !this.#inSidecar && bytes.length > TELLING_BYTES)
+      this.#parse(bytes.subarray(TELLING_BYTES));
+  }
+
+  /** Keeps a copy of bytes of the sidecar, because a subarray would keep the whole chunk in memory. */
+  #keep(bytes: Buffer): void {
+    this.#sidecar!.push(Buffer.from(bytes));
+    const { sidecarBytes } = this.#keyed!;
+    if (sizeOf(this.#sidecar!) > sidecarBytes)
+      throw invalid('form_field_too_large', `The sidecar is larger than ${sidecarBytes} bytes.`);
   }
 
   #parse(bytes: Buffer): void {
@@ -216,6 +264,7 @@ class FormReader {
     this.#pace.stop();
     this.#guard(() => {
       this.#framing.end();
+      if (this.#hash?.digest().equals(this.#keyed!.digest!.digest) === false) throw bodyNotSigned();
       this.#parser.end();
     });
   };
@@ -238,7 +287,9 @@ class FormReader {
       throw malformedForm('A part of the form uses an unsupported transfer encoding.');
     if (this.#fields.has(name))
       throw invalid('form_field_duplicated', `The field ${shownName(name)} of the form is repeated.`);
-    if (this.#judged) throw unknownField(name);
+    if (this.#keyed !== undefined && name === 'sidecar')
+      throw invalid('file_name_missing', 'The sidecar part has no file name.');
+    if (this.#judged || this.#keyed !== undefined) throw this.#unknownField(name);
     this.#fields.set(name, value);
     if (SIGNED_FIELDS.every((signed) => this.#fields.has(signed))) this.#judge();
   }
@@ -248,7 +299,7 @@ class FormReader {
     this.#judged = true;
     clearTimeout(this.#fieldsTimer);
     this.#release();
-    this.#open(this.#fields).then(
+    this.#open(this.#fields, this.#sidecar && Buffer.concat(this.#sidecar)).then(
       (receiver) => {
         if (this.#ended) return receiver.abort();
         this.#receiver = receiver;
@@ -276,9 +327,9 @@ class FormReader {
 
   #stalled(stalled: boolean): void {
     // A form that is not authenticated already has a permit, and its time is limited anyway.
-    if (!this.#judged) return;
+    if (this.#unproven !== undefined && !this.#judged) return;
     if (!stalled) this.#release();
-    else if (this.#releasePermit === undefined) this.#acquire(this.#permits.stalled);
+    else if (this.#releasePermit === undefined) this.#acquire(this.#stalledPermits);
   }
 
   #onFile(name: string | undefined, stream: Readable, info: busboy.FileInfo): void {
@@ -286,21 +337,34 @@ class FormReader {
     // cause.
     stream.on('error', () => {});
     if (name === undefined) throw malformedForm('A part of the form has no name.');
-    if (name !== 'file')
+    const isSidecar = this.#keyed !== undefined && name === 'sidecar';
+    if (name !== 'file' && !isSidecar)
       throw invalid(
         'form_field_unknown',
         `The file is in the field ${shownName(name)}. It must be in the field \`file\`.`,
       );
-    if (!info.filename) throw invalid('file_name_missing', 'The file part has no file name.');
+    if (!info.filename) throw invalid('file_name_missing', `The ${name} part has no file name.`);
     if (!PLAIN_ENCODINGS.has(info.encoding))
       throw malformedForm('A part of the form uses an unsupported transfer encoding.');
-    this.#hasFile = true;
-    this.#exchange.lease.end();
     // The parser's copy of the file's first bytes is dropped.
     stream.resume();
+    if (isSidecar) return this.#onSidecar();
+    this.#hasFile = true;
+    // The lease pays for a sidecar until the call ends.
+    if (this.#sidecar === undefined) this.#exchange.lease.end();
+    else this.#exchange.lease.growTo(sizeOf(this.#sidecar));
     // Report missing fields before any problem of the file.
     if (!this.#judged) this.#judge();
     for (const bytes of this.#content) this.#take(bytes);
+    this.#content = [];
+  }
+
+  #onSidecar(): void {
+    if (this.#sidecar !== undefined)
+      throw invalid('form_field_duplicated', 'The field `sidecar` of the form is repeated.');
+    this.#sidecar = [];
+    this.#inSidecar = true;
+    for (const bytes of this.#content) this.#keep(bytes);
     this.#content = [];
   }
 
@@ -327,10 +391,10 @@ class FormReader {
     this.#setPace();
     if (!this.#complete || receiver === undefined || this.#receiverFull) return;
     receiver.finish().then(
-      (stored) => {
+      (result) => {
         if (this.#ended) return;
         this.#end();
-        this.#resolve(stored);
+        this.#resolve(result);
       },
       (error: unknown) => this.#fail(error),
     );
@@ -343,6 +407,14 @@ class FormReader {
       this.#complete = true;
       this.#give();
     });
+  }
+
+  #unknownField(name: string): DomainError {
+    const rest =
+      this.#keyed === undefined
+        ? 'which does not belong to the upload slot.'
+        : 'but it can have only the files `sidecar` and `file`.';
+    return invalid('form_field_unknown', `The form has the field ${shownName(name)}, ${rest}`);
   }
 
   #guard(step: () => void): void {
@@ -377,12 +449,8 @@ function invalid(reason: ErrorReason, message: string): DomainError {
   return new DomainError('invalid_request', message, { reason });
 }
 
-/** Returns the error for a field that the upload slot does not have. */
-function unknownField(name: string): DomainError {
-  return invalid(
-    'form_field_unknown',
-    `The form has the field ${shownName(name)}, which does not belong to the upload slot.`,
-  );
+function sizeOf(pieces: readonly Buffer[]): number {
+  return pieces.reduce((size, { length }) => size + length, 0);
 }
 
 /** Returns the error of rule 7.4: the form has exactly one file, as its last part. */

@@ -12,8 +12,9 @@ const DEPTH = 3;
 export function jsonWithParts<const Status extends number, const Body>(
   status: Status,
   body: Body,
+  headers: Readonly<Record<string, string>> = {},
 ): JsonResponse<Status, Decoded<Body>> {
-  const response = { kind: 'json', status, body: body as Decoded<Body> } as const;
+  const response = { kind: 'json', status, body: body as Decoded<Body>, headers } as const;
   // Most bodies have no encoded part, and are not worth a copy.
   if (!hasPart(body, DEPTH)) return response;
   const parts: Uint8Array[] = [];

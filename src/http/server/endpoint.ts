@@ -14,7 +14,7 @@ import { type ContentDigest, digestHolds } from '../../domain/message-signature.
 import { type Caller, requireScope } from '../../operations/caller.js';
 import type { PartnerOperations } from '../../operations/operations.js';
 import type { Observer } from '../../ports/observer.js';
-import { fileTooLarge, readBody, tooLarge } from '../body/body-reader.js';
+import { bodyNotSigned, fileTooLarge, readBody, tooLarge } from '../body/body-reader.js';
 import { parseJson } from '../body/json-text.js';
 import { checkMediaType, declaredLength } from '../body/media-type.js';
 import { parseQuery } from '../body/query.js';
@@ -35,7 +35,16 @@ export interface Call<R extends Route> extends RouteInput<R> {
   readonly caller: R['auth'] extends 'key' ? Caller : undefined;
   /** The signal that aborts when the caller leaves, or the time of the call is over. */
   readonly signal: AbortSignal;
+  /** The digest of the body that the call's signature covers. The reader of a streamed body compares it. */
+  readonly digest: ContentDigest | undefined;
+  /**
+   * Limits a step of a call with a key whose body is streamed, by the time of the call. The time in which the body
+   * arrives does not count. `discard` receives the value of a step that settles too late.
+   */
+  readonly inTime: InTime;
 }
+
+type InTime = <Value>(step: Promise<Value>, discard?: (value: Value) => void) => Promise<Value>;
 
 /**
  * One function for each route of a listener. The compiler checks that no function is missing, and that each
@@ -79,6 +88,8 @@ interface AnyCall {
   readonly exchange: Exchange;
   readonly caller: Caller | undefined;
   readonly signal: AbortSignal;
+  readonly digest: ContentDigest | undefined;
+  readonly inTime: InTime;
   readonly params: unknown;
   readonly query: unknown;
   readonly headers: unknown;
@@ -246,9 +257,15 @@ async function runForPartner(
           : run(call);
       if (!(response instanceof Promise)) return response;
       work = response;
-      return deadline.of(response, discard);
+      // The function limits its steps itself if it reads a streamed body.
+      return route.body?.kind === 'form' ? response : deadline.of(response, discard);
     };
-    const response = await runChecked(route, inTime, exchange, params, { caller, signal, digest });
+    const response = await runChecked(route, inTime, exchange, params, {
+      caller,
+      signal,
+      digest,
+      inTime: (step, late) => deadline.of(step, late),
+    });
     // Free operations are metered here. Billed operations are counted by their charge (rule 6.4).
     if (route.billed === undefined && response.kind !== 'error') partners.meter(caller, id);
     return response;
@@ -299,10 +316,12 @@ async function runChecked(
     caller,
     signal,
     digest,
+    inTime = (step) => step,
   }: {
     readonly caller?: Caller;
     readonly signal: AbortSignal;
     readonly digest?: ContentDigest | undefined;
+    readonly inTime?: InTime;
   },
 ): Promise<Response> {
   const { request } = exchange;
@@ -310,12 +329,16 @@ async function runChecked(
   if (body !== undefined && body.kind !== 'none') {
     checkMediaType(request, body);
     if (declaredLength(request) > body.maxBytes)
-      throw body.kind === 'form' ? fileTooLarge(body.fileBytes, 'slot') : tooLarge(body.maxBytes);
+      throw body.kind === 'form'
+        ? fileTooLarge(body.fileBytes, auth === 'form' ? 'slot' : undefined)
+        : tooLarge(body.maxBytes);
   }
   const call = (json: unknown): AnyCall => ({
     exchange,
     caller,
     signal,
+    digest,
+    inTime,
     params: route.params && checkParams(route.params, request.url!, params),
     query: checkQuery(route, request.url!),
     headers: route.headers && check(route.headers, singleHeaders(request.headers, route.headers), 'header'),
@@ -327,10 +350,7 @@ async function runChecked(
   if (body?.kind !== 'json') return run(call(undefined));
   const read = readBody(exchange, body.maxBytes);
   const bytes = read instanceof Promise ? await read : read;
-  if (digest !== undefined && !digestHolds(digest, bytes))
-    throw new DomainError('forbidden', 'The body does not match the signed Content-Digest.', {
-      reason: 'signature_invalid',
-    });
+  if (digest !== undefined && !digestHolds(digest, bytes)) throw bodyNotSigned();
   return run(call(check(body.schema, bytes.length === 0 && !body.required ? {} : parseJson(bytes), 'body')));
 }
 

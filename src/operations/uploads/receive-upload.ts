@@ -17,8 +17,8 @@ export interface StoredUpload {
   readonly sha256: string;
 }
 
-/** An upload that is being streamed into the engine. */
-export interface UploadReceiver {
+/** A file that is being streamed into the engine. `Result` is what the caller gets for it. */
+export interface FileReceiver<Result> {
   /**
    * The signal that aborts when the engine gives up the upload while it waits for the client. Its reason is
    * the DomainError.
@@ -26,14 +26,14 @@ export interface UploadReceiver {
   readonly signal: AbortSignal;
   /** Writes like AudioIngest.write. Throws `payload_too_large` at the first byte beyond the limit. */
   write(chunk: Uint8Array): Promise<void> | undefined;
-  /** Completes the measurement, reads the credential and stores the facts. */
-  finish(): Promise<StoredUpload>;
-  /**
-   * Releases the lock of the slot and the memory of the upload. The slot stays open until it expires. It may
-   * be called at any time, any number of times.
-   */
+  /** Completes the measurement and uses it. */
+  finish(): Promise<Result>;
+  /** Releases everything that the upload holds. It may be called at any time, any number of times. */
   abort(): void;
 }
+
+/** An upload to a slot. An aborted upload leaves the slot open until it expires. */
+export type UploadReceiver = FileReceiver<StoredUpload>;
 
 export interface ReceiveUploadDeps {
   readonly stores: UploadStore & PartnerStore;
@@ -132,10 +132,9 @@ function receiver(
 }
 
 /**
- * Reads the embedded credential. If reading fails, no facts are stored, and the slot stays open for another
- * post.
+ * Reads the embedded credential. If reading fails, nothing is stored or judged, and the caller may send the file again.
  */
-async function readCredential(
+export async function readCredential(
   reader: ReceiveUploadDeps['reader'],
   owner: string,
   { credential, bindingSha256 }: Measurement,
@@ -151,20 +150,25 @@ function factsOf(
   embedded: EmbeddedParseResult | undefined,
   now: number,
 ): UploadFacts {
-  const { credential, bext, ds64: _ds64, chunks: _chunks, ...rest } = measured;
   return defined({
     uploadId: slot.uploadId,
     partnerId: slot.partnerId,
     purpose: slot.purpose,
     uploadedAt: now,
     expiresAt: now + FACTS_LIFE_SECONDS,
-    measurement: defined({
-      ...rest,
-      broadcastWave: bext !== undefined,
-      credential: credential && { offset: credential.offset, length: credential.length },
-    }),
+    measurement: keptMeasurement(measured),
     // The signature is checked only here. A verify call reads the stored result.
     embedded,
+  });
+}
+
+/** Returns the part of a measurement that verdicts need. It contains no bytes of the file. */
+export function keptMeasurement(measured: Measurement): UploadFacts['measurement'] {
+  const { credential, bext, ds64: _ds64, chunks: _chunks, ...rest } = measured;
+  return defined({
+    ...rest,
+    broadcastWave: bext !== undefined,
+    credential: credential && { offset: credential.offset, length: credential.length },
   });
 }
 

@@ -1,8 +1,10 @@
+import { defined } from '../../domain/defined.js';
 import { type DomainError, limited } from '../../domain/errors.js';
 import { monthEnd, secondsToNextMonth } from '../../domain/usage-window.js';
 import type { UsageCharge, UsageStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
+import { idempotencyKeyReused } from '../idempotency.js';
 
 /** The values of the three `X-RateLimit-*` headers, which `RateLimit` repeats. */
 export interface QuotaFacts {
@@ -15,29 +17,30 @@ export interface QuotaFacts {
 
 /**
  * Spends one unit of the partner's monthly quota. A test key spends none (rule 19.2).
- * @throws DomainError `rate_limited` / `quota_exceeded`. A refused call costs nothing
+ * @throws DomainError `rate_limited` / `quota_exceeded`, or `conflict` / `idempotency_key_reused`. A refused call
+ * costs nothing
  */
 export async function charge(
   stores: UsageStore,
   caller: Caller,
-  {
-    operation,
-    dedupeKey,
-    at,
-    dedupeUntil,
-  }: Pick<UsageCharge, 'operation' | 'dedupeKey' | 'at' | 'dedupeUntil'>,
-): Promise<void> {
-  if (caller.testAnswer !== undefined) return;
-  const { outcome, used } = await stores.charge({
-    partnerId: caller.partnerId,
-    operation,
-    dedupeKey,
-    at,
-    monthlyQuota: caller.plan.monthlyQuota,
-    dedupeUntil,
-  });
+  { operation, dedupeKey, at, dedupeUntil, request }: Omit<UsageCharge, 'partnerId' | 'monthlyQuota'>,
+): Promise<'charged' | 'already_charged'> {
+  if (caller.testAnswer !== undefined) return 'charged';
+  const { outcome, used } = await stores.charge(
+    defined({
+      partnerId: caller.partnerId,
+      operation,
+      dedupeKey,
+      at,
+      monthlyQuota: caller.plan.monthlyQuota,
+      dedupeUntil,
+      request,
+    }),
+  );
   caller.used = { units: used, at };
   if (outcome === 'quota_exceeded') throw quotaExceeded(at);
+  if (outcome === 'key_reused') throw idempotencyKeyReused();
+  return outcome;
 }
 
 /**

@@ -18,11 +18,15 @@ import type { SignerRevocations } from '../system/signer-revocations.js';
 import { charge } from '../usage/quota.js';
 import { findUpload } from './find-upload.js';
 
-export interface VerifyUploadDeps extends ReadReportDeps {
-  readonly stores: UploadStore & PartnerStore & ProofStore & UsageStore;
+export interface JudgeFileDeps extends ReadReportDeps {
+  readonly stores: PartnerStore & ProofStore & UsageStore;
   readonly clock: Clock;
   readonly observer: Observer;
   readonly revocations: Pick<SignerRevocations, 'find'>;
+}
+
+export interface VerifyUploadDeps extends JudgeFileDeps {
+  readonly stores: JudgeFileDeps['stores'] & UploadStore;
   readonly reader: Pick<CredentialReader, 'readSidecar'>;
 }
 
@@ -42,16 +46,39 @@ export async function verifyUpload(
     request.sidecar === undefined
       ? undefined
       : await deps.reader.readSidecar(caller.partnerId, request.sidecar);
-  const { judgement, registered, composed } = await assess(deps, caller, facts, sidecar);
+  return judgeFile(deps, caller, { ...facts, sidecar, now }, (isBillable) =>
+    isBillable
+      ? charge(deps.stores, caller, {
+          operation: 'verify',
+          dedupeKey: billingKey(request),
+          at: now,
+          dedupeUntil: facts.expiresAt,
+        })
+      : undefined,
+  );
+}
 
-  // The service can judge nothing in such a file (rule 6.15).
-  if (sidecar !== undefined || facts.measurement.container !== 'unknown')
-    await charge(deps.stores, caller, {
-      operation: 'verify',
-      dedupeKey: billingKey(request),
-      at: now,
-      dedupeUntil: facts.expiresAt,
-    });
+/** A measured file with its credential and its sidecar. `now` is the time of the call in unix seconds. */
+export interface MeasuredFile extends Pick<UploadFacts, 'measurement' | 'embedded'> {
+  readonly sidecar: SidecarParseResult | undefined;
+  readonly now: number;
+}
+
+/**
+ * Judges a file: looks up its proof, decides and charges.
+ * @param settle charges the call once the verdict is known. Its parameter is false for a file in which the service
+ * can judge nothing (rule 6.15)
+ */
+export async function judgeFile(
+  deps: JudgeFileDeps,
+  caller: Caller,
+  file: MeasuredFile,
+  settle: (isBillable: boolean) => Promise<unknown> | undefined,
+): Promise<VerificationResult> {
+  const { measurement, sidecar, now } = file;
+  const { judgement, registered, composed } = await assess(deps, caller, file);
+
+  await settle(sidecar !== undefined || measurement.container !== 'unknown');
   deps.observer.verdict(judgement.verdict, judgement.carrier);
 
   return defined({
@@ -61,7 +88,7 @@ export async function verifyUpload(
     issuedAt: judgement.issuedAt,
     proofId: judgement.proofId,
     verifiedAt: now,
-    audio: summariseAudio(facts.measurement),
+    audio: summariseAudio(measurement),
     evidenceReport: composed?.report,
     ...legacyValues(registered?.legacy),
     embeddedCredential: judgement.report,
@@ -75,13 +102,8 @@ interface Assessment {
   readonly composed?: SentReport;
 }
 
-async function assess(
-  deps: VerifyUploadDeps,
-  caller: Caller,
-  facts: UploadFacts,
-  sidecar: SidecarParseResult | undefined,
-): Promise<Assessment> {
-  const { measurement, embedded } = facts;
+async function assess(deps: JudgeFileDeps, caller: Caller, file: MeasuredFile): Promise<Assessment> {
+  const { measurement, embedded, sidecar } = file;
   const proofId = namedProof(embedded, sidecar);
   const proof = proofId === undefined ? undefined : await deps.stores.getProof(proofId);
   const revocation = proof?.state === 'issued' ? await deps.revocations.find(proof.kid) : undefined;
@@ -91,7 +113,7 @@ async function assess(
   const registered = judgement.verdict === 'valid' && proof?.state === 'issued' ? proof : undefined;
   const composed = registered && (await readReport(deps, caller, registered));
   // The proof was erased meanwhile. The second judgement reads no report, so it cannot repeat.
-  if (composed === 'erased') return assess(deps, caller, facts, sidecar);
+  if (composed === 'erased') return assess(deps, caller, file);
   return defined({ judgement, registered, composed });
 }
 

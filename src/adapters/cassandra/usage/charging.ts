@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Backoff, jittered, pauseAfter } from '../../../async/backoff.js';
 import { billedSource, type UsageCount, unitsCounted } from '../../../domain/events.js';
 import { dayOf, monthOf } from '../../../domain/usage-window.js';
-import type { UsageCharge, UsageStore } from '../../../ports/stores.js';
+import type { EarlierCharge, UsageCharge, UsageStore } from '../../../ports/stores.js';
 import {
   CALL_DEADLINE_MS,
   numberIn,
@@ -120,7 +120,7 @@ async function chargeGroup(
   group: readonly UsageCharge[],
 ): Promise<readonly ChargeResult[] | 'refused'> {
   const op = randomUUID();
-  const names = new Set(group.flatMap((charge) => [billedItem(charge), monthItem(charge.at)]));
+  const names = new Set(group.flatMap((charge) => [...billedItems(charge), monthItem(charge.at)]));
   const found = await itemsOf(session, partnerId, [...names]);
   const { results, statements, lastBilled, counted } = decideGroup(partnerId, group, found, op);
   // Results that change nothing hold: units are never given back, and a dedupe key that is seen has been
@@ -161,24 +161,26 @@ function decideGroup(partnerId: string, group: readonly UsageCharge[], found: It
   const charges = new Map<string, UsageCharge[]>();
   let lastBilled = '';
   const results = group.map((charge): ChargeResult => {
-    const item = billedItem(charge);
     const month = monthItem(charge.at);
     const usedBefore = used.get(month) ?? 0;
-    if ((until.get(item) ?? 0) > charge.at) return { outcome: 'already_charged', used: usedBefore };
+    const earlier = earlierCharge(charge, (item) => until.get(item));
+    if (earlier !== undefined) return { outcome: earlier, used: usedBefore };
     if (usedBefore >= charge.monthlyQuota) return { outcome: 'quota_exceeded', used: usedBefore };
-    statements.push({
-      query: SET_BILLED,
-      params: [
-        charge.dedupeUntil - charge.at + SPARE_SECONDS,
-        charge.dedupeUntil,
-        op,
-        partnerId,
-        item,
-        found.billed.get(item)?.until ?? null,
-      ],
-    });
-    until.set(item, charge.dedupeUntil);
-    lastBilled = item;
+    for (const item of billedItems(charge)) {
+      statements.push({
+        query: SET_BILLED,
+        params: [
+          charge.dedupeUntil - charge.at + SPARE_SECONDS,
+          charge.dedupeUntil,
+          op,
+          partnerId,
+          item,
+          found.billed.get(item)?.until ?? null,
+        ],
+      });
+      until.set(item, charge.dedupeUntil);
+      lastBilled = item;
+    }
     charges.set(month, [...(charges.get(month) ?? []), charge]);
     used.set(month, usedBefore + 1);
     return { outcome: 'charged', used: usedBefore + 1 };
@@ -235,8 +237,32 @@ async function itemsOf(session: Session, partnerId: string, items: readonly stri
   return found;
 }
 
-function billedItem({ dedupeKey }: UsageCharge): string {
-  return `billed/${dedupeKey}`;
+/** Returns the outcome of an earlier charge with the same dedupe key, without charging. */
+export async function findCharge(
+  session: Session,
+  charge: Parameters<UsageStore['findCharge']>[0],
+): Promise<EarlierCharge | undefined> {
+  const { billed } = await itemsOf(session, charge.partnerId, billedItems(charge));
+  return earlierCharge(charge, (item) => billed.get(item)?.until);
+}
+
+/**
+ * Returns the dedupe rows of a charge: the row of its key and, with a request, a row of the key with this request. One
+ * batch writes both, so the key is bound to another request if only the first row exists.
+ */
+function billedItems({ dedupeKey, request }: Pick<UsageCharge, 'dedupeKey' | 'request'>): readonly string[] {
+  const item = `billed/${dedupeKey}`;
+  return request === undefined ? [item] : [item, `${item}/${request}`];
+}
+
+/** @param untilOf returns the unix second until which a dedupe row counts */
+function earlierCharge(
+  charge: Pick<UsageCharge, 'dedupeKey' | 'request' | 'at'>,
+  untilOf: (item: string) => number | undefined,
+): EarlierCharge | undefined {
+  const [ofKey, ofRequest] = billedItems(charge).map((item) => (untilOf(item) ?? 0) > charge.at);
+  if (!ofKey) return undefined;
+  return ofRequest === false ? 'key_reused' : 'already_charged';
 }
 
 function monthItem(at: number): string {

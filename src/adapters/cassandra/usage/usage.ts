@@ -10,7 +10,7 @@ import type { UsageStore } from '../../../ports/stores.js';
 import type { Outbox } from '../commit/outbox.js';
 import type { Session } from '../driver/session.js';
 import type { ChargeEvents } from './charge-events.js';
-import { chargeInGroups, unitsOfMonth } from './charging.js';
+import { chargeInGroups, findCharge, unitsOfMonth } from './charging.js';
 import type { Aggregated, Consumption } from './consumption.js';
 import { type EpochSpan, lastEpoch, spansOf } from './epochs.js';
 import { overlaps, sizeWithin } from './intervals.js';
@@ -38,6 +38,8 @@ export function usageStore({ session, outbox, events, consumption, writer }: Usa
 
   return {
     charge: chargeInGroups({ session, events }),
+
+    findCharge: (charge) => findCharge(session, charge),
 
     getUsed: async (partnerId, at) => (await unitsOfMonth(session, partnerId, monthOf(at))).used,
 
