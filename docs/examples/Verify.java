@@ -2,7 +2,6 @@ import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
-import java.net.http.HttpRequest.BodyPublisher;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
@@ -51,37 +50,23 @@ public final class Verify {
     return uri;
   }
 
-  private HttpResponse<String> post(HttpRequest.Builder request, BodyPublisher body)
-      throws IOException, InterruptedException {
-    return client.send(request.timeout(Duration.ofMinutes(5)).POST(body).build(), BodyHandlers.ofString());
-  }
-
-  private HttpResponse<String> ask(String path, String json) throws IOException, InterruptedException {
-    return post(
-        HttpRequest.newBuilder(protect(base + "/v1/" + path))
-            .header("x-api-key", key)
-            .header("Content-Type", "application/json"),
-        BodyPublishers.ofString(json));
-  }
-
-  /** A slot is good for one file, so that each attempt takes a new one. It needs no key. */
-  private HttpResponse<String> upload(Path audio) throws IOException, InterruptedException {
-    HttpResponse<String> answer = ask("uploads", "{\"purpose\":\"verify\"}");
-    if (answer.statusCode() / 100 != 2) return answer;
-    Map<?, ?> slot = (Map<?, ?>) Json.read(answer.body());
+  private HttpRequest request(Path audio) throws IOException {
     String mark = UUID.randomUUID().toString();
-    String part = "--" + mark + "\r\nContent-Disposition: form-data; name=";
-    StringBuilder head = new StringBuilder();
-    ((Map<?, ?>) slot.get("fields"))
-        .forEach((name, value) -> head.append(part + "\"" + name + "\"\r\n\r\n" + value + "\r\n"));
-    head.append(part + "\"file\"; filename=\"audio\"\r\nContent-Type: application/octet-stream\r\n\r\n");
-    return post(
-        HttpRequest.newBuilder(protect((String) slot.get("url")))
-            .header("Content-Type", "multipart/form-data; boundary=" + mark),
-        BodyPublishers.concat(
-            BodyPublishers.ofString(head.toString()),
-            BodyPublishers.ofFile(audio),
-            BodyPublishers.ofString("\r\n--" + mark + "--\r\n")));
+    String head =
+        "--" + mark + "\r\nContent-Disposition: form-data; name=\"file\"; filename=\"audio\"\r\n"
+            + "Content-Type: application/octet-stream\r\n\r\n";
+    return HttpRequest.newBuilder(protect(base + "/v1/verifications"))
+        .timeout(Duration.ofMinutes(5))
+        .header("x-api-key", key)
+        // All attempts have the same key, so the call is billed once.
+        .header("Idempotency-Key", UUID.randomUUID().toString())
+        .header("Content-Type", "multipart/form-data; boundary=" + mark)
+        .POST(
+            BodyPublishers.concat(
+                BodyPublishers.ofString(head),
+                BodyPublishers.ofFile(audio),
+                BodyPublishers.ofString("\r\n--" + mark + "--\r\n")))
+        .build();
   }
 
   /** Repeats a call that was refused for now, after the pause that the service asks for. */
@@ -99,10 +84,8 @@ public final class Verify {
   }
 
   private String verify(Path audio) throws IOException, InterruptedException {
-    Map<?, ?> stored = (Map<?, ?>) Json.read(retrying(() -> upload(audio)));
-    // An upload's id has no character that JSON escapes. Judged again, it is judged alike and billed once.
-    String question = "{\"uploadId\":\"" + stored.get("uploadId") + "\"}";
-    return retrying(() -> ask("verify", question));
+    HttpRequest request = request(audio);
+    return retrying(() -> client.send(request, BodyHandlers.ofString()));
   }
 
   /** What is not known today, a new verdict or status, is not accepted. */

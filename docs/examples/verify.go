@@ -6,6 +6,8 @@ package main
 
 import (
 	"bytes"
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,7 +59,7 @@ func protected(address string) error {
 	return fmt.Errorf("%w: plain HTTP is for loopback addresses alone", errWrongUse)
 }
 
-func post(address, contentType, key string, body []byte) ([]byte, error) {
+func post(address string, headers map[string]string, body []byte) ([]byte, error) {
 	if err := protected(address); err != nil {
 		return nil, err
 	}
@@ -65,9 +67,8 @@ func post(address, contentType, key string, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("Content-Type", contentType)
-	if key != "" {
-		request.Header.Set("x-api-key", key)
+	for name, value := range headers {
+		request.Header.Set(name, value)
 	}
 	response, err := client.Do(request)
 	if err != nil {
@@ -100,44 +101,23 @@ func retrying(call func() ([]byte, error)) ([]byte, error) {
 	}
 }
 
-func upload(base, key string, audio []byte) ([]byte, error) {
-	// A slot is good for one file, so that each attempt takes a new one. It needs no key.
-	answer, err := post(base+"/v1/uploads", "application/json", key, []byte(`{"purpose":"verify"}`))
-	if err != nil {
-		return nil, err
-	}
-	var slot struct {
-		URL    string            `json:"url"`
-		Fields map[string]string `json:"fields"`
-	}
-	if err := json.Unmarshal(answer, &slot); err != nil {
-		return nil, err
-	}
+func verify(base, key string, audio []byte) ([]byte, error) {
 	var form bytes.Buffer
 	writer := multipart.NewWriter(&form)
-	for name, value := range slot.Fields {
-		writer.WriteField(name, value)
-	}
 	file, _ := writer.CreateFormFile("file", "audio")
 	file.Write(audio)
 	writer.Close()
-	return post(slot.URL, writer.FormDataContentType(), "", form.Bytes())
-}
-
-func verify(base, key string, audio []byte) ([]byte, error) {
-	answer, err := retrying(func() ([]byte, error) { return upload(base, key, audio) })
-	if err != nil {
+	attempt := make([]byte, 16)
+	if _, err := rand.Read(attempt); err != nil {
 		return nil, err
 	}
-	var stored struct {
-		UploadID string `json:"uploadId"`
+	headers := map[string]string{
+		"x-api-key":    key,
+		"Content-Type": writer.FormDataContentType(),
+		// All attempts have the same key, so the call is billed once.
+		"Idempotency-Key": hex.EncodeToString(attempt),
 	}
-	if err := json.Unmarshal(answer, &stored); err != nil {
-		return nil, err
-	}
-	question, _ := json.Marshal(stored)
-	// Repeated as often as need be, an upload is judged alike and billed once.
-	return retrying(func() ([]byte, error) { return post(base+"/v1/verify", "application/json", key, question) })
+	return retrying(func() ([]byte, error) { return post(base+"/v1/verifications", headers, form.Bytes()) })
 }
 
 // A verdict or status that is not known today is not accepted.

@@ -72,23 +72,19 @@ def retrying(call):
 
 
 def verify(base, key, audio):
-    def ask(path, body):
-        headers = {"x-api-key": key, "Content-Type": "application/json"}
-        return post(f"{base}/v1/{path}", json.dumps(body).encode(), headers)
-
-    def upload():
-        # A slot is good for one file, so that each attempt takes a new one. It needs no key.
-        slot = ask("uploads", {"purpose": "verify"})
-        mark = secrets.token_hex(16)
-        part = f"--{mark}\r\nContent-Disposition: form-data; name="
-        fields = "".join(f'{part}"{name}"\r\n\r\n{value}\r\n' for name, value in slot["fields"].items())
-        head = f'{fields}{part}"file"; filename="audio"\r\nContent-Type: application/octet-stream\r\n\r\n'
-        form = head.encode() + audio + f"\r\n--{mark}--\r\n".encode()
-        return post(slot["url"], form, {"Content-Type": f"multipart/form-data; boundary={mark}"})["uploadId"]
-
-    upload_id = retrying(upload)
-    # Repeated as often as need be, an upload is judged alike and billed once.
-    return retrying(lambda: ask("verify", {"uploadId": upload_id}))
+    mark = secrets.token_hex(16)
+    head = (
+        f'--{mark}\r\nContent-Disposition: form-data; name="file"; filename="audio"\r\n'
+        "Content-Type: application/octet-stream\r\n\r\n"
+    )
+    form = head.encode() + audio + f"\r\n--{mark}--\r\n".encode()
+    headers = {
+        "x-api-key": key,
+        "Content-Type": f"multipart/form-data; boundary={mark}",
+        # All attempts have the same key, so the call is billed once.
+        "Idempotency-Key": secrets.token_hex(16),
+    }
+    return retrying(lambda: post(f"{base}/v1/verifications", form, headers))
 
 
 def outcome(result):

@@ -41,20 +41,14 @@ send() {
     --write-out '%{http_code}' "$@" >"$work/status" && grep -q '^2' "$work/status"
 }
 
-# ask PATH JSON. The key comes by standard input, because everybody on the machine sees arguments.
-ask() {
-  printf 'header = "x-api-key: %s"\n' "$TAKEMARK_API_KEY" |
-    send --config - --header 'content-type: application/json' --data "$2" "$base/v1/$1"
-}
+# All attempts have the same Idempotency-Key, so the call is billed once.
+attempt_key=$(od -An -tx1 -N16 /dev/urandom | tr -d ' \n')
 
-# A slot is good for one file, so that each attempt takes a new one. It needs no key.
-upload() {
-  ask uploads '{"purpose":"verify"}' || return 1
-  mv "$work/body" "$work/slot"
-  url=$(jq -r .url "$work/slot")
-  protect "$url"
-  jq -r '.fields | to_entries[] | "form-string = " + ("\(.key)=\(.value)" | @json)' "$work/slot" |
-    send --config - --form "file=@$work/audio;filename=audio" "$url"
+# The key comes by standard input, because everybody on the machine sees arguments.
+verify() {
+  printf 'header = "x-api-key: %s"\n' "$TAKEMARK_API_KEY" |
+    send --config - --header "idempotency-key: $attempt_key" --form "file=@$work/audio;filename=audio" \
+      "$base/v1/verifications"
 }
 
 # Repeats a call that was refused for now, after the pause that the service asks for.
@@ -71,9 +65,7 @@ retrying() {
   fail 3 "refused with ${status:-no answer}: $(head -c 4096 "$work/body")"
 }
 
-retrying upload
-# Repeated as often as need be, an upload is judged alike and billed once.
-retrying ask verify "$(jq -c '{uploadId}' "$work/body")"
+retrying verify
 jq -c . "$work/body" || exit 3
 # What is not known today, a new verdict or status, is not accepted.
 exit "$(jq -r 'if .verdict != "valid" or .good != true then 1 else

@@ -4,16 +4,12 @@
  * accepted, 1 not accepted, 2 wrong use, 3 no answer, and 4 where the credential holds and a person is to look
  * at its evidence.
  */
+import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const ATTEMPTS = 5;
 const LONGEST_PAUSE_SECONDS = 60;
-
-interface Slot {
-  readonly url: string;
-  readonly fields: Readonly<Record<string, string>>;
-}
 
 /** The members that decide. Strings, not unions: the service may add values. */
 interface Result {
@@ -47,7 +43,7 @@ function protectedAddress(address: string): string {
   return address;
 }
 
-async function post(address: string, body: string | FormData, headers: Record<string, string>) {
+async function post(address: string, body: FormData, headers: Record<string, string>) {
   // A redirect would carry the key along.
   const response = await fetch(protectedAddress(address), {
     method: 'POST',
@@ -76,21 +72,11 @@ async function retrying<T>(call: () => Promise<T>): Promise<T> {
 }
 
 async function verify(base: string, key: string, file: Blob): Promise<Result> {
-  const ask = (path: string, body: object) =>
-    post(`${base}/v1/${path}`, JSON.stringify(body), {
-      'x-api-key': key,
-      'content-type': 'application/json',
-    });
-  const uploadId = await retrying(async () => {
-    // A slot is good for one file, so that each attempt takes a new one. It needs no key.
-    const slot = (await ask('uploads', { purpose: 'verify' })) as Slot;
-    const form = new FormData();
-    for (const [name, value] of Object.entries(slot.fields)) form.set(name, value);
-    form.set('file', file, 'audio');
-    return ((await post(slot.url, form, {})) as { readonly uploadId: string }).uploadId;
-  });
-  // Repeated as often as need be, an upload is judged alike and billed once.
-  return (await retrying(() => ask('verify', { uploadId }))) as Result;
+  const form = new FormData();
+  form.set('file', file, 'audio');
+  // All attempts have the same Idempotency-Key, so the call is billed once.
+  const headers = { 'x-api-key': key, 'idempotency-key': randomUUID() };
+  return (await retrying(() => post(`${base}/v1/verifications`, form, headers))) as Result;
 }
 
 /** A verdict or status that is not known today is not accepted. */

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { type Asset, assetOf } from './asset.js';
 import {
   type CallOptions,
@@ -90,6 +91,9 @@ export interface AssetOptions extends CallOptions {
 /** The page size of the iterators. It is the maximum, so that a long list needs the fewest calls. */
 const PAGE_ENTRIES = 100;
 
+/** The largest file that is sent in one call with its verification: 65 MiB. */
+const MAX_ONE_CALL_BYTES = 68_157_440;
+
 /** Creates a client. @throws TypeError for an invalid address or key */
 export function createClient(options: ClientOptions): Client {
   return new Client(options);
@@ -101,21 +105,24 @@ export function createClient(options: ClientOptions): Client {
  * identifier throws a TypeError.
  *
  * Within the retry policy, the client repeats the calls that the contract calls safe: GET, POST /uploads,
- * POST /verify, DELETE, and a rotation with its Idempotency-Key. Any other call is repeated only after a 429,
- * which means that nothing was done. The presigned upload is never repeated to the same slot: `verifyFile`
- * takes a new slot if the audio can be read again.
+ * POST /verify, DELETE, and a rotation or POST /verifications with its Idempotency-Key. Any other call is repeated
+ * only after a 429, which means that nothing was done. The presigned upload is never repeated to the same slot: a new
+ * slot is taken if the audio can be read again.
  */
 export class Client {
   // A private member, so that logging a client never shows the key or the slots.
   readonly #connection: Connection;
+  /** False once the service has turned out to be older than `POST /v1/verifications`. */
+  #hasOneCall = true;
 
   constructor(options: ClientOptions) {
     this.#connection = new Connection(options);
   }
 
   /**
-   * Uploads a file and verifies it: a credentialed WAV/BWF file, or audio with its sidecar. Memory use does
-   * not depend on the length.
+   * Verifies a file: a credentialed WAV/BWF file, or audio with its sidecar. Memory use does not depend on the
+   * length. A file of at most 65 MiB takes one call. Audio takes an upload slot if it can be read only once, if it is
+   * larger, or if the client signs its calls.
    * @param input a path, bytes, or a stream. A stream cannot be sent again when an upload fails, and is
    * always closed at the end
    */
@@ -124,6 +131,14 @@ export class Client {
       const source = await audioSource(input, options.bytes);
       // Read the sidecar first, so that a missing sidecar does not cost an upload.
       const sidecar = options.sidecar === undefined ? undefined : await sidecarBytes(options.sidecar);
+      if (this.#fitsOneCall(source)) {
+        try {
+          return await this.#verifyInOneCall(source, sidecar, options);
+        } catch (error) {
+          if (!(error instanceof TakemarkError && error.status === 404)) throw error;
+          this.#hasOneCall = false;
+        }
+      }
       const { uploadId } = await this.#uploadToFreshSlot(source, 'verify', options);
       return await this.verify({ uploadId, sidecar }, options);
     } finally {
@@ -185,19 +200,13 @@ export class Client {
     { uploadId, sidecar }: { readonly uploadId: string; readonly sidecar?: Uint8Array | undefined },
     { signal }: CallOptions = {},
   ): Promise<Verification> {
-    const result = await this.#connection.json<VerificationResult>(
-      {
-        method: 'POST',
-        path: 'verify',
-        json: { uploadId, ...(sidecar === undefined ? {} : { sidecar: base64(sidecar) }) },
-        repeatable: true,
-        signal,
-      },
-      'a verification result',
-      isVerification,
-    );
-    // Rule 8.7. Assigned last, so that a member of the response cannot override it.
-    return Object.assign(result, { accepted: result.good && result.verdict === 'valid' });
+    return this.#verification({
+      method: 'POST',
+      path: 'verify',
+      json: { uploadId, ...(sidecar === undefined ? {} : { sidecar: base64(sidecar) }) },
+      repeatable: true,
+      signal,
+    });
   }
 
   /**
@@ -536,6 +545,42 @@ export class Client {
   /** Closes all connections, so that they do not keep the process alive. Calls in flight fail. */
   close(): void {
     this.#connection.transport.close();
+  }
+
+  async #verification(call: Parameters<Connection['json']>[0]): Promise<Verification> {
+    const result = await this.#connection.json<VerificationResult>(
+      call,
+      'a verification result',
+      isVerification,
+    );
+    // Rule 8.7. Assigned last, so that a member of the response cannot override it.
+    return Object.assign(result, { accepted: result.good && result.verdict === 'valid' });
+  }
+
+  #fitsOneCall({ bytes, reopenable }: AudioSource): boolean {
+    return (
+      this.#hasOneCall &&
+      !this.#connection.signs &&
+      reopenable &&
+      bytes !== undefined &&
+      bytes <= MAX_ONE_CALL_BYTES
+    );
+  }
+
+  #verifyInOneCall(
+    source: AudioSource,
+    sidecar: Uint8Array | undefined,
+    { signal, onProgress }: UploadOptions,
+  ): Promise<Verification> {
+    return this.#verification({
+      method: 'POST',
+      path: 'verifications',
+      form: { ...uploadForm({}, sidecar), source, onProgress },
+      // A repeated attempt is then not charged again.
+      headers: { 'idempotency-key': randomUUID() },
+      repeatable: true,
+      signal,
+    });
   }
 
   #review(call: Parameters<Connection['json']>[0]): Promise<Responded<PartnerReviewCase>> {

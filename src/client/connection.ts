@@ -1,10 +1,17 @@
 import type { KeyObject } from 'node:crypto';
 import type { Agent } from 'node:http';
 import { singleHeader, TakemarkError } from './errors.js';
+import type { UploadForm } from './form.js';
 import type { ClientHooks } from './hooks.js';
-import { MessageSigner, type SignedRequest } from './message-signature.js';
+import { MessageSigner } from './message-signature.js';
 import { isRefusedForNow, isTransient, type RetryPolicy, retrying } from './retry.js';
-import { type ServiceResponse, type StreamedResponse, Transport } from './transport.js';
+import {
+  type RequestSpec,
+  type ServiceResponse,
+  type StreamedBody,
+  type StreamedResponse,
+  Transport,
+} from './transport.js';
 import type { RateLimit, Responded } from './types.js';
 
 export interface ClientOptions extends ClientHooks {
@@ -62,6 +69,8 @@ export interface Call extends CallOptions {
   readonly path: string;
   readonly query?: Query | undefined;
   readonly json?: object;
+  /** A form that is sent while its file is read. It is not signed: the signature would need its digest first. */
+  readonly form?: UploadForm & Pick<StreamedBody, 'source' | 'onProgress'>;
   readonly headers?: Readonly<Record<string, string>>;
   /**
    * True if the contract allows repeating the call after any transient failure. A 429 is always retried.
@@ -137,6 +146,11 @@ export class Connection {
     this.retry = { maxAttempts: 4, baseDelayMs: 250, maxDelayMs: 30_000, ...retry };
   }
 
+  /** True if the calls are signed. */
+  get signs(): boolean {
+    return this.#signer !== undefined;
+  }
+
   /** @throws TypeError without a key */
   get apiKey(): string {
     if (this.#apiKey === undefined) throw new TypeError('this call needs the option apiKey');
@@ -188,23 +202,24 @@ export class Connection {
 
   #send(call: Call, redirect: boolean): Promise<ServiceResponse> {
     const { repeatable = call.method === 'GET' } = call;
-    const spec = { ...this.#specOf(call, this.#timeoutMs), redirect };
+    const timeoutMs = call.form === undefined ? this.#timeoutMs : this.idleTimeoutMs;
+    const spec = { ...this.#specOf(call, timeoutMs), redirect };
     const again = typeof repeatable === 'function' ? repeatable : repeatable ? isTransient : isRefusedForNow;
     return retrying(this.retry, call.signal, () => this.transport.send(this.#signed(spec)), again);
   }
 
   /** Signs each attempt again: a signature is accepted only once and only for a minute. */
-  #signed<Sent extends SignedRequest & { readonly headers: Readonly<Record<string, string>> }>(
-    spec: Sent,
-  ): Sent {
-    if (this.#signer === undefined || spec.headers['x-api-key'] === undefined) return spec;
-    return { ...spec, headers: { ...spec.headers, ...this.#signer.sign(spec) } };
+  #signed<Sent extends RequestSpec>(spec: Sent): Sent {
+    const { method, url, body, headers } = spec;
+    if (this.#signer === undefined || headers['x-api-key'] === undefined) return spec;
+    const signed = Buffer.isBuffer(body) ? { method, url, body } : { method, url };
+    return { ...spec, headers: { ...headers, ...this.#signer.sign(signed) } };
   }
 
   #specOf(
-    { method, path, query = {}, json, headers = {}, signal, public: open = false }: Call,
+    { method, path, query = {}, json, form, headers = {}, signal, public: open = false }: Call,
     timeoutMs: number,
-  ) {
+  ): RequestSpec {
     const url = new URL(`v1/${path}`, this.base);
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) url.searchParams.set(name, String(value));
@@ -216,8 +231,10 @@ export class Connection {
         ...headers,
         ...(open ? {} : { 'x-api-key': this.apiKey }),
         ...(json === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(form === undefined ? {} : { 'content-type': form.contentType }),
       },
       ...(json === undefined ? {} : { body: Buffer.from(JSON.stringify(json)) }),
+      ...(form === undefined ? {} : { body: form }),
       signal,
       timeoutMs,
     };

@@ -8,22 +8,33 @@ export interface UploadForm {
 }
 
 /**
- * Builds a multipart form (RFC 7578). The service requires the fields first and the file last. The file is
- * always named `audio`, because its real name may contain a creator's name and the service does not need it.
+ * Builds a multipart form (RFC 7578). The service requires the fields and the sidecar first and the file last. The
+ * file is always named `audio`, because its real name may contain a creator's name and the service does not need it.
  */
-export function uploadForm(fields: Readonly<Record<string, string>>): UploadForm {
+export function uploadForm(fields: Readonly<Record<string, string>>, sidecar?: Uint8Array): UploadForm {
   const boundary = `takemark-${randomBytes(18).toString('hex')}`;
-  let head = '';
+  const head: Uint8Array[] = [];
+  const begin = (disposition: string): void =>
+    void head.push(Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; ${disposition}\r\n`));
   for (const [name, value] of Object.entries(fields)) {
-    head += `--${boundary}\r\nContent-Disposition: form-data; name="${escaped(name)}"\r\n\r\n${value}\r\n`;
+    begin(`name="${escaped(name)}"`);
+    head.push(Buffer.from(`\r\n${value}\r\n`));
   }
-  head += `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="audio"\r\nContent-Type: application/octet-stream\r\n\r\n`;
+  if (sidecar !== undefined) {
+    begin('name="sidecar"; filename="sidecar"');
+    head.push(BYTES, sidecar, Buffer.from('\r\n'));
+  }
+  begin('name="file"; filename="audio"');
+  head.push(BYTES);
   return {
     contentType: `multipart/form-data; boundary=${boundary}`,
-    head: Buffer.from(head),
+    head: Buffer.concat(head),
     tail: Buffer.from(`\r\n--${boundary}--\r\n`),
   };
 }
+
+/** The end of the headers of a part that is a file. */
+const BYTES = Buffer.from('Content-Type: application/octet-stream\r\n\r\n');
 
 /** Escapes a name as browsers do (WHATWG HTML, multipart/form-data encoding algorithm). */
 function escaped(name: string): string {

@@ -135,7 +135,7 @@ t.test('an address that is wrong is in the error', async (t) => {
   });
 
   for (const name of ['in/a.wav', 'in/b.wav']) await file(name);
-  service.on('/v1/uploads', () => ({ status: 200, body: {} }));
+  service.on('/v1/verifications', () => ({ status: 200, body: {} }));
   const batch = await takemark('verify', join(directory, 'in'), '--format', 'jsonl', '--concurrency', '1');
   t.equal(batch.code, 3);
   t.match(batch.out, new RegExp(`"message":"unexpected response from ${address}: `));

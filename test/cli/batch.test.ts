@@ -15,12 +15,6 @@ import { collectGarbage } from '../fixtures/garbage.js';
 import { sized } from '../fixtures/sampling.js';
 import { MAIN, setUp } from './bench.js';
 
-/** Bytes that were uploaded to the slot that is asked about. */
-function digestOf(service: ServiceDouble, seen: { readonly text: string }): string {
-  const { uploadId } = JSON.parse(seen.text) as { uploadId: string };
-  return service.requests('/uploads').findLast(({ path }) => path.endsWith(`/${uploadId}`))?.fileSha256 ?? '';
-}
-
 /** The double's verdict on a file is the file's own content. */
 function contentDecides(service: ServiceDouble): void {
   service.on('/v1/records/prf_1', () => ({ status: 200, body: { proofId: 'prf_1' } }));
@@ -30,8 +24,8 @@ function contentDecides(service: ServiceDouble): void {
       verdict,
     ]),
   );
-  service.on('/v1/verify', (seen) => {
-    const digest = digestOf(service, seen);
+  service.on('/v1/verifications', (seen) => {
+    const digest = seen.fileSha256 ?? '';
     const verdict = verdicts.get(digest) ?? 'unreadable';
     return {
       status: 200,
@@ -157,7 +151,7 @@ t.test('an answer that is no verdict fails its file, and the batch goes on', asy
   for (const name of ['1.wav', '2.wav', '3.wav']) await file(`in/${name}`);
   for (const odd of [{ decision: { status: 'rejected' } }, { decision: 'no' }, { proofId: 7 }, { good: 1 }]) {
     let answers = 0;
-    service.on('/v1/verify', () => {
+    service.on('/v1/verifications', () => {
       answers += 1;
       return { status: 200, body: { verdict: 'tampered', good: false, ...(answers === 2 ? odd : {}) } };
     });
@@ -184,7 +178,10 @@ t.test('a batch reports every file, counts them and exits by the worst', async (
     {},
     { file: join(folder, '3.mp3'), sidecar: join(folder, '3.sidecar') },
   ]);
-  t.equal(service.requests('/v1/verify').filter((seen) => seen.text.includes('sidecar')).length, 1);
+  t.equal(
+    service.requests('/v1/verifications').filter((seen) => seen.text.includes('name="sidecar"')).length,
+    1,
+  );
 
   await file('in/4.wav', Buffer.from('tampered'));
   t.match(await takemark('verify', folder), {
@@ -211,9 +208,13 @@ t.test('a batch reports every file, counts them and exits by the worst', async (
     error: { message: /no such file or directory/ },
   });
 
-  service.queue('/uploads', { status: 503, headers: { 'retry-after': '0' } }, { status: 200, drop: true });
-  service.queue('/v1/verify', { status: 429, headers: { 'retry-after': '0' } });
-  service.queue('/v1/uploads', { status: 409, body: { error: 'Odd.', code: 'conflict', reason: 'odd' } });
+  service.queue(
+    '/v1/verifications',
+    { status: 409, body: { error: 'Odd.', code: 'conflict', reason: 'odd' } },
+    { status: 503, headers: { 'retry-after': '0' } },
+    { status: 200, drop: true },
+    { status: 429, headers: { 'retry-after': '0' } },
+  );
   const rough = await takemark('verify', folder, '--format', 'jsonl', '--concurrency', '1');
   t.match(
     rough,
@@ -245,8 +246,8 @@ t.test('a failure that every file would meet ends the batch', async (t) => {
   const { service, directory, file, takemark } = await setUp(t);
   for (let at = 0; at < 20; at += 1) await file(`in/${at}.wav`);
   const folder = join(directory, 'in');
-  const posts = (): number => service.requests('/v1/uploads').length;
-  service.on('/v1/uploads', () => ({
+  const posts = (): number => service.requests('/v1/verifications').length;
+  service.on('/v1/verifications', () => ({
     status: 403,
     body: { error: 'The key is not valid.', code: 'forbidden' },
   }));
@@ -256,7 +257,7 @@ t.test('a failure that every file would meet ends the batch', async (t) => {
   });
   t.ok(posts() <= 4, `${posts()} calls`);
   const before = posts();
-  service.on('/v1/uploads', () => ({
+  service.on('/v1/verifications', () => ({
     status: 429,
     headers: { 'retry-after': '86400' },
     body: { error: 'No units left.', code: 'rate_limited', reason: 'quota_exceeded' },
@@ -272,7 +273,7 @@ t.test('a failure that every file would meet ends the batch', async (t) => {
     err: /^takemark: no answer from the service at http/,
   });
   const interrupted = await setUp(t, { signal: AbortSignal.timeout(300) });
-  interrupted.service.on('/v1/verify', () => new Promise(() => undefined));
+  interrupted.service.on('/v1/verifications', () => new Promise(() => undefined));
   t.match(await interrupted.takemark('verify', folder), { code: 130, err: /takemark: interrupted\n$/ });
 });
 
@@ -287,7 +288,7 @@ t.test('a resumed batch does not ask again for what is finished', async (t) => {
   await file('in/pair.sidecar', Buffer.from('s1'));
   const verify = (): ReturnType<typeof takemark> =>
     takemark('verify', folder, '--resume', state, '--format', 'jsonl', '--ordered');
-  service.queue('/v1/uploads', { status: 409 });
+  service.queue('/v1/verifications', { status: 409 });
   const first = await takemark(
     'verify',
     folder,
@@ -306,11 +307,11 @@ t.test('a resumed batch does not ask again for what is finished', async (t) => {
     { code: 1, err: '3 files: 2 good, 1 not good, 0 failed (2 from the state file)\n' },
     'a failure is tried again',
   );
-  t.equal(service.requests('/uploads').length, 3);
+  t.equal(service.requests('/v1/verifications').length, 4);
   const third = await verify();
   t.match(third, { code: 1, err: /3 from the state file/ }, 'a bad verdict stays one');
   t.equal(third.out, second.out, 'and the report is whole');
-  t.equal(service.requests('/uploads').length, 3);
+  t.equal(service.requests('/v1/verifications').length, 4);
 
   await file('in/pair.sidecar', Buffer.from('s2, longer'));
   await file('in/bad.wav', Buffer.from('valid'));
@@ -321,7 +322,7 @@ t.test('a resumed batch does not ask again for what is finished', async (t) => {
     { code: 0, err: /^3 files: 3 good, 0 not good, 0 failed \(2 from the state file/ },
     'contents count, whatever their place and time',
   );
-  t.equal(service.requests('/uploads').length, 4);
+  t.equal(service.requests('/v1/verifications').length, 5);
 
   // The end of the last line is lost, as in a power cut.
   const { length } = await readFile(state);
@@ -338,7 +339,7 @@ t.test('a resumed batch does not ask again for what is finished', async (t) => {
   t.match(await takemark('verify', folder, '--resume', song), { code: 2, err: /is not a state file/ });
   t.equal(await readFile(song, 'utf8'), 'not a state file');
   await rm(state);
-  service.on('/v1/verify', async () => {
+  service.on('/v1/verifications', async () => {
     await writeFile(join(folder, 'good.wav'), 'changed meanwhile');
     return {
       status: 200,
@@ -385,7 +386,7 @@ t.test('resume never says valid of what nobody judged', async (t) => {
   );
   await file('in/song.wav', Buffer.from('valid'));
 
-  const calls = (): number => service.requests('/uploads').length;
+  const calls = (): number => service.requests('/v1/verifications').length;
   const before = calls();
   t.match(await verify(), { code: 0, err: /2 from the state file/ });
   t.equal(calls(), before);
@@ -395,7 +396,7 @@ t.test('resume never says valid of what nobody judged', async (t) => {
       ...Array.from({ length: 2 }, () => ({ status, body: { error: 'Not there.', code: 'x' } })),
     );
     service.queue(
-      '/v1/verify',
+      '/v1/verifications',
       ...Array.from({ length: 2 }, () => ({ status: 200, body: { verdict: 'unregistered', good: false } })),
     );
     t.match(
@@ -534,9 +535,9 @@ t.test('killed and run again, everything is verified and remembered once', async
     );
   let answered = 0;
   const stuck = new Promise<void>((resolve) => {
-    verdict('/v1/verify', (seen) => {
+    verdict('/v1/verifications', (seen) => {
       answered += 1;
-      const digest = digestOf(service, seen);
+      const digest = seen.fileSha256;
       if (answered <= 7)
         return {
           status: 200,
@@ -558,15 +559,15 @@ t.test('killed and run again, everything is verified and remembered once', async
   t.ok(remembered >= reported.length, 'what was reported is on disk');
   t.ok(remembered >= 6 && remembered <= 7, `${remembered} remembered`);
 
-  verdict('/v1/verify', (seen) => ({
+  verdict('/v1/verifications', (seen) => ({
     status: 200,
     body: {
       verdict: 'tampered',
       good: false,
-      audio: { container: 'riff', bytes: 5, sha256: digestOf(service, seen) },
+      audio: { container: 'riff', bytes: 5, sha256: seen.fileSha256 },
     },
   }));
-  const before = service.requests('/v1/verify').length;
+  const before = service.requests('/v1/verifications').length;
   const again = start();
   const [out, err, [code]] = await Promise.all([
     text(again.stdout!),
@@ -581,7 +582,7 @@ t.test('killed and run again, everything is verified and remembered once', async
     },
   );
   t.equal(new Set(lines(out).map((line) => line.file)).size, total);
-  t.equal(service.requests('/v1/verify').length - before, total - remembered);
+  t.equal(service.requests('/v1/verifications').length - before, total - remembered);
 });
 
 t.test('CSV follows RFC 4180 and holds no formula', async (t) => {
@@ -718,7 +719,7 @@ t.test('what is found and not looked at is told, and links do not lead out of a 
     { outcome: 'failed', error: { message: 'skipped: hidden' } },
   );
 
-  const uploads = (): number => service.requests('/uploads').length;
+  const uploads = (): number => service.requests('/v1/verifications').length;
   const pair = join(directory, 'pair');
   const secret = await file('elsewhere/key', Buffer.from('valid'));
   await file('pair/song.mp3', Buffer.from('valid'));

@@ -251,13 +251,13 @@ t.test('verify explains a verdict, in words or JSON, and exits by it', async (t)
   }
   const sidecar = await file('song.sidecar', Buffer.from('abc'));
   await takemark('verify', path, '--sidecar', sidecar);
-  t.match(JSON.parse(service.requests('/v1/verify').at(-1)!.text), { sidecar: 'YWJj' });
+  t.match(service.requests('/v1/verifications').at(-1)!.text, /name="sidecar"[\s\S]{1,90}\r\n\r\nabc\r\n--/);
 });
 
 t.test('a failure exits with 3 and one line with the request id', async (t) => {
   const { service, file, takemark, directory } = await setUp(t);
   const path = await file('song.wav');
-  service.queue('/v1/uploads', {
+  service.queue('/v1/verifications', {
     status: 403,
     body: { error: 'The key is missing, or is not valid for this action.', code: 'forbidden' },
   });
@@ -267,7 +267,7 @@ t.test('a failure exits with 3 and one line with the request id', async (t) => {
     out: '',
     err: 'takemark: The key is missing, or is not valid for this action. (forbidden, request rq_1)\n',
   });
-  service.queue('/v1/uploads', {
+  service.queue('/v1/verifications', {
     status: 429,
     headers: { 'retry-after': '9999' },
     body: { error: 'No units left.', code: 'rate_limited', reason: 'quota_exceeded' },

@@ -81,7 +81,7 @@ t.test('a file is verified when its name is not UTF-8', { skip: process.platform
       ['d\\xe9livr\\xe9/plain.wav', undefined, 'good'],
     ],
   );
-  t.ok(service.requests('/v1/verify').some(({ text: body }) => body.includes('"YWJj"')));
+  t.ok(service.requests('/v1/verifications').some(({ text: body }) => body.includes('\r\n\r\nabc\r\n--')));
   // The command line passes on such a name with replacement characters.
   const lossy = join(directory, 'd\ufffdlivr\ufffd');
   t.match(await takemark('verify', lossy), { code: 0, err: /^2 files: 2 good/ });
@@ -172,14 +172,14 @@ t.test('files are ambiguous and not sent when one sidecar may belong to several'
       ['song.wav', 'good', undefined],
     ],
   );
-  const before = service.requests('/uploads').length;
+  const before = service.requests('/v1/verifications').length;
   for (const name of ['song.flac', 'song.sidecar'])
     t.match(await takemark('verify', join(folder, name)), {
       code: 5,
       out: '',
       err: /song\.flac: song\.sidecar may be the sidecar of song\.mp3 as well/,
     });
-  t.equal(service.requests('/uploads').length, before, 'nothing was sent');
+  t.equal(service.requests('/v1/verifications').length, before, 'nothing was sent');
   t.match(
     await takemark('verify', join(folder, 'song.mp3'), '--sidecar', join(folder, 'song.sidecar')),
     { code: 0 },

@@ -286,7 +286,7 @@ t.test('a sidecar that is named brings its audio', async (t) => {
   t.match(await takemark('verify', sidecar), { code: 3, err: /no audio beside this sidecar/ });
   await file('a/song.mp3');
   t.match(await takemark('verify', sidecar), { code: 0, out: /^✔ VALID {2}song\.mp3\n/ });
-  t.match(JSON.parse(service.requests('/v1/verify').at(-1)!.text), { sidecar: 'YWJj' });
+  t.match(service.requests('/v1/verifications').at(-1)!.text, /name="sidecar"[\s\S]{1,90}\r\n\r\nabc\r\n--/);
   await file('a/song.wav');
   t.match(
     await takemark('verify', sidecar),
@@ -309,14 +309,14 @@ t.test(
       recommendedAction: 'accept_credential',
     };
     let decision = verified;
-    service.on('/v1/verify', () => ({
+    service.on('/v1/verifications', () => ({
       status: 200,
       body: {
         verdict: 'valid',
         good: true,
         proofId: 'prf_1',
         decision,
-        audio: { ...audio, sha256: service.requests('/uploads').at(-1)?.fileSha256 },
+        audio: { ...audio, sha256: service.requests('/v1/verifications').at(-1)?.fileSha256 },
       },
     }));
     const report = {
@@ -336,7 +336,7 @@ t.test(
     evidenceReport = report;
     decision = verified;
     t.match(await verify(), { code: 0 });
-    t.equal(service.requests('/uploads').length, 3);
+    t.equal(service.requests('/v1/verifications').length, 3);
   },
 );
 
@@ -365,7 +365,7 @@ t.test('a long table names once more what is not good, and --quiet nothing else'
   const { service, takemark, file, directory } = await setUp(t);
   for (let at = 0; at < 24; at += 1) await file(`in/${String(at).padStart(2, '0')}.wav`);
   await file('in/empty.wav', Buffer.alloc(0));
-  service.queue('/v1/verify', { status: 200, body: { verdict: 'tampered', good: false } });
+  service.queue('/v1/verifications', { status: 200, body: { verdict: 'tampered', good: false } });
   const folder = join(directory, 'in');
   const words = ['verify', folder, '--concurrency', '1', '--ordered'];
   const long = await takemark(...words);
@@ -374,7 +374,7 @@ t.test('a long table names once more what is not good, and --quiet nothing else'
     long.err,
     `25 files: 23 good, 1 not good, 1 failed\n  ${folder}/00.wav: TAMPERED\n  ${folder}/empty.wav: the file is empty\n`,
   );
-  service.queue('/v1/verify', { status: 200, body: { verdict: 'tampered', good: false } });
+  service.queue('/v1/verifications', { status: 200, body: { verdict: 'tampered', good: false } });
   const quiet = await takemark(...words, '--quiet');
   t.equal(quiet.code, 3);
   t.match(quiet.out.trim().split('\n').slice(2), [/TAMPERED .*00\.wav/, /FAILED .*empty\.wav/]);

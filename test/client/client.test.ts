@@ -54,8 +54,43 @@ function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-t.test('a file is verified by slot, form and verdict', async (t) => {
+/** The response of a service that is older than the call for a file and its verdict. */
+const OLDER = { status: 404, body: { error: 'None.', code: 'not_found', reason: 'unknown_route' } } as const;
+
+t.test('a file is verified in one call', async (t) => {
   const { service, client, directory } = await setUp(t);
+  const audio = noise(300_001);
+  const path = join(directory, 'Ünïcode "name".wav');
+  await writeFile(path, audio);
+  const steps: Progress[] = [];
+  const result = await client.verifyFile(path, {
+    sidecar: Buffer.from([1, 0xff, 0x0d, 0x0a]),
+    onProgress: (progress) => steps.push(progress),
+  });
+
+  t.match(result, { verdict: 'valid', good: true, accepted: true, requestId: 'rq_1' });
+  t.equal(service.seen.length, 1);
+  const { headers, bytes, text, fileSha256, path: target } = service.seen[0]!;
+  t.equal(target, '/v1/verifications');
+  t.equal(headers['x-api-key'], KEY);
+  t.match(headers['idempotency-key'], /^[0-9a-f-]{36}$/);
+  t.equal(Number(headers['content-length']), bytes, 'known length');
+  t.ok(
+    text.includes(
+      'name="sidecar"; filename="sidecar"\r\nContent-Type: application/octet-stream\r\n\r\n\x01\xff\r\n\r\n--',
+    ),
+    'the bytes of the sidecar',
+  );
+  t.ok(text.indexOf('name="sidecar"') < text.indexOf('name="file"; filename="audio"'), 'the file comes last');
+  t.equal(fileSha256, sha256(audio));
+  t.equal((await client.verifyFile(path)).verdict, 'valid');
+  t.not(service.seen[1]!.headers['idempotency-key'], headers['idempotency-key'], 'each file has its own');
+  t.strictSame(steps.at(-1), { sentBytes: 300_001, totalBytes: 300_001 });
+});
+
+t.test('a file is verified by slot, form and verdict, where the service is older', async (t) => {
+  const { service, client, directory } = await setUp(t);
+  service.queue('/v1/verifications', OLDER);
   const audio = noise(300_001);
   const path = join(directory, 'Ünïcode "name".wav');
   await writeFile(path, audio);
@@ -65,8 +100,8 @@ t.test('a file is verified by slot, form and verdict', async (t) => {
     onProgress: (progress) => steps.push(progress),
   });
 
-  t.match(result, { verdict: 'valid', good: true, accepted: true, requestId: 'rq_3' });
-  const [slot, post, verify] = service.seen;
+  t.match(result, { verdict: 'valid', good: true, accepted: true, requestId: 'rq_4' });
+  const [, slot, post, verify] = service.seen;
   t.strictSame(JSON.parse(slot!.text), { purpose: 'verify' });
   t.equal(slot!.headers['x-api-key'], KEY);
   t.equal(post!.headers['x-api-key'], undefined, 'the key does not travel to the presigned address');
@@ -80,7 +115,9 @@ t.test('a file is verified by slot, form and verdict', async (t) => {
   );
   t.strictSame(JSON.parse(verify!.text), { uploadId: 'upl_1', sidecar: 'AQIDBA==' });
   t.strictSame(steps.at(-1), { sentBytes: 300_001, totalBytes: 300_001 });
-  t.equal(new Set(service.seen.map((seen) => seen.connection)).size, 1, 'one connection for all three');
+  t.equal(new Set(service.seen.map((seen) => seen.connection)).size, 1, 'one connection for all');
+  await client.verifyFile(path);
+  t.equal(service.requests('/v1/verifications').length, 1, 'the client asks once');
 });
 
 t.test('bytes and streams are taken, of known and unknown length', async (t) => {
@@ -90,13 +127,14 @@ t.test('bytes and streams are taken, of known and unknown length', async (t) => 
   await client.verifyFile(audio);
   await client.verifyFile(stream(), { bytes: audio.length });
   await client.verifyFile(stream());
+  t.equal(service.requests('/v1/verifications')[0]!.fileSha256, sha256(audio));
   const posts = service.requests('/uploads');
   t.strictSame(
     posts.map((post) => post.fileSha256),
-    [sha256(audio), sha256(audio), sha256(audio)],
+    [sha256(audio), sha256(audio)],
   );
-  t.ok(posts[1]!.headers['content-length']);
-  t.equal(posts[2]!.headers['transfer-encoding'], 'chunked');
+  t.ok(posts[0]!.headers['content-length']);
+  t.equal(posts[1]!.headers['transfer-encoding'], 'chunked');
   await client.createUpload({ purpose: 'identify', contentLength: 7 });
   t.strictSame(JSON.parse(service.requests('/v1/uploads').at(-1)!.text), {
     purpose: 'identify',
@@ -104,10 +142,12 @@ t.test('bytes and streams are taken, of known and unknown length', async (t) => 
   });
   await client.verifyFile(Buffer.alloc(0), { sidecar: Buffer.alloc(0) });
   t.match(
-    JSON.parse(service.requests('/v1/verify').at(-1)!.text),
-    { sidecar: '' },
+    service.requests('/v1/verifications').at(-1)!.text,
+    /filename="sidecar"\r\nContent-Type: application\/octet-stream\r\n\r\n\r\n--/,
     'a sidecar that holds nothing is sent as one',
   );
+  await client.verifyFile(Readable.from([audio]), { sidecar: Buffer.alloc(0) });
+  t.match(JSON.parse(service.requests('/v1/verify').at(-1)!.text), { sidecar: '' });
 });
 
 t.test('only good and valid together are accepted', async (t) => {
@@ -169,10 +209,15 @@ t.test('a safe call is retried within bounds', async (t) => {
   const { service, client } = await setUp(t, { retry: { maxAttempts: 3, maxDelayMs: 2000 } });
   service.queue('/v1/uploads', { status: 503 }, { status: 200, drop: true });
   service.queue('/v1/verify', { status: 500 });
+  service.queue('/v1/verifications', { status: 503 }, { status: 200, drop: true });
   service.queue('/v1/health', { status: 502, body: 'bad gateway' });
+  t.match(await client.verifyFile(Readable.from([noise(1000)])), { accepted: true });
   t.match(await client.verifyFile(noise(1000)), { accepted: true });
   t.ok((await client.health()).ok);
   t.equal(service.requests('/v1/uploads').length, 3);
+  const keys = service.requests('/v1/verifications').map(({ headers }) => headers['idempotency-key']);
+  t.equal(keys.length, 3);
+  t.equal(new Set(keys).size, 1, 'every attempt has the same key');
 
   service.queue('/v1/verify', { status: 503 }, { status: 503 }, { status: 503 }, { status: 503 });
   const before = service.requests('/v1/verify').length;
@@ -236,6 +281,7 @@ t.test('a retry obeys Retry-After', async (t) => {
 
 t.test('a failed post is repeated with a fresh slot, where the audio can be read again', async (t) => {
   const { service, client } = await setUp(t);
+  service.on('/v1/verifications', () => OLDER);
   service.queue('/uploads', { status: 201, drop: true }, { status: 503, headers: { 'retry-after': '0' } });
   await client.verifyFile(noise(500_000));
   t.strictSame(

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
+import { Readable } from 'node:stream';
 import t from 'tap';
 import { z } from 'zod';
 import {
@@ -92,7 +93,7 @@ t.test('a batch tells of one end once, and what others wrote does not steer the 
     sunset: 'Tue, 01 Sep 2026 00:00:00 GMT',
     link: '<https://a.example/\u009b31m>; rel="deprecation"',
   };
-  service.on('/v1/verify', () => ({ status: 200, headers, body: service.verdict }));
+  service.on('/v1/verifications', () => ({ status: 200, headers, body: service.verdict }));
   const { err } = await takemark('verify', await file('a.wav'), await file('b.wav'));
   t.equal(err.match(/deprecated/g)?.length, 1);
   t.match(err, /a\.example\/\\u\{9b\}31m/);
@@ -128,12 +129,14 @@ t.test('a logger is told of every attempt, without key or body', async (t) => {
   });
   t.teardown(() => client.close());
   service.queue('/v1/uploads', { status: 503, body: { error: 'Full.', code: 'unavailable' } });
+  await client.verifyFile(Readable.from([wav(1000)]));
   await client.verifyFile(wav(1000));
   t.match(seen, [
     { method: 'POST', path: '/v1/uploads', status: 503, code: 'unavailable', requestId: 'rq_1' },
     { method: 'POST', path: '/v1/uploads', status: 201, requestId: 'rq_2' },
     { method: 'POST', path: '/uploads/upl_1', status: 201 },
     { method: 'POST', path: '/v1/verify', status: 200 },
+    { method: 'POST', path: '/v1/verifications', status: 200 },
   ]);
   t.ok(seen.every(({ durationMs }) => durationMs > 0));
   t.notMatch(JSON.stringify(seen), /tmk_secret|RIFF/);
@@ -238,7 +241,8 @@ t.test('an agent of the caller carries every call, through a proxy for example',
   });
   const client = createClient({ baseUrl: service.url, apiKey: 'tmk_key', agent });
   t.match(await client.verifyFile(wav(1000)), { accepted: true });
-  t.strictSame(targets, ['/v1/uploads', '/uploads/upl_1', '/v1/verify']);
+  t.match(await client.verifyFile(Readable.from([wav(1000)])), { accepted: true });
+  t.strictSame(targets, ['/v1/verifications', '/v1/uploads', '/uploads/upl_1', '/v1/verify']);
   client.close();
   t.match(await client.health(), { ok: true }, "closing the client leaves its caller's agent alone");
 });

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
 import type { AddressInfo, LookupFunction } from 'node:net';
+import { Readable } from 'node:stream';
 import t, { type Test } from 'tap';
 import { createClient, type TakemarkError } from '../../src/client/index.js';
 import { setUp } from '../cli/bench.js';
@@ -126,7 +127,7 @@ t.test('audio goes to no address that is less protected than the service', async
       ca: downgrading.cert,
       allowPlainHttp,
     });
-    t.match(await failure(client.verifyFile(Buffer.from('audio'))), {
+    t.match(await failure(client.verifyFile(Readable.from([Buffer.from('audio')]))), {
       code: 'bad_response',
       message: /less protected than the service/,
     });
@@ -141,14 +142,14 @@ t.test('audio goes to no address that is less protected than the service', async
   plain.on('/v1/uploads', () => ({ status: 201, body: slot(`${elsewhere}/uploads/upl_1`) }));
   const client = createClient({ baseUrl: plain.url, apiKey: KEY });
   t.match(
-    await failure(client.verifyFile(Buffer.from('audio'))),
+    await failure(client.verifyFile(Readable.from([Buffer.from('audio')]))),
     { code: 'bad_response' },
     'nor from this machine to another one',
   );
   client.close();
   t.equal(plain.requests('/uploads').length, 0);
   const trusting = createClient({ baseUrl: elsewhere, apiKey: KEY, allowPlainHttp: true });
-  t.match(await trusting.verifyFile(Buffer.from('audio')), { verdict: 'valid' });
+  t.match(await trusting.verifyFile(Readable.from([Buffer.from('audio')])), { verdict: 'valid' });
   trusting.close();
 });
 

@@ -145,6 +145,7 @@ export class ServiceDouble {
           body: { uploadId: path.split('/').pop(), bytes: seen.bytes, sha256: seen.fileSha256 },
         };
       case '/v1/verify':
+      case '/v1/verifications':
         return { status: 200, body: this.verdict };
       case '/v1/health':
         return { status: 200, body: { ok: true, version: '1', commit: 'c', deployedAt: 1 } };
@@ -172,7 +173,8 @@ function routeOf(path: string): string {
   return path.startsWith('/uploads/') ? '/uploads' : path;
 }
 
-const FILE_HEADER = 'Content-Type: application/octet-stream\r\n\r\n';
+/** The end of the head of the last part. Every client names the file `audio`. */
+const FILE_HEADER = 'filename="audio"\r\nContent-Type: application/octet-stream\r\n\r\n';
 
 async function readBody(request: http.IncomingMessage, seen: Seen): Promise<void> {
   const tailBytes = Buffer.byteLength(
