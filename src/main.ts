@@ -9,7 +9,6 @@ const HELP = `Runs the Takemark service in the foreground. It takes no arguments
 variable (docs/configuration.md). "takemark config" prints the settings, "takemark --help" the commands.
 `;
 
-exitOnCrash();
 // A write that fails, to a full disk for example, does not end the service.
 process.stderr.on('error', () => undefined);
 
@@ -28,9 +27,11 @@ if (argument === '--help' || argument === '-h') {
 async function run(): Promise<void> {
   try {
     const config = readConfig();
+    exitOnCrash({ version: build.version, format: config.logFormat });
     const service = await startService(config, build);
     // For the person who starts it; the log on standard output is for machines.
     process.stderr.write(`${serviceBanner(service, config, build)}\n`);
+    process.on('SIGUSR2', () => service.changeLogLevel());
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       // Once: a second signal ends the process at once.
       process.once(signal, () => {

@@ -1,10 +1,10 @@
 import { withDeadline } from '../async/deadline.js';
-import type { Observer } from '../ports/observer.js';
+import type { FaultPlace, Observer } from '../ports/observer.js';
 
 /** Work that is repeated while the process runs. */
 export interface PeriodicJob {
   /** The name under which its faults are reported. */
-  readonly where: string;
+  readonly where: FaultPlace;
   readonly everyMs: number;
   /** True for a job that also runs immediately, not only after the first interval. */
   readonly atStart?: boolean;

@@ -36,7 +36,7 @@ const { version } = JSON.parse(readFileSync(new URL('../../../package.json', imp
 /** Makes long-running processes log the error of a crash, as the service does. */
 async function prepareLongRun(): Promise<void> {
   reachesServers = true;
-  (await import('../compose/process.js')).exitOnCrash();
+  (await import('../compose/process.js')).exitOnCrash({ version, format: readConfig().logFormat });
 }
 
 const cluster: Cluster = {
@@ -62,6 +62,7 @@ const cluster: Cluster = {
     const config = readConfig();
     const build = (await import('../compose/build.js')).readBuild();
     const service = await startService(config, build);
+    process.on('SIGUSR2', () => service.changeLogLevel());
     return { banner: serviceBanner(service, config, build), stop: () => service.stop() };
   },
   consume: async () => {
@@ -69,6 +70,7 @@ const cluster: Cluster = {
     const { startConsumers } = await import('../compose/consumers.js');
     const build = (await import('../compose/build.js')).readBuild();
     const consumers = await startConsumers(readConfig(), build);
+    process.on('SIGUSR2', () => consumers.changeLogLevel());
     const { hostPort } = await import('../compose/listeners.js');
     return {
       banner: `Takemark ${version}, consumers\n  metrics and probes  http://${hostPort(consumers.operator)}`,

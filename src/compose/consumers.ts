@@ -26,6 +26,8 @@ export interface Consumers {
   readonly operator: { readonly port: number; readonly host: string };
   /** Finishes the current batch and stops. Safe to call twice. */
   stop(): Promise<void>;
+  /** Changes the level of the log to the next one. */
+  changeLogLevel(): void;
 }
 
 /**
@@ -104,6 +106,10 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
       environment: config.environment,
       operator: hostPort(operator),
     });
-    return { operator, stop: stopOnce({ ...config, ...options }, telemetry, probes, [listener], disposer) };
+    return {
+      operator,
+      changeLogLevel: telemetry.changeLogLevel,
+      stop: stopOnce({ ...config, ...options }, telemetry, probes, [listener], disposer),
+    };
   });
 }

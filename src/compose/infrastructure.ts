@@ -112,6 +112,8 @@ export async function openInfrastructure(
   let auditor: Auditor | undefined;
   const telemetry = createTelemetry({
     level: config.logLevel,
+    logFormat: config.logFormat,
+    logsAddresses: config.logsAddresses,
     eventsWaiting: () => stores?.countWaiting(),
     lag: () => bus?.lag() ?? new Map(),
     audit: () => auditor?.report,

@@ -9,9 +9,9 @@ import type { Telemetry } from '../telemetry/telemetry.js';
  * Ends the process on an uncaught error or an unhandled rejection, with a log line that contains no message
  * of a library. Acknowledged work is already on disk, so nothing has to be saved.
  */
-export function exitOnCrash(): void {
+export function exitOnCrash(line: Parameters<typeof crashLine>[1]): void {
   process.on('uncaughtException', (error: unknown) => {
-    writeSync(2, crashLine(error));
+    writeSync(2, crashLine(error, line));
     process.exit(1);
   });
 }

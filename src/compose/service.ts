@@ -77,6 +77,8 @@ export interface Service {
    * store. Safe to call twice.
    */
   stop(): Promise<void>;
+  /** Changes the level of the log to the next one. */
+  changeLogLevel(): void;
 }
 
 const METER_MS = 1000;
@@ -316,6 +318,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       publicUrl,
       dataDirectory: directory,
       operations,
+      changeLogLevel: telemetry.changeLogLevel,
       stop: stopOnce({ ...config, ...options }, telemetry, probes, all, disposer),
     };
   });

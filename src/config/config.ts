@@ -157,6 +157,9 @@ function configOf(values: Values, environment: Environment, unknown: UnknownSett
       pkcs11: pkcs11Of(values, environment),
     }),
     logLevel: values.TAKEMARK_LOG_LEVEL,
+    logFormat: values.TAKEMARK_LOG_FORMAT,
+    /** True if request lines have the caller's address. */
+    logsAddresses: values.TAKEMARK_LOG_ADDRESSES === '1',
     requestIdHeader: values.TAKEMARK_REQUEST_ID_HEADER,
     /** The addresses by `product/platform`. */
     downloads: new Map(Object.entries(values.TAKEMARK_DOWNLOADS)) as ReadonlyMap<string, string>,

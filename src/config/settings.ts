@@ -187,7 +187,15 @@ const PROCESS = {
   ),
   TAKEMARK_LOG_LEVEL: setting(
     z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
-    '`fatal`, `error`, `warn`, `info`, `debug`, `trace`, `silent`',
+    '`fatal`, `error`, `warn`, `info`, `debug`, `trace`, `silent`. SIGUSR2 changes the level of a running process ([monitor](operating/monitor.md#the-log))',
+  ),
+  TAKEMARK_LOG_FORMAT: setting(
+    z.enum(['numbers', 'words']).default('numbers'),
+    '`numbers`: `level` is a number and `time` is in unix milliseconds. `words`: `level` is a word and `time` is a date of RFC 3339',
+  ),
+  TAKEMARK_LOG_ADDRESSES: setting(
+    z.enum(['0', '1']).default('0'),
+    '`1`: request lines have the address of the caller, of IPv6 the /64 ([monitor](operating/monitor.md#addresses-of-callers))',
   ),
   TAKEMARK_COMMIT: setting(
     z

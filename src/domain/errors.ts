@@ -141,6 +141,10 @@ export const LIMIT_NAMES = [
 ] as const;
 export type LimitName = (typeof LIMIT_NAMES)[number];
 
+/** The servers, disks and devices outside the program that a call or a job can need. */
+export const DEPENDENCIES = ['cassandra', 'kafka', 'bucket', 'disk', 'token'] as const;
+export type Dependency = (typeof DEPENDENCIES)[number];
+
 export interface DomainErrorOptions {
   readonly reason?: ErrorReason;
   /** The exceeded limit. It is sent as `limit`. */
@@ -149,6 +153,8 @@ export interface DomainErrorOptions {
   readonly reviewId?: string;
   /** The seconds after which the call may succeed. They are sent as `Retry-After`. */
   readonly retryAfterSeconds?: number;
+  /** The dependency that failed. It is logged and counted, and never sent. */
+  readonly dependency?: Dependency;
   readonly cause?: unknown;
 }
 
@@ -162,6 +168,7 @@ export class DomainError extends Error {
   readonly limit: LimitName | undefined;
   readonly reviewId: string | undefined;
   readonly retryAfterSeconds: number | undefined;
+  readonly dependency: Dependency | undefined;
 
   constructor(code: ErrorCode, message: string, options: DomainErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -171,6 +178,7 @@ export class DomainError extends Error {
     this.limit = options.limit;
     this.reviewId = options.reviewId;
     this.retryAfterSeconds = options.retryAfterSeconds;
+    this.dependency = options.dependency;
   }
 }
 
@@ -225,4 +233,14 @@ export function isRecordDamaged(error: unknown): boolean {
  */
 export class ServerError extends Error {
   override readonly name: string = 'ServerError';
+}
+
+/** The most nested causes that are searched for a dependency. */
+const CAUSES = 5;
+
+/** Returns the dependency that an error or one of its causes names. */
+export function dependencyOf(error: unknown): Dependency | undefined {
+  for (let each = error, depth = 0; each instanceof Error && depth <= CAUSES; each = each.cause, depth += 1)
+    if ('dependency' in each && each.dependency !== undefined) return each.dependency as Dependency;
+  return undefined;
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DomainError } from '../domain/errors.js';
+import type { RouteName } from '../ports/observer.js';
 import type { Lease } from './byte-budget.js';
 
 /** The limits of one listener. Times are in milliseconds. Tests shorten them. */
@@ -105,8 +106,11 @@ export interface Exchange {
   /** The start time, as `performance.now()` returned it. */
   readonly startedAt: number;
   /** The template of the matched route. */
-  route: string;
+  route: RouteName;
   keyId: string | undefined;
+  partnerId: string | undefined;
+  /** The error that was sent as the response. */
+  refusal: DomainError | undefined;
   /** The bytes read of the request body. */
   bytesIn: number;
   /** The bytes of the response body. */

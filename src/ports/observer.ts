@@ -1,4 +1,4 @@
-import type { Topic } from '../domain/events.js';
+import { TOPICS, type Topic } from '../domain/events.js';
 
 /** The reason why a form or an upload was displaced by another. */
 export type Displacement =
@@ -22,6 +22,43 @@ export const REFUSALS = [
 ] as const;
 export type Refusal = (typeof REFUSALS)[number];
 
+/** The parts of the program whose faults are counted apart. A fault of a call is counted by its route. */
+export const FAULT_PLACES = [
+  'audit',
+  'certificates',
+  'clock',
+  'clocks',
+  'collect',
+  'content_keys',
+  'credential_reader',
+  'engine',
+  'erasures',
+  'key_uses',
+  'meter',
+  'outbox',
+  'plans',
+  'producer',
+  'quota',
+  'reader',
+  'restore',
+  'retention',
+  'store',
+  'tls',
+  ...TOPICS.map((topic) => `consumer of ${topic}` as const),
+] as const;
+
+/** The template of a route, or the reason why a request has none. */
+export type RouteName = `/${string}` | 'unmatched' | 'malformed';
+export type FaultPlace = (typeof FAULT_PLACES)[number] | RouteName;
+
+/** The call during which a fault happened. */
+export interface FaultedCall {
+  readonly requestId: string;
+  readonly route: RouteName;
+  /** Undefined before the key is known, and on routes without a partner. */
+  readonly partnerId: string | undefined;
+}
+
 /**
  * Receives the telemetry of all parts of the service, which do not depend on the telemetry code. Labels are
  * from closed lists, and never contain an id, a secret or content.
@@ -41,6 +78,9 @@ export interface Observer {
    * to the dead letters.
    */
   events(topic: Topic, outcome: 'published' | 'handled' | 'dead', count: number): void;
-  /** Reports a failure that the caller sees only as `internal` or `unavailable`. */
-  fault(where: string, error: unknown): void;
+  /**
+   * Reports a failure that the caller sees only as `internal` or `unavailable`.
+   * @param call the affected call, absent for work of the background
+   */
+  fault(where: FaultPlace, error: unknown, call?: FaultedCall): void;
 }

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { DEPENDENCIES, type Dependency } from '../domain/errors.js';
 import { TOPICS } from '../domain/events.js';
 import { FINDING_KINDS, type FindingKind } from '../domain/finding.js';
 import {
@@ -8,7 +9,7 @@ import {
   type WatchedCertificate,
 } from '../domain/validity.js';
 import type { EngineStats } from '../ports/audio-engine.js';
-import { REFUSALS } from '../ports/observer.js';
+import { FAULT_PLACES, REFUSALS } from '../ports/observer.js';
 import type { RequestRecord } from '../ports/request-log.js';
 
 /** Gauges of the library whose names end like those of counters. Each also exists as a gauge by type. */
@@ -32,7 +33,7 @@ export interface Metrics {
   issued(carrier: string): void;
   productEvent(name: string, count: number): void;
   events(topic: string, outcome: 'published' | 'handled' | 'dead', count: number): void;
-  fault(where: string): void;
+  fault(where: string, dependency: Dependency | undefined): void;
   render(): Promise<{ readonly mediaType: string; readonly text: string }>;
 }
 
@@ -172,6 +173,14 @@ export function createMetrics(
     labelNames: ['where'],
     registers,
   });
+  for (const where of FAULT_PLACES) faults.inc({ where }, 0);
+  const dependencyErrors = new Counter({
+    name: 'takemark_dependency_errors_total',
+    help: 'Internal failures that a server, a disk or a device outside the program caused',
+    labelNames: ['dependency'],
+    registers,
+  });
+  for (const dependency of DEPENDENCIES) dependencyErrors.inc({ dependency }, 0);
 
   new Gauge({
     name: 'takemark_outbox_waiting',
@@ -342,7 +351,10 @@ export function createMetrics(
     issued: (carrier) => issued.inc({ carrier }),
     productEvent: (name, count) => productEvents.inc({ name }, count),
     events: (topic, outcome, count) => events[outcome].inc({ topic }, count),
-    fault: (where) => faults.inc({ where }),
+    fault: (where, dependency) => {
+      faults.inc({ where });
+      if (dependency !== undefined) dependencyErrors.inc({ dependency });
+    },
     render: async () => ({ mediaType: registry.contentType, text: await registry.metrics() }),
   };
 }

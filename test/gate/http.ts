@@ -12,3 +12,4 @@ import '../http/operator.test.js';
 import '../http/partner.test.js';
 import '../http/upload.test.js';
 import '../http/verify-file.test.js';
+import '../telemetry/log-lines.test.js';

@@ -13,7 +13,7 @@ import type { IssueRequest } from '../../src/operations/issuing/issue-proof.js';
 import type { Operations } from '../../src/operations/operations.js';
 import type { StoredUpload, UploadReceiver } from '../../src/operations/uploads/receive-upload.js';
 import type { AdmittedFile } from '../../src/operations/verification/verify-file.js';
-import type { Displacement, Observer, Refusal } from '../../src/ports/observer.js';
+import type { Displacement, FaultedCall, Observer, Refusal } from '../../src/ports/observer.js';
 import type { RequestLog, RequestRecord } from '../../src/ports/request-log.js';
 import type { Ids } from '../../src/ports/system.js';
 import { MemoryContract } from './memory-contract.js';
@@ -270,6 +270,8 @@ export class MemoryReports implements Observer, RequestLog {
   readonly records: RequestRecord[] = [];
   readonly uploads: string[] = [];
   readonly faults: unknown[] = [];
+  /** The calls of the faults, in the same order. */
+  readonly faultedCalls: (FaultedCall | undefined)[] = [];
   readonly displacements: Displacement[] = [];
   readonly refusals: Refusal[] = [];
   request(record: RequestRecord): void {
@@ -288,8 +290,9 @@ export class MemoryReports implements Observer, RequestLog {
   upload(outcome: string): void {
     this.uploads.push(outcome);
   }
-  fault(_where: string, error: unknown): void {
+  fault(_where: string, error: unknown, call?: FaultedCall): void {
     this.faults.push(error);
+    this.faultedCalls.push(call);
   }
 }
 

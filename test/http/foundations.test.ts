@@ -508,7 +508,7 @@ t.test(
     const program = `
       import { exitOnCrash } from ${JSON.stringify(new URL('../../src/compose/process.js', import.meta.url).href)};
       import { createTelemetry } from ${JSON.stringify(new URL('../../src/telemetry/telemetry.js', import.meta.url).href)};
-      exitOnCrash();
+      exitOnCrash({ version: '1.0.0' });
       const { note, flush } = createTelemetry({ level: 'info', eventsWaiting: () => 0, lag: () => new Map() });
       for (const seconds of [0, 0.1, 0.2]) setTimeout(() => note('line'), seconds * 1000);
       setTimeout(() => {
@@ -594,9 +594,9 @@ t.test('telemetry counts and logs what it is told of', async (t) => {
       cause: new TypeError(canary),
     }),
   );
-  telemetry.observer.fault('other', canary);
+  telemetry.observer.fault('retention', canary);
   telemetry.observer.fault(
-    'bus',
+    'producer',
     new DomainError('unavailable', 'Events cannot be passed on.', {
       cause: Object.assign(new ServerError('Kafka refuses the password'), { code: -169 }),
     }),
@@ -623,7 +623,7 @@ t.test('telemetry counts and logs what it is told of', async (t) => {
     error: { message: 'The engine stopped.', reason: 'engine_failed', cause: { name: 'TypeError' } },
   });
   t.match(
-    JSON.parse(lines.find((line) => line.includes('"bus"'))!),
+    JSON.parse(lines.find((line) => line.includes('"producer"'))!),
     { error: { cause: { name: 'ServerError', code: -169, message: 'Kafka refuses the password' } } },
     'what the operator has to know of a server',
   );

@@ -217,6 +217,11 @@ t.test('a request is logged without an id of its body and without a secret', asy
     requestId: verified!.headers.get('x-request-id'),
     bytesOut: verified!.body.length,
   });
+  t.match(
+    reports.records.find(({ status }) => status === 404),
+    { partnerId: 'ptr_1', address: '127.0.0.1', code: 'not_found' },
+    'a refusal is logged with its code',
+  );
   t.ok(record.bytesIn > sidecar.length && record.durationMs > 0);
   t.notMatch(JSON.stringify(reports.records), /upl_|tmk_/, 'no id of a body and no secret is logged');
 });
@@ -228,8 +233,14 @@ t.test('a fault is an error without its text, and is reported', async (t) => {
   operations.uploads.set('upl_1', { uploadId: 'upl_1', bytes: 1, sha256: '' });
   operations.verifyFault = new Error('/secret/path in leveldb');
   const whole = request('POST', '/v1/verify', JSON_AUTH, '{"uploadId":"upl_1"}');
-  matchError(t, await ask(port, whole), 'internal', undefined, 'a fault');
+  const answer = await ask(port, whole);
+  matchError(t, answer, 'internal', undefined, 'a fault');
   t.equal(reports.faults.length, 1, 'is reported');
+  t.match(
+    reports.faultedCalls,
+    [{ requestId: answer!.headers.get('x-request-id'), route: '/v1/verify', partnerId: 'ptr_1' }],
+    'with its call',
+  );
 });
 
 t.test('a call is answered in its time, however long its steps take', async (t) => {

@@ -334,12 +334,12 @@ t.test('chores: never twice at once, done again after a fault, ended within the 
   const faults: string[] = [];
   let [inside, most, runs] = [0, 0, 0];
   const slow = {
-    where: 'slow',
+    where: 'audit' as const,
     everyMs: 2,
     run: async () => ((most = Math.max(most, ++inside)), await sleep(15), (inside -= 1)),
   };
   const failing = {
-    where: 'failing',
+    where: 'collect' as const,
     everyMs: 2,
     atStart: true,
     run: () => ((runs += 1), Promise.reject(new Error('x'))),
@@ -354,7 +354,7 @@ t.test('chores: never twice at once, done again after a fault, ended within the 
   t.equal(runs, before);
   t.equal(new Set(faults).size, 1);
   const stuck = startJobs(
-    [{ where: 'stuck', everyMs: 1000, atStart: true, run: () => new Promise(() => undefined) }],
+    [{ where: 'meter', everyMs: 1000, atStart: true, run: () => new Promise(() => undefined) }],
     { fault: () => undefined },
     () => 20,
   );

@@ -65,7 +65,7 @@ export function openBucketKeys(options: BucketConnection): BucketKeys {
 
   return {
     obtain: (proofId) =>
-      guarded(async () => {
+      guarded('bucket', async () => {
         const name = object(proofId);
         const key = randomBytes(CONTENT_KEY_BYTES);
         const found = (await look(name)) ?? ((await make(name, key)) ? key : await look(name));
@@ -74,10 +74,10 @@ export function openBucketKeys(options: BucketConnection): BucketKeys {
         return found;
       }),
 
-    read: (proofId) => guarded(() => read(object(proofId))),
+    read: (proofId) => guarded('bucket', () => read(object(proofId))),
 
     destroy: (proofId) =>
-      guarded(async () => {
+      guarded('bucket', async () => {
         const name = object(proofId);
         // Also where there is none: another process may be about to write it.
         await write(name, new Uint8Array());
@@ -86,7 +86,7 @@ export function openBucketKeys(options: BucketConnection): BucketKeys {
       }),
 
     release: (proofId) =>
-      guarded(async () => {
+      guarded('bucket', async () => {
         await client.send(new DeleteObjectCommand(object(proofId)), inTime(ANSWER_MS));
       }),
 

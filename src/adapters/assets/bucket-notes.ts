@@ -126,7 +126,7 @@ class Notes {
     const { bucket, prefix, authenticator } = this.#options;
     const text = JSON.stringify(value);
     const body = Buffer.from(`${authenticator.sign(labelOf(name), Buffer.from(text))}\n${text}\n`);
-    return guarded(async () => {
+    return guarded('bucket', async () => {
       await this.#client.send(
         new PutObjectCommand({
           Bucket: bucket,
@@ -144,7 +144,7 @@ class Notes {
    * @throws DamagedNote
    */
   async read(name: string): Promise<unknown> {
-    const text = await guarded(() => this.#text(name));
+    const text = await guarded('bucket', () => this.#text(name));
     if (text === undefined) return undefined;
     const [code = '', json = ''] = text.split('\n');
     if (!this.#options.authenticator.verify(labelOf(name), Buffer.from(json), code))
@@ -164,7 +164,7 @@ class Notes {
         Prefix: prefix + under,
         ...(after === undefined ? {} : { ContinuationToken: after }),
       });
-      const page = await repeat(() => guarded(() => this.#client.send(command)));
+      const page = await repeat(() => guarded('bucket', () => this.#client.send(command)));
       // A console shows a folder as an object of its name.
       yield (page.Contents ?? []).flatMap(({ Key: key }) =>
         key === undefined || key === prefix + under ? [] : [key.slice(prefix.length)],

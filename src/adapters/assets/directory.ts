@@ -38,22 +38,23 @@ export async function openAssetDirectory({ directory }: { readonly directory: st
 
   return {
     stage: (proofId, part) =>
-      guarded(async () => {
+      guarded('disk', async () => {
         const path = join(staging, `${fileName(proofId)}.${randomBytes(8).toString('hex')}`);
         await files.prepare(fileName(proofId));
         return new StagedFile(await open(path, 'wx+', 0o600), path, published(proofId, part));
       }),
 
     read: (proofId, range, part) =>
-      guarded(async () => {
+      guarded('disk', async () => {
         const handle = await ifPresent(open(published(proofId, part), 'r'));
         return handle?.createReadStream(range === undefined ? {} : { start: range.start, end: range.end });
       }),
 
-    size: (proofId, part) => guarded(async () => (await ifPresent(stat(published(proofId, part))))?.size),
+    size: (proofId, part) =>
+      guarded('disk', async () => (await ifPresent(stat(published(proofId, part))))?.size),
 
     delete: (proofId) =>
-      guarded(async () => {
+      guarded('disk', async () => {
         const removed = await remove(published(proofId));
         for (const part of EVIDENCE_PARTS) await remove(published(proofId, part));
         // Also where it was not there: an earlier call may have ended between the removal and its sync.
@@ -62,7 +63,7 @@ export async function openAssetDirectory({ directory }: { readonly directory: st
       }),
 
     list: (after, limit) =>
-      guarded(async () => {
+      guarded('disk', async () => {
         const { names, next } = await files.page(after, limit);
         const items = await Promise.all(
           names.map(async (name) => {
@@ -89,7 +90,7 @@ class StagedFile implements StagedAsset {
   }
 
   append(chunk: Uint8Array): Promise<void> {
-    return guarded(async () => {
+    return guarded('disk', async () => {
       await writeAll(this.#handle, chunk, this.#length);
       this.#length += chunk.length;
     });
@@ -98,7 +99,7 @@ class StagedFile implements StagedAsset {
   async patch(offset: number, bytes: Uint8Array): Promise<void> {
     if (!Number.isSafeInteger(offset) || offset < 0 || offset + bytes.length > this.#length)
       throw new RangeError('a patch is outside the appended bytes');
-    await guarded(() => writeAll(this.#handle, bytes, offset));
+    await guarded('disk', () => writeAll(this.#handle, bytes, offset));
   }
 
   read(range?: ByteRange): Readable {
@@ -106,7 +107,7 @@ class StagedFile implements StagedAsset {
   }
 
   publish(): Promise<void> {
-    return guarded(async () => {
+    return guarded('disk', async () => {
       await this.#handle.sync();
       await this.#close();
       await rename(this.#path, this.#publishedPath);

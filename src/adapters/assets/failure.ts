@@ -1,10 +1,13 @@
-import { DomainError } from '../../domain/errors.js';
+import { type Dependency, DomainError } from '../../domain/errors.js';
 import { IDENTIFIER_PATTERN } from '../../domain/identifiers.js';
 
 /**
  * Whatever goes wrong with the files is `unavailable` / `store_unavailable` to the caller, with its cause.
  */
-export async function guarded<Value>(work: () => Promise<Value>): Promise<Value> {
+export async function guarded<Value>(
+  dependency: Extract<Dependency, 'bucket' | 'disk'>,
+  work: () => Promise<Value>,
+): Promise<Value> {
   try {
     return await work();
   } catch (cause) {
@@ -12,6 +15,7 @@ export async function guarded<Value>(work: () => Promise<Value>): Promise<Value>
     throw new DomainError('unavailable', 'The asset store cannot be reached at the moment.', {
       reason: 'store_unavailable',
       retryAfterSeconds: 1,
+      dependency,
       cause,
     });
   }

@@ -102,13 +102,13 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
   await checkBucket(client, bucket);
   return {
     stage: (proofId, part) =>
-      guarded(async () => {
+      guarded('disk', async () => {
         const name = object(proofId, part);
         return new StagedObject(await SpoolFile.open(spoolDirectory), (spool) => put(name, spool));
       }),
 
     read: (proofId, range, part) =>
-      guarded(async () => {
+      guarded('bucket', async () => {
         try {
           const found = await ifPresent(
             client.send(
@@ -125,10 +125,10 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
         }
       }),
 
-    size: (proofId, part) => guarded(async () => sizeOf(object(proofId, part))),
+    size: (proofId, part) => guarded('bucket', async () => sizeOf(object(proofId, part))),
 
     delete: (proofId) =>
-      guarded(async () => {
+      guarded('bucket', async () => {
         const name = object(proofId);
         const wasThere = (await sizeOf(name)) !== undefined;
         // Also where it was not there: another process may be writing it, and what was asked for is that it
@@ -144,7 +144,7 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
       }),
 
     list: (after, limit) =>
-      guarded(async () => {
+      guarded('bucket', async () => {
         const page = await client.send(
           new ListObjectsV2Command({
             Bucket: bucket,
@@ -197,13 +197,13 @@ class StagedObject implements StagedAsset {
   }
 
   append(chunk: Uint8Array): Promise<void> {
-    return guarded(() => this.#spool.append(chunk));
+    return guarded('disk', () => this.#spool.append(chunk));
   }
 
   async patch(offset: number, bytes: Uint8Array): Promise<void> {
     if (!Number.isSafeInteger(offset) || offset < 0 || offset + bytes.length > this.#spool.length)
       throw new RangeError('a patch is outside the appended bytes');
-    await guarded(() => this.#spool.patch(offset, bytes));
+    await guarded('disk', () => this.#spool.patch(offset, bytes));
   }
 
   read(range?: ByteRange): Readable {
@@ -211,7 +211,7 @@ class StagedObject implements StagedAsset {
   }
 
   publish(): Promise<void> {
-    return guarded(async () => {
+    return guarded('bucket', async () => {
       await this.#put(this.#spool);
       await this.#spool.close();
     });
@@ -225,7 +225,7 @@ class StagedObject implements StagedAsset {
 
 /** Checks that the bucket is there, that the key is accepted, and that no versions are kept. */
 async function checkBucket(client: S3Client, bucket: string): Promise<void> {
-  const versioning = await guarded(async () => {
+  const versioning = await guarded('bucket', async () => {
     await client.send(new HeadBucketCommand({ Bucket: bucket }));
     try {
       return await client.send(new GetBucketVersioningCommand({ Bucket: bucket }));

@@ -83,6 +83,7 @@ async function guarded<Value>(work: () => Promise<Value>): Promise<Value> {
     throw new DomainError('unavailable', 'The content keys cannot be reached at the moment.', {
       reason: 'store_unavailable',
       retryAfterSeconds: 1,
+      dependency: 'disk',
       cause,
     });
   }

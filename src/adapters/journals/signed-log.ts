@@ -205,6 +205,7 @@ function unavailable(cause: unknown): DomainError {
   return new DomainError('unavailable', 'The journals cannot be written at the moment.', {
     reason: 'store_unavailable',
     retryAfterSeconds: 1,
+    dependency: 'disk',
     cause,
   });
 }

@@ -9,6 +9,7 @@ import type {
   Replayed,
   Settled,
 } from '../../ports/bus.js';
+import type { FaultPlace } from '../../ports/observer.js';
 import { ConsumerClient, type KafkaConnection, KafkaError, loadLibrary, type Message } from './client.js';
 import { deadLettered, deadLetterOf, passDeadLetters, readDeadLetters, requeued } from './dead-letters.js';
 import { decodeEvent, type EventReader, encodeEvent, eventHeaders } from './event-message.js';
@@ -23,7 +24,7 @@ export interface KafkaBusOptions extends KafkaConnection, EventReader {
   /** Consumer groups are `<group>.<topic>` and `<group>.<topic>.dlq`. */
   readonly group: string;
   /** Reports what goes wrong in the background, where everything is tried again anyway. */
-  readonly onFault: (where: string, error: unknown) => void;
+  readonly onFault: (where: FaultPlace, error: unknown) => void;
   readonly onDeadLetter?: DeadLetterReport;
   /** node-rdkafka by default; a simulation puts one of its own in its place. */
   readonly library?: Library;
@@ -191,7 +192,7 @@ class KafkaBus implements EventBus {
     await this.#outgoing.close();
   }
 
-  #fault(where: string, error: unknown): void {
+  #fault(where: FaultPlace, error: unknown): void {
     const kind = `${where} ${error instanceof Error ? `${error.name} ${error.message}` : typeof error}`;
     if (Date.now() - (this.#reported.get(kind) ?? 0) < QUIET_MS) return;
     // Few kinds there are; a message with a number in it must not make them many.
@@ -264,6 +265,7 @@ function unavailable(cause: unknown): DomainError {
   return new DomainError('unavailable', 'Events cannot be published at the moment.', {
     reason: 'bus_unavailable',
     retryAfterSeconds: RETRY_SECONDS,
+    dependency: 'kafka',
     cause,
   });
 }

@@ -38,6 +38,7 @@ export interface KafkaConnection {
 /** An error of Kafka or of the way to it. */
 export class KafkaError extends ServerError {
   override readonly name = 'KafkaError';
+  readonly dependency = 'kafka';
   /** librdkafka's; negative where it did not come from a broker. */
   readonly code: number | undefined;
 

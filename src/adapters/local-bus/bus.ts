@@ -206,6 +206,7 @@ function unavailable(cause?: unknown): DomainError {
   return new DomainError('unavailable', 'Events cannot be published at the moment.', {
     reason: 'bus_unavailable',
     retryAfterSeconds: RETRY_SECONDS,
+    dependency: 'disk',
     ...defined({ cause }),
   });
 }

@@ -195,6 +195,7 @@ function unavailable(words: string, cause?: unknown): DomainError {
   return new DomainError('unavailable', 'The signing key cannot be reached at the moment.', {
     reason: 'signer_unavailable',
     retryAfterSeconds: 5,
+    dependency: 'token',
     cause: new ServerError(words, cause === undefined ? undefined : { cause }),
   });
 }

@@ -21,11 +21,11 @@ export function asDomainError(error: unknown): DomainError {
 }
 
 /**
- * Returns true for an error that operators must see. A DomainError with a cause hides a failure outside this
- * program.
+ * Returns true for an error that operators must see. A DomainError with a cause or a dependency hides a
+ * failure outside this program.
  */
 export function isFault(error: unknown): boolean {
-  return !(error instanceof DomainError) || error.cause !== undefined;
+  return !(error instanceof DomainError) || error.cause !== undefined || error.dependency !== undefined;
 }
 
 /** Returns the error response (rule 5.1). */

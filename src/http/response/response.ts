@@ -137,6 +137,7 @@ export function sendError(
   error: DomainError,
   headers: Readonly<Record<string, string>> = {},
 ): void {
+  exchange.refusal = error;
   if (exchange.response.headersSent) {
     exchange.response.destroy();
     return;

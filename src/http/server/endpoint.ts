@@ -222,7 +222,7 @@ async function runForPartner(
 ): Promise<Response> {
   const deadline = new Deadline(
     exchange.limits.callMs,
-    (error) => void (isFault(error) && observer.fault(exchange.route, error)),
+    (error) => void (isFault(error) && observer.fault(exchange.route, error, exchange)),
     exchange.giveUp,
   );
   // Node joins repeated headers with a comma. No key contains a comma, so a repeated key header is not valid.
@@ -230,6 +230,7 @@ async function runForPartner(
     partners.until(signal).authenticate(exchange.request.headers['x-api-key'] as string | undefined),
   );
   exchange.keyId = caller.keyId;
+  exchange.partnerId = caller.partnerId;
   exchange.lease.belongTo(caller.partnerId);
   let end: (() => void) | undefined;
   let work: Promise<unknown> | undefined;
@@ -298,12 +299,14 @@ async function quotaHeaders(
     const quota = partners.quota(caller);
     const facts =
       quota instanceof Promise
-        ? await new Deadline(exchange.limits.quotaMs, (error) => observer.fault('quota', error)).of(quota)
+        ? await new Deadline(exchange.limits.quotaMs, (error) => observer.fault('quota', error, exchange)).of(
+            quota,
+          )
         : quota;
     Object.assign(exchange.headers, limitHeaders(caller.plan, rate, facts));
   } catch (error) {
     // The call has taken effect, so an unreadable counter must not lose the response.
-    observer.fault('quota', error);
+    observer.fault('quota', error, exchange);
   }
 }
 

@@ -11,7 +11,7 @@ import type { Route } from '../../contract/route.js';
 import { noticesOf } from '../../contract/route-headers.js';
 import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
-import type { Observer } from '../../ports/observer.js';
+import type { Observer, RouteName } from '../../ports/observer.js';
 import type { RequestLog } from '../../ports/request-log.js';
 import type { Ids } from '../../ports/system.js';
 import type { TlsIdentity } from '../../ports/tls-identity.js';
@@ -125,7 +125,7 @@ export function createListener(
 
   /** Returns the function that handles all calls of one path. */
   function answerer(
-    path: string,
+    path: RouteName,
     methods: ReadonlyMap<string, Endpoint>,
   ): (exchange: Exchange, params: unknown) => void {
     const allow = allowed(methods);
@@ -174,7 +174,7 @@ export function createListener(
   };
 
   const fail = (exchange: Exchange, error: unknown): void => {
-    if (isFault(error)) observer.fault(exchange.route, error);
+    if (isFault(error)) observer.fault(exchange.route, error, exchange);
     sendError(exchange, asDomainError(error));
   };
 
@@ -204,6 +204,8 @@ export function createListener(
       startedAt: performance.now(),
       route: 'unmatched',
       keyId: undefined,
+      partnerId: undefined,
+      refusal: undefined,
       bytesIn: 0,
       bytesOut: 0,
       awaitsContinue,
@@ -234,14 +236,27 @@ export function createListener(
     if (exchange.logged) return;
     exchange.logged = true;
     exchange.lease.end();
-    const { request, response, requestId, route, startedAt, keyId, bytesIn, bytesOut } = exchange;
+    const { request, response, requestId, route, startedAt, keyId, partnerId, address } = exchange;
+    const { bytesIn, bytesOut, refusal } = exchange;
     const method = METHODS.has(request.method!) ? request.method! : 'other';
     const durationMs = performance.now() - startedAt;
     const status = response.headersSent ? response.statusCode : 0;
     if (draining) ended[response.writableFinished ? 'finished' : 'cut'] += 1;
-    requestLog.request(
-      defined({ listener: name, method, route, status, requestId, keyId, durationMs, bytesIn, bytesOut }),
-    );
+    requestLog.request({
+      listener: name,
+      method,
+      route,
+      status,
+      requestId,
+      keyId,
+      partnerId,
+      address,
+      code: refusal?.code,
+      reason: refusal?.reason,
+      durationMs,
+      bytesIn,
+      bytesOut,
+    });
   };
 
   const handle = (request: IncomingMessage, response: ServerResponse, awaitsContinue = false): void => {
@@ -391,11 +406,12 @@ function asksToUpgrade({ headers }: IncomingMessage): boolean {
 }
 
 /** Groups the endpoints by path. The paths keep the order of the table. */
-function byPath(endpoints: readonly Endpoint[]): ReadonlyMap<string, ReadonlyMap<string, Endpoint>> {
-  const paths = new Map<string, Map<string, Endpoint>>();
+function byPath(endpoints: readonly Endpoint[]): ReadonlyMap<RouteName, ReadonlyMap<string, Endpoint>> {
+  const paths = new Map<RouteName, Map<string, Endpoint>>();
   for (const endpoint of endpoints) {
-    const methods = paths.get(endpoint.route.path) ?? new Map<string, Endpoint>();
-    paths.set(endpoint.route.path, methods.set(endpoint.route.method, endpoint));
+    const path = endpoint.route.path as RouteName;
+    const methods = paths.get(path) ?? new Map<string, Endpoint>();
+    paths.set(path, methods.set(endpoint.route.method, endpoint));
   }
   return paths;
 }

@@ -36,6 +36,7 @@ export function respondToParserErrors(
     if (responded.has(connection) || !connection.writable) return;
     responded.add(connection);
     const requestId = parts.ids.next('request');
+    const { code, reason } = error;
     const { status, body } = errorResponse(error);
     const head: Record<string, string> = {
       'Content-Type': 'application/json',
@@ -60,6 +61,9 @@ export function respondToParserErrors(
       route: 'malformed',
       status,
       requestId,
+      address: connection.address,
+      code,
+      reason,
       durationMs: 0,
       bytesIn: 0,
       bytesOut: body.length,

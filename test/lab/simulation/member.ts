@@ -116,7 +116,7 @@ export async function startMember(process: Process, around: Surroundings): Promi
   const { clocks } = encrypted;
   const maySweep = (): boolean => parts.maySweep(clocks);
   const jobs = [
-    { where: 'clocks', everyMs: CLOCKS_MS, run: () => clocks.look() },
+    { where: 'clocks' as const, everyMs: CLOCKS_MS, run: () => clocks.look() },
     ...gatedJobs(gate, [
       ...collectionJobs({
         stores,

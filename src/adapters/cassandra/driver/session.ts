@@ -299,6 +299,7 @@ export function storeUnavailable(cause?: unknown): DomainError {
   return new DomainError('unavailable', 'The registry cannot be reached at the moment.', {
     reason: 'store_unavailable',
     retryAfterSeconds: 1,
+    dependency: 'cassandra',
     ...defined({ cause }),
   });
 }
