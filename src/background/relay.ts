@@ -37,6 +37,8 @@ export interface EventRelay {
   start(): void;
   /** Starts no further batch, and waits some seconds for running ones. May be called twice. */
   stop(): Promise<void>;
+  /** Returns when the oldest waiting event happened, in unix seconds, or undefined without any. */
+  oldestAt(): number | undefined;
 }
 
 export interface EventRelayDeps {
@@ -64,6 +66,8 @@ export function createEventRelay({ stores, bus, observer, pauses = PAUSES }: Eve
   /** The number of consecutive failed reads and refused batches, without any confirmed event between them. */
   let failures = 0;
   let isTold = false;
+  /** The time of the oldest event of the last read. */
+  let oldestAt: number | undefined;
 
   /** Reports an outage once, regardless of its length. */
   const tell = (error: unknown): void => {
@@ -146,7 +150,9 @@ export function createEventRelay({ stores, bus, observer, pauses = PAUSES }: Eve
       let passedOver = 0;
       let again = 0;
       const now = performance.now();
+      let oldest: number | undefined;
       reading = stores.waitingEvents(BATCH, (event) => {
+        oldest = Math.min(oldest ?? event.at, event.at);
         const state = lanes.stateOf(event, now);
         if (state === 'again') again += 1;
         const isHeldBack = state === 'closed' || (state === 'again' && again > AGAIN);
@@ -154,6 +160,7 @@ export function createEventRelay({ stores, bus, observer, pauses = PAUSES }: Eve
         return isHeldBack;
       });
       const batch = await reading;
+      oldestAt = oldest;
       const hasFailed = batch.length > 0 && (await publishBatch(batch));
       if (batch.length === 0 && !lanes.hasFailed) failures = 0;
       tellOfSilence();
@@ -208,6 +215,7 @@ export function createEventRelay({ stores, bus, observer, pauses = PAUSES }: Eve
       });
   };
   return {
+    oldestAt: () => (stores.countWaiting() === 0 ? undefined : oldestAt),
     start() {
       running = true;
       stores.onWaiting(wake);

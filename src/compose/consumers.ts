@@ -14,8 +14,10 @@ import {
   isStoreShared,
   openInfrastructure,
   openProbes,
+  servedRoutes,
   startEvents,
   stopOnce,
+  watchDependencies,
 } from './infrastructure.js';
 import { bind, hostPort } from './listeners.js';
 import { noteRuntime, noteUnknownSettings } from './process.js';
@@ -52,6 +54,7 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
         clock,
         secrets,
         build: { version: options.version, commit: commitOf(config, options) },
+        routes: servedRoutes(config.environment, 'consumers'),
         ...defined({ logDestination }),
       },
       disposer,
@@ -73,6 +76,8 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
     listen(bus, { stores, assets, journal, clock, observer });
     await startEvents(infrastructure, disposer);
     const probes = openProbes(infrastructure, config);
+    const { pingBucket } = infrastructure;
+    const dependencies = watchDependencies({ telemetry, pingBucket }, probes, config, true);
     const graceMs = sharedGrace(config.stopGraceMs);
     const listener = createProbeListener({
       ids,
@@ -81,7 +86,8 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
       metrics: telemetry.metrics,
       ready: async () => {
         await probes.ready();
-        return {};
+        const { missing } = dependencies.watch;
+        return missing.length === 0 ? {} : { missing: [...missing] };
       },
       host: config.operator.host,
       names: config.operator.names,
@@ -90,6 +96,7 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
     disposer.add(() => listener.close(graceMs()));
     const jobs = [
       ...clockJobs(infrastructure),
+      dependencies.job,
       ...gatedJobs(gate, [
         ...collectionJobs({ stores, unissued, clock, maySweep }),
         reminderJob({ stores, clock, maySweep }),

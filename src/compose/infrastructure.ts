@@ -15,14 +15,20 @@ import { createAuditHeads } from '../adapters/journals/audit-heads.js';
 import { openErasureJournal } from '../adapters/journals/erasure-journal.js';
 import { openKafkaBus } from '../adapters/kafka/bus.js';
 import { openLocalBus } from '../adapters/local-bus/bus.js';
+import { type FreeSpace, readFreeSpace } from '../adapters/system/free-space.js';
+import { withDeadline } from '../async/deadline.js';
 import { Auditor } from '../background/auditor.js';
 import { ContentKeyWatch } from '../background/content-key-watch.js';
+import { DependencyWatch } from '../background/dependency-watch.js';
 import { acceptRestoredStore, findRestoredStore } from '../background/find-restored-store.js';
 import { createEventRelay } from '../background/relay.js';
 import { RestoreGate } from '../background/restore-gate.js';
 import type { PeriodicJob } from '../background/scheduler.js';
 import type { Config } from '../config/config.js';
+import { isRouteOf, type Route } from '../contract/route.js';
+import { ROUTES } from '../contract/routes/routes.js';
 import { defined } from '../domain/defined.js';
+import type { Dependency } from '../domain/errors.js';
 import type { Listener } from '../http/server/listener.js';
 import type { AssetStore } from '../ports/assets.js';
 import type { AuditedStore } from '../ports/audited-store.js';
@@ -33,6 +39,7 @@ import type { Observer } from '../ports/observer.js';
 import type { Secrets } from '../ports/secrets.js';
 import type { Stores } from '../ports/stores.js';
 import type { Clock } from '../ports/system.js';
+import type { DirectorySpace } from '../telemetry/metrics.js';
 import { createProbes, type Probes } from '../telemetry/probes.js';
 import { createTelemetry, type Telemetry, type TelemetryParts } from '../telemetry/telemetry.js';
 import type { Disposer } from './disposer.js';
@@ -40,6 +47,10 @@ import { admitServers } from './doctor.js';
 import { authenticatorOf, type OpenedSecrets } from './identity.js';
 
 const CLOCKS_MS = 30_000;
+/** The interval in milliseconds of the checks of dependencies that do not end readiness. */
+const DEPENDENCIES_MS = 10_000;
+/** The time in milliseconds in which a file system must report its free space. */
+const SPACE_MS = 1000;
 
 /** How an operator gets back to a version that refuses the new format of the store. */
 const WAY_BACK =
@@ -71,6 +82,8 @@ export interface Infrastructure {
   readonly marks: InstallationMarks | undefined;
   readonly gate: RestoreGate;
   readonly keyWatch: ContentKeyWatch;
+  /** Resolves when the bucket answers. Undefined if assets are in a directory. */
+  readonly pingBucket: (() => Promise<void>) | undefined;
 }
 
 export interface InfrastructureParts {
@@ -81,6 +94,8 @@ export interface InfrastructureParts {
   readonly logDestination?: TelemetryParts['destination'];
   readonly engineStats?: TelemetryParts['engineStats'];
   readonly certificates?: TelemetryParts['certificates'];
+  /** The routes that the process serves. None by default. */
+  readonly routes?: TelemetryParts['routes'];
   /** False for a tool that must work with any server settings. True by default. */
   readonly admits?: boolean;
 }
@@ -100,6 +115,7 @@ export async function openInfrastructure(
     logDestination,
     engineStats,
     certificates,
+    routes,
     admits = true,
   }: InfrastructureParts,
   disposer: Disposer,
@@ -121,6 +137,7 @@ export async function openInfrastructure(
       build,
       engineStats,
       certificates,
+      routes,
       destination: logDestination,
       clocks: isStoreShared(config) ? () => clocks : undefined,
     }),
@@ -144,7 +161,7 @@ export async function openInfrastructure(
     notes?.journal ?? (await openErasureJournal({ directory: config.journalDirectory, secrets }));
   disposer.add(() => journal.close());
   const keys = await openContentKeys(config, disposer);
-  const files = await openAssets(config, disposer);
+  const { files, ping } = await openAssets(config, disposer);
   const assets = encryptedAssets(files, keys);
   const openedBus = await openBus(config, secrets, clock, telemetry.observer);
   bus = openedBus;
@@ -177,6 +194,7 @@ export async function openInfrastructure(
     keyWatch: new ContentKeyWatch({ stores: readable, audited: opened.audited, keys, clock }),
     bus: openedBus,
     auditor: openedAuditor,
+    pingBucket: ping,
   };
 }
 
@@ -188,6 +206,12 @@ export async function startEvents(
   await bus.start();
   const relay = createEventRelay({ stores, bus, observer: telemetry.observer });
   relay.start();
+  telemetry.measure({
+    oldestEventAge: () => {
+      const at = relay.oldestAt();
+      return at === undefined ? undefined : Math.max(0, Date.now() / 1000 - at);
+    },
+  });
   disposer.add(() => relay.stop());
 }
 
@@ -220,6 +244,72 @@ export function openProbes(
       await probes.ready();
     },
   };
+}
+
+/** Returns the routes of a process in the given environment, or only the probes and metrics of consumers. */
+export function servedRoutes(environment: string, kind: 'service' | 'consumers'): readonly Route[] {
+  const { metrics, livez, readyz } = ROUTES;
+  if (kind === 'consumers') return [metrics, livez, readyz];
+  return Object.values<Route>(ROUTES).filter((route) => isRouteOf(environment, route));
+}
+
+/**
+ * Watches the dependencies without which the process stays ready, and adds the gauges of its state.
+ * @param bus absent if the process is not ready without its bus, or the bus has no servers
+ */
+export function watchDependencies(
+  {
+    telemetry,
+    pingBucket,
+    bus,
+  }: Pick<Infrastructure, 'telemetry' | 'pingBucket'> & { readonly bus?: EventBus },
+  probes: Probes,
+  config: Config,
+  runsConsumers: boolean,
+): { readonly watch: DependencyWatch; readonly job: PeriodicJob } {
+  const asks = new Map<Dependency, () => Promise<void>>();
+  if (pingBucket !== undefined) asks.set('bucket', pingBucket);
+  if (bus !== undefined) asks.set('kafka', () => bus.ping());
+  const watch = new DependencyWatch(asks, {
+    missing: (dependency, error) => {
+      telemetry.warn('dependency_missing', { dependency });
+      telemetry.observer.fault('dependencies', error);
+    },
+    back: (dependency) => telemetry.note('dependency_back', { dependency }),
+  });
+  telemetry.measure({
+    ready: probes.ready,
+    dependencies: () => watch.states,
+    space: () => readSpaces(config),
+    runsConsumers,
+  });
+  return {
+    watch,
+    job: { where: 'dependencies', everyMs: DEPENDENCIES_MS, run: () => watch.look() },
+  };
+}
+
+/** Returns the free space of the directories of the process. A directory that does not answer is left out. */
+async function readSpaces(config: Config): Promise<readonly DirectorySpace[]> {
+  const directories = {
+    data: config.dataDirectory,
+    ...(isStoreShared(config) ? {} : { journals: config.journalDirectory }),
+    ...(config.assetBucket === undefined ? { content_keys: config.contentKeysDirectory } : {}),
+  };
+  const spaces = await Promise.all(
+    Object.entries(directories).map(async ([directory, path]): Promise<readonly DirectorySpace[]> => {
+      const free = await withDeadline<FreeSpace | undefined>(
+        readFreeSpace(path),
+        SPACE_MS,
+        () => undefined,
+      ).catch(() => undefined);
+      if (free === undefined) return [];
+      const inodes =
+        free.inodes === undefined ? [] : [{ directory, resource: 'inodes' as const, free: free.inodes }];
+      return [{ directory, resource: 'bytes', free: free.bytes }, ...inodes];
+    }),
+  );
+  return spaces.flat();
 }
 
 /** Returns the job that compares the clocks. It logs each wrong clock at every run. */
@@ -298,14 +388,18 @@ export function openNotes(config: Config, secrets: Secrets): BucketNotes | undef
   return openBucketNotes({ ...assetBucket, authenticator: authenticatorOf(secrets, 'audit', config) });
 }
 
-async function openAssets({ dataDirectory, assetBucket }: Config, disposer: Disposer): Promise<AssetStore> {
-  if (assetBucket === undefined) return openAssetDirectory({ directory: join(dataDirectory, 'assets') });
+async function openAssets(
+  { dataDirectory, assetBucket }: Config,
+  disposer: Disposer,
+): Promise<{ readonly files: AssetStore; readonly ping: Infrastructure['pingBucket'] }> {
+  if (assetBucket === undefined)
+    return { files: await openAssetDirectory({ directory: join(dataDirectory, 'assets') }), ping: undefined };
   const assets = await openAssetBucket({
     ...assetBucket,
     spoolDirectory: join(dataDirectory, 'spool'),
   });
   disposer.add(async () => assets.close());
-  return assets;
+  return { files: assets, ping: assets.ping };
 }
 
 /** Opens the content keys beside the assets, so that no backup of the store contains either. */

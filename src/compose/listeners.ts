@@ -82,6 +82,8 @@ export interface ListenerParts {
   /** The accepted operator tokens. */
   readonly tokens: readonly [string, ...string[]];
   readonly probes: Probes;
+  /** Returns the dependencies that do not answer, while the process stays ready. */
+  readonly missing: () => readonly string[];
   /** Returns whether the service can issue proofs now. */
   readonly issuing: () => Promise<IssuingState>;
   /** Throws while the registry is being restored. */
@@ -102,6 +104,7 @@ export async function openListeners(
     operations,
     tokens,
     probes,
+    missing,
     issuing,
     assertOpen,
     tls,
@@ -134,7 +137,8 @@ export async function openListeners(
     metrics: telemetry.metrics,
     ready: async () => {
       await probes.ready();
-      return { issuing: await issuing() };
+      const names = missing();
+      return { ...(names.length === 0 ? {} : { missing: [...names] }), issuing: await issuing() };
     },
     host: config.operator.host,
     names: config.operator.names,

@@ -37,8 +37,10 @@ import {
   isStoreShared,
   openInfrastructure,
   openProbes,
+  servedRoutes,
   startEvents,
   stopOnce,
+  watchDependencies,
 } from './infrastructure.js';
 import { hostPort, openListeners } from './listeners.js';
 import { becomesLocal } from './local-listener.js';
@@ -123,6 +125,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
         ...defined({ logDestination: options.logDestination }),
         engineStats: () => running?.stats(),
         certificates: watch.list,
+        routes: servedRoutes(config.environment, 'service'),
       },
       disposer,
     );
@@ -202,6 +205,13 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     disposer.add(() => stopJobs());
 
     const probes = openProbes({ stores, clocks, gate, keyWatch }, config);
+    const { pingBucket } = infrastructure;
+    const dependencies = watchDependencies(
+      { telemetry, pingBucket, ...(config.bus === 'kafka' ? { bus } : {}) },
+      probes,
+      config,
+      config.consumers,
+    );
     const { partner, operator, all, renewTls } = await openListeners(
       {
         config,
@@ -212,6 +222,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
         operations,
         tokens,
         probes,
+        missing: () => dependencies.watch.missing,
         issuing: () => readIssuingState({ signer, certificates, revocations, clock }),
         assertOpen: () => {
           gate.assertOpen();
@@ -239,6 +250,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
         run: async () => watch.report(telemetry),
       },
       ...clockJobs(infrastructure),
+      dependencies.job,
       { where: 'content_keys', everyMs: KEYS_MS, run: () => lookForKeys(keyWatch, telemetry) },
       ...gatedJobs(gate, [
         ...collectionJobs({ stores, unissued, clock, maySweep }),

@@ -18,9 +18,10 @@ export interface ProbeListenerParts extends ListenerParts {
   readonly metrics: () => Promise<{ readonly mediaType: string; readonly text: string }>;
   /**
    * Resolves when the service can serve. Throws DomainError `unavailable` when it cannot. `issuing` is present for a
-   * process that issues: a service that cannot issue still verifies, so it stays ready.
+   * process that issues: a service that cannot issue still verifies, so it stays ready. `missing` names what does
+   * not answer, while the process serves other calls.
    */
-  readonly ready: () => Promise<{ readonly issuing?: IssuingState }>;
+  readonly ready: () => Promise<{ readonly issuing?: IssuingState; readonly missing?: string[] }>;
   /** The configured host of the listener. The routes without a token accept it, `localhost` and IP addresses. */
   readonly host?: string;
   /**

@@ -31,6 +31,7 @@ export const FAULT_PLACES = [
   'collect',
   'content_keys',
   'credential_reader',
+  'dependencies',
   'engine',
   'erasures',
   'key_uses',

@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { DEPENDENCIES, type Dependency } from '../domain/errors.js';
+import { DEPENDENCIES, type Dependency, DomainError } from '../domain/errors.js';
 import { TOPICS } from '../domain/events.js';
 import { FINDING_KINDS, type FindingKind } from '../domain/finding.js';
 import {
@@ -19,12 +19,43 @@ const MISNAMED = [
   'nodejs_active_resources_total',
 ];
 
+/** The statuses of failures. Their series start at 0 for every route, so that an alert sees the first one. */
+const FAILURES = [500, 503];
+
 /** In seconds. A verify takes one to two milliseconds, an upload at most the 15 minutes of its slot. */
 const DURATION_BUCKETS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900,
 ];
 
+/** What is free of a resource of a directory's file system, as a share from 0 to 1. */
+export interface DirectorySpace {
+  readonly directory: string;
+  readonly resource: 'bytes' | 'inodes';
+  readonly free: number;
+}
+
+/** The sources of gauges that exist only once the process is open. They are read when metrics are collected. */
+export interface MetricSources {
+  /** The age of the oldest waiting event in seconds. Undefined without any. */
+  readonly oldestEventAge?: () => number | undefined;
+  /** Rejects with a DomainError while the process is not ready. */
+  readonly ready?: () => Promise<unknown>;
+  /** The watched dependencies, each with whether it is missing. */
+  readonly dependencies?: () => ReadonlyMap<Dependency, boolean>;
+  readonly space?: () => Promise<readonly DirectorySpace[]>;
+  readonly runsConsumers?: boolean;
+}
+
+/** A route whose counters of failures start at 0. */
+export interface CountedRoute {
+  readonly listener: string;
+  readonly method: string;
+  readonly path: string;
+}
+
 export interface Metrics {
+  /** Adds sources of gauges. */
+  measure(sources: MetricSources): void;
   request(record: RequestRecord): void;
   verdict(verdict: string, carrier: string): void;
   upload(outcome: string, bytes: number): void;
@@ -76,7 +107,9 @@ export function createMetrics(
   clocks?: () => ClockDifferences | undefined,
   audit: () => AuditCounts | undefined = () => undefined,
   build?: BuildInfo,
+  routes: readonly CountedRoute[] = [],
 ): Metrics {
+  let sources: MetricSources = {};
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -174,6 +207,10 @@ export function createMetrics(
     registers,
   });
   for (const where of FAULT_PLACES) faults.inc({ where }, 0);
+  for (const { listener, method, path: route } of routes) {
+    for (const status of FAILURES) requests.inc({ listener, method, route, status }, 0);
+    faults.inc({ where: route }, 0);
+  }
   const dependencyErrors = new Counter({
     name: 'takemark_dependency_errors_total',
     help: 'Internal failures that a server, a disk or a device outside the program caused',
@@ -189,6 +226,54 @@ export function createMetrics(
     collect() {
       const waiting = eventsWaiting();
       if (waiting !== undefined) this.set(waiting);
+    },
+  });
+  new Gauge({
+    name: 'takemark_outbox_oldest_seconds',
+    help: 'Age of the oldest event that waits to be published, in seconds, as known by this process; 0 without any',
+    registers,
+    collect() {
+      this.set(sources.oldestEventAge?.() ?? 0);
+    },
+  });
+  new Gauge({
+    name: 'takemark_ready',
+    help: '1 if the process is ready. Otherwise 0, and the label has the reason of /readyz',
+    labelNames: ['reason'],
+    registers,
+    async collect() {
+      const reason = await reasonOf(sources.ready);
+      this.reset();
+      if (sources.ready !== undefined) this.set({ reason: reason ?? '' }, reason === undefined ? 1 : 0);
+    },
+  });
+  new Gauge({
+    name: 'takemark_dependency_missing',
+    help: '1 if a dependency does not answer without which the process still serves most calls',
+    labelNames: ['dependency'],
+    registers,
+    collect() {
+      for (const [dependency, isMissing] of sources.dependencies?.() ?? [])
+        this.set({ dependency }, isMissing ? 1 : 0);
+    },
+  });
+  new Gauge({
+    name: 'takemark_disk_free_ratio',
+    help: 'Free share of the file system of a directory, from 0 to 1',
+    labelNames: ['directory', 'resource'],
+    registers,
+    async collect() {
+      const spaces = (await sources.space?.()) ?? [];
+      this.reset();
+      for (const { directory, resource, free } of spaces) this.set({ directory, resource }, free);
+    },
+  });
+  new Gauge({
+    name: 'takemark_consumers',
+    help: '1 if the process runs the consumers of events',
+    registers,
+    collect() {
+      this.set(sources.runsConsumers === true ? 1 : 0);
     },
   });
   new Gauge({
@@ -337,6 +422,9 @@ export function createMetrics(
   );
 
   return {
+    measure: (added) => {
+      sources = { ...sources, ...added };
+    },
     request: ({ listener, method, route, status, durationMs }) => {
       requests.inc({ listener, method, route, status });
       durations.observe({ listener, route }, durationMs / 1000);
@@ -357,4 +445,14 @@ export function createMetrics(
     },
     render: async () => ({ mediaType: registry.contentType, text: await registry.metrics() }),
   };
+}
+
+/** Returns why a process is not ready, or undefined if it is. */
+async function reasonOf(ready: MetricSources['ready']): Promise<string | undefined> {
+  try {
+    await ready?.();
+    return undefined;
+  } catch (error) {
+    return (error instanceof DomainError ? error.reason : undefined) ?? 'internal';
+  }
 }

@@ -12,6 +12,7 @@ import {
   type BuildInfo,
   type CertificateDates,
   type ClockDifferences,
+  type CountedRoute,
   createMetrics,
   type Metrics,
 } from './metrics.js';
@@ -35,6 +36,8 @@ export interface TelemetryParts {
   readonly audit?: () => AuditCounts | undefined;
   /** What distinguishes the running build from others. Absent in a tool, whose metrics are not read. */
   readonly build?: BuildInfo;
+  /** The routes of the process. Their counters of failures start at 0. */
+  readonly routes?: readonly CountedRoute[];
   /** Standard output by default. */
   readonly destination?: DestinationStream;
 }
@@ -43,6 +46,7 @@ export interface Telemetry {
   readonly observer: Observer;
   readonly requestLog: RequestLog;
   readonly metrics: Metrics['render'];
+  readonly measure: Metrics['measure'];
   /**
    * Logs an event of the process itself. `facts` are addresses, versions and counts, never secrets.
    */
@@ -67,6 +71,7 @@ export function createTelemetry({
   clocks,
   audit,
   build,
+  routes,
   destination,
 }: TelemetryParts): Telemetry {
   const folds = new Folds();
@@ -81,7 +86,7 @@ export function createTelemetry({
     if (log.isLevelEnabled('debug')) write(count ?? 1);
     else folds.add(kind, write, count);
   };
-  const metrics = createMetrics(engineStats, eventsWaiting, lag, certificates, clocks, audit, build);
+  const metrics = createMetrics(engineStats, eventsWaiting, lag, certificates, clocks, audit, build, routes);
   return {
     observer: {
       verdict: metrics.verdict,
@@ -139,6 +144,7 @@ export function createTelemetry({
       },
     },
     metrics: metrics.render,
+    measure: metrics.measure,
     note: (event, facts = {}) => log.info({ event, ...facts }, event),
     warn: (event, facts = {}) => log.warn({ event, ...facts }, event),
     changeLogLevel: () => {

@@ -35,9 +35,29 @@ t.test('every metric that an alert asks for is one of the service', async (t) =>
   );
 });
 
+t.test('each alert has a runbook with its meaning, impact, first look and repair', async (t) => {
+  const rules = await readFile(join(FOLDER, 'alerts.yml'), 'utf8');
+  const page = await readFile(join(ROOT, 'docs/operating/alerts.md'), 'utf8');
+  const parts = page.split(/^(?=#{2,3} )/m);
+  const names = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name]) => name!);
+  const links = [...rules.matchAll(/runbook: (\S+)/g)].map(([, link]) => link);
+  t.strictSame(
+    links,
+    names.map((name) => `docs/operating/alerts.md#${name.toLowerCase()}`),
+  );
+  for (const name of names) {
+    const runbook = parts.find((part) => part.startsWith(`### ${name}\n`)) ?? '';
+    t.strictSame(
+      [...runbook.matchAll(/^- \*\*([^*]+)\.\*\* \S/gm)].map(([, label]) => label),
+      ['Meaning', 'Impact', 'First look', 'Repair'],
+      name,
+    );
+  }
+});
+
 t.test('each alert comes when it should', { skip: needs('promtool') }, async (t) => {
   const { stdout } = await run('promtool', ['check', 'rules', join(FOLDER, 'alerts.yml')]);
-  t.match(stdout, /SUCCESS: 18 rules/);
+  t.match(stdout, /SUCCESS: 23 rules/);
   await run('promtool', ['test', 'rules', join(FOLDER, 'alerts.test.yml')]);
   const rules = await readFile(join(FOLDER, 'alerts.yml'), 'utf8');
   const tests = await readFile(join(FOLDER, 'alerts.test.yml'), 'utf8');
@@ -50,6 +70,9 @@ t.test('each alert comes when it should', { skip: needs('promtool') }, async (t)
   // The tests fail where a threshold is another one.
   const changed = t.testdir();
   await cp(FOLDER, changed, { recursive: true });
-  await writeFile(join(changed, 'alerts.yml'), rules.replace('> 0.05', '> 0.5'));
+  await writeFile(
+    join(changed, 'alerts.yml'),
+    rules.replace('{listener="partner"}[5m])) > 0.05', '{listener="partner"}[5m])) > 0.5'),
+  );
   await t.rejects(run('promtool', ['test', 'rules', join(changed, 'alerts.test.yml')]));
 });

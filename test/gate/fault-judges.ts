@@ -4,3 +4,4 @@ import '../lab/cluster/composition.test.js';
 import '../lab/cluster/histories.test.js';
 import '../lab/cluster/restored.test.js';
 import '../lab/fuzz/guided.test.js';
+import '../lab/outages/shortened-rules.test.js';

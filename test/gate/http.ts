@@ -13,3 +13,4 @@ import '../http/partner.test.js';
 import '../http/upload.test.js';
 import '../http/verify-file.test.js';
 import '../telemetry/log-lines.test.js';
+import '../telemetry/state-metrics.test.js';

@@ -321,7 +321,7 @@ export async function startPartner(
 export async function startOperator(limits: Partial<ListenerLimits> = {}) {
   const operations = new MemoryOperations();
   const reports = new MemoryReports();
-  const state = { ready: true };
+  const state = { ready: true, missing: [] as string[] };
   const listener = createOperatorListener({
     operations: operations.operator,
     tokens: [TOKEN],
@@ -330,7 +330,7 @@ export async function startOperator(limits: Partial<ListenerLimits> = {}) {
     ready: async () => {
       if (!state.ready)
         throw new DomainError('unavailable', 'The store does not respond.', { reason: 'store_unavailable' });
-      return { issuing: { ok: true } };
+      return { issuing: { ok: true }, ...(state.missing.length === 0 ? {} : { missing: state.missing }) };
     },
     ids,
     requestLog: reports,

@@ -149,6 +149,12 @@ t.test('operator routes ask for the token and answer as their table says', async
     ok: true,
     issuing: { ok: true },
   });
+  state.missing = ['bucket'];
+  t.strictSame(
+    jsonOf(await ask(port, request('GET', '/readyz', LOCAL))),
+    { ok: true, issuing: { ok: true }, missing: ['bucket'] },
+    'what is missing does not end readiness',
+  );
   state.ready = false;
   matchError(
     t,

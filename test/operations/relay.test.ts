@@ -111,6 +111,20 @@ t.test('what waits goes out in its order and is marked after the bus has it', as
   t.strictSame(bus.published.length, 4, 'nothing after the stop');
 });
 
+t.test('the relay knows the age of the oldest waiting event while the bus is away', async (t) => {
+  const { stores, bus, relay } = setUp();
+  bus.down = true;
+  add(stores, 7, 8);
+  const [oldest] = stores.waiting;
+  relay.start();
+  await until(() => relay.oldestAt() !== undefined);
+  t.equal(relay.oldestAt(), oldest!.event.at);
+  bus.down = false;
+  await until(() => stores.waiting.length === 0);
+  t.equal(relay.oldestAt(), undefined, 'nothing waits any more');
+  await relay.stop();
+});
+
 t.test('more than a batch goes out in rounds, one at a time', async (t) => {
   const { stores, bus, relay } = setUp();
   const numbers = Array.from({ length: 1201 }, (_, number) => number);

@@ -25,6 +25,8 @@ export interface AssetBucketOptions extends BucketConnection {
 }
 
 export interface AssetBucket extends AssetStore {
+  /** Resolves when the bucket answers. */
+  ping(): Promise<void>;
   /** Ends the connections. */
   close(): void;
 }
@@ -165,6 +167,11 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
           }),
           ...defined({ next: page.NextContinuationToken }),
         };
+      }),
+
+    ping: () =>
+      guarded('bucket', async () => {
+        await client.send(new HeadBucketCommand({ Bucket: bucket }), inTime(ANSWER_MS));
       }),
 
     close: () => client.destroy(),

@@ -1,10 +1,11 @@
 import { X509Certificate } from 'node:crypto';
-import { readFile, stat, statfs } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checked, passed, type ServerCheck, unchecked } from '../../domain/server-check.js';
 import { isOneDevice } from '../../files/device.js';
 import { ifPresent } from '../../files/if-present.js';
 import { CLOCK_MARK_FILE } from './clock-mark.js';
+import { readFreeSpace } from './free-space.js';
 
 export interface MachineParts {
   readonly dataDirectory: string;
@@ -49,26 +50,25 @@ export async function examineMachine(parts: MachineParts): Promise<readonly Serv
 }
 
 async function examineDisk(directory: string): Promise<readonly ServerCheck[]> {
-  const { bavail, blocks, bsize, ffree, files } = await statfs(directory);
+  const free = await readFreeSpace(directory);
   const inodes = { name: 'machine.inodes', wanted: 'a tenth or more is free' };
   return [
     checked(
       'machine.disk',
       {
-        found: `${percent(bavail / blocks)} of the disk of ${directory} is free, ${Math.floor((bavail * bsize) / 1_000_000)} MB`,
+        found: `${percent(free.bytes)} of the disk of ${directory} is free, ${Math.floor(free.freeBytes / 1_000_000)} MB`,
         wanted: 'a tenth or more is free',
       },
       'warn',
-      bavail / blocks >= LEAST_FREE ? undefined : 'when the disk is full, every call that writes fails',
+      free.bytes >= LEAST_FREE ? undefined : 'when the disk is full, every call that writes fails',
     ),
-    // Some file systems create inodes when they need them, and report none.
-    files === 0
+    free.inodes === undefined
       ? unchecked(inodes.name, inodes.wanted, 'the file system reports no number of inodes')
       : checked(
           inodes.name,
-          { found: `${percent(ffree / files)} of the inodes are free`, wanted: inodes.wanted },
+          { found: `${percent(free.inodes)} of the inodes are free`, wanted: inodes.wanted },
           'warn',
-          ffree / files >= LEAST_FREE ? undefined : 'without inodes no proof can be issued: each takes two',
+          free.inodes >= LEAST_FREE ? undefined : 'without inodes no proof can be issued: each takes two',
         ),
   ];
 }

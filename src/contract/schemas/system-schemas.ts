@@ -36,10 +36,20 @@ export const pageHeadersSchema = z
   })
   .meta({ examples: [{}] });
 
-/** The schema of a probe. Only `/readyz` of a process that issues has `issuing` (rule 16.7). */
+/**
+ * The schema of a probe. Only `/readyz` has `missing`, and only `/readyz` of a process that issues has `issuing`
+ * (rule 16.7).
+ */
 export const probeSchema = z
   .object({
     ok: z.boolean().meta({ description: 'Always true.' }),
+    missing: z
+      .array(z.string().meta({ description: 'Name of a dependency.' }))
+      .meta({
+        description:
+          'Only in `/readyz`: what does not answer, `bucket` or `kafka`. The process serves all calls that do not need it. Absent if nothing is missing.',
+      })
+      .exactOptional(),
     issuing: z
       .object({
         ok: z.boolean().meta({ description: 'True if the service can issue proofs.' }),
@@ -56,7 +66,11 @@ export const probeSchema = z
   })
   .meta({
     id: 'Probe',
-    examples: [{ ok: true }, { ok: true, issuing: { ok: false, reason: 'signer_expired' } }],
+    examples: [
+      { ok: true },
+      { ok: true, missing: ['bucket'] },
+      { ok: true, issuing: { ok: false, reason: 'signer_expired' } },
+    ],
   });
 
 /** The schema of a product or platform name in the download table. */

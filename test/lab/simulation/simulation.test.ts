@@ -304,7 +304,7 @@ function batchRelay({ stores, bus }: EventRelayDeps): EventRelay {
     void publish()
       .catch(() => undefined)
       .then(() => setTimeout(begin, 1000));
-  return { start: begin, stop: async () => undefined };
+  return { start: begin, stop: async () => undefined, oldestAt: () => undefined };
 }
 
 t.test('a relay that waits for all of a batch is found by a partition that stands still', async (t) => {
