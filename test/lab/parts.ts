@@ -242,6 +242,22 @@ export const PARTS: readonly Part[] = [
     commands: (seed) => [node('cluster/cluster.js', '--seed', String(seed))],
   },
   {
+    name: 'outages',
+    shows:
+      'Outages are caused one by one, and the alert of each fires on a real Prometheus with the right labels.',
+    minutes: 12,
+    debian: { prometheus: 'prometheus' },
+    commands: () => [node('outages/main.js')],
+  },
+  {
+    name: 'restarts',
+    shows:
+      'Twenty restarts of two processes under load, behind nginx and behind HAProxy, lose no call that is repeated once.',
+    minutes: 12,
+    debian: { haproxy: 'haproxy', nginx: 'nginx-light' },
+    commands: () => [node('restarts/main.js')],
+  },
+  {
     name: 'tombstones',
     shows: 'No read of Cassandra passes over more than 10,000 tombstones after 180,000 issued proofs.',
     minutes: 25,

@@ -76,6 +76,8 @@ export interface ClusterOptions {
   readonly settings: Readonly<Record<string, string>>;
   readonly services: number;
   readonly consumers: number;
+  /** The address of the proxy in front of the services. Without it each service has an address of its own. */
+  readonly publicUrl?: string;
   /** Tells whether clocks can be set. */
   readonly clocks?: boolean;
   /** A network in which each process has a namespace of its own. */
@@ -172,7 +174,7 @@ export class Cluster {
         TAKEMARK_DATA_DIR: join(directory, name),
         TAKEMARK_PORT: String(base + 2 * slot),
         TAKEMARK_OPERATOR_PORT: String(base + 2 * slot + 1),
-        TAKEMARK_PUBLIC_URL: `http://${hostOf(name)}:${base + 2 * slot}`,
+        TAKEMARK_PUBLIC_URL: options.publicUrl ?? `http://${hostOf(name)}:${base + 2 * slot}`,
       },
       log: join(directory, `${name}.log`),
       child: undefined,

@@ -68,23 +68,27 @@ export interface RunOptions extends Pick<Run, 'servers' | 'ledger' | 'say'> {
   readonly over?: Readonly<Record<string, string>>;
 }
 
+/** Returns the settings of a cluster on these servers. Its keyspace, topics and objects have names of its own. */
+export function settingsOnServers({ settings }: Servers): Readonly<Record<string, string>> {
+  const name = randomUUID().slice(0, 8);
+  return {
+    ...settings,
+    TAKEMARK_CASSANDRA_KEYSPACE: `takemark_${name}`,
+    TAKEMARK_S3_PREFIX: `run-${name}/`,
+    TAKEMARK_BUS: 'kafka',
+    TAKEMARK_KAFKA_PREFIX: `run-${name}`,
+    TAKEMARK_KAFKA_PARTITIONS: '4',
+  };
+}
+
 /** Starts a cluster, and ends it whatever `work` comes to. */
 export async function withRun<Result>(
   { servers, seed, ledger, say, width, lasts, keep, clocks = false, network, over = {} }: RunOptions,
   work: (run: Run) => Promise<Result>,
 ): Promise<Result> {
-  const name = randomUUID().slice(0, 8);
   let run: Run | undefined;
   const cluster = await Cluster.start({
-    settings: {
-      ...servers.settings,
-      TAKEMARK_CASSANDRA_KEYSPACE: `takemark_${name}`,
-      TAKEMARK_S3_PREFIX: `run-${name}/`,
-      TAKEMARK_BUS: 'kafka',
-      TAKEMARK_KAFKA_PREFIX: `run-${name}`,
-      TAKEMARK_KAFKA_PARTITIONS: '4',
-      ...over,
-    },
+    settings: { ...settingsOnServers(servers), ...over },
     clocks,
     ...defined({ network }),
     services: 3,

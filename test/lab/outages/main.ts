@@ -15,6 +15,7 @@ import { produceRaw } from '../../adapters/kafka-trials.js';
 import { makeTlsIdentity } from '../../fixtures/tls.js';
 import { runCommand } from '../cluster/command.js';
 import { Cluster } from '../cluster/members.js';
+import { settingsOnServers } from '../cluster/run.js';
 import type { Servers } from '../cluster/servers.js';
 import { type Labels, type Prometheus, startPrometheus } from './prometheus.js';
 
@@ -78,8 +79,9 @@ async function clusterOutages(
   violation: (what: string) => void,
   say: (line: string) => void,
 ): Promise<Record<string, number | undefined>> {
+  const settings = settingsOnServers(servers);
   const cluster = await Cluster.start({
-    settings: servers.settings,
+    settings,
     services: 2,
     consumers: 1,
     onDeath: (name, { how }) => violation(`${name} ended by itself: ${how}`),
@@ -103,8 +105,8 @@ async function clusterOutages(
     await servers.kill(name);
     return () => servers.up(name);
   };
-  const brokers = servers.settings['TAKEMARK_KAFKA']!.split(',');
-  const topic = `${servers.settings['TAKEMARK_KAFKA_PREFIX'] ?? 'takemark'}.usage`;
+  const brokers = settings['TAKEMARK_KAFKA']!.split(',');
+  const topic = `${settings['TAKEMARK_KAFKA_PREFIX']}.usage`;
   try {
     return await tryOutages(
       prometheus,
