@@ -54,18 +54,6 @@ const OBSERVATIONS: readonly Row[] = [
     'Takes were recorded from an input inside the workstation. They do not count as recordings. Values: takes, seconds.',
     'Audio that was already in the session was recorded again inside the workstation.',
   ],
-  [
-    'imported_audio_ai_likelihood',
-    '3.0.0',
-    "The issuing side's detector gave a probability that an imported file was generated. It is a ratio, never a share of the timeline. Values: sourceId, ratio, detector, detectorVersion.",
-    'A detector gave a probability that an imported file was generated.',
-  ],
-  [
-    'AiLikelySource',
-    '3.0.0',
-    "The issuing side's detector attributed an imported file to a generator. Values: sourceId, generator, detector, detectorVersion.",
-    'A detector attributed an imported file to a generator.',
-  ],
 ];
 
 const INFERENCES: readonly Row[] = [
@@ -92,6 +80,18 @@ const INFERENCES: readonly Row[] = [
     '3.1.0',
     'Every observed clip edit changed imported material. Reported only if clips were fully monitored, or if everything exported is from imports. Values: clipEdits.',
     'All observed clip edits changed imported material.',
+  ],
+  [
+    'imported_audio_ai_likelihood',
+    '3.0.0',
+    "The issuing side's detector gave a probability that an imported file was generated. It is a ratio, never a share of the timeline. Values: sourceId, ratio, detector, detectorVersion.",
+    'A detector gave a probability that an imported file was generated.',
+  ],
+  [
+    'AiLikelySource',
+    '3.0.0',
+    "The issuing side's detector attributed an imported file to a generator. Values: sourceId, generator, detector, detectorVersion.",
+    'A detector attributed an imported file to a generator.',
   ],
 ];
 

@@ -8,7 +8,7 @@ import type { EvidenceFact } from './evidence-report.js';
 import type { ImportedSource, SessionEvidence, SourceDetail } from './session-evidence.js';
 
 /** The version of the engine: replay and rules. It increases with every change of their results. */
-export const ENGINE_VERSION = 2;
+export const ENGINE_VERSION = 3;
 
 /** The facts derived from a trace. */
 export interface EvidenceFacts {

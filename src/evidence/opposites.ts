@@ -3,14 +3,12 @@ import { answerWords, type Declaration, DIMENSIONS, type Dimension, SURVEY } fro
 /** One side of a pair of opposites: answers by dimension. */
 type Side = { readonly [Name in Dimension]?: readonly (typeof SURVEY)[Name][number][] };
 
-const MUSICAL_ROLES = ['lyrics', 'composition', 'vocals', 'instruments', 'production'] as const;
+/** The roles that make up the song. Production also includes work such as mastering, which adds no material. */
+const SONG_ROLES = ['lyrics', 'composition', 'vocals', 'instruments'] as const;
+const MUSICAL_ROLES = [...SONG_ROLES, 'production'] as const;
 const ANY_ROLE = [...MUSICAL_ROLES, 'artwork', 'video'] as const;
-const SOME_GENERATED = [
-  'under_quarter',
-  'quarter_to_half',
-  'half_to_three_quarters',
-  'over_three_quarters',
-] as const;
+const QUARTER_OR_MORE = ['quarter_to_half', 'half_to_three_quarters', 'over_three_quarters'] as const;
+const SOME_GENERATED = ['under_quarter', ...QUARTER_OR_MORE] as const;
 
 /**
  * The table of opposites. Each answer on the left excludes each answer on the right (docs/evidence.md).
@@ -18,17 +16,20 @@ const SOME_GENERATED = [
  * share is about the audio.
  */
 export const OPPOSITES: readonly (readonly [Side, Side])[] = [
+  // Each answer on the left means that nothing is generated. The lowest band is a neighbour of "none".
   [
-    { declaredOrigin: ['from_scratch', 'own_material'] },
-    { declaredOrigin: ['third_party_material', 'generated_material'] },
+    { declaredOrigin: ['from_scratch'], manualWork: ['entire'], contributionBand: ['all_self_made'] },
+    { aiShareBand: QUARTER_OR_MORE, aiRoles: SONG_ROLES },
   ],
   [
-    { declaredOrigin: ['from_scratch'] },
+    { declaredOrigin: ['from_scratch', 'own_material'] },
     {
-      aiShareBand: ['half_to_three_quarters', 'over_three_quarters'],
+      declaredOrigin: ['third_party_material', 'generated_material'],
       contributionBand: ['minority_self_made'],
     },
   ],
+  [{ declaredOrigin: ['from_scratch'] }, { manualWork: ['none'] }],
+  [{ declaredOrigin: ['own_material'] }, { aiShareBand: ['over_three_quarters'] }],
   [
     { declaredOrigin: ['generated_material'] },
     { aiShareBand: ['none'], manualWork: ['entire'], contributionBand: ['all_self_made'], aiRoles: ['none'] },
@@ -36,10 +37,9 @@ export const OPPOSITES: readonly (readonly [Side, Side])[] = [
   [{ declaredOrigin: ['third_party_material'] }, { contributionBand: ['all_self_made'] }],
   [{ aiShareBand: ['none'] }, { aiShareBand: SOME_GENERATED, aiRoles: MUSICAL_ROLES }],
   [{ aiShareBand: ['under_quarter'] }, { aiShareBand: ['half_to_three_quarters', 'over_three_quarters'] }],
-  [{ aiShareBand: ['quarter_to_half'] }, { aiShareBand: ['over_three_quarters'] }],
   [
     { aiShareBand: ['over_three_quarters'] },
-    { manualWork: ['entire'], contributionBand: ['all_self_made', 'majority_self_made'] },
+    { aiShareBand: ['quarter_to_half'], contributionBand: ['majority_self_made'] },
   ],
   [{ aiShareBand: SOME_GENERATED }, { aiRoles: ['none'] }],
   [

@@ -113,7 +113,7 @@ export const EVIDENCE_RULES: readonly EvidenceRule[] = [
   },
   {
     code: 'contradictory_declarations',
-    version: 1,
+    version: 2,
     contentClass: 'explicit_conflict',
     status: 'needs_review',
     inputs: [],

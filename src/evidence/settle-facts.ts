@@ -268,13 +268,17 @@ function detectionOf({
   });
 }
 
+/**
+ * Returns the facts of a detector's result. They are inferences: a program outside this service concluded them
+ * from the audio by its own rules, and nothing in the session was observed.
+ */
 function detectionFacts(
   sourceId: string,
   { detector, detectorVersion, likelihood, generator }: SuppliedDetection,
 ): readonly EvidenceFact[] {
   const by = { detector, detectorVersion };
   const reported = (code: string, values: Values): EvidenceFact =>
-    fact(code, 'direct_observation', 'reported', { sourceId, ...values, ...by });
+    fact(code, 'rule_inference', 'reported', { sourceId, ...values, ...by });
   return [
     ...(likelihood === undefined ? [] : [reported('imported_audio_ai_likelihood', { ratio: likelihood })]),
     ...(generator === undefined ? [] : [reported('AiLikelySource', { generator })]),

@@ -3,6 +3,7 @@
  * change with `ENGINE_VERSION` and with the layout of a report, and for nothing else.
  */
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { openTrace } from '../../src/capture/index.js';
 import { SeededRandom } from '../../src/capture/simulate/random.js';
@@ -11,7 +12,7 @@ import { BINDING_STATUS, type DeclarationEnvelope } from '../../src/domain/decla
 import { expm1, log1p } from '../../src/domain/exact-logarithm.js';
 import type { TraceEvent } from '../../src/domain/trace.js';
 import { composeReport } from '../../src/evidence/compose-report.js';
-import { encodeEvidence } from '../../src/evidence/evidence-body.js';
+import { decodeEvidence, encodeEvidence } from '../../src/evidence/evidence-body.js';
 import { evaluateOverlay } from '../../src/evidence/overlay.js';
 import { replayTrace } from '../../src/evidence/replay/replay-trace.js';
 import { settleFacts } from '../../src/evidence/settle-facts.js';
@@ -122,16 +123,48 @@ async function digestsOf(trace: Buffer) {
 t.test('a trace and declarations give the bytes that they gave on other machines', async (t) => {
   t.strictSame(await digestsOf(await simulated()), {
     trace: 'cdb92bb71d5d9e44680d7cc481e078de43c953ff2a0a47f76fcf41f5ed292e5f',
-    report: '12acce53f9db544f5322071edb600d6425951f9837312e7b79ec6fa112ae85d0',
-    facts: '079cb8aee0eb970fedbfa6eed4323b000493877123fad6341677c6e0ca987623',
+    report: '80151c8d042f88844967a0285da13fcdee0e4be9cc9bd0426bafb9acb5726346',
+    facts: 'd5aa8cdea38e5f619f80674143498768359db932441fefaee19ba8b6cf07f640',
     detail: 'fe4ecbec022426791c1af81d89d75eede7703f98c224a4d8c5c14be5271291ea',
   });
   t.strictSame(await digestsOf(await ramping()), {
     trace: '4eec01ddc28583e9d968c9774099a9e75a5a33ee1e1dfc38567b74e40540652d',
-    report: 'f2c0be116f8e52a8f1cfed75fa49af02e14bdb428c75799167284c763503bc9a',
-    facts: 'e13bb5fa495230b8c6bc87c508fcb55894aad30fd627925465dccf71cddc2965',
+    report: 'e946590f58b7fd409412f09e363ab4cacb7fa6466541714fb36249c1cf38b665',
+    facts: 'd6edad99c3494da6ce665af62ee60548a081e2a8d807acfcaca91bf95fda443b',
     detail: '574439216569ef9b97faeec1f9e4f91ae3ab897459c145e7bdab98dae1ea9565',
   });
+});
+
+t.test('a report keeps its bytes when its facts were fixed by engine version 2', async (t) => {
+  const body = readFileSync(new URL('../../../test/fixtures/golden/evidence-facts-v2.bin', import.meta.url));
+  const declared: DeclarationEnvelope = {
+    ...DECLARED,
+    answers: {
+      declaredOrigin: 'from_scratch',
+      aiShareBand: 'quarter_to_half',
+      manualWork: 'entire',
+      aiRoles: ['vocals'],
+    },
+  };
+  const report = composeReport({
+    facts: decodeEvidence('facts', body),
+    overlay: {
+      revision: 1,
+      engineVersion: 2,
+      facts: [
+        {
+          code: 'observed_import_vs_creator_origin_declaration',
+          contentClass: 'explicit_conflict',
+          status: 'needs_review',
+          ruleVersion: 1,
+          values: { imports: 8, dimension: 'declaredOrigin', answer: 'from_scratch', submissionId: 'sub_1' },
+        },
+      ],
+    },
+    declarations: [declared],
+    altered: 0,
+  });
+  t.equal(sha256(JSON.stringify(report)), 'b0902675c4baaa605298fffc23c60c8708993ce5426812a92e7150ff52583412');
 });
 
 t.test('logarithm and exponential are those of every machine, to the last bit', async (t) => {

@@ -520,9 +520,11 @@ t.test('facts are held to the device, the issued audio, the summary and the dete
   ]);
   t.equal(factsOf('session_summary_reconciled').length, 1);
   t.match(factsOf('imported_audio_ai_likelihood'), [
-    { status: 'reported', values: { sourceId: 's1', ratio: 0.93 } },
+    { contentClass: 'rule_inference', status: 'reported', values: { sourceId: 's1', ratio: 0.93 } },
   ]);
-  t.match(factsOf('AiLikelySource'), [{ values: { sourceId: 's1', generator: 'gen-x' } }]);
+  t.match(factsOf('AiLikelySource'), [
+    { contentClass: 'rule_inference', values: { sourceId: 's1', generator: 'gen-x' } },
+  ]);
   t.match(factsOf('detection_without_import'), [{ values: { detections: 1 } }]);
   t.match(factsOf('trace_device_unknown'), [{ status: 'needs_review' }]);
   t.match(factsOf('trace_export_differs'), [{ status: 'needs_review' }]);

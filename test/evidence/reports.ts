@@ -298,11 +298,11 @@ export function adverseReport(): EvidenceReport {
         summary: 12,
         replay: 3,
       }),
-      factOf('imported_audio_ai_likelihood', 'direct_observation', 'reported', {
+      factOf('imported_audio_ai_likelihood', 'rule_inference', 'reported', {
         sourceId: 's1',
         ratio: 0.93,
       }),
-      factOf('AiLikelySource', 'direct_observation', 'reported', {
+      factOf('AiLikelySource', 'rule_inference', 'reported', {
         sourceId: 's1',
         generator: 'example-generator',
       }),

@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { ARDOUR_CHANNELS } from '../../src/agents/ardour/follow.js';
 import { AUDACITY_CHANNELS } from '../../src/agents/audacity/follow-project.js';
-import type { Declaration, SurveyAnswers } from '../../src/domain/declaration.js';
+import { type Declaration, DIMENSIONS, SURVEY, type SurveyAnswers } from '../../src/domain/declaration.js';
 import type { RuleInputs } from '../../src/domain/evidence.js';
 import type { Channel, ChannelSupport, TraceEvent } from '../../src/domain/trace.js';
+import { OPPOSITES } from '../../src/evidence/opposites.js';
 import { Replayer } from '../../src/evidence/replay/replayer.js';
 import { concludeFromDeclarations, concludeFromTrace, EVIDENCE_RULES } from '../../src/evidence/rules.js';
 
@@ -259,6 +260,51 @@ t.test('opposite submissions are a conflict for each pair of answers', async (t)
     [],
     'neighbours',
   );
+});
+
+t.test('answers that mean "nothing is generated" contradict generated material', async (t) => {
+  const wholly: readonly SurveyAnswers[] = [
+    { declaredOrigin: 'from_scratch' },
+    { manualWork: 'entire' },
+    { contributionBand: 'all_self_made' },
+  ];
+  for (const own of wholly) {
+    const found = codes({}, { ...own, aiShareBand: 'quarter_to_half', aiRoles: ['composition', 'vocals'] });
+    t.strictSame(found, Array(3).fill('contradictory_declarations'));
+    t.strictSame(codes({}, { ...own, aiShareBand: 'under_quarter', aiRoles: ['production'] }), []);
+  }
+});
+
+t.test('the documentation lists for each answer the answers that contradict it', async (t) => {
+  const page = readFileSync('docs/evidence.md', 'utf8');
+  const sides = OPPOSITES.flatMap(([left, right]) => [[left, right] as const, [right, left] as const]);
+  const words = (side: (typeof sides)[number][0], dimension: keyof typeof SURVEY): readonly string[] =>
+    side[dimension] ?? [];
+  const pairs = sides.flatMap(([one, other]) =>
+    DIMENSIONS.flatMap((dimension) =>
+      words(one, dimension).flatMap((answer) =>
+        DIMENSIONS.flatMap((against) =>
+          words(other, against).map((word) => `${dimension} ${answer} ${against} ${word}`),
+        ),
+      ),
+    ),
+  );
+  t.strictSame(pairs.length, new Set(pairs).size, 'each pair is in the table once');
+  for (const dimension of DIMENSIONS)
+    for (const answer of SURVEY[dimension]) {
+      if (answer === 'undisclosed') continue;
+      const against = DIMENSIONS.flatMap((other) => {
+        const found = SURVEY[other].filter((word) =>
+          pairs.includes(`${dimension} ${answer} ${other} ${word}`),
+        );
+        return found.length === 0 ? [] : [`${other}: ${found.map((word) => `\`${word}\``).join(', ')}`];
+      });
+      t.not(against.length, 0, `${dimension}: ${answer}`);
+      t.ok(
+        page.includes(`| ${dimension} | \`${answer}\` | ${against.join('; ')} |`),
+        `${dimension}: ${answer}`,
+      );
+    }
 });
 
 t.test('the page lists every rule with its version', async (t) => {

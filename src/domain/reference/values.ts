@@ -103,7 +103,7 @@ export const FACT_STATUS_MEANINGS = {
 
 export const CONTENT_CLASS_MEANINGS = {
   direct_observation: 'An observation.',
-  rule_inference: 'An inference by a published rule.',
+  rule_inference: 'An inference by a published rule, or by a detector of the issuing side.',
   creator_declaration: 'A declaration of the creator.',
   explicit_conflict: 'Two statements that contradict each other.',
   unverifiable_coverage_gap: 'A gap in the evidence. What happened in the gap cannot be verified.',
