@@ -129,7 +129,7 @@ t.test('projections are JSON with a source for each value', async (t) => {
     const projection = JSON.parse(out);
     t.match(
       { code, projection },
-      { code: 0, projection: { projectionVersion: 1, format, status: 'as_declared' } },
+      { code: 0, projection: { projectionVersion: 2, format, status: 'as_declared' } },
     );
     t.ok(projection.members.some(({ value }: { value?: string }) => value !== undefined));
   }

@@ -49,6 +49,22 @@ function breaksDdex(projection: Projection): boolean {
 /** Faults of a projection of the report, or undefined. */
 function faultOf(report: EvidenceReport, projection: Projection): string | undefined {
   if (breaksDdex(projection)) return 'consistency rule of DDEX';
+  const listed = [...projection.unmapped, ...projection.members.flatMap(({ sources }) => sources)];
+  const isBlocked = projection.members.some(({ reason }) => reason === 'answers_contradict');
+  for (const { submissionId, answers } of report.declarations)
+    for (const dimension of ['aiShareBand', 'aiRoles', 'declaredOrigin'] as const) {
+      const isListed = listed.some(
+        (source) =>
+          source.kind === 'declaration' &&
+          source.submissionId === submissionId &&
+          source.dimension === dimension,
+      );
+      const isGiven =
+        dimension === 'declaredOrigin'
+          ? answers[dimension] === 'generated_material'
+          : answers[dimension] !== undefined;
+      if (isGiven && !isListed && !isBlocked) return `${dimension} is in no member and not unmapped`;
+    }
   for (const { element, status, value, reason, sources, question } of projection.members) {
     if ((status === 'declared') !== (value !== undefined)) return `${element}: status and value`;
     if ((value === undefined) !== (reason !== undefined)) return `${element}: value and reason`;
@@ -205,12 +221,62 @@ t.test('what each answer becomes', async (t) => {
       { aiShareBand: 'over_three_quarters', declaredOrigin: 'generated_material', manualWork: 'none' },
       'needs_answer',
     ],
+    ['ddex-432', 'SoundRecording/ContainsAI', { declaredOrigin: 'generated_material' }, 'Partly'],
+    [
+      'ddex-432',
+      'SoundRecording/ContainsAI',
+      { declaredOrigin: 'generated_material', manualWork: 'none' },
+      'needs_answer',
+    ],
+    [
+      'ddex-432',
+      'SoundRecording/Contributor[vocals]/AiContribution',
+      { declaredOrigin: 'generated_material' },
+      'needs_answer',
+    ],
+    [
+      'ddex-432',
+      'SoundRecording/Contributor[lyrics]/AiContribution',
+      { declaredOrigin: 'generated_material' },
+      'not_declared',
+    ],
+    [
+      'ddex-432',
+      'SoundRecording/ContainsAI',
+      { aiShareBand: 'none', disputedAssessment: 'disputed' },
+      'assessment_disputed',
+    ],
+    [
+      'ddex-432',
+      'SoundRecording/ContainsAI',
+      { aiShareBand: 'none', disputedAssessment: 'not_disputed' },
+      'None',
+    ],
+    [
+      'ddex-432',
+      'SoundRecording/ContainsAI',
+      { aiShareBand: 'under_quarter', disputedAssessment: 'disputed' },
+      'Partly',
+    ],
+    ['ddex-432', 'Text/ContainsAI', { aiRoles: ['lyrics'] }, 'needs_answer'],
+    ['ddex-432', 'Text/ContainsAI', { aiRoles: ['none'] }, 'None'],
+    [
+      'ddex-432',
+      'Text/ContainsAI',
+      { aiRoles: ['none'], disputedAssessment: 'disputed' },
+      'assessment_disputed',
+    ],
     ['ddex-432', 'Image/ContainsAI', { aiRoles: ['artwork'] }, 'needs_answer'],
     ['ddex-432', 'Video/ContainsAI', { aiRoles: ['none'] }, 'None'],
     ['spotify', 'Vocalist', { aiRoles: ['vocals'] }, 'needs_answer'],
     ['spotify', 'Vocalist', { aiRoles: ['lyrics'] }, 'not_declared'],
     ['spotify', 'Vocalist', { aiRoles: ['none'] }, 'no_credit'],
     ['spotify', 'Lyricist', { aiShareBand: 'over_three_quarters' }, 'not_declared'],
+    ['spotify', 'Vocalist', { aiShareBand: 'over_three_quarters' }, 'needs_answer'],
+    ['spotify', 'Producer', { declaredOrigin: 'generated_material' }, 'needs_answer'],
+    ['spotify', 'Vocalist', { aiRoles: ['none'], disputedAssessment: 'disputed' }, 'assessment_disputed'],
+    ['apple', 'Track', { declaredOrigin: 'generated_material' }, 'needs_answer'],
+    ['apple', 'Track', { aiShareBand: 'none', disputedAssessment: 'disputed' }, 'assessment_disputed'],
     ['apple', 'Track', { aiShareBand: 'half_to_three_quarters' }, 'tag'],
     ['apple', 'Track', { aiShareBand: 'under_quarter' }, 'needs_answer'],
     ['apple', 'Track', { aiShareBand: 'none' }, 'no_tag'],
@@ -220,9 +286,23 @@ t.test('what each answer becomes', async (t) => {
     ['apple', 'Composition', { aiRoles: ['a_role_of_tomorrow'] }, 'answer_not_known'],
   ];
   for (const [format, element, answers, expected] of cases) {
-    const member = projectReport(declare(answers), format).members.find((other) => other.element === element);
+    const name = format === 'apple' ? `ai_transparencies[${element}]` : element;
+    const member = projectReport(declare(answers), format).members.find((other) => other.element === name);
     t.equal(member?.value ?? member?.reason, expected, `${format} ${element} ${JSON.stringify(answers)}`);
   }
+});
+
+t.test('an answer for which a vocabulary has no element is listed', async (t) => {
+  const source = (dimension: string, answer: string) => ({
+    kind: 'declaration',
+    submissionId: 'sub_1',
+    dimension,
+    answer,
+  });
+  const unmapped = (answers: Answers) => projectReport(declare(answers), 'spotify').unmapped;
+  t.strictSame(unmapped({ aiRoles: ['composition'] }), [source('aiRoles', 'composition')]);
+  t.strictSame(unmapped({ aiShareBand: 'none' }), [source('aiShareBand', 'none')]);
+  t.strictSame(unmapped({ aiShareBand: 'under_quarter', manualWork: 'some' }), []);
 });
 
 t.test('no channel becomes a value, whatever its support and its counters are', async (t) => {

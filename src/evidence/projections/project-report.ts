@@ -1,6 +1,7 @@
 import { defined } from '../../domain/defined.js';
 import type { EvidenceReport } from '../../domain/evidence-report.js';
 import {
+  MUSICAL_ROLES,
   type ProjectionSource,
   RECORDING_ROLES,
   type Role,
@@ -15,7 +16,7 @@ import {
  * The version of the projections. It increases with every change of what a projection says about the same
  * report.
  */
-export const PROJECTION_VERSION = 1;
+export const PROJECTION_VERSION = 2;
 
 /** The vocabularies that a report is projected to, each with its edition. */
 export const PROJECTION_FORMATS = {
@@ -49,6 +50,8 @@ export interface Projection {
   /** `needs_review` when a declaration is contradicted, or an answer was withheld. */
   readonly status: 'as_declared' | 'needs_review';
   readonly members: readonly ProjectedMember[];
+  /** The declared answers about generated material for which the vocabulary has no element. */
+  readonly unmapped: readonly ProjectionSource[];
 }
 
 /** The reasons that require a review by a person. A missing answer does not: its element is omitted. */
@@ -61,6 +64,7 @@ const REVIEWED: readonly UnknownReason[] = [
   'declaration_altered',
   'evidence_altered',
   'attribution_stands_against',
+  'assessment_disputed',
 ];
 
 /**
@@ -69,7 +73,9 @@ const REVIEWED: readonly UnknownReason[] = [
  */
 export function projectReport(report: EvidenceReport, format: ProjectionFormat): Projection {
   const answers = settleAnswers(report);
-  const members = PROJECTIONS[format](answers).map((member) => withhold(member, answers));
+  const projected = PROJECTIONS[format](answers);
+  const members = projected.map((member) => withhold(member, answers));
+  const used = projected.flatMap(({ sources }) => sources);
   return {
     projectionVersion: PROJECTION_VERSION,
     format,
@@ -79,6 +85,7 @@ export function projectReport(report: EvidenceReport, format: ProjectionFormat):
       ? 'needs_review'
       : 'as_declared',
     members,
+    unmapped: answers.given.filter((source) => !used.includes(source)),
   };
 }
 
@@ -103,10 +110,13 @@ const PROJECTIONS: Readonly<
         `SoundRecording/Contributor[${role}]/AiContribution`,
         role,
         'None',
-        answers.perhapsAll ? WHETHER_ALL : 'Partly',
+        answers.perhapsAll
+          ? WHETHER_ALL
+          : { value: 'Partly', question: `Was AI-generated material used for the role ${role}?` },
       ),
     ),
     resourceContainsAi(answers, 'Image', 'artwork'),
+    resourceContainsAi(answers, 'Text', 'lyrics'),
     resourceContainsAi(answers, 'Video', 'video'),
   ],
   spotify: (answers) =>
@@ -116,14 +126,18 @@ const PROJECTIONS: Readonly<
       }),
     ),
   apple: (answers) => [
-    fromRole(answers, 'Artwork', 'artwork', 'no_tag', material('artwork')),
+    fromRole(answers, appleElement('Artwork'), 'artwork', 'no_tag', material('artwork')),
     appleTrack(answers),
-    fromRoles(answers, 'Composition', WORK_ROLES, 'no_tag', material('composition or the lyrics')),
-    fromRole(answers, 'Music Video', 'video', 'no_tag', material('music video')),
+    fromRoles(
+      answers,
+      appleElement('Composition'),
+      WORK_ROLES,
+      'no_tag',
+      material('composition or the lyrics'),
+    ),
+    fromRole(answers, appleElement('Music Video'), 'video', 'no_tag', material('music video')),
   ],
 };
-
-const MUSICAL_ROLES = [...WORK_ROLES, ...RECORDING_ROLES];
 
 const SPOTIFY_ROLES = [
   ['Lyricist', 'lyrics'],
@@ -132,41 +146,52 @@ const SPOTIFY_ROLES = [
   ['Producer', 'production'],
 ] as const satisfies readonly (readonly [string, Role])[];
 
-interface Question {
+/** What follows from a named role: a value, or only the question that remains open. */
+interface Named {
+  readonly value?: string;
   readonly question: string;
 }
 
-const WHETHER_ALL: Question = { question: 'Was all of the recording AI-generated?' };
+const WHETHER_ALL: Named = { question: 'Was all of the recording AI-generated?' };
 
-function material(thing: string): Question {
+function material(thing: string): Named {
   return { question: `Was a material portion of the ${thing} AI-generated?` };
+}
+
+/** Returns the name of a tag within the element `ai_transparencies` of Apple's package. */
+function appleElement(tag: 'Artwork' | 'Track' | 'Composition' | 'Music Video'): string {
+  return `ai_transparencies[${tag}]`;
 }
 
 /**
  * Returns `ContainsAI` of the sound recording. The value is never `All`, because no answer of the survey says
  * that everything was generated. The highest band of the share does not say so either.
  */
-function recordingContainsAi({ share, roles, perhapsAll }: SettledAnswers): ProjectedMember {
+function recordingContainsAi({ share, roles, generated, perhapsAll }: SettledAnswers): ProjectedMember {
   const element = 'SoundRecording/ContainsAI';
+  const sources = [...share.sources, ...roles.sources, ...generated];
   const silent = firstUnknown([share, roles]);
-  if (silent !== undefined) return unknown(element, silent.reason, silent.sources);
-  const sources = [...share.sources, ...roles.sources];
+  if (silent !== undefined) return unknown(element, silent.reason, sources);
   const musical = 'value' in roles && MUSICAL_ROLES.some((role) => roles.value.has(role));
   if (perhapsAll) return unknown(element, 'needs_answer', sources, WHETHER_ALL.question);
-  if (musical || ('value' in share && share.value !== 'none')) return declared(element, 'Partly', sources);
+  if (musical || generated.length > 0 || ('value' in share && share.value !== 'none'))
+    return declared(element, 'Partly', sources);
   if ('value' in share || ('value' in roles && roles.value.size === 0))
     return declared(element, 'None', sources);
   return unknown(element, 'not_declared', sources);
 }
 
-/** Returns `ContainsAI` of an image or a video. A named role does not say whether the whole was generated. */
+/**
+ * Returns `ContainsAI` of an image, a text or a video. A named role does not say whether the whole was
+ * generated.
+ */
 function resourceContainsAi(
   answers: SettledAnswers,
-  resource: 'Image' | 'Video',
+  resource: 'Image' | 'Text' | 'Video',
   role: Role,
 ): ProjectedMember {
   return fromRole(answers, `${resource}/ContainsAI`, role, 'None', {
-    question: `Was all of the ${role} AI-generated, or a part?`,
+    question: `Is the whole ${resource.toLowerCase()} (${role}) AI-generated, or a part?`,
   });
 }
 
@@ -175,16 +200,17 @@ function resourceContainsAi(
  * share.
  */
 function appleTrack(answers: SettledAnswers): ProjectedMember {
-  const { share, roles } = answers;
+  const element = appleElement('Track');
+  const { share, roles, generated } = answers;
+  const sources = [...share.sources, ...roles.sources, ...generated];
   const silent = firstUnknown([share, roles]);
-  if (silent !== undefined) return unknown('Track', silent.reason, silent.sources);
-  const sources = [...share.sources, ...roles.sources];
+  if (silent !== undefined) return unknown(element, silent.reason, sources);
   // Half of the audio or more is a material portion under every reading. The creator must decide about less.
-  if ('value' in share && share.value === 'most') return declared('Track', 'tag', sources);
-  if ('value' in share && share.value === 'some')
-    return unknown('Track', 'needs_answer', sources, material('track').question);
-  if ('value' in share) return declared('Track', 'no_tag', sources);
-  return fromRoles(answers, 'Track', RECORDING_ROLES, 'no_tag', material('track'));
+  if ('value' in share && share.value === 'most') return declared(element, 'tag', sources);
+  if (generated.length > 0 || ('value' in share && share.value === 'some'))
+    return unknown(element, 'needs_answer', sources, material('track').question);
+  if ('value' in share) return declared(element, 'no_tag', sources);
+  return fromRoles(answers, element, RECORDING_ROLES, 'no_tag', material('track'));
 }
 
 function fromRole(
@@ -192,7 +218,7 @@ function fromRole(
   element: string,
   role: Role,
   none: string,
-  some: string | Question,
+  some: Named,
 ): ProjectedMember {
   return fromRoles(answers, element, [role], none, some);
 }
@@ -201,21 +227,33 @@ function fromRole(
  * Returns a member that depends on the answer about roles.
  * @param none value when the creator declared that no role has generated material. A role that is not named
  * beside others is unanswered
- * @param some value when one of the roles was named, or the question that remains open
+ * @param some what follows when one of the roles was named
  */
 function fromRoles(
-  { roles }: SettledAnswers,
+  answers: SettledAnswers,
   element: string,
   wanted: readonly Role[],
   none: string,
-  some: string | Question,
+  { value, question }: Named,
 ): ProjectedMember {
-  if ('reason' in roles) return unknown(element, roles.reason, roles.sources);
-  if (roles.value.size === 0) return declared(element, none, roles.sources);
-  if (!wanted.some((role) => roles.value.has(role))) return unknown(element, 'not_declared', []);
-  return typeof some === 'string'
-    ? declared(element, some, roles.sources)
-    : unknown(element, 'needs_answer', roles.sources, some.question);
+  const { roles } = answers;
+  if ('value' in roles && roles.value.size === 0) return declared(element, none, roles.sources);
+  if ('value' in roles && wanted.some((role) => roles.value.has(role)))
+    return value === undefined
+      ? unknown(element, 'needs_answer', roles.sources, question)
+      : declared(element, value, roles.sources);
+  if ('reason' in roles && roles.reason !== 'not_declared')
+    return unknown(element, roles.reason, roles.sources);
+  const audio = generatedAudioWithoutRole(answers);
+  return audio.length > 0 && RECORDING_ROLES.some((role) => wanted.includes(role))
+    ? unknown(element, 'needs_answer', audio, question)
+    : unknown(element, 'not_declared', []);
+}
+
+/** Returns the answers that declare generated audio, if no answer names its role. */
+function generatedAudioWithoutRole({ share, roles, generated }: SettledAnswers): readonly ProjectionSource[] {
+  if ('value' in roles && MUSICAL_ROLES.some((role) => roles.value.has(role))) return [];
+  return [...('value' in share && share.value !== 'none' ? share.sources : []), ...generated];
 }
 
 /** Returns the first answer that was given but has no value. */

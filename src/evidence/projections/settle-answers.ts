@@ -31,6 +31,8 @@ export type UnknownReason =
   | 'evidence_altered'
   /** A detection attributes an imported source to a generator, but the answer denies generated material. */
   | 'attribution_stands_against'
+  /** The creator disputes an assessment, so an answer that denies generated material is not delivered. */
+  | 'assessment_disputed'
   /** The answer does not contain what the vocabulary requires. `question` is the question for the creator. */
   | 'needs_answer'
   /** The report covers one recording, but the member covers more. */
@@ -43,6 +45,7 @@ export type UnknownReason =
 export const RECORDING_ROLES = ['vocals', 'instruments', 'production'] as const;
 export const WORK_ROLES = ['lyrics', 'composition'] as const;
 export const ROLES = [...WORK_ROLES, ...RECORDING_ROLES, 'artwork', 'video'] as const;
+export const MUSICAL_ROLES = [...WORK_ROLES, ...RECORDING_ROLES] as const;
 export type Role = (typeof ROLES)[number];
 
 /** The values of `aiShareBand` that declare some generated audio. */
@@ -60,6 +63,10 @@ export interface SettledAnswers {
   readonly share: Settled<'none' | 'some' | 'most'>;
   /** The roles with declared generated material. The set is empty when the creator declared none. */
   readonly roles: Settled<ReadonlySet<Role>>;
+  /** The answers that name generated material as the origin of the recording. They do not say how much. */
+  readonly generated: readonly ProjectionSource[];
+  /** Every answer about generated material, as given. */
+  readonly given: readonly ProjectionSource[];
   /** True when the answers leave open whether the whole recording was generated. */
   readonly perhapsAll: boolean;
 }
@@ -85,14 +92,29 @@ export function settleAnswers(report: EvidenceReport): SettledAnswers {
     ({ answer }) => answer === 'generated_material',
   );
   const noWork = given(declarations, 'manualWork').filter(({ answer }) => answer === 'none');
-  const uppermost = given(declarations, 'aiShareBand').some(({ answer }) => answer === 'over_three_quarters');
+  const shares = given(declarations, 'aiShareBand').map(({ answer }) => answer);
+  const mayBeWhole = shares.length === 0 || shares.includes('over_three_quarters');
+  const disputes = given(declarations, 'disputedAssessment').filter(({ answer }) => answer === 'disputed');
   const blocked = blockedBy(report, share, roles, generated);
   return {
     ...(blocked === undefined ? {} : { blocked }),
-    share,
-    roles,
-    perhapsAll: uppermost && generated.length > 0 && noWork.length > 0,
+    share: withoutDisputed(share, (value) => value === 'none', disputes),
+    roles: withoutDisputed(roles, (value) => value.size === 0, disputes),
+    generated,
+    given: [...share.sources, ...roles.sources, ...generated],
+    perhapsAll: mayBeWhole && generated.length > 0 && noWork.length > 0,
   };
+}
+
+/** Removes a denial of generated material if the creator disputes an assessment. */
+function withoutDisputed<Value>(
+  answer: Settled<Value>,
+  denies: (value: Value) => boolean,
+  disputes: readonly ProjectionSource[],
+): Settled<Value> {
+  return disputes.length > 0 && 'value' in answer && denies(answer.value)
+    ? { reason: 'assessment_disputed', sources: [...answer.sources, ...disputes] }
+    : answer;
 }
 
 function blockedBy(
@@ -114,11 +136,10 @@ function blockedBy(
     ...('value' in share && share.value === 'none' ? share.sources : []),
     ...('value' in roles && roles.value.size === 0 ? roles.sources : []),
   ];
-  const musical = [...WORK_ROLES, ...RECORDING_ROLES];
   const claims = [
     ...('value' in share && share.value !== 'none' ? share.sources : []),
     // Artwork and video do not count, because the share is about the audio.
-    ...('value' in roles && musical.some((role) => roles.value.has(role)) ? roles.sources : []),
+    ...('value' in roles && MUSICAL_ROLES.some((role) => roles.value.has(role)) ? roles.sources : []),
     ...generated,
   ];
   if (denials.length > 0 && claims.length > 0)
