@@ -154,6 +154,12 @@ export interface IssuedProof {
 export interface IssueCall {
   readonly partnerId: string;
   readonly song: string;
+  /** What the caller declares about the song beside its title. */
+  readonly declaredSong?: {
+    readonly artist?: string;
+    readonly release?: string;
+    readonly isrc?: string;
+  };
   readonly fileName: string;
   readonly carrier: 'embedded' | 'sidecar';
   /** Repairs a WAV file whose break has exactly one repair. */
@@ -432,6 +438,7 @@ export class OperatorClient {
   async issue({
     partnerId,
     song,
+    declaredSong = {},
     fileName,
     carrier,
     mend = false,
@@ -441,10 +448,11 @@ export class OperatorClient {
     evidence,
     onProgress,
   }: IssueCall): Promise<IssuedProof> {
-    // An older service does not know `mend` and `unknownContainer`.
+    // An older service does not know `mend`, `unknownContainer` and the members of the declared song.
     const query = {
       partnerId,
       song,
+      ...declaredSong,
       fileName,
       carrier,
       ...(mend ? { mend: 'true' } : {}),

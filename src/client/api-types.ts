@@ -433,12 +433,12 @@ export interface EvidenceFact {
     | 'imported_material_derived'
     | 'takes_recorded_in_real_time'
     | 'takes_from_internal_input'
-    | 'imported_audio_ai_likelihood'
-    | 'AiLikelySource'
     | 'placements_without_recording_or_midi_entry'
     | 'imports_cover_most_of_export'
     | 'activity_after_export'
     | 'edits_only_of_imported_material'
+    | 'imported_audio_ai_likelihood'
+    | 'AiLikelySource'
     | 'creator_declaration'
     | 'observed_import_vs_creator_origin_declaration'
     | 'declared_manual_work_vs_witnessed_input'
@@ -807,6 +807,18 @@ export interface ProofDetail {
   readonly song: {
     /** Title of the song. */
     readonly title: string;
+    /**
+     * What the issuing side declared about the song. The service did not check it. Absent if nothing was
+     * declared.
+     */
+    readonly declared?: {
+      /** Artist of the song. */
+      readonly artist?: string;
+      /** Release that contains the song. */
+      readonly release?: string;
+      /** International Standard Recording Code, without hyphens. */
+      readonly isrc?: string;
+    };
   };
   /** Where the credential is stored. */
   readonly carrier: Growing<'embedded' | 'sidecar'>;
@@ -820,10 +832,25 @@ export interface ProofDetail {
    * operator who issued the proof stated that the file is audio.
    */
   readonly unknownContainer?: boolean;
+  /** Name of the service when it issued the proof. Absent for proofs of versions that stored no name. */
+  readonly issuer?: string;
   /** The same as `issuedAt`. */
   readonly createdAt: Timestamp;
   /** SHA-256 of the file before its credential was added. */
   readonly originalSha256: Sha256;
+  /** The delivered audio file, and where its credential is stored. */
+  readonly delivery: {
+    /** Where the credential is stored. */
+    readonly carrier: Growing<'embedded' | 'sidecar'>;
+    /** Length of the delivered audio file, in bytes. */
+    readonly bytes: number;
+    /** SHA-256 of the delivered audio file. */
+    readonly sha256: Sha256;
+    /** Media type of the delivered audio file. */
+    readonly mediaType: string;
+    /** File name that is safe on every file system. */
+    readonly fileName: string;
+  };
   /** Record of the production. It never changes the verdict. */
   readonly evidenceReport?: EvidenceReport;
   /** Summary of the report in sentences. */
@@ -888,7 +915,21 @@ export interface ProofRecord {
   readonly song: {
     /** Title of the song. */
     readonly title: string;
+    /**
+     * What the issuing side declared about the song. The service did not check it. Absent if nothing was
+     * declared.
+     */
+    readonly declared?: {
+      /** Artist of the song. */
+      readonly artist?: string;
+      /** Release that contains the song. */
+      readonly release?: string;
+      /** International Standard Recording Code, without hyphens. */
+      readonly isrc?: string;
+    };
   };
+  /** Name of the service when it issued the proof. Absent for proofs of versions that stored no name. */
+  readonly issuer?: string;
   /** Time of issue, in unix seconds. */
   readonly issuedAt: Timestamp;
   /** SHA-256 of the audio that the proof is bound to. */

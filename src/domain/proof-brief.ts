@@ -6,8 +6,9 @@ import type { IssuedProof } from './proof.js';
 export interface ProofBrief
   extends Pick<
     IssuedProof,
-    'proofId' | 'partnerId' | 'createdAt' | 'boundAudioSha256' | 'song' | 'carrier' | 'unknownContainer'
+    'proofId' | 'partnerId' | 'createdAt' | 'boundAudioSha256' | 'carrier' | 'unknownContainer'
   > {
+  readonly song: Pick<IssuedProof['song'], 'title'>;
   /**
    * The summary of the evidence. `none`: the proof has no report. `untraced`: it has neither a trace nor
    * declarations. `unsettled`: no summary of this version and of the current overlay is stored.

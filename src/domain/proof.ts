@@ -7,11 +7,25 @@ export type Carrier = 'embedded' | 'sidecar';
 /** The state of a proof. `pending` is a reserved id, which is 404 on every partner route. */
 export type ProofState = 'pending' | 'issued' | 'erased';
 
+/** The song as the issuing side named it. */
+export interface Song {
+  readonly title: string;
+  /** What the issuing side declared about the song. The service did not check it. */
+  readonly declared?: DeclaredSong;
+}
+
+export interface DeclaredSong {
+  readonly artist?: string;
+  readonly release?: string;
+  /** The International Standard Recording Code, without hyphens. */
+  readonly isrc?: string;
+}
+
 export interface IssuedProof {
   readonly state: 'issued';
   readonly proofId: string;
   readonly partnerId: string;
-  readonly song: { readonly title: string };
+  readonly song: Song;
   readonly carrier: Carrier;
   /**
    * The time of issue in unix seconds. It is the statement's `createdAt` and the `issuedAt` of every list.
@@ -19,6 +33,8 @@ export interface IssuedProof {
   readonly createdAt: number;
   /** The SHA-256 of the certificate, in lower-case hex. */
   readonly kid: string;
+  /** The name of the service at the time of issuing. Absent in records of versions that stored none. */
+  readonly issuer?: string;
   /** The SHA-256 of the audio before its credential was added. */
   readonly originalSha256: string;
   /**

@@ -107,7 +107,7 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
     issueProof: async ({
       exchange,
       signal: ended,
-      query: { partnerId, song, fileName, carrier, mend, unknownContainer },
+      query: { partnerId, song, artist, release, isrc, fileName, carrier, mend, unknownContainer },
       headers,
     }) => {
       const idempotencyKey = headers['idempotency-key'];
@@ -119,10 +119,12 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
             reason: 'trace_missing',
           });
         const evidence = trace === undefined ? undefined : defined({ trace, ...supplied, signal });
+        const declaredSong = defined({ artist, release, isrc });
         const { replayed, ...proof } = await operations.until(ended).issueProof(
           defined({
             partnerId,
             songTitle: song,
+            declaredSong: Object.keys(declaredSong).length === 0 ? undefined : declaredSong,
             fileName,
             carrier,
             mend: mend === 'true',

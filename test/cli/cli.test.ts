@@ -323,6 +323,12 @@ t.test('the operator makes partners and keys, and issues', async (t) => {
     'ptr_1',
     '--song',
     'Grüße & Küsse +1',
+    '--artist',
+    'Ada & Bo',
+    '--release',
+    'Early Trains',
+    '--isrc',
+    'DEA122600001',
     '--out',
     out,
     '--json',
@@ -336,6 +342,9 @@ t.test('the operator makes partners and keys, and issues', async (t) => {
   t.strictSame(Object.fromEntries(calls[1]!.query), {
     partnerId: 'ptr_1',
     song: 'Grüße & Küsse +1',
+    artist: 'Ada & Bo',
+    release: 'Early Trains',
+    isrc: 'DEA122600001',
     fileName: 'Straße + Wege.wav',
     carrier: 'embedded',
   });

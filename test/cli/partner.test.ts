@@ -9,7 +9,8 @@ const PROOF = {
   proofId: 'prf_1',
   issuedAt: 1_767_225_600,
   createdAt: 1_767_225_600,
-  song: { title: 'Take\u0007 one' },
+  song: { title: 'Take\u0007 one', declared: { artist: 'Ada\u0007', isrc: 'DEA122600001' } },
+  issuer: 'Takemark',
   carrier: 'sidecar',
   boundAudioSha256: 'aa',
   originalSha256: 'bb',
@@ -26,7 +27,7 @@ t.test('a partner reads proofs and records, and takes a file', async (t) => {
   t.match(shown, {
     code: 0,
     err: '',
-    out: /^proof +prf_1\nsong +Take\\u\{7\} one\nissued +2026-01-01T00:00:00Z\n/,
+    out: /^proof +prf_1\nsong +Take\\u\{7\} one\nartist +Ada\\u\{7\} \(declared by the issuing side\)\nisrc +DEA122600001 \(declared by the issuing side\)\nissuer +Takemark\nissued +2026-01-01T00:00:00Z\n/,
   });
   t.match(JSON.parse((await takemark('proofs', 'get', 'prf_1', '--json')).out), PROOF);
 

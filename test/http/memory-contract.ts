@@ -70,6 +70,13 @@ export class MemoryContract {
         carrier: 'sidecar',
         boundAudioSha256: ASSET_SHA256,
         originalSha256: ASSET_SHA256,
+        delivery: {
+          carrier: 'sidecar',
+          bytes: ASSET.length,
+          sha256: ASSET_SHA256,
+          mediaType: 'audio/wav',
+          fileName: 'take.wav',
+        },
       });
     }
   }
@@ -108,6 +115,7 @@ export class MemoryContract {
           ({
             createdAt: _createdAt,
             originalSha256: _originalSha256,
+            delivery: _delivery,
             evidenceReport: _evidenceReport,
             ...entry
           }) => entry,
@@ -118,20 +126,14 @@ export class MemoryContract {
       },
       readProof: async (_caller, { proofId }) => this.#proof(proofId),
       readRecord: async (_caller, { proofId }) => {
-        const { song, issuedAt, boundAudioSha256, carrier, evidenceReport } = this.#proof(proofId);
+        const { song, issuedAt, boundAudioSha256, evidenceReport, delivery } = this.#proof(proofId);
         return {
           proofId,
           song,
           issuedAt,
           boundAudioSha256,
           ...(evidenceReport === undefined ? {} : { evidenceReport }),
-          delivery: {
-            carrier,
-            bytes: ASSET.length,
-            sha256: ASSET_SHA256,
-            mediaType: 'audio/wav',
-            fileName: 'take.wav',
-          },
+          delivery,
         };
       },
       sandboxFixtures: async () => ({ fixtures: [] }),

@@ -47,7 +47,17 @@ t.test('operator routes ask for the token and answer as their table says', async
     partnerId: 'ptr_1',
     idempotencyKey: '0b6f6c9e-9d0a-4b53-8f0e-0c5f0f3f1d2a',
   });
-  const replay = await ask(port, request('POST', `${ISSUE}&carrier=sidecar`, idempotent, audio));
+  t.notOk('declaredSong' in operations.issued[0]!);
+  const replay = await ask(
+    port,
+    request(
+      'POST',
+      `${ISSUE}&carrier=sidecar&artist=${encodeURIComponent('ä'.repeat(255))}&isrc=DEA122600001`,
+      idempotent,
+      audio,
+    ),
+  );
+  t.strictSame(operations.issued[1]?.declaredSong, { artist: 'ä'.repeat(255), isrc: 'DEA122600001' });
   t.equal(replay!.status, 201);
   t.equal(replay!.headers.get('idempotency-replayed'), 'true');
 
@@ -212,6 +222,20 @@ t.test('operator routes ask for the token and answer as their table says', async
         'invalid_member',
       ],
     ),
+    ...[
+      `artist=${'a'.repeat(256)}`,
+      `release=${'a'.repeat(256)}`,
+      'artist=%20',
+      'artist=',
+      'isrc=DE-A12-26-00001',
+      'isrc=dea122600001',
+      'isrc=DEA1226000011',
+    ].map((member): [string, Buffer, 'invalid_request', 'invalid_member'] => [
+      member.slice(0, 24),
+      post(`${ISSUE}&${member}`, AUDIO),
+      'invalid_request',
+      'invalid_member',
+    ]),
     [
       'unknown scope',
       post('/operator/v1/partners/ptr_1/keys', JSON_AUTH, '{"name":"a","scopes":["all"]}'),

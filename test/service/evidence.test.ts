@@ -339,6 +339,38 @@ test('what a trace does not prove is said, and nothing of it changes the verdict
   t.ok(codesOf(detected).includes('AiLikelySource'));
 });
 
+test('a proof has what its issuer declared about the song, marked as declared', async (t) => {
+  const service = await TestService.start();
+  t.teardown(() => service.stop());
+  const { partner } = service.service.operations;
+  const { partnerId, caller } = await service.partner();
+  const declared = { artist: 'Ada', release: 'Early Trains', isrc: 'DEA122600001' };
+  const audio = wav(4800);
+  const idempotencyKey = 'a-key-of-issuing';
+  const { proofId, asset } = await service.issue(partnerId, audio, {
+    declaredSong: declared,
+    idempotencyKey,
+  });
+  const delivery = { carrier: 'embedded', ...asset };
+  for (const read of [
+    await partner.readProof(caller, { proofId }),
+    await partner.readRecord(caller, { proofId }),
+  ]) {
+    t.strictSame(read.song, { title: 'Take one', declared });
+    t.strictSame([read.issuer, read.delivery], ['Takemark', delivery]);
+  }
+  const { proofs } = await partner.listProofs(caller, {});
+  t.strictSame(
+    proofs.map(({ song }) => song),
+    [{ title: 'Take one' }],
+  );
+  const repeat = { idempotencyKey, declaredSong: { ...declared, artist: 'Bo' } };
+  await t.rejects(service.issue(partnerId, audio, repeat), { code: 'conflict' });
+  t.equal((await service.issue(partnerId, audio, { ...repeat, declaredSong: declared })).proofId, proofId);
+  const plain = await service.issue(partnerId, audio);
+  t.strictSame((await partner.readProof(caller, { proofId: plain.proofId })).song, { title: 'Take one' });
+});
+
 /** A proof whose detail is too large for the registry, and is delivered to its partner. */
 async function issueWithDetail(service: TestService) {
   const { operator } = service.service.operations;

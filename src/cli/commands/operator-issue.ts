@@ -39,6 +39,9 @@ export const issue = defineCommand({
   options: {
     partner: { value: 'partnerId', required: true, help: 'partner that owns the proof' },
     song: { value: 'title', required: true, help: 'title in the production record' },
+    artist: { value: 'name', help: 'artist to declare in the production record' },
+    release: { value: 'title', help: 'release to declare in the production record' },
+    isrc: { value: 'code', help: 'ISRC to declare, 12 characters without hyphens' },
     out: { value: 'file', help: 'credentialed file to write' },
     trace: { value: 'file', help: 'capture trace of the session that exported the audio' },
     summary: { value: 'file', help: "JSON file of the client's session summary; needs --trace" },
@@ -72,6 +75,11 @@ export const issue = defineCommand({
         const call = {
           partnerId: options.partner,
           song: options.song,
+          declaredSong: defined({
+            artist: options.artist,
+            release: options.release,
+            isrc: options.isrc,
+          }),
           fileName: basename(path),
           carrier: outputs.sidecar === undefined ? 'embedded' : 'sidecar',
           mend: options.mend,

@@ -1,3 +1,4 @@
+import type { ProofRecord } from '../../client/types.js';
 import { defineCommand, EXIT, UsageError } from '../command.js';
 import { planOutput, writeOutput } from '../output-file.js';
 import { formatBytes, formatTime, printable, type Terminal } from '../terminal.js';
@@ -19,7 +20,8 @@ export const getProof = defineCommand({
     else
       printFacts(terminal, [
         ['proof', proof.proofId],
-        ['song', proof.song.title],
+        ...songFacts(proof.song),
+        ['issuer', proof.issuer],
         ['issued', formatTime(proof.issuedAt)],
         ['carrier', proof.carrier],
         ['bound', proof.boundAudioSha256],
@@ -123,12 +125,13 @@ export const getRecord = defineCommand({
   async run([proofId], { json }, context) {
     const { terminal, signal } = context;
     const record = await withPartner(context, (client) => client.readRecord(proofId, { signal }));
-    const { song, issuedAt, boundAudioSha256, delivery } = record;
+    const { song, issuer, issuedAt, boundAudioSha256, delivery } = record;
     if (json) terminal.printJson(record);
     else
       printFacts(terminal, [
         ['proof', record.proofId],
-        ['song', song.title],
+        ...songFacts(song),
+        ['issuer', issuer],
         ['issued', formatTime(issuedAt)],
         ['carrier', delivery.carrier],
         ['bound', boundAudioSha256],
@@ -138,6 +141,19 @@ export const getRecord = defineCommand({
     return EXIT.good;
   },
 });
+
+function songFacts({ title, declared = {} }: ProofRecord['song']): readonly [string, string | undefined][] {
+  return [
+    ['song', title],
+    ['artist', declaredText(declared.artist)],
+    ['release', declaredText(declared.release)],
+    ['isrc', declaredText(declared.isrc)],
+  ];
+}
+
+function declaredText(value: string | undefined): string | undefined {
+  return value === undefined ? undefined : `${value} (declared by the issuing side)`;
+}
 
 /** Prints one fact per line, with the names in a column. */
 export function printFacts(

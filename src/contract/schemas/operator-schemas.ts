@@ -43,6 +43,20 @@ export const issueQuerySchema = z
   .strictObject({
     partnerId: identifierSchema.meta({ description: 'Partner that the proof is issued for.' }),
     song: nameSchema(500).meta({ description: 'Title of the song.' }),
+    artist: nameSchema(255)
+      .meta({ description: 'Artist of the song. It is reported as declared, and not checked.' })
+      .exactOptional(),
+    release: nameSchema(255)
+      .meta({ description: 'Release that contains the song. It is reported as declared, and not checked.' })
+      .exactOptional(),
+    isrc: z
+      .string()
+      .regex(/^[A-Z]{2}[A-Z0-9]{3}[0-9]{7}$/, 'must be an ISRC without hyphens, such as DEA122600001')
+      .meta({
+        description:
+          'International Standard Recording Code without hyphens. It is reported as declared, and not checked.',
+      })
+      .exactOptional(),
     fileName: nameSchema(255).meta({ description: 'Name of the file.' }),
     carrier: z
       .enum(['embedded', 'sidecar'])

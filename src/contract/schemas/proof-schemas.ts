@@ -22,6 +22,15 @@ const ENTRY = {
   boundAudioSha256: DIGEST,
 };
 
+const DECLARED_SONG = { artist: 'Ada Beispiel', release: 'Frühe Züge', isrc: 'DEA122600001' };
+const DELIVERY = {
+  carrier: 'embedded',
+  bytes: 2_884_096,
+  sha256: DIGEST,
+  mediaType: 'audio/wav',
+  fileName: 'morgenröte.wav',
+};
+
 export const proofParamsSchema = z
   .strictObject({ proofId: identifierSchema.meta({ description: 'Id of the proof.' }) })
   .meta({ examples: [{ proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }] });
@@ -55,9 +64,47 @@ export const listProofsQuerySchema = z
     examples: [{}, { limit: 20, issuedAfter: 1_767_225_600 }, { include: 'evidenceReport' }],
   });
 
-const songSchema = z
-  .object({ title: z.string().meta({ description: 'Title of the song.' }) })
+const songTitle = { title: z.string().meta({ description: 'Title of the song.' }) };
+const listedSongSchema = z
+  .object(songTitle)
   .meta({ description: 'The song, as named when the proof was issued.' });
+const songSchema = z
+  .object({
+    ...songTitle,
+    declared: z
+      .object({
+        artist: z.string().meta({ description: 'Artist of the song.' }).exactOptional(),
+        release: z.string().meta({ description: 'Release that contains the song.' }).exactOptional(),
+        isrc: z
+          .string()
+          .meta({ description: 'International Standard Recording Code, without hyphens.' })
+          .exactOptional(),
+      })
+      .meta({
+        description:
+          'What the issuing side declared about the song. The service did not check it. Absent if nothing was declared.',
+      })
+      .exactOptional(),
+  })
+  .meta({ description: 'The song, as named when the proof was issued.' });
+
+const issuerSchema = z
+  .string()
+  .meta({
+    description:
+      'Name of the service when it issued the proof. Absent for proofs of versions that stored no name.',
+  })
+  .exactOptional();
+
+const deliverySchema = z
+  .object({
+    carrier: describedWords(CARRIER_MEANINGS).meta({ description: 'Where the credential is stored.' }),
+    bytes: z.int().min(0).meta({ description: 'Length of the delivered audio file, in bytes.' }),
+    sha256: sha256Schema.meta({ description: 'SHA-256 of the delivered audio file.' }),
+    mediaType: z.string().meta({ description: 'Media type of the delivered audio file.' }),
+    fileName: z.string().meta({ description: 'File name that is safe on every file system.' }),
+  })
+  .meta({ description: 'The delivered audio file, and where its credential is stored.' });
 
 /** The schema of the mark of rule 10.18. */
 export const unknownContainerSchema = z
@@ -71,7 +118,7 @@ export const unknownContainerSchema = z
 const proofEntry = {
   proofId: identifierSchema.meta({ description: 'Id of the proof.' }),
   issuedAt: timestampSchema.meta({ description: 'Time of issue, in unix seconds.' }),
-  song: songSchema,
+  song: listedSongSchema,
   carrier: describedWords(CARRIER_MEANINGS).meta({ description: 'Where the credential is stored.' }),
   boundAudioSha256: sha256Schema.meta({
     description:
@@ -144,14 +191,29 @@ export const proofPageSchema = z
 export const proofDocumentSchema = z
   .object({
     ...proofEntry,
+    song: songSchema,
+    issuer: issuerSchema,
     createdAt: timestampSchema.meta({ description: 'The same as `issuedAt`.' }),
     originalSha256: sha256Schema.meta({
       description: 'SHA-256 of the file before its credential was added.',
     }),
+    delivery: deliverySchema,
     ...reports,
     ...legacyMembers,
   })
-  .meta({ id: 'ProofDocument', examples: [{ ...ENTRY, createdAt: ENTRY.issuedAt, originalSha256: DIGEST }] });
+  .meta({
+    id: 'ProofDocument',
+    examples: [
+      {
+        ...ENTRY,
+        song: { ...ENTRY.song, declared: DECLARED_SONG },
+        issuer: 'Takemark',
+        createdAt: ENTRY.issuedAt,
+        originalSha256: DIGEST,
+        delivery: DELIVERY,
+      },
+    ],
+  });
 
 export const erasureSchema = z
   .object({
@@ -174,19 +236,12 @@ export const proofRecordSchema = z
   .object({
     proofId: identifierSchema.meta({ description: 'Id of the proof.' }),
     song: songSchema,
+    issuer: issuerSchema,
     issuedAt: timestampSchema.meta({ description: 'Time of issue, in unix seconds.' }),
     boundAudioSha256: sha256Schema.meta({ description: 'SHA-256 of the audio that the proof is bound to.' }),
     unknownContainer: unknownContainerSchema,
     ...reports,
-    delivery: z
-      .object({
-        carrier: describedWords(CARRIER_MEANINGS).meta({ description: 'Where the credential is stored.' }),
-        bytes: z.int().min(0).meta({ description: 'Length of the delivered audio file, in bytes.' }),
-        sha256: sha256Schema.meta({ description: 'SHA-256 of the delivered audio file.' }),
-        mediaType: z.string().meta({ description: 'Media type of the delivered audio file.' }),
-        fileName: z.string().meta({ description: 'File name that is safe on every file system.' }),
-      })
-      .meta({ description: 'The delivered audio file, and where its credential is stored.' }),
+    delivery: deliverySchema,
   })
   .meta({
     id: 'ProofRecord',
@@ -197,13 +252,7 @@ export const proofRecordSchema = z
         song: ENTRY.song,
         issuedAt: ENTRY.issuedAt,
         boundAudioSha256: DIGEST,
-        delivery: {
-          carrier: 'embedded',
-          bytes: 2_884_096,
-          sha256: DIGEST,
-          mediaType: 'audio/wav',
-          fileName: 'morgenröte.wav',
-        },
+        delivery: DELIVERY,
       },
     ],
   });

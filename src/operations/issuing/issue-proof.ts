@@ -15,7 +15,7 @@ import {
 } from '../../domain/findings.js';
 import { type ObservedProduction, observedProduction } from '../../domain/observed-production.js';
 import type { ProductionStatement } from '../../domain/parsed-credential.js';
-import type { Carrier, IssuedProof } from '../../domain/proof.js';
+import type { Carrier, DeclaredSong, IssuedProof } from '../../domain/proof.js';
 import { MAX_UPLOAD_BYTES } from '../../domain/upload.js';
 import { judge } from '../../domain/verdict.js';
 import type { StagedAsset } from '../../ports/assets.js';
@@ -43,6 +43,8 @@ import { requireSigner } from './signer-state.js';
 export interface IssueRequest {
   readonly partnerId: string;
   readonly songTitle: string;
+  /** What the caller declares about the song beside its title. */
+  readonly declaredSong?: DeclaredSong;
   readonly fileName: string;
   readonly carrier: Carrier;
   /** Repairs a WAV file whose break has exactly one repair. Without it such a file is refused. */
@@ -161,10 +163,11 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
       state: 'issued' as const,
       proofId,
       partnerId: request.partnerId,
-      song: { title: request.songTitle },
+      song: defined({ title: request.songTitle, declared: request.declaredSong }),
       carrier: request.carrier,
       createdAt,
       kid: identity.kid,
+      issuer: identity.issuer,
       originalSha256: original.sha256,
       boundAudioSha256: bound.boundAudioSha256,
       credentialSha256: bound.credentialSha256,
@@ -464,9 +467,9 @@ async function proveReadable(
 }
 
 /**
- * Returns the replay record, bound to the complete request: partner, title, file name, carrier, every byte of
- * the audio as it was sent, whether to mend it, whether an unknown container is allowed, and the submitted
- * evidence.
+ * Returns the replay record, bound to the complete request: partner, title, declared song, file name, carrier,
+ * every byte of the audio as it was sent, whether to mend it, whether an unknown container is allowed, and the
+ * submitted evidence.
  */
 function replayOf(
   request: IssueRequest,
@@ -487,6 +490,7 @@ function replayOf(
       ...(request.mend === true ? ['mend'] : []),
       ...(trace === undefined ? [] : [trace.replayed.sha256, JSON.stringify(trace.supplied)]),
       ...(request.allowUnknownContainer === true ? ['unknown_container'] : []),
+      ...(request.declaredSong === undefined ? [] : ['declared_song', JSON.stringify(request.declaredSong)]),
     ),
     proofId,
     expiresAt: now + REPLAY_SECONDS,

@@ -3,7 +3,8 @@ import type { EncodedJson } from '../../domain/encoded-json.js';
 import type { EvidenceReport, EvidenceSummary } from '../../domain/evidence-report.js';
 import { type LegacyValues, legacyValues } from '../../domain/legacy-proof.js';
 import type { ProcessNote } from '../../domain/process-note.js';
-import type { Carrier, IssuedProof } from '../../domain/proof.js';
+import type { Carrier, IssuedProof, Song } from '../../domain/proof.js';
+import type { ProofBrief } from '../../domain/proof-brief.js';
 import type { PartnerStore, ProofStore } from '../../ports/stores.js';
 import type { Caller } from '../caller.js';
 import { type Cursors, cutPage } from '../page.js';
@@ -30,25 +31,32 @@ export interface ListedProof extends ProofEntry {
 export interface ProofDetail extends ProofEntry, LegacyValues {
   readonly createdAt: number;
   readonly originalSha256: string;
+  readonly song: Song;
+  readonly issuer?: string;
+  readonly delivery: Delivery;
   readonly evidenceReport?: EvidenceReport | EncodedJson<EvidenceReport>;
   readonly processNote?: ProcessNote;
 }
 
+/** The delivered audio file. */
+export interface Delivery {
+  readonly carrier: Carrier;
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly mediaType: string;
+  readonly fileName: string;
+}
+
 export interface ProofRecord {
   readonly proofId: string;
-  readonly song: { readonly title: string };
+  readonly song: Song;
+  readonly issuer?: string;
   readonly issuedAt: number;
   readonly boundAudioSha256: string;
   readonly unknownContainer?: true;
   readonly evidenceReport?: EvidenceReport | EncodedJson<EvidenceReport>;
   readonly processNote?: ProcessNote;
-  readonly delivery: {
-    readonly carrier: Carrier;
-    readonly bytes: number;
-    readonly sha256: string;
-    readonly mediaType: string;
-    readonly fileName: string;
-  };
+  readonly delivery: Delivery;
 }
 
 export interface ReadProofsDeps extends ReadReportDeps {
@@ -188,8 +196,11 @@ export async function readProof(
   if (composed === 'erased') throw noSuchProof();
   return defined({
     ...proofEntry(proof),
+    song: proof.song,
+    issuer: proof.issuer,
     createdAt: proof.createdAt,
     originalSha256: proof.originalSha256,
+    delivery: deliveryOf(proof),
     evidenceReport: composed?.report,
     processNote: composed?.processNote,
     ...legacyValues(proof.legacy),
@@ -206,20 +217,25 @@ export async function readRecord(
   { proofId }: { readonly proofId: string },
 ): Promise<ProofRecord> {
   const proof = await findIssued(deps.stores, proofId);
-  const { song, createdAt, boundAudioSha256, carrier, asset, unknownContainer } = proof;
+  const { song, issuer, createdAt, boundAudioSha256, unknownContainer } = proof;
   const composed = await readReport(deps, caller, proof);
   if (composed === 'erased') throw noSuchProof();
-  const { bytes, sha256, mediaType, fileName } = asset;
   return defined({
     proofId,
-    song: { title: song.title },
+    song,
+    issuer,
     issuedAt: createdAt,
     boundAudioSha256,
     unknownContainer,
     evidenceReport: composed?.report,
     processNote: composed?.processNote,
-    delivery: { carrier, bytes, sha256, mediaType, fileName },
+    delivery: deliveryOf(proof),
   });
+}
+
+function deliveryOf({ carrier, asset }: IssuedProof): Delivery {
+  const { bytes, sha256, mediaType, fileName } = asset;
+  return { carrier, bytes, sha256, mediaType, fileName };
 }
 
 /** Returns how many proofs, from the first on, have reports that fit on a page. At least one. */
@@ -233,7 +249,7 @@ function countFitting(found: readonly IssuedProof[]): number {
 }
 
 type ListedMembers = Pick<
-  IssuedProof,
+  ProofBrief,
   'proofId' | 'createdAt' | 'song' | 'carrier' | 'boundAudioSha256' | 'unknownContainer'
 >;
 
