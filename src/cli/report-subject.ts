@@ -1,4 +1,5 @@
-import type { ReportPageInput, ReportSubject } from '../evidence/page/render-report-page.js';
+import { defined } from '../domain/defined.js';
+import type { ReportPageInput, ReportSubject } from '../evidence/page/page-input.js';
 import { parseReport } from '../evidence/parse-report.js';
 
 type Members = Readonly<Record<string, unknown>>;
@@ -9,15 +10,16 @@ const LEGACY = ['classification', 'grade', 'interpretation'] as const;
 /**
  * Reads a report and its subject from a verification result, a proof, a record, a list entry or a bare
  * report.
+ * @param service the address of the service that gave the value, if it is known
  * @throws UnreadableReport
  */
-export function reportInput(value: unknown): ReportPageInput {
+export function reportInput(value: unknown, service?: string): ReportPageInput {
   const source = membersOf(value);
   if ('facts' in source && 'conflicts' in source) return { proof: {}, report: parseReport(source) };
   const { evidenceReport, processNote } = source;
   const note = noteOf(processNote);
   return {
-    proof: subjectOf(source),
+    proof: { ...subjectOf(source), ...(service === undefined ? {} : { service }) },
     ...(evidenceReport === undefined ? {} : { report: parseReport(evidenceReport) }),
     ...(note === undefined ? {} : { note }),
   };
@@ -25,7 +27,10 @@ export function reportInput(value: unknown): ReportPageInput {
 
 function subjectOf(source: Members): ReportSubject {
   const decision = membersOf(source['decision']);
-  const carrier = textOf(source['carrier']) ?? textOf(membersOf(source['delivery'])['carrier']);
+  const song = membersOf(source['song']);
+  const delivery = membersOf(source['delivery']);
+  const isEmbedded = source['verdict'] === 'valid' && decision['credentialCarrier'] === 'embedded';
+  const carrier = textOf(source['carrier']) ?? textOf(delivery['carrier']);
   const legacy = LEGACY.flatMap((name): [string, string][] => {
     const value = source[name];
     return value === undefined ? [] : [[name, typeof value === 'string' ? value : JSON.stringify(value)]];
@@ -33,10 +38,16 @@ function subjectOf(source: Members): ReportSubject {
   return Object.fromEntries(
     Object.entries({
       proofId: textOf(source['proofId']),
-      title: textOf(membersOf(source['song'])['title']),
+      title: textOf(song['title']),
       issuedAt: numberOf(source['issuedAt']),
       carrier: carrier ?? textOf(decision['credentialCarrier']),
       boundAudioSha256: textOf(source['boundAudioSha256']),
+      fileSha256: textOf(membersOf(source['audio'])['sha256']) ?? textOf(delivery['sha256']),
+      // A credential beside a sidecar may be of another issuer.
+      issuer:
+        textOf(source['issuer']) ??
+        (isEmbedded ? textOf(membersOf(source['embeddedCredential'])['issuer']) : undefined),
+      declared: declaredOf(song['declared']),
       verdict: textOf(source['verdict']),
       verifiedAt: numberOf(source['verifiedAt']),
       decision:
@@ -62,6 +73,12 @@ function noteOf(value: unknown): ReportPageInput['note'] {
   const lines = textsOf(given.map((line) => membersOf(line)['text'] ?? line));
   if (policyVersion === undefined && lines.length === 0) return undefined;
   return policyVersion === undefined ? { lines } : { policyVersion, lines };
+}
+
+function declaredOf(value: unknown): ReportSubject['declared'] {
+  const { artist, release, isrc } = membersOf(value);
+  const declared = defined({ artist: textOf(artist), release: textOf(release), isrc: textOf(isrc) });
+  return Object.keys(declared).length === 0 ? undefined : declared;
 }
 
 function membersOf(value: unknown): Members {

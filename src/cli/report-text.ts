@@ -7,7 +7,7 @@ import {
 } from '../domain/session-evidence.js';
 import { CHANNEL_WORDS } from '../domain/trace.js';
 import { needsReview } from '../evidence/page/claims-view.js';
-import type { ReportPageInput, ReportSubject } from '../evidence/page/render-report-page.js';
+import type { ReportPageInput, ReportSubject } from '../evidence/page/page-input.js';
 import {
   answerText,
   COUNTER_NAMES,
@@ -40,9 +40,7 @@ export function printReport({ proof, report, note }: ReportPageInput, terminal: 
   }
   const session = report.session?.evidence;
   if (session?.simulated === true)
-    terminal.print(
-      `\n${terminal.style('Simulated: a generator created this trace. Nothing below was observed in a real session.', 'bold', 'yellow')}`,
-    );
+    terminal.print(`\n${terminal.style('Demo data: simulated, not recorded.', 'bold', 'yellow')}`);
   const heading = (title: string): void => terminal.print(`\n${terminal.style(title, 'bold')}`);
   heading('Conflicts and open questions');
   const asking = needsReview(report);
@@ -74,7 +72,7 @@ export function printReport({ proof, report, note }: ReportPageInput, terminal: 
 }
 
 function printSubject(
-  { proofId, title, issuedAt, verdict, decision }: ReportSubject,
+  { proofId, title, issuedAt, verdict, decision, declared = {}, issuer, service, fileSha256 }: ReportSubject,
   terminal: Terminal,
 ): void {
   terminal.print(terminal.style(printable(title ?? proofId ?? 'Evidence report'), 'bold'));
@@ -90,6 +88,12 @@ function printSubject(
     ['reasons', decision?.reasons.join(', ')],
     ['proof', proofId],
     ['issued', issuedAt === undefined ? undefined : formatTime(issuedAt)],
+    ['issuer', issuer],
+    ['service', service],
+    ['file', fileSha256 === undefined ? undefined : `sha256 ${fileSha256}`],
+    ...Object.entries(declared).map(
+      ([name, value]) => [name, `${value} (declared by the issuer, not checked)`] as const,
+    ),
   ];
   for (const [name, value] of lines)
     if (value !== undefined && value !== '')

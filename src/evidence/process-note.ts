@@ -8,7 +8,7 @@ import { CHANNELS, type Channel } from '../domain/trace.js';
  * The version of the presentation policy. It increases with every change of what a note says about the same
  * report.
  */
-export const NOTE_POLICY = '1';
+export const NOTE_POLICY = '2';
 
 const CHANNEL_NAMES: Readonly<Record<Channel, string>> = {
   session: 'saves and undo',
@@ -37,7 +37,7 @@ const ACTIVITY: readonly (readonly [
     'Audio recording',
     [
       ['takesRecorded', 'takes'],
-      ['takesRecordedInRealTime', 'takes seen to grow in real time from a hardware input'],
+      ['takesRecordedInRealTime', 'takes seen to grow in real time'],
     ],
   ],
   [
@@ -54,7 +54,7 @@ const ACTIVITY: readonly (readonly [
     'Imports',
     [
       ['importsAdded', 'files'],
-      ['importPlacements', 'placements'],
+      ['importPlacements', 'clips made from them'],
     ],
   ],
   [
@@ -115,22 +115,36 @@ function sessionLines(session: SessionEvidence): readonly ProcessNoteLine[] {
   );
   return [
     line('session', `A session of ${durationText(durationSeconds)} was replayed from its signed record.`),
-    ...(simulated
-      ? [line('simulated', 'The record of the session was generated for tests and witnesses nothing.')]
-      : []),
+    ...(simulated ? [line('simulated', 'Demo data: simulated, not recorded.')] : []),
     ...(sealed ? [] : [line('not_sealed', 'The record ends before the session was closed.')]),
-    ...ACTIVITY.map(([code, label, names]) =>
-      line(
-        code,
-        `${label}: ${names.map(([counter, name]) => `${name}: ${counterText(counters[counter])}`).join('; ')}.`,
-      ),
-    ),
+    ...ACTIVITY.map(([code, label, names]) => line(code, `${label}: ${activityText(names, counters)}.`)),
     exportLine(session),
     ...listed('unsupported', 'Not witnessed by the agent', channelsWith('unsupported')),
     ...listed('unknown', 'Unknown whether witnessed', channelsWith('unknown')),
     ...listed('partial', 'Witnessed in part', channelsWith('partial')),
     ...listed('gaps', 'Not watched throughout', interrupted),
   ];
+}
+
+/**
+ * Returns the counters of a line. Counters with the same word instead of a number share it. If a whole line has
+ * one word, only the word is left.
+ */
+function activityText(
+  names: readonly (readonly [CounterName, string])[],
+  counters: SessionEvidence['counters'],
+): string {
+  const words = new Map<string, string[]>();
+  const numbers = names.flatMap(([counter, name]) => {
+    const text = counterText(counters[counter]);
+    if (counters[counter].value !== undefined && counters[counter].status === 'observed')
+      return [`${name}: ${text}`];
+    words.set(text, [...(words.get(text) ?? []), name]);
+    return [];
+  });
+  const [first, ...others] = words.keys();
+  if (numbers.length === 0 && first !== undefined && others.length === 0) return first;
+  return [...numbers, ...[...words].map(([word, named]) => `${named.join(', ')}: ${word}`)].join('; ');
 }
 
 function exportLine({ export: exported, counters }: SessionEvidence): ProcessNoteLine {
@@ -165,10 +179,12 @@ function declarationLines({ declarations, unverifiable }: EvidenceReport): reado
 }
 
 function decisionLine(report: EvidenceReport): ProcessNoteLine {
-  const { conflicts, unverifiable } = countEvidence(report);
-  const counts = `Conflicts: ${conflicts === 0 ? 'none' : conflicts}. Gaps that nothing can verify: ${
-    unverifiable === 0 ? 'none' : unverifiable
-  }.`;
+  const { conflicts } = countEvidence(report);
+  // The lines about channels name their gaps.
+  const gaps = report.unverifiable.filter(({ code }) => !code.startsWith('channel_')).length;
+  const counts = `Conflicts: ${conflicts === 0 ? 'none' : conflicts}.${
+    gaps === 0 ? '' : ` Other gaps that nothing can verify: ${gaps}.`
+  }`;
   return asksForReview(report)
     ? line('needs_review', `${counts} The report asks for a decision by a person.`)
     : line('no_review', `${counts} The report asks for no decision.`);
@@ -188,8 +204,9 @@ function listed(code: string, label: string, names: readonly string[]): readonly
 }
 
 function durationText(seconds: number): string {
-  const minutes = Math.floor(seconds / 60);
-  const rest = Math.floor(seconds % 60);
+  const whole = Math.round(seconds);
+  const minutes = Math.floor(whole / 60);
+  const rest = whole % 60;
   return minutes > 0 ? `${minutes} min ${rest} s` : `${rest} s`;
 }
 

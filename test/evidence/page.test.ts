@@ -17,8 +17,9 @@ import {
 import { CHANNEL_WORDS, CHANNELS } from '../../src/domain/trace.js';
 import { COLOURS, CONTRASTS } from '../../src/evidence/page/colours.js';
 import { drawLane, mergeSpans, type Span } from '../../src/evidence/page/lanes.js';
-import { type ReportPageInput, renderReportPage } from '../../src/evidence/page/render-report-page.js';
-import { sentenceOf, valueText } from '../../src/evidence/page/words.js';
+import type { ReportPageInput } from '../../src/evidence/page/page-input.js';
+import { renderReportPage } from '../../src/evidence/page/render-report-page.js';
+import { groupDigits, sentenceOf, valueText } from '../../src/evidence/page/words.js';
 import { parseReport, UnreadableReport } from '../../src/evidence/parse-report.js';
 import { Chromium, findChromium } from '../fixtures/chromium.js';
 import { needs } from '../fixtures/tools.js';
@@ -26,6 +27,7 @@ import {
   adverseReport,
   cleanReport,
   emptyReport,
+  factOf,
   hostileReport,
   hugeReport,
   sessionEvidence,
@@ -83,9 +85,9 @@ function readText(page: string): string {
 
 t.test('a page holds all it needs, and nothing of the report becomes markup', async (t) => {
   const allowed =
-    /^(?:html|head|meta|title|style|body|main|header|section|article|footer|h[123]|p|ul|li|dl|dt|dd|div|span|b|strong|small|code|table|thead|tbody|tr|th|td|details|summary|svg|defs|pattern|rect|line|text)$/;
+    /^(?:html|head|meta|title|style|body|main|header|section|article|footer|h[123]|p|ul|li|dl|dt|dd|div|span|b|strong|small|code|table|thead|tbody|tr|th|td|details|summary|svg|defs|pattern|rect|line|text|a)$/;
   const names =
-    /^(?:lang|charset|http-equiv|content|name|class|id|aria-[a-z]+|role|tabindex|scope|focusable|width|height|x|y|x1|x2|y1|y2|dx|rx|patternUnits|patternTransform)$/;
+    /^(?:lang|charset|http-equiv|content|name|class|id|aria-[a-z]+|role|tabindex|scope|focusable|width|height|x|y|x1|x2|y1|y2|dx|rx|patternUnits|patternTransform|href)$/;
   for (const [name, input] of Object.entries(PAGES)) {
     const page = renderReportPage(input);
     // Every `<` begins an element that is whole and in order, and every attribute is quoted.
@@ -110,6 +112,11 @@ t.test('a page holds all it needs, and nothing of the report becomes markup', as
       [],
       `${name}: attributes`,
     );
+    t.strictSame(
+      attributes.filter(([, attribute, value]) => attribute === 'href' && !/^#[a-zA-Z-]+$/.test(value!)),
+      [],
+      `${name}: links stay on the page`,
+    );
     const style = page.match(/<style>([\s\S]*?)<\/style>/)![1]!;
     t.match(
       page,
@@ -117,6 +124,7 @@ t.test('a page holds all it needs, and nothing of the report becomes markup', as
       `${name}: policy`,
     );
     t.notMatch(style, /@import|url\((?!#)/);
+    t.ok(style.length < 16_384, `${name}: ${style.length} characters of style`);
     t.notMatch(page, /[\u0000\u202e]/, `${name}: characters that steer`);
   }
 });
@@ -164,13 +172,15 @@ t.test('a counter that is missing or holds a number beside another status is no 
 t.test('conflicts come first, and a code that is not known stands as it is', async (t) => {
   const text = readText(renderReportPage({ proof: PROOF, report: adverseReport() }));
   const places = [
-    'Valid, needs review',
+    'Credential: valid',
+    'Production record: needs review',
     'Conflicts and open questions',
     'a_code_of_tomorrow',
     'Arrangement',
     'Activity over time',
-    'Declared and observed',
+    'What the creator declared',
     'Imported files',
+    'Whose record this is',
     'Technical details',
   ].map((part) => text.indexOf(part));
   t.notOk(places.includes(-1));
@@ -215,7 +225,6 @@ t.test(
       ),
       ['s5', 's4', 's2', 's1'],
     );
-    t.match(readText(page), '300 files imported');
     t.match(readText(page), '288 further imports are not listed here');
   },
 );
@@ -252,9 +261,138 @@ t.test('a simulated trace, an early end and a revoked device are said', async (t
     session: { evidence: sessionEvidence({}, {}, { simulated: true, sealed: false }) },
   };
   const text = readText(renderReportPage({ proof: PROOF, report }));
-  t.match(text, 'Nothing below was observed');
+  t.match(text, 'Demo data: simulated, not recorded.');
   t.match(text, 'not sealed: the trace ends early');
   t.match(readText(renderReportPage({ proof: PROOF, report: adverseReport() })), 'revoked');
+});
+
+/** The text that is read without opening a fold. */
+function openText(input: ReportPageInput): string {
+  return readText(renderReportPage(input).replaceAll(/<details>[\s\S]*?<\/details>/g, ' '));
+}
+
+t.test('credential and production record are two statements', async (t) => {
+  const said = (proof: ReportPageInput['proof'], report?: EvidenceReport): readonly string[] =>
+    openText({ proof, ...(report === undefined ? {} : { report }) }).match(
+      /(?:Credential|Production record): [a-z]+(?: [a-z]+)*(?: \([a-z ]+\))?/g,
+    )!;
+  const { verdict: _, decision: __, ...unverified } = PROOF;
+  const calm = { ...PROOF, decision: { ...PROOF.decision, status: 'verified_binding' } };
+  t.strictSame(said(PROOF, adverseReport()), ['Credential: valid', 'Production record: needs review']);
+  t.strictSame(said(calm, cleanReport()), ['Credential: valid', 'Production record: no review needed']);
+  t.strictSame(said(calm, emptyReport()), ['Credential: valid', 'Production record: empty']);
+  t.strictSame(said(unverified, cleanReport()), [
+    'Credential: registered',
+    'Production record: no review needed',
+  ]);
+  t.strictSame(said({ verdict: 'tampered' }), [
+    'Credential: not valid (altered)',
+    'Production record: not available',
+  ]);
+  t.strictSame(said({ verdict: 'valid' }), ['Credential: valid', 'Production record: not available']);
+  t.match(openText({ proof: { verdict: 'a_verdict_of_tomorrow' } }), 'not valid (a_verdict_of_tomorrow)');
+});
+
+t.test('each quantity appears once in the open part of the page', async (t) => {
+  const counts = Object.fromEntries(
+    (Object.keys(COUNTERS) as CounterName[]).map((name, at) => [name, 5001 + at * 37]),
+  );
+  const adverse = adverseReport();
+  const report: EvidenceReport = {
+    ...adverse,
+    facts: [
+      ...adverse.facts.filter(({ status }) => status !== 'needs_review'),
+      factOf('session_evidence_replayed', 'direct_observation', 'observed', {
+        events: 48_211,
+        durationSeconds: 5520,
+      }),
+      factOf('imports_observed', 'direct_observation', 'observed', {
+        imports: counts['importsAdded']!,
+        placements: counts['importPlacements']!,
+      }),
+    ],
+    conflicts: [
+      factOf('observed_import_vs_creator_origin_declaration', 'explicit_conflict', 'needs_review', {
+        imports: counts['importsAdded']!,
+        dimension: 'declaredOrigin',
+        answer: 'from_scratch',
+        submissionId: 'sub_4711',
+      }),
+    ],
+    session: { evidence: sessionEvidence({}, counts) },
+  };
+  const text = openText({ proof: PROOF, report });
+  // `readText` turns the no-break spaces between groups of digits into spaces.
+  const times = (part: string): number => text.split(part.replaceAll('\u00a0', ' ')).length - 1;
+  for (const value of Object.values(counts)) t.equal(times(groupDigits(value)), 1, String(value));
+  t.equal(times('1:32:00'), 1, 'the length of the session');
+  t.equal(times(groupDigits(48_211)), 1, 'the number of events');
+  t.equal(times(`${adverse.sourceDetail!.placementCount} clips`), 1, 'the number of clips');
+  t.notMatch(text, 'placement');
+});
+
+t.test('slugs are in a fold, and plain words are outside it', async (t) => {
+  const report = adverseReport();
+  const input = { proof: PROOF, report, note: NOTE };
+  const [open, whole] = [openText(input), readText(renderReportPage(input))];
+  const slugs = [
+    ...[...report.facts, ...report.conflicts, ...report.unverifiable].flatMap((fact) =>
+      sentenceOf(fact) === undefined ? [] : [fact.code, fact.contentClass],
+    ),
+    ...report.declarations.map(({ submissionId }) => submissionId),
+    PROOF.decision.recommendedAction,
+    ...PROOF.decision.reasons,
+  ];
+  for (const slug of new Set(slugs)) {
+    t.match(whole, slug);
+    if (slug.includes('_')) t.notMatch(open, slug);
+  }
+  t.notMatch(open, NOTE.lines[0]);
+  t.match(whole, NOTE.lines[0]);
+  const words = open.slice(open.indexOf('Six words'));
+  for (const word of ['Credential', 'Production record', 'Session agent', 'Trace', 'Clip', 'Gap'])
+    t.match(words, `${word} `, 'the glossary');
+});
+
+t.test('the page names its issuer, the service, the file and what was declared of the song', async (t) => {
+  const text = openText({
+    proof: {
+      ...PROOF,
+      issuer: 'Example Registry',
+      service: 'https://registry.example.com',
+      fileSha256: 'cd'.repeat(32),
+      boundAudioSha256: 'ab'.repeat(32),
+      declared: { artist: 'Ada', release: 'Early Trains', isrc: 'DEA122600001' },
+    },
+    report: cleanReport(),
+  });
+  for (const part of [
+    'Artist Ada Release Early Trains ISRC DEA122600001 (declared by the issuer, not checked)',
+    'Issuer Example Registry',
+    'Service https://registry.example.com',
+    `Verified file, SHA-256 ${'cd'.repeat(32)}`,
+    `Bound audio, SHA-256 ${'ab'.repeat(32)}`,
+    'https://registry.example.com/v1/verifications',
+  ])
+    t.match(text, part);
+  t.notMatch(openText({ proof: PROOF, report: cleanReport() }), /Artist|declared by the issuer/);
+});
+
+t.test('a gap of every channel is shown once', async (t) => {
+  const { coverage, ...evidence } = sessionEvidence();
+  const gap = { fromSeconds: 60, toSeconds: 120, reason: 'unreadable' };
+  const own = { fromSeconds: 300, toSeconds: 360, reason: 'history_lost' };
+  const everywhere = Object.fromEntries(
+    CHANNELS.map((channel) => [
+      channel,
+      { ...coverage[channel], gaps: channel === 'clips' ? [gap, own] : [gap], gapCount: 1 },
+    ]),
+  ) as unknown as typeof coverage;
+  const report = { ...emptyReport(), session: { evidence: { ...evidence, coverage: everywhere } } };
+  const text = openText({ proof: PROOF, report });
+  t.equal(text.split('1:00 to 2:00 (unreadable)').length, 2);
+  t.match(text, 'Nothing was watched: 1:00 to 2:00 (unreadable).');
+  t.match(text, 'Not watched: 5:00 to 6:00 (history lost)');
 });
 
 t.test('spans that nobody can tell apart are one', async (t) => {
@@ -413,13 +551,18 @@ t.test(
       const textOf = ({ words }: PrintedPage): string => words.map(({ text }) => text).join(' ');
       const whole = pages.map(textOf).join(' ');
       t.notMatch(whole, '…', `${name}: nothing is cut short`);
-      for (const heading of ['Conflicts and open questions', 'Arrangement', 'Everything the report states'])
+      for (const heading of ['Conflicts and open questions', 'Arrangement', 'Six words'])
         t.match(whole, heading, name);
+      for (const [at, page] of pages.entries()) {
+        t.match(textOf(page), `Proof ${PROOF.proofId}`, `${name}: sheet ${at + 1} names the proof`);
+        t.match(textOf(page), `Page ${at + 1} of ${pages.length}`, name);
+      }
       if (name !== 'adverse') continue;
       const [first] = pages.map(textOf);
       const report = adverseReport();
       for (const part of [
-        'Valid, needs review',
+        'Credential: valid',
+        'Production record: needs review',
         ...report.conflicts.map((fact) => sentenceOf(fact) ?? fact.code),
         'The record of the session ends before the session was closed.',
       ])

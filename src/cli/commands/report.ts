@@ -1,4 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
+import { isLoopback, parseBase } from '../../client/connection.js';
 import { TakemarkError } from '../../client/errors.js';
 import type { Client } from '../../client/index.js';
 import { IDENTIFIER_PATTERN } from '../../domain/identifiers.js';
@@ -28,9 +29,11 @@ export const report = defineCommand({
     'The operand is a proof id or a file: the output of `takemark verify --json`, a proof, a record or a',
     'report. For a proof of another partner, the command shows the evidence of the public record.',
     '',
-    '--html writes one self-contained page that can be read offline. --format ddex-432, spotify and apple',
-    "translate the creators' declarations into the distributors' terms. A point that no creator declared is",
-    'shown as unknown, with the reason.',
+    '--html writes one self-contained page that can be read offline. It names the address of the service.',
+    'For a file, this is the address in TAKEMARK_URL or --url, unless it is on this machine.',
+    '',
+    '--format ddex-432, spotify and apple translate the declarations of creators into the terms of',
+    'distributors. A point that no creator declared is shown as unknown, with the reason.',
     '',
     ...PARTNER_DETAILS,
   ],
@@ -52,6 +55,8 @@ export const report = defineCommand({
     const input = readInput(
       isFile ? await readResult(operand) : await fetchProof(operand, fromRecord, context),
       operand,
+      // The default address is on this machine, so a file need not come from there.
+      isFile && isLoopback(parseBase(context.config.url)) ? undefined : context.config.url,
     );
     if (output !== undefined) {
       await writeOutput(output, [Buffer.from(renderReportPage(input))]);
@@ -66,9 +71,13 @@ export const report = defineCommand({
   },
 });
 
-function readInput(value: unknown, name: string): ReturnType<typeof reportInput> {
+function readInput(
+  value: unknown,
+  name: string,
+  service: string | undefined,
+): ReturnType<typeof reportInput> {
   try {
-    return reportInput(value);
+    return reportInput(value, service);
   } catch (error) {
     if (error instanceof UnreadableReport) throw new RuntimeError(`${name}: ${error.message}`);
     throw error;

@@ -86,7 +86,7 @@ export async function showProductions(
     const verification = await partner.client.verifyFile(issued.audio, { signal });
     const proof = await partner.client.readProof(issued.proofId, { signal });
     // The proof has the title and the note, and the verification has the verdict.
-    const input = reportInput({ ...proof, ...verification });
+    const input = reportInput({ ...proof, ...verification }, partner.serviceUrl);
     if (terminal !== undefined) {
       terminal.print('');
       printReport(input, terminal);

@@ -31,11 +31,14 @@ const CONSENT = 'demo-consent-1';
 /** A partner with a key on one service, and the operator client of that service. */
 export class DemoPartner {
   readonly client: Client;
+  /** The address of the partner listener. */
+  readonly serviceUrl: string;
   readonly #operator: OperatorClient;
   readonly #partnerId: string;
 
-  private constructor(client: Client, operator: OperatorClient, partnerId: string) {
+  private constructor(client: Client, serviceUrl: string, operator: OperatorClient, partnerId: string) {
     this.client = client;
+    this.serviceUrl = serviceUrl;
     this.#operator = operator;
     this.#partnerId = partnerId;
   }
@@ -49,7 +52,8 @@ export class DemoPartner {
     });
     const { partnerId } = await operator.createPartner({ name: 'Demo Distribution' });
     const { apiKey } = await operator.createKey(partnerId, { name: 'demo' });
-    return new DemoPartner(createClient({ baseUrl: service.url, apiKey }), operator, partnerId);
+    const client = createClient({ baseUrl: service.url, apiKey });
+    return new DemoPartner(client, service.url, operator, partnerId);
   }
 
   async issue(

@@ -153,7 +153,7 @@ export const processNoteSchema = z
     id: 'ProcessNote',
     examples: [
       {
-        policyVersion: '1',
+        policyVersion: '2',
         lines: [{ code: 'no_session', text: 'No session was witnessed for this recording.' }],
       },
     ],

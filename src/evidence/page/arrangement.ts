@@ -48,7 +48,7 @@ function renderDetail(
   const rows = [...byTrack].filter(([, row]) => row.length > 0);
   const empty = byTrack.size - rows.length;
   const present = new Set(placements.map(({ origin }) => origin as string));
-  return html`<p class="lead">${countOf(detail.trackCount)} tracks, ${countOf(detail.placementCount)} placements${
+  return html`<p class="lead">${countOf(detail.trackCount)} tracks, ${countOf(detail.placementCount)} clips${
     detail.observedAtSeconds === undefined
       ? undefined
       : html`, as last observed ${clockText(detail.observedAtSeconds)} into the session`
@@ -71,12 +71,12 @@ ${renderLegend(
           `Exported: ${clockText(exportSeconds)}`,
         )
   }<div class="row"><span></span>${drawAxis(total, clockText)}</div></div>
-${moreThan(rows.length - DRAWN_TRACKS, 'further tracks with placements are in the report data')}${empty === 0 ? undefined : html`<p class="more">${countText(empty, 'track has', 'tracks have')} no placement.</p>`}
+${moreThan(rows.length - DRAWN_TRACKS, 'further tracks with clips are in the report data')}${empty === 0 ? undefined : html`<p class="more">${countText(empty, 'track has', 'tracks have')} no clip.</p>`}
 ${renderSourceNames(sources, placements)}
-<details><summary>The placements as a table</summary>${renderPlacementTable(placements, detail.placementCount ?? placements.length)}</details>`;
+<details><summary>The clips as a table</summary>${renderPlacementTable(placements, detail.placementCount ?? placements.length)}</details>`;
 }
 
-/** A count in words; `unknown` where nobody looked. */
+/** A count in words; `unknown` if it was not observed. */
 function countOf(count: number | undefined): string {
   return count === undefined ? 'unknown' : groupDigits(count);
 }
@@ -104,16 +104,16 @@ function trackText(row: readonly SourcePlacement[]): string {
     const word = `${originText(origin)}${state === 'removed' ? ', removed' : ''}`;
     counts.set(word, (counts.get(word) ?? 0) + 1);
   }
-  return [...counts].map(([word, count]) => `${count} placements ${word}`).join('; ');
+  return [...counts].map(([word, count]) => `${count} clips ${word}`).join('; ');
 }
 
 function renderPlacementTable(placements: readonly SourcePlacement[], count: number): Markup {
-  return html`<div class="wide" tabindex="0" role="region" aria-label="Placements"><table><thead><tr><th scope="col">Placement</th><th scope="col">Track</th><th scope="col">Origin</th><th scope="col">Beats</th><th scope="col">Time (approximate)</th><th scope="col">Edits</th><th scope="col">State</th></tr></thead><tbody>${placements
+  return html`<div class="wide" tabindex="0" role="region" aria-label="Clips"><table><thead><tr><th scope="col">Clip</th><th scope="col">Track</th><th scope="col">Origin</th><th scope="col">Beats</th><th scope="col">Time (approximate)</th><th scope="col">Edits</th><th scope="col">State</th></tr></thead><tbody>${placements
     .slice(0, TABLE_ROWS)
     .map(
       ({ placementId, trackId, origin, sourceId, beats, approximateSeconds, edits, state }) =>
         html`<tr><th scope="row">${placementId}</th><td>${trackId}</td><td>${originText(origin)} ${sourceId}</td><td>${beats === undefined ? 'unknown' : `${beatText(beats.start)} to ${beatText(beats.end)}`}</td><td>${approximateSeconds === undefined ? 'unknown' : `${clockText(approximateSeconds.start)} to ${clockText(approximateSeconds.end)}`}</td><td>${edits}</td><td>${state}</td></tr>`,
-    )}</tbody></table></div>${moreThan(count - Math.min(placements.length, TABLE_ROWS), 'further placements are not listed here')}`;
+    )}</tbody></table></div>${moreThan(count - Math.min(placements.length, TABLE_ROWS), 'further clips are not listed here')}`;
 }
 
 /** Renders only imports and the export: a report without source detail has no other placements. */

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { EvidenceFact, EvidenceReport } from '../../domain/evidence-report.js';
+import { IDENTIFIER_PATTERN } from '../../domain/identifiers.js';
+import { VERDICT_REFERENCE } from '../../domain/reference/verdicts.js';
 import type { SessionEvidence } from '../../domain/session-evidence.js';
 import { renderArrangement } from './arrangement.js';
 import {
@@ -10,77 +12,47 @@ import {
   renderImports,
 } from './claims-view.js';
 import { PATTERNS } from './lanes.js';
-import { html, Markup } from './markup.js';
+import { renderMachineWords, renderNote } from './machine-view.js';
+import { html, type Markup } from './markup.js';
+import type { ReportPageInput, ReportSubject } from './page-input.js';
+import { renderCheck, renderGlossary } from './reading-help.js';
 import { renderActivity, renderChannels, renderRecordings } from './session-view.js';
-import { PAGE_STYLE } from './style.js';
-import { clockText, countText, dateText, groupDigits, wordText } from './words.js';
-
-/** The proof that a page shows. Every member is optional. */
-export interface ReportSubject {
-  readonly proofId?: string;
-  readonly title?: string;
-  /** Unix seconds. */
-  readonly issuedAt?: number;
-  readonly carrier?: string;
-  readonly boundAudioSha256?: string;
-  /** The verdict, if a file was verified. */
-  readonly verdict?: string;
-  readonly verifiedAt?: number;
-  readonly decision?: {
-    readonly status: string;
-    readonly reasons: readonly string[];
-    readonly recommendedAction: string;
-    readonly sourceDetailCoverage?: string;
-  };
-  /** The compatibility data of a legacy proof, unchanged. */
-  readonly legacy?: Readonly<Record<string, string>>;
-}
-
-/** The process note: sentences written by a fixed policy. */
-export interface NoteText {
-  readonly policyVersion?: string;
-  readonly lines: readonly string[];
-}
-
-export interface ReportPageInput {
-  readonly proof: ReportSubject;
-  /** Absent for a proof without a report. */
-  readonly report?: EvidenceReport;
-  readonly note?: NoteText;
-}
-
-/** The most note lines that the page shows. */
-const NOTE_LINES = 48;
+import { PAGE_STYLE, sheetStyle } from './style.js';
+import { countText, dateText, groupDigits, wordText } from './words.js';
 
 /**
  * Returns a self-contained page without scripts or external resources. Every text of the report is escaped.
  * The page's own content security policy forbids everything that the page does not need.
  */
 export function renderReportPage({ proof, report, note }: ReportPageInput): string {
-  const style = createHash('sha256').update(PAGE_STYLE).digest('base64');
+  const style = PAGE_STYLE + sheetStyle(sheetName(proof));
+  const digest = createHash('sha256').update(style).digest('base64');
   const title = proof.title ?? proof.proofId ?? 'Evidence report';
   const body = html`<main>
-<header><p class="kind">Evidence report</p><h1>${title}</h1>${renderIdentity(proof)}${renderDecision(proof, report)}${
+<header><p class="kind">Evidence report</p><h1>${title}</h1>${renderDeclaredSong(proof)}${renderIdentity(proof)}<div class="statements">${renderCredential(proof)}${renderRecord(proof, report)}</div>${
     report?.session?.evidence.simulated === true
-      ? html`<p class="banner">Simulated: a generator created this trace. Nothing below was observed in a real session.</p>`
+      ? html`<p class="banner">Demo data: simulated, not recorded.</p>`
       : undefined
   }</header>
-${report === undefined ? renderWithoutReport(proof) : renderSections(report)}
+${report === undefined ? undefined : renderSections(report)}
 ${renderLegacy(proof)}
+${section('check', 'Whose record this is, and how to check it', renderCheck(proof))}
+${renderTechnical(report)}
+${section('glossary', 'Six words', renderGlossary())}
 ${renderNote(note)}
-${renderTechnical(proof, report, note)}
+${renderMachineWords(proof, report ?? {})}
 <footer>For information only: this report does not change the verdict and makes no claim about rights or authorship. “Not watched” does not mean “none”.</footer>
 </main>`;
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-${style}'; base-uri 'none'; form-action 'none'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-${digest}'; base-uri 'none'; form-action 'none'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 <meta name="referrer" content="no-referrer">
 ${html`<title>${title}: evidence report</title>`.text}
-<style>${PAGE_STYLE}</style>
+<style>${style}</style>
 </head>
 <body>
 ${PATTERNS.text}
@@ -90,24 +62,100 @@ ${body.text}
 `;
 }
 
+/** Returns the text for each printed sheet. A malformed id is omitted, because it would enter the style sheet. */
+function sheetName({ proofId }: ReportSubject): string {
+  return proofId !== undefined && IDENTIFIER_PATTERN.test(proofId) ? `Proof ${proofId}` : 'Evidence report';
+}
+
+function renderDeclaredSong({ declared = {} }: ReportSubject): Markup | undefined {
+  const { artist, release, isrc } = declared;
+  const parts = [
+    ...(artist === undefined ? [] : [html`<span>Artist <b>${artist}</b></span>`]),
+    ...(release === undefined ? [] : [html`<span>Release <b>${release}</b></span>`]),
+    ...(isrc === undefined ? [] : [html`<span>ISRC <b>${isrc}</b></span>`]),
+  ];
+  return parts.length === 0
+    ? undefined
+    : html`<p class="identity">${parts}<span>(declared by the issuer, not checked)</span></p>`;
+}
+
+const CARRIERS: Readonly<Record<string, string>> = {
+  embedded: 'Credential inside the audio file',
+  sidecar: 'Credential in a separate file',
+};
+
 function renderIdentity({ proofId, issuedAt, verifiedAt, carrier }: ReportSubject): Markup {
   return html`<p class="identity">${proofId === undefined ? undefined : html`<span>Proof <code>${proofId}</code></span>`}${
     issuedAt === undefined ? undefined : html`<span>Issued ${dateText(issuedAt)}</span>`
   }${verifiedAt === undefined ? undefined : html`<span>Verified ${dateText(verifiedAt)}</span>`}${
-    carrier === undefined ? undefined : html`<span>Credential ${wordText(carrier)}</span>`
+    carrier === undefined || !Object.hasOwn(CARRIERS, carrier)
+      ? undefined
+      : html`<span>${CARRIERS[carrier]}</span>`
   }</p>`;
 }
 
-function renderDecision({ verdict, decision }: ReportSubject, report: EvidenceReport | undefined): Markup {
-  const facts = report === undefined ? [] : needsReview(report);
-  const asking = facts.length;
-  const count = askingText(facts);
+const VERDICT_WORDS: Readonly<Record<string, string>> = {
+  audioChanged: 'the audio was changed',
+  tampered: 'altered',
+  unregistered: 'not registered',
+  unreadable: 'not readable',
+  local_seal: 'sealed by a device only',
+};
+
+/** States the result for the credential alone. The production record does not change it. */
+function renderCredential({ verdict }: ReportSubject): Markup {
   if (verdict === undefined)
-    return html`<div class="decision ${asking > 0 ? 'review' : 'neutral'}"><b>${asking > 0 ? 'Registered proof, needs review' : 'Registered proof'}</b><p>No audio file was compared with this proof. ${report === undefined ? 'The proof has no evidence report.' : count}</p></div>`;
-  if (verdict !== 'valid')
-    return html`<div class="decision bad"><b>Not valid: ${wordText(verdict)}</b><p>The file could not be verified against a registered proof.</p>${renderReasons(decision)}</div>`;
-  const review = decision?.status === 'needs_review' || asking > 0;
-  return html`<div class="decision ${review ? 'review' : 'good'}"><b>${review ? 'Valid, needs review' : 'Valid'}</b><p>Signature, registry record and the exact audio match. ${report === undefined ? 'The proof has no evidence report.' : count}</p>${renderReasons(decision)}</div>`;
+    return statement(
+      'neutral',
+      'Credential: registered',
+      'No audio file was compared with this proof, so there is no verdict.',
+    );
+  if (verdict === 'valid')
+    return statement(
+      'good',
+      'Credential: valid',
+      'The service signed and registered it, and it belongs to exactly this audio.',
+    );
+  const isKnown = Object.hasOwn(VERDICT_WORDS, verdict);
+  return statement(
+    'bad',
+    `Credential: not valid (${isKnown ? VERDICT_WORDS[verdict] : verdict})`,
+    isKnown ? VERDICT_REFERENCE[verdict as keyof typeof VERDICT_REFERENCE].meaning : undefined,
+  );
+}
+
+/** States whether the production record needs a decision. A needed decision is not a failure of the credential. */
+function renderRecord({ verdict, decision }: ReportSubject, report: EvidenceReport | undefined): Markup {
+  if (report === undefined)
+    return statement(
+      'neutral',
+      'Production record: not available',
+      verdict === undefined || verdict === 'valid'
+        ? 'This proof has no report. Its absence says nothing for or against the recording.'
+        : 'A report is only available with a valid credential.',
+    );
+  const facts = needsReview(report);
+  if (facts.length > 0 || decision?.status === 'needs_review')
+    return statement(
+      'review',
+      'Production record: needs review',
+      facts.length === 0 ? 'A person should read it.' : askingText(facts),
+    );
+  return report.session === undefined && report.declarations.length === 0
+    ? statement('neutral', 'Production record: empty', 'Nothing was observed and nothing was declared.')
+    : statement(
+        'neutral',
+        'Production record: no review needed',
+        'It contains no conflict and no open question.',
+      );
+}
+
+function statement(
+  kind: 'good' | 'bad' | 'review' | 'neutral',
+  head: string,
+  text: string | undefined,
+): Markup {
+  return html`<div class="decision ${kind}"><b>${head}</b>${text === undefined ? undefined : html`<p>${text}</p>`}</div>`;
 }
 
 /** Returns a sentence with the numbers of conflicts and of open questions. */
@@ -119,54 +167,29 @@ function askingText(facts: readonly EvidenceFact[]): string {
       ? [countText(facts.length - conflicts, 'open question', 'open questions')]
       : []),
   ];
-  return parts.length === 0
-    ? 'The report needs no decision.'
-    : `${parts.join(' and ')} ${facts.length === 1 ? 'needs' : 'need'} a decision by a person.`;
-}
-
-function renderReasons(decision: ReportSubject['decision']): Markup | undefined {
-  if (decision === undefined) return undefined;
-  const { status, recommendedAction, reasons } = decision;
-  return html`<p class="reasons">Status <code>${status}</code>, recommended <code>${recommendedAction}</code>${
-    reasons.length === 0
-      ? undefined
-      : html`, because of ${reasons.slice(0, 8).map((reason, at) => html`${at > 0 ? ', ' : ''}<code>${reason}</code>`)}`
-  }</p>`;
+  return `${parts.join(' and ')} ${facts.length === 1 ? 'needs' : 'need'} a decision by a person.`;
 }
 
 function renderSections(report: EvidenceReport): Markup {
   const session = report.session?.evidence;
   return html`${section('conflicts', 'Conflicts and open questions', renderConflicts(report))}
 ${section('arrangement', 'Arrangement', renderArrangement(report))}
-${session === undefined ? section('session', 'Session', html`<p class="quiet">No capture trace: no session agent observed how the recording was made.</p>`) : section('activity', 'Activity over time', renderActivity(session))}
-${section('declarations', 'Declared and observed', renderDeclarations(report))}
+${session === undefined ? section('session', 'Session', html`<p class="quiet">No session was observed: no session agent watched how the recording was made.</p>`) : section('activity', 'Activity over time', renderActivity(session))}
+${section('declarations', 'What the creator declared', renderDeclarations(report))}
 ${section('imports', 'Imported files', renderImports(report))}
 ${session === undefined ? undefined : renderSession(session)}
-${section('facts', 'Everything the report states', renderFacts(report))}`;
+${renderOtherFacts(report)}`;
+}
+
+function renderOtherFacts(report: EvidenceReport): Markup | undefined {
+  const facts = renderFacts(report);
+  return facts && section('facts', 'Also in the report', facts);
 }
 
 function renderSession(session: SessionEvidence): Markup {
   const recordings = renderRecordings(session);
   return html`${recordings === undefined ? undefined : section('recordings', 'Recordings', recordings)}
 ${section('channels', 'Kinds of activity that the agent watched', renderChannels(session))}`;
-}
-
-function renderWithoutReport(proof: ReportSubject): Markup {
-  return section(
-    'evidence',
-    'Evidence',
-    html`<p class="quiet">No evidence about the source is available${proof.verdict === undefined || proof.verdict === 'valid' ? ': this proof has no report. That is no argument for or against the recording.' : ': a report is only available with a valid verdict.'}</p>`,
-  );
-}
-
-/** Renders the process note, which repeats the report in sentences that can be quoted. */
-function renderNote(note: NoteText | undefined): Markup | undefined {
-  if (note === undefined || note.lines.length === 0) return undefined;
-  return section(
-    'note',
-    'Process note',
-    html`<ul class="note">${note.lines.slice(0, NOTE_LINES).map((line) => html`<li>${line}</li>`)}</ul>`,
-  );
 }
 
 function renderLegacy({ legacy = {} }: ReportSubject): Markup | undefined {
@@ -179,28 +202,21 @@ function renderLegacy({ legacy = {} }: ReportSubject): Markup | undefined {
   );
 }
 
-function renderTechnical(
-  proof: ReportSubject,
-  report: EvidenceReport | undefined,
-  note: NoteText | undefined,
-): Markup {
-  const session = report?.session?.evidence;
+function renderTechnical(report: EvidenceReport | undefined): Markup | undefined {
+  if (report === undefined) return undefined;
+  const { sourceDetail, engine } = report;
+  const session = report.session?.evidence;
+  const exported = session?.export;
   const rows: readonly (readonly [string, string | Markup | undefined])[] = [
-    ['Proof', proof.proofId],
-    ['Bound audio, SHA-256', code(proof.boundAudioSha256)],
-    ['Capture trace, SHA-256', code(session?.traceSha256)],
+    ['Trace, SHA-256', code(session?.traceSha256)],
     [
       'Trace',
       session &&
         `version ${session.traceVersion}, ${groupDigits(session.traceBytes)} bytes, ${groupDigits(session.events)} signed events, ${session.sealed ? 'sealed' : 'not sealed: the trace ends early'}`,
     ],
+    ['Session', session && `started ${dateText(session.startedAt)} (device clock)`],
     [
-      'Session',
-      session &&
-        `started ${dateText(session.startedAt)} (device clock), length ${clockText(session.durationSeconds)}`,
-    ],
-    [
-      'Agent',
+      'Session agent',
       session &&
         `${session.adapter.name} ${session.adapter.version}${session.adapter.dawVersion === undefined ? '' : `, DAW ${session.adapter.dawVersion}`}`,
     ],
@@ -208,33 +224,27 @@ function renderTechnical(
       'Device',
       session && html`<code>${session.device.deviceId}</code>, ${wordText(session.device.standing)}`,
     ],
-    ['Export, SHA-256', code(session?.export?.fileSha256)],
+    ['Exported file, SHA-256', code(exported?.fileSha256)],
     [
       'Export and issued audio',
-      session?.export &&
-        `${session.export.issuedAudio === 'matches' ? 'identical' : session.export.issuedAudio === 'differs' ? 'different' : wordText(session.export.issuedAudio)}; repeated render: ${wordText(session.export.rerender)}`,
+      exported &&
+        `${exported.issuedAudio === 'matches' ? 'identical' : exported.issuedAudio === 'differs' ? 'different' : wordText(exported.issuedAudio)}; repeated render: ${wordText(exported.rerender)}`,
     ],
     [
       'Source detail',
-      report?.sourceDetail &&
-        `version ${report.sourceDetail.version}, consent ${report.sourceDetail.consentVersion}`,
+      sourceDetail && `version ${sourceDetail.version}, consent ${sourceDetail.consentVersion}`,
     ],
-    ['Source detail coverage', proof.decision?.sourceDetailCoverage],
     [
       'Report',
-      report &&
-        `layout ${report.version}${report.engine === undefined ? '' : `; engine: ${report.engine.facts === undefined ? '' : `facts ${report.engine.facts}, `}overlay ${report.engine.overlay}, revision ${report.engine.revision}`}`,
+      `layout ${report.version}${engine === undefined ? '' : `; engine: ${engine.facts === undefined ? '' : `facts ${engine.facts}, `}overlay ${engine.overlay}, revision ${engine.revision}`}`,
     ],
-    ['Process note policy', note?.policyVersion],
   ];
   const shown = rows.filter(([, value]) => value !== undefined);
-  return shown.length === 0
-    ? new Markup('')
-    : section(
-        'technical',
-        'Technical details',
-        html`<dl class="technical">${shown.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`,
-      );
+  return section(
+    'technical',
+    'Technical details',
+    html`<dl class="technical">${shown.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`,
+  );
 }
 
 function code(value: string | undefined): Markup | undefined {

@@ -8,7 +8,7 @@ import { CHANNEL_WORDS, CHANNELS, type Channel } from '../../domain/trace.js';
 import { moreThan } from './arrangement.js';
 import { drawAxis, drawLane, number, percent, type Span } from './lanes.js';
 import { html, type Markup } from './markup.js';
-import { COUNTER_NAMES, clockText, counterText, countText, groupDigits, wordText } from './words.js';
+import { COUNTER_NAMES, clockText, counterText, groupDigits, wordText } from './words.js';
 
 const CHART_HEIGHT = 120;
 /** The most recordings that the page lists. The report lists the longest first. */
@@ -42,15 +42,15 @@ export function renderActivity({ activity, coverage, durationSeconds }: SessionE
     return counts.length === 0 ? 'unknown' : groupDigits(counts.reduce((sum, count) => sum + count, 0));
   };
   const acts = { edits: sumOf('edits'), recordings: sumOf('recordings'), imports: sumOf('imports') };
-  const label = `Observed over ${clockText(durationSeconds)}: ${acts.edits} edits, ${acts.recordings} recordings, ${acts.imports} imports; ${gaps.length} gaps that were not watched`;
-  return html`<ul class="legend"><li>${swatch('block edits')}edits</li><li>${swatch('block recorded')}recordings</li><li>${swatch('block imported')}imports</li>${gaps.length > 0 ? html`<li>${swatch('gap')}not watched, or watched in part</li>` : undefined}</ul>
+  const label = `Observed: ${acts.edits} edits, ${acts.recordings} recordings, ${acts.imports} imports; ${gaps.length} gaps that were not watched`;
+  return html`<p class="lead">The session lasted ${clockText(durationSeconds)}.</p><ul class="legend"><li>${swatch('block edits')}edits</li><li>${swatch('block recorded')}recordings</li><li>${swatch('block imported')}imports</li>${gaps.length > 0 ? html`<li>${swatch('gap')}not watched, or watched in part</li>` : undefined}</ul>
 <div class="chart"><p class="scale">maximum ${groupDigits(most)} per ${bucketText(bucketSeconds)}</p><svg class="bars" width="100%" height="${CHART_HEIGHT}" role="img" aria-label="${label}" focusable="false">${gaps.map(
     ({ fromSeconds, toSeconds }) => {
       const x = percent(fromSeconds, total);
       return html`<rect class="gap" x="${number(x)}%" y="0" width="${number(Math.max(0.4, percent(toSeconds, total) - x))}%" height="${CHART_HEIGHT}"><title>Not watched: ${clockText(fromSeconds)} to ${clockText(toSeconds)}</title></rect>`;
     },
   )}${bars}</svg>${drawAxis(total, clockText)}</div>
-<p class="soft">Activity that the session agent observed on the channels that it watches. No bar means that nothing was observed at that time.</p>
+<p class="soft">No bar means that the session agent observed nothing at that time.</p>
 <details><summary>Activity as a table</summary><div class="wide" tabindex="0" role="region" aria-label="Activity"><table><thead><tr><th scope="col">From</th><th scope="col">Edits</th><th scope="col">Recordings</th><th scope="col">Imports</th></tr></thead><tbody>${buckets.map(
     ({ atSeconds, edits, recordings, imports }) =>
       html`<tr><th scope="row">${clockText(atSeconds)}</th><td>${edits ?? 'unknown'}</td><td>${recordings ?? 'unknown'}</td><td>${imports ?? 'unknown'}</td></tr>`,
@@ -63,12 +63,46 @@ export function renderActivity({ activity, coverage, durationSeconds }: SessionE
  */
 export function renderChannels(session: SessionEvidence): Markup {
   const total = Math.max(1, session.durationSeconds);
-  return html`<ul class="legend"><li>${swatch('watched')}watched</li><li>${swatch('watched partial')}partly watched</li><li>${swatch('gap')}not watched, or unknown</li><li>${swatch('unwatched')}unsupported</li></ul>
-<div class="channels">${CHANNELS.map((channel) => renderChannel(channel, session, total))}</div>
+  const common = commonGaps(session.coverage);
+  return html`${common.length === 0 ? undefined : html`<p class="lead">Nothing was watched: ${gapsText(common)}.</p>`}<ul class="legend"><li>${swatch('watched')}watched</li><li>${swatch('watched partial')}partly watched</li><li>${swatch('gap')}not watched, or unknown</li><li>${swatch('unwatched')}unsupported</li></ul>
+<div class="channels">${CHANNELS.map((channel) => renderChannel(channel, session, total, common))}</div>
 <div class="channel-axis">${drawAxis(total, clockText)}</div>`;
 }
 
-function renderChannel(channel: Channel, { coverage, counters }: SessionEvidence, total: number): Markup {
+/** Returns the gaps that all watched channels have. They are shown once. */
+function commonGaps(coverage: SessionEvidence['coverage']): readonly CoverageGap[] {
+  const watched = CHANNELS.map((channel) => coverage[channel]).filter(
+    ({ support }) => support === 'supported' || support === 'partial',
+  );
+  const [first, ...others] = watched.map(({ gaps }) => gaps);
+  if (first === undefined || others.length === 0) return [];
+  return first.filter((gap) => others.every((gaps) => gaps.some((other) => isSameGap(gap, other))));
+}
+
+function isSameGap(one: CoverageGap, other: CoverageGap): boolean {
+  return (
+    one.fromSeconds === other.fromSeconds && one.toSeconds === other.toSeconds && one.reason === other.reason
+  );
+}
+
+/** Returns up to four gaps in words. */
+function gapsText(gaps: readonly CoverageGap[], count = gaps.length): string {
+  const listed = gaps.slice(0, 4).map(({ fromSeconds, toSeconds, reason }) => {
+    const time =
+      toSeconds - fromSeconds < 1
+        ? `at ${clockText(fromSeconds)}`
+        : `${clockText(fromSeconds)} to ${clockText(toSeconds)}`;
+    return `${time} (${wordText(reason)})`;
+  });
+  return `${listed.join('; ')}${count > listed.length ? ' and others' : ''}`;
+}
+
+function renderChannel(
+  channel: Channel,
+  { coverage, counters }: SessionEvidence,
+  total: number,
+  common: readonly CoverageGap[],
+): Markup {
   const { support, exact = 0, interval = 0, gaps, gapCount = 0 } = coverage[channel];
   const watched = support === 'supported' || support === 'partial';
   const names = COUNTER_NAMES.filter((name) => COUNTERS[name] === channel);
@@ -78,7 +112,6 @@ function renderChannel(channel: Channel, { coverage, counters }: SessionEvidence
     ? [
         ...(exact > 0 ? [`${groupDigits(exact)} observed live`] : []),
         ...(interval > 0 ? [`${groupDigits(interval)} inferred by comparing before and after`] : []),
-        ...(gapCount > 0 ? [`${countText(gapCount, 'gap', 'gaps')}`] : []),
       ].join(', ')
     : '';
   const spans: Span[] = [
@@ -96,11 +129,12 @@ function renderChannel(channel: Channel, { coverage, counters }: SessionEvidence
     },
     ...(watched ? gaps.map(gapSpan) : []),
   ];
-  return html`<section class="channel"><h3>${CHANNEL_WORDS[channel]} <span class="support ${watched ? 'is-watched' : 'is-not'}">${supportText}</span></h3>
+  const own = gaps.filter((gap) => !common.some((other) => isSameGap(gap, other)));
+  return html`<section class="channel" id="channel-${channel}"><h3>${CHANNEL_WORDS[channel]} <span class="support ${watched ? 'is-watched' : 'is-not'}">${supportText}</span></h3>
 ${drawLane(spans, { total, height: 14, label: `${CHANNEL_WORDS[channel]}: ${supportText}${how === '' ? '' : `, ${how}`}` })}
 ${how === '' ? undefined : html`<p class="soft">${how}</p>`}${
-  watched && gaps.length > 0
-    ? html`<p class="soft">Not watched: ${gaps.slice(0, 4).map(({ fromSeconds, toSeconds, reason }, at) => html`${at > 0 ? '; ' : ''}${clockText(fromSeconds)} to ${clockText(toSeconds)} (${wordText(reason)})`)}${gapCount > 4 ? ' and others' : ''}</p>`
+  watched && own.length > 0
+    ? html`<p class="soft">Not watched: ${gapsText(own, gapCount - (gaps.length - own.length))}</p>`
     : undefined
 }
 <dl class="counters">${names.map((name) => {
@@ -113,7 +147,7 @@ ${how === '' ? undefined : html`<p class="soft">${how}</p>`}${
 export function renderRecordings({ recordings, counters }: SessionEvidence): Markup | undefined {
   if (recordings.length === 0) return undefined;
   const count = counters.takesRecorded.value ?? recordings.length;
-  return html`<div class="wide" tabindex="0" role="region" aria-label="Recordings"><table><thead><tr><th scope="col">Length</th><th scope="col">In real time</th><th scope="col">Input</th><th scope="col">Growth steps</th><th scope="col">Placements</th></tr></thead><tbody>${recordings
+  return html`<div class="wide" tabindex="0" role="region" aria-label="Recordings"><table><thead><tr><th scope="col">Length</th><th scope="col">In real time</th><th scope="col">Input</th><th scope="col">Growth steps</th><th scope="col">Clips</th></tr></thead><tbody>${recordings
     .slice(0, LISTED_RECORDINGS)
     .map(
       ({ durationSeconds, realTime, input, growthSteps, placementCount }) =>

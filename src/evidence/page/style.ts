@@ -25,10 +25,10 @@ small,.soft,.more{font-size:.8125rem}
 code{font-family:ui-monospace,"SF Mono",Menlo,Consolas,"Liberation Mono","DejaVu Sans Mono",monospace;font-size:.8125em;overflow-wrap:anywhere}
 .kind{margin-bottom:.5rem;color:var(--soft);font-size:.875rem}
 .identity{display:flex;flex-wrap:wrap;gap:.15rem 1.25rem;margin-top:.6rem;color:var(--soft);font-size:.875rem}
-.decision{margin-top:1.5rem;padding:1rem 1.25rem;border-radius:10px;border:1px solid var(--line);border-left:5px solid var(--soft);background:var(--card)}
+.statements{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr));gap:.75rem;margin-top:1.5rem}
+.decision{padding:1rem 1.25rem;border-radius:10px;border:1px solid var(--line);border-left:5px solid var(--soft);background:var(--card)}
 .decision b{display:block;font-size:1.1875rem;line-height:1.35}
 .decision p{margin-top:.2rem;max-width:46rem;text-wrap:pretty}
-.decision .reasons{color:var(--soft);font-size:.8125rem}
 .decision.good{background:var(--good-tint);border-color:var(--good)}
 .decision.good b{color:var(--good)}
 .decision.review,.decision.bad{background:var(--alert-tint);border-color:var(--alert-line)}
@@ -105,11 +105,12 @@ svg{display:block;overflow:visible}
 .channel .soft{margin-top:.2rem}
 .channel .counters{margin-top:.25rem}
 .channel-axis{display:none}
-.class{margin-top:1rem}
-.class h3{padding-bottom:.25rem;border-bottom:1px solid var(--line)}
-.class li{padding:.5rem 0;break-inside:avoid}
-.class .code{margin-top:.1rem}
-.asks{color:var(--alert)}
+.facts li{padding:.4rem 0;border-bottom:1px solid var(--line);break-inside:avoid}
+.codes li{padding:.2rem 0;font-size:.8125rem;color:var(--soft)}
+.codes code{color:var(--ink)}
+.opposites{margin-top:.3rem;font-size:.875rem}
+.check{margin-top:.75rem}
+a{color:var(--link)}
 .technical{font-size:.875rem}
 .technical div{display:grid;grid-template-columns:12rem minmax(0,1fr);gap:0 1rem;padding:.3rem 0;border-bottom:1px solid var(--line)}
 .technical dt{color:var(--soft)}
@@ -124,6 +125,8 @@ summary{cursor:pointer;color:var(--link);font-size:.875rem;width:fit-content}
 :focus-visible{outline:2px solid var(--link);outline-offset:3px;border-radius:3px}
 footer{margin-top:3rem;padding-top:1rem;border-top:1px solid var(--line);color:var(--soft);font-size:.8125rem;max-width:46rem}
 @media (max-width:44rem){
+th,td{padding-right:.7rem;font-size:.8125rem}
+thead th{white-space:normal}
 main{padding:1.5rem 1rem 3rem}
 h2{margin-top:2.25rem}
 .row{grid-template-columns:minmax(0,1fr);gap:.1rem}
@@ -146,6 +149,8 @@ h3,.lead,.legend,.pair-head,.class-name{break-after:avoid}
 .sources{grid-template-columns:repeat(2,minmax(0,1fr))}
 .channels{columns:3;column-gap:1.5rem}
 details{display:none}
+.alert{break-inside:auto}
+.alert h3{break-inside:avoid;break-after:auto}
 .on-paper{display:block}
 footer{margin-top:1rem;padding-top:.4rem}
 .wide{overflow:visible}
@@ -154,3 +159,13 @@ a{color:inherit}
 }
 @page{margin:16mm}
 `;
+
+/**
+ * Returns the style of printed sheets: each has a name and its page number.
+ * @param name text without quotes, backslashes and line ends
+ */
+export function sheetStyle(name: string): string {
+  const font = 'font:9px "Helvetica Neue",Arial,"Liberation Sans",sans-serif;color:#565d66';
+  return `@page{@bottom-left{content:"${name}";${font}}@bottom-right{content:"Page " counter(page) " of " counter(pages);${font}}}
+`;
+}

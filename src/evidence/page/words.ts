@@ -7,32 +7,25 @@ import { CHANNEL_WORDS, type Channel } from '../../domain/trace.js';
 /** The names of the counters, in the order of their channels. */
 export const COUNTER_NAMES = Object.keys(COUNTERS) as readonly CounterName[];
 
-/** The survey questions, each with the trace counters to show beside it. */
+/** The survey questions, each with the channels to compare its answers with. */
 export const DIMENSION_WORDS: Readonly<
-  Record<Dimension, { readonly title: string; readonly counters: readonly CounterName[] }>
+  Record<Dimension, { readonly title: string; readonly channels: readonly Channel[] }>
 > = {
   declaredOrigin: {
     title: 'Origin of the material',
-    counters: ['importsAdded', 'importPlacements', 'sourcesAppeared', 'takesRecorded'],
+    channels: ['imports', 'sourceMap', 'recording'],
   },
-  aiShareBand: { title: 'Share of generated audio', counters: [] },
-  aiRoles: { title: 'Parts with generated material', counters: [] },
+  aiShareBand: { title: 'Share of generated audio', channels: [] },
+  aiRoles: { title: 'Parts with generated material', channels: [] },
   manualWork: {
     title: 'Manual work',
-    counters: [
-      'midiNotesEntered',
-      'midiNotesRecorded',
-      'takesRecorded',
-      'clipsTrimmed',
-      'clipsSplit',
-      'automationEdits',
-    ],
+    channels: ['midi', 'recording', 'clips', 'automation'],
   },
   contributionBand: {
     title: 'Own contribution',
-    counters: ['takesRecordedInRealTime', 'midiNotesRecorded', 'importPlacements'],
+    channels: ['recording', 'midi', 'imports'],
   },
-  disputedAssessment: { title: 'Disputed assessment', counters: [] },
+  disputedAssessment: { title: 'Disputed assessment', channels: [] },
 };
 
 /** Returns the title of a survey question. An unknown question is returned unchanged. */
