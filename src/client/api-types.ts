@@ -461,6 +461,7 @@ export interface EvidenceFact {
     | 'trace_export_missing'
     | 'trace_simulated'
     | 'export_rerender_differs'
+    | 'export_not_tied_to_session'
     | 'recording_claim_not_witnessed'
     | 'sources_of_unknown_origin'
     | 'derived_material_of_unknown_origin'

@@ -235,6 +235,12 @@ const GAPS: readonly Row[] = [
     'The session was rendered again, and the result differs from the export.',
   ],
   [
+    'export_not_tied_to_session',
+    '3.1.0',
+    'Nothing showed that the export was made from the arrangement that was monitored: the agent does not see every change of it, and the session was not rendered again with the same samples. No rule concludes anything about the content of the export.',
+    'It was not shown that the export was made from the session as it was monitored. Other audio could have been exported.',
+  ],
+  [
     'recording_claim_not_witnessed',
     '3.1.0',
     'While the session was monitored, sources appeared that claim to be recordings, but their recording was not observed. Values: sources.',

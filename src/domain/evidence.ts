@@ -30,7 +30,7 @@ export interface RuleInputs {
   readonly importPlacements?: number;
   /**
    * The seconds of the exported range that contain imported audio (a lower bound), and the length of the
-   * range. Known if the arrangement was known at the time of the export.
+   * range. Known if the export was shown to follow from the witnessed arrangement.
    */
   readonly importedSeconds?: number;
   readonly exportSeconds?: number;

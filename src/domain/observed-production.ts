@@ -9,8 +9,8 @@ import type { CounterName } from './session-evidence.js';
  */
 export interface ObservedProduction {
   /**
-   * True if every channel was watched throughout, rendering the export again gave the same samples, no edit
-   * followed the export, and every placed import is listed.
+   * True if every channel was watched throughout, the export follows from the witnessed arrangement, rendering it
+   * again gave the same samples, no edit followed the export, and every placed import is listed.
    */
   readonly complete: boolean;
   /** True if the session was observed to contain only takes recorded in real time. */
@@ -76,7 +76,8 @@ const EDITS: readonly CounterName[] = [
 
 /**
  * Returns the production that the facts prove for the issued audio. A trace of other audio, of a device that
- * is not enrolled, or from a generator proves nothing.
+ * is not enrolled, or from a generator proves nothing. If the export was not shown to follow from the witnessed
+ * arrangement, only the imports are named: what was recorded, entered or edited need not be in the audio.
  */
 export function observedProduction(facts: EvidenceFacts): ObservedProduction {
   const { session, importedSources = [], placedImportCount = 0, inputs } = facts;
@@ -89,6 +90,15 @@ export function observedProduction(facts: EvidenceFacts): ObservedProduction {
   const placed = importedSources
     .filter(({ placements }) => (placements?.count ?? 0) > 0)
     .slice(0, MAX_OBSERVED_IMPORTS);
+  const named: Pick<ObservedProduction, 'imports' | 'importCount'> = {
+    imports: placed.map(({ originalSha256, samplesSha256 }) => {
+      if (originalSha256 !== undefined) return { sha256: originalSha256, of: 'file' };
+      return samplesSha256 === undefined ? {} : { sha256: samplesSha256, of: 'samples' };
+    }),
+    ...defined({ importCount: positive(placedImportCount) }),
+  };
+  if (facts.facts.some(({ code }) => code === 'export_not_tied_to_session'))
+    return { complete: false, captured: false, ...named };
   const takes = sum(['takesRecordedInRealTime']);
   return {
     complete:
@@ -103,16 +113,11 @@ export function observedProduction(facts: EvidenceFacts): ObservedProduction {
     captured:
       takes !== undefined &&
       takes === counters.takesRecorded.value &&
-      exported.rerender !== 'differed' &&
       facts.importedSourceCount === 0 &&
       !facts.facts.some(({ code }) => OTHER_SOUND.includes(code)) &&
       BESIDE_TAKES.every((name) => counters[name].status === 'not_observed'),
-    imports: placed.map(({ originalSha256, samplesSha256 }) => {
-      if (originalSha256 !== undefined) return { sha256: originalSha256, of: 'file' };
-      return samplesSha256 === undefined ? {} : { sha256: samplesSha256, of: 'samples' };
-    }),
+    ...named,
     ...defined({
-      importCount: positive(placedImportCount),
       takes,
       notes: sum(['midiNotesEntered', 'midiNotesRecorded']),
       edits: sum(EDITS),

@@ -100,6 +100,7 @@ export function writeProcessNote(report: EvidenceReport): ProcessNote {
       ...(session === undefined
         ? [line('no_session', 'No session was witnessed for this recording.')]
         : sessionLines(session)),
+      ...tieLines(report),
       ...declarationLines(report),
       decisionLine(report),
     ],
@@ -158,6 +159,17 @@ function exportLine({ export: exported, counters }: SessionEvidence): ProcessNot
       ? `Export: ${counterText(counters.exportsFinished)}.`
       : (texts[exported.issuedAudio] ?? `Export: ${exported.issuedAudio}.`),
   );
+}
+
+function tieLines({ unverifiable }: EvidenceReport): readonly ProcessNoteLine[] {
+  return unverifiable.some(({ code }) => code === 'export_not_tied_to_session')
+    ? [
+        line(
+          'export_not_tied',
+          'It was not shown that the export was made from the session as it was watched.',
+        ),
+      ]
+    : [];
 }
 
 function declarationLines({ declarations, unverifiable }: EvidenceReport): readonly ProcessNoteLine[] {

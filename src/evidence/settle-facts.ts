@@ -66,7 +66,7 @@ export function settleFacts(
     ...detected.facts,
     ...concludeFromTrace(inputs),
     ...findings(replayed, standing),
-    ...exportGaps(evidence),
+    ...exportGaps(evidence, session.export?.isTied === true),
     ...sourceGaps(session),
     ...coverageGaps(replayed),
   ];
@@ -294,7 +294,10 @@ function findings({ findings: found }: Replayed, standing: DeviceStanding): read
   ];
 }
 
-function exportGaps({ export: exported, coverage, counters }: SessionEvidence): readonly EvidenceFact[] {
+function exportGaps(
+  { export: exported, coverage, counters }: SessionEvidence,
+  isTied: boolean,
+): readonly EvidenceFact[] {
   if (exported === undefined) {
     // An agent that cannot see exports has none to report. An agent that can see exports would have reported
     // one.
@@ -305,6 +308,7 @@ function exportGaps({ export: exported, coverage, counters }: SessionEvidence): 
   return [
     ...(exported.issuedAudio === 'differs' ? [gap('trace_export_differs', 'needs_review')] : []),
     ...(exported.rerender === 'differed' ? [gap('export_rerender_differs', 'needs_review')] : []),
+    ...(isTied ? [] : [gap('export_not_tied_to_session', 'unverifiable')]),
   ];
 }
 

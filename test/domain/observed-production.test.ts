@@ -126,6 +126,32 @@ t.test('all actions are told only where every channel was watched without a gap'
     );
 });
 
+t.test(
+  'an export that is not tied to the session names its imports, and nothing that was made',
+  async (t) => {
+    const facts = factsOf({ ...TAKES, midiNotesEntered: 4, clipsMoved: 9 }, {}, [source(1)]);
+    t.match(observedProduction(facts), { takes: 2, notes: 4, edits: 9 });
+    t.strictSame(
+      observedProduction({
+        ...facts,
+        facts: [
+          {
+            code: 'export_not_tied_to_session',
+            contentClass: 'unverifiable_coverage_gap',
+            status: 'unverifiable',
+          },
+        ],
+      }),
+      {
+        complete: false,
+        captured: false,
+        imports: [{ sha256: '1'.padStart(64, '0'), of: 'samples' }],
+        importCount: 1,
+      },
+    );
+  },
+);
+
 t.test('placed imports are told by digest, the first of them, with the count of all', async (t) => {
   const many = Array.from({ length: 40 }, (_, at) => source(at));
   const unplaced = source(99, { placements: { count: 0, approximateSeconds: 0, spans: [] } });

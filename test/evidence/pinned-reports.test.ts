@@ -167,6 +167,17 @@ t.test('a report keeps its bytes when its facts were fixed by engine version 2',
   t.equal(sha256(JSON.stringify(report)), 'b0902675c4baaa605298fffc23c60c8708993ce5426812a92e7150ff52583412');
 });
 
+t.test('facts of the engine before give the report that they gave then', async (t) => {
+  const body = readFileSync('test/fixtures/golden/evidence-engine-2.facts');
+  const facts = decodeEvidence('facts', body);
+  t.equal(facts.engineVersion, 2);
+  t.strictSame(Buffer.from(encodeEvidence('facts', facts)), body);
+  t.equal(
+    sha256(JSON.stringify(composeReport({ facts, declarations: [], altered: 0 }))),
+    '0766c2d7f7ac2cfffddf5d2ac98d79f3b9880bc53e9d053bff8d170d841a17c8',
+  );
+});
+
 t.test('logarithm and exponential are those of every machine, to the last bit', async (t) => {
   const random = new SeededRandom(3);
   const values = Float64Array.from({ length: 20_000 }, (_, index) => {

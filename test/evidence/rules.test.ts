@@ -129,8 +129,9 @@ const SESSIONS: Readonly<Record<string, readonly [events: readonly TraceEvent[],
   {
     'the observed arrangement rendered as it was exported': [[observed(1), exported()], ALL],
     'observed again after the export': [
+      // An edit can be made, exported and undone between two observations.
       [observed(1), exported('not_tried'), observed(1)],
-      [PLACEMENTS, EDITS, BY_HAND],
+      [],
     ],
     'made of the import, and played within the session': [
       [

@@ -4,6 +4,7 @@ import '../evidence/pinned-reports.test.js';
 import '../evidence/projections.test.js';
 import '../evidence/replay.test.js';
 import '../evidence/rules.test.js';
+import '../evidence/tied-exports.test.js';
 import '../evidence/trace.test.js';
 import '../evidence/trace-damage.test.js';
 import '../evidence/trace-hostile.test.js';

@@ -53,15 +53,8 @@ interface TakenExport {
   readonly placements: number;
   readonly imports: number;
   readonly derivations: number;
-  /**
-   * The number of changes of the arrangement before the export. Undefined when some changes may be
-   * unreported.
-   */
-  readonly changes: number | undefined;
-  /** True when, at the time of the export, nothing else can have been exported. */
-  readonly wasKnown: boolean;
-  /** True when nothing else can have been exported, by what was observed since. */
-  isKnown: boolean;
+  /** True when the export was shown to follow from the arrangement as it was witnessed. */
+  readonly isTied: boolean;
 }
 
 /** The share of imports in an export: the lowest estimate, and the length of the export, both in seconds. */
@@ -82,6 +75,8 @@ export interface ReplayedSession {
     readonly fileSha256: string;
     readonly durationSeconds?: number;
     readonly rerender: 'matched' | 'differed' | 'not_tried';
+    /** True when the export was shown to follow from the arrangement as it was witnessed. */
+    readonly isTied: boolean;
   };
   /** The imports in the order of import. If there are too many, placed imports are preferred. */
   readonly importedSources: readonly ImportedSource[];
@@ -388,20 +383,15 @@ export class Replayer {
     if ([...takes.values()].every(({ size }) => size === 0)) this.#runningOn.delete(track!);
   }
 
-  /**
-   * Notes that the known arrangement is complete. If it did not change since the export, nothing else was
-   * exported.
-   */
+  /** Notes that the known arrangement is complete. */
   #takeObservation({ clips }: ObservationEvent): void {
-    if (!this.#seesPlacements() || clips !== this.#arrangement.placements) return;
-    this.#changesObserved = this.#changes;
-    if (this.#export?.changes === this.#changes) this.#export.isKnown = true;
+    if (this.#seesPlacements() && clips === this.#arrangement.placements)
+      this.#changesObserved = this.#changes;
   }
 
   #takeExport(event: ExportEvent): void {
     this.#editsAfterExport = 0;
-    const isObserved = this.#changesObserved === this.#changes;
-    const isKnown = this.#isArrangementWatched() || (isObserved && event.rerender === 'matched');
+    const isTied = this.#isTied(event.rerender);
     this.#arrangement.markExport();
     this.#export = {
       event,
@@ -409,15 +399,25 @@ export class Replayer {
       placements: this.#arrangement.placements,
       imports: this.#sources.imports.length,
       derivations: this.#sources.derivations,
-      changes: isObserved ? this.#changes : undefined,
-      wasKnown: isKnown,
-      isKnown,
+      isTied,
     };
+  }
+
+  /**
+   * Reports whether an export follows from the arrangement as it was witnessed. Two equal states before and after an
+   * export are not enough: in between, an edit can be made, exported and undone unseen.
+   */
+  #isTied(rerender: ExportEvent['rerender']): boolean {
+    if (rerender === 'differed') return false;
+    const isObserved = this.#changesObserved === this.#changes;
+    return (
+      ARRANGED.every((channel) => this.#counters.isWatched(channel)) || (isObserved && rerender === 'matched')
+    );
   }
 
   /** Returns the share of imports in the last export. Undefined when it is unknown. */
   #exportCover(): ExportCover | undefined {
-    if (this.#export?.wasKnown !== true) return undefined;
+    if (this.#export?.isTied !== true) return undefined;
     const { event, tempo, imports, derivations } = this.#export;
     const { frames, rate } = event;
     if (frames === undefined || rate === undefined) return undefined;
@@ -469,6 +469,7 @@ export class Replayer {
               ? undefined
               : milli(exported.frames / exported.rate),
           rerender: exported.rerender,
+          isTied: this.#export!.isTied,
         }),
       importedSources: this.#importedSources(bySource, imports),
       imports,
@@ -602,7 +603,7 @@ export class Replayer {
 
   /** Reports whether everything that was exported is known and consists only of imports. */
   #isExportOfImports(exported: TakenExport | undefined): exported is TakenExport {
-    if (exported?.isKnown !== true || exported.placements === 0) return false;
+    if (exported?.isTied !== true || exported.placements === 0) return false;
     return this.#sources.areImportsAlone(new Set(this.#arrangement.exported().map(({ source }) => source)));
   }
 
