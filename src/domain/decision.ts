@@ -50,6 +50,7 @@ export function decide(judgement: Judgement, outline?: ReportOutline): DecisionE
 function sourceDetailCoverage({
   sourceDetail,
   session,
+  unverifiable,
 }: EvidenceReport): DecisionEnvelope['sourceDetailCoverage'] {
   if (sourceDetail === undefined) return 'none';
   const { tracks, trackCount, placements, placementCount } = sourceDetail;
@@ -58,7 +59,8 @@ function sourceDetailCoverage({
   const isCovered =
     channels.length > 0 &&
     channels.every(({ support, gapCount }) => support === 'supported' && gapCount === 0);
-  return isWhole && isCovered ? 'full' : 'partial';
+  const hadBegun = unverifiable.some(({ code }) => code === 'session_begun_before_agent');
+  return isWhole && isCovered && !hadBegun ? 'full' : 'partial';
 }
 
 export function summariseAudio(measurement: UploadFacts['measurement']): AudioSummary {

@@ -72,8 +72,8 @@ const INFERENCES: readonly Row[] = [
   [
     'activity_after_export',
     '3.1.0',
-    'Edits were observed after the last export. Values: edits.',
-    'The session was edited after the last export.',
+    'Edits were observed after the export that the report names. Values: edits.',
+    'The session was edited after the export.',
   ],
   [
     'edits_only_of_imported_material',
@@ -213,8 +213,8 @@ const GAPS: readonly Row[] = [
   [
     'trace_export_differs',
     '3.1.0',
-    'The issued audio is not the last file that the session exported, so nothing links the session to the audio.',
-    'The issued audio is not the last file that the session exported.',
+    'The issued audio is none of the files that the session exported, so nothing links the session to the audio. Engines before version 3 compared the last export alone.',
+    'The issued audio is not a file that the session was seen to export.',
   ],
   [
     'trace_export_missing',
@@ -223,15 +223,39 @@ const GAPS: readonly Row[] = [
     'No export was observed that links the session to the issued audio.',
   ],
   [
+    'trace_starts_in_future',
+    '3.1.0',
+    "The trace starts later than the proof was issued, by the device's clock. Values: seconds.",
+    'By the clock of the device, the session starts after this proof was issued.',
+  ],
+  [
+    'trace_longer_than_elapsed',
+    '3.1.0',
+    "The trace is longer than the time between its start, by the device's clock, and the issuing of the proof. Values: seconds, the excess.",
+    'By the clock of the device, the session is longer than the time since its start.',
+  ],
+  [
+    'session_before_enrolment',
+    '3.1.0',
+    'The trace starts before its device was enrolled. This is normal for the first sessions of a device. Values: seconds.',
+    'The session started before its device was enrolled.',
+  ],
+  [
+    'session_evidence_used_before',
+    '3.1.0',
+    'The service has issued another proof with the same trace. This is normal for several exports of one session.',
+    'Another proof was issued with the same record of the session.',
+  ],
+  [
     'trace_simulated',
     '3.1.0',
-    'The trace is a generated test trace. It is not evidence of a real session.',
-    'The record of the session was generated for tests. It is not evidence of a real session.',
+    'The trace was made for tests: by a generator, or by an agent that ran on trial. It is not evidence of a real session.',
+    'The record of the session was made for tests. It is not evidence of a real session.',
   ],
   [
     'export_rerender_differs',
     '3.1.0',
-    'Rendering the session again produced samples that differ from the export.',
+    'Rendering the session again produced samples that differ from the export. Plug-ins can cause this, so the status is `needs_review` only without plug-ins. Values, if the agent compared stretches of the file: compared, equal.',
     'The session was rendered again, and the result differs from the export.',
   ],
   [
@@ -263,6 +287,24 @@ const GAPS: readonly Row[] = [
     '3.1.0',
     'The growth or the input of some takes was not observed well enough to show that they were recorded in real time. Values: takes.',
     'Some recordings were not observed closely enough to show that they were made in real time.',
+  ],
+  [
+    'takes_not_finished',
+    '3.1.0',
+    'Some takes were still running when the record ended, for example after a crash. They were neither finished nor discarded. Values: takes.',
+    'Some recordings were still running when the record of the session ended.',
+  ],
+  [
+    'plugins_may_add_sound',
+    '3.1.0',
+    'Plug-ins were in the session that may make or play sound of their own. The agent sees that they exist, but not what they play. Values: plugins.',
+    'Plug-ins in the session may have added sound, and what they played was not observed.',
+  ],
+  [
+    'session_begun_before_agent',
+    '3.1.0',
+    'The session had begun before the agent started, so earlier actions are unknown and no counter is zero. Values: tracks, clips and sources that the agent found.',
+    'The session had begun before it was monitored. What was done before is not known.',
   ],
   [
     'channel_unsupported',

@@ -58,6 +58,9 @@ const OTHER_SOUND: readonly string[] = [
   'takes_without_real_time_evidence',
   'sources_of_unknown_origin',
   'derived_material_of_unknown_origin',
+  'session_begun_before_agent',
+  'takes_not_finished',
+  'plugins_may_add_sound',
 ];
 const EDITS: readonly CounterName[] = [
   'clipsCreated',
@@ -107,6 +110,7 @@ export function observedProduction(facts: EvidenceFacts): ObservedProduction {
       // Without later edits, the export contains the final arrangement.
       inputs.editsAfterExport === 0 &&
       placed.length === placedImportCount &&
+      !facts.facts.some(({ code }) => code === 'session_begun_before_agent') &&
       Object.values(session.coverage).every(
         ({ support, gapCount }) => support === 'supported' && gapCount === 0,
       ),

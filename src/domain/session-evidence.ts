@@ -178,7 +178,7 @@ export interface SessionEvidence {
   readonly recordings: readonly RecordingEvidence[];
   /** The intervals with observed activity, in the order of time. */
   readonly activity: { readonly bucketSeconds: number; readonly buckets: readonly ActivityBucket[] };
-  /** The last export, and whether it is the issued audio. */
+  /** The export that is the issued audio, or else the last one. */
   readonly export?: {
     readonly fileSha256: string;
     readonly issuedAudio: (typeof EXPORT_MATCHES)[number];

@@ -271,6 +271,20 @@ export const EVENTS = {
       rerender: ['matched', 'differed', 'not_tried'],
     },
   },
+  /**
+   * An exported file was compared with a render of the session as it is at `at`. The windows are equal stretches of
+   * the file, and `equalWindows` counts those with the same samples.
+   */
+  'export.rendered': {
+    number: 121,
+    channel: 'export',
+    fields: {
+      fileSha256: 'sha256',
+      outcome: ['matched', 'differed'],
+      'windows?': 'count',
+      'equalWindows?': 'count',
+    },
+  },
   // capture itself: what the agent could not see
   /**
    * The agent did not see the channel `scope` from `since` (never null here) to `at`. Without `scope`: any

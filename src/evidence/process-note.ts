@@ -100,7 +100,7 @@ export function writeProcessNote(report: EvidenceReport): ProcessNote {
       ...(session === undefined
         ? [line('no_session', 'No session was witnessed for this recording.')]
         : sessionLines(session)),
-      ...tieLines(report),
+      ...gapLines(report),
       ...declarationLines(report),
       decisionLine(report),
     ],
@@ -150,7 +150,7 @@ function activityText(
 
 function exportLine({ export: exported, counters }: SessionEvidence): ProcessNoteLine {
   const texts = {
-    matches: 'The issued audio is the file that the session exported last.',
+    matches: 'The issued audio is a file that the session exported.',
     differs: 'The issued audio is not the file that the session exported last.',
   };
   return line(
@@ -161,15 +161,25 @@ function exportLine({ export: exported, counters }: SessionEvidence): ProcessNot
   );
 }
 
-function tieLines({ unverifiable }: EvidenceReport): readonly ProcessNoteLine[] {
-  return unverifiable.some(({ code }) => code === 'export_not_tied_to_session')
-    ? [
-        line(
-          'export_not_tied',
-          'It was not shown that the export was made from the session as it was watched.',
-        ),
-      ]
-    : [];
+/** The gaps that have a line of their own, by their codes. */
+const GAP_LINES: Readonly<Record<string, readonly [code: string, text: string]>> = {
+  session_begun_before_agent: [
+    'begun_before',
+    'The session had begun before it was watched. What was done before is not known.',
+  ],
+  export_not_tied_to_session: [
+    'export_not_tied',
+    'It was not shown that the export was made from the session as it was watched.',
+  ],
+  takes_not_finished: ['takes_not_finished', 'Some takes were still running when the record ended.'],
+  plugins_may_add_sound: ['plugins', 'Plug-ins may have added sound that was not watched.'],
+};
+
+function gapLines({ unverifiable }: EvidenceReport): readonly ProcessNoteLine[] {
+  const codes = new Set(unverifiable.map(({ code }) => code));
+  return Object.entries(GAP_LINES).flatMap(([code, [slug, text]]) =>
+    codes.has(code) ? [line(slug, text)] : [],
+  );
 }
 
 function declarationLines({ declarations, unverifiable }: EvidenceReport): readonly ProcessNoteLine[] {

@@ -12,12 +12,19 @@ import {
 import type { SessionSummary, SuppliedDetection } from '../domain/session-summary.js';
 import { CHANNELS, type DeviceStanding, type TraceFindingCode } from '../domain/trace.js';
 import type { Replayed } from './replay/replay-trace.js';
+import type { ReplayedExport } from './replay/replayer.js';
 import { concludeFromTrace } from './rules.js';
 
 /** The context that a replay is compared with when a proof is issued. */
 export interface SettlingContext {
   /** The standing of the trace's device at the time of issuing. */
   readonly standing: DeviceStanding;
+  /** When the device was enrolled, in unix seconds. Absent for a device that is not enrolled. */
+  readonly enrolledAt?: number;
+  /** The time of issuing, in unix seconds. */
+  readonly now?: number;
+  /** True when another proof was issued with the same trace. */
+  readonly isUsedBefore?: boolean;
   /** The SHA-256 of the audio as it was submitted for issuing. */
   readonly originalSha256: string;
   readonly summary?: SessionSummary;
@@ -25,6 +32,9 @@ export interface SettlingContext {
 }
 
 type Values = NonNullable<EvidenceFact['values']>;
+
+/** The difference in seconds that the clock of a device may have from the clock of the service. */
+const CLOCK_TOLERANCE = 60;
 
 /** The difference in seconds that a summary may have, because agents and clients round. */
 const DURATION_TOLERANCE = 1;
@@ -49,10 +59,12 @@ export function settleFacts(
 ): { readonly facts: EvidenceFacts; readonly detail: StoredSourceDetail } {
   const { session } = replayed;
   const { standing, originalSha256, summary, detections = [] } = context;
-  const evidence = sessionEvidence(replayed, standing, originalSha256);
+  const exported =
+    session.exports.find(({ fileSha256 }) => fileSha256 === originalSha256) ?? session.exports.at(-1);
+  const evidence = sessionEvidence(replayed, standing, originalSha256, exported);
   const detected = matchDetections(session, detections);
   const inputs = defined({
-    ...session.inputs,
+    ...(exported?.inputs ?? session.inputs),
     attributedImports: detections.length === 0 ? undefined : detected.attributedImports,
   });
   const placed = session.imports.filter(({ isPlaced }) => isPlaced).length;
@@ -66,7 +78,8 @@ export function settleFacts(
     ...detected.facts,
     ...concludeFromTrace(inputs),
     ...findings(replayed, standing),
-    ...exportGaps(evidence, session.export?.isTied === true),
+    ...timeFindings(replayed, context),
+    ...exportGaps(evidence, exported, session.plugins.all > 0),
     ...sourceGaps(session),
     ...coverageGaps(replayed),
   ];
@@ -92,8 +105,8 @@ function sessionEvidence(
   { header, deviceId, sha256, bytes, sealed, session }: Replayed,
   standing: DeviceStanding,
   originalSha256: string,
+  exported: ReplayedExport | undefined,
 ): SessionEvidence {
-  const exported = session.export;
   return defined({
     traceSha256: sha256,
     traceBytes: bytes,
@@ -294,11 +307,35 @@ function findings({ findings: found }: Replayed, standing: DeviceStanding): read
   ];
 }
 
-function exportGaps(
-  { export: exported, coverage, counters }: SessionEvidence,
-  isTied: boolean,
+/**
+ * Returns what is impossible about the times of a trace. The device's own clock wrote its start, so it is compared
+ * with the clock of the service. A device may well record before the operator enrols it.
+ */
+function timeFindings(
+  { header: { startedAt }, session }: Replayed,
+  { now, enrolledAt, isUsedBefore }: SettlingContext,
 ): readonly EvidenceFact[] {
-  if (exported === undefined) {
+  const ahead = now === undefined ? 0 : Math.ceil(startedAt - now);
+  const missing = now === undefined ? 0 : Math.ceil(startedAt + session.durationSeconds - now);
+  return [
+    ...(ahead > CLOCK_TOLERANCE
+      ? [gap('trace_starts_in_future', 'needs_review', { seconds: ahead })]
+      : missing > CLOCK_TOLERANCE
+        ? [gap('trace_longer_than_elapsed', 'needs_review', { seconds: missing })]
+        : []),
+    ...(enrolledAt !== undefined && startedAt < enrolledAt
+      ? [gap('session_before_enrolment', 'unverifiable', { seconds: enrolledAt - startedAt })]
+      : []),
+    ...(isUsedBefore === true ? [gap('session_evidence_used_before', 'unverifiable')] : []),
+  ];
+}
+
+function exportGaps(
+  { export: reported, coverage, counters }: SessionEvidence,
+  exported: ReplayedExport | undefined,
+  hasPlugins: boolean,
+): readonly EvidenceFact[] {
+  if (reported === undefined || exported === undefined) {
     // An agent that cannot see exports has none to report. An agent that can see exports would have reported
     // one.
     const isSeen =
@@ -306,15 +343,21 @@ function exportGaps(
     return [gap('trace_export_missing', isSeen ? 'needs_review' : 'unverifiable')];
   }
   return [
-    ...(exported.issuedAudio === 'differs' ? [gap('trace_export_differs', 'needs_review')] : []),
-    ...(exported.rerender === 'differed' ? [gap('export_rerender_differs', 'needs_review')] : []),
-    ...(isTied ? [] : [gap('export_not_tied_to_session', 'unverifiable')]),
+    ...(reported.issuedAudio === 'differs' ? [gap('trace_export_differs', 'needs_review')] : []),
+    ...(exported.rerender === 'differed'
+      ? [
+          // Plug-ins carry state into a render and make sound by chance, so honest renders differ too.
+          gap('export_rerender_differs', hasPlugins ? 'unverifiable' : 'needs_review', exported.windows),
+        ]
+      : []),
+    ...(exported.isTied ? [] : [gap('export_not_tied_to_session', 'unverifiable')]),
   ];
 }
 
-function sourceGaps({ sources, takes }: Replayed['session']): readonly EvidenceFact[] {
+function sourceGaps({ sources, takes, found, plugins }: Replayed['session']): readonly EvidenceFact[] {
   const { claimRecording, appeared, foundAtStart, derivedOfUnknown } = sources;
   return [
+    ...(found === undefined ? [] : [gap('session_begun_before_agent', 'unverifiable', { ...found })]),
     ...(claimRecording > 0
       ? [gap('recording_claim_not_witnessed', 'needs_review', { sources: claimRecording })]
       : []),
@@ -331,6 +374,10 @@ function sourceGaps({ sources, takes }: Replayed['session']): readonly EvidenceF
       : []),
     ...(takes.unproven > 0
       ? [gap('takes_without_real_time_evidence', 'unverifiable', { takes: takes.unproven })]
+      : []),
+    ...(takes.unfinished > 0 ? [gap('takes_not_finished', 'unverifiable', { takes: takes.unfinished })] : []),
+    ...(plugins.sounding > 0
+      ? [gap('plugins_may_add_sound', 'unverifiable', { plugins: plugins.sounding })]
       : []),
   ];
 }

@@ -123,8 +123,8 @@ async function digestsOf(trace: Buffer) {
 t.test('a trace and declarations give the bytes that they gave on other machines', async (t) => {
   t.strictSame(await digestsOf(await simulated()), {
     trace: 'cdb92bb71d5d9e44680d7cc481e078de43c953ff2a0a47f76fcf41f5ed292e5f',
-    report: '80151c8d042f88844967a0285da13fcdee0e4be9cc9bd0426bafb9acb5726346',
-    facts: 'd5aa8cdea38e5f619f80674143498768359db932441fefaee19ba8b6cf07f640',
+    report: '62c9e66292c752dae689264eaa4612573ee93e098b96450c5eb66863a62d9a5a',
+    facts: 'd4db610641c3b6413ca1fbd69b7e98b0941ca7db4e4f159ef7628449846e7f0e',
     detail: 'fe4ecbec022426791c1af81d89d75eede7703f98c224a4d8c5c14be5271291ea',
   });
   t.strictSame(await digestsOf(await ramping()), {

@@ -550,8 +550,9 @@ t.test('what was found at the start is state and no act', async (t) => {
       length: 4,
     },
   ]);
-  for (const name of ['tracksAdded', 'clipsCreated', 'sourcesAppeared'] as const)
-    t.strictSame(session.counters[name], { status: 'not_observed', value: 0 });
+  for (const name of ['tracksAdded', 'clipsCreated', 'sourcesAppeared', 'takesRecorded'] as const)
+    t.strictSame(session.counters[name], { status: 'unknown' }, `${name}: what was done before is unknown`);
+  t.strictSame(session.found, { tracks: 1, clips: 1, sources: 1 });
   t.equal(session.inputs.placements, 1);
   t.match(session.sources, { foundAtStart: 1, claimRecording: 0 });
 });

@@ -117,6 +117,8 @@ test('a proof is issued with its trace, and every reader gets the same report', 
     t.equal(evidence?.export?.issuedAudio, 'matches');
     t.equal(evidence?.simulated, true);
     t.ok(codesOf(report).includes('trace_simulated'));
+    t.notOk(codesOf(report).includes('session_evidence_used_before'));
+    t.ok(codesOf(report).includes('session_before_enrolment'));
     t.equal(evidence?.counters.takesRecorded.status, 'observed');
     t.ok(
       report.facts.some(
@@ -269,6 +271,10 @@ test('what a trace does not prove is said, and nothing of it changes the verdict
 
   const trace = await traceOf(audio);
   t.ok(codesOf(await reportOf({ audio, trace })).includes('trace_device_unknown'));
+  t.ok(
+    codesOf(await reportOf({ audio, trace })).includes('session_evidence_used_before'),
+    'the same trace again',
+  );
   const revoked = seededDeviceKey(8);
   await operator.enrolDevice({ deviceId: revoked.deviceId });
   await operator.revokeDevice({ deviceId: revoked.deviceId });

@@ -12,18 +12,24 @@ import { TempoMap } from '../../domain/tempo-map.js';
 import { CHANNELS, type Channel, EVENTS, type TraceEvent, type TraceHeader } from '../../domain/trace.js';
 import { WORK, WorkBudget } from '../work-budget.js';
 import { Arrangement, endOf, lengthOf, mergeSpans, type Span, spansBySource } from './arrangement.js';
+import { ExportLog, type SeenExport } from './exports.js';
 import { placementsOf } from './placed-imports.js';
 import { milli, SessionCounters, seconds } from './session-counters.js';
 import { SourceMap } from './source-map.js';
 import { TakeWatch } from './take-watch.js';
 
 type ClipEvent = TraceEvent & { readonly kind: `clip.${string}` };
-type ExportEvent = TraceEvent & { readonly kind: 'export.finished' };
 type ObservationEvent = TraceEvent & { readonly kind: 'sourceMap.completed' };
 type RecordingEvent = TraceEvent & { readonly kind: `recording.${string}` };
 
 /** How often the end of the replay visits each clip and each derivation, at most. */
 const FINAL_VISITS = { clips: 8, derivations: 8 } as const;
+
+/** The visits in one replay that settle the arrangements of earlier exports, at most. */
+const EARLIER_VISITS = 1_000_000;
+
+/** The channels whose events change what an export contains. */
+const CONTENT: readonly Channel[] = ['tempo', 'tracks', 'clips', 'midi', 'recording', 'imports', 'sourceMap'];
 
 /** The channels that are needed to know the arrangement. */
 const ARRANGED: readonly Channel[] = ['tracks', 'clips', 'sourceMap'];
@@ -45,22 +51,49 @@ export interface ReplayedImport {
   readonly isPlaced: boolean;
 }
 
-/** The last export. The arrangement keeps the clips of that time. */
-interface TakenExport {
-  readonly event: ExportEvent;
+/** The arrangement at the time of a tied export. The arrangement keeps the clips of the latest one. */
+interface ExportedArrangement {
+  /** The number of changes of content before the export. */
+  readonly changes: number;
   /** The tempo, and the number of clips, imports and derivations at the time of the export. */
   readonly tempo: TempoMap;
   readonly placements: number;
   readonly imports: number;
   readonly derivations: number;
-  /** True when the export was shown to follow from the arrangement as it was witnessed. */
-  readonly isTied: boolean;
+  /** Known once a later export was tied. */
+  content?: ExportedContent;
+}
+
+/** What the arrangement held at an export. */
+interface ExportedContent {
+  /** True when every clip shows only imports. */
+  readonly isOfImports: boolean;
+  /** The end of the last clip, and the length that shows imports, in seconds. Absent if a position is unknown. */
+  readonly cover?: { readonly end: number; readonly imported: number };
 }
 
 /** The share of imports in an export: the lowest estimate, and the length of the export, both in seconds. */
 interface ExportCover {
   readonly importedSeconds: number;
   readonly exportSeconds: number;
+}
+
+/** An exported file, with the inputs of the rules if the proof is about this file. */
+export interface ReplayedExport {
+  readonly fileSha256: string;
+  readonly durationSeconds?: number;
+  readonly rerender: 'matched' | 'differed' | 'not_tried';
+  readonly windows?: { readonly compared: number; readonly equal: number };
+  /** True when the export was shown to follow from the arrangement as it was witnessed. */
+  readonly isTied: boolean;
+  readonly inputs: RuleInputs;
+}
+
+/** The numbers of things that the agent found when it started. */
+export interface FoundAtStart {
+  readonly tracks: number;
+  readonly clips: number;
+  readonly sources: number;
 }
 
 /** The result of a replay. It contains only plain values, because it is sent between threads. */
@@ -71,13 +104,8 @@ export interface ReplayedSession {
   readonly coverage: SessionEvidence['coverage'];
   readonly recordings: SessionEvidence['recordings'];
   readonly activity: SessionEvidence['activity'];
-  readonly export?: {
-    readonly fileSha256: string;
-    readonly durationSeconds?: number;
-    readonly rerender: 'matched' | 'differed' | 'not_tried';
-    /** True when the export was shown to follow from the arrangement as it was witnessed. */
-    readonly isTied: boolean;
-  };
+  /** The exported files, in the order of time. */
+  readonly exports: readonly ReplayedExport[];
   /** The imports in the order of import. If there are too many, placed imports are preferred. */
   readonly importedSources: readonly ImportedSource[];
   /** False when imports were not observed. An absence of imports means nothing then. */
@@ -85,6 +113,7 @@ export interface ReplayedSession {
   /** Every import, in the order of import. */
   readonly imports: readonly ReplayedImport[];
   readonly detail: StoredSourceDetail;
+  /** The inputs of the rules for the last export. */
   readonly inputs: RuleInputs;
   readonly missedSeconds: Readonly<Record<Channel, number>>;
   /** The counts that facts are based on. */
@@ -94,7 +123,13 @@ export interface ReplayedSession {
     readonly internal: number;
     readonly internalSeconds: number;
     readonly unproven: number;
+    /** Takes that neither ended nor were discarded. */
+    readonly unfinished: number;
   };
+  /** What the agent found when it started. Absent when the session was empty. */
+  readonly found?: FoundAtStart;
+  /** Plug-ins that were added or found, and those among them that may make sound of their own. */
+  readonly plugins: { readonly all: number; readonly sounding: number };
   readonly sources: {
     readonly derivedOfImports: number;
     readonly derivedOfUnknown: number;
@@ -127,10 +162,19 @@ export class Replayer {
    */
   #changes = 0;
   #changesObserved: number | undefined;
-  #export: TakenExport | undefined;
-  #editsAfterExport = 0;
+  readonly #exports = new ExportLog<ExportedArrangement>();
+  /** The arrangement of the latest tied export. */
+  #exported: ExportedArrangement | undefined;
+  /** The visits that are left for the arrangements of earlier exports. */
+  #visitsLeft = EARLIER_VISITS;
+  /** The number of events that change what an export contains. */
+  #contentChanges = 0;
+  /** True once a recorded or imported source was seen to hold other samples than before. */
+  #hasRewrittenSource = false;
   #appeared = 0;
   #foundAtStart = 0;
+  readonly #found = { tracks: 0, clips: 0, sources: 0 };
+  readonly #plugins = { all: 0, sounding: 0 };
   #claimRecording = 0;
 
   readonly #budget: WorkBudget;
@@ -146,6 +190,10 @@ export class Replayer {
     this.#latest = Math.max(this.#latest, event.at);
     if (event.kind === 'capture.gap') {
       this.#takeGap(event);
+      return;
+    }
+    if (event.kind === 'export.rendered') {
+      this.#exports.render(event, event.outcome === 'matched' && this.#isTied('matched'), () => this.#hold());
       return;
     }
     // A state that existed when the agent started is not an act.
@@ -243,21 +291,16 @@ export class Replayer {
         return;
     }
     counters.act(event.at, 'edits');
-    this.#countAfterExport(event);
-  }
-
-  /**
-   * Counts an edit after the export. An edit whose interval began before the export may have happened before
-   * it and does not count.
-   */
-  #countAfterExport({ at, since = at }: TraceEvent): void {
-    if (this.#export !== undefined && since >= this.#export.event.at) this.#editsAfterExport += 1;
+    // An edit whose interval began before an export may have happened before it.
+    this.#exports.edit(event.since ?? event.at);
   }
 
   /** Updates the state of the session, and the counters that need it. */
   #follow(event: TraceEvent, isAct: boolean): void {
     const { channel } = EVENTS[event.kind];
+    if (!isAct) this.#find(event);
     if (channel === 'clips' || channel === 'tracks') this.#changes += 1;
+    if (CONTENT.includes(channel)) this.#contentChanges += 1;
     switch (event.kind) {
       case 'tempo.map':
         // The first snapshot is the initial state.
@@ -288,29 +331,31 @@ export class Replayer {
         this.#followTake(event, isAct);
         return;
       case 'import.added':
-        this.#sources.import(event);
+        if (isAct) this.#sources.import(event);
+        else this.#appear(event.source, isAct);
         return;
       case 'source.derived':
         if (isAct && !this.#sources.has(event.source)) this.#counters.count('sourcesDerived');
+        if (event.from === undefined && this.#sources.isWitnessed(event.source))
+          this.#hasRewrittenSource = true;
         this.#sources.derive(event.source, event.from);
         // The event does not show that the source was made only from that source.
         if (event.manner === 'other' || event.manner === 'unknown') this.#sources.doubt(event.source);
         return;
       case 'source.appeared':
-        this.#sources.set(event.source, 'unknown');
-        this.#appeared += 1;
-        if (!isAct) this.#foundAtStart += 1;
-        else {
-          this.#counters.count('sourcesAppeared');
-          if (event.claims === 'recording') this.#claimRecording += 1;
-        }
+        this.#appear(event.source, isAct);
+        if (isAct && event.claims === 'recording') this.#claimRecording += 1;
+        return;
+      case 'plugin.added':
+        this.#plugins.all += 1;
+        if (event.type !== 'effect') this.#plugins.sounding += 1;
         return;
       case 'sourceMap.completed':
         this.#observedAt = event.at;
         this.#takeObservation(event);
         return;
       case 'export.finished':
-        if (isAct) this.#takeExport(event);
+        if (isAct) this.#exports.add(event, this.#isTied(event.rerender), () => this.#hold());
         return;
       default:
         if (isClipEvent(event)) {
@@ -320,10 +365,32 @@ export class Replayer {
     }
   }
 
+  /** Counts state that the agent found when it started. Buses come with every session. */
+  #find(event: TraceEvent): void {
+    const found = this.#found;
+    if (event.kind === 'track.added' && event.type !== 'bus') found.tracks += 1;
+    else if (event.kind === 'clip.created') found.clips += 1;
+    else if ('source' in event && event.source !== undefined && !this.#sources.has(event.source))
+      found.sources += 1;
+  }
+
+  /** Adds a source whose origin was not observed. */
+  #appear(source: number, isAct: boolean): void {
+    this.#sources.set(source, 'unknown');
+    this.#appeared += 1;
+    if (isAct) this.#counters.count('sourcesAppeared');
+    else this.#foundAtStart += 1;
+  }
+
+  /** Reports whether the session had material before the agent started. What was done before is unknown. */
+  #hadBegun(): boolean {
+    return this.#found.clips > 0 || this.#found.sources > 0;
+  }
+
   #countEdit(name: CounterName, event: TraceEvent): void {
     this.#counters.count(name);
     this.#counters.act(event.at, 'edits');
-    this.#countAfterExport(event);
+    this.#exports.edit(event.since ?? event.at);
   }
 
   #followTake(event: RecordingEvent, isAct: boolean): void {
@@ -389,42 +456,53 @@ export class Replayer {
       this.#changesObserved = this.#changes;
   }
 
-  #takeExport(event: ExportEvent): void {
-    this.#editsAfterExport = 0;
-    const isTied = this.#isTied(event.rerender);
-    this.#arrangement.markExport();
-    this.#export = {
-      event,
-      tempo: this.#tempo.copy(),
-      placements: this.#arrangement.placements,
-      imports: this.#sources.imports.length,
-      derivations: this.#sources.derivations,
-      isTied,
-    };
-  }
-
   /**
    * Reports whether an export follows from the arrangement as it was witnessed. Two equal states before and after an
    * export are not enough: in between, an edit can be made, exported and undone unseen.
    */
-  #isTied(rerender: ExportEvent['rerender']): boolean {
-    if (rerender === 'differed') return false;
+  #isTied(rerender: ReplayedExport['rerender']): boolean {
+    if (rerender === 'differed' || this.#hasRewrittenSource) return false;
     const isObserved = this.#changesObserved === this.#changes;
     return (
       ARRANGED.every((channel) => this.#counters.isWatched(channel)) || (isObserved && rerender === 'matched')
     );
   }
 
-  /** Returns the share of imports in the last export. Undefined when it is unknown. */
-  #exportCover(): ExportCover | undefined {
-    if (this.#export?.isTied !== true) return undefined;
-    const { event, tempo, imports, derivations } = this.#export;
-    const { frames, rate } = event;
-    if (frames === undefined || rate === undefined) return undefined;
-    const exportSeconds = frames / rate;
+  /** Returns the present arrangement, to be kept for a tied export. */
+  #hold(): ExportedArrangement {
+    const before = this.#exported;
+    if (before?.changes === this.#contentChanges) return before;
+    if (before !== undefined && this.#exports.holds(before)) this.#settleEarlier(before);
+    this.#arrangement.markExport();
+    this.#exported = {
+      changes: this.#contentChanges,
+      tempo: this.#tempo.copy(),
+      placements: this.#arrangement.placements,
+      imports: this.#sources.imports.length,
+      derivations: this.#sources.derivations,
+    };
+    return this.#exported;
+  }
+
+  /** Settles the content of an earlier export before the next one is held. Beyond a bound it stays unknown. */
+  #settleEarlier(exported: ExportedArrangement): void {
+    const visits =
+      FINAL_VISITS.clips * exported.placements +
+      FINAL_VISITS.derivations * this.#sources.derivations +
+      this.#sources.size;
+    if (visits > this.#visitsLeft) return;
+    this.#visitsLeft -= visits;
+    this.#budget.spend(WORK.visit * visits);
+    exported.content = this.#contentOf(exported);
+  }
+
+  /** Returns what the latest tied export contains. */
+  #contentOf({ tempo, imports, derivations, placements }: ExportedArrangement): ExportedContent {
     const clips = this.#arrangement.exported();
+    const isOfImports =
+      placements > 0 && this.#sources.areImportsAlone(new Set(clips.map(({ source }) => source)));
     const end = endOf(clips, tempo);
-    if (end === undefined) return undefined;
+    if (end === undefined) return { isOfImports };
     const audio = new Set<number>();
     for (const { source, manner } of this.#sources.imports.slice(0, imports))
       if (manner !== 'midi')
@@ -432,14 +510,7 @@ export class Replayer {
     const spans: Span[] = [];
     for (const [source, shown] of spansBySource(clips, tempo))
       if (audio.has(source)) for (const span of shown) spans.push(span);
-    // The start of the export in the arrangement is often unknown. The export leaves out at most `outside`
-    // seconds of the arrangement, so `importedSeconds` is a lower bound.
-    const outside = Math.max(0, end - exportSeconds);
-    const importedSeconds = Math.max(
-      0,
-      Math.min(lengthOf(mergeSpans(spans)), exportSeconds + outside) - outside,
-    );
-    return { importedSeconds: milli(importedSeconds), exportSeconds: milli(exportSeconds) };
+    return { isOfImports, cover: { end, imported: lengthOf(mergeSpans(spans)) } };
   }
 
   /**
@@ -449,10 +520,11 @@ export class Replayer {
    */
   finish(isWhole: boolean): ReplayedSession {
     this.#spendOnFinish();
-    const counters = this.#counters.counters(isWhole, this.#doubtful());
+    const counters = this.#counters.counters(isWhole && !this.#hadBegun(), this.#doubtful());
     const bySource = this.#arrangement.bySource();
-    const exported = this.#export?.event;
     const imports = this.#imports(bySource);
+    if (this.#exported !== undefined) this.#exported.content = this.#contentOf(this.#exported);
+    const exports = this.#exports.all().map((one) => this.#replayedExport(one, counters));
     return defined({
       durationSeconds: seconds(this.#latest),
       events: this.#events,
@@ -460,17 +532,7 @@ export class Replayer {
       coverage: this.#counters.coverage(),
       recordings: this.#recordings(bySource),
       activity: this.#counters.activity(),
-      export:
-        exported &&
-        defined({
-          fileSha256: exported.fileSha256,
-          durationSeconds:
-            exported.frames === undefined || exported.rate === undefined
-              ? undefined
-              : milli(exported.frames / exported.rate),
-          rerender: exported.rerender,
-          isTied: this.#export!.isTied,
-        }),
+      exports,
       importedSources: this.#importedSources(bySource, imports),
       imports,
       detail: this.#arrangement.detail(
@@ -478,11 +540,13 @@ export class Replayer {
         { tracks: this.#counters.looksAt('tracks'), placements: this.#seesPlacements() },
       ),
       looksAtImports: this.#counters.looksAt('imports'),
-      inputs: this.#inputs(counters),
+      inputs: exports.at(-1)?.inputs ?? this.#inputs(counters),
       missedSeconds: Object.fromEntries(
         CHANNELS.map((channel) => [channel, this.#counters.missedSeconds(channel)]),
       ) as Record<Channel, number>,
       takes: this.#takeCounts(),
+      found: this.#hadBegun() ? { ...this.#found } : undefined,
+      plugins: { ...this.#plugins },
       sources: {
         derivedOfImports: this.#sources.derivedMaterial,
         derivedOfUnknown: this.#sources.derivedOfUnknown,
@@ -494,7 +558,7 @@ export class Replayer {
   }
 
   #spendOnFinish(): void {
-    const placements = this.#arrangement.placements + (this.#export?.placements ?? 0);
+    const placements = this.#arrangement.placements + (this.#exported?.placements ?? 0);
     this.#budget.spend(
       WORK.visit *
         (FINAL_VISITS.clips * placements +
@@ -594,24 +658,35 @@ export class Replayer {
       internal: internal.length,
       internalSeconds: sum(internal),
       unproven: this.#takes.length - realTime.length - internal.length,
+      unfinished: this.#running.size,
     };
   }
 
+  /** Reports whether every change of the arrangement was witnessed, from its beginning. */
   #isArrangementWatched(): boolean {
-    return this.#counters.isWatched('clips') && this.#counters.isWatched('tracks');
+    return !this.#hadBegun() && this.#counters.isWatched('clips') && this.#counters.isWatched('tracks');
   }
 
-  /** Reports whether everything that was exported is known and consists only of imports. */
-  #isExportOfImports(exported: TakenExport | undefined): exported is TakenExport {
-    if (exported?.isTied !== true || exported.placements === 0) return false;
-    return this.#sources.areImportsAlone(new Set(this.#arrangement.exported().map(({ source }) => source)));
+  #replayedExport(
+    { seen, editsAfter }: ReturnType<ExportLog<ExportedArrangement>['all']>[number],
+    counters: SessionEvidence['counters'],
+  ): ReplayedExport {
+    const { fileSha256, durationSeconds, rerender, windows, isTied } = seen;
+    return defined({
+      fileSha256,
+      durationSeconds: durationSeconds === undefined ? undefined : milli(durationSeconds),
+      rerender,
+      windows,
+      isTied,
+      inputs: { ...this.#inputs(counters, seen), editsAfterExport: editsAfter },
+    });
   }
 
-  #inputs(counters: SessionEvidence['counters']): RuleInputs {
-    const exported = this.#export;
-    const isOfImports = this.#isExportOfImports(exported);
+  /** Returns the inputs of the rules. @param exported the export that the rules are about, if there is one */
+  #inputs(counters: SessionEvidence['counters'], exported?: SeenExport<ExportedArrangement>): RuleInputs {
+    const isOfImports = exported?.content?.content?.isOfImports === true;
     const isClipsSeen = this.#isArrangementWatched() || isOfImports;
-    const cover = this.#exportCover();
+    const cover = exported && coverOf(exported);
     const { placements, edits, editsOfImports } = this.#arrangement;
     return defined({
       imports: known(counters.importsAdded),
@@ -622,8 +697,11 @@ export class Replayer {
       takesInRealTime: known(counters.takesRecordedInRealTime),
       clipEdits: isClipsSeen ? edits : undefined,
       clipEditsOfImports: isClipsSeen ? editsOfImports : undefined,
-      placements: isOfImports ? exported.placements : isClipsSeen || placements > 0 ? placements : undefined,
-      editsAfterExport: this.#export === undefined ? undefined : this.#editsAfterExport,
+      placements: isOfImports
+        ? exported.content.placements
+        : isClipsSeen || placements > 0
+          ? placements
+          : undefined,
     });
   }
 
@@ -644,6 +722,17 @@ export class Replayer {
 /** Returns the number of a counter, or undefined when it has none. */
 function known({ value }: Counter): number | undefined {
   return value;
+}
+
+/** Returns the share of imports in an export. Undefined when it is unknown. */
+function coverOf({ content, durationSeconds }: SeenExport<ExportedArrangement>): ExportCover | undefined {
+  const cover = content?.content?.cover;
+  if (cover === undefined || durationSeconds === undefined) return undefined;
+  // The start of the export in the arrangement is often unknown. The export leaves out at most `outside`
+  // seconds of the arrangement, so `importedSeconds` is a lower bound.
+  const outside = Math.max(0, cover.end - durationSeconds);
+  const importedSeconds = Math.max(0, Math.min(cover.imported, durationSeconds + outside) - outside);
+  return { importedSeconds: milli(importedSeconds), exportSeconds: milli(durationSeconds) };
 }
 
 function isClipEvent(event: TraceEvent): event is ClipEvent {

@@ -18,7 +18,7 @@ import type { Replayed } from '../../evidence/replay/replay-trace.js';
 import { type SettlingContext, settleFacts } from '../../evidence/settle-facts.js';
 import type { OpenTrace } from '../../evidence/trace/read-trace.js';
 import type { AssetStore, StagedAsset } from '../../ports/assets.js';
-import type { EvidenceBody } from '../../ports/stores.js';
+import type { EvidenceBody, ProofStore } from '../../ports/stores.js';
 import type { Devices } from '../system/devices.js';
 
 /** The evidence submitted with the audio. The trace is read once, before the audio. */
@@ -36,7 +36,8 @@ export interface SettleEvidenceDeps {
   readonly assets: AssetStore;
   /** Replays a trace. The partners take turns. */
   readonly replay: (partnerId: string, open: OpenTrace, signal?: AbortSignal) => Promise<Replayed>;
-  readonly devices: Pick<Devices, 'standing'>;
+  readonly devices: Pick<Devices, 'standing' | 'get'>;
+  readonly stores: Pick<ProofStore, 'findProofs'>;
   readonly environment: string;
 }
 
@@ -109,7 +110,7 @@ export async function replaySubmitted(
  * issuing side.
  */
 export async function settleEvidence(
-  { assets, devices }: SettleEvidenceDeps,
+  { assets, devices, stores }: SettleEvidenceDeps,
   {
     proofId,
     now,
@@ -123,9 +124,13 @@ export async function settleEvidence(
   { staged, replayed, supplied }: ReplayedTrace,
 ): Promise<SettledEvidence> {
   const { standing } = await devices.standing(replayed.deviceId, now);
+  const enrolledAt = devices.get(replayed.deviceId)?.enrolledAt;
   const { facts, detail } = settleFacts(replayed, {
     standing,
     originalSha256,
+    now,
+    isUsedBefore: await isUsedBefore(stores, replayed, originalSha256),
+    ...defined({ enrolledAt }),
     ...supplied,
   });
   const bodies = [
@@ -170,4 +175,22 @@ export async function settleEvidence(
       for (const object of all) await object.discard();
     },
   };
+}
+
+/** The exports of a trace whose proofs are looked up, from the latest one, and the proofs of each. */
+const LOOKED_UP = { exports: 16, proofs: 8 } as const;
+
+/**
+ * Reports whether a proof was issued with the same trace, for this audio or for an export of the session. Proofs for
+ * other audio have the finding `trace_export_differs`. Two calls at the same time do not see each other.
+ */
+async function isUsedBefore(
+  stores: Pick<ProofStore, 'findProofs'>,
+  { sha256, session: { exports } }: Replayed,
+  originalSha256: string,
+): Promise<boolean> {
+  const exported = exports.slice(-LOOKED_UP.exports).map(({ fileSha256 }) => fileSha256);
+  const files = [...new Set([originalSha256, ...exported])];
+  const found = await Promise.all(files.map((file) => stores.findProofs('original', file, LOOKED_UP.proofs)));
+  return found.flat().some(({ evidence }) => evidence?.traceSha256 === sha256);
 }
