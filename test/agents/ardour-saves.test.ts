@@ -62,11 +62,44 @@ t.test('what is there when the agent begins to look is found, not done', async (
   );
   t.strictSame(
     events.filter(({ kind }) => kind === 'source.appeared' || kind === 'capture.gap'),
-    [
-      { kind: 'capture.gap', reason: 'agent_stopped', at: 2e6, since: 0 },
-      { kind: 'source.appeared', source: 1, claims: 'recording', at: 2e6, since: 2e6 },
-    ],
+    [{ kind: 'source.appeared', source: 1, claims: 'recording', at: 2e6, since: 2e6 }],
   );
+});
+
+t.test('what a save from before the agent lacks was found, and a later transaction was done', (t) => {
+  const events: TraceEvent[] = [];
+  const saves = new SaveTeller(
+    openLedger((event) => events.push(event)),
+    (wall) => wall * 1000,
+    2e6,
+  );
+  const save = (savedAt: number, spec: SessionSpec, transactions: Transactions, isEarlier: boolean) => {
+    events.length = 0;
+    const session = readSession(parseXml(sessionXml(spec)));
+    const history = readHistory(parseXml(historyXml(transactions)), session.tempo);
+    saves.tell({ session, history, savedAt, isEarlier, witnessed: new Map() });
+    return acts(events).filter(({ kind }) => kind !== 'session.opened');
+  };
+  const sources = [TAKE];
+  const clip = (id: number) => ({ id, source: 20, start: id, length: 4 });
+  const transactions: Transactions = [
+    [1, playlistDiff([1], [])],
+    [5, playlistDiff([2], [])],
+  ];
+  save(2e6, { sources }, [], true);
+  const unsaved = save(9e6, { sources, clips: [clip(1), clip(2), clip(3)] }, transactions, false);
+  t.strictSame(
+    unsaved.flatMap(({ kind, at, since }) => (kind.startsWith('clip') ? [[kind, at, since]] : [])),
+    [
+      ['clip.created', 2e6, 2e6],
+      ['clip.copied', 5e6, undefined],
+      ['clip.created', 9e6, 9e6],
+    ],
+    'a transaction from before the agent, one of its time, and a clip without one',
+  );
+  const later = save(12e6, { sources, clips: [clip(1), clip(2), clip(3), clip(4)] }, transactions, false);
+  t.match(later, [{ kind: 'clip.copied', at: 12e6, since: 9e6 }]);
+  t.end();
 });
 
 t.test('edits of the history are told at their own times, with the shape that a clip had then', async (t) => {

@@ -17,6 +17,8 @@ export interface Save {
   readonly history?: readonly Transaction[];
   /** Time of the session clock. */
   readonly savedAt: number;
+  /** True where the file was written before the agent started. */
+  readonly isEarlier?: boolean;
   /** Sightings of the sources that are new. */
   readonly witnessed: ReadonlyMap<string, SourceWitness>;
 }
@@ -31,16 +33,22 @@ const IDS_OF_A_LOAD = 200;
 export class SaveTeller {
   readonly #ledger: Ledger;
   readonly #clockOf: (wall: number) => number;
-  #previous: { readonly savedAt: number; readonly session: SessionState } | undefined;
+  #previous:
+    | { readonly savedAt: number; readonly session: SessionState; readonly isEarlier: boolean }
+    | undefined;
   /** Keys of the last list, and of all transactions that ever were in one. */
   #order: readonly string[] = [];
   readonly #known = new Set<string>();
   #longest = 0;
 
+  /** Session clock at which the agent started. */
+  readonly #startedAt: number;
+
   /** @param clockOf session clock at a time of the wall clock, in milliseconds */
-  constructor(ledger: Ledger, clockOf: (wall: number) => number) {
+  constructor(ledger: Ledger, clockOf: (wall: number) => number, startedAt = 0) {
     this.#ledger = ledger;
     this.#clockOf = clockOf;
+    this.#startedAt = startedAt;
   }
 
   /** Sources that the trace was not told of. */
@@ -48,25 +56,31 @@ export class SaveTeller {
     return [...sources.values()].filter(({ id }) => !this.#ledger.sources.has(id));
   }
 
-  tell({ session, history = [], savedAt, witnessed }: Save): void {
+  tell({ session, history = [], savedAt, isEarlier = false, witnessed }: Save): void {
     const previous = this.#previous;
     const fresh = previous === undefined ? [] : history.filter(({ key }) => !this.#known.has(key));
-    // State from before the first look was found, not done.
-    const since = previous?.savedAt ?? savedAt;
+    // State from before the first look was found, not done. So is what differs from a file that was written before
+    // the agent started: the program may have held it unsaved.
+    const since = previous === undefined || previous.isEarlier ? savedAt : previous.savedAt;
     const interval: When = { at: savedAt, since };
     const placed = placedSources(fresh, session);
     const forks = forkedSources(fresh, session);
-    const telling = new Telling({ ledger: this.#ledger, session, witnessed, placed, forks, since });
+    const telling = new Telling({
+      ledger: this.#ledger,
+      session,
+      witnessed,
+      placed,
+      forks,
+      since,
+      seenSince: previous?.savedAt ?? savedAt,
+    });
     if (previous === undefined) {
       this.#ledger.tell({ kind: 'session.opened', sampleRate: session.sampleRate }, { at: savedAt });
-      // Acts from before the agent came were seen by nobody.
-      if (session.clips.size > 0)
-        this.#ledger.tell({ kind: 'capture.gap', reason: 'agent_stopped' }, { at: savedAt, since: 0 });
     } else {
       this.#tellList(history, previous.session, session, interval);
       const steps = traceBack(fresh, session);
       for (const [index, { wall }] of fresh.entries())
-        tellTransaction(telling, steps[index] ?? [], this.#clockOf(wall));
+        tellTransaction(telling, steps[index] ?? [], this.#timeOf(wall));
       this.#ledger.tell({ kind: 'session.saved' }, { at: savedAt });
     }
     tellDifferences(telling, interval);
@@ -79,7 +93,13 @@ export class SaveTeller {
     this.#order = history.map(({ key }) => key);
     for (const key of this.#order) this.#known.add(key);
     this.#longest = Math.max(this.#longest, this.#order.length);
-    this.#previous = { savedAt, session };
+    this.#previous = { savedAt, session, isEarlier };
+  }
+
+  /** Time of a transaction. One that was made before the agent started was found. */
+  #timeOf(wall: number): When {
+    const at = this.#clockOf(wall);
+    return at > this.#startedAt ? { at } : { at, since: at };
   }
 
   /** Undo, redo and loss, which show in what the list lacks or has again. */

@@ -128,7 +128,8 @@ export function tellSource(
     }
   }
   if (take !== undefined && state.type !== 'midi') ledger.tell({ kind: 'recording.discarded', take }, when);
-  if (claim.kind === 'import' && appeared && placed) {
+  const isFound = when.since === when.at;
+  if (claim.kind === 'import' && appeared && placed && !isFound) {
     ledger.tell(
       {
         kind: 'import.added',

@@ -13,8 +13,10 @@ export interface TellingInput {
   readonly placed: ReadonlySet<string>;
   /** Sources of notes that a transaction has put in the place of others. */
   readonly forks: ReadonlyMap<string, string>;
-  /** Time of the save before; of this one, where there is none. */
+  /** Time of the save before; of this one, where what differs may be older than the agent. */
   readonly since: number;
+  /** Time of the save before, for takes that were seen to grow. */
+  readonly seenSince: number;
 }
 
 /** True where two clips show the same part of the same source. */
@@ -66,7 +68,8 @@ export class Telling {
     const isSeen = witness.take !== undefined || (claim.kind === 'import' && witness.appeared);
     const placed = this.#input.placed.has(id);
     // The transaction that placed a take or an import is the one that brought it.
-    const time = isSeen && placed ? when : this.#since(when);
+    const since = witness.take === undefined ? this.#input.since : this.#input.seenSince;
+    const time = isSeen && placed ? when : this.#since(when, since);
     return tellSource(this.ledger, state, claim, witness, placed, time).source;
   }
 
@@ -179,7 +182,7 @@ export class Telling {
   }
 
   /** Interval of things told with an act: from the last save to the act. */
-  #since({ at, since }: When): When {
-    return { at, since: since ?? Math.min(this.#input.since, at) };
+  #since({ at, since }: When, earliest = this.#input.since): When {
+    return { at, since: Math.min(earliest, since ?? at) };
   }
 }

@@ -71,8 +71,7 @@ function settle(property: string, value: string): Partial<RegionState> {
 }
 
 /** Tells of one transaction. */
-export function tellTransaction(telling: Telling, steps: readonly Step[], at: number): void {
-  const exactly: When = { at };
+export function tellTransaction(telling: Telling, steps: readonly Step[], exactly: When): void {
   tellPlacements(telling, steps, exactly);
   const resized = new Set(steps.flatMap(({ change }) => (change.kind === 'extent' ? change.region : [])));
   const told = new Set<string>();

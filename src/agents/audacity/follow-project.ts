@@ -106,7 +106,10 @@ export class ProjectFollower {
   readonly #exports = new Map<string, { size: number; quiet: number; told: string }>();
   #mark = '';
   #saved: string | undefined;
-  #readAt: number;
+  /** Time from which on the state may be another than the one that was read last. */
+  #readAt: number | undefined;
+  /** Exports that were there before the agent are not reported. */
+  #hasSeenExports = false;
   #failures = 0;
   #version: string | undefined;
 
@@ -114,7 +117,6 @@ export class ProjectFollower {
     this.#options = options;
     this.#teller = new ProjectTeller(options.tell);
     this.#originals = new Originals(options.originals);
-    this.#readAt = options.clock();
   }
 
   /** Version of Audacity as the project names it; undefined before the first look that succeeded. */
@@ -131,11 +133,13 @@ export class ProjectFollower {
 
   async #read(mark: string): Promise<void> {
     const { clock, tell } = this.#options;
-    const at = clock();
-    const since = this.#readAt;
+    const began = clock();
     try {
       const reading = await readProject(this.#options.project);
       if (reading === undefined) return;
+      const at = clock();
+      // The first state was found: what it holds was done before.
+      const since = this.#readAt ?? at;
       try {
         this.#version = reading.state.version;
         if (this.#saved !== undefined && this.#saved !== reading.savedSha256)
@@ -150,7 +154,7 @@ export class ProjectFollower {
           { at, since },
         );
         this.#mark = mark;
-        this.#readAt = at;
+        this.#readAt = began;
         this.#failures = 0;
       } finally {
         await reading.close();
@@ -161,9 +165,8 @@ export class ProjectFollower {
       this.#failures += 1;
       if (this.#failures < TOLERATED_FAILURES && !(error instanceof DocumentError)) return;
       if (this.#failures === TOLERATED_FAILURES || error instanceof DocumentError)
-        tell({ kind: 'capture.gap', at, since, reason: 'unreadable' });
+        tell({ kind: 'capture.gap', at: clock(), since: this.#readAt ?? 0, reason: 'unreadable' });
       this.#mark = mark;
-      this.#readAt = at;
     }
   }
 
@@ -181,16 +184,21 @@ export class ProjectFollower {
       const file = join(directory, name);
       const found = await stat(file).catch(() => undefined);
       if (found === undefined || !found.isFile()) continue;
-      const known = this.#exports.get(name) ?? { size: -1, quiet: 0, told: '' };
+      const version = `${found.size} ${found.mtimeMs}`;
+      const known = this.#exports.get(name) ?? {
+        size: -1,
+        quiet: 0,
+        told: this.#hasSeenExports ? '' : version,
+      };
       this.#exports.set(name, known);
       known.quiet = known.size === found.size ? known.quiet + 1 : 0;
       known.size = found.size;
-      const version = `${found.size} ${found.mtimeMs}`;
       // Settled: three looks without growth.
       if (known.quiet < 3 || known.told === version || found.size === 0) continue;
       known.told = version;
       await this.#tellExport(file);
     }
+    this.#hasSeenExports = true;
   }
 
   async #tellExport(file: string): Promise<void> {

@@ -45,7 +45,8 @@ export class ProjectTeller {
   #plugins: readonly (readonly number[])[] = [];
   #kept = 0;
   #ids = { track: 0, clip: 0, source: 0, plugin: 0 };
-  #known = false;
+  /** The number of states that were told. */
+  #states = 0;
 
   constructor(tell: (event: TraceEvent) => void) {
     this.#tell = tell;
@@ -53,15 +54,19 @@ export class ProjectTeller {
 
   /**
    * Tells what is new in a state.
-   * @param when microseconds of the session clock: when the state was read, and when the one before was
+   * @param when microseconds of the session clock: when the state was read, and when the one before was. Both are the
+   * same for a state that was found
    */
   async take(
     now: ProjectState,
     samples: SampleReader,
     when: { readonly at: number; readonly since: number },
   ): Promise<void> {
-    if (!this.#known) this.#tell({ kind: 'session.opened', at: when.at, sampleRate: Math.round(now.rate) });
-    this.#known = true;
+    if (this.#states === 0)
+      this.#tell({ kind: 'session.opened', at: when.at, sampleRate: Math.round(now.rate) });
+    this.#states += 1;
+    // Audacity writes these only with the next edit, so the second state may have some from before the first.
+    const late = this.#states <= 2 ? { at: when.at, since: when.at } : when;
     const { pairs, gone } = matchTracks(this.#tracks, now.tracks);
     for (const { track, clips } of gone) {
       for (const { clip } of clips) this.#tell({ kind: 'clip.deleted', ...when, clip });
@@ -74,9 +79,9 @@ export class ProjectTeller {
     const tracks: KnownTrack[] = [];
     for (const [known, state] of pairs) {
       const track = known?.track ?? this.#addTrack(when);
-      if (known !== undefined) this.#tellTrack(known, state, when);
+      if (known !== undefined) this.#tellTrack(known, state, when, late);
       const effects = this.#plugins[known === undefined ? -1 : before.indexOf(known)] ?? [];
-      plugins.push(this.#tellPlugins(track, effects, state, when));
+      plugins.push(this.#tellPlugins(track, effects, state, late));
       const clips = await this.#tellClips(track, known, state, everywhere, samples, when);
       tracks.push({ track, state, clips });
     }
@@ -97,11 +102,11 @@ export class ProjectTeller {
     return track;
   }
 
-  #tellTrack({ track, state }: KnownTrack, now: TrackState, when: When): void {
-    if (state.name !== now.name) this.#tell({ kind: 'track.changed', ...when, track, property: 'name' });
+  #tellTrack({ track, state }: KnownTrack, now: TrackState, when: When, late: When): void {
+    if (state.name !== now.name) this.#tell({ kind: 'track.changed', ...late, track, property: 'name' });
     for (const control of ['gain', 'pan', 'mute', 'solo'] as const)
       if (state.controls[control] !== now.controls[control])
-        this.#tell({ kind: 'mixer.changed', ...when, track, control });
+        this.#tell({ kind: 'mixer.changed', ...late, track, control });
     const points = (one: TrackState): readonly string[] => one.clips.flatMap(({ envelope }) => envelope);
     const added = countMissing(points(now), points(state));
     const removed = countMissing(points(state), points(now));
@@ -112,7 +117,8 @@ export class ProjectTeller {
   #tellPlugins(track: number, known: readonly number[], { effects }: TrackState, when: When): number[] {
     for (const plugin of known.slice(effects)) this.#tell({ kind: 'plugin.removed', ...when, plugin });
     const added = Array.from({ length: Math.max(0, effects - known.length) }, () => this.#next('plugin'));
-    for (const plugin of added) this.#tell({ kind: 'plugin.added', ...when, plugin, track, type: 'effect' });
+    // The project does not say whether an effect plays sound of its own.
+    for (const plugin of added) this.#tell({ kind: 'plugin.added', ...when, plugin, track, type: 'unknown' });
     return [...known.slice(0, effects), ...added];
   }
 
@@ -238,8 +244,14 @@ export class ProjectTeller {
       return { clip: ancestor.known.clip, state, source };
     }
     const originalSha256 = await samples.originalOf(channels);
-    if (originalSha256 === undefined)
-      this.#tell({ kind: 'source.appeared', ...when, source, claims: 'nothing', samplesSha256 });
+    if (originalSha256 === undefined || when.since === when.at)
+      this.#tell({
+        kind: 'source.appeared',
+        ...when,
+        source,
+        claims: originalSha256 === undefined ? 'nothing' : 'import',
+        samplesSha256,
+      });
     else
       this.#tell(
         defined({
