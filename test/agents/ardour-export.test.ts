@@ -59,8 +59,12 @@ for (const [change, rerender, name] of [
       (error) => error instanceof Aborted,
     );
     const exports = events.flatMap((event) => (event.kind === 'export.finished' ? [event] : []));
-    t.match(exports.at(-1), { rerender, rate: 48_000, channels: 2 });
+    t.match(exports.at(-1), { rerender: 'not_tried', rate: 48_000, channels: 2 });
+    const rendered = events.flatMap((event) => (event.kind === 'export.rendered' ? [event] : []));
+    t.match(rendered, [{ fileSha256: exports.at(-1)?.fileSha256, outcome: rerender }]);
+    if (rerender === 'differed')
+      t.equal(rendered[0]?.equalWindows, rendered[0]!.windows! - 1, 'all but the window of the sample');
     const { session, values } = await reportOf(trace);
-    t.match(session.export, { rerender });
+    t.match(session.exports.at(-1), { rerender });
     t.strictSame(values('export_rerender_differs').length, rerender === 'differed' ? 1 : 0);
   });

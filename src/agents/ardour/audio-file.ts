@@ -102,6 +102,43 @@ export async function digestAudio(path: string): Promise<AudioDigest> {
   }
 }
 
+/** Frames of a window that is compared. */
+const WINDOW_FRAMES = 4096;
+
+/**
+ * Compares the samples of two WAVE files in windows of 4,096 frames.
+ * @returns undefined for files of different formats, or that are not WAVE
+ */
+export async function compareWindows(
+  one: string,
+  other: string,
+): Promise<{ readonly windows: number; readonly equalWindows: number } | undefined> {
+  const [first, second] = [await open(one, 'r'), await open(other, 'r').catch(() => undefined)];
+  try {
+    const layouts = [await readWaveLayout(first), second && (await readWaveLayout(second))] as const;
+    const [left, right] = layouts;
+    if (second === undefined || left === undefined || right === undefined) return undefined;
+    if (left.frameBytes !== right.frameBytes || left.isFloat !== right.isFloat) return undefined;
+    const bytes = WINDOW_FRAMES * left.frameBytes;
+    const [mine, yours] = [Buffer.alloc(bytes), Buffer.alloc(bytes)];
+    const end = Math.min(left.dataBytes, (await first.stat()).size - left.dataStart);
+    let windows = 0;
+    let equalWindows = 0;
+    for (let at = 0; at < end; at += bytes) {
+      const length = Math.min(bytes, end - at);
+      await first.read(mine, 0, length, left.dataStart + at);
+      const { bytesRead } = await second.read(yours, 0, length, right.dataStart + at);
+      windows += 1;
+      if (bytesRead === length && mine.subarray(0, length).equals(yours.subarray(0, length)))
+        equalWindows += 1;
+    }
+    return { windows, equalWindows };
+  } finally {
+    await first.close();
+    await second?.close();
+  }
+}
+
 async function* read(file: FileHandle): AsyncGenerator<readonly [at: number, bytes: Buffer]> {
   const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
   for (let at = 0; ; ) {

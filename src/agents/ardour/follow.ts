@@ -12,8 +12,10 @@ import { inputOf } from './inputs.js';
 import { type Ledger, openLedger } from './ledger.js';
 import { countNotes } from './midi-file.js';
 import { Originals } from './originals.js';
+import { OtherSaves } from './other-saves.js';
 import { SaveTeller } from './save.js';
 import { readSession, type SessionState, type SourceState } from './session-file.js';
+import { SourceFiles } from './source-files.js';
 import { readClaims, type SourceWitness } from './sources.js';
 import { namesIn, sourceFolders, statIfThere, Takes } from './takes.js';
 import { Transport } from './transport.js';
@@ -78,14 +80,19 @@ export interface FollowOptions {
   /** Waits for the hook in Ardour's window, and follows it. */
   readonly hook?: boolean;
   /** Renders the session again at the end and compares. */
-  readonly rerender?: (session: RenderedSession, exported: FinishedExport) => Promise<Rerender>;
+  readonly rerender?: (session: RenderedSession, exported: FinishedExport) => Promise<Rerendered>;
   /** Aborted when the session is over. */
   readonly signal: AbortSignal;
   /** True once the program that works on the session has ended. */
   readonly hasEnded?: () => boolean;
 }
 
-export type Rerender = 'matched' | 'differed' | 'not_tried';
+export interface Rerendered {
+  readonly outcome: 'matched' | 'differed' | 'not_tried';
+  /** Equal stretches of the export that were compared, and those with the same samples. */
+  readonly windows?: number;
+  readonly equalWindows?: number;
+}
 
 export interface RenderedSession {
   readonly directory: string;
@@ -148,12 +155,14 @@ interface ReadSave {
 class Following {
   readonly #options: FollowOptions;
   readonly #name: string;
-  readonly #startedAt = Math.floor(Date.now() / 1000);
+  /** Milliseconds of the wall clock at which the agent started. */
+  readonly #beganAt = Date.now();
+  readonly #startedAt = Math.floor(this.#beganAt / 1000);
   /** The session clock does not follow changes of the wall clock. */
-  readonly #origin = Date.now() - performance.now() - this.#startedAt * 1000;
+  readonly #origin = this.#beganAt - performance.now() - this.#startedAt * 1000;
   readonly #queue: TraceEvent[] = [];
   readonly #ledger: Ledger = openLedger((event) => this.#queue.push(event));
-  readonly #saves = new SaveTeller(this.#ledger, (wall) => this.#clockOf(wall));
+  readonly #saves = new SaveTeller(this.#ledger, (wall) => this.#clockOf(wall), this.#clockOf(this.#beganAt));
   readonly #originals: Originals;
   readonly #takes: Takes;
   readonly #exports: Exports;
@@ -166,8 +175,11 @@ class Following {
   #session: SessionState | undefined;
   /** Time of the save that was read last. */
   #readAt = 0;
-  /** The last export, which waits for the end to be rendered again. */
-  #held: FinishedExport | undefined;
+  /** The latest exports, which are rendered again at the end. */
+  #exported: readonly FinishedExport[] = [];
+  readonly #others: OtherSaves;
+  readonly #sourceFiles: SourceFiles;
+  #checkedAt = 0;
 
   constructor(options: FollowOptions, name: string) {
     this.#options = options;
@@ -183,6 +195,8 @@ class Following {
     });
     if (options.hook === true)
       this.#transport = new Transport(join(options.directory, HOOK_FILE), this.#ledger, () => this.#clock());
+    this.#others = new OtherSaves(options.directory, name, this.#ledger);
+    this.#sourceFiles = new SourceFiles(this.#ledger);
     this.#exports = new Exports([join(options.directory, 'export'), ...(options.exports ?? [])]);
   }
 
@@ -223,16 +237,45 @@ class Following {
     } while (this.#hasUnreadSave() && Date.now() < deadline);
     this.#transport?.end(this.#readAt);
     await this.#tellExports(0);
-    const held = this.#held;
-    if (held !== undefined && this.#session !== undefined) {
-      const { directory, rerender } = this.#options;
-      const { sampleRate } = this.#session;
-      const outcome = (await rerender?.({ directory, name: this.#name, sampleRate }, held)) ?? 'not_tried';
-      this.#tellExport(held, outcome);
-    }
+    this.#others.end(this.#clock());
+    this.#takes.end();
+    const rendered = this.#hasUnreadSave() ? [] : await this.#renderAgain();
+    // A file that was replaced is in the render as well, so it is reported first.
+    await this.#checkSources();
+    for (const { fileSha256, outcome, ...windows } of rendered)
+      if (outcome !== 'not_tried')
+        this.#ledger.tell(
+          { kind: 'export.rendered', fileSha256, outcome, ...windows },
+          { at: this.#clock() },
+        );
     if (hasClosed) this.#ledger.tell({ kind: 'session.closed' }, { at: this.#clock() });
     await this.#write();
     await this.#output?.seal();
+  }
+
+  /** Renders the session once more for each of the latest exports. */
+  async #renderAgain(): Promise<readonly (Rerendered & { readonly fileSha256: string })[]> {
+    const { directory, rerender } = this.#options;
+    const session = this.#session;
+    if (session === undefined || rerender === undefined) return [];
+    const { sampleRate } = session;
+    const rendered: (Rerendered & { readonly fileSha256: string })[] = [];
+    const deadline = Date.now() + RENDERING_MS;
+    for (const exported of this.#exported.toReversed()) {
+      if (Date.now() > deadline) break;
+      const { fileSha256 } = exported.digest;
+      rendered.push({
+        fileSha256,
+        ...(await rerender({ directory, name: this.#name, sampleRate }, exported)),
+      });
+    }
+    return rendered;
+  }
+
+  async #checkSources(): Promise<void> {
+    const at = this.#clock();
+    await this.#sourceFiles.check({ at, since: this.#checkedAt });
+    this.#checkedAt = at;
   }
 
   #clock(): number {
@@ -244,6 +287,7 @@ class Following {
   }
 
   async #look(quiet?: number): Promise<void> {
+    this.#others.look(this.#readAt, this.#clock());
     await this.#followSave();
     await this.#tellExports(quiet);
   }
@@ -270,7 +314,15 @@ class Following {
     this.#lastSave = wall;
     const savedAt = isFirst ? this.#clock() : this.#clockOf(wall);
     this.#tellInputs(session);
-    this.#saves.tell({ session, savedAt, witnessed, ...(history === undefined ? {} : { history }) });
+    await this.#checkSources();
+    const isEarlier = wall < this.#beganAt;
+    this.#saves.tell({
+      session,
+      savedAt,
+      isEarlier,
+      witnessed,
+      ...(history === undefined ? {} : { history }),
+    });
     this.#takes.settle([...session.sources.values()].map(({ name }) => name));
     this.#session = session;
     this.#readAt = savedAt;
@@ -332,6 +384,7 @@ class Following {
       const digest = await digestAudio(source.origin).catch(() => undefined);
       if (digest === undefined) return { appeared: true };
       const { fileSha256, samplesSha256, frames, rate, channels } = digest;
+      if (samplesSha256 !== undefined) this.#sourceFiles.add(source.id, source.origin, samplesSha256);
       return {
         appeared: true,
         originalSha256: fileSha256,
@@ -351,6 +404,7 @@ class Following {
       return { appeared, ...defined({ notes, take }) };
     }
     const { samplesSha256, frames, rate, channels } = (await digestAudio(path).catch(() => undefined)) ?? {};
+    if (samplesSha256 !== undefined) this.#sourceFiles.add(source.id, path, samplesSha256);
     const originalSha256 =
       samplesSha256 === undefined ? undefined : await this.#originals.find(samplesSha256);
     // A take that grew under one track's name and is said to be of another was not seen whole.
@@ -387,21 +441,20 @@ class Following {
 
   async #tellExports(quiet?: number): Promise<void> {
     for (const finished of await this.#exports.poll(quiet)) {
-      if (this.#options.rerender === undefined) this.#tellExport(finished, 'not_tried');
-      else {
-        if (this.#held !== undefined) this.#tellExport(this.#held, 'not_tried');
-        this.#held = finished;
-      }
+      this.#tellExport(finished);
+      const others = this.#exported.filter(({ path }) => path !== finished.path);
+      this.#exported = [...others, finished].slice(-MAX_RERENDERED);
     }
   }
 
-  #tellExport({ digest, wall }: FinishedExport, rerender: Rerender): void {
+  #tellExport({ digest, wall }: FinishedExport): void {
     const { fileSha256, samplesSha256, frames, rate, channels } = digest;
     this.#ledger.tell(
       {
         kind: 'export.finished',
         fileSha256,
-        rerender,
+        // The outcome of rendering again is reported at the end.
+        rerender: 'not_tried',
         ...defined({ samplesSha256, frames, rate, channels }),
       },
       { at: this.#clockOf(wall) },
@@ -421,6 +474,11 @@ class Following {
     await output.flush();
   }
 }
+
+/** Exports that are rendered again at the end, from the latest one. */
+const MAX_RERENDERED = 4;
+/** Milliseconds after which no further export is rendered again. */
+const RENDERING_MS = 600_000;
 
 /** Bytes of events that wait in memory at most. */
 const MAX_WAITING_BYTES = 4_194_304;

@@ -6,9 +6,9 @@ import { spawn } from 'node:child_process';
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { digestAudio } from './audio-file.js';
+import { compareWindows, digestAudio } from './audio-file.js';
 import type { FinishedExport } from './exports.js';
-import type { RenderedSession, Rerender } from './follow.js';
+import type { RenderedSession, Rerendered } from './follow.js';
 import { namesIn } from './takes.js';
 
 /** Time to render in; Ardour hangs now and then at the end of an export, whose file is whole by then. */
@@ -26,6 +26,8 @@ const PRESETS: readonly {
   { bits: 32, isFloat: true, preset: '75969a1c-3133-4694-864b-a1fa50e43348' },
   { bits: 16, isFloat: false, preset: '75969a1c-3133-4694-864b-a1fa50e43348' },
 ];
+
+const NOT_TRIED: Rerendered = { outcome: 'not_tried' };
 
 /** Times that one extent is rendered where Ardour aborts. */
 const ATTEMPTS = 3;
@@ -51,13 +53,13 @@ if not done then os.exit(1) end
 export async function rerenderArdour(
   session: RenderedSession,
   { digest, path }: FinishedExport,
-): Promise<Rerender> {
+): Promise<Rerendered> {
   const { bits, isFloat, rate, frames, samplesSha256 } = digest;
-  if (samplesSha256 === undefined || rate === undefined || frames === undefined) return 'not_tried';
+  if (samplesSha256 === undefined || rate === undefined || frames === undefined) return NOT_TRIED;
   const preset = PRESETS.find(
     (each) => each.bits === bits && each.isFloat === isFloat && (each.rate ?? session.sampleRate) === rate,
   );
-  if (preset === undefined) return 'not_tried';
+  if (preset === undefined) return NOT_TRIED;
   const scratch = await mkdtemp(join(tmpdir(), 'takemark-render-'));
   try {
     const copy = join(scratch, 'session');
@@ -74,16 +76,17 @@ export async function rerenderArdour(
         // Sources that Ardour makes anew may lie beside it.
         const file = namesIn(out).find((name) => /^again\.wav$/i.test(name));
         const again = file === undefined ? undefined : await digestAudio(join(out, file));
-        if (again?.samplesSha256 === samplesSha256) return 'matched';
+        if (again?.samplesSha256 === samplesSha256) return { outcome: 'matched' };
         // Ardour aborts now and then in its own memory: what it renders then says nothing else, and is rendered again.
         if (hasAborted) continue;
         // A render of another length is of another range, and says nothing.
-        if (again?.frames === frames && extent === '') return 'differed';
+        if (file !== undefined && again?.frames === frames && extent === '')
+          return { outcome: 'differed', ...(await compareWindows(path, join(out, file))) };
         break;
       }
-    return 'not_tried';
+    return NOT_TRIED;
   } catch {
-    return 'not_tried';
+    return NOT_TRIED;
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }

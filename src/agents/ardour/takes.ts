@@ -23,8 +23,10 @@ interface WatchedFile {
   take?: number;
   /** Track by whose name the file was told to be its take. */
   track?: string;
-  /** True once a save has named the file, or while Ardour was not recording. */
+  /** True once a save has named the file. */
   settled: boolean;
+  /** Earliest time at which the file may have come. */
+  readonly since: number;
 }
 
 interface Pending {
@@ -56,6 +58,8 @@ export class Takes {
   #isRecording = false;
   #hasRecorded = false;
   #lastPoll = 0;
+  /** Earliest time at which a file came that no save has named before it went. */
+  #unnamedSince: number | undefined;
 
   constructor(options: TakesOptions) {
     this.#options = options;
@@ -82,10 +86,27 @@ export class Takes {
     for (const [key, file] of [...this.#files]) {
       if (there.has(key)) continue;
       this.#files.delete(key);
-      if (file.take !== undefined && !file.settled)
-        this.#options.ledger.tell({ kind: 'recording.discarded', take: file.take }, { at: now });
+      if (file.settled) continue;
+      if (file.take === undefined) this.#noteUnnamed(file);
+      else this.#options.ledger.tell({ kind: 'recording.discarded', take: file.take }, { at: now });
     }
     this.#lastPoll = now;
+  }
+
+  /** Reports a gap for files that no save has named: each may be a take that was not seen. */
+  end(): void {
+    for (const file of this.#files.values())
+      if (!file.settled && file.take === undefined) this.#noteUnnamed(file);
+    const { ledger, clock } = this.#options;
+    if (this.#unnamedSince !== undefined)
+      ledger.tell(
+        { kind: 'capture.gap', scope: 'recording', reason: 'other' },
+        { at: clock(), since: this.#unnamedSince },
+      );
+  }
+
+  #noteUnnamed({ isMidi, since }: WatchedFile): void {
+    if (!isMidi) this.#unnamedSince = Math.min(since, this.#unnamedSince ?? since);
   }
 
   /** Sighting of a source's file; undefined where it was there before the agent, or is not there. */
@@ -156,7 +177,14 @@ export class Takes {
     const stats = statIfThere(path);
     if (stats === undefined) return;
     const isMidi = key.startsWith('midi/');
-    const file: WatchedFile = known ?? { path, isMidi, size: 0, steps: [], settled: false };
+    const file: WatchedFile = known ?? {
+      path,
+      isMidi,
+      size: 0,
+      steps: [],
+      settled: false,
+      since: this.#lastPoll,
+    };
     this.#files.set(key, file);
     if (stats.size === file.size) return;
     file.size = stats.size;

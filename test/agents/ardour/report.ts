@@ -7,7 +7,7 @@ import { settleFacts } from '../../../src/evidence/settle-facts.js';
 
 export async function reportOf(trace: string) {
   const replayed = await replayTrace(() => createReadStream(trace));
-  const originalSha256 = replayed.session.export?.fileSha256 ?? '00'.repeat(32);
+  const originalSha256 = replayed.session.exports.at(-1)?.fileSha256 ?? '00'.repeat(32);
   const { facts, detail } = settleFacts(replayed, { standing: 'enrolled', originalSha256 });
   const report = composeReport({
     facts,

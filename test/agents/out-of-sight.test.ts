@@ -1,0 +1,125 @@
+/** What the agent for Ardour writes about work that it cannot follow. */
+import { utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { digestAudio } from '../../src/agents/ardour/audio-file.js';
+import { openLedger } from '../../src/agents/ardour/ledger.js';
+import { OtherSaves } from '../../src/agents/ardour/other-saves.js';
+import { SourceFiles } from '../../src/agents/ardour/source-files.js';
+import { Takes } from '../../src/agents/ardour/takes.js';
+import type { TraceEvent } from '../../src/domain/trace.js';
+import { wav } from '../fixtures/wav.js';
+
+/** Writes a file with a time of modification. @param seconds of the wall clock */
+function write(path: string, seconds: number, content: string | Uint8Array = ''): void {
+  writeFileSync(path, content);
+  utimesSync(path, seconds, seconds);
+}
+
+t.test('work under another name in the directory is a gap until the session is saved again', (t) => {
+  const directory = t.testdir();
+  const at = (name: string) => join(directory, name);
+  const events: TraceEvent[] = [];
+  const others = new OtherSaves(
+    directory,
+    'song',
+    openLedger((event) => events.push(event)),
+  );
+  const look = (readAt: number, now: number): readonly TraceEvent[] => {
+    events.length = 0;
+    others.look(readAt, now);
+    return events.map((event) => ({ ...event }));
+  };
+  const gap = (since: number, now: number): TraceEvent => ({
+    kind: 'capture.gap',
+    reason: 'other',
+    at: now,
+    since,
+  });
+  write(at('older.ardour'), 100);
+  write(at('song.ardour'), 200);
+  write(at('song.pending'), 300);
+  t.strictSame(look(1, 2), [], 'an older session and the own files');
+  write(at('other.ardour'), 400);
+  t.strictSame(look(1, 3), [gap(1, 3)], 'from the last save that was read');
+  t.strictSame(look(1, 4), []);
+  write(at('other.pending'), 500);
+  t.strictSame(look(1, 5), [gap(3, 5)], 'a take under the other name');
+  write(at('song.ardour'), 600);
+  t.strictSame(look(1, 6), [gap(5, 6)]);
+  t.strictSame(look(6, 7), [], 'the session is followed again');
+  others.end(8);
+  t.strictSame(events, []);
+  write(at('other.ardour'), 700);
+  t.strictSame(look(6, 9), [gap(6, 9)]);
+  events.length = 0;
+  others.end(10);
+  t.strictSame(events, [gap(9, 10)], 'up to the end');
+  t.end();
+});
+
+t.test('a file that no save has named makes takes unknown', async (t) => {
+  const directory = t.testdir({ interchange: { song: { audiofiles: {}, midifiles: {} } } });
+  const at = (name: string) => join(directory, 'interchange/song/audiofiles', name);
+  const gaps = async (work: (takes: Takes, poll: () => Promise<void>) => Promise<void>) => {
+    const events: TraceEvent[] = [];
+    let now = 0;
+    const takes = new Takes({
+      ledger: openLedger((event) => events.push(event)),
+      directory,
+      name: 'song',
+      clock: () => now,
+      clockOf: () => now,
+      countsDummy: false,
+    });
+    const poll = async (): Promise<void> => {
+      now += 10;
+      await takes.poll();
+    };
+    await poll();
+    await work(takes, poll);
+    takes.end();
+    return events;
+  };
+  t.strictSame(await gaps(async () => {}), []);
+  t.strictSame(
+    await gaps(async (takes, poll) => {
+      writeFileSync(at('named.wav'), wav(100));
+      await poll();
+      takes.settle(['named.wav']);
+      await poll();
+    }),
+    [],
+  );
+  t.strictSame(
+    await gaps(async (_takes, poll) => {
+      writeFileSync(at('unnamed.wav'), wav(100));
+      await poll();
+    }),
+    [{ kind: 'capture.gap', scope: 'recording', reason: 'other', at: 20, since: 10 }],
+  );
+});
+
+t.test('a source whose samples were replaced is reported, and one with a new header is not', async (t) => {
+  const path = join(t.testdir(), 'take.wav');
+  const events: TraceEvent[] = [];
+  const ledger = openLedger((event) => events.push(event));
+  const files = new SourceFiles(ledger);
+  const samples = wav(1000);
+  writeFileSync(path, samples);
+  files.add('20', path, (await digestAudio(path)).samplesSha256!);
+  ledger.sources.set('20', { source: 7, origin: 'recording' });
+  await files.check({ at: 5, since: 1 });
+  const renamed = Buffer.concat([samples, Buffer.from('LIST\0\0\0\0')]);
+  renamed.writeUInt32LE(renamed.length - 8, 4);
+  write(path, 1, renamed);
+  await files.check({ at: 6, since: 5 });
+  t.strictSame(events, []);
+  const other = Buffer.from(samples);
+  other[other.length - 1]! ^= 1;
+  write(path, 1, other);
+  await files.check({ at: 7, since: 6 });
+  await files.check({ at: 8, since: 7 });
+  t.match(events, [{ kind: 'source.derived', source: 7, manner: 'unknown', at: 7, since: 6 }]);
+  t.equal(events.length, 1, 'once');
+});
