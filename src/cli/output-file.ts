@@ -11,13 +11,14 @@ export interface PlannedOutput {
 }
 
 /**
+ * @param force undefined for a command without the option `--force`
  * @param inputs files that are read. An output is never one of them, not even under another name or with
  * `force`
  * @throws UsageError
  */
 export async function planOutput(
   path: string,
-  force: boolean,
+  force: boolean | undefined,
   inputs: readonly string[],
 ): Promise<PlannedOutput> {
   const directory = await statIfThere(dirname(path));
@@ -30,9 +31,14 @@ export async function planOutput(
         throw new UsageError(`${path} is the input file`);
     }
     if (!existing.isFile()) throw new UsageError(`${path} exists and is not a regular file`);
-    if (!force) throw new UsageError(`${path} exists; give --force to replace it`);
+    if (!force)
+      throw new UsageError(
+        force === undefined
+          ? `${path} exists and is never replaced; name another file`
+          : `${path} exists; give --force to replace it`,
+      );
   }
-  return { path, force };
+  return { path, force: force === true };
 }
 
 /**

@@ -37,7 +37,7 @@ export const captureArdour = defineCommand({
     'trial-input': { help: "treat Ardour's dummy device as hardware; the trace is marked as simulated" },
   },
   async run(_operands, options, { terminal, signal, version }) {
-    const output = await planOutput(options.out, false, []);
+    const output = await planOutput(options.out, undefined, []);
     const key = await openDeviceKey(options.key);
     terminal.note(`takemark: device ${key.deviceId}`);
     const { pid } = options;

@@ -29,7 +29,7 @@ export const captureAudacity = defineCommand({
   },
   async run(_operands, options, { terminal, signal, version }) {
     const { project, originals, exports } = options;
-    const output = await planOutput(options.out, false, [project]);
+    const output = await planOutput(options.out, undefined, [project]);
     const key = await openDeviceKey(options.key);
     terminal.note(`takemark: device ${key.deviceId}`);
     const followed = await followAudacity(

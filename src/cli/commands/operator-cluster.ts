@@ -48,7 +48,7 @@ export const initSecrets = defineCommand({
   operands: [],
   options: { out: { value: 'file', required: true, help: BUNDLE_HELP } },
   async run(_operands, options, { terminal, cluster }) {
-    const output = await planOutput(options.out, false, []);
+    const output = await planOutput(options.out, undefined, []);
     await writeOutput(output, [Buffer.from(await cluster.makeSecrets())], 0o600);
     terminal.print(printable(`wrote ${output.path}`));
     return EXIT.good;
@@ -90,7 +90,7 @@ export const rotateSecrets = defineCommand({
     const early = options.early;
     if (early && step !== 'drop') throw new UsageError('--early works only with --step drop');
     const name = options.in;
-    const output = await planOutput(options.out, false, [name]);
+    const output = await planOutput(options.out, undefined, [name]);
     const next = await cluster.rotateSecrets(
       { text: await readFile(name, 'utf8'), name },
       { step, early, purposes },
