@@ -114,7 +114,7 @@ export const PARTS: readonly Part[] = [
   {
     name: 'workstations',
     shows: 'The agents witness sessions in the real Ardour and the real Audacity.',
-    minutes: 6,
+    minutes: 14,
     debian: { ardour: 'ardour', 'ardour7-lua': 'ardour', audacity: 'audacity', Xvfb: 'xvfb', xauth: 'xauth' },
     commands: () => [
       tests(
@@ -124,6 +124,7 @@ export const PARTS: readonly Part[] = [
           'agents/ardour-laundering',
           'agents/ardour-session',
           'agents/ardour-takes',
+          'agents/ardour-unseen',
           'agents/ardour-window',
           'agents/audacity',
         ],

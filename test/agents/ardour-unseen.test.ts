@@ -1,0 +1,151 @@
+/** Ways for audio to enter an export out of the agent's sight, in the real Ardour, and what the report says of each. */
+import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import { rerenderArdour } from '../../src/agents/ardour/rerender.js';
+import { needs } from '../fixtures/tools.js';
+import { floatWave, tone } from './ardour/forge.js';
+import { reportOf } from './ardour/report.js';
+import { follow, makeHome, runLua } from './ardour/studio.js';
+
+const skip = needs('ardour7-lua');
+/** Milliseconds within which the agent has read a save and reported an export. */
+const SETTLED = 1600;
+const NOT_TIED = 'export_not_tied_to_session';
+
+interface Studio {
+  readonly directory: string;
+  /** Opens the session, takes these steps of unseen.lua, and closes it without saving. */
+  readonly ardour: (...steps: readonly string[]) => Promise<void>;
+}
+
+/** Follows the work on a new session, and returns its report. */
+async function watched(
+  t: Test,
+  work: (studio: Studio) => Promise<void>,
+  { before, render = true }: { before?: (studio: Studio) => Promise<void>; render?: boolean } = {},
+): ReturnType<typeof reportOf> {
+  const scratch = t.testdir({ home: {} });
+  const home = join(scratch, 'home');
+  await makeHome(home);
+  const directory = join(scratch, 'session');
+  const studio: Studio = {
+    directory,
+    ardour: async (...steps) => {
+      const { code, output } = await runLua(home, 'unseen.lua', [directory, 'session', ...steps]);
+      // Ardour aborts now and then as it ends.
+      if (code !== null) t.equal(code, steps.includes('die') ? 3 : 0, output);
+      await pause(SETTLED);
+    },
+  };
+  await before?.(studio);
+  const trace = join(scratch, 'a.trace');
+  const options = { directory, countsDummy: true, ...(render ? { rerender: rerenderArdour } : {}) };
+  await follow(trace, options, () => work(studio));
+  return reportOf(trace);
+}
+
+/** The path of the first audio file of a session. */
+async function takeOf(directory: string): Promise<string> {
+  const folder = join(directory, 'interchange/session/audiofiles');
+  const [file] = (await readdir(folder)).filter((name) => name.endsWith('.wav'));
+  return join(folder, file!);
+}
+
+t.test('an honest take is tied, and its trim is reported', { skip }, async (t) => {
+  const { codes, session } = await watched(t, ({ ardour }) => ardour('take', 'trim', 'save', 'export'));
+  t.notOk(codes.includes(NOT_TIED));
+  t.match(session.counters, { takesRecordedInRealTime: { value: 1 }, mixerChanges: { value: 1 } });
+});
+
+t.test('work under a snapshot is a gap, and no take is zero', { skip }, async (t) => {
+  const { codes, session } = await watched(t, ({ ardour }) => ardour('switch', 'take', 'save', 'export'));
+  t.strictSame(session.counters.takesRecorded, { status: 'unknown' });
+  for (const code of ['channel_gaps', NOT_TIED]) t.ok(codes.includes(code), code);
+});
+
+t.test('a take, and then work under a snapshot that is exported', { skip }, async (t) => {
+  const { codes } = await watched(t, ({ ardour }) =>
+    ardour('take', 'save', 'switch', 'rearrange', 'save', 'export'),
+  );
+  for (const code of ['channel_gaps', NOT_TIED, 'takes_recorded_in_real_time'])
+    t.ok(codes.includes(code), code);
+});
+
+t.test('unsaved work that is exported is not tied', { skip }, async (t) => {
+  for (const render of [true, false]) {
+    const { codes } = await watched(
+      t,
+      async ({ ardour }) => {
+        await ardour('take', 'save');
+        await ardour('rearrange', 'export');
+      },
+      { render },
+    );
+    t.ok(codes.includes(NOT_TIED));
+  }
+});
+
+t.test('a file of a take that another program replaced ties no export', { skip }, async (t) => {
+  const { codes, values } = await watched(t, async ({ directory, ardour }) => {
+    await ardour('take', 'save');
+    const path = await takeOf(directory);
+    const { length } = await readFile(path);
+    await writeFile(path, floatWave(tone(Math.floor((length - 400) / 4), 50)));
+    await ardour('export');
+  });
+  t.ok(codes.includes(NOT_TIED));
+  t.match(values('derived_material_of_unknown_origin'), [{ sources: 1 }]);
+});
+
+t.test('a file that another program puts into the session makes takes unknown', { skip }, async (t) => {
+  const { session } = await watched(t, async ({ directory, ardour }) => {
+    await ardour('save');
+    const folder = join(directory, 'interchange/session/audiofiles');
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, 'stranger.wav'), floatWave(tone(48_000, 90)));
+    await pause(SETTLED);
+  });
+  t.strictSame(session.counters.takesRecorded, { status: 'unknown' });
+});
+
+t.test('a file that somebody copies into the exports is not tied', { skip }, async (t) => {
+  const { codes } = await watched(t, async ({ directory, ardour }) => {
+    await ardour('take', 'save');
+    await mkdir(join(directory, 'export'), { recursive: true });
+    await copyFile(await takeOf(directory), join(directory, 'export/mix.wav'));
+    await pause(2 * SETTLED);
+  });
+  t.ok(codes.includes(NOT_TIED));
+});
+
+t.test('an instrument may add sound, and a render with it asks for no review', { skip }, async (t) => {
+  const { codes } = await watched(t, ({ ardour }) => ardour('synth', 'reverb', 'take', 'save', 'export'));
+  t.ok(codes.includes('plugins_may_add_sound'));
+  t.comment(codes.filter((code) => code.startsWith('export')).join());
+});
+
+t.test('a track that was frozen shows no unwitnessed recording', { skip }, async (t) => {
+  const { codes, values, session } = await watched(t, ({ ardour }) =>
+    ardour('take', 'save', 'freeze', 'save', 'export'),
+  );
+  t.comment(codes.join(), JSON.stringify(session.sources), values('derived_material_of_unknown_origin'));
+  t.notOk(codes.includes('recording_claim_not_witnessed'));
+});
+
+t.test('a take that Ardour never ended is reported', { skip }, async (t) => {
+  const { codes, session } = await watched(t, ({ ardour }) => ardour('die'));
+  t.ok(codes.includes('takes_not_finished'));
+  t.not(session.counters.takesRecorded.status, 'not_observed');
+});
+
+t.test('an agent that comes late finds a session that had begun', { skip }, async (t) => {
+  const { codes, values, session } = await watched(t, ({ ardour }) => ardour('rearrange', 'save', 'export'), {
+    before: ({ ardour }) => ardour('take', 'save'),
+  });
+  t.match(values('session_begun_before_agent'), [{ clips: 1, sources: 1 }]);
+  t.strictSame(values('channel_gaps'), []);
+  t.strictSame(session.counters.takesRecorded, { status: 'unknown' });
+  t.notOk(codes.includes('takes_recorded_in_real_time'));
+});
