@@ -117,15 +117,14 @@ export async function followArdour(options: FollowOptions): Promise<boolean> {
   return true;
 }
 
-/** Name of the session that a folder holds: its own, or that of the one session file in it. */
+/** Waits for a session in a folder. @returns the name of the session file that was written last */
 async function findSession(directory: string, isOver: () => boolean): Promise<string | undefined> {
+  const writtenAt = (file: string): number => statIfThere(join(directory, file))?.mtimeMs ?? 0;
   while (!isOver()) {
-    const names = namesIn(directory)
+    const [newest] = namesIn(directory)
       .filter((file) => file.endsWith('.ardour'))
-      .map((file) => basename(file, '.ardour'));
-    const own = names.find((each) => each === basename(directory));
-    if (own !== undefined) return own;
-    if (names.length === 1) return names[0];
+      .toSorted((one, other) => writtenAt(other) - writtenAt(one));
+    if (newest !== undefined) return basename(newest, '.ardour');
     await pause(POLL_MS);
   }
   return undefined;
