@@ -283,6 +283,12 @@ const GAPS: readonly Row[] = [
     'New audio was made inside the workstation from material whose origin was not observed.',
   ],
   [
+    'sources_rewritten_out_of_sight',
+    '3.1.0',
+    'Files of sources were seen to hold other audio or notes than when they were first observed. How they were written was not observed, and no later export is tied to the session. Values: sources.',
+    'Audio files of the session were changed from outside, and the change itself was not observed.',
+  ],
+  [
     'takes_without_real_time_evidence',
     '3.1.0',
     'The growth or the input of some takes was not observed well enough to show that they were recorded in real time. Values: takes.',

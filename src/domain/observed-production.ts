@@ -61,6 +61,7 @@ const OTHER_SOUND: readonly string[] = [
   'session_begun_before_agent',
   'takes_not_finished',
   'plugins_may_add_sound',
+  'sources_rewritten_out_of_sight',
 ];
 const EDITS: readonly CounterName[] = [
   'clipsCreated',

@@ -355,7 +355,7 @@ function exportGaps(
 }
 
 function sourceGaps({ sources, takes, found, plugins }: Replayed['session']): readonly EvidenceFact[] {
-  const { claimRecording, appeared, foundAtStart, derivedOfUnknown } = sources;
+  const { claimRecording, appeared, foundAtStart, derivedOfUnknown, rewritten } = sources;
   return [
     ...(found === undefined ? [] : [gap('session_begun_before_agent', 'unverifiable', { ...found })]),
     ...(claimRecording > 0
@@ -372,6 +372,7 @@ function sourceGaps({ sources, takes, found, plugins }: Replayed['session']): re
     ...(derivedOfUnknown > 0
       ? [gap('derived_material_of_unknown_origin', 'unverifiable', { sources: derivedOfUnknown })]
       : []),
+    ...(rewritten > 0 ? [gap('sources_rewritten_out_of_sight', 'unverifiable', { sources: rewritten })] : []),
     ...(takes.unproven > 0
       ? [gap('takes_without_real_time_evidence', 'unverifiable', { takes: takes.unproven })]
       : []),

@@ -96,7 +96,7 @@ t.test('a file of a take that another program replaced ties no export', { skip }
     await ardour('export');
   });
   t.ok(codes.includes(NOT_TIED));
-  t.match(values('derived_material_of_unknown_origin'), [{ sources: 1 }]);
+  t.match(values('sources_rewritten_out_of_sight'), [{ sources: 1 }]);
 });
 
 t.test('a file that another program puts into the session makes takes unknown', { skip }, async (t) => {

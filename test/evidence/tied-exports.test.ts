@@ -224,6 +224,7 @@ t.test('a source that was written again out of sight ties no later export', asyn
     [[exported('not_tried')], true],
     [[rewritten, exported('not_tried')], false],
     [[exported('not_tried'), { ...rewritten, at: 6 }], true],
+    [[{ ...rewritten, manner: 'bounce' }, exported('not_tried')], true],
   ] as const)
     t.equal(!codesOf(factsOf(sessionOf([TRACK, IMPORT, CLIP, ...events]))).includes(NOT_TIED), isTied);
 });

@@ -15,7 +15,7 @@ import { Originals } from './originals.js';
 import { OtherSaves } from './other-saves.js';
 import { SaveTeller } from './save.js';
 import { readSession, type SessionState, type SourceState } from './session-file.js';
-import { SourceFiles } from './source-files.js';
+import { contentOf, SourceFiles, stampOf } from './source-files.js';
 import { readClaims, type SourceWitness } from './sources.js';
 import { namesIn, sourceFolders, statIfThere, Takes } from './takes.js';
 import { Transport } from './transport.js';
@@ -238,9 +238,12 @@ class Following {
     await this.#tellExports(0);
     this.#others.end(this.#clock());
     this.#takes.end();
-    const rendered = this.#hasUnreadSave() ? [] : await this.#renderAgain();
     // A file that was replaced is in the render as well, so it is reported first.
-    await this.#checkSources();
+    await this.#checkSources(false);
+    const before = this.#stamp();
+    const rendered = this.#hasUnreadSave() ? [] : await this.#renderAgain();
+    // If files were written meanwhile, the render is of another session than the one that was read.
+    if (this.#stamp() !== before) rendered.length = 0;
     for (const { fileSha256, outcome, ...windows } of rendered)
       if (outcome !== 'not_tried')
         this.#ledger.tell(
@@ -253,7 +256,7 @@ class Following {
   }
 
   /** Renders the session once more for each of the latest exports. */
-  async #renderAgain(): Promise<readonly (Rerendered & { readonly fileSha256: string })[]> {
+  async #renderAgain(): Promise<(Rerendered & { readonly fileSha256: string })[]> {
     const { directory, rerender } = this.#options;
     const session = this.#session;
     if (session === undefined || rerender === undefined) return [];
@@ -271,10 +274,15 @@ class Following {
     return rendered;
   }
 
-  async #checkSources(): Promise<void> {
+  async #checkSources(isSaved: boolean): Promise<void> {
     const at = this.#clock();
-    await this.#sourceFiles.check({ at, since: this.#checkedAt });
+    await this.#sourceFiles.check({ at, since: this.#checkedAt }, isSaved);
     this.#checkedAt = at;
+  }
+
+  /** A text that changes when the session file or the file of a source is written. */
+  #stamp(): string {
+    return `${stampOf(this.#path('ardour'))}\n${this.#sourceFiles.stamp()}`;
   }
 
   #clock(): number {
@@ -313,7 +321,7 @@ class Following {
     this.#lastSave = wall;
     const savedAt = isFirst ? this.#clock() : this.#clockOf(wall);
     this.#tellInputs(session);
-    await this.#checkSources();
+    await this.#checkSources(true);
     const isEarlier = wall < this.#beganAt;
     this.#saves.tell({
       session,
@@ -398,6 +406,7 @@ class Following {
     const appeared = seen !== undefined;
     if (isMidi) {
       const notes = await countNotes(path).catch(() => undefined);
+      this.#sourceFiles.add(source.id, path, await contentOf(path, true), true);
       const take =
         appeared && this.#takes.hasRecorded && source.takeId !== '' ? this.#ledger.next('take') : undefined;
       return { appeared, ...defined({ notes, take }) };

@@ -4,11 +4,12 @@ import { statIfThere } from './takes.js';
 
 interface SourceFile {
   readonly path: string;
-  samplesSha256: string;
+  readonly isMidi: boolean;
+  sha256: string | undefined;
   stamp: string;
 }
 
-/** Watches the files of sources, which another program may write to after the trace named their samples. */
+/** Watches the files of sources, which another program may write to after the trace named their content. */
 export class SourceFiles {
   readonly #ledger: Ledger;
   /** The files by the ids that Ardour gives to sources. */
@@ -18,38 +19,52 @@ export class SourceFiles {
     this.#ledger = ledger;
   }
 
-  add(id: string, path: string, samplesSha256: string): void {
-    this.#files.set(id, { path, samplesSha256, stamp: stampOf(path) });
+  /** @param sha256 digest of the samples, or of the whole file of notes */
+  add(id: string, path: string, sha256: string | undefined, isMidi = false): void {
+    this.#files.set(id, { path, isMidi, sha256, stamp: stampOf(path) });
   }
 
   /**
-   * Reports each source whose samples are others than before. Ardour itself writes only the header again.
+   * Reports each source whose content is another than before. Ardour itself writes only the header of audio again.
    * @param when interval since the last check
+   * @param isSaved true after a save, with which Ardour may have written notes
    */
-  async check(when: { readonly at: number; readonly since: number }): Promise<void> {
+  async check(when: { readonly at: number; readonly since: number }, isSaved: boolean): Promise<void> {
     for (const [id, file] of this.#files) {
       const source = this.#ledger.sources.get(id)?.source;
       const stamp = stampOf(file.path);
       if (source === undefined || stamp === file.stamp || stamp === '') continue;
-      const samplesSha256 = (await digestAudio(file.path).catch(() => undefined))?.samplesSha256;
+      const sha256 = await contentOf(file.path, file.isMidi);
+      const isSame = sha256 === file.sha256;
       file.stamp = stamp;
-      if (samplesSha256 === file.samplesSha256) continue;
-      file.samplesSha256 = samplesSha256 ?? '';
+      file.sha256 = sha256;
+      if (isSame || (file.isMidi && isSaved)) continue;
       this.#ledger.tell(
         {
           kind: 'source.derived',
           source,
           manner: 'unknown',
-          ...(samplesSha256 === undefined ? {} : { samplesSha256 }),
+          ...(sha256 === undefined || file.isMidi ? {} : { samplesSha256: sha256 }),
         },
         when,
       );
     }
   }
+
+  /** Returns a text that changes when one of the files is written. */
+  stamp(): string {
+    return [...this.#files.values()].map(({ path }) => stampOf(path)).join('\n');
+  }
+}
+
+/** Returns the digest of the samples, or of the whole file of notes. Undefined when it cannot be read. */
+export async function contentOf(path: string, isMidi: boolean): Promise<string | undefined> {
+  const digest = await digestAudio(path).catch(() => undefined);
+  return isMidi ? digest?.fileSha256 : digest?.samplesSha256;
 }
 
 /** A text that changes with each write. The time of change cannot be set, unlike the time of modification. */
-function stampOf(path: string): string {
+export function stampOf(path: string): string {
   const stats = statIfThere(path);
   return stats === undefined ? '' : `${stats.size} ${stats.mtimeMs} ${stats.ctimeMs}`;
 }

@@ -136,6 +136,8 @@ export interface ReplayedSession {
     readonly appeared: number;
     readonly foundAtStart: number;
     readonly claimRecording: number;
+    /** Sources whose files were written again out of sight. */
+    readonly rewritten: number;
   };
 }
 
@@ -169,8 +171,8 @@ export class Replayer {
   #visitsLeft = EARLIER_VISITS;
   /** The number of events that change what an export contains. */
   #contentChanges = 0;
-  /** True once a recorded or imported source was seen to hold other samples than before. */
-  #hasRewrittenSource = false;
+  /** The sources whose files were seen to hold other content than before. */
+  readonly #rewritten = new Set<number>();
   #appeared = 0;
   #foundAtStart = 0;
   readonly #found = { tracks: 0, clips: 0, sources: 0 };
@@ -336,8 +338,8 @@ export class Replayer {
         return;
       case 'source.derived':
         if (isAct && !this.#sources.has(event.source)) this.#counters.count('sourcesDerived');
-        if (event.from === undefined && this.#sources.isWitnessed(event.source))
-          this.#hasRewrittenSource = true;
+        if (event.from === undefined && event.manner === 'unknown' && this.#sources.has(event.source))
+          this.#rewritten.add(event.source);
         this.#sources.derive(event.source, event.from);
         // The event does not show that the source was made only from that source.
         if (event.manner === 'other' || event.manner === 'unknown') this.#sources.doubt(event.source);
@@ -461,7 +463,7 @@ export class Replayer {
    * export are not enough: in between, an edit can be made, exported and undone unseen.
    */
   #isTied(rerender: ReplayedExport['rerender']): boolean {
-    if (rerender === 'differed' || this.#hasRewrittenSource) return false;
+    if (rerender === 'differed' || this.#rewritten.size > 0) return false;
     const isObserved = this.#changesObserved === this.#changes;
     return (
       ARRANGED.every((channel) => this.#counters.isWatched(channel)) || (isObserved && rerender === 'matched')
@@ -553,6 +555,7 @@ export class Replayer {
         appeared: this.#appeared,
         foundAtStart: this.#foundAtStart,
         claimRecording: this.#claimRecording,
+        rewritten: this.#rewritten.size,
       },
     });
   }

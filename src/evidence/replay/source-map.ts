@@ -43,12 +43,6 @@ export class SourceMap {
     return this.#origins.has(source);
   }
 
-  /** Reports whether a source was seen to be recorded, imported or entered. */
-  isWitnessed(source: number): boolean {
-    const origin = this.#origins.get(source);
-    return origin === 'recorded' || origin === 'imported' || origin === 'midi';
-  }
-
   /** Reports whether a source is an import, or was made from one. */
   isMaterial(source: number | undefined): boolean {
     return source !== undefined && this.#material.has(source);
