@@ -469,6 +469,7 @@ export interface EvidenceFact {
     | 'recording_claim_not_witnessed'
     | 'sources_of_unknown_origin'
     | 'derived_material_of_unknown_origin'
+    | 'sources_rewritten_out_of_sight'
     | 'takes_without_real_time_evidence'
     | 'takes_not_finished'
     | 'plugins_may_add_sound'

@@ -255,7 +255,7 @@ const GAPS: readonly Row[] = [
   [
     'export_rerender_differs',
     '3.1.0',
-    'Rendering the session again produced samples that differ from the export. Plug-ins can cause this, so the status is `needs_review` only without plug-ins. Values, if the agent compared stretches of the file: compared, equal.',
+    'Rendering the session again produced samples that differ from the export. Plug-ins and the state of the workstation can cause this, so the status is `needs_review` only without plug-ins, and if not most of the export is equal. Values, if the agent compared stretches of the file: compared, equal.',
     'The session was rendered again, and the result differs from the export.',
   ],
   [

@@ -346,12 +346,23 @@ function exportGaps(
     ...(reported.issuedAudio === 'differs' ? [gap('trace_export_differs', 'needs_review')] : []),
     ...(exported.rerender === 'differed'
       ? [
-          // Plug-ins carry state into a render and make sound by chance, so honest renders differ too.
-          gap('export_rerender_differs', hasPlugins ? 'unverifiable' : 'needs_review', exported.windows),
+          gap(
+            'export_rerender_differs',
+            hasPlugins || isMostlyEqual(exported) ? 'unverifiable' : 'needs_review',
+            exported.windows,
+          ),
         ]
       : []),
     ...(exported.isTied ? [] : [gap('export_not_tied_to_session', 'unverifiable')]),
   ];
+}
+
+/**
+ * Reports whether most of a render is equal to the export. Honest renders differ in part: a workstation may fade in, and
+ * plug-ins carry state into a render and make sound by chance.
+ */
+function isMostlyEqual({ windows }: ReplayedExport): boolean {
+  return windows !== undefined && windows.equal * 2 > windows.compared;
 }
 
 function sourceGaps({ sources, takes, found, plugins }: Replayed['session']): readonly EvidenceFact[] {

@@ -67,15 +67,13 @@ function changedProperties(former: TrackState, state: TrackState): readonly ('na
   ];
 }
 
-/** Values of controls that Ardour saves only once they are used. */
-const ABSENT: ReadonlyMap<string, string> = new Map([['trim', '1']]);
-
 type Control = 'gain' | 'pan' | 'mute' | 'solo' | 'send' | 'arm' | 'other';
 
-function changedControls(former: TrackState, state: TrackState): ReadonlySet<Control> {
-  const changed = new Set<Control>();
+/** Each control that changed: gain and trim are two, though the trace has one word for both. */
+function changedControls(former: TrackState, state: TrackState): readonly Control[] {
+  const changed: Control[] = [];
   for (const [name, value] of state.controls)
-    if ((former.controls.get(name) ?? ABSENT.get(name) ?? value) !== value) changed.add(controlOf(name));
+    if (former.controls.has(name) && former.controls.get(name) !== value) changed.push(controlOf(name));
   return changed;
 }
 

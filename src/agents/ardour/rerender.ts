@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { compareWindows, digestAudio } from './audio-file.js';
+import { type AudioDigest, compareWindows, digestAudio } from './audio-file.js';
 import type { FinishedExport } from './exports.js';
 import type { RenderedSession, Rerendered } from './follow.js';
 import { namesIn } from './takes.js';
@@ -29,13 +29,26 @@ const PRESETS: readonly {
 
 const NOT_TRIED: Rerendered = { outcome: 'not_tried' };
 
+/**
+ * States of a session that is rendered. Ardour fades in for 0.1 s when a loaded session rolls for the first time, and an
+ * export from a session that has rolled has no such fade. Reverbs carry the difference on.
+ */
+const STATES = ['rolled', 'loaded'] as const;
+
 /** Times that one extent is rendered where Ardour aborts. */
 const ATTEMPTS = 3;
 
 const SCRIPT = `
-local directory, name, out, preset, frames = arg[1], arg[2], arg[3], arg[4], tonumber(arg[5])
+local directory, name, out, preset, frames, rolls = arg[1], arg[2], arg[3], arg[4], tonumber(arg[5]), arg[6] == "rolled"
+local UI = ARDOUR.TransportRequestSource.TRS_UI
 local engine = AudioEngine:set_backend("None (Dummy)", "", "")
 local session = assert(load_session(directory, name))
+if rolls then
+  session:goto_start(false) sleep(0.3)
+  session:request_roll(UI) sleep(1)
+  session:request_stop(false, false, UI) sleep(1)
+  session:goto_start(false) sleep(0.3)
+end
 local export = session:simple_export()
 if preset ~= "" then assert(export:set_preset(preset)) end
 export:set_name("again")
@@ -68,23 +81,38 @@ export async function rerenderArdour(
     await writeFile(script, SCRIPT);
     const range = Math.round((frames * session.sampleRate) / rate);
     const limit = Math.round(TIME.leastMs + TIME.timesLength * 1000 * (frames / rate));
-    for (const extent of [String(range), ''])
+    const renderOnce = async (
+      name: string,
+      parameters: readonly string[],
+    ): Promise<{ readonly path: string; readonly digest: AudioDigest } | undefined> => {
       for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-        const out = join(scratch, `out${extent}-${attempt}`);
-        const parameters = [script, copy, session.name, out, preset.preset, extent];
-        const hasAborted = await run('ardour7-lua', parameters, limit);
+        const out = join(scratch, `out-${name}-${attempt}`);
+        const hasAborted = await run('ardour7-lua', [script, copy, session.name, out, ...parameters], limit);
         // Sources that Ardour makes anew may lie beside it.
-        const file = namesIn(out).find((name) => /^again\.wav$/i.test(name));
-        const again = file === undefined ? undefined : await digestAudio(join(out, file));
-        if (again?.samplesSha256 === samplesSha256) return { outcome: 'matched' };
-        // Ardour aborts now and then in its own memory: what it renders then says nothing else, and is rendered again.
-        if (hasAborted) continue;
-        // A render of another length is of another range, and says nothing.
-        if (file !== undefined && again?.frames === frames && extent === '')
-          return { outcome: 'differed', ...(await compareWindows(path, join(out, file))) };
-        break;
+        const file = namesIn(out).find((each) => /^again\.wav$/i.test(each));
+        const digest = file === undefined ? undefined : await digestAudio(join(out, file));
+        // Ardour aborts now and then in its own memory. What it renders then counts only if it is equal.
+        if (
+          digest !== undefined &&
+          file !== undefined &&
+          (!hasAborted || digest.samplesSha256 === samplesSha256)
+        )
+          return { path: join(out, file), digest };
+        if (!hasAborted) return undefined;
       }
-    return NOT_TRIED;
+      return undefined;
+    };
+    let differed: Rerendered | undefined;
+    for (const state of STATES)
+      for (const extent of [String(range), '']) {
+        const render = await renderOnce(`${state}${extent}`, [preset.preset, extent, state]);
+        if (render?.digest.samplesSha256 === samplesSha256) return { outcome: 'matched' };
+        // A render of another length is of another range, and says nothing.
+        if (render?.digest.frames !== frames || extent !== '') continue;
+        const compared = { outcome: 'differed', ...(await compareWindows(path, render.path)) } as const;
+        if ((compared.equalWindows ?? 0) >= (differed?.equalWindows ?? 0)) differed = compared;
+      }
+    return differed ?? NOT_TRIED;
   } catch {
     return NOT_TRIED;
   } finally {
