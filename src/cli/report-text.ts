@@ -21,6 +21,7 @@ import {
   valueText,
   wordText,
 } from '../evidence/page/words.js';
+import { simulatedText } from '../evidence/process-note.js';
 import { formatTime, printable, type Terminal, table } from './terminal.js';
 import { verdictText } from './verdict-texts.js';
 
@@ -40,7 +41,7 @@ export function printReport({ proof, report, note }: ReportPageInput, terminal: 
   }
   const session = report.session?.evidence;
   if (session?.simulated === true)
-    terminal.print(`\n${terminal.style('Demo data: simulated, not recorded.', 'bold', 'yellow')}`);
+    terminal.print(`\n${terminal.style(simulatedText(session), 'bold', 'yellow')}`);
   const heading = (title: string): void => terminal.print(`\n${terminal.style(title, 'bold')}`);
   heading('Conflicts and open questions');
   const asking = needsReview(report);

@@ -107,6 +107,13 @@ export function writeProcessNote(report: EvidenceReport): ProcessNote {
   };
 }
 
+/** Returns the sentence about a record that proves nothing: of a simulator, or of an agent that was tried out. */
+export function simulatedText({ adapter }: Pick<SessionEvidence, 'adapter'>): string {
+  return adapter.name === 'simulator'
+    ? 'Demo data: simulated, not recorded.'
+    : 'Trial record: made to try the agent, and proves nothing.';
+}
+
 function sessionLines(session: SessionEvidence): readonly ProcessNoteLine[] {
   const { durationSeconds, sealed, simulated, counters, coverage } = session;
   const channelsWith = (support: string): readonly string[] =>
@@ -116,7 +123,7 @@ function sessionLines(session: SessionEvidence): readonly ProcessNoteLine[] {
   );
   return [
     line('session', `A session of ${durationText(durationSeconds)} was replayed from its signed record.`),
-    ...(simulated ? [line('simulated', 'Demo data: simulated, not recorded.')] : []),
+    ...(simulated ? [line('simulated', simulatedText(session))] : []),
     ...(sealed ? [] : [line('not_sealed', 'The record ends before the session was closed.')]),
     ...ACTIVITY.map(([code, label, names]) => line(code, `${label}: ${activityText(names, counters)}.`)),
     exportLine(session),

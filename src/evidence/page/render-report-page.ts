@@ -3,6 +3,7 @@ import type { EvidenceFact, EvidenceReport } from '../../domain/evidence-report.
 import { IDENTIFIER_PATTERN } from '../../domain/identifiers.js';
 import { VERDICT_REFERENCE } from '../../domain/reference/verdicts.js';
 import type { SessionEvidence } from '../../domain/session-evidence.js';
+import { simulatedText } from '../process-note.js';
 import { renderArrangement } from './arrangement.js';
 import {
   needsReview,
@@ -28,11 +29,10 @@ export function renderReportPage({ proof, report, note }: ReportPageInput): stri
   const style = PAGE_STYLE + sheetStyle(sheetName(proof));
   const digest = createHash('sha256').update(style).digest('base64');
   const title = proof.title ?? proof.proofId ?? 'Evidence report';
+  const session = report?.session?.evidence;
   const body = html`<main>
 <header><p class="kind">Evidence report</p><h1>${title}</h1>${renderDeclaredSong(proof)}${renderIdentity(proof)}<div class="statements">${renderCredential(proof)}${renderRecord(proof, report)}</div>${
-    report?.session?.evidence.simulated === true
-      ? html`<p class="banner">Demo data: simulated, not recorded.</p>`
-      : undefined
+    session?.simulated === true ? html`<p class="banner">${simulatedText(session)}</p>` : undefined
   }</header>
 ${report === undefined ? undefined : renderSections(report)}
 ${renderLegacy(proof)}
