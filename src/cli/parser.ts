@@ -1,5 +1,6 @@
 import { Argument, type CommanderError, InvalidArgumentError, Option, Command as Parser } from 'commander';
 import { type Command, type CommandSet, EXIT, type OptionSpec } from './command.js';
+import { exampleOf } from './examples.js';
 import { ADDRESSES } from './service-address.js';
 import type { Terminal } from './terminal.js';
 
@@ -7,6 +8,9 @@ import type { Terminal } from './terminal.js';
 const HELP_WIDTH = 80;
 
 const DESCRIPTION = 'Takemark verifies credentialed audio: signature, registry record and exact audio bytes.';
+
+/** Short forms of options, as other programs have them. */
+const SHORT: Readonly<Record<string, string>> = { json: '-j', limit: '-n', out: '-o', profile: '-p' };
 
 /** Returns all options of a command: its own, the address of its service, and the common ones. */
 export function optionsOf({ options, service }: Command): Readonly<Record<string, OptionSpec>> {
@@ -19,7 +23,9 @@ export function optionsOf({ options, service }: Command): Readonly<Record<string
     ...(service === 'partner'
       ? { profile: { value: 'name', help: 'profile to use, instead of TAKEMARK_PROFILE' } }
       : {}),
-    'allow-plain-http': { help: 'allow sending secrets over plain http to another machine' },
+    ...(service === undefined
+      ? {}
+      : { 'allow-plain-http': { help: 'allow sending secrets over plain http to another machine' } }),
   };
 }
 
@@ -109,12 +115,13 @@ function buildParser({ commands, groups, argv, version, terminal, run }: ParserO
   };
   parserAt('')
     .description(DESCRIPTION)
-    .version(`takemark ${version}`, '--version', 'show the version')
+    .version(`takemark ${version}`, '-V, --version', 'show the version')
     .addHelpText('after', '\nRun takemark <command> --help for details.');
   for (const command of commands) {
     const parser = parserAt(command.name)
       .summary(command.summary)
       .description(textOf([`${command.summary}.`, '', ...(command.details ?? [])]));
+    parser.addHelpText('after', () => `\nExample:\n  ${exampleOf(command).replaceAll('\n', '\n  ')}`);
     for (const spec of command.operands) parser.addArgument(new Argument(spec));
     for (const [name, spec] of Object.entries(optionsOf(command)))
       parser.addOption(optionOf(name, spec, argv));
@@ -137,7 +144,8 @@ function optionOf(
     ...(choices === undefined ? [] : [`one of ${choices.join(', ')}`]),
     ...(required === true ? ['required'] : []),
   ].join('; ');
-  const option = new Option(value === undefined ? flag : `${flag} <${value}>`, description);
+  const flags = SHORT[name] === undefined ? flag : `${SHORT[name]}, ${flag}`;
+  const option = new Option(value === undefined ? flags : `${flags} <${value}>`, description);
   if (value === undefined) return option;
   return option.makeOptionMandatory(required === true).argParser((text) => {
     if (text === '') throw new InvalidArgumentError('It is empty.');

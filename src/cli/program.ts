@@ -164,6 +164,9 @@ const GROUPS: Readonly<Record<string, string>> = {
   'operator signing': 'Signing certificates',
   'operator dlq': 'Dead letters: events that no consumer could process',
   'operator secrets': "A cluster's bundle of secrets",
+  'operator devices': 'Devices of creators and of session agents',
+  'operator source-detail': 'Which partners may receive tracks and placements of sessions',
+  'operator consent': "Creators' consent to source detail",
 };
 
 /** The dependencies of the command line before a command is known. */

@@ -187,7 +187,7 @@ t.test('a batch reports every file, counts them and exits by the worst', async (
   t.match(await takemark('verify', folder), {
     code: 1,
     err: '4 files: 3 good, 1 not good, 0 failed\n',
-    out: /^verdict +proof +file\n─+ .*\n[\s\S]*✘ TAMPERED +- +\S+4\.wav {2}because_tampered\n/,
+    out: /^verdict +proof +file +reason\n─+ .*\n[\s\S]*✘ TAMPERED +- +\S+4\.wav +because_tampered\n/,
   });
   const gone = await takemark(
     'verify',

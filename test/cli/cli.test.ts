@@ -100,6 +100,7 @@ t.test('the help of every command fits 80 columns', async (t) => {
       [],
       `${words}: no line is longer`,
     );
+    t.match(out, new RegExp(`^Example:\\n  takemark ${words}( |$)`, 'm'), `${words}: an example`);
     if (!/authority|secrets|serve|consumers|completion|capture/.test(words)) t.match(out, /--json/);
   }
 });
@@ -107,6 +108,7 @@ t.test('the help of every command fits 80 columns', async (t) => {
 t.test('help is found by every way in, and before the words are judged', async (t) => {
   const { takemark } = await setUp(t);
   t.strictSame(await takemark('--version'), { code: 0, out: 'takemark 1.2.3\n', err: '' });
+  t.strictSame(await takemark('-V'), { code: 0, out: 'takemark 1.2.3\n', err: '' });
   t.match(await takemark('--help'), { code: 0, out: /^ {2}operator +/m, err: '' });
   t.match(await takemark(), { code: 2, out: '', err: /^Usage: takemark / });
   t.match(await takemark('operator', '-h'), { code: 0, out: /^ {2}issue +/m });

@@ -30,11 +30,19 @@ export function resultWriter(format: Format, terminal: Terminal): ResultWriter {
 
 const VERDICT_WIDTH = 16;
 const PROOF_WIDTH = 30;
+/** The least width of a file, so that the reasons of most files line up. */
+const FILE_WIDTH = 24;
 
 function tableHead(terminal: Terminal): void {
-  const head = ['verdict'.padEnd(VERDICT_WIDTH), 'proof'.padEnd(PROOF_WIDTH), 'file'].join('  ');
+  const head = [
+    'verdict'.padEnd(VERDICT_WIDTH),
+    'proof'.padEnd(PROOF_WIDTH),
+    'file'.padEnd(FILE_WIDTH),
+    'reason',
+  ].join('  ');
   terminal.print(terminal.style(head, 'bold'));
-  terminal.print(`${'─'.repeat(VERDICT_WIDTH)}  ${'─'.repeat(PROOF_WIDTH)}  ${'─'.repeat(24)}`);
+  const widths = [VERDICT_WIDTH, PROOF_WIDTH, FILE_WIDTH, 'reason'.length];
+  terminal.print(widths.map((width) => '─'.repeat(width)).join('  '));
 }
 
 /** Puts text of unbounded length last, so that fixed column widths work without knowing every entry. */
@@ -45,8 +53,7 @@ function tableLine(entry: FileResult, terminal: Terminal): string {
   return [
     verdict,
     printable(proof).padEnd(PROOF_WIDTH),
-    file,
-    ...(remark === '' ? [] : [terminal.style(printable(remark), 'dim')]),
+    ...(remark === '' ? [file] : [file.padEnd(FILE_WIDTH), terminal.style(printable(remark), 'dim')]),
   ].join('  ');
 }
 

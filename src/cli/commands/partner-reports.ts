@@ -23,7 +23,9 @@ export const listProofs = defineCommand({
     const issuedBefore =
       options.issuedBefore === undefined ? undefined : parseTime('--issued-before', options.issuedBefore);
     await withPartner(context, async (client) => {
+      let isEmpty = true;
       for await (const proof of client.listProofs({ issuedAfter, issuedBefore, signal })) {
+        isEmpty = false;
         if (options.json) terminal.printJson(proof);
         else
           terminal.print(
@@ -32,6 +34,7 @@ export const listProofs = defineCommand({
             ),
           );
       }
+      if (isEmpty) terminal.note('no proofs');
     });
     return EXIT.good;
   },

@@ -52,10 +52,13 @@ export const listReviews = defineCommand({
   async run(_operands, { proof: proofId, status, json }, context) {
     const { terminal, signal } = context;
     await withPartner(context, async (client) => {
+      let isEmpty = true;
       for await (const review of client.listReviews({ proofId, status, signal })) {
+        isEmpty = false;
         if (json) terminal.printJson(review);
         else terminal.print(caseLine(review));
       }
+      if (isEmpty) terminal.note('no review cases');
     });
     return EXIT.good;
   },

@@ -56,6 +56,7 @@ export const listProfiles = defineCommand({
     }));
     if (json) terminal.printJson({ profiles });
     else for (const { name, url, keyId } of profiles) terminal.print(printable(`${name}  ${url}  ${keyId}`));
+    if (profiles.length === 0) terminal.note('no profiles');
     return EXIT.good;
   },
 });

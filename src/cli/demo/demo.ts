@@ -114,17 +114,19 @@ async function showVerdicts(demoRun: DemoRun, context: Context): Promise<number>
           reason: row.reason,
           asExpected: row.asExpected,
         });
-    else printRows(rows, terminal);
-    say(
-      `\n${terminal.style('Evidence of two simulated sessions', 'bold')}, issued in the second environment:`,
-    );
+    say(`${terminal.style('Evidence of two simulated sessions', 'bold')}, issued in the second environment:`);
     const productions = await showProductions(stranger, renderRecording(), {
       signal,
       ...(demoRun.json ? {} : { terminal }),
       ...(demoRun.keep === undefined ? {} : { keep: demoRun.keep }),
     });
     if (demoRun.json) for (const production of productions) terminal.printJson(production);
-    else printProductions(productions, terminal);
+    else {
+      printProductions(productions, terminal);
+      // The table is the last part, so that the reports do not scroll it off the screen.
+      terminal.print('');
+      printRows(rows, terminal);
+    }
     const wrong = [...rows, ...productions].filter((shown) => !shown.asExpected).length;
     const seconds = ((performance.now() - demoRun.startedAt) / 1000).toFixed(1);
     say(
@@ -189,7 +191,7 @@ function printProductions(productions: readonly ShownProduction[], terminal: Ter
   terminal.print('');
   for (const { name, status, conflicts, asExpected, page } of productions)
     terminal.print(
-      `${asExpected ? terminal.style('✔', 'green') : terminal.style('✘', 'red')}  ${name}  ${printable(status)}, ${conflicts} conflicts${page === undefined ? '' : `  ${printable(page)}`}`,
+      `${asExpected ? terminal.style('✔', 'green') : terminal.style('✘', 'red')}  ${name}  ${printable(status)}, ${conflicts} ${conflicts === 1 ? 'conflict' : 'conflicts'}${page === undefined ? '' : `  ${printable(page)}`}`,
     );
 }
 
