@@ -28,18 +28,23 @@ const VARIABLES = ['apiKey', 'uploadUrl', 'policy', 'signature', ...IDENTIFIERS]
 /** Values that are the same for everybody. */
 const GIVEN = { baseUrl: 'http://127.0.0.1:8080', name: 'valid', part: 'audio' };
 
+/** Operations that only the page at `/docs` calls. */
+const OMITTED = ['readDocsFile'];
+
 /**
  * @param {object} document the OpenAPI document
  * @returns {object} a folder for each tag, with the flows; no secret: every value that is a caller's own is a variable
  */
 export function postmanCollection(document) {
-  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({
-      ...operation,
-      path,
-      method: method.toUpperCase(),
-    })),
-  );
+  const operations = Object.entries(document.paths)
+    .flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({
+        ...operation,
+        path,
+        method: method.toUpperCase(),
+      })),
+    )
+    .filter(({ operationId }) => !OMITTED.includes(operationId));
   const named = new Map(operations.map((operation) => [operation.operationId, operation]));
   const inFlow = new Set(FLOWS.flatMap(({ steps }) => steps));
   const folders = document.tags.map(({ name, description }) => ({

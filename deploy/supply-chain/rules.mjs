@@ -19,6 +19,17 @@ function packagesOf(lock) {
   return Object.entries(lock.packages ?? {}).filter(([path]) => path !== '');
 }
 
+/**
+ * Development packages with a file that the build copies into `dist/`, so that a user gets it: the library of the page
+ * at `/docs`.
+ */
+const COPIED = ['node_modules/@scalar/fastify-api-reference'];
+
+/** Returns whether a user installs a package, or gets a file of it. */
+function isShipped([path, { dev }]) {
+  return !dev || COPIED.includes(path);
+}
+
 function nameAt(path) {
   return path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
 }
@@ -65,7 +76,7 @@ function sameRanges(one = {}, other = {}) {
  */
 export function licencesOf(lock, licenceOf) {
   const rows = packagesOf(lock)
-    .filter(([, { dev }]) => !dev)
+    .filter(isShipped)
     .map(([path, { version, license }]) => ({
       name: nameAt(path),
       version,
@@ -118,7 +129,7 @@ export function licencePage(rows) {
 export function shippedPart(bom, lock) {
   const shipped = new Set(
     packagesOf(lock)
-      .filter(([, { dev }]) => !dev)
+      .filter(isShipped)
       .map(([path, { version }]) => `${nameAt(path)}@${version}`),
   );
   const root = bom.metadata.component['bom-ref'];
@@ -139,8 +150,7 @@ export function bomFaults(bom, lock) {
   if (bom.bomFormat !== 'CycloneDX' || !/^1\.[4-9]$/.test(bom.specVersion))
     faults.push('the bill of materials is not CycloneDX 1.4 to 1.9');
   const listed = new Map((bom.components ?? []).map((component) => [component['bom-ref'], component]));
-  for (const [path, { dev, version }] of packagesOf(lock)) {
-    if (dev) continue;
+  for (const [path, { version }] of packagesOf(lock).filter(isShipped)) {
     const reference = `${nameAt(path)}@${version}`;
     const component = listed.get(reference);
     if (component === undefined) faults.push(`${reference} is not in the bill of materials`);

@@ -3,7 +3,7 @@ import { defined } from '../domain/defined.js';
 import { type ErrorStatus, errorSchema, STATUS_OF_ERROR } from './errors.js';
 import { KNOWN_VALUES } from './primitives.js';
 import { RESPONSE_HEADERS } from './response-headers.js';
-import { isRouteOf, ROUTE_GROUPS, type Route, type RouteBody } from './route.js';
+import { isRouteOf, type NextCall, ROUTE_GROUPS, type Route, type RouteBody } from './route.js';
 import { headersOf } from './route-headers.js';
 import { CONTRACT_VERSION, ROUTES } from './routes/routes.js';
 
@@ -28,6 +28,7 @@ export interface Response {
   readonly description: string;
   readonly headers: Readonly<Record<string, unknown>>;
   readonly content?: Readonly<Record<string, MediaType>>;
+  readonly links?: Readonly<Record<string, unknown>>;
   /** The code of an error, and the known reasons of this operation. */
   readonly 'x-code'?: string;
   readonly 'x-reasons'?: readonly string[];
@@ -219,7 +220,7 @@ function operation(
     ...parametersOf('header', route.headers, schemas),
   ];
   const responses = Object.entries(route.responses).map(
-    ([status, { description, mediaTypes, schema }]): [string, Response] => [
+    ([status, { description, mediaTypes, schema, next }]): [string, Response] => [
       status,
       defined({
         description,
@@ -232,6 +233,7 @@ function operation(
               schema === undefined ? { schema: bytesOf(mediaType) } : jsonContent(schema, schemas),
             ]),
           ),
+        links: next && linksOf(next),
       }),
     ],
   );
@@ -259,6 +261,15 @@ function operation(
     requestBody: requestBody(route.body, schemas),
     responses: Object.fromEntries([...responses, ...errors].sort(([a], [b]) => Number(a) - Number(b))),
   });
+}
+
+function linksOf(next: Readonly<Record<string, NextCall>>): Response['links'] {
+  return Object.fromEntries(
+    Object.entries(next).map(([operationId, { parameters, body }]) => [
+      operationId,
+      defined({ operationId, parameters, requestBody: body }),
+    ]),
+  );
 }
 
 function parametersOf(

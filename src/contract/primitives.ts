@@ -62,7 +62,7 @@ export const sha256Schema = z
   .meta({
     id: 'Sha256',
     description: 'SHA-256 digest in lower-case hex.',
-    examples: ['e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'],
+    examples: ['2492654781ec4412cf22d1f3a2aabe38e478a25bd5de0d9fb9a3912a7ba628f2'],
   });
 
 /** Returns the schema of a text of an earlier registry, which may be blank. */

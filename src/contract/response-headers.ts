@@ -8,9 +8,9 @@ export const RESPONSE_HEADERS = {
   'X-Content-Type-Options': { description: 'Always `nosniff`.', type: 'string', pattern: '^nosniff$' },
   'Cache-Control': {
     description:
-      '`no-store`: the response must not be stored. `no-cache`: it may be stored, but must be revalidated before each use. `private`: only the caller may store it.',
+      '`no-store`: the response must not be stored. `no-cache`: it may be stored, but must be revalidated before each use. `private`: only the caller may store it. `immutable`: it never changes.',
     type: 'string',
-    pattern: '^(no-store|(private, )?no-cache)$',
+    pattern: '^(no-store|(private, )?no-cache|public, max-age=31536000, immutable)$',
   },
   'X-RateLimit-Limit': {
     description: 'Monthly quota of the plan, in units.',

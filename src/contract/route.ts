@@ -46,6 +46,15 @@ export interface RouteResponse {
   readonly schema?: z.ZodType;
   /** The headers of this response only. Headers that whole routes have in common are in route-headers.ts. */
   readonly headers?: Readonly<Partial<Record<HeaderName, 'always' | 'sometimes'>>>;
+  /** The routes that a caller may call next, with the input that this response supplies for each. */
+  readonly next?: Readonly<Record<string, NextCall>>;
+}
+
+/** Input of a route as runtime expressions of OpenAPI, such as `$response.body#/uploadId`. */
+export interface NextCall {
+  readonly parameters?: Readonly<Record<string, `$${string}`>>;
+  /** The members of the JSON body. */
+  readonly body?: Readonly<Record<string, `$${string}`>>;
 }
 
 /** The chapters of the contract's document. */

@@ -11,7 +11,7 @@ import { receiveForm, type UploadPermits } from './body/upload-form.js';
 import { DEFAULT_LIMITS, type Exchange } from './exchange.js';
 import { assetResponse } from './response/asset-response.js';
 import type { BuiltPage } from './response/built-page.js';
-import { buildDocs } from './response/docs-page.js';
+import { type Docs, readDocs } from './response/docs/docs.js';
 import { jsonWithParts } from './response/encoded-parts.js';
 import { constantJson, type JsonResponse, json } from './response/response.js';
 import { ConcurrencyLimit } from './server/concurrency-limit.js';
@@ -82,7 +82,13 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
   const health = constantJson(200, { ok: true, ...build, contract: CONTRACT_VERSION });
   /** Built on first request, so that the start does not wait for them. */
   let document: JsonResponse<200, OpenApiDocument> | undefined;
-  let docs: BuiltPage | undefined;
+  let docs: Docs | undefined;
+  const openDocs = () => (docs ??= readDocs(openApiDocument(ROUTES, 'partner', build.environment)));
+  const page = (found: BuiltPage, { request }: Exchange) =>
+    found.respond({
+      'if-none-match': request.headers['if-none-match'],
+      'accept-encoding': request.headers['accept-encoding'] as string | undefined,
+    });
   const endpoints = {
     verify: async ({ caller, signal, body: { uploadId, sidecar } }) => {
       const request = defined({
@@ -179,12 +185,13 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
     health: () => health,
     readDocument: () =>
       (document ??= constantJson(200, openApiDocument(ROUTES, 'partner', build.environment))),
-    readDocs: ({ exchange, headers }) => {
-      docs ??= buildDocs(openApiDocument(ROUTES, 'partner', build.environment));
-      return docs.respond({
-        ...headers,
-        'accept-encoding': exchange.request.headers['accept-encoding'] as string | undefined,
-      });
+    readDocs: ({ exchange }) => page(openDocs().page(), exchange),
+    readDocsText: ({ exchange }) => page(openDocs().text(), exchange),
+    readDocsIndex: ({ exchange }) => page(openDocs().index(), exchange),
+    readDocsFile: ({ exchange, params: { file } }) => {
+      const script = openDocs().script(file);
+      if (script === undefined) throw new DomainError('not_found', 'The page has no such script.');
+      return page(script, exchange);
     },
     readRoot: () => ({ kind: 'empty', status: 302, headers: { Location: '/docs', 'Content-Length': '0' } }),
   } satisfies Partial<Endpoints<'partner'>>;

@@ -69,8 +69,15 @@ t.test('the collection is that of the OpenAPI document', async (t) => {
   t.strictSame(written, JSON.parse(JSON.stringify(postmanCollection(document))), 'npm run build:openapi');
   t.equal(written.info.schema, 'https://schema.getpostman.com/json/collection/v2.1.0/collection.json');
   const asked = requestsOf(written.item);
-  const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods ?? {}));
-  t.equal(new Set(asked.map(({ name }) => name)).size, operations.length, 'each operation is there');
+  const summaries = Object.values(document.paths).flatMap((methods) =>
+    Object.values(methods ?? {}).map(({ summary }) => summary),
+  );
+  const names = new Set(asked.map(({ name }) => name));
+  t.strictSame(
+    summaries.filter((summary) => !names.has(summary)),
+    ['Read a script of the page `/docs`'],
+    'each operation is there, except the one that only a browser calls',
+  );
   const variables = new Map(written.variable.map(({ key, value }) => [key, value]));
   t.equal(variables.get('apiKey'), '', 'no secret');
   const used = [...JSON.stringify(written).matchAll(/\{\{([^$}]+)\}\}/g)].map(([, name]) => name!);

@@ -16,7 +16,7 @@ interface Language {
 }
 
 const LANGUAGES: Readonly<Record<string, Language>> = {
-  curl: { file: 'quick.sh', programs: ['curl', 'jq'], command: 'sh quick.sh' },
+  shell: { file: 'quick.sh', programs: ['curl', 'jq'], command: 'sh quick.sh' },
   typescript: {
     file: 'quick.mts',
     programs: [process.execPath],
@@ -25,14 +25,6 @@ const LANGUAGES: Readonly<Record<string, Language>> = {
   python: { file: 'quick.py', programs: ['python3'], command: 'python3 quick.py' },
 };
 
-function unescaped(html: string): string {
-  return html
-    .replaceAll('&lt;', '<')
-    .replaceAll('&gt;', '>')
-    .replaceAll('&quot;', '"')
-    .replaceAll('&amp;', '&');
-}
-
 t.test('each program of the quick start verifies a file', async (t) => {
   const service = await TestService.start();
   t.teardown(() => service.stop());
@@ -40,11 +32,10 @@ t.test('each program of the quick start verifies a file', async (t) => {
   const { file: valid } = await service.issue(partnerId, wav(48_000));
   const altered = Buffer.from(valid);
   altered[altered.length - 1000]! ^= 1;
-  const page = await (await fetch(`${service.partnerUrl}/docs`)).text();
+  const page = await (await fetch(`${service.partnerUrl}/docs.md`)).text();
+  const start = page.slice(page.indexOf('## Quick start'), page.indexOf('## Verification'));
   const programs = new Map(
-    [
-      ...page.matchAll(/<article id="quick-start-(\w+)">.*?<pre><code>([\s\S]*?)<\/code><\/pre><\/article>/g),
-    ].map(([, id, code]) => [id!, unescaped(code!)]),
+    [...start.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, language, code]) => [language!, code!]),
   );
   t.strictSame([...programs.keys()], Object.keys(LANGUAGES));
   for (const [id, { file, programs: needed, command }] of Object.entries(LANGUAGES))

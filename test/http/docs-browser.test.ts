@@ -1,5 +1,5 @@
-/** The documentation's page in a browser: at three widths, in two schemes, and with the keyboard alone. */
-import t from 'tap';
+/** The documentation in a browser: on three screens, in two schemes, with search, copy, and the keyboard alone. */
+import t, { type Test } from 'tap';
 import { Chromium, findChromium } from '../fixtures/chromium.js';
 import { needs } from '../fixtures/tools.js';
 import { startPartner } from './doubles.js';
@@ -9,161 +9,158 @@ const skip = needs('chromium');
 const SCREENS = [390, 820, 1440].flatMap((width) =>
   (['light', 'dark'] as const).map((scheme) => [width, scheme] as const),
 );
-/** Contrast of text with its ground, WCAG 2.2 AA. */
-const LEAST_CONTRAST = 4.5;
-
-/** Texts of the page whose colour is too near the ground's, with their contrast; as a function of the page. */
-const FAINT_TEXTS = `(() => {
-  const partsOf = (colour) => colour.match(/[\\d.]+/g).map(Number);
-  const light = (colour) => {
-    const [r, g, b] = partsOf(colour).slice(0, 3).map((part) => part / 255)
-      .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const groundOf = (element) => {
-    for (let at = element; at !== null; at = at.parentElement) {
-      const ground = getComputedStyle(at).backgroundColor;
-      if ((partsOf(ground)[3] ?? 1) === 1) return ground;
-    }
-    return 'rgb(255, 255, 255)';
-  };
-  const faint = new Map();
-  for (const element of document.body.querySelectorAll('*')) {
-    if (![...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim() !== '')) continue;
-    const [a, b] = [getComputedStyle(element).color, groundOf(element)];
-    const [dark, bright] = [light(a), light(b)].sort((x, y) => x - y);
-    const contrast = (bright + 0.05) / (dark + 0.05);
-    if (contrast < ${LEAST_CONTRAST}) faint.set(a + ' on ' + b, element.outerHTML.slice(0, 80) + ' ' + contrast);
-  }
-  return [...faint].map((entry) => entry.join(': '));
-})()`;
-
-/** Element that holds the keyboard: its tag, target, place, and whether an outline tells of it. */
+/** Collects what the policy of the page blocks. */
+const WATCH = `addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) =>
+  (globalThis.blocked ??= []).push(violatedDirective + ' ' + blockedURI))`;
+const KEYS = {
+  Tab: { key: 'Tab', code: 'Tab', windowsVirtualKeyCode: 9 },
+  Enter: { key: 'Enter', code: 'Enter', windowsVirtualKeyCode: 13, text: '\r' },
+  ArrowDown: { key: 'ArrowDown', code: 'ArrowDown', windowsVirtualKeyCode: 40 },
+  search: { key: 'k', code: 'KeyK', windowsVirtualKeyCode: 75, modifiers: 2 },
+} as const;
 const FOCUSED = `(() => {
-  const { tagName, hash, outerHTML } = document.activeElement;
   const { left, top, right, bottom, width } = document.activeElement.getBoundingClientRect();
-  const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement);
   return {
-    tag: tagName,
-    hash: hash ?? '',
-    html: outerHTML.slice(0, 80),
+    text: (document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent).trim().slice(0, 60),
     seen: width > 0 && left >= 0 && right <= innerWidth && bottom > 0 && top < innerHeight,
-    outlined: outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2,
   };
 })()`;
 
-interface Focused {
-  readonly tag: string;
-  readonly hash: string;
-  readonly html: string;
-  readonly seen: boolean;
-  readonly outlined: boolean;
+interface Opened {
+  readonly chromium: Chromium;
+  readonly url: string;
 }
 
-async function open(t: {
-  teardown(work: () => unknown): void;
-}): Promise<{ chromium: Chromium; url: string }> {
-  const { port, listener } = await startPartner();
+async function open(t: Test): Promise<Opened> {
+  const { port, listener } = await startPartner({}, {}, 'beta');
   const chromium = await Chromium.open(program!);
   t.teardown(async () => {
     await chromium.close();
     await listener.close(100);
   });
+  await chromium.call('Page.addScriptToEvaluateOnNewDocument', { source: WATCH });
   return { chromium, url: `http://127.0.0.1:${port}/docs` };
 }
 
-async function press(chromium: Chromium, key: 'Tab' | 'Enter'): Promise<Focused> {
-  const code = { Tab: 9, Enter: 13 }[key];
-  const event = { key, code: key, windowsVirtualKeyCode: code, ...(key === 'Enter' && { text: '\r' }) };
-  await chromium.call('Input.dispatchKeyEvent', { type: 'keyDown', ...event });
-  await chromium.call('Input.dispatchKeyEvent', { type: 'keyUp', ...event });
-  return (await chromium.evaluate(FOCUSED)) as Focused;
+/** Waits until an expression of the page is true, and returns its value. */
+async function until(chromium: Chromium, expression: string): Promise<unknown> {
+  return chromium.evaluate(`new Promise((done) => {
+    const look = () => { const found = ${expression}; if (found) done(found); else requestAnimationFrame(look); };
+    look();
+  })`);
 }
 
-t.test('on every screen all of it fits, is told apart and begins with its title', { skip }, async (t) => {
+/** Waits until the heading of a fragment is at the top of the screen, and returns its text. */
+async function arrived(chromium: Chromium, fragment: string): Promise<unknown> {
+  return until(
+    chromium,
+    `(() => {
+      const place = document.getElementById('takemark/${fragment}');
+      const top = place?.getBoundingClientRect().top ?? Infinity;
+      if (location.hash !== '#${fragment}' || Math.abs(top) > innerHeight / 2) return;
+      return place.querySelector('h2, h3')?.textContent.replace('(Collapsed)', '').trim();
+    })()`,
+  );
+}
+
+async function press(chromium: Chromium, name: keyof typeof KEYS): Promise<void> {
+  await chromium.call('Input.dispatchKeyEvent', { type: 'keyDown', ...KEYS[name] });
+  await chromium.call('Input.dispatchKeyEvent', { type: 'keyUp', ...KEYS[name] });
+}
+
+/** Presses Tab until the focused element has this text. Each element on the way is on the screen. */
+async function tabTo(t: Test, chromium: Chromium, text: RegExp): Promise<void> {
+  for (let count = 0; count < 80; count += 1) {
+    await press(chromium, 'Tab');
+    const focused = (await chromium.evaluate(FOCUSED)) as { readonly text: string; readonly seen: boolean };
+    if (!focused.seen) t.fail(`${focused.text} has the focus and is not on the screen`);
+    if (text.test(focused.text)) return;
+  }
+  t.fail(`Tab does not reach ${text}`);
+}
+
+t.test('the page fits each screen, and asks nothing of another host', { skip }, async (t) => {
   const { chromium, url } = await open(t);
   for (const [width, scheme] of SCREENS) {
     const name = `${width}, ${scheme}`;
+    await chromium.show('about:blank', width, scheme);
     await chromium.show(url, width, scheme);
+    await until(chromium, `document.getElementById('takemark/tag/verdict-tampered') !== null`);
     const seen = (await chromium.evaluate(`({
-      screen: innerWidth,
       page: document.documentElement.scrollWidth,
-      title: document.querySelector('h1').getBoundingClientRect().bottom / innerHeight,
-      tables: document.querySelectorAll('.wide').length,
-      cut: [...document.querySelectorAll('.wide')].filter((table) => table.scrollWidth > table.clientWidth)
-        .map((table) => table.closest('[id]').id + ': ' + (table.scrollWidth - table.clientWidth) + ' px'),
-      ground: getComputedStyle(document.body).backgroundColor,
-    })`)) as {
-      readonly screen: number;
-      readonly page: number;
-      readonly title: number;
-      readonly tables: number;
-      readonly cut: readonly string[];
-      readonly ground: string;
-    };
-    t.equal(seen.screen, width, name);
-    t.ok(seen.page <= width, `${name}: the page is ${seen.page} px wide`);
-    t.ok(seen.title < 1, `${name}: the title is on the first screen`);
-    t.ok(seen.tables > 100, `${name}: ${seen.tables} tables`);
-    t.strictSame(seen.cut, [], `${name}: no table is cut`);
-    t.equal(seen.ground, scheme === 'light' ? 'rgb(255, 255, 255)' : 'rgb(20, 24, 27)', name);
-    t.strictSame(await chromium.evaluate(FAINT_TEXTS), [], `${name}: contrast`);
-    t.strictSame(chromium.complaints(url), [], `${name}: complaints, and requests beside the page`);
+      title: document.querySelector('h1').getBoundingClientRect().bottom < innerHeight,
+      dark: getComputedStyle(document.body).backgroundColor.match(/\\d+/g).slice(0, 3).every((part) => part < 64),
+      blocked: globalThis.blocked ?? [],
+      fields: [...document.querySelectorAll('input')].filter(({ type }) => type !== 'checkbox').length,
+    })`)) as Readonly<Record<string, unknown>>;
+    t.ok((seen['page'] as number) <= width, `${name}: the page is ${seen['page']} px wide`);
+    t.strictSame([seen['title'], seen['dark'], seen['blocked']], [true, scheme === 'dark', []], name);
+    t.equal(seen['fields'], 0, `${name}: no field takes a key`);
+    const others = chromium
+      .complaints(url)
+      .filter((complaint) => !complaint.startsWith('{') && !complaint.startsWith(`${url}/`));
+    t.strictSame(others, [], `${name}: requests`);
   }
 });
 
-t.test('a text that is faint is found', { skip }, async (t) => {
+t.test('a fragment shows its section', { skip }, async (t) => {
   const { chromium, url } = await open(t);
-  await chromium.show(url, 1440, 'light');
-  await chromium.evaluate(`document.querySelector('h1').style.color = '#aaa'`);
-  t.match(await chromium.evaluate(FAINT_TEXTS), [/^rgb\(170, 170, 170\) on rgb\(255, 255, 255\): <h1/]);
+  for (const [short, long, heading] of [
+    ['verdict-tampered', 'tag/verdict-tampered', 'tampered'],
+    ['error-quota_exceeded', 'tag/error-quota_exceeded', 'quota_exceeded'],
+    ['verify', 'tag/verification/verify', /^Verify one/],
+  ] as const) {
+    await chromium.show('about:blank', 1440, 'light');
+    await chromium.show(`${url}#${short}`, 1440, 'light');
+    t.match(await arrived(chromium, long), heading, short);
+  }
+  await chromium.evaluate(`location.hash = '#verdict-unreadable'`);
+  t.equal(await arrived(chromium, 'tag/verdict-unreadable'), 'unreadable', 'a link within the page');
 });
 
-t.test('with the keyboard alone every place is reached, seen and opened', { skip }, async (t) => {
+t.test('the search finds a reason, with the keyboard alone', { skip }, async (t) => {
   const { chromium, url } = await open(t);
   await chromium.show(url, 1440, 'light');
-  t.equal(
-    await chromium.evaluate(`[...document.querySelectorAll('a')].filter(({ hash, href }) =>
-      hash !== '' && href.startsWith(location.href) && document.getElementById(hash.slice(1)) === null).length`),
-    0,
-    'each link within the page leads somewhere',
+  await until(chromium, `document.querySelector('h1')`);
+  await press(chromium, 'search');
+  await until(chromium, `document.activeElement.tagName === 'INPUT'`);
+  await chromium.call('Input.insertText', { text: 'binding_mismatch' });
+  await until(
+    chromium,
+    `[...document.querySelectorAll('[role=option]')][0]?.textContent.includes('binding_mismatch')`,
   );
-  const skipping = await press(chromium, 'Tab');
-  t.match(
-    skipping,
-    { hash: '#top', seen: true, outlined: true },
-    'first the way past the list of operations',
+  await press(chromium, 'ArrowDown');
+  await until(
+    chromium,
+    `document.activeElement.getAttribute('aria-activedescendant')?.endsWith('binding_mismatch')`,
   );
-  t.match(await press(chromium, 'Enter'), { tag: 'MAIN' });
-  t.match(await press(chromium, 'Tab'), { tag: 'A', html: /openapi\.json/, seen: true, outlined: true });
+  await press(chromium, 'Enter');
+  t.equal(await arrived(chromium, 'tag/reason-binding_mismatch'), 'binding_mismatch');
+});
 
+t.test('the keyboard alone reaches an operation, and copies its sample', { skip }, async (t) => {
+  const { chromium, url } = await open(t);
+  await chromium.call('Browser.grantPermissions', {
+    permissions: ['clipboardReadWrite', 'clipboardSanitizedWrite'],
+  });
   await chromium.show(url, 1440, 'light');
-  const links = (await chromium.evaluate(`document.querySelectorAll('nav a').length`)) as number;
-  await press(chromium, 'Tab');
-  const reached: Focused[] = [];
-  for (let at = 0; at < links; at += 1) reached.push(await press(chromium, 'Tab'));
-  t.ok(links > 20, `${links} links`);
-  t.strictSame(
-    reached.filter(({ tag, seen, outlined }) => tag !== 'A' || !seen || !outlined),
-    [],
-    'each is seen and outlined when it holds the keyboard',
-  );
-  t.equal(new Set(reached.map(({ hash }) => hash)).size, links, 'one after the other');
-
-  await chromium.evaluate(`document.querySelector('nav a[href="#verify"]').focus()`);
+  await until(chromium, `document.querySelector('h1')`);
+  await tabTo(t, chromium, /^Verification/);
   await press(chromium, 'Enter');
-  t.equal(await chromium.evaluate('location.hash'), '#verify');
-  let focused = await press(chromium, 'Tab');
-  for (let count = 0; count < 40 && focused.tag !== 'SUMMARY'; count += 1)
-    focused = await press(chromium, 'Tab');
-  t.match(focused, { tag: 'SUMMARY', seen: true, outlined: true }, 'its errors');
-  const isOpen = `document.activeElement.parentElement.open`;
-  t.equal(await chromium.evaluate(isOpen), false);
+  await tabTo(t, chromium, /^Create a short-lived/);
   await press(chromium, 'Enter');
-  t.equal(await chromium.evaluate(isOpen), true, 'open with the keyboard');
-  t.equal(
-    await chromium.evaluate(`document.activeElement.closest('article').id`),
-    'verify',
-    'of the operation that was gone to',
+  t.match(await arrived(chromium, 'tag/verification/createUpload'), /^Create a short-lived/);
+  await until(
+    chromium,
+    `(() => {
+      const button = document.getElementById('takemark/tag/verification/createUpload')
+        .querySelector('button[class*=copy-button]');
+      button?.focus();
+      return button !== null && document.activeElement === button;
+    })()`,
   );
+  await press(chromium, 'Enter');
+  const copied = await until(chromium, `navigator.clipboard.readText()`);
+  t.match(copied, /curl .*--request POST/);
+  t.match(copied, '/v1/uploads');
 });

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import t from 'tap';
+import type { ShownDocument } from '../../src/http/response/docs/document.js';
 import { startPartner } from './doubles.js';
 import { ask, request } from './raw-client.js';
 
@@ -53,4 +54,70 @@ t.test('the page comes in the coding that the reader takes, each with its own ET
   t.equal((await get({ 'If-None-Match': etag, 'Accept-Encoding': 'br' })).status, 200, 'another form');
   const head = (await ask(port, request('HEAD', '/docs'), { head: true }))!;
   t.strictSame([head.status, head.body.length, head.headers.get('etag')], [200, 0, etag]);
+});
+
+t.test('the scripts of the page are compressed, immutable, and only those that it names', async (t) => {
+  const { port, listener } = await startPartner();
+  t.teardown(() => listener.close(100));
+  const get = async (path: string, headers: Readonly<Record<string, string>> = {}) =>
+    (await ask(port, request('GET', path, headers)))!;
+  const page = (await get('/docs')).body.toString();
+  const scripts = [...page.matchAll(/<script src="([^"]+)">/g)].map(([, path]) => path!);
+  t.strictSame(
+    scripts.map((path) => path.replace(/-[0-9a-f]{16}/, '')),
+    ['/docs/reference.js', '/docs/start.js'],
+  );
+  for (const path of scripts) {
+    const plain = await get(path);
+    const digest = createHash('sha256').update(plain.body).digest('hex');
+    t.match(path, digest.slice(0, 16), 'the name contains the digest of the content');
+    for (const [coding, decode] of [
+      ['br', brotliDecompressSync],
+      ['gzip', gunzipSync],
+    ] as const) {
+      const { status, headers, body } = await get(path, { 'Accept-Encoding': coding });
+      t.strictSame(
+        [status, headers.get('content-encoding'), headers.get('content-type'), headers.get('cache-control')],
+        [200, coding, 'text/javascript; charset=utf-8', 'public, max-age=31536000, immutable'],
+      );
+      t.ok(decode(body).equals(plain.body), `${path}: ${coding}`);
+      t.equal(
+        (await get(path, { 'Accept-Encoding': coding, 'If-None-Match': headers.get('etag')! })).status,
+        304,
+      );
+    }
+  }
+  t.equal((await get('/docs/start-0123456789abcdef.js')).status, 404);
+  t.equal((await get('/docs/..%2f..%2fpackage.json')).status, 400, 'no other file');
+});
+
+t.test('the text and the index need no scripts, and have every operation and every word', async (t) => {
+  const { port, listener } = await startPartner();
+  t.teardown(() => listener.close(100));
+  const get = async (path: string) => (await ask(port, request('GET', path)))!;
+  const [page, text, index] = [await get('/docs'), await get('/docs.md'), await get('/llms.txt')];
+  t.strictSame(
+    [text, index].map(({ status, headers }) => [status, headers.get('content-type')]),
+    [
+      [200, 'text/markdown; charset=utf-8'],
+      [200, 'text/plain; charset=utf-8'],
+    ],
+  );
+  const anchors = [...text.body.toString().matchAll(/<a id="([^"]+)">/g)].map(([, id]) => id!);
+  t.equal(new Set(anchors).size, anchors.length, 'each anchor is there once');
+  const document = JSON.parse(
+    /<script type="application\/json" id="document">(.*)<\/script>/.exec(page.body.toString())![1]!,
+  ) as ShownDocument;
+  const shown = [
+    ...Object.values(document.paths).flatMap((methods) =>
+      Object.values(methods).map((each) => each.operationId),
+    ),
+    ...document['x-tagGroups'].slice(1).flatMap(({ tags }) => tags),
+    ...Object.keys(document.components.schemas).map((name) => `schema-${name}`),
+  ];
+  t.strictSame([...anchors].sort(), shown.sort(), 'the page and the text have the same sections');
+  for (const [, target] of text.body.toString().matchAll(/\]\(#([^)]+)\)/g))
+    if (!anchors.includes(target!)) t.fail(`#${target} is missing`);
+  for (const [, id] of index.body.toString().matchAll(/\/docs\.md#(\w+)/g))
+    t.ok(anchors.includes(id!), `${id} is in the text`);
 });

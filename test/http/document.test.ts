@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { z } from 'zod';
@@ -59,26 +58,15 @@ t.test('the document that is checked in is derived from the path table', async (
   const page = await ask(port, request('GET', '/docs'));
   const html = page!.body.toString();
   t.equal(page!.headers.get('content-type'), 'text/html; charset=utf-8');
-  t.notMatch(
-    html,
-    /<script|<link|<img|<iframe|@import|url\(|\son\w+=|style="/,
-    'the page loads and runs nothing',
-  );
   t.strictSame(
-    [...html.matchAll(/(?:href|src)="([^#"][^"]*)"/g)].map(([, address]) => address),
-    ['/v1/openapi.json'],
-    'and points nowhere else',
+    [...html.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, address]) => address!.replace(/-[0-9a-f]{16}/, '')),
+    ['/docs.md', '/docs/reference.js', '/docs/start.js'],
+    'the page names nothing else',
   );
-  const style = /<style>([\s\S]*?)<\/style>/.exec(html)![1]!;
-  t.ok(
-    page!.headers
-      .get('content-security-policy')!
-      .includes(`'sha256-${createHash('sha256').update(style).digest('base64')}'`),
-    'its style is the one that is allowed',
-  );
-  const targets = new Set([...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
-  for (const [, id] of html.matchAll(/href="#([^"]+)"/g)) if (!targets.has(id!)) t.fail(`#${id} is missing`);
-  for (const { path } of rows) t.ok(html.replaceAll('<wbr>', '').includes(path), `${path} is on the page`);
+  t.notMatch(page!.headers.get('content-security-policy'), /unsafe-eval|https?:/, 'its policy');
+  const text = (await ask(port, request('GET', '/docs.md')))!.body.toString();
+  const targets = new Set([...text.matchAll(/<a id="([^"]+)">/g)].map(([, id]) => id));
+  for (const { path } of rows) t.ok(text.includes(path), `${path} is in the text`);
   for (const [anchor, words] of [
     ['verdict', VERDICTS],
     ['status', DECISION_STATUSES],

@@ -8,7 +8,7 @@ import {
   type RouteErrors,
   STREAMED_BODY,
 } from '../errors.js';
-import type { Route } from '../route.js';
+import type { Route, RouteResponse } from '../route.js';
 import {
   idempotencyHeadersSchema,
   keyEntrySchema,
@@ -44,6 +44,7 @@ import {
 } from '../schemas/review-schemas.js';
 import { fixtureParamsSchema, fixturesSchema } from '../schemas/sandbox-schemas.js';
 import {
+  docsFileParamsSchema,
   documentSchema,
   downloadQuerySchema,
   healthSchema,
@@ -144,6 +145,22 @@ const FORM: RouteErrors = {
   429: ['concurrency_exceeded'],
 };
 
+/** Returns the responses with a page, or without a change of it. */
+function pageResponses<MediaType extends string, Own extends RouteResponse['headers'] = object>(
+  description: string,
+  mediaType: MediaType,
+  own?: Own,
+) {
+  return {
+    200: {
+      description,
+      mediaTypes: [mediaType] as readonly [MediaType],
+      headers: { ...PAGE_HEADERS, 'Content-Encoding': 'sometimes', ...own },
+    },
+    304: { description: "The page has not changed since the caller's copy", headers: PAGE_HEADERS },
+  } as const;
+}
+
 /** The routes of the partner listener. They are matched in this order, so the busiest paths are first. */
 export const PARTNER_ROUTES = {
   verify: {
@@ -157,7 +174,18 @@ export const PARTNER_ROUTES = {
     auth: 'key',
     scope: 'verify',
     body: { kind: 'json', schema: verifySchema, required: true, maxBytes: JSON_BYTES },
-    responses: { 200: { description: 'The verdict', mediaTypes: JSON_TYPE, schema: verificationSchema } },
+    responses: {
+      200: {
+        description: 'The verdict',
+        mediaTypes: JSON_TYPE,
+        schema: verificationSchema,
+        next: {
+          readRecord: { parameters: { proofId: '$response.body#/proofId' } },
+          readProof: { parameters: { proofId: '$response.body#/proofId' } },
+          createReview: { body: { proofId: '$response.body#/proofId' } },
+        },
+      },
+    },
     errors: keyErrors(
       JSON_BODY,
       {
@@ -185,7 +213,14 @@ export const PARTNER_ROUTES = {
     scope: 'verify',
     query: createUploadQuerySchema,
     body: { kind: 'json', schema: createUploadSchema, required: false, maxBytes: JSON_BYTES },
-    responses: { 201: { description: 'The slot', mediaTypes: JSON_TYPE, schema: uploadSlotSchema } },
+    responses: {
+      201: {
+        description: 'The slot',
+        mediaTypes: JSON_TYPE,
+        schema: uploadSlotSchema,
+        next: { postUpload: { parameters: { uploadId: '$response.body#/uploadId' } } },
+      },
+    },
     errors: keyErrors(JSON_BODY, { 400: ['purpose_mismatch'], 429: ['quota_exceeded'] }),
     rateClass: 'standard',
     noStore: true,
@@ -206,6 +241,10 @@ export const PARTNER_ROUTES = {
         description: 'The audio was received and measured',
         mediaTypes: JSON_TYPE,
         schema: storedUploadSchema,
+        next: {
+          verify: { body: { uploadId: '$response.body#/uploadId' } },
+          identify: { body: { uploadId: '$response.body#/uploadId' } },
+        },
       },
     },
     errors: publicErrors(STREAMED_BODY, READING, FORM, {
@@ -276,7 +315,14 @@ export const PARTNER_ROUTES = {
     auth: 'key',
     scope: 'proofs',
     query: listProofsQuerySchema,
-    responses: { 200: { description: 'One page', mediaTypes: JSON_TYPE, schema: proofPageSchema } },
+    responses: {
+      200: {
+        description: 'One page',
+        mediaTypes: JSON_TYPE,
+        schema: proofPageSchema,
+        next: { listProofs: { parameters: { cursor: '$response.body#/nextCursor' } } },
+      },
+    },
     errors: keyErrors(HEAVY_READ),
     rateClass: 'standard',
     noStore: true,
@@ -419,7 +465,15 @@ export const PARTNER_ROUTES = {
     headers: idempotencyHeadersSchema,
     body: { kind: 'json', schema: createReviewSchema, required: true, maxBytes: JSON_BYTES },
     responses: {
-      201: { ...reviewCase('The case'), headers: { 'Idempotency-Replayed': 'sometimes' } },
+      201: {
+        ...reviewCase('The case'),
+        headers: { 'Idempotency-Replayed': 'sometimes' },
+        next: {
+          readReview: { parameters: { reviewId: '$response.body#/reviewId' } },
+          openEvidence: { parameters: { reviewId: '$response.body#/reviewId' } },
+          resolveReview: { parameters: { reviewId: '$response.body#/reviewId' } },
+        },
+      },
     },
     errors: keyErrors(JSON_BODY, {
       404: [],
@@ -440,7 +494,14 @@ export const PARTNER_ROUTES = {
     auth: 'key',
     scope: 'reviews',
     query: listReviewsQuerySchema,
-    responses: { 200: { description: 'One page', mediaTypes: JSON_TYPE, schema: reviewPageSchema } },
+    responses: {
+      200: {
+        description: 'One page',
+        mediaTypes: JSON_TYPE,
+        schema: reviewPageSchema,
+        next: { listReviews: { parameters: { cursor: '$response.body#/nextCursor' } } },
+      },
+    },
     errors: keyErrors(),
     rateClass: 'standard',
     noStore: true,
@@ -637,14 +698,48 @@ export const PARTNER_ROUTES = {
     summary: 'Read this document as an HTML page',
     auth: 'public',
     headers: pageHeadersSchema,
-    responses: {
-      200: {
-        description: 'The page. It loads no other resource',
-        mediaTypes: ['text/html'],
-        headers: { ...PAGE_HEADERS, 'Content-Security-Policy': 'always', 'Content-Encoding': 'sometimes' },
-      },
-      304: { description: "The page has not changed since the caller's copy", headers: PAGE_HEADERS },
-    },
+    responses: pageResponses('The page. It loads two scripts of this service and nothing else', 'text/html', {
+      'Content-Security-Policy': 'always',
+    }),
+    errors: publicErrors(),
+    noStore: false,
+  },
+  readDocsFile: {
+    listener: 'partner',
+    group: 'System',
+    method: 'GET',
+    path: '/docs/{file}',
+    summary: 'Read a script of the page `/docs`',
+    description:
+      'The name of a script contains a digest of its content, so caches may keep the script for a year.',
+    auth: 'public',
+    params: docsFileParamsSchema,
+    headers: pageHeadersSchema,
+    responses: pageResponses('The script', 'text/javascript'),
+    errors: publicErrors({ 400: ['invalid_member'], 404: [] }),
+    noStore: false,
+  },
+  readDocsText: {
+    listener: 'partner',
+    group: 'System',
+    method: 'GET',
+    path: '/docs.md',
+    summary: 'Read this document as Markdown',
+    auth: 'public',
+    headers: pageHeadersSchema,
+    responses: pageResponses('The same text as `/docs`', 'text/markdown'),
+    errors: publicErrors(),
+    noStore: false,
+  },
+  readDocsIndex: {
+    listener: 'partner',
+    group: 'System',
+    method: 'GET',
+    path: '/llms.txt',
+    summary: 'Read an index of this document for language models',
+    auth: 'public',
+    headers: pageHeadersSchema,
+    responses: pageResponses('The index', 'text/plain'),
     errors: publicErrors(),
     noStore: false,
   },

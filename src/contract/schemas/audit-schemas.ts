@@ -56,7 +56,7 @@ export const auditSchema = z
             at: 1_767_225_600,
             actor: 'operator',
             subjects: ['ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2'],
-            mac: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+            mac: '348a629f5ceed032c3e8706ec47d9bfafb00fb4250b018dd965435ca50cb836e',
           },
         ],
       },

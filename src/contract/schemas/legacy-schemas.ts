@@ -8,7 +8,7 @@ import {
   timestampSchema,
 } from '../primitives.js';
 
-const DIGEST = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
+const DIGEST = '2492654781ec4412cf22d1f3a2aabe38e478a25bd5de0d9fb9a3912a7ba628f2';
 const MEANING =
   'Value that an imported proof had in its earlier registry, kept for compatibility. It does not state a share of authorship or work.';
 

@@ -13,7 +13,7 @@ import {
 import { evidenceReportSchema, evidenceSummarySchema } from './evidence-schemas.js';
 import { legacyMembers } from './legacy-schemas.js';
 
-const DIGEST = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
+const DIGEST = '2492654781ec4412cf22d1f3a2aabe38e478a25bd5de0d9fb9a3912a7ba628f2';
 const ENTRY = {
   proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
   issuedAt: 1_767_225_600,

@@ -70,7 +70,7 @@ export const fixturesSchema = z
                 fileName: 'credential_missing.wav',
                 mediaType: 'audio/wav',
                 bytes: 44_144,
-                sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+                sha256: '2492654781ec4412cf22d1f3a2aabe38e478a25bd5de0d9fb9a3912a7ba628f2',
                 href: '/v1/sandbox/fixtures/credential_missing/audio',
               },
             ],

@@ -36,6 +36,16 @@ export const pageHeadersSchema = z
   })
   .meta({ examples: [{}] });
 
+/** The name of a script of the page at `/docs`. */
+export const docsFileParamsSchema = z
+  .strictObject({
+    file: z
+      .string()
+      .regex(/^[a-z]{1,16}-[0-9a-f]{16}\.js$/, 'must be the name of a script of this page')
+      .meta({ description: 'Name of the script, as the page gives it.' }),
+  })
+  .meta({ examples: [{ file: 'start-0123456789abcdef.js' }] });
+
 /**
  * The schema of a probe. Only `/readyz` has `missing`, and only `/readyz` of a process that issues has `issuing`
  * (rule 16.7).

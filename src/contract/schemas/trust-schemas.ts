@@ -3,7 +3,7 @@ import { REVOCATION_REASONS } from '../../domain/signer-revocation.js';
 import { DEVICE_ALGORITHMS } from '../../domain/trace.js';
 import { countSchema, knownWords, queryInteger, sha256Schema, timestampSchema } from '../primitives.js';
 
-const KID = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
+const KID = '5c77d7fd8f51ed0c2a913e46326ff6d2ea2e95c8ecf1667c72eb72ccc3fc2b46';
 const SIGNER = {
   kid: KID,
   algorithm: 'Ed25519',

@@ -79,7 +79,7 @@ export const storedUploadSchema = z
       {
         uploadId: 'upl_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
         bytes: 48_000_044,
-        sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+        sha256: '2492654781ec4412cf22d1f3a2aabe38e478a25bd5de0d9fb9a3912a7ba628f2',
       },
     ],
   });

@@ -191,7 +191,7 @@ export const verificationSchema = z
           frames: 480_000,
           durationSeconds: 10,
           bytes: 2_884_096,
-          sha256: 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+          sha256: '2492654781ec4412cf22d1f3a2aabe38e478a25bd5de0d9fb9a3912a7ba628f2',
         },
       },
     ],

@@ -21,6 +21,21 @@ interface Form {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** The content of a page in each coding. `plain` is called at the first request without a coding. */
+export interface PageForms extends Readonly<Record<Coding, Buffer>> {
+  readonly plain: () => Buffer;
+}
+
+/**
+ * Caches may keep a page. `revalidated`: they must ask before each use, because another version of the service
+ * has another page. `immutable`: the address of the page contains a digest of its content.
+ */
+const CACHE_CONTROL = {
+  revalidated: 'no-cache',
+  immutable: 'public, max-age=31536000, immutable',
+} as const;
+type Lifetime = keyof typeof CACHE_CONTROL;
+
 /**
  * A page that is the same for every caller. The page is compressed once, in advance, and each form has its
  * own ETag.
@@ -28,27 +43,42 @@ interface Form {
 export class BuiltPage {
   readonly #mediaType: string;
   readonly #headers: Readonly<Record<string, string>>;
-  readonly #plain: Form;
+  readonly #plain: () => Buffer;
   readonly #coded: ReadonlyMap<Coding, Form>;
+  #identity: Form | undefined;
 
   /** @param headers the headers of the page in every form */
-  constructor(mediaType: string, text: string, headers: Readonly<Record<string, string>>) {
-    const bytes = Buffer.from(text);
+  constructor(
+    mediaType: string,
+    { plain, ...coded }: PageForms,
+    headers: Readonly<Record<string, string>>,
+    lifetime: Lifetime,
+  ) {
     this.#mediaType = mediaType;
-    this.#headers = headers;
-    this.#plain = formOf(bytes);
-    this.#coded = new Map(CODINGS.map((coding) => [coding, formOf(encoded(coding, bytes), coding)]));
+    this.#headers = { ...headers, 'Cache-Control': CACHE_CONTROL[lifetime], Vary: 'Accept-Encoding' };
+    this.#plain = plain;
+    this.#coded = new Map(CODINGS.map((coding) => [coding, formOf(coded[coding], coding)]));
+  }
+
+  /** Compresses a text. */
+  static of(mediaType: string, text: string, headers: Readonly<Record<string, string>> = {}): BuiltPage {
+    const bytes = Buffer.from(text);
+    const forms = { plain: () => bytes, br: encoded('br', bytes), gzip: encoded('gzip', bytes) };
+    return new BuiltPage(mediaType, forms, headers, 'revalidated');
   }
 
   respond(request: PageHeaders): TextResponse<200> | EmptyResponse<304> {
     const accepted = request['accept-encoding'] ?? '';
     const coding = CODINGS.find((each) => isAccepted(accepted, each));
-    const { bytes, headers } = (coding && this.#coded.get(coding)) ?? this.#plain;
-    if (matchesTag(request['if-none-match'] ?? '', headers['ETag']!, 'weak')) {
-      // A 304 omits the coding, which the cache already has (RFC 9110, 15.4.5).
-      const { 'Content-Encoding': _, ...kept } = headers;
-      return { kind: 'empty', status: 304, headers: kept };
-    }
+    const { bytes, headers } = (coding && this.#coded.get(coding)) ?? this.#uncoded();
+    const { 'Cache-Control': cacheControl, Vary: vary } = this.#headers;
+    // A 304 omits the coding, which the cache already has (RFC 9110, 15.4.5).
+    if (matchesTag(request['if-none-match'] ?? '', headers['ETag']!, 'weak'))
+      return {
+        kind: 'empty',
+        status: 304,
+        headers: { ETag: headers['ETag']!, 'Cache-Control': cacheControl!, Vary: vary! },
+      };
     return {
       kind: 'text',
       status: 200,
@@ -57,6 +87,11 @@ export class BuiltPage {
       headers: { ...this.#headers, ...headers },
     };
   }
+
+  #uncoded(): Form {
+    this.#identity ??= formOf(this.#plain());
+    return this.#identity;
+  }
 }
 
 function formOf(bytes: Buffer, coding?: Coding): Form {
@@ -64,10 +99,6 @@ function formOf(bytes: Buffer, coding?: Coding): Form {
     bytes,
     headers: {
       ETag: `"${createHash('sha256').update(bytes).digest('hex')}"`,
-      // Caches may keep the page but must revalidate it, because another version of the service has another
-      // page.
-      'Cache-Control': 'no-cache',
-      Vary: 'Accept-Encoding',
       ...(coding === undefined ? {} : { 'Content-Encoding': coding }),
     },
   };

@@ -47,7 +47,7 @@ export const attack: Attack = {
         say(`${what}: exit ${code}`);
       };
       assert.equal((await verify()).code, 0);
-      assert.match((await verify()).err, /1 known from the state file/);
+      assert.match((await verify()).err, /1 from the state file/);
       const remembered = await readFile(state, 'utf8');
 
       const other = Buffer.from(issued);

@@ -6,6 +6,7 @@ export const QUICK_STARTS = [
   {
     id: 'curl',
     title: 'curl and jq',
+    lang: 'shell',
     code: String.raw`# Verifies song.wav.
 # No proxy sees the key on its way to a service on this machine.
 export no_proxy="localhost,127.0.0.1,::1,[::1]${'$'}{no_proxy:+,$no_proxy}"
@@ -18,6 +19,7 @@ printf '%s' "$result" | jq '{verdict, good, status: .decision.status}'
   {
     id: 'typescript',
     title: 'TypeScript',
+    lang: 'typescript',
     code: `// Verifies song.wav. Node 20 or newer.
 import { openAsBlob } from 'node:fs';
 
@@ -35,6 +37,7 @@ console.log(JSON.stringify({ verdict, good, status: decision.status }));
   {
     id: 'python',
     title: 'Python',
+    lang: 'python',
     code: String.raw`# Verifies song.wav.
 import json
 import os
