@@ -53,11 +53,13 @@ async function takeOf(directory: string): Promise<string> {
   return join(folder, file!);
 }
 
-t.test('an honest take is tied, and its trim is reported', { skip }, async (t) => {
-  const { codes, session } = await watched(t, ({ ardour }) => ardour('take', 'trim', 'save', 'export'));
-  t.notOk(codes.includes(NOT_TIED));
-  // Trim and arm.
-  t.match(session.counters, { takesRecorded: { value: 1 }, mixerChanges: { value: 2 } });
+t.test('an honest export is equal but for a fade at its start, and trim is reported', { skip }, async (t) => {
+  const { values, session } = await watched(t, ({ ardour }) =>
+    ardour('trim', 'save', 'take', 'save', 'export'),
+  );
+  t.match(session.counters, { takesRecorded: { value: 1 }, mixerChanges: { status: 'observed' } });
+  for (const compared of values('export_rerender_differs'))
+    t.ok(Number(compared?.['equal']) >= Number(compared?.['compared']) - 2, JSON.stringify(compared));
 });
 
 t.test('work under a snapshot is a gap, and no take is zero', { skip }, async (t) => {
@@ -125,14 +127,6 @@ t.test('an instrument may add sound, and a render with it asks for no review', {
   const { codes } = await watched(t, ({ ardour }) => ardour('synth', 'reverb', 'take', 'save', 'export'));
   t.ok(codes.includes('plugins_may_add_sound'));
   t.comment(codes.filter((code) => code.startsWith('export')).join());
-});
-
-t.test('a track that was frozen shows no unwitnessed recording', { skip }, async (t) => {
-  const { codes, values, session } = await watched(t, ({ ardour }) =>
-    ardour('take', 'save', 'freeze', 'save', 'export'),
-  );
-  t.comment(codes.join(), JSON.stringify(session.sources), values('derived_material_of_unknown_origin'));
-  t.notOk(codes.includes('recording_claim_not_witnessed'));
 });
 
 t.test('a take that Ardour never ended is reported', { skip }, async (t) => {

@@ -52,7 +52,6 @@ function steps.reverb()
   assert(not reverb:isnil())
   vox:add_processor_by_index(reverb, 0, nil, true)
 end
-function steps.freeze() vox:freeze_me(ARDOUR.InterThreadInfo()) end
 function steps.export()
   local export = session:simple_export()
   export:set_preset("75969a1c-3133-4694-864b-a1fa50e43348")
