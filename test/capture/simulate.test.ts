@@ -125,10 +125,11 @@ t.test(
       const ofRules = ({ contentClass }: { contentClass: string }): boolean =>
         contentClass === 'rule_inference';
       t.strictSame([report.facts.filter(ofRules), report.conflicts], [[], []], `seed ${seed}`);
+      const gaps = report.unverifiable.map(({ code, status }) => `${code} ${status}`);
       t.strictSame(
-        report.unverifiable,
-        [{ code: 'trace_simulated', contentClass: 'unverifiable_coverage_gap', status: 'unverifiable' }],
-        `seed ${seed}: what it is stands in the report`,
+        gaps.filter((gap) => gap !== 'plugins_may_add_sound unverifiable'),
+        ['trace_simulated unverifiable'],
+        `seed ${seed}: plug-ins may be in use, and there is no other gap`,
       );
       t.notOk(asksForReview(report));
       const { takesRecordedInRealTime, midiNotesRecorded, importPlacements } =

@@ -256,12 +256,21 @@ t.test('no page judges', async (t) => {
 });
 
 t.test('a simulated trace, an early end and a revoked device are said', async (t) => {
-  const report = {
+  const reportOf = (name: string) => ({
     ...emptyReport(),
-    session: { evidence: sessionEvidence({}, {}, { simulated: true, sealed: false }) },
-  };
-  const text = readText(renderReportPage({ proof: PROOF, report }));
+    session: {
+      evidence: {
+        ...sessionEvidence({}, {}, { simulated: true, sealed: false }),
+        adapter: { name, version: '1.0' },
+      },
+    },
+  });
+  const text = readText(renderReportPage({ proof: PROOF, report: reportOf('simulator') }));
   t.match(text, 'Demo data: simulated, not recorded.');
+  t.match(
+    readText(renderReportPage({ proof: PROOF, report: reportOf('ardour') })),
+    'Trial record: made to try the agent, and proves nothing.',
+  );
   t.match(text, 'not sealed: the trace ends early');
   t.match(readText(renderReportPage({ proof: PROOF, report: adverseReport() })), 'revoked');
 });

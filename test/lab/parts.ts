@@ -171,6 +171,7 @@ export const PARTS: readonly Part[] = [
           'evidence/trace-damage',
           'evidence/trace-hostile',
           'evidence/work-budget',
+          'http/abandoned-calls',
           'lab/simulation/simulation',
           'service/binding',
           'service/evidence-damage',
