@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Decoded, EncodedJson } from '../../domain/encoded-json.js';
-import type { JsonResponse } from './response.js';
+import { type JsonResponse, json } from './response.js';
 
 /** The depth in which encoded parts are found: a member of an entry of a list of the body. */
 const DEPTH = 3;
@@ -12,9 +12,9 @@ const DEPTH = 3;
 export function jsonWithParts<const Status extends number, const Body>(
   status: Status,
   body: Body,
-  headers: Readonly<Record<string, string>> = {},
+  headers?: Readonly<Record<string, string>>,
 ): JsonResponse<Status, Decoded<Body>> {
-  const response = { kind: 'json', status, body: body as Decoded<Body>, headers } as const;
+  const response = json(status, body as Decoded<Body>, headers);
   // Most bodies have no encoded part, and are not worth a copy.
   if (!hasPart(body, DEPTH)) return response;
   const parts: Uint8Array[] = [];
