@@ -32,11 +32,13 @@ const servers =
 test('on Cassandra and a bucket evidence is issued, read and erased whole', servers, async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'takemark-evidence-'));
   t.teardown(() => rm(directory, { recursive: true, force: true }));
-  const settings = serverSettings({ name: 'evidence', keyspace: connection.keyspace, directory });
+  // A keyspace of its own: its content keys are not those of another cluster.
+  const keyspace = `${connection.keyspace}_evidence`;
+  const settings = serverSettings({ name: 'evidence', keyspace, directory });
   const prefix = settings.TAKEMARK_S3_PREFIX;
   await takemark(settings, 'operator', 'secrets', 'init', '--out', settings['TAKEMARK_SECRETS_FILE'] ?? '');
   await takemark(settings, 'operator', 'migrate');
-  t.teardown(() => dropKeyspace(connection.keyspace));
+  t.teardown(() => dropKeyspace(keyspace));
   const service = await TestService.start(settings);
   t.teardown(() => service.stop());
   const bucket = await openAssetBucket({

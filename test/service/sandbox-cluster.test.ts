@@ -19,10 +19,12 @@ const servers =
 test('two processes that begin at once have the same fixtures', servers, async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'takemark-sandbox-'));
   t.teardown(() => rm(directory, { recursive: true, force: true }));
-  const settings = serverSettings({ name: 'sandbox', keyspace: connection.keyspace, directory });
+  // A keyspace of its own: its content keys are not those of another cluster.
+  const keyspace = `${connection.keyspace}_sandbox`;
+  const settings = serverSettings({ name: 'sandbox', keyspace, directory });
   await takemark(settings, 'operator', 'secrets', 'init', '--out', settings.TAKEMARK_SECRETS_FILE);
   await takemark(settings, 'operator', 'migrate');
-  t.teardown(() => dropKeyspace(connection.keyspace));
+  t.teardown(() => dropKeyspace(keyspace));
   const processes: TestService[] = [];
   for (const name of ['one', 'other']) {
     const service = await TestService.start({ ...settings, TAKEMARK_DATA_DIR: join(directory, name) });
