@@ -1,5 +1,5 @@
 import { readBuild } from './compose/build.js';
-import { exitOnCrash } from './compose/process.js';
+import { changeLevelOnSignal, exitOnCrash } from './compose/process.js';
 import { serviceBanner, startService } from './compose/service.js';
 import { ConfigError, readConfig } from './config/config.js';
 
@@ -28,10 +28,11 @@ async function run(): Promise<void> {
   try {
     const config = readConfig();
     exitOnCrash({ version: build.version, format: config.logFormat });
+    const runs = changeLevelOnSignal();
     const service = await startService(config, build);
+    runs(service);
     // For the person who starts it; the log on standard output is for machines.
     process.stderr.write(`${serviceBanner(service, config, build)}\n`);
-    process.on('SIGUSR2', () => service.changeLogLevel());
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       // Once: a second signal ends the process at once.
       process.once(signal, () => {

@@ -35,6 +35,7 @@ export interface LostKeys {
 export class ContentKeyWatch {
   readonly #parts: ContentKeyWatchParts;
   #lost: LostKeys | undefined;
+  #hasLooked = false;
 
   constructor(parts: ContentKeyWatchParts) {
     this.#parts = parts;
@@ -42,6 +43,11 @@ export class ContentKeyWatch {
 
   get lost(): LostKeys | undefined {
     return this.#lost;
+  }
+
+  /** True when a look found the keys of the store. */
+  get isSettled(): boolean {
+    return this.#hasLooked && this.#lost === undefined;
   }
 
   /**
@@ -56,13 +62,19 @@ export class ContentKeyWatch {
       this.#lost =
         key !== undefined && digestOf(key) === recorded ? undefined : { code: recorded.slice(0, 16) };
     } else this.#lost = await this.#lostBeforeCanary();
+    this.#hasLooked = true;
     if (this.#lost !== undefined && this.#lost.code !== accepted) return;
     if (recorded === undefined || this.#lost !== undefined) await this.#record();
     this.#lost = undefined;
   }
 
-  /** @throws DomainError `unavailable` / `content_keys_lost` */
+  /** @throws DomainError `unavailable` / `content_keys_lost`, or `restoring` before the first look */
   assertPresent(): void {
+    if (!this.#hasLooked)
+      throw new DomainError('unavailable', 'The content keys have not been compared with the store yet.', {
+        reason: 'restoring',
+        retryAfterSeconds: 30,
+      });
     if (this.#lost !== undefined)
       throw new DomainError(
         'unavailable',

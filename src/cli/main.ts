@@ -1,9 +1,10 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigError, readConfig } from '../config/config.js';
+import { buildText, readBuild } from '../compose/build.js';
+import { type Config, ConfigError, readConfig } from '../config/config.js';
 import { listSettings } from '../config/listed-settings.js';
+import { CLIENT_FILE_SETTINGS } from '../config/settings.js';
 import { type Cluster, EXIT } from './command.js';
 import type { FileKit } from './file-kit.js';
 import { run } from './program.js';
@@ -29,51 +30,53 @@ async function loadTools() {
   return import('../compose/tools.js');
 }
 
-const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
-  version: string;
-};
+const build = readBuild();
+let configuration: Config | undefined;
+/** Returns the configuration of a process or of a tool that reaches the servers. */
+const config = (): Config => (configuration ??= readConfig());
 
-/** Makes long-running processes log the error of a crash, as the service does. */
-async function prepareLongRun(): Promise<void> {
+/**
+ * Makes a long-running process log the error of a crash, and change its log level at SIGUSR2, as the service does.
+ * @returns a function that receives the process once it runs. A signal before that has no effect.
+ */
+async function prepareLongRun(): Promise<(running: { changeLogLevel(): void }) => void> {
   reachesServers = true;
-  (await import('../compose/process.js')).exitOnCrash({ version, format: readConfig().logFormat });
+  const { changeLevelOnSignal, exitOnCrash } = await import('../compose/process.js');
+  exitOnCrash({ version: build.version, format: config().logFormat });
+  return changeLevelOnSignal();
 }
 
 const cluster: Cluster = {
-  migrate: async (options) => (await loadTools()).migrate(readConfig(), options),
+  migrate: async (options) => (await loadTools()).migrate(config(), options),
   examineInstallation: async () => {
     await loadTools();
-    return (await import('../compose/doctor.js')).examineInstallation(readConfig());
+    return (await import('../compose/doctor.js')).examineInstallation(config());
   },
   listSettings: () => listSettings(process.env),
-  checkConfig: async () => (await import('../compose/config-check.js')).checkConfig(readConfig()),
-  makeSecrets: async () => (await loadTools()).makeSecrets(readConfig()),
-  rotateSecrets: async (bundle, rotation) =>
-    (await loadTools()).rotateSecrets(readConfig(), bundle, rotation),
-  restore: async () => (await loadTools()).restoreCluster(readConfig()),
-  requestLeaf: async () => (await loadTools()).requestSigningLeaf(readConfig()),
-  installLeaf: async (pem) => (await loadTools()).installSigningLeaf(readConfig(), pem),
-  initAuthority: async (directory) => (await loadTools()).initSigningAuthority(readConfig(), directory),
+  checkConfig: async () => (await import('../compose/config-check.js')).checkConfig(config()),
+  makeSecrets: async () => (await loadTools()).makeSecrets(config()),
+  rotateSecrets: async (bundle, rotation) => (await loadTools()).rotateSecrets(config(), bundle, rotation),
+  restore: async () => (await loadTools()).restoreCluster(config()),
+  requestLeaf: async () => (await loadTools()).requestSigningLeaf(config()),
+  installLeaf: async (pem) => (await loadTools()).installSigningLeaf(config(), pem),
+  initAuthority: async (directory) => (await loadTools()).initSigningAuthority(config(), directory),
   issueLeaf: async (directory, request, days) =>
-    (await loadTools()).issueSigningLeaf(readConfig(), directory, request, days),
+    (await loadTools()).issueSigningLeaf(config(), directory, request, days),
   serve: async () => {
-    await prepareLongRun();
+    const runs = await prepareLongRun();
     const { serviceBanner, startService } = await import('../compose/service.js');
-    const config = readConfig();
-    const build = (await import('../compose/build.js')).readBuild();
-    const service = await startService(config, build);
-    process.on('SIGUSR2', () => service.changeLogLevel());
-    return { banner: serviceBanner(service, config, build), stop: () => service.stop() };
+    const service = await startService(config(), build);
+    runs(service);
+    return { banner: serviceBanner(service, config(), build), stop: () => service.stop() };
   },
   consume: async () => {
-    await prepareLongRun();
+    const runs = await prepareLongRun();
     const { startConsumers } = await import('../compose/consumers.js');
-    const build = (await import('../compose/build.js')).readBuild();
-    const consumers = await startConsumers(readConfig(), build);
-    process.on('SIGUSR2', () => consumers.changeLogLevel());
+    const consumers = await startConsumers(config(), build);
+    runs(consumers);
     const { hostPort } = await import('../compose/listeners.js');
     return {
-      banner: `Takemark ${version}, consumers\n  metrics and probes  http://${hostPort(consumers.operator)}`,
+      banner: `${buildText(config(), build)}, consumers\n  metrics and probes  http://${hostPort(consumers.operator)}`,
       stop: () => consumers.stop(),
     };
   },
@@ -96,16 +99,11 @@ async function main(): Promise<number> {
   });
   // A closed stderr does not change the exit code.
   process.stderr.on('error', () => undefined);
-  const { client, dataDirectory } = readConfig();
-  const config = {
-    ...client,
-    dataDirectory,
-    profilesFile: join(homedir(), '.takemark', 'profiles.json'),
-  };
+  const { client, dataDirectory } = readConfig(process.env, CLIENT_FILE_SETTINGS);
   return run(process.argv.slice(2), {
     terminal: new Terminal(process.stdout, process.stderr),
-    config,
-    version,
+    config: { ...client, dataDirectory, profilesFile: join(homedir(), '.takemark', 'profiles.json') },
+    version: build.version,
     signal: interruption.signal,
     openSealer,
     openFileKit,

@@ -15,6 +15,11 @@ export function commitOf({ build }: Pick<Config, 'build'>, { commit }: Pick<Buil
   return build.commit ?? commit ?? 'unknown';
 }
 
+/** Returns the name, version and commit of the running process for its banner. */
+export function buildText(config: Pick<Config, 'build'>, build: Build): string {
+  return `Takemark ${build.version} (${commitOf(config, build)})`;
+}
+
 /** Reads the version from the package, and the commit from what the build recorded beside the code. */
 export function readBuild(): Build {
   const { version } = readJson('../../../package.json') as { readonly version: string };

@@ -16,6 +16,18 @@ export function exitOnCrash(line: Parameters<typeof crashLine>[1]): void {
   });
 }
 
+/**
+ * Changes the log level of the process at SIGUSR2. Without a handler the signal would end a process that still starts.
+ * @returns a function that receives the running service or consumers
+ */
+export function changeLevelOnSignal(): (running: { changeLogLevel(): void }) => void {
+  let running: { changeLogLevel(): void } | undefined;
+  process.on('SIGUSR2', () => running?.changeLogLevel());
+  return (started) => {
+    running = started;
+  };
+}
+
 /** Logs and returns the warning about the Node version of this process, if there is one. */
 export function noteRuntime(telemetry: Pick<Telemetry, 'note'>, clock: Clock): RuntimeWarning | undefined {
   const warning = runtimeWarning(process.version, clock.now());

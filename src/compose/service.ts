@@ -26,7 +26,7 @@ import { SignerRevocations } from '../operations/system/signer-revocations.js';
 import type { AudioEngine } from '../ports/audio-engine.js';
 import type { Clock, Ids } from '../ports/system.js';
 import type { Telemetry, TelemetryParts } from '../telemetry/telemetry.js';
-import { type Build, commitOf } from './build.js';
+import { type Build, buildText, commitOf } from './build.js';
 import { createCertificateWatch } from './certificate-watch.js';
 import { disposedOnFailure, sharedGrace } from './disposer.js';
 import { announceEndpoints } from './endpoints-file.js';
@@ -251,8 +251,12 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       },
       ...clockJobs(infrastructure),
       dependencies.job,
-      { where: 'content_keys', everyMs: KEYS_MS, run: () => lookForKeys(keyWatch, telemetry) },
       ...gatedJobs(gate, [
+        {
+          where: 'content_keys',
+          everyMs: KEYS_MS,
+          run: () => lookForKeys(keyWatch, config.acceptLostKeys, telemetry),
+        },
         ...collectionJobs({ stores, unissued, clock, maySweep }),
         ...(config.consumers ? [reminderJob({ stores, clock, maySweep })] : []),
         auditJob(auditor, { maySweep }),
@@ -348,15 +352,16 @@ export function serviceBanner(
     operatorTokenFile: tokenFile,
     dataDirectory,
   }: Service,
-  { environment, store, partner: settings }: Config,
-  { version, commit }: Build,
+  config: Config,
+  build: Build,
 ): string {
+  const { environment, store, partner: settings } = config;
   const made = tokenFile?.made === true ? ' (created now, mode 0600)' : '';
   const token = tokenFile === undefined ? '' : `, token in ${tokenFile.path}${made}`;
   const data =
     store === 'embedded' ? `${dataDirectory} (store, deliverables, signing keys, secrets)` : 'in the cluster';
   const lines = [
-    `Takemark ${version}${commit === undefined ? '' : ` (${commit})`}, ${environment}`,
+    `${buildText(config, build)}, ${environment}`,
     `  partners   ${publicUrl}/v1, listens on ${hostPort(partner)}${settings.isHostDefault && settings.tls === undefined ? ' (only this machine: set TAKEMARK_HOST to change it)' : ''}`,
     `  operators  http://${hostPort(operator)}${token}`,
     `  data       ${data}`,
@@ -405,11 +410,18 @@ function warnOfLostKeys({ code }: LostKeys, telemetry: Telemetry): void {
   });
 }
 
-/** Looks again for content keys that were not in their place, and logs when they are. */
-async function lookForKeys(keyWatch: ContentKeyWatch, telemetry: Telemetry): Promise<void> {
-  if (keyWatch.lost === undefined) return;
-  await keyWatch.look();
-  if (keyWatch.lost === undefined) telemetry.note('content_keys_found');
+/** Looks for the content keys until they are in their place, and logs what has changed. */
+async function lookForKeys(
+  keyWatch: ContentKeyWatch,
+  accepted: string | undefined,
+  telemetry: Telemetry,
+): Promise<void> {
+  if (keyWatch.isSettled) return;
+  const { lost: former } = keyWatch;
+  await keyWatch.look(accepted);
+  const { lost } = keyWatch;
+  if (lost === undefined && former !== undefined) telemetry.note('content_keys_found');
+  if (lost !== undefined && former === undefined) warnOfLostKeys(lost, telemetry);
 }
 
 /** Reports whether content keys in files are on the device of the store. */

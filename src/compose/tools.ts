@@ -17,6 +17,7 @@ import { type Restored, restore } from '../background/restore.js';
 import type { Config } from '../config/config.js';
 import { createTrustList } from '../credential/trust-list.js';
 import { defined } from '../domain/defined.js';
+import { CREDENTIAL_LIMIT } from '../engine/core-layout.js';
 import { createAudioEngine } from '../engine/create-engine.js';
 import { type PlainAudio, sealBesideFile, sealInFile } from '../operations/issuing/seal-audio.js';
 import { inspectFile } from '../operations/offline/inspect-file.js';
@@ -26,9 +27,6 @@ import { Disposer } from './disposer.js';
 import { openSecrets, openSigningToken } from './identity.js';
 import { isStoreShared, openInfrastructure, startEvents } from './infrastructure.js';
 import type { ServiceOptions } from './service.js';
-
-/** The largest credential that the audio core hands over, in bytes. */
-const MAX_CREDENTIAL_BYTES = 1_048_576;
 
 /**
  * Creates the keyspace and the topics, and updates the schema, for `takemark operator migrate`.
@@ -200,7 +198,7 @@ export async function openFileKit() {
   const reader = createCredentialReader({
     trust: createTrustList([], []),
     observer: { fault: () => undefined },
-    maxWaitingBytes: MAX_CREDENTIAL_BYTES,
+    maxWaitingBytes: CREDENTIAL_LIMIT,
   });
   return {
     inspect: (read: () => AsyncIterable<Uint8Array>) => inspectFile({ engine, reader }, read),

@@ -23,15 +23,19 @@ export type Config = ReturnType<typeof configOf>;
 
 /**
  * Reads the configuration. No other code reads the environment. An empty variable counts as not set.
+ * @param files the settings whose files are read, with the setting of each
  * @throws ConfigError with the name of each invalid variable, without its value
  */
-export function readConfig(environment: Environment = process.env): Config {
+export function readConfig(
+  environment: Environment = process.env,
+  files: Readonly<Record<string, string>> = FILE_SETTINGS,
+): Config {
   const given = Object.fromEntries(
     Object.entries(environment).filter(
       ([name, value]) => name.startsWith('TAKEMARK_') && value !== undefined && value !== '',
     ),
   );
-  readSecretFiles(given);
+  readSecretFiles(given, files);
   const result = schema.safeParse(given);
   if (!result.success)
     throw new ConfigError(
@@ -44,8 +48,11 @@ export function readConfig(environment: Environment = process.env): Config {
  * Sets each secret that a variable names a file for.
  * @throws ConfigError
  */
-function readSecretFiles(given: Record<string, string | undefined>): void {
-  const problems = Object.entries(FILE_SETTINGS).flatMap(([fileName, name]) => {
+function readSecretFiles(
+  given: Record<string, string | undefined>,
+  files: Readonly<Record<string, string>>,
+): void {
+  const problems = Object.entries(files).flatMap(([fileName, name]) => {
     const path = given[fileName];
     if (path === undefined) return [];
     if (given[name] !== undefined) return [`${fileName}: excludes ${name}: set only one of them`];

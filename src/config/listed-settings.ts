@@ -1,4 +1,4 @@
-import { SETTINGS_BY_PART, type Values, variables } from './settings.js';
+import { FILE_SETTINGS, SETTINGS_BY_PART, type Values, variables } from './settings.js';
 
 /** A setting as `takemark config` prints it. */
 export interface ListedSetting {
@@ -22,6 +22,8 @@ export function listSettings(
       const given = environment[name];
       if (given !== undefined && given !== '')
         return { name, value: isSecret(name) ? '(set)' : given, source: 'environment' };
+      if (environment[`${name}_FILE`] && Object.values<string>(FILE_SETTINGS).includes(name))
+        return { name, value: '(set)', source: 'environment' };
       const value = otherwise?.replaceAll('`', '') ?? defaultText(name as keyof Values);
       return { name, ...(value === undefined ? {} : { value }), source: 'default' };
     }),

@@ -525,6 +525,12 @@ export const FILE_SETTINGS = {
   TAKEMARK_API_KEY_FILE: 'TAKEMARK_API_KEY',
 } as const;
 
+/** The files that a command reads which calls a service. It may not be allowed to read those of the servers. */
+export const CLIENT_FILE_SETTINGS = {
+  TAKEMARK_OPERATOR_TOKEN_FILE: FILE_SETTINGS.TAKEMARK_OPERATOR_TOKEN_FILE,
+  TAKEMARK_API_KEY_FILE: FILE_SETTINGS.TAKEMARK_API_KEY_FILE,
+} as const;
+
 /** All settings, by section of the configuration page. */
 export const SETTINGS_BY_PART: Readonly<Record<string, Readonly<Record<string, Setting<z.ZodType>>>>> = {
   'The process': PROCESS,

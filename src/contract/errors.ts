@@ -124,6 +124,18 @@ export const JSON_BODY: RouteErrors = union(BODY, { 400: ['malformed_json'] });
 export const STREAMED_BODY: RouteErrors = union(BODY, {
   503: ['concurrency_exceeded', 'engine_full', 'engine_failed'],
 });
+/** The errors of a form that ends with a file. */
+export const FORM_WITH_FILE: RouteErrors = {
+  400: [
+    'form_malformed',
+    'form_field_unknown',
+    'form_field_duplicated',
+    'form_field_too_large',
+    'file_missing',
+    'file_not_last',
+    'file_name_missing',
+  ],
+};
 /** The errors of a route whose read may wait for the partner's turn (rule 6.17). */
 export const HEAVY_READ: RouteErrors = { 429: ['concurrency_exceeded'] };
 /** The errors of a route that reads a credential of unknown origin. */

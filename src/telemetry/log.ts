@@ -7,8 +7,7 @@ export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', '
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** The forms of level and time: numbers, or the word of the level and a time of RFC 3339. */
-export const LOG_FORMATS = ['numbers', 'words'] as const;
-export type LogFormat = (typeof LOG_FORMATS)[number];
+export type LogFormat = 'numbers' | 'words';
 
 /** The levels between which a running process changes, besides the configured level. */
 const CHANGED_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn'];

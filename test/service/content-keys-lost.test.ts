@@ -110,7 +110,9 @@ t.test('a store without a canary gets one unless none of its proofs can be read'
   for (const proofs of [{}, { prf_1: 'issued' }, { prf_1: 'unreadable', prf_2: 'issued' }] as const) {
     const { keys, entries, watch } = watched(proofs);
     const first = watch();
+    t.throws(() => first.assertPresent(), { code: 'unavailable', reason: 'restoring' }, 'not compared yet');
     await first.look();
+    t.ok(first.isSettled);
     t.equal(first.lost, undefined);
     t.strictSame([keys.size, entries.length], [1, 1]);
     const second = watch();

@@ -2,8 +2,11 @@ import { X509Certificate } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checked, passed, type ServerCheck, unchecked } from '../../domain/server-check.js';
+import { type ValidityWarning, validityWarning } from '../../domain/validity.js';
 import { isOneDevice } from '../../files/device.js';
 import { ifPresent } from '../../files/if-present.js';
+import { OPERATOR_TOKEN_FILE } from '../signing/operator-token.js';
+import { SECRETS_FILE } from '../signing/secrets.js';
 import { CLOCK_MARK_FILE } from './clock-mark.js';
 import { readFreeSpace } from './free-space.js';
 
@@ -20,14 +23,14 @@ export interface MachineParts {
 
 /** The share of free bytes or inodes below which a disk counts as nearly full. */
 const LEAST_FREE = 0.1;
-const LEAST_CERTIFICATE_DAYS = 14;
-const DAY_MS = 86_400_000;
+/** The warnings about a certificate that need an act now. */
+const URGENT: ReadonlySet<ValidityWarning | undefined> = new Set(['not_begun', '7_days', 'expired']);
 /** The most milliseconds that the clock may be earlier than the latest time that a process saw. */
 const CLOCK_SLACK_MS = 2000;
 /** Permissions of the group and of all other users. */
 const OTHERS = 0o077;
 /** Files of the data directory that hold secrets. */
-const SECRET_FILES = ['secrets.json', 'operator-token'];
+const SECRET_FILES = [SECRETS_FILE, OPERATOR_TOKEN_FILE];
 
 /** Checks this machine as a place of the service: disk, permissions, clock, certificate and content keys. */
 export async function examineMachine(parts: MachineParts): Promise<readonly ServerCheck[]> {
@@ -108,15 +111,15 @@ async function examineClock(directory: string, now: number): Promise<ServerCheck
   const wanted = 'at least the latest time that the service saw';
   const mark = Number((await ifPresent(readFile(join(directory, CLOCK_MARK_FILE), 'utf8'))) ?? '0');
   if (!(mark > 0)) return unchecked(name, wanted, 'no process of the service has noted a time');
-  const behind = mark - now;
+  const lateMs = mark - now;
   return checked(
     name,
     {
-      found: behind > CLOCK_SLACK_MS ? `${Math.round(behind / 1000)} s late` : 'not late',
+      found: lateMs > CLOCK_SLACK_MS ? `${Math.round(lateMs / 1000)} s late` : 'not late',
       wanted,
     },
     'warn',
-    behind > CLOCK_SLACK_MS
+    lateMs > CLOCK_SLACK_MS
       ? 'the time of the service does not move until the clock has caught up'
       : undefined,
   );
@@ -124,15 +127,18 @@ async function examineClock(directory: string, now: number): Promise<ServerCheck
 
 async function examineCertificate(path: string, now: number): Promise<ServerCheck> {
   const name = 'machine.certificate';
-  const wanted = `valid for ${LEAST_CERTIFICATE_DAYS} days or more`;
+  const wanted = 'valid now and for the next seven days';
   try {
-    const until = Date.parse(new X509Certificate(await readFile(path)).validTo);
-    const days = Math.floor((until - now) / DAY_MS);
+    const { validFrom, validTo } = new X509Certificate(await readFile(path));
+    const until = Date.parse(validTo);
+    const validity = { notBefore: Date.parse(validFrom) / 1000, notAfter: until / 1000 };
     return checked(
       name,
       { found: `valid until ${new Date(until).toISOString().slice(0, 10)}`, wanted },
       'warn',
-      days >= LEAST_CERTIFICATE_DAYS ? undefined : 'partners cannot connect after that day',
+      URGENT.has(validityWarning(validity, now / 1000))
+        ? 'partners cannot connect while it is not valid'
+        : undefined,
     );
   } catch (error) {
     const { code = 'not a certificate' } = error as NodeJS.ErrnoException;

@@ -45,7 +45,7 @@ export class ProjectTeller {
   #plugins: readonly (readonly number[])[] = [];
   #kept = 0;
   #ids = { track: 0, clip: 0, source: 0, plugin: 0 };
-  /** The number of states that were told. */
+  /** The number of states whose events were written. */
   #states = 0;
 
   constructor(tell: (event: TraceEvent) => void) {

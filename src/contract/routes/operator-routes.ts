@@ -1,7 +1,7 @@
 import { SUPPLIED_LIMITS } from '../../domain/session-summary.js';
 import { TRACE_LIMITS } from '../../domain/trace.js';
 import { MAX_UPLOAD_BYTES } from '../../domain/upload.js';
-import { BUS, bearerErrors, JSON_BODY, publicErrors, STREAMED_BODY } from '../errors.js';
+import { BUS, bearerErrors, FORM_WITH_FILE, JSON_BODY, publicErrors, STREAMED_BODY } from '../errors.js';
 import type { Route } from '../route.js';
 import {
   approveSourceDetailSchema,
@@ -340,19 +340,8 @@ export const OPERATOR_ROUTES = {
         headers: { 'Idempotency-Replayed': 'sometimes' },
       },
     },
-    errors: bearerErrors(STREAMED_BODY, {
-      400: [
-        'form_malformed',
-        'form_field_unknown',
-        'form_field_duplicated',
-        'form_field_too_large',
-        'file_missing',
-        'file_not_last',
-        'field_after_file',
-        'file_name_missing',
-        'malformed_json',
-        'trace_missing',
-      ],
+    errors: bearerErrors(STREAMED_BODY, FORM_WITH_FILE, {
+      400: ['field_after_file', 'malformed_json', 'trace_missing'],
       404: [],
       409: ['idempotency_key_reused', 'idempotency_in_progress'],
       422: [

@@ -1,5 +1,6 @@
 import { MAX_SIDECAR_BYTES, MAX_UPLOAD_BYTES } from '../../domain/upload.js';
 import {
+  FORM_WITH_FILE,
   HEAVY_READ,
   JSON_BODY,
   keyErrors,
@@ -131,20 +132,6 @@ const FILE_RESPONSES = {
 /** The headers of a page that caches store. They store each content coding separately. */
 const PAGE_HEADERS = { ETag: 'always', 'Cache-Control': 'always', Vary: 'always' } as const;
 
-/** The errors of a form with a file. */
-const FORM: RouteErrors = {
-  400: [
-    'form_malformed',
-    'form_field_unknown',
-    'form_field_duplicated',
-    'form_field_too_large',
-    'file_missing',
-    'file_not_last',
-    'file_name_missing',
-  ],
-  429: ['concurrency_exceeded'],
-};
-
 /** Returns the responses with a page, or without a change of it. */
 function pageResponses<MediaType extends string, Own extends RouteResponse['headers'] = object>(
   description: string,
@@ -247,11 +234,12 @@ export const PARTNER_ROUTES = {
         },
       },
     },
-    errors: publicErrors(STREAMED_BODY, READING, FORM, {
+    errors: publicErrors(STREAMED_BODY, READING, FORM_WITH_FILE, {
       400: ['invalid_member', 'form_field_missing', 'content_length_mismatch'],
       403: ['form_policy_invalid', 'form_policy_expired'],
       404: [],
       409: ['upload_already_used', 'upload_in_progress'],
+      429: ['concurrency_exceeded'],
       500: ['record_damaged'],
       503: ['store_unavailable', 'shutting_down', 'restoring', 'content_keys_lost'],
     }),
@@ -282,7 +270,7 @@ export const PARTNER_ROUTES = {
         headers: { 'Idempotency-Replayed': 'sometimes' },
       },
     },
-    errors: keyErrors(STREAMED_BODY, READING, FORM, HEAVY_READ, {
+    errors: keyErrors(STREAMED_BODY, READING, FORM_WITH_FILE, HEAVY_READ, {
       409: ['idempotency_key_reused'],
       429: ['quota_exceeded'],
     }),

@@ -16,7 +16,7 @@ const HELD_MS = 20_000;
 export const attack: Attack = {
   id: 'credential-posts',
   title:
-    'posts that trickle on behind a credential of 1 MiB, as many as the plans of eight volume partners allow, hold little memory',
+    'posts that trickle on after a credential of 1 MiB, as many as the plans of eight volume partners allow, hold little memory',
   limitSeconds: 300,
   async run({ service, say }) {
     const { apiKey } = await service.partner('standard');
@@ -47,9 +47,9 @@ export const attack: Attack = {
       await delay(HELD_MS);
       assert.ok(service.running(), 'the process lives');
       say(await assertServed(service, apiKey));
-      say(
-        `${await service.metric('takemark_engine_uploads_in_flight')} in flight, ${(await service.rssMiB()).toFixed(0)} MiB resident`,
-      );
+      const inFlight = await service.metric('takemark_engine_uploads_in_flight');
+      assert.ok(inFlight > 0, 'the posts are under way');
+      say(`${inFlight} in flight, ${(await service.rssMiB()).toFixed(0)} MiB resident`);
     } finally {
       end.abort();
       await Promise.all(posts);

@@ -11,10 +11,12 @@ const DOWNLOADS = 1000;
 /** The rate of the plan `standard`. */
 const PER_SECOND = 50;
 const ADDRESSES = 4;
+/** Far more than the places of one partner hold, and far less than 1,000 downloads held before. */
+const MOST_MIB = 200;
 
 export const attack: Attack = {
   id: 'unread-downloads',
-  title: 'downloads of one key from four addresses, which nobody reads, take neither memory nor places',
+  title: 'downloads of one key from four addresses, that are not read, take neither memory nor places',
   limitSeconds: 300,
   async run({ service, say }) {
     const { apiKey } = await service.partner('standard');
@@ -47,6 +49,7 @@ export const attack: Attack = {
       say(
         `${[...statuses].map(([status, count]) => `${count} x ${status}`).join(', ')}; ${grown.toFixed(0)} MiB more than before`,
       );
+      assert.ok(grown < MOST_MIB, 'the downloads take little memory');
     } finally {
       for (const socket of sockets) socket.destroy();
     }

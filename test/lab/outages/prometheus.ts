@@ -15,8 +15,6 @@ const POLL_MS = 500;
 export type Labels = Readonly<Record<string, string>>;
 
 export interface Prometheus {
-  /** The labels of every firing alert. */
-  firing(): Promise<readonly Labels[]>;
   /**
    * Resolves when an alert with all these labels fires, or when none does.
    * @returns the seconds that this took, or undefined if the time ran out
@@ -64,7 +62,6 @@ export async function startPrometheus(
     return data.alerts.filter(({ state }) => state === 'firing').map(({ labels }) => labels);
   };
   return {
-    firing,
     until: async (wanted, fires, limitMs) => {
       const began = performance.now();
       while (performance.now() - began < limitMs) {
