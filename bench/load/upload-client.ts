@@ -196,12 +196,6 @@ export interface FlowLoad {
   readonly proofId: string;
 }
 
-export interface FlowResult {
-  readonly seconds: number;
-  /** Milliseconds of a flow: slot, upload and verify. */
-  readonly times: readonly number[];
-}
-
 /**
  * Verifies a file many times as a partner does: a slot, an upload, a verify.
  * @throws Error for an answer that is not the verdict `valid` of the proof
@@ -213,9 +207,8 @@ async function flow({
   count: flows,
   file,
   proofId,
-}: FlowLoad): Promise<FlowResult> {
+}: FlowLoad): Promise<{ readonly seconds: number }> {
   const connections = await openConnections(port, count);
-  const times: number[] = [];
   let next = 0;
   const once = async (connection: Connection, { apiKey }: Caller): Promise<void> => {
     const { uploadId, path, fields } = await mint(connection, apiKey);
@@ -233,13 +226,11 @@ async function flow({
       connections.map(async (connection, index) => {
         while (next < flows) {
           next += 1;
-          const began = performance.now();
           await once(connection, callers[index % callers.length]!);
-          times.push(performance.now() - began);
         }
       }),
     );
-    return { seconds: (performance.now() - start) / 1000, times };
+    return { seconds: (performance.now() - start) / 1000 };
   } finally {
     for (const connection of connections) connection.close();
   }

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
+import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { buildText, readBuild } from '../compose/build.js';
 import { type Config, ConfigError, readConfig } from '../config/config.js';
 import { listSettings } from '../config/listed-settings.js';
 import { CLIENT_FILE_SETTINGS } from '../config/settings.js';
@@ -30,7 +30,9 @@ async function loadTools() {
   return import('../compose/tools.js');
 }
 
-const build = readBuild();
+const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
+  version: string;
+};
 let configuration: Config | undefined;
 /** Returns the configuration of a process or of a tool that reaches the servers. */
 const config = (): Config => (configuration ??= readConfig());
@@ -42,7 +44,7 @@ const config = (): Config => (configuration ??= readConfig());
 async function prepareLongRun(): Promise<(running: { changeLogLevel(): void }) => void> {
   reachesServers = true;
   const { changeLevelOnSignal, exitOnCrash } = await import('../compose/process.js');
-  exitOnCrash({ version: build.version, format: config().logFormat });
+  exitOnCrash({ version, format: config().logFormat });
   return changeLevelOnSignal();
 }
 
@@ -65,6 +67,7 @@ const cluster: Cluster = {
   serve: async () => {
     const runs = await prepareLongRun();
     const { serviceBanner, startService } = await import('../compose/service.js');
+    const build = (await import('../compose/build.js')).readBuild();
     const service = await startService(config(), build);
     runs(service);
     return { banner: serviceBanner(service, config(), build), stop: () => service.stop() };
@@ -72,6 +75,8 @@ const cluster: Cluster = {
   consume: async () => {
     const runs = await prepareLongRun();
     const { startConsumers } = await import('../compose/consumers.js');
+    const { buildText, readBuild } = await import('../compose/build.js');
+    const build = readBuild();
     const consumers = await startConsumers(config(), build);
     runs(consumers);
     const { hostPort } = await import('../compose/listeners.js');
@@ -103,7 +108,7 @@ async function main(): Promise<number> {
   return run(process.argv.slice(2), {
     terminal: new Terminal(process.stdout, process.stderr),
     config: { ...client, dataDirectory, profilesFile: join(homedir(), '.takemark', 'profiles.json') },
-    version: build.version,
+    version,
     signal: interruption.signal,
     openSealer,
     openFileKit,

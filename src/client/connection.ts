@@ -69,7 +69,7 @@ export interface Call extends CallOptions {
   readonly path: string;
   readonly query?: Query | undefined;
   readonly json?: object;
-  /** A form that is sent while its file is read. It is not signed: the signature would need its digest first. */
+  /** A form that is sent while its file is read. A client that signs cannot send one: it needs the digest first. */
   readonly form?: UploadForm & Pick<StreamedBody, 'source' | 'onProgress'>;
   readonly headers?: Readonly<Record<string, string>>;
   /**

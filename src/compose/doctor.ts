@@ -1,6 +1,8 @@
 import { examineBucket } from '../adapters/assets/s3-doctor.js';
 import { examineCassandra } from '../adapters/cassandra/doctor.js';
 import { examineKafka } from '../adapters/kafka/doctor.js';
+import { OPERATOR_TOKEN_FILE } from '../adapters/signing/operator-token.js';
+import { SECRETS_FILE } from '../adapters/signing/secrets.js';
 import { examineMachine } from '../adapters/system/machine-doctor.js';
 import type { Config } from '../config/config.js';
 import { defined } from '../domain/defined.js';
@@ -18,6 +20,7 @@ export async function examineInstallation(config: Config): Promise<readonly Serv
       dataDirectory,
       journalDirectory,
       contentKeysDirectory: assetBucket === undefined ? contentKeysDirectory : undefined,
+      secretFiles: [SECRETS_FILE, OPERATOR_TOKEN_FILE],
       certificate: partner.tls?.certificate,
       now: Date.now(),
     }),

@@ -58,7 +58,7 @@ interface RefusalWith<Given extends Refused> {
   readonly reasons: readonly ReasonOf<Given>[];
 }
 type Refusal = { [Given in Refused]: RefusalWith<Given> }[Refused];
-/** A refusal of a file that contains its credential, from the steps that need only the file. */
+/** A refusal by the steps that need only the file, which has or should have an embedded credential. */
 export type FileRefusal = RefusalWith<'unreadable'> | RefusalWith<'tampered'>;
 
 function refuse<Given extends Refused>(

@@ -24,7 +24,7 @@ export interface ListenerLimits {
    */
   readonly callMs: number;
   readonly quotaMs: number;
-  /** The delay of a response to a slow test key. The delay is part of `callMs`. */
+  /** The delay of a response to a slow test key. It is part of `callMs`, except for a streamed form. */
   readonly slowMs: number;
   /**
    * The most bytes and time for reading the rest of a request after its response. Beyond them the connection

@@ -83,7 +83,9 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
   /** Built on first request, so that the start does not wait for them. */
   let document: JsonResponse<200, OpenApiDocument> | undefined;
   let docs: Docs | undefined;
-  const openDocs = () => (docs ??= readDocs(openApiDocument(ROUTES, 'partner', build.environment)));
+  let contract: OpenApiDocument | undefined;
+  const openContract = () => (contract ??= openApiDocument(ROUTES, 'partner', build.environment));
+  const openDocs = () => (docs ??= readDocs(openContract()));
   const page = (found: BuiltPage, { request }: Exchange) =>
     found.respond({
       'if-none-match': request.headers['if-none-match'],
@@ -183,8 +185,7 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
     }),
     telemetry: ({ caller, body: { events } }) => json(202, operations.telemetry(caller, events)),
     health: () => health,
-    readDocument: () =>
-      (document ??= constantJson(200, openApiDocument(ROUTES, 'partner', build.environment))),
+    readDocument: () => (document ??= constantJson(200, openContract())),
     readDocs: ({ exchange }) => page(openDocs().page(), exchange),
     readDocsText: ({ exchange }) => page(openDocs().text(), exchange),
     readDocsIndex: ({ exchange }) => page(openDocs().index(), exchange),

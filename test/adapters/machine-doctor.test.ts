@@ -13,6 +13,7 @@ t.test('the doctor of a machine names what is open, late or beside the store', a
     dataDirectory: directory,
     journalDirectory: join(directory, 'journals'),
     contentKeysDirectory: join(directory, 'content-keys'),
+    secretFiles: ['secrets.json', 'operator-token'],
     now: NOW,
   };
   const check = async (name: string, more: Partial<Parameters<typeof examineMachine>[0]> = {}) =>

@@ -31,6 +31,7 @@ const [slot] = document.components.schemas['UploadSlot']!['examples'] as readonl
 const calls = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({
     id: operation.operationId,
+    form: operation.requestBody?.content['multipart/form-data']?.schema,
     call: sampleCall(method.toUpperCase(), path, operation, slot!.fields),
   })),
 );
@@ -106,6 +107,17 @@ t.test('every operation has a sample in each language, which names its path', (t
       );
       for (const { source } of samples) t.ok(source.includes(path.split('{')[0]!), path);
     }
+  t.end();
+});
+
+t.test('the sample of a form sends what the document requires, and nothing else', (t) => {
+  const forms = calls.flatMap(({ id, form, call }) =>
+    form === undefined || call.body?.kind !== 'form'
+      ? []
+      : [[id, [...call.body.fields.map(([name]) => name), 'file'], form['required']] as const],
+  );
+  t.strictSame(forms.map(([id]) => id).toSorted(), ['postUpload', 'verifyFile']);
+  for (const [id, sent, required] of forms) t.strictSame(sent, required, id);
   t.end();
 });
 

@@ -5,8 +5,6 @@ import { checked, passed, type ServerCheck, unchecked } from '../../domain/serve
 import { type ValidityWarning, validityWarning } from '../../domain/validity.js';
 import { isOneDevice } from '../../files/device.js';
 import { ifPresent } from '../../files/if-present.js';
-import { OPERATOR_TOKEN_FILE } from '../signing/operator-token.js';
-import { SECRETS_FILE } from '../signing/secrets.js';
 import { CLOCK_MARK_FILE } from './clock-mark.js';
 import { readFreeSpace } from './free-space.js';
 
@@ -15,6 +13,8 @@ export interface MachineParts {
   readonly journalDirectory: string;
   /** The directory of the content keys. Absent if they are in a bucket. */
   readonly contentKeysDirectory?: string;
+  /** The names of files of the data directory that hold secrets. */
+  readonly secretFiles: readonly string[];
   /** The PEM file of the partner listener's certificate. */
   readonly certificate?: string;
   /** The present time in milliseconds. */
@@ -29,8 +29,6 @@ const URGENT: ReadonlySet<ValidityWarning | undefined> = new Set(['not_begun', '
 const CLOCK_SLACK_MS = 2000;
 /** Permissions of the group and of all other users. */
 const OTHERS = 0o077;
-/** Files of the data directory that hold secrets. */
-const SECRET_FILES = [SECRETS_FILE, OPERATOR_TOKEN_FILE];
 
 /** Checks this machine as a place of the service: disk, permissions, clock, certificate and content keys. */
 export async function examineMachine(parts: MachineParts): Promise<readonly ServerCheck[]> {
@@ -80,6 +78,7 @@ async function examineModes({
   dataDirectory,
   journalDirectory,
   contentKeysDirectory,
+  secretFiles,
 }: MachineParts): Promise<ServerCheck> {
   const name = 'machine.modes';
   const wanted = 'no permissions for other users';
@@ -88,7 +87,7 @@ async function examineModes({
     dataDirectory,
     journalDirectory,
     ...(contentKeysDirectory === undefined ? [] : [contentKeysDirectory]),
-    ...SECRET_FILES.map((file) => join(dataDirectory, file)),
+    ...secretFiles.map((file) => join(dataDirectory, file)),
   ];
   const open: string[] = [];
   for (const path of paths) {

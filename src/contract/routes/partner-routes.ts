@@ -132,6 +132,13 @@ const FILE_RESPONSES = {
 /** The headers of a page that caches store. They store each content coding separately. */
 const PAGE_HEADERS = { ETag: 'always', 'Cache-Control': 'always', Vary: 'always' } as const;
 
+/** The calls after a verdict. */
+const AFTER_VERDICT = {
+  readRecord: { parameters: { proofId: '$response.body#/proofId' } },
+  readProof: { parameters: { proofId: '$response.body#/proofId' } },
+  createReview: { body: { proofId: '$response.body#/proofId' } },
+} as const;
+
 /** Returns the responses with a page, or without a change of it. */
 function pageResponses<MediaType extends string, Own extends RouteResponse['headers'] = object>(
   description: string,
@@ -166,11 +173,7 @@ export const PARTNER_ROUTES = {
         description: 'The verdict',
         mediaTypes: JSON_TYPE,
         schema: verificationSchema,
-        next: {
-          readRecord: { parameters: { proofId: '$response.body#/proofId' } },
-          readProof: { parameters: { proofId: '$response.body#/proofId' } },
-          createReview: { body: { proofId: '$response.body#/proofId' } },
-        },
+        next: AFTER_VERDICT,
       },
     },
     errors: keyErrors(
@@ -267,6 +270,7 @@ export const PARTNER_ROUTES = {
         description: 'The verdict',
         mediaTypes: JSON_TYPE,
         schema: verificationSchema,
+        next: AFTER_VERDICT,
         headers: { 'Idempotency-Replayed': 'sometimes' },
       },
     },

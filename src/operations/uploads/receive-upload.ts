@@ -176,7 +176,7 @@ function alreadyUsed(): DomainError {
   return new DomainError('conflict', 'The slot has already been used.', { reason: 'upload_already_used' });
 }
 
-function nowSeconds(clock: Clock): number {
+export function nowSeconds(clock: Clock): number {
   return Math.floor(clock.now() / 1000);
 }
 

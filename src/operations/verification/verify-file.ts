@@ -12,6 +12,7 @@ import { idempotencyDigest, idempotencyKeyReused, REPLAY_SECONDS } from '../idem
 import {
   type FileReceiver,
   keptMeasurement,
+  nowSeconds,
   readCredential,
   type UploadLocks,
 } from '../uploads/receive-upload.js';
@@ -66,7 +67,7 @@ export async function verifyFile(
  * @param key the digest of the Idempotency-Key
  */
 async function requireUnit(deps: VerifyFileDeps, caller: Caller, key: string | undefined): Promise<void> {
-  const at = nowSeconds(deps);
+  const at = nowSeconds(deps.clock);
   try {
     await requireQuota(deps.stores, caller, at);
   } catch (error) {
@@ -103,7 +104,7 @@ function receiver(deps: VerifyFileDeps, caller: Caller, call: FileCall): FileRec
       const { partnerId } = caller;
       const file = await measuredFile(deps, partnerId, ingest);
       const sidecar = call.sidecar && (await deps.reader.readSidecar(partnerId, call.sidecar));
-      const now = nowSeconds(deps);
+      const now = nowSeconds(deps.clock);
       let replayed = false;
       const result = await judgeFile(deps, caller, { ...file, sidecar, now }, async (isBillable) => {
         const charged = chargeOf(call, file.measurement.sha256, now);
@@ -162,8 +163,4 @@ async function settle(
   const earlier = await stores.findCharge({ ...charged, partnerId: caller.partnerId });
   if (earlier === 'key_reused') throw idempotencyKeyReused();
   return earlier === 'already_charged';
-}
-
-function nowSeconds({ clock }: VerifyFileDeps): number {
-  return Math.floor(clock.now() / 1000);
 }

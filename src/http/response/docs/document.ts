@@ -26,9 +26,9 @@ export interface ShownDocument extends Omit<OpenApiDocument, 'paths' | 'tags'> {
 const MOST_MEANINGS = 16;
 
 /** The quick start as Markdown. */
-export const QUICK_START = [
-  'Set the environment variable `TAKEMARK_URL` to the address of this page without `/docs`, and `TAKEMARK_API_KEY` to your key. Each program below uploads `song.wav`, verifies it and prints the verdict.',
-  '**Accept a file only if `verdict` is `valid` and `good` is true.** If `status` is `needs_review`, have a person review the file first. Treat every other verdict, including an unknown one, as a failed verification. After a 429 or 503, wait for the seconds in `Retry-After` and send the call again. Verifying the same upload again is billed once.',
+const QUICK_START = [
+  'Set the environment variable `TAKEMARK_URL` to the address of this page without `/docs`, and `TAKEMARK_API_KEY` to your key. Each program below sends `song.wav` and prints its verdict.',
+  '**Accept a file only if `verdict` is `valid` and `good` is true.** If `status` is `needs_review`, have a person review the file first. Treat every other verdict, including an unknown one, as a failed verification. After a 429 or 503, wait for the seconds in `Retry-After` and send the call again. Each verdict costs one unit. To repeat a call without a second charge, send it with an `Idempotency-Key`.',
   ...QUICK_STARTS.map(({ title, lang, code }) => `### ${title}\n\n\`\`\`${lang}\n${code}\`\`\``),
 ].join('\n\n');
 

@@ -4,7 +4,6 @@
  */
 export const QUICK_STARTS = [
   {
-    id: 'curl',
     title: 'curl and jq',
     lang: 'shell',
     code: String.raw`# Verifies song.wav.
@@ -17,7 +16,6 @@ printf '%s' "$result" | jq '{verdict, good, status: .decision.status}'
 `,
   },
   {
-    id: 'typescript',
     title: 'TypeScript',
     lang: 'typescript',
     code: `// Verifies song.wav. Node 20 or newer.
@@ -35,7 +33,6 @@ console.log(JSON.stringify({ verdict, good, status: decision.status }));
 `,
   },
   {
-    id: 'python',
     title: 'Python',
     lang: 'python',
     code: String.raw`# Verifies song.wav.

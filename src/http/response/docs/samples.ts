@@ -70,7 +70,14 @@ function bodyOf(
 ): SampleCall['body'] {
   const json = requestBody?.content['application/json'];
   if (json !== undefined) return { kind: 'json', value: Object.values(json.examples ?? {})[0]!.value };
-  return requestBody === undefined ? undefined : { kind: 'form', fields: Object.entries(slotFields) };
+  const form = requestBody?.content['multipart/form-data'];
+  if (form === undefined) return undefined;
+  // The form of a slot requires the fields of the slot. A form with a key has only files.
+  const required = (form.schema?.['required'] ?? []) as readonly string[];
+  return {
+    kind: 'form',
+    fields: Object.entries(slotFields).filter(([name]) => required.includes(name)),
+  };
 }
 
 /** Returns a whole program for a call, in each language. */
