@@ -25,6 +25,16 @@ const VALUES: Readonly<Record<string, string>> = {
   version: '1',
 };
 
+/** Example values of options whose word does not say enough, so that no output of an example is its input. */
+const OPTION_VALUES: Readonly<Record<string, string>> = {
+  file: 'answers.json',
+  in: 'bundle.json',
+  out: 'output',
+  project: 'song.aup3',
+  request: 'request.pem',
+  state: 'rotation.json',
+};
+
 /** The most columns of a line. The help indents each line by two more. */
 const MOST_COLUMNS = 78;
 
@@ -37,7 +47,7 @@ export function exampleOf({ name, operands, options }: Command): string {
   const required = Object.entries(options)
     .filter(([, { required }]) => required === true)
     .map(([option, { value, choices, range }]) => {
-      const shown = choices?.[0] ?? range?.[0] ?? exampleValue(value!);
+      const shown = choices?.[0] ?? range?.[0] ?? OPTION_VALUES[option] ?? exampleValue(value!);
       return `--${option} ${shown}`;
     });
   const lines = [`takemark ${name}`];

@@ -48,9 +48,7 @@ export async function planOutput(
 export async function planNewOutput(path: string, inputs: readonly string[]): Promise<PlannedOutput> {
   if ((await unlessMissing(lstat(path)))?.isSymbolicLink() === true)
     throw new UsageError(`${path} is a symbolic link, and is not replaced`);
-  const output = await planOutput(path, true, inputs);
-  if ((await statIfThere(path)) !== undefined) throw new UsageError(`${path} exists, and is not replaced`);
-  return { ...output, force: false };
+  return planOutput(path, undefined, inputs);
 }
 
 /**

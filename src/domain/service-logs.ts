@@ -11,7 +11,7 @@ export const CONTENT_KEYS_LOG = 'content-keys';
 export const DEAD_LETTERS_LOG = 'dead-letters';
 
 /** The audit logs of the service itself, which belong to no partner. */
-const SERVICE_LOGS: readonly string[] = [
+export const SERVICE_LOGS: readonly string[] = [
   SIGNERS_LOG,
   DEVICES_LOG,
   PLANS_LOG,

@@ -1,12 +1,11 @@
 import { answerWords, type Declaration, DIMENSIONS, type Dimension, SURVEY } from '../domain/declaration.js';
+import { MUSICAL_ROLES, ROLES } from './projections/settle-answers.js';
 
 /** One side of a pair of opposites: answers by dimension. */
 type Side = { readonly [Name in Dimension]?: readonly (typeof SURVEY)[Name][number][] };
 
 /** The roles that make up the song. Production also includes work such as mastering, which adds no material. */
-const SONG_ROLES = ['lyrics', 'composition', 'vocals', 'instruments'] as const;
-const MUSICAL_ROLES = [...SONG_ROLES, 'production'] as const;
-const ANY_ROLE = [...MUSICAL_ROLES, 'artwork', 'video'] as const;
+const SONG_ROLES = MUSICAL_ROLES.filter((role) => role !== 'production');
 const QUARTER_OR_MORE = ['quarter_to_half', 'half_to_three_quarters', 'over_three_quarters'] as const;
 const SOME_GENERATED = ['under_quarter', ...QUARTER_OR_MORE] as const;
 
@@ -53,7 +52,7 @@ export const OPPOSITES: readonly (readonly [Side, Side])[] = [
   [{ contributionBand: ['all_self_made'] }, { contributionBand: ['shared', 'minority_self_made'] }],
   [{ contributionBand: ['majority_self_made'] }, { contributionBand: ['minority_self_made'] }],
   [{ disputedAssessment: ['not_disputed'] }, { disputedAssessment: ['disputed'] }],
-  [{ aiRoles: ['none'] }, { aiRoles: ANY_ROLE }],
+  [{ aiRoles: ['none'] }, { aiRoles: ROLES }],
 ];
 
 /** An answer with the first submission that gave it. */

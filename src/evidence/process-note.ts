@@ -209,8 +209,10 @@ function declarationLines({ declarations, unverifiable }: EvidenceReport): reado
 
 function decisionLine(report: EvidenceReport): ProcessNoteLine {
   const { conflicts } = countEvidence(report);
-  // The lines about channels name their gaps.
-  const gaps = report.unverifiable.filter(({ code }) => !code.startsWith('channel_')).length;
+  // Lines of their own name the gaps of channels and those of `GAP_LINES`.
+  const gaps = report.unverifiable.filter(
+    ({ code }) => !code.startsWith('channel_') && !Object.hasOwn(GAP_LINES, code),
+  ).length;
   const counts = `Conflicts: ${conflicts === 0 ? 'none' : conflicts}.${
     gaps === 0 ? '' : ` Other gaps that nothing can verify: ${gaps}.`
   }`;

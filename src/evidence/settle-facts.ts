@@ -308,7 +308,7 @@ function findings({ findings: found }: Replayed, standing: DeviceStanding): read
 }
 
 /**
- * Returns what is impossible about the times of a trace. The device's own clock wrote its start, so it is compared
+ * Returns the findings about the times of a trace and about its earlier use. The device's own clock wrote its start, so it is compared
  * with the clock of the service. A device may well record before the operator enrols it.
  */
 function timeFindings(

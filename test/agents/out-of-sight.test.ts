@@ -5,7 +5,7 @@ import t from 'tap';
 import { digestAudio } from '../../src/agents/ardour/audio-file.js';
 import { openLedger } from '../../src/agents/ardour/ledger.js';
 import { OtherSaves } from '../../src/agents/ardour/other-saves.js';
-import { contentOf, SourceFiles } from '../../src/agents/ardour/source-files.js';
+import { contentOf, SourceFiles, stampOf } from '../../src/agents/ardour/source-files.js';
 import { Takes } from '../../src/agents/ardour/takes.js';
 import type { TraceEvent } from '../../src/domain/trace.js';
 import { wav } from '../fixtures/wav.js';
@@ -107,7 +107,7 @@ t.test('a source whose samples were replaced is reported, and one with a new hea
   const files = new SourceFiles(ledger);
   const samples = wav(1000);
   writeFileSync(path, samples);
-  files.add('20', path, (await digestAudio(path)).samplesSha256!);
+  files.add('20', path, (await digestAudio(path)).samplesSha256!, stampOf(path));
   ledger.sources.set('20', { source: 7, origin: 'recording' });
   await files.check({ at: 5, since: 1 }, true);
   const renamed = Buffer.concat([samples, Buffer.from('LIST\0\0\0\0')]);
@@ -130,7 +130,7 @@ t.test('a file of notes that was changed after the last save is reported', async
   const ledger = openLedger((event) => events.push(event));
   const files = new SourceFiles(ledger);
   write(path, 1, 'one');
-  files.add('20', path, await contentOf(path, true), true);
+  files.add('20', path, await contentOf(path, true), stampOf(path), true);
   ledger.sources.set('20', { source: 7, origin: 'recording' });
   const before = files.stamp();
   write(path, 2, 'two');

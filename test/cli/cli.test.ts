@@ -101,6 +101,13 @@ t.test('the help of every command fits 80 columns', async (t) => {
       `${words}: no line is longer`,
     );
     t.match(out, new RegExp(`^Example:\\n  takemark ${words}( |$)`, 'm'), `${words}: an example`);
+    const output = /--out (\S+)/.exec(out.slice(out.lastIndexOf('Example:')))?.[1];
+    if (output !== undefined)
+      t.equal(
+        out.slice(out.lastIndexOf('Example:')).split(output).length,
+        2,
+        `${words}: no input is the output`,
+      );
     if (!/authority|secrets|serve|consumers|completion|capture/.test(words)) t.match(out, /--json/);
   }
 });

@@ -131,7 +131,7 @@ t.test('strip refuses an output that exists, is a link or is the input', async (
   for (const [name, problem] of [
     ['take.wav', 'is the input file'],
     ['hard.wav', 'is the input file'],
-    ['other.wav', 'exists, and is not replaced'],
+    ['other.wav', 'exists and is never replaced; name another file'],
     ['link.wav', 'is a symbolic link, and is not replaced'],
     ['dangling.wav', 'is a symbolic link, and is not replaced'],
     ['folder', 'exists and is not a regular file'],

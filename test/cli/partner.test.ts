@@ -27,7 +27,7 @@ t.test('a partner reads proofs and records, and takes a file', async (t) => {
   t.match(shown, {
     code: 0,
     err: '',
-    out: /^proof +prf_1\nsong +Take\\u\{7\} one\nartist +Ada\\u\{7\} \(declared by the issuing side\)\nisrc +DEA122600001 \(declared by the issuing side\)\nissuer +Takemark\nissued +2026-01-01T00:00:00Z\n/,
+    out: /^proof +prf_1\nsong +Take\\u\{7\} one\nartist +Ada\\u\{7\} \(declared by the issuer, not checked\)\nisrc +DEA122600001 \(declared by the issuer, not checked\)\nissuer +Takemark\nissued +2026-01-01T00:00:00Z\n/,
   });
   t.match(JSON.parse((await takemark('proofs', 'get', 'prf_1', '--json')).out), PROOF);
 

@@ -301,6 +301,7 @@ t.test('an answer for which a vocabulary has no element is listed', async (t) =>
   });
   const unmapped = (answers: Answers) => projectReport(declare(answers), 'spotify').unmapped;
   t.strictSame(unmapped({ aiRoles: ['composition'] }), [source('aiRoles', 'composition')]);
+  t.strictSame(unmapped({ aiRoles: ['composition', 'vocals'] }), [source('aiRoles', 'composition')]);
   t.strictSame(unmapped({ aiShareBand: 'none' }), [source('aiShareBand', 'none')]);
   t.strictSame(unmapped({ aiShareBand: 'under_quarter', manualWork: 'some' }), []);
 });

@@ -388,10 +388,11 @@ class Following {
     // A compound has no file; it was not there at the last save.
     if (source.parts !== undefined) return { appeared: true };
     if (source.origin.startsWith('/')) {
+      const stamp = stampOf(source.origin);
       const digest = await digestAudio(source.origin).catch(() => undefined);
       if (digest === undefined) return { appeared: true };
       const { fileSha256, samplesSha256, frames, rate, channels } = digest;
-      if (samplesSha256 !== undefined) this.#sourceFiles.add(source.id, source.origin, samplesSha256);
+      if (samplesSha256 !== undefined) this.#sourceFiles.add(source.id, source.origin, samplesSha256, stamp);
       return {
         appeared: true,
         originalSha256: fileSha256,
@@ -404,15 +405,16 @@ class Following {
     const path = seen?.path ?? this.#pathOf(source);
     if (path === undefined) return { appeared: false };
     const appeared = seen !== undefined;
+    const stamp = stampOf(path);
     if (isMidi) {
       const notes = await countNotes(path).catch(() => undefined);
-      this.#sourceFiles.add(source.id, path, await contentOf(path, true), true);
+      this.#sourceFiles.add(source.id, path, await contentOf(path, true), stamp, true);
       const take =
         appeared && this.#takes.hasRecorded && source.takeId !== '' ? this.#ledger.next('take') : undefined;
       return { appeared, ...defined({ notes, take }) };
     }
     const { samplesSha256, frames, rate, channels } = (await digestAudio(path).catch(() => undefined)) ?? {};
-    if (samplesSha256 !== undefined) this.#sourceFiles.add(source.id, path, samplesSha256);
+    if (samplesSha256 !== undefined) this.#sourceFiles.add(source.id, path, samplesSha256, stamp);
     const originalSha256 =
       samplesSha256 === undefined ? undefined : await this.#originals.find(samplesSha256);
     // A take that grew under one track's name and is said to be of another was not seen whole.

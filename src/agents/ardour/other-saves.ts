@@ -33,21 +33,19 @@ export class OtherSaves {
   look(readAt: number, now: number): void {
     const others: string[] = [];
     const own = statIfThere(join(this.#directory, `${this.#name}.ardour`))?.mtimeMs ?? 0;
-    let isNewer = false;
     for (const file of namesIn(this.#directory)) {
       const ending = WRITTEN.find((each) => file.endsWith(each));
       if (ending === undefined || file === `${this.#name}${ending}`) continue;
       const written = statIfThere(join(this.#directory, file))?.mtimeMs;
       if (written === undefined || written <= own) continue;
-      isNewer = true;
       others.push(`${file} ${written}`);
     }
     const seen = others.sort().join('\n');
     if (seen === this.#seen) return;
     this.#seen = seen;
-    if (isNewer) this.#since ??= readAt;
+    if (others.length > 0) this.#since ??= readAt;
     this.#tell(now);
-    if (!isNewer) this.#since = undefined;
+    if (others.length === 0) this.#since = undefined;
   }
 
   /** Reports the rest of a gap that lasts to the end. */

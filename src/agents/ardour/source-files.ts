@@ -19,9 +19,12 @@ export class SourceFiles {
     this.#ledger = ledger;
   }
 
-  /** @param sha256 digest of the samples, or of the whole file of notes */
-  add(id: string, path: string, sha256: string | undefined, isMidi = false): void {
-    this.#files.set(id, { path, isMidi, sha256, stamp: stampOf(path) });
+  /**
+   * @param sha256 digest of the samples, or of the whole file of notes
+   * @param stamp of the file before its digest was computed, so that a write meanwhile is noticed
+   */
+  add(id: string, path: string, sha256: string | undefined, stamp: string, isMidi = false): void {
+    this.#files.set(id, { path, isMidi, sha256, stamp });
   }
 
   /**

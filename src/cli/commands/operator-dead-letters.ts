@@ -1,5 +1,6 @@
 import { defineCommand, EXIT } from '../command.js';
 import { type DeadLetter, TOPICS } from '../operator-client.js';
+import type { Terminal } from '../terminal.js';
 import { formatTime, printable } from '../terminal.js';
 import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
 
@@ -19,13 +20,17 @@ export const listDeadLetters = defineCommand({
     const topic = options.topic;
     const limit = options.limit ?? 100;
     const letters = await withOperator(context, (client) => client.listDeadLetters({ topic, limit }));
-    for (const letter of letters) {
-      if (options.json) terminal.printJson(letter);
-      else terminal.print(letterLine(letter));
-    }
+    printLetters(letters, options.json, terminal);
     return EXIT.good;
   },
 });
+
+function printLetters(letters: readonly DeadLetter[], asJson: boolean | undefined, terminal: Terminal): void {
+  for (const letter of letters) {
+    if (asJson) terminal.printJson(letter);
+    else terminal.print(letterLine(letter));
+  }
+}
 
 function letterLine({ topic, position, at, reason, eventId }: DeadLetter): string {
   const id = eventId === undefined ? '' : `  ${eventId}`;
@@ -76,10 +81,7 @@ export const discardDeadLetters = defineCommand({
     const { terminal } = context;
     const { topic, limit = 1 } = options;
     const letters = await withOperator(context, (client) => client.discardDeadLetters({ topic, limit }));
-    for (const letter of letters) {
-      if (options.json) terminal.printJson(letter);
-      else terminal.print(letterLine(letter));
-    }
+    printLetters(letters, options.json, terminal);
     return EXIT.good;
   },
 });

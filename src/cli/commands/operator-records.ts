@@ -1,3 +1,4 @@
+import { SERVICE_LOGS } from '../../domain/service-logs.js';
 import { defineCommand, EXIT } from '../command.js';
 import type { AuditVerification } from '../operator-client.js';
 import { formatTime, printable } from '../terminal.js';
@@ -25,8 +26,6 @@ export const erasureStatus = defineCommand({
   },
 });
 
-/** The names of the service's own logs. */
-const SERVICE_LOGS = ['signers', 'devices', 'plans', 'content-keys', 'dead-letters'];
 const SEQUENCES = [1, 999_999_999_999] as const;
 
 export const readAudit = defineCommand({

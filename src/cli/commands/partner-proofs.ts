@@ -152,7 +152,7 @@ function songFacts({ title, declared = {} }: ProofRecord['song']): readonly [str
 }
 
 function declaredText(value: string | undefined): string | undefined {
-  return value === undefined ? undefined : `${value} (declared by the issuing side)`;
+  return value === undefined ? undefined : `${value} (declared by the issuer, not checked)`;
 }
 
 /** Prints one fact per line, with the names in a column. */

@@ -19,9 +19,6 @@ export const strip = defineCommand({
     '',
     'The input stays as it is, and an existing file or link is never replaced. Exit code 1: nothing was',
     'written, because the file has no such credential.',
-    '',
-    'Example:',
-    '  takemark strip take.wav --out original.wav',
   ],
   operands: ['<audio>'],
   options: {

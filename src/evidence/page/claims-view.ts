@@ -18,7 +18,7 @@ import {
 } from './words.js';
 
 /** The most entries of each list. The page states how many more there are. */
-const LISTED_FACTS = 100;
+export const LISTED_FACTS = 100;
 const SHOWN_SOURCES = 8;
 const LISTED_SOURCES = 256;
 const LISTED_SUBMISSIONS = 32;
@@ -81,8 +81,6 @@ const SHOWN_ELSEWHERE: readonly string[] = [
   'importPlacements',
   'imports',
   'placements',
-  'sources',
-  'takes',
 ];
 
 /** Renders the values that no other part of the page shows. Ids are for machines. */

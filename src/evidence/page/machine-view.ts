@@ -1,10 +1,9 @@
 import type { EvidenceFact, EvidenceReport } from '../../domain/evidence-report.js';
 import { moreThan } from './arrangement.js';
+import { LISTED_FACTS } from './claims-view.js';
 import { html, type Markup } from './markup.js';
 import type { NoteText, ReportSubject } from './page-input.js';
 
-/** The most facts of each list of the report. The page states how many more there are. */
-const LISTED_FACTS = 100;
 /** The most note lines that the page shows. */
 const NOTE_LINES = 48;
 

@@ -85,8 +85,30 @@ export function projectReport(report: EvidenceReport, format: ProjectionFormat):
       ? 'needs_review'
       : 'as_declared',
     members,
-    unmapped: answers.given.filter((source) => !used.includes(source)),
+    unmapped: answers.given.flatMap((source) => {
+      const roles = rolesWithoutElement(source, format);
+      return roles.length > 0 || used.includes(source) ? roles : [source];
+    }),
   };
+}
+
+/** The roles of the survey for which a vocabulary has no element. */
+const WITHOUT_ELEMENT: Readonly<Record<ProjectionFormat, readonly string[]>> = {
+  'ddex-432': [],
+  spotify: ['composition', 'artwork', 'video'],
+  apple: [],
+};
+
+/** Returns one source for each role of an answer for which the vocabulary has no element. */
+function rolesWithoutElement(
+  source: ProjectionSource,
+  format: ProjectionFormat,
+): readonly ProjectionSource[] {
+  if (source.kind !== 'declaration' || source.dimension !== 'aiRoles') return [];
+  return source.answer
+    .split(',')
+    .filter((role) => WITHOUT_ELEMENT[format].includes(role))
+    .map((answer) => ({ ...source, answer }));
 }
 
 /** Removes the value of a member when the report contradicts itself. */

@@ -4,7 +4,7 @@ type ExportEvent = TraceEvent & { readonly kind: 'export.finished' };
 type RenderedEvent = TraceEvent & { readonly kind: 'export.rendered' };
 
 /** The number of exported files that are remembered. Beyond it, the earliest are forgotten. */
-export const MAX_EXPORTS = 1024;
+const MAX_EXPORTS = 1024;
 /** The number of latest edits whose times are remembered for an export that is reported late. */
 const REMEMBERED_EDITS = 256;
 
@@ -45,7 +45,7 @@ export class ExportLog<Content> {
     const { fileSha256, frames, rate, rerender, at, since: start = at } = event;
     const before = this.#byFile.get(fileSha256);
     if (before !== undefined) this.#forget(before);
-    const isTiedBefore = !isTied && before?.seen.isTied === true;
+    const isTiedBefore = !isTied && rerender !== 'differed' && before?.seen.isTied === true;
     const kept: Kept<Content> = {
       seen: {
         fileSha256,

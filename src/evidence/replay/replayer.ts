@@ -90,7 +90,7 @@ export interface ReplayedExport {
 }
 
 /** The numbers of things that the agent found when it started. */
-export interface FoundAtStart {
+interface FoundAtStart {
   readonly tracks: number;
   readonly clips: number;
   readonly sources: number;
