@@ -33,55 +33,56 @@ async function loadTools() {
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
   version: string;
 };
-let configuration: Config | undefined;
-/** Returns the configuration of a process or of a tool that reaches the servers. */
-const config = (): Config => (configuration ??= readConfig());
 
 /**
  * Makes a long-running process log the error of a crash, and change its log level at SIGUSR2, as the service does.
  * @returns a function that receives the process once it runs. A signal before that has no effect.
  */
-async function prepareLongRun(): Promise<(running: { changeLogLevel(): void }) => void> {
+async function prepareLongRun({ logFormat }: Config): Promise<(running: { changeLogLevel(): void }) => void> {
   reachesServers = true;
   const { changeLevelOnSignal, exitOnCrash } = await import('../compose/process.js');
-  exitOnCrash({ version, format: config().logFormat });
+  exitOnCrash({ version, format: logFormat });
   return changeLevelOnSignal();
 }
 
 const cluster: Cluster = {
-  migrate: async (options) => (await loadTools()).migrate(config(), options),
+  migrate: async (options) => (await loadTools()).migrate(readConfig(), options),
   examineInstallation: async () => {
     await loadTools();
-    return (await import('../compose/doctor.js')).examineInstallation(config());
+    return (await import('../compose/doctor.js')).examineInstallation(readConfig());
   },
   listSettings: () => listSettings(process.env),
-  checkConfig: async () => (await import('../compose/config-check.js')).checkConfig(config()),
-  makeSecrets: async () => (await loadTools()).makeSecrets(config()),
-  rotateSecrets: async (bundle, rotation) => (await loadTools()).rotateSecrets(config(), bundle, rotation),
-  restore: async () => (await loadTools()).restoreCluster(config()),
-  requestLeaf: async () => (await loadTools()).requestSigningLeaf(config()),
-  installLeaf: async (pem) => (await loadTools()).installSigningLeaf(config(), pem),
-  initAuthority: async (directory) => (await loadTools()).initSigningAuthority(config(), directory),
+  checkConfig: async () => (await import('../compose/config-check.js')).checkConfig(readConfig()),
+  makeSecrets: async () => (await loadTools()).makeSecrets(readConfig()),
+  rotateSecrets: async (bundle, rotation) =>
+    (await loadTools()).rotateSecrets(readConfig(), bundle, rotation),
+  restore: async () => (await loadTools()).restoreCluster(readConfig()),
+  requestLeaf: async () => (await loadTools()).requestSigningLeaf(readConfig()),
+  installLeaf: async (pem) => (await loadTools()).installSigningLeaf(readConfig(), pem),
+  initAuthority: async (directory) => (await loadTools()).initSigningAuthority(readConfig(), directory),
   issueLeaf: async (directory, request, days) =>
-    (await loadTools()).issueSigningLeaf(config(), directory, request, days),
+    (await loadTools()).issueSigningLeaf(readConfig(), directory, request, days),
   serve: async () => {
-    const runs = await prepareLongRun();
+    // Read once, because a file of a secret may be readable only once.
+    const config = readConfig();
+    const runs = await prepareLongRun(config);
     const { serviceBanner, startService } = await import('../compose/service.js');
     const build = (await import('../compose/build.js')).readBuild();
-    const service = await startService(config(), build);
+    const service = await startService(config, build);
     runs(service);
-    return { banner: serviceBanner(service, config(), build), stop: () => service.stop() };
+    return { banner: serviceBanner(service, config, build), stop: () => service.stop() };
   },
   consume: async () => {
-    const runs = await prepareLongRun();
+    const config = readConfig();
+    const runs = await prepareLongRun(config);
     const { startConsumers } = await import('../compose/consumers.js');
     const { buildText, readBuild } = await import('../compose/build.js');
     const build = readBuild();
-    const consumers = await startConsumers(config(), build);
+    const consumers = await startConsumers(config, build);
     runs(consumers);
     const { hostPort } = await import('../compose/listeners.js');
     return {
-      banner: `${buildText(config(), build)}, consumers\n  metrics and probes  http://${hostPort(consumers.operator)}`,
+      banner: `${buildText(config, build)}, consumers\n  metrics and probes  http://${hostPort(consumers.operator)}`,
       stop: () => consumers.stop(),
     };
   },
