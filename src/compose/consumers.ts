@@ -11,7 +11,9 @@ import { announceEndpoints } from './endpoints-file.js';
 import { openSecrets } from './identity.js';
 import {
   clockJobs,
+  contentKeyJob,
   isStoreShared,
+  lookForKeys,
   openInfrastructure,
   openProbes,
   servedRoutes,
@@ -73,6 +75,8 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
     const maySweep = (): boolean => clocks?.maySweep() ?? true;
     const { observer, requestLog } = telemetry;
     await gate.look();
+    // Erasures delete keys. Keys in another place than the store's would stay.
+    if (!gate.isClosed) await lookForKeys(infrastructure, config);
     listen(bus, { stores, assets, journal, clock, observer });
     await startEvents(infrastructure, disposer);
     const probes = openProbes(infrastructure, config);
@@ -98,6 +102,7 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
       ...clockJobs(infrastructure),
       dependencies.job,
       ...gatedJobs(gate, [
+        contentKeyJob(infrastructure, config),
         ...collectionJobs({ stores, unissued, clock, maySweep }),
         reminderJob({ stores, clock, maySweep }),
         auditJob(auditor, { maySweep }),

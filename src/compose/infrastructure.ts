@@ -49,6 +49,8 @@ import { authenticatorOf, type OpenedSecrets } from './identity.js';
 const CLOCKS_MS = 30_000;
 /** The interval in milliseconds of the checks of dependencies that do not end readiness. */
 const DEPENDENCIES_MS = 10_000;
+/** The interval in milliseconds of the comparisons of content keys and store. */
+const KEYS_MS = 10_000;
 /** The time in milliseconds in which a file system must report its free space. */
 const SPACE_MS = 1000;
 
@@ -227,7 +229,7 @@ export function openProbes(
     gate,
     keyWatch,
     bus,
-  }: Pick<Infrastructure, 'stores' | 'clocks' | 'gate'> & Partial<Pick<Infrastructure, 'bus' | 'keyWatch'>>,
+  }: Pick<Infrastructure, 'stores' | 'clocks' | 'gate' | 'keyWatch'> & Partial<Pick<Infrastructure, 'bus'>>,
   { outboxLimit }: Config,
 ): Probes {
   const probes = createProbes({
@@ -240,7 +242,7 @@ export function openProbes(
     ...probes,
     ready: async () => {
       gate.assertOpen();
-      keyWatch?.assertPresent();
+      keyWatch.assertPresent();
       await probes.ready();
     },
   };
@@ -251,6 +253,30 @@ export function servedRoutes(environment: string, kind: 'service' | 'consumers')
   const { metrics, livez, readyz } = ROUTES;
   if (kind === 'consumers') return [metrics, livez, readyz];
   return Object.values<Route>(ROUTES).filter((route) => isRouteOf(environment, route));
+}
+
+/** Compares the content keys with the store until they match, and logs what has changed. */
+export async function lookForKeys(
+  { keyWatch, telemetry }: Pick<Infrastructure, 'keyWatch' | 'telemetry'>,
+  { acceptLostKeys }: Config,
+): Promise<void> {
+  if (keyWatch.isSettled) return;
+  const { lost: former } = keyWatch;
+  await keyWatch.look(acceptLostKeys);
+  const { lost } = keyWatch;
+  if (lost === undefined && former !== undefined) telemetry.note('content_keys_found');
+  if (lost !== undefined && former === undefined)
+    telemetry.warn('content_keys_lost', {
+      advice: `The content keys are not those of this store. Mount their volume, or correct TAKEMARK_CONTENT_KEYS_DIR or the bucket. If the keys are lost for good, the content of all proofs is lost. To go on with new keys, start once with TAKEMARK_ACCEPT_LOST_KEYS=${lost.code}.`,
+    });
+}
+
+/** Returns the job that compares the content keys until they match. */
+export function contentKeyJob(
+  infrastructure: Pick<Infrastructure, 'keyWatch' | 'telemetry'>,
+  config: Config,
+): PeriodicJob {
+  return { where: 'content_keys', everyMs: KEYS_MS, run: () => lookForKeys(infrastructure, config) };
 }
 
 /**

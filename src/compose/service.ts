@@ -8,7 +8,6 @@ import type { SteadyClock } from '../adapters/system/steady-clock.js';
 import { createIds, systemClock } from '../adapters/system/system.js';
 import { TlsFiles } from '../adapters/system/tls-files.js';
 import { collectReservations } from '../background/collect.js';
-import type { ContentKeyWatch, LostKeys } from '../background/content-key-watch.js';
 import { auditJob, collectionJobs, gatedJobs, RESERVATION_SECONDS, reminderJob } from '../background/jobs.js';
 import { replayErasures } from '../background/replay-erasures.js';
 import { type PeriodicJob, startJobs } from '../background/scheduler.js';
@@ -33,8 +32,10 @@ import { announceEndpoints } from './endpoints-file.js';
 import { openOperatorTokens, openSecrets, openSigning, type TokenFile } from './identity.js';
 import {
   clockJobs,
+  contentKeyJob,
   type Infrastructure,
   isStoreShared,
+  lookForKeys,
   openInfrastructure,
   openProbes,
   servedRoutes,
@@ -89,8 +90,6 @@ const KEY_USES_MS = 30_000;
 /** The interval of the checks for a new certificate, in milliseconds. */
 const TLS_MS = 10_000;
 const CLOCK_MS = 30_000;
-/** The interval in milliseconds of the checks while the content keys are not in their place. */
-const KEYS_MS = 10_000;
 const LAST_JOBS_MS = 1000;
 /** The interval of the checks of the certificates' validity, in milliseconds. */
 const CERTIFICATES_MS = 600_000;
@@ -151,8 +150,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const readerStarted = reader.start();
     // Awaited below in parallel to other slow steps. Until then a failure must not count as unhandled.
     readerStarted.catch(() => undefined);
-    await gate.look();
-    if (!gate.isClosed) await keyWatch.look(config.acceptLostKeys);
+    if (!gate.isClosed) await lookForKeys(infrastructure, config);
     const erasedAgain = await recover(config, clock, infrastructure);
     await readerStarted;
     await engine.start();
@@ -252,11 +250,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       ...clockJobs(infrastructure),
       dependencies.job,
       ...gatedJobs(gate, [
-        {
-          where: 'content_keys',
-          everyMs: KEYS_MS,
-          run: () => lookForKeys(keyWatch, config.acceptLostKeys, telemetry),
-        },
+        contentKeyJob(infrastructure, config),
         ...collectionJobs({ stores, unissued, clock, maySweep }),
         ...(config.consumers ? [reminderJob({ stores, clock, maySweep })] : []),
         auditJob(auditor, { maySweep }),
@@ -295,7 +289,6 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       Math.floor(clock.now() / 1000),
     );
     if (gate.isClosed) telemetry.warn('store_put_back');
-    if (keyWatch.lost !== undefined) warnOfLostKeys(keyWatch.lost, telemetry);
     if (await keysShareDevice(config))
       telemetry.warn('content_keys_beside_store', {
         directory: config.contentKeysDirectory,
@@ -402,26 +395,6 @@ function buildOf(config: Config, options: ServiceOptions, clock: Clock) {
   const { environment, build } = config;
   const { deployedAt = Math.floor(clock.now() / 1000) } = build;
   return { version: options.version, commit: commitOf(config, options), deployedAt, environment };
-}
-
-function warnOfLostKeys({ code }: LostKeys, telemetry: Telemetry): void {
-  telemetry.warn('content_keys_lost', {
-    advice: `The content keys are not those of this store. Mount their volume, or correct TAKEMARK_CONTENT_KEYS_DIR or the bucket. If the keys are lost for good, the content of all proofs is lost. To go on with new keys, start once with TAKEMARK_ACCEPT_LOST_KEYS=${code}.`,
-  });
-}
-
-/** Looks for the content keys until they are in their place, and logs what has changed. */
-async function lookForKeys(
-  keyWatch: ContentKeyWatch,
-  accepted: string | undefined,
-  telemetry: Telemetry,
-): Promise<void> {
-  if (keyWatch.isSettled) return;
-  const { lost: former } = keyWatch;
-  await keyWatch.look(accepted);
-  const { lost } = keyWatch;
-  if (lost === undefined && former !== undefined) telemetry.note('content_keys_found');
-  if (lost !== undefined && former === undefined) warnOfLostKeys(lost, telemetry);
 }
 
 /** Reports whether content keys in files are on the device of the store. */

@@ -118,6 +118,10 @@ test('a service of a cluster looks at its servers and at its clock', servers, as
     const idle = await startConsumers(configOf(away), options);
     t.teardown(idle.stop);
     t.strictSame(await readiness(idle), [503, 'bus_unavailable']);
+    const elsewhere = { ...accepted, TAKEMARK_S3_PREFIX: `other-${randomUUID()}/` };
+    const unkeyed = await startConsumers(configOf(elsewhere), options);
+    t.teardown(unkeyed.stop);
+    t.strictSame(await readiness(unkeyed), [503, 'content_keys_lost'], 'another bucket');
     const working = await startConsumers(configOf(accepted), options);
     t.teardown(working.stop);
     // Until it is connected.
