@@ -1,5 +1,5 @@
 import { findVerdict } from '../domain/reference/verdicts.js';
-import type { Verdict } from '../domain/verification.js';
+import type { Verdict } from '../domain/verdicts.js';
 
 const TITLES: Readonly<Record<Verdict, string>> = {
   valid: 'VALID',

@@ -121,3 +121,9 @@ export interface Measurement {
   /** The findings in the order of STRUCTURE_FINDINGS, each with the offset of its first occurrence. */
   readonly findings: readonly FoundAt[];
 }
+
+/** The part of a measurement that is kept after an upload. The bytes of the credential chunk are not kept. */
+export type UploadMeasurement = Omit<Measurement, 'credential' | 'bext' | 'ds64' | 'chunks'> & {
+  readonly broadcastWave: boolean;
+  readonly credential?: { readonly offset: number; readonly length: number };
+};

@@ -1,8 +1,9 @@
 import { defined } from './defined.js';
-import { type EvidenceReport, type EvidenceSummary, summariseEvidence } from './evidence-report.js';
+import type { ReportOutline } from './report-outline.js';
 import type { UploadFacts } from './upload.js';
 import type { Judgement } from './verdict.js';
-import type { AudioSummary, DecisionEnvelope, RecommendedAction, Verdict } from './verification.js';
+import type { RecommendedAction, Verdict } from './verdicts.js';
+import type { AudioSummary, DecisionEnvelope } from './verification.js';
 
 /** The recommended action for each verdict (rule 9.4). */
 const ACTIONS: Readonly<Record<Verdict, RecommendedAction>> = {
@@ -13,16 +14,6 @@ const ACTIONS: Readonly<Record<Verdict, RecommendedAction>> = {
   unreadable: 'confirm_file',
   local_seal: 'reject',
 };
-
-/** The part of a report that a decision depends on. */
-export interface ReportOutline {
-  readonly summary: EvidenceSummary;
-  readonly sourceDetailCoverage: DecisionEnvelope['sourceDetailCoverage'];
-}
-
-export function outlineReport(report: EvidenceReport): ReportOutline {
-  return { summary: summariseEvidence(report), sourceDetailCoverage: sourceDetailCoverage(report) };
-}
 
 /**
  * Returns the decision envelope of a verdict, and of the evidence report if there is one. A report can ask
@@ -41,26 +32,6 @@ export function decide(judgement: Judgement, outline?: ReportOutline): DecisionE
     sourceDetailCoverage: valid && outline !== undefined ? outline.sourceDetailCoverage : 'none',
     counts: outline?.summary.counts ?? { declarations: 0, conflicts: 0, unverifiable: 0 },
   };
-}
-
-/**
- * Returns the coverage of the source detail (rule 9.26). `full`: it is delivered completely and every channel
- * was supported without gaps. `partial`: it is delivered otherwise.
- */
-function sourceDetailCoverage({
-  sourceDetail,
-  session,
-  unverifiable,
-}: EvidenceReport): DecisionEnvelope['sourceDetailCoverage'] {
-  if (sourceDetail === undefined) return 'none';
-  const { tracks, trackCount, placements, placementCount } = sourceDetail;
-  const isWhole = tracks.length === trackCount && placements.length === placementCount;
-  const channels = Object.values(session?.evidence.coverage ?? {});
-  const isCovered =
-    channels.length > 0 &&
-    channels.every(({ support, gapCount }) => support === 'supported' && gapCount === 0);
-  const hadBegun = unverifiable.some(({ code }) => code === 'session_begun_before_agent');
-  return isWhole && isCovered && !hadBegun ? 'full' : 'partial';
 }
 
 export function summariseAudio(measurement: UploadFacts['measurement']): AudioSummary {

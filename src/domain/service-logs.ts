@@ -3,7 +3,7 @@ import { defined } from './defined.js';
 import { DEVICES_LOG } from './device.js';
 import type { Topic } from './events.js';
 import { PLANS_LOG } from './plan-log.js';
-import { SIGNERS_LOG } from './signer-revocation.js';
+import { SIGNERS_LOG } from './signers-log.js';
 
 /** The log that records which content keys belong to the store. */
 export const CONTENT_KEYS_LOG = 'content-keys';

@@ -1,4 +1,4 @@
-import type { Measurement } from './audio.js';
+import type { UploadMeasurement } from './audio.js';
 import type { EmbeddedParseResult } from './parsed-credential.js';
 
 export type UploadPurpose = 'verify' | 'identify';
@@ -34,10 +34,7 @@ export interface UploadFacts {
   /** Unix seconds. */
   readonly uploadedAt: number;
   readonly expiresAt: number;
-  readonly measurement: Omit<Measurement, 'credential' | 'bext' | 'ds64' | 'chunks'> & {
-    readonly broadcastWave: boolean;
-    readonly credential?: { readonly offset: number; readonly length: number };
-  };
+  readonly measurement: UploadMeasurement;
   /** Present if there was exactly one credential chunk. */
   readonly embedded?: EmbeddedParseResult;
 }

@@ -2,6 +2,7 @@
  * Decides which of the six verdicts applies, and why. The first match wins, in the order of rule 8.8. Each
  * step is a function that returns a refusal, or undefined to continue with the next step.
  */
+import type { UploadMeasurement } from './audio.js';
 import { defined } from './defined.js';
 import { isBreak } from './findings.js';
 import {
@@ -10,31 +11,40 @@ import {
   NAMES_THIS_SERVICE,
   type SidecarParseResult,
 } from './parsed-credential.js';
-import type { Proof } from './proof.js';
 import type { DecisionReason, ReasonOf } from './reference/reasons.js';
 import { isRevokedAt, type SignerRevocation } from './signer-revocation.js';
-import type { UploadFacts } from './upload.js';
-import type { Verdict } from './verification.js';
+import type { Verdict } from './verdicts.js';
+
+/** The members of a registry record that a verdict depends on. */
+export type RegistryRecord =
+  | {
+      readonly state: 'issued';
+      readonly proofId: string;
+      /** The time of issue in unix seconds. */
+      readonly createdAt: number;
+      /** The SHA-256 of the certificate, in lower-case hex. */
+      readonly kid: string;
+      /** The SHA-256 of the credential chunk or of the sidecar, in lower-case hex. */
+      readonly credentialSha256: string;
+    }
+  | { readonly state: 'pending' | 'erased'; readonly proofId: string };
 
 /** The evidence that is in the file itself. */
 export interface FileEvidence {
-  readonly measurement: Pick<
-    UploadFacts['measurement'],
-    'container' | 'findings' | 'credential' | 'bindingSha256'
-  >;
+  readonly measurement: Pick<UploadMeasurement, 'container' | 'findings' | 'credential' | 'bindingSha256'>;
   readonly embedded?: EmbeddedParseResult;
 }
 
 /** The evidence for the verdict. All of it is already read, so judging cannot fail on a read. */
 export interface Evidence extends FileEvidence {
-  readonly measurement: UploadFacts['measurement'];
+  readonly measurement: UploadMeasurement;
   /**
    * The parse result of the sidecar, if the caller sent one. The pair is then judged, and an embedded
    * credential is only reported (rule 8.5).
    */
   readonly sidecar?: SidecarParseResult;
   /** The registry record of the proof that the judged credential names. */
-  readonly proof?: Proof;
+  readonly proof?: RegistryRecord;
   /** The revocation of the leaf that signed the proof according to the registry. */
   readonly revocation?: SignerRevocation;
 }

@@ -4,28 +4,8 @@ import type { EvidenceReport } from './evidence-report.js';
 import type { LegacyValues } from './legacy-proof.js';
 import type { CredentialReport } from './parsed-credential.js';
 import type { DecisionReason } from './reference/reasons.js';
-
-export const VERDICTS = [
-  'valid',
-  'audioChanged',
-  'tampered',
-  'unregistered',
-  'unreadable',
-  'local_seal',
-] as const;
-export type Verdict = (typeof VERDICTS)[number];
-
-export const DECISION_STATUSES = ['verified_binding', 'needs_review', 'invalid_proof'] as const;
-export type DecisionStatus = (typeof DECISION_STATUSES)[number];
-
-export const RECOMMENDED_ACTIONS = [
-  'accept_credential',
-  'review',
-  'reject',
-  'request_matching_pair',
-  'confirm_file',
-] as const;
-export type RecommendedAction = (typeof RECOMMENDED_ACTIONS)[number];
+import type { SourceDetailCoverage } from './report-outline.js';
+import type { DecisionStatus, RecommendedAction, Verdict } from './verdicts.js';
 
 /** The decision envelope. It is policy-neutral and never labels a track human or AI (rule 9.1). */
 export interface DecisionEnvelope {
@@ -34,7 +14,7 @@ export interface DecisionEnvelope {
   readonly reasons: readonly DecisionReason[];
   readonly recommendedAction: RecommendedAction;
   readonly credentialCarrier: 'embedded' | 'sidecar' | 'none';
-  readonly sourceDetailCoverage: 'full' | 'partial' | 'none';
+  readonly sourceDetailCoverage: SourceDetailCoverage;
   readonly counts: {
     readonly declarations: number;
     readonly conflicts: number;

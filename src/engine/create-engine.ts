@@ -1,7 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { performance } from 'node:perf_hooks';
-import type { AudioEngine, EngineStats, HeldMemory } from '../ports/audio-engine.js';
-import type { Observer } from '../ports/observer.js';
+import type { AudioEngine, EngineObserver, EngineStats, HeldMemory } from '../ports/audio-engine.js';
 import { WorkerEngine } from './worker-engine.js';
 
 /** Options of an engine. Every member but `kind` has a default that suits any host. */
@@ -36,7 +35,7 @@ export interface EngineOptions {
   /** Milliseconds on a clock that never jumps. Default: the process's monotonic clock. */
   readonly now?: () => number;
   /** Observer of workers that die, and of uploads that lose their place. */
-  readonly observer?: Pick<Observer, 'fault' | 'displaced'>;
+  readonly observer?: EngineObserver;
   /**
    * The limit of the memory for credentials of uploads that have not ended, by owner. By default there is no
    * limit.

@@ -1,4 +1,4 @@
-import type { Displacement } from '../ports/observer.js';
+import type { Displacement } from '../ports/audio-engine.js';
 import { engineFull } from './errors.js';
 
 /** Window over which the rate of an upload is averaged. */

@@ -1,6 +1,5 @@
 import type { Measurement } from '../domain/audio.js';
-import type { AudioIngest, HeldMemory } from '../ports/audio-engine.js';
-import type { Displacement } from '../ports/observer.js';
+import type { AudioIngest, Displacement, HeldMemory } from '../ports/audio-engine.js';
 import type { BlockAllocator } from './blocks.js';
 import type { Slice } from './core.js';
 import { engineFailed, gaveWay, memoryFull, uploadAborted } from './errors.js';

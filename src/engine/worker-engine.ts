@@ -1,6 +1,11 @@
 import type { Worker } from 'node:worker_threads';
-import type { AudioEngine, AudioIngest, EngineStats, HeldMemory } from '../ports/audio-engine.js';
-import type { Observer } from '../ports/observer.js';
+import type {
+  AudioEngine,
+  AudioIngest,
+  EngineObserver,
+  EngineStats,
+  HeldMemory,
+} from '../ports/audio-engine.js';
 import { aligned, BlockAllocator, RESERVED_BYTES } from './blocks.js';
 import {
   CONTEXT_BYTES,
@@ -30,7 +35,7 @@ export interface WorkerEngineOptions {
   readonly slabs: number;
   readonly tickMs: number;
   readonly now: () => number;
-  readonly observer: Pick<Observer, 'fault' | 'displaced'>;
+  readonly observer: EngineObserver;
   readonly memoryOfOwners: HeldMemory;
 }
 

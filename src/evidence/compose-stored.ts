@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { outlineReport, type ReportOutline } from '../domain/decision.js';
 import { defined } from '../domain/defined.js';
 import type { EncodedJson } from '../domain/encoded-json.js';
 import type { EvidenceFacts } from '../domain/evidence.js';
 import type { EvidenceFact, EvidenceReport } from '../domain/evidence-report.js';
 import type { ProcessNote } from '../domain/process-note.js';
+import { outlineReport, type ReportOutline } from '../domain/report-outline.js';
 import { composeReport, type ReportContent } from './compose-report.js';
 import { decodeEvidence, type EvidenceBodies } from './evidence-body.js';
 import { writeProcessNote } from './process-note.js';

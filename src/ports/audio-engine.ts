@@ -75,3 +75,22 @@ export interface EngineStats {
   readonly bytes: number;
   readonly workerRestarts: number;
 }
+
+/** The reason why a form or an upload was displaced by another. */
+export type Displacement =
+  /** The oldest unauthenticated form, when all form permits were taken. */
+  | 'form_oldest'
+  /** The oldest unauthenticated form of an address that had too many. */
+  | 'form_of_address'
+  /** The slowest upload of a partner above its fair share of the engine. */
+  | 'upload_over_share'
+  /** A stalled upload, when the engine had no free slot. */
+  | 'upload_stalled'
+  /** The upload that had stalled for longest, of an address with too many stalled uploads. */
+  | 'upload_of_address';
+
+/** What an engine reports about itself. */
+export interface EngineObserver {
+  fault(place: 'engine', error: unknown): void;
+  displaced(reason: Displacement): void;
+}

@@ -1,17 +1,5 @@
 import { TOPICS, type Topic } from '../domain/events.js';
-
-/** The reason why a form or an upload was displaced by another. */
-export type Displacement =
-  /** The oldest unauthenticated form, when all form permits were taken. */
-  | 'form_oldest'
-  /** The oldest unauthenticated form of an address that had too many. */
-  | 'form_of_address'
-  /** The slowest upload of a partner above its fair share of the engine. */
-  | 'upload_over_share'
-  /** A stalled upload, when the engine had no free slot. */
-  | 'upload_stalled'
-  /** The upload that had stalled for longest, of an address with too many stalled uploads. */
-  | 'upload_of_address';
+import type { Displacement } from './audio-engine.js';
 
 /** The reasons why a call was refused because its partner had too many of its kind. */
 export const REFUSALS = [

@@ -14,7 +14,7 @@ import type { IssuedProof, Proof } from '../../src/domain/proof.js';
 import type { UploadFacts } from '../../src/domain/upload.js';
 import { monthEnd, secondsToNextMonth } from '../../src/domain/usage-window.js';
 import { type Evidence, judge, namedProof } from '../../src/domain/verdict.js';
-import { VERDICTS } from '../../src/domain/verification.js';
+import { VERDICTS } from '../../src/domain/verdicts.js';
 
 const HASH = 'ab'.repeat(32);
 const OTHER = 'cd'.repeat(32);
@@ -192,7 +192,7 @@ t.test('the first step that speaks decides the verdict', async (t) => {
       {
         measurement,
         embedded: service,
-        proof: { state: 'pending', proofId: 'prf_1', partnerId: 'p', reservedAt: 1 },
+        proof: { state: 'pending', proofId: 'prf_1' },
       },
       'unregistered',
       ['proof_not_registered'],
@@ -202,7 +202,7 @@ t.test('the first step that speaks decides the verdict', async (t) => {
       {
         measurement,
         embedded: service,
-        proof: { state: 'erased', proofId: 'prf_1', partnerId: 'p', erasedAt: 1 },
+        proof: { state: 'erased', proofId: 'prf_1' },
       },
       'unregistered',
       ['proof_not_registered'],

@@ -1,10 +1,7 @@
 import t from 'tap';
 import type { EvidenceFacts } from '../../src/domain/evidence.js';
-import {
-  MAX_OBSERVED_IMPORTS,
-  NOTHING_OBSERVED,
-  observedProduction,
-} from '../../src/domain/observed-production.js';
+import { observedProduction } from '../../src/domain/observe-production.js';
+import { MAX_OBSERVED_IMPORTS, NOTHING_OBSERVED } from '../../src/domain/observed-production.js';
 import {
   COUNTERS,
   type CounterName,

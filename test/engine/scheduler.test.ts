@@ -8,8 +8,7 @@ import { SLAB_BYTES, SLABS_PER_UPLOAD } from '../../src/engine/ingest.js';
 import { LANES, Scheduler } from '../../src/engine/scheduler.js';
 import type { TaskOutcome } from '../../src/engine/worker.js';
 import { ByteBudget } from '../../src/http/byte-budget.js';
-import type { AudioIngest } from '../../src/ports/audio-engine.js';
-import type { Displacement } from '../../src/ports/observer.js';
+import type { AudioIngest, Displacement } from '../../src/ports/audio-engine.js';
 import { noise } from '../fixtures/wav.js';
 
 interface Options {

@@ -5,7 +5,7 @@ import { SeededRandom } from '../../src/capture/simulate/random.js';
 import { simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
 import { type AdverseScenario, SimulatedSession } from '../../src/capture/simulate/simulated-session.js';
 import type { EvidenceReport } from '../../src/domain/evidence-report.js';
-import { observedProduction } from '../../src/domain/observed-production.js';
+import { observedProduction } from '../../src/domain/observe-production.js';
 import { COUNTERS, type CounterName, REPORT_LIMITS } from '../../src/domain/session-evidence.js';
 import { TempoMap } from '../../src/domain/tempo-map.js';
 import { CHANNELS, type Channel, type ChannelSupport, type TraceEvent } from '../../src/domain/trace.js';

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { ARDOUR_CHANNELS } from '../../src/agents/ardour/follow.js';
 import type { EvidenceFact } from '../../src/domain/evidence-report.js';
-import { observedProduction } from '../../src/domain/observed-production.js';
+import { observedProduction } from '../../src/domain/observe-production.js';
 import type { Channel, ChannelSupport, TraceEvent } from '../../src/domain/trace.js';
 import { writeProcessNote } from '../../src/evidence/process-note.js';
 import { ALL_SUPPORTED } from '../capture/write-trace.js';

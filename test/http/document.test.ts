@@ -9,7 +9,7 @@ import { ROUTES } from '../../src/contract/routes/routes.js';
 import { ERROR_CODES, ERROR_REASONS } from '../../src/domain/errors.js';
 import { EVIDENCE_CODES } from '../../src/domain/evidence-codes.js';
 import { DECISION_REASON_MEANINGS } from '../../src/domain/reference/reasons.js';
-import { DECISION_STATUSES, RECOMMENDED_ACTIONS, VERDICTS } from '../../src/domain/verification.js';
+import { DECISION_STATUSES, RECOMMENDED_ACTIONS, VERDICTS } from '../../src/domain/verdicts.js';
 import { DEFAULT_LIMITS } from '../../src/http/exchange.js';
 import { json } from '../../src/http/response/response.js';
 import { createListener } from '../../src/http/server/listener.js';

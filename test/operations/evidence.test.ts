@@ -4,7 +4,7 @@ import t from 'tap';
 import { z } from 'zod';
 import { openApiDocument } from '../../src/contract/openapi.js';
 import { KNOWN_VALUES } from '../../src/contract/primitives.js';
-import { decide, outlineReport } from '../../src/domain/decision.js';
+import { decide } from '../../src/domain/decision.js';
 import { DomainError, recordDamaged } from '../../src/domain/errors.js';
 import type { EvidenceFacts, EvidencePart } from '../../src/domain/evidence.js';
 import { EVIDENCE_CODES } from '../../src/domain/evidence-codes.js';
@@ -12,6 +12,7 @@ import { asksForReview, type EvidenceReport, summariseEvidence } from '../../src
 import { SHIPPED_PLANS } from '../../src/domain/partner.js';
 import type { IssuedProof, Proof } from '../../src/domain/proof.js';
 import { briefOf } from '../../src/domain/proof-brief.js';
+import { outlineReport } from '../../src/domain/report-outline.js';
 import { composeStored } from '../../src/evidence/compose-stored.js';
 import { encodeEvidence } from '../../src/evidence/evidence-body.js';
 import type { Caller } from '../../src/operations/caller.js';

@@ -9,7 +9,7 @@ import { buffer } from 'node:stream/consumers';
 import t, { type Test } from 'tap';
 import { createClient, type Fixtures } from '../../src/client/index.js';
 import { DECISION_REASON_MEANINGS } from '../../src/domain/reference/reasons.js';
-import { DECISION_STATUSES, RECOMMENDED_ACTIONS, VERDICTS } from '../../src/domain/verification.js';
+import { DECISION_STATUSES, RECOMMENDED_ACTIONS, VERDICTS } from '../../src/domain/verdicts.js';
 import { listFixtures, ORIGINALS, REASONS_WITHOUT_FIXTURE } from '../../src/operations/sandbox/fixtures.js';
 import type { AnnouncedFixture } from '../../src/operations/sandbox/sandbox.js';
 import { TestService } from '../fixtures/service.js';

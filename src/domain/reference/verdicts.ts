@@ -2,7 +2,7 @@
  * The meanings of verdicts, decision statuses and recommended actions. The page at `/docs` and the command
  * line use this registry (rules 8.6, 9.2 and 9.4).
  */
-import type { DecisionStatus, RecommendedAction, Verdict } from '../verification.js';
+import type { DecisionStatus, RecommendedAction, Verdict } from '../verdicts.js';
 import type { ReferenceEntry } from './entry.js';
 import { DECISION_REASONS } from './reasons.js';
 

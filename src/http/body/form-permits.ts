@@ -1,5 +1,6 @@
 import { DomainError } from '../../domain/errors.js';
-import type { Displacement, Observer } from '../../ports/observer.js';
+import type { Displacement } from '../../ports/audio-engine.js';
+import type { Observer } from '../../ports/observer.js';
 
 export interface FormPermitsOptions {
   readonly max: number;

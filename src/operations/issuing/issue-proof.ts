@@ -13,7 +13,8 @@ import {
   isHarmless,
   MAX_CHUNKS,
 } from '../../domain/findings.js';
-import { type ObservedProduction, observedProduction } from '../../domain/observed-production.js';
+import { observedProduction } from '../../domain/observe-production.js';
+import type { ObservedProduction } from '../../domain/observed-production.js';
 import type { ProductionStatement } from '../../domain/parsed-credential.js';
 import type { Carrier, DeclaredSong, IssuedProof } from '../../domain/proof.js';
 import { MAX_UPLOAD_BYTES } from '../../domain/upload.js';

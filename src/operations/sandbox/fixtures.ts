@@ -2,7 +2,8 @@ import { decide } from '../../domain/decision.js';
 import type { StructureBreak } from '../../domain/findings.js';
 import { NAMES_THIS_SERVICE } from '../../domain/parsed-credential.js';
 import type { DecisionReason, ReasonOf } from '../../domain/reference/reasons.js';
-import type { DecisionEnvelope, Verdict } from '../../domain/verification.js';
+import type { Verdict } from '../../domain/verdicts.js';
+import type { DecisionEnvelope } from '../../domain/verification.js';
 import { flipped, SIDECAR_EDITS, SIGNED_FAULTS, STORE_EDITS, storeIn, withStore } from './store-edits.js';
 import { chunk, fmtChunk, id3Tag, riff } from './wave-file.js';
 

@@ -1,4 +1,5 @@
-import { SIGNERS_LOG, type SignerRevocation, takeSignerEntry } from '../../domain/signer-revocation.js';
+import type { SignerRevocation } from '../../domain/signer-revocation.js';
+import { SIGNERS_LOG, takeSignerEntry } from '../../domain/signers-log.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { AuditStore } from '../../ports/stores.js';
 import { LogFollower } from './log-follower.js';

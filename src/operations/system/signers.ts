@@ -2,12 +2,8 @@ import { readCertificate } from '../../credential/certificate.js';
 import { defined } from '../../domain/defined.js';
 import { DomainError } from '../../domain/errors.js';
 import type { SignatureAlgorithm } from '../../domain/parsed-credential.js';
-import {
-  type RevocationReason,
-  reinstatementEntry,
-  revocationEntry,
-  type SignerRevocation,
-} from '../../domain/signer-revocation.js';
+import type { RevocationReason, SignerRevocation } from '../../domain/signer-revocation.js';
+import { reinstatementEntry, revocationEntry } from '../../domain/signers-log.js';
 import type { Signer, SigningIdentity, TrustList } from '../../ports/signing.js';
 import type { AuditStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
