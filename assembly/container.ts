@@ -1,6 +1,6 @@
 import { Id } from './chunk-id';
 
-/** Container formats, in the order of CONTAINERS in src/domain/audio.ts. */
+/** Container formats, in the order of CONTAINERS in src/core/domain/audio.ts. */
 export const enum Container {
   Unknown,
   Riff,

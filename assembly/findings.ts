@@ -1,4 +1,4 @@
-// Bits of FINDINGS: the same names in the same order as STRUCTURE_FINDINGS in src/domain/findings.ts (a test
+// Bits of FINDINGS: the same names in the same order as STRUCTURE_FINDINGS in src/core/domain/findings.ts (a test
 // compares).
 export const enum Finding {
   header_truncated,

@@ -1,5 +1,5 @@
 /**
- * Writes src/engine/core-fingerprint.ts from dist/core.wasm. Run by `npm run build:fingerprint` after a
+ * Writes src/core/engine/core-fingerprint.ts from dist/core.wasm. Run by `npm run build:fingerprint` after a
  * change of the core.
  */
 import { createHash } from 'node:crypto';
@@ -8,6 +8,6 @@ import { readFileSync, writeFileSync } from 'node:fs';
 const wasm = readFileSync(new URL('../dist/core.wasm', import.meta.url));
 const fingerprint = createHash('sha256').update(wasm).digest('hex');
 writeFileSync(
-  new URL('../src/engine/core-fingerprint.ts', import.meta.url),
+  new URL('../src/core/engine/core-fingerprint.ts', import.meta.url),
   `/** SHA-256 of dist/core.wasm. Written by \`npm run build:fingerprint\`. */\nexport const CORE_FINGERPRINT = '${fingerprint}';\n`,
 );

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { defined } from '../src/domain/defined.js';
+import { defined } from '../src/core/domain/defined.js';
 import type { Outcome } from './earlier-run.js';
 import { comparisonTable } from './report/comparison.js';
 import type { Results } from './results.js';

@@ -1,4 +1,4 @@
-import { defined } from '../src/domain/defined.js';
+import { defined } from '../src/core/domain/defined.js';
 import type { Bar } from './bars.js';
 import type { Scale } from './options.js';
 import { median } from './statistics.js';

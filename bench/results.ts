@@ -1,5 +1,5 @@
-import { defined } from '../src/domain/defined.js';
-import { CORE_FINGERPRINT } from '../src/engine/core-fingerprint.js';
+import { defined } from '../src/core/domain/defined.js';
+import { CORE_FINGERPRINT } from '../src/core/engine/core-fingerprint.js';
 import { barOf, meets } from './bars.js';
 import { describeMachine, type Machine } from './machine.js';
 import type { Comparison, Section } from './measure.js';

@@ -1,4 +1,4 @@
-import { defined } from '../src/domain/defined.js';
+import { defined } from '../src/core/domain/defined.js';
 import type { Figure, Section } from './measure.js';
 import { median, spread } from './statistics.js';
 import { type Better, betterOf, isOfAnyMachine } from './units.js';

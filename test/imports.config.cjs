@@ -103,11 +103,11 @@ const CASSANDRA_ROOMS = {
 
 /** Layers of http, from the top. */
 const HTTP_LAYERS = [
-  '^src/http/[^/]+-listener\\.ts$',
-  '^src/http/server/',
-  '^src/http/body/',
-  '^src/http/response/',
-  '^src/http/(exchange|byte-budget)\\.ts$',
+  '^src/service/http/[^/]+-listener\\.ts$',
+  '^src/service/http/server/',
+  '^src/service/http/body/',
+  '^src/service/http/response/',
+  '^src/service/http/(exchange|byte-budget)\\.ts$',
 ];
 
 const escaped = (text) => text.replace(/[.\\/@-]/g, '\\$&');
@@ -158,15 +158,15 @@ module.exports = {
     {
       name: 'adapters-apart',
       severity: 'error',
-      from: { path: '^src/adapters/([^/]+)/' },
-      to: { path: '^src/adapters/', pathNot: '^src/adapters/$1/' },
+      from: { path: '^src/service/adapters/([^/]+)/' },
+      to: { path: '^src/service/adapters/', pathNot: '^src/service/adapters/$1/' },
     },
     ...Object.entries(CASSANDRA_ROOMS).map(([room, allowed]) => ({
       name: `cassandra-${room}`,
       severity: 'error',
-      from: { path: `^src/adapters/cassandra/${room}/` },
+      from: { path: `^src/service/adapters/cassandra/${room}/` },
       to: {
-        path: '^src/adapters/cassandra/',
+        path: '^src/service/adapters/cassandra/',
         pathNot: [room, ...allowed].map((name) => place(`adapters/cassandra/${name}`)),
       },
     })),
@@ -174,7 +174,7 @@ module.exports = {
       name: 'cli-compose-when-needed',
       severity: 'error',
       from: { path: '^src/cli/' },
-      to: { path: '^src/compose/', dependencyTypesNot: ['dynamic-import'] },
+      to: { path: '^src/service/compose/', dependencyTypesNot: ['dynamic-import'] },
     },
     {
       name: 'client-alone',

@@ -1,4 +1,4 @@
-import { openCassandraStore } from '../../src/adapters/cassandra/store.js';
+import { openCassandraStore } from '../../src/service/adapters/cassandra/store.js';
 import { UNAUDITED } from '../adapters/embedded/unaudited.js';
 import { percentile } from '../statistics.js';
 

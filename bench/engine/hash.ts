@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { sha256 as nobleSha256 } from '@noble/hashes/sha2.js';
 import { createSHA256 } from 'hash-wasm';
-import { createAudioEngine } from '../../src/engine/create-engine.js';
-import { SLAB_BYTES } from '../../src/engine/ingest.js';
+import { createAudioEngine } from '../../src/core/engine/create-engine.js';
+import { SLAB_BYTES } from '../../src/core/engine/ingest.js';
 import { describeMachine, SHA_MASK } from '../machine.js';
 import { figure, interleave, type Measure, type Run, ratio, type Section } from '../measure.js';
 import { Child } from '../service/child.js';

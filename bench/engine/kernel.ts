@@ -7,8 +7,8 @@ import {
   readMeasurement,
   SCRATCH_BYTES,
   type Slice,
-} from '../../src/engine/core.js';
-import { SLAB_BYTES } from '../../src/engine/ingest.js';
+} from '../../src/core/engine/core.js';
+import { SLAB_BYTES } from '../../src/core/engine/ingest.js';
 import { seededBytes } from '../fixtures/random.js';
 
 const LANES = 4;

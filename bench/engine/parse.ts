@@ -1,5 +1,4 @@
 import { parseBuffer } from 'music-metadata';
-import { MAX_UPLOAD_BYTES } from '../../src/domain/upload.js';
 import {
   CONTEXT_BYTES,
   createCoreMemory,
@@ -7,8 +6,9 @@ import {
   loadCore,
   readMeasurement,
   SCRATCH_BYTES,
-} from '../../src/engine/core.js';
-import { SLAB_BYTES } from '../../src/engine/ingest.js';
+} from '../../src/core/engine/core.js';
+import { SLAB_BYTES } from '../../src/core/engine/ingest.js';
+import { MAX_UPLOAD_BYTES } from '../../src/service/domain/upload.js';
 import { BROADCAST_FORMAT, broadcastWave } from '../fixtures/broadcast-wave.js';
 import { seededBytes } from '../fixtures/random.js';
 import { figure, interleave, type Measure, proportion, type Run, type Section, speedup } from '../measure.js';

@@ -1,10 +1,10 @@
 /** Child process: readers of a trace, each measured in a process that has read nothing large before. */
 import { createReadStream } from 'node:fs';
 import { decodeMulti, decodeMultiStream } from '@msgpack/msgpack';
-import { composeReport } from '../../src/evidence/compose-report.js';
-import { replayTrace } from '../../src/evidence/replay/replay-trace.js';
-import { settleFacts } from '../../src/evidence/settle-facts.js';
-import { readTrace } from '../../src/evidence/trace/read-trace.js';
+import { replayTrace } from '../../src/witness/replay/replay-trace.js';
+import { composeReport } from '../../src/witness/report/compose-report.js';
+import { settleFacts } from '../../src/witness/report/settle-facts.js';
+import { readTrace } from '../../src/witness/trace/read-trace.js';
 import { answerCalls } from '../service/child.js';
 import { probe } from '../service/process-use.js';
 

@@ -1,4 +1,4 @@
-import type { TaskOutcome } from '../../src/engine/worker.js';
+import type { TaskOutcome } from '../../src/core/engine/worker.js';
 
 /** A worker's task that hashes nothing. */
 export function acknowledge(): TaskOutcome {

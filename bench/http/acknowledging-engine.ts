@@ -1,10 +1,10 @@
 import { Piscina } from 'piscina';
-import type { Measurement } from '../../src/domain/audio.js';
-import { BlockAllocator } from '../../src/engine/blocks.js';
-import { SLAB_BYTES } from '../../src/engine/ingest.js';
-import { LANES, Scheduler } from '../../src/engine/scheduler.js';
-import type { HashTask, TaskOutcome } from '../../src/engine/worker.js';
-import type { AudioIngest } from '../../src/ports/audio-engine.js';
+import type { Measurement } from '../../src/core/domain/audio.js';
+import { BlockAllocator } from '../../src/core/engine/blocks.js';
+import { SLAB_BYTES } from '../../src/core/engine/ingest.js';
+import { LANES, Scheduler } from '../../src/core/engine/scheduler.js';
+import type { HashTask, TaskOutcome } from '../../src/core/engine/worker.js';
+import type { AudioIngest } from '../../src/core/ports/audio-engine.js';
 
 const UPLOADS = 64;
 const QUEUE = 1;

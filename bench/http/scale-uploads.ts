@@ -1,4 +1,4 @@
-import { MAX_UPLOAD_BYTES } from '../../src/domain/upload.js';
+import { MAX_UPLOAD_BYTES } from '../../src/service/domain/upload.js';
 import { type Curve, curveLine, interleave, type Measure, type Run, type Section } from '../measure.js';
 import { percentile } from '../statistics.js';
 import {

@@ -2,10 +2,10 @@
  * Child process: the real partner listener and form reader in front of an engine that copies into slabs and
  * hashes nothing.
  */
-import { createIds, systemClock } from '../../src/adapters/system/system.js';
-import { MAX_UPLOAD_BYTES } from '../../src/domain/upload.js';
-import { createPartnerListener } from '../../src/http/partner-listener.js';
-import type { PartnerOperations } from '../../src/operations/operations.js';
+import { createIds, systemClock } from '../../src/service/adapters/system/system.js';
+import { MAX_UPLOAD_BYTES } from '../../src/service/domain/upload.js';
+import { createPartnerListener } from '../../src/service/http/partner-listener.js';
+import type { PartnerOperations } from '../../src/service/operations/operations.js';
 import { answerCalls } from '../service/child.js';
 import { probe } from '../service/process-use.js';
 import { AcknowledgingEngine } from './acknowledging-engine.js';

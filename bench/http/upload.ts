@@ -1,4 +1,4 @@
-import { SLAB_BYTES } from '../../src/engine/ingest.js';
+import { SLAB_BYTES } from '../../src/core/engine/ingest.js';
 import { type HashRun, Kernel } from '../engine/kernel.js';
 import { describeMachine } from '../machine.js';
 import {

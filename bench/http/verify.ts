@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { eachOf } from '../../src/async/each-of.js';
-import { defined } from '../../src/domain/defined.js';
+import { eachOf } from '../../src/core/async/each-of.js';
+import { defined } from '../../src/core/domain/defined.js';
 import { broadcastWaveFile } from '../fixtures/broadcast-wave.js';
 import type { ExpressHello } from '../load/express-hello.js';
 import { jsonRequest } from '../load/form.js';

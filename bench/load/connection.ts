@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { defined } from '../../src/domain/defined.js';
+import { defined } from '../../src/core/domain/defined.js';
 
 export interface Reply {
   readonly status: number;

@@ -3,13 +3,13 @@ import { linkSync } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { encryptedStores } from '../../src/adapters/encryption/encrypted-stores.js';
-import { openKeyDirectory } from '../../src/adapters/encryption/key-directory.js';
-import { createIds } from '../../src/adapters/system/system.js';
-import { eachOf } from '../../src/async/each-of.js';
-import type { IssuedProof } from '../../src/domain/proof.js';
-import { ShardedDirectory } from '../../src/files/sharded-directory.js';
-import type { ProofStore } from '../../src/ports/stores.js';
+import { eachOf } from '../../src/core/async/each-of.js';
+import { ShardedDirectory } from '../../src/core/files/sharded-directory.js';
+import { encryptedStores } from '../../src/service/adapters/encryption/encrypted-stores.js';
+import { openKeyDirectory } from '../../src/service/adapters/encryption/key-directory.js';
+import { createIds } from '../../src/service/adapters/system/system.js';
+import type { IssuedProof } from '../../src/service/domain/proof.js';
+import type { ProofStore } from '../../src/service/ports/stores.js';
 import { openLeftStore } from '../service/left-store.js';
 
 /** Proofs that are being registered at once: they share the syncs of the store and of the heads of its log. */

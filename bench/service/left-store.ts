@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/embedded/store.js';
-import { createAuditHeads } from '../../src/adapters/journals/audit-heads.js';
-import { loadSecrets } from '../../src/adapters/signing/secrets.js';
-import { Authenticator } from '../../src/codec/authenticator.js';
+import { Authenticator } from '../../src/core/codec/authenticator.js';
+import { type EmbeddedStore, openEmbeddedStore } from '../../src/service/adapters/embedded/store.js';
+import { createAuditHeads } from '../../src/service/adapters/journals/audit-heads.js';
+import { loadSecrets } from '../../src/service/adapters/signing/secrets.js';
 
 export interface LeftStore {
   readonly stores: EmbeddedStore;

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { defined } from '../../src/domain/defined.js';
+import { defined } from '../../src/core/domain/defined.js';
 
 export interface ProcessUse {
   /** Seconds of CPU since the process began, user and system, of all its threads. */

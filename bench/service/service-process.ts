@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AuditStep } from '../../src/domain/finding.js';
+import type { AuditStep } from '../../src/core/domain/finding.js';
 import { Child } from './child.js';
 import type { Probe } from './process-use.js';
 
-const MAIN = new URL('../../src/main.js', import.meta.url);
+const MAIN = new URL('../../src/service/main.js', import.meta.url);
 const PROBE = new URL('./process-probe.js', import.meta.url);
 const START_MS = 60_000;
 /** Things that a step of the auditor looks at. */

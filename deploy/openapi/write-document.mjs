@@ -3,8 +3,8 @@
  * and the Postman collection. Run by `npm run build:openapi` after a change of the contract.
  */
 import { writeFileSync } from 'node:fs';
-import { openApiDocument } from '../../dist/src/contract/openapi.js';
-import { ROUTES } from '../../dist/src/contract/routes/routes.js';
+import { openApiDocument } from '../../dist/src/service/contract/openapi.js';
+import { ROUTES } from '../../dist/src/service/contract/routes/routes.js';
 import { clientTypes } from './client-types.mjs';
 import { postmanCollection } from './postman-collection.mjs';
 

@@ -1,6 +1,6 @@
-import type { Config } from '../config/config.js';
-import type { ListedSetting } from '../config/listed-settings.js';
-import type { ServerCheck } from '../domain/server-check.js';
+import type { Config } from '../service/config/config.js';
+import type { ListedSetting } from '../service/config/listed-settings.js';
+import type { ServerCheck } from '../service/domain/server-check.js';
 import type { FileKit } from './file-kit.js';
 import type { Sealer } from './sealer.js';
 import type { Terminal } from './terminal.js';

@@ -1,4 +1,4 @@
-import { defined } from '../domain/defined.js';
+import { defined } from '../core/domain/defined.js';
 import { UsageError } from './command.js';
 import { type PlannedOutput, planOutput } from './output-file.js';
 

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { createDeviceKey, type DeviceKey, loadDeviceKey } from '../capture/index.js';
-import { makeDirectory } from '../files/make-directory.js';
+import { makeDirectory } from '../core/files/make-directory.js';
+import { createDeviceKey, type DeviceKey, loadDeviceKey } from '../witness/capture/index.js';
 
 /**
  * Loads this machine's key for signing traces, or creates one.

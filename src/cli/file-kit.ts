@@ -1,4 +1,4 @@
-import type { InspectedCredential, Inspection } from '../domain/inspection.js';
+import type { InspectedCredential, Inspection } from '../core/domain/inspection.js';
 
 /** Reads credentialed files offline, with the engine and the credential reader of the service. */
 export interface FileKit {

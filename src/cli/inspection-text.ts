@@ -1,12 +1,12 @@
-import { describeFinding } from '../domain/findings.js';
+import { describeFinding } from '../core/domain/findings.js';
 import type {
   FindingEffect,
   InspectedCredential,
   InspectedFinding,
   InspectedKind,
   Inspection,
-} from '../domain/inspection.js';
-import { DECISION_REASON_MEANINGS, REPORT_REASON_MEANINGS } from '../domain/reference/reasons.js';
+} from '../core/domain/inspection.js';
+import { DECISION_REASON_MEANINGS, REPORT_REASON_MEANINGS } from '../core/domain/reference/reasons.js';
 import { formatTime, printable, type Terminal, table } from './terminal.js';
 
 const KINDS: Readonly<Record<InspectedKind, string>> = {

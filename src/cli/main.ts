@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { type Config, ConfigError, readConfig } from '../config/config.js';
-import { listSettings } from '../config/listed-settings.js';
-import { CLIENT_FILE_SETTINGS } from '../config/settings.js';
+import { type Config, ConfigError, readConfig } from '../service/config/config.js';
+import { listSettings } from '../service/config/listed-settings.js';
+import { CLIENT_FILE_SETTINGS } from '../service/config/settings.js';
 import { type Cluster, EXIT } from './command.js';
 import type { FileKit } from './file-kit.js';
 import { run } from './program.js';
@@ -16,18 +16,18 @@ let reachesServers = false;
 
 /** Loads compose only on demand, so that other commands start without the engine and the stores. */
 async function openSealer(directory: string): Promise<Sealer> {
-  const tools = await import('../compose/tools.js');
+  const tools = await import('../service/compose/tools.js');
   return tools.openSealer(directory);
 }
 
 async function openFileKit(): Promise<FileKit> {
-  const tools = await import('../compose/tools.js');
+  const tools = await import('../service/compose/tools.js');
   return tools.openFileKit();
 }
 
 async function loadTools() {
   reachesServers = true;
-  return import('../compose/tools.js');
+  return import('../service/compose/tools.js');
 }
 
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
@@ -40,7 +40,7 @@ const { version } = JSON.parse(readFileSync(new URL('../../../package.json', imp
  */
 async function prepareLongRun({ logFormat }: Config): Promise<(running: { changeLogLevel(): void }) => void> {
   reachesServers = true;
-  const { changeLevelOnSignal, exitOnCrash } = await import('../compose/process.js');
+  const { changeLevelOnSignal, exitOnCrash } = await import('../service/compose/process.js');
   exitOnCrash({ version, format: logFormat });
   return changeLevelOnSignal();
 }
@@ -49,10 +49,10 @@ const cluster: Cluster = {
   migrate: async (options) => (await loadTools()).migrate(readConfig(), options),
   examineInstallation: async () => {
     await loadTools();
-    return (await import('../compose/doctor.js')).examineInstallation(readConfig());
+    return (await import('../service/compose/doctor.js')).examineInstallation(readConfig());
   },
   listSettings: () => listSettings(process.env),
-  checkConfig: async () => (await import('../compose/config-check.js')).checkConfig(readConfig()),
+  checkConfig: async () => (await import('../service/compose/config-check.js')).checkConfig(readConfig()),
   makeSecrets: async () => (await loadTools()).makeSecrets(readConfig()),
   rotateSecrets: async (bundle, rotation) =>
     (await loadTools()).rotateSecrets(readConfig(), bundle, rotation),
@@ -66,8 +66,8 @@ const cluster: Cluster = {
     // Read once, because a file of a secret may be readable only once.
     const config = readConfig();
     const runs = await prepareLongRun(config);
-    const { serviceBanner, startService } = await import('../compose/service.js');
-    const build = (await import('../compose/build.js')).readBuild();
+    const { serviceBanner, startService } = await import('../service/compose/service.js');
+    const build = (await import('../service/compose/build.js')).readBuild();
     const service = await startService(config, build);
     runs(service);
     return { banner: serviceBanner(service, config, build), stop: () => service.stop() };
@@ -75,12 +75,12 @@ const cluster: Cluster = {
   consume: async () => {
     const config = readConfig();
     const runs = await prepareLongRun(config);
-    const { startConsumers } = await import('../compose/consumers.js');
-    const { buildText, readBuild } = await import('../compose/build.js');
+    const { startConsumers } = await import('../service/compose/consumers.js');
+    const { buildText, readBuild } = await import('../service/compose/build.js');
     const build = readBuild();
     const consumers = await startConsumers(config, build);
     runs(consumers);
-    const { hostPort } = await import('../compose/listeners.js');
+    const { hostPort } = await import('../service/compose/listeners.js');
     return {
       banner: `${buildText(config, build)}, consumers\n  metrics and probes  http://${hostPort(consumers.operator)}`,
       stop: () => consumers.stop(),

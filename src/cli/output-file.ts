@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs';
 import { lstat, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { createFile, replaceFile } from '../files/durable.js';
+import { createFile, replaceFile } from '../core/files/durable.js';
 import { RuntimeError, UsageError } from './command.js';
 
 /** An output file, checked before the work that produces its content. */

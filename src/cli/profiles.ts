@@ -1,8 +1,8 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { replaceFile } from '../files/durable.js';
-import { makeDirectory } from '../files/make-directory.js';
+import { replaceFile } from '../core/files/durable.js';
+import { makeDirectory } from '../core/files/make-directory.js';
 import { UsageError } from './command.js';
 
 /**

@@ -1,6 +1,6 @@
-import { defined } from '../domain/defined.js';
-import type { ReportPageInput, ReportSubject } from '../evidence/page/page-input.js';
-import { parseReport } from '../evidence/parse-report.js';
+import { defined } from '../core/domain/defined.js';
+import type { ReportPageInput, ReportSubject } from '../witness/page/page-input.js';
+import { parseReport } from '../witness/report/parse-report.js';
 
 type Members = Readonly<Record<string, unknown>>;
 

@@ -1,13 +1,13 @@
-import type { EvidenceFact, EvidenceReport } from '../domain/evidence-report.js';
+import type { EvidenceFact, EvidenceReport } from '../witness/domain/evidence-report.js';
 import {
   COUNTER_WORDS,
   COUNTERS,
   type ImportedSource,
   type SessionEvidence,
-} from '../domain/session-evidence.js';
-import { CHANNEL_WORDS } from '../domain/trace.js';
-import { needsReview } from '../evidence/page/claims-view.js';
-import type { ReportPageInput, ReportSubject } from '../evidence/page/page-input.js';
+} from '../witness/domain/session-evidence.js';
+import { CHANNEL_WORDS } from '../witness/domain/trace.js';
+import { needsReview } from '../witness/page/claims-view.js';
+import type { ReportPageInput, ReportSubject } from '../witness/page/page-input.js';
 import {
   answerText,
   COUNTER_NAMES,
@@ -20,8 +20,8 @@ import {
   sentenceOf,
   valueText,
   wordText,
-} from '../evidence/page/words.js';
-import { simulatedText } from '../evidence/process-note.js';
+} from '../witness/page/words.js';
+import { simulatedText } from '../witness/report/process-note.js';
 import { formatTime, printable, type Terminal, table } from './terminal.js';
 import { verdictText } from './verdict-texts.js';
 

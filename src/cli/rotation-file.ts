@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { RotationState, RotationStore } from '../client/index.js';
-import { replaceFile } from '../files/durable.js';
+import { replaceFile } from '../core/files/durable.js';
 import { UsageError } from './command.js';
 
 const KIND = 'key rotation';

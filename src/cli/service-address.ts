@@ -1,4 +1,4 @@
-import type { Config } from '../config/config.js';
+import type { Config } from '../service/config/config.js';
 import { type ClientConfig, type Service, UsageError } from './command.js';
 import { readEndpoints } from './endpoints.js';
 import { findProfile, readProfiles } from './profiles.js';

@@ -1,5 +1,5 @@
-import { findVerdict } from '../domain/reference/verdicts.js';
-import type { Verdict } from '../domain/verdicts.js';
+import { findVerdict } from '../core/domain/reference/verdicts.js';
+import type { Verdict } from '../core/domain/verdicts.js';
 
 const TITLES: Readonly<Record<Verdict, string>> = {
   valid: 'VALID',

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t from 'tap';
-import { openAssetDirectory } from '../../src/adapters/assets/directory.js';
+import { openAssetDirectory } from '../../src/service/adapters/assets/directory.js';
 import { namesBelow, shardedPath } from '../fixtures/sharded-path.js';
 import { assetContract, namesOf, publish } from '../store-contract/asset-contract.js';
 

@@ -1,6 +1,6 @@
 import type { Test } from 'tap';
-import { type KafkaBusOptions, openKafkaBus } from '../../src/adapters/kafka/bus.js';
-import type { EventBus } from '../../src/ports/bus.js';
+import { type KafkaBusOptions, openKafkaBus } from '../../src/service/adapters/kafka/bus.js';
+import type { EventBus } from '../../src/service/ports/bus.js';
 import { authenticator } from '../fixtures/authentication.js';
 import type { BareBroker } from './bare-broker.js';
 

@@ -3,12 +3,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { connectBucket } from '../../src/adapters/assets/bucket-connection.js';
-import { type BucketNotesOptions, openBucketNotes } from '../../src/adapters/assets/bucket-notes.js';
-import { openAssetBucket } from '../../src/adapters/assets/s3.js';
-import { eachOf } from '../../src/async/each-of.js';
-import { defined } from '../../src/domain/defined.js';
-import { formatIdentifier } from '../../src/domain/identifiers.js';
+import { eachOf } from '../../src/core/async/each-of.js';
+import { defined } from '../../src/core/domain/defined.js';
+import { formatIdentifier } from '../../src/core/domain/identifiers.js';
+import { connectBucket } from '../../src/service/adapters/assets/bucket-connection.js';
+import { type BucketNotesOptions, openBucketNotes } from '../../src/service/adapters/assets/bucket-notes.js';
+import { openAssetBucket } from '../../src/service/adapters/assets/s3.js';
 import { authenticator } from '../fixtures/authentication.js';
 import { namesOf, publish } from '../store-contract/asset-contract.js';
 

@@ -6,11 +6,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { errors, types } from 'cassandra-driver';
 import t, { type Test } from 'tap';
-import { createEventRelay } from '../../src/background/relay.js';
-import type { AuditAction } from '../../src/domain/audit.js';
-import { proofErased, reviewCreated } from '../../src/domain/events.js';
-import { openEvidence, REVIEW_LIFE_SECONDS, resolveReview } from '../../src/domain/review.js';
-import type { Stores } from '../../src/ports/stores.js';
+import { createEventRelay } from '../../src/service/background/relay.js';
+import type { AuditAction } from '../../src/service/domain/audit.js';
+import { proofErased, reviewCreated } from '../../src/service/domain/events.js';
+import { openEvidence, REVIEW_LIFE_SECONDS, resolveReview } from '../../src/service/domain/review.js';
+import type { Stores } from '../../src/service/ports/stores.js';
 import { sized } from '../fixtures/sampling.js';
 import { takeWaiting } from '../store-contract/outbox-contract.js';
 import {

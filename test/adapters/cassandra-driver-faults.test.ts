@@ -5,7 +5,7 @@
 import { type AddressInfo, connect as connectTo, createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { connect, type Session } from '../../src/adapters/cassandra/driver/session.js';
+import { connect, type Session } from '../../src/service/adapters/cassandra/driver/session.js';
 import { again } from '../fixtures/again.js';
 import { ADDRESSES, connection, DATA_CENTER, dropKeyspace, withClient } from './cassandra-under-test.js';
 

@@ -2,31 +2,31 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Client } from 'cassandra-driver';
 import t, { type Test } from 'tap';
-import { Pointers } from '../../src/adapters/cassandra/commit/pointers.js';
+import { Pointers } from '../../src/service/adapters/cassandra/commit/pointers.js';
 import {
   planPass,
   pointerBucketOf,
   SHARDS,
   shardOf,
-} from '../../src/adapters/cassandra/commit/time-bucket.js';
-import { connect as connectSession, type Row } from '../../src/adapters/cassandra/driver/session.js';
+} from '../../src/service/adapters/cassandra/commit/time-bucket.js';
+import { connect as connectSession, type Row } from '../../src/service/adapters/cassandra/driver/session.js';
 import {
   covers,
   type Intervals,
   overlaps,
   sizeWithin,
   withInterval,
-} from '../../src/adapters/cassandra/usage/intervals.js';
-import { AUDIT_GENESIS } from '../../src/domain/audit.js';
+} from '../../src/service/adapters/cassandra/usage/intervals.js';
+import { AUDIT_GENESIS } from '../../src/service/domain/audit.js';
 import {
   proofErased,
   remindersOf,
   reviewCreated,
   type UsageEvent,
   unitsCounted,
-} from '../../src/domain/events.js';
-import type { ReviewCase } from '../../src/domain/review.js';
-import type { Stores } from '../../src/ports/stores.js';
+} from '../../src/service/domain/events.js';
+import type { ReviewCase } from '../../src/service/domain/review.js';
+import type { Stores } from '../../src/service/ports/stores.js';
 import { seedsOf } from '../fixtures/seeds.js';
 import { takeWaiting, usageOf } from '../store-contract/outbox-contract.js';
 import {

@@ -4,9 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t from 'tap';
-import { migrate, SCHEMA_VERSION } from '../../src/adapters/cassandra/driver/migrations.js';
-import { topologyFault } from '../../src/adapters/cassandra/driver/topology.js';
-import { type CassandraStoreOptions, openCassandraStore } from '../../src/adapters/cassandra/store.js';
+import { migrate, SCHEMA_VERSION } from '../../src/service/adapters/cassandra/driver/migrations.js';
+import { topologyFault } from '../../src/service/adapters/cassandra/driver/topology.js';
+import {
+  type CassandraStoreOptions,
+  openCassandraStore,
+} from '../../src/service/adapters/cassandra/store.js';
 import { again } from '../fixtures/again.js';
 import { authenticator } from '../fixtures/authentication.js';
 import {

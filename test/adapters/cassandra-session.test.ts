@@ -1,7 +1,7 @@
 /** Errors of servers, as the driver hands them on, and what becomes of the call. No server is asked. */
 import { type Client, errors, types } from 'cassandra-driver';
 import t, { type Test } from 'tap';
-import { connect, type Session } from '../../src/adapters/cassandra/driver/session.js';
+import { connect, type Session } from '../../src/service/adapters/cassandra/driver/session.js';
 
 const { localSerial } = types.consistencies;
 const { writeTimeout, unavailableException } = types.responseErrorCodes;

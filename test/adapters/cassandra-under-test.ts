@@ -1,15 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client, type policies, type QueryOptions, types } from 'cassandra-driver';
 import t from 'tap';
-import { type MigrationOptions, migrate } from '../../src/adapters/cassandra/driver/migrations.js';
+import { defined } from '../../src/core/domain/defined.js';
+import { type MigrationOptions, migrate } from '../../src/service/adapters/cassandra/driver/migrations.js';
 import {
   type CassandraStore,
   type CassandraStoreOptions,
   openCassandraStore,
-} from '../../src/adapters/cassandra/store.js';
-import type { AuditHead } from '../../src/domain/audit.js';
-import { defined } from '../../src/domain/defined.js';
-import type { AuditHeads } from '../../src/ports/journals.js';
+} from '../../src/service/adapters/cassandra/store.js';
+import type { AuditHead } from '../../src/service/domain/audit.js';
+import type { AuditHeads } from '../../src/service/ports/journals.js';
 import { again } from '../fixtures/again.js';
 import { authenticator } from '../fixtures/authentication.js';
 

@@ -10,10 +10,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from 'cassandra-driver';
 import t, { type Test } from 'tap';
-import { type MigrationOptions, migrate } from '../../src/adapters/cassandra/driver/migrations.js';
-import { openCassandraStore } from '../../src/adapters/cassandra/store.js';
-import { type AuditAction, AuditWalk } from '../../src/domain/audit.js';
-import type { IssuedProof } from '../../src/domain/proof.js';
+import { type MigrationOptions, migrate } from '../../src/service/adapters/cassandra/driver/migrations.js';
+import { openCassandraStore } from '../../src/service/adapters/cassandra/store.js';
+import { type AuditAction, AuditWalk } from '../../src/service/domain/audit.js';
+import type { IssuedProof } from '../../src/service/domain/proof.js';
 import {
   EVIDENCE_KINDS,
   openEvidence,
@@ -21,8 +21,8 @@ import {
   type ReviewCase,
   resolveReview,
   stepEvidence,
-} from '../../src/domain/review.js';
-import type { Stores } from '../../src/ports/stores.js';
+} from '../../src/service/domain/review.js';
+import type { Stores } from '../../src/service/ports/stores.js';
 import { again } from '../fixtures/again.js';
 import { authenticator } from '../fixtures/authentication.js';
 import { auditOf } from '../store-contract/audit-contract.js';

@@ -1,8 +1,8 @@
 /** Clocks that are compared: by a fake cluster, and with a real node. */
 import { errors } from 'cassandra-driver';
 import t from 'tap';
-import { ClockWatch } from '../../src/adapters/cassandra/driver/clock-watch.js';
-import { connect } from '../../src/adapters/cassandra/driver/session.js';
+import { ClockWatch } from '../../src/service/adapters/cassandra/driver/clock-watch.js';
+import { connect } from '../../src/service/adapters/cassandra/driver/session.js';
 import {
   ADDRESSES,
   connection,

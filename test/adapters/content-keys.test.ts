@@ -13,12 +13,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import type { BucketConnection } from '../../src/adapters/assets/bucket-connection.js';
-import { openBucketKeys } from '../../src/adapters/assets/bucket-keys.js';
-import { keptKeys } from '../../src/adapters/encryption/kept-keys.js';
-import { openKeyDirectory } from '../../src/adapters/encryption/key-directory.js';
-import { defined } from '../../src/domain/defined.js';
-import type { ContentKeys } from '../../src/ports/content-keys.js';
+import { defined } from '../../src/core/domain/defined.js';
+import type { BucketConnection } from '../../src/service/adapters/assets/bucket-connection.js';
+import { openBucketKeys } from '../../src/service/adapters/assets/bucket-keys.js';
+import { keptKeys } from '../../src/service/adapters/encryption/kept-keys.js';
+import { openKeyDirectory } from '../../src/service/adapters/encryption/key-directory.js';
+import type { ContentKeys } from '../../src/service/ports/content-keys.js';
 import { namesBelow, shardedPath } from '../fixtures/sharded-path.js';
 import { contentKeyContract } from '../store-contract/content-key-contract.js';
 

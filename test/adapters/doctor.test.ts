@@ -4,20 +4,20 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t from 'tap';
-import { examineBucket, lockOf, versioningOf } from '../../src/adapters/assets/s3-doctor.js';
+import { examineBucket, lockOf, versioningOf } from '../../src/service/adapters/assets/s3-doctor.js';
 import {
   type CassandraFacts,
   examineCassandra,
   judgeCassandra,
-} from '../../src/adapters/cassandra/doctor.js';
-import { migrate } from '../../src/adapters/cassandra/driver/migrations.js';
-import type { ClusterAnswers } from '../../src/adapters/kafka/broker-questions.js';
-import { loadLibrary, makeTopics } from '../../src/adapters/kafka/client.js';
-import { examineKafka, judgeKafka } from '../../src/adapters/kafka/doctor.js';
-import { allNames } from '../../src/adapters/kafka/topic-names.js';
-import { createTopics, DEAD_LETTERS, KEEPING } from '../../src/adapters/kafka/topics.js';
-import { TOPICS } from '../../src/domain/events.js';
-import { countedChecks, type ServerCheck } from '../../src/domain/server-check.js';
+} from '../../src/service/adapters/cassandra/doctor.js';
+import { migrate } from '../../src/service/adapters/cassandra/driver/migrations.js';
+import type { ClusterAnswers } from '../../src/service/adapters/kafka/broker-questions.js';
+import { loadLibrary, makeTopics } from '../../src/service/adapters/kafka/client.js';
+import { examineKafka, judgeKafka } from '../../src/service/adapters/kafka/doctor.js';
+import { allNames } from '../../src/service/adapters/kafka/topic-names.js';
+import { createTopics, DEAD_LETTERS, KEEPING } from '../../src/service/adapters/kafka/topics.js';
+import { TOPICS } from '../../src/service/domain/events.js';
+import { countedChecks, type ServerCheck } from '../../src/service/domain/server-check.js';
 import { ADDRESSES, connection, dropKeyspace, migrated, withClient } from './cassandra-under-test.js';
 
 const DAY = 86_400;

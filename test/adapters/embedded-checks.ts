@@ -1,8 +1,8 @@
 import type { ClassicLevel } from 'classic-level';
 import type { Test } from 'tap';
-import { RecordCodec } from '../../src/codec/record.js';
-import { isUnresolved, type ReviewCase } from '../../src/domain/review.js';
-import type { Stores } from '../../src/ports/stores.js';
+import { RecordCodec } from '../../src/core/codec/record.js';
+import { isUnresolved, type ReviewCase } from '../../src/service/domain/review.js';
+import type { Stores } from '../../src/service/ports/stores.js';
 import { authenticator } from '../fixtures/authentication.js';
 import { NOW, usageCharge } from '../store-contract/samples.js';
 

@@ -5,8 +5,8 @@ import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { ClassicLevel } from 'classic-level';
-import type { AuditHead } from '../../src/domain/audit.js';
-import type { AuditHeads } from '../../src/ports/journals.js';
+import type { AuditHead } from '../../src/service/domain/audit.js';
+import type { AuditHeads } from '../../src/service/ports/journals.js';
 
 export const WRITER = fileURLToPath(new URL('./embedded-writer.js', import.meta.url));
 /**

@@ -1,7 +1,12 @@
 import { writeSync } from 'node:fs';
-import { openEmbeddedStore } from '../../src/adapters/embedded/store.js';
-import type { UsageEvent } from '../../src/domain/events.js';
-import { EVIDENCE_KINDS, openEvidence, resolveReview, stepEvidence } from '../../src/domain/review.js';
+import { openEmbeddedStore } from '../../src/service/adapters/embedded/store.js';
+import type { UsageEvent } from '../../src/service/domain/events.js';
+import {
+  EVIDENCE_KINDS,
+  openEvidence,
+  resolveReview,
+  stepEvidence,
+} from '../../src/service/domain/review.js';
 import { authenticator } from '../fixtures/authentication.js';
 import {
   audit,

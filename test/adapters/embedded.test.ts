@@ -14,20 +14,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import t, { type Test } from 'tap';
-import type { Commit } from '../../src/adapters/embedded/commit-queue.js';
-import { findDamage } from '../../src/adapters/embedded/log-check.js';
+import { Authenticator } from '../../src/core/codec/authenticator.js';
+import { crc32c } from '../../src/core/codec/crc32c.js';
+import { RecordCodec } from '../../src/core/codec/record.js';
+import type { Commit } from '../../src/service/adapters/embedded/commit-queue.js';
+import { findDamage } from '../../src/service/adapters/embedded/log-check.js';
 import {
   type EmbeddedStoreOptions,
   openEmbeddedStore,
   STORE_FORMAT,
-} from '../../src/adapters/embedded/store.js';
-import { Authenticator } from '../../src/codec/authenticator.js';
-import { crc32c } from '../../src/codec/crc32c.js';
-import { RecordCodec } from '../../src/codec/record.js';
-import { type AuditEntry, AuditWalk } from '../../src/domain/audit.js';
-import { REVIEW_LIFE_SECONDS } from '../../src/domain/review.js';
-import type { AuditHeads } from '../../src/ports/journals.js';
-import type { Stores } from '../../src/ports/stores.js';
+} from '../../src/service/adapters/embedded/store.js';
+import { type AuditEntry, AuditWalk } from '../../src/service/domain/audit.js';
+import { REVIEW_LIFE_SECONDS } from '../../src/service/domain/review.js';
+import type { AuditHeads } from '../../src/service/ports/journals.js';
+import type { Stores } from '../../src/service/ports/stores.js';
 import { authenticator, formerRecord, TEST_SECRET } from '../fixtures/authentication.js';
 import { auditOf } from '../store-contract/audit-contract.js';
 import { allFound, markedProof, marksIn } from '../store-contract/remains.js';

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { openAssetDirectory } from '../../src/adapters/assets/directory.js';
-import { encryptedAssets } from '../../src/adapters/encryption/encrypted-assets.js';
-import { openKeyDirectory } from '../../src/adapters/encryption/key-directory.js';
-import { ENCRYPTION_BYTES } from '../../src/codec/encrypt.js';
+import { ENCRYPTION_BYTES } from '../../src/core/codec/encrypt.js';
+import { openAssetDirectory } from '../../src/service/adapters/assets/directory.js';
+import { encryptedAssets } from '../../src/service/adapters/encryption/encrypted-assets.js';
+import { openKeyDirectory } from '../../src/service/adapters/encryption/key-directory.js';
 import { shardedPath } from '../fixtures/sharded-path.js';
 import { assetContract, bytesOf, publish } from '../store-contract/asset-contract.js';
 

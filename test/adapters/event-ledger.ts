@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ServiceEvent, UsageEvent } from '../../src/domain/events.js';
-import type { Stores } from '../../src/ports/stores.js';
+import type { ServiceEvent, UsageEvent } from '../../src/service/domain/events.js';
+import type { Stores } from '../../src/service/ports/stores.js';
 import { unitsOf } from '../store-contract/outbox-contract.js';
 
 /**

@@ -2,9 +2,9 @@ import { createHmac } from 'node:crypto';
 import { appendFile, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
-import { AUDIT_HEADS_FILE, createAuditHeads } from '../../src/adapters/journals/audit-heads.js';
-import { openErasureJournal } from '../../src/adapters/journals/erasure-journal.js';
-import type { Secrets } from '../../src/ports/secrets.js';
+import { AUDIT_HEADS_FILE, createAuditHeads } from '../../src/service/adapters/journals/audit-heads.js';
+import { openErasureJournal } from '../../src/service/adapters/journals/erasure-journal.js';
+import type { Secrets } from '../../src/service/ports/secrets.js';
 import { secretsOf } from '../operations/doubles.js';
 
 async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {

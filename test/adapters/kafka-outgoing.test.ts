@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import type { loadLibrary } from '../../src/adapters/kafka/client.js';
-import { Outgoing } from '../../src/adapters/kafka/outgoing.js';
-import { createEventRelay } from '../../src/background/relay.js';
-import type { ServiceEvent, Topic } from '../../src/domain/events.js';
-import type { Settled } from '../../src/ports/bus.js';
+import type { loadLibrary } from '../../src/service/adapters/kafka/client.js';
+import { Outgoing } from '../../src/service/adapters/kafka/outgoing.js';
+import { createEventRelay } from '../../src/service/background/relay.js';
+import type { ServiceEvent, Topic } from '../../src/service/domain/events.js';
+import type { Settled } from '../../src/service/ports/bus.js';
 import { erasure, retention, until, usage } from '../bus-contract/suite.js';
 import { MemoryOutbox } from '../fixtures/memory-outbox.js';
 

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import type { ServiceEvent } from '../../src/domain/events.js';
+import type { ServiceEvent } from '../../src/service/domain/events.js';
 import { erasure, until } from '../bus-contract/suite.js';
 import { BareBroker } from './bare-broker.js';
 import { bareBus } from './bare-bus.js';

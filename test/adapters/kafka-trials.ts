@@ -9,9 +9,9 @@ import {
   type Message,
   type OutgoingMessage,
   ProducerClient,
-} from '../../src/adapters/kafka/client.js';
-import { allNames } from '../../src/adapters/kafka/topic-names.js';
-import { createTopics, type TopicOptions } from '../../src/adapters/kafka/topics.js';
+} from '../../src/service/adapters/kafka/client.js';
+import { allNames } from '../../src/service/adapters/kafka/topic-names.js';
+import { createTopics, type TopicOptions } from '../../src/service/adapters/kafka/topics.js';
 import { again } from '../fixtures/again.js';
 import { askBroker, int16, int32, int64, text } from '../fixtures/kafka-frames.js';
 

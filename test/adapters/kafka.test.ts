@@ -5,23 +5,27 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { type KafkaBusOptions, openKafkaBus } from '../../src/adapters/kafka/bus.js';
+import { Authenticator } from '../../src/core/codec/authenticator.js';
+import { encodeMessagePack, type MessagePackValue } from '../../src/core/codec/messagepack.js';
+import { defined } from '../../src/core/domain/defined.js';
+import { DomainError } from '../../src/core/domain/errors.js';
+import { type KafkaBusOptions, openKafkaBus } from '../../src/service/adapters/kafka/bus.js';
 import {
   type KafkaConnection,
   KafkaError,
   loadLibrary,
   type OutgoingMessage,
   provesPasswords,
-} from '../../src/adapters/kafka/client.js';
-import { encodeEvent, eventHeaders, UNAUTHENTICATED } from '../../src/adapters/kafka/event-message.js';
-import { createTopics } from '../../src/adapters/kafka/topics.js';
-import { createEventRelay } from '../../src/background/relay.js';
-import { Authenticator } from '../../src/codec/authenticator.js';
-import { encodeMessagePack, type MessagePackValue } from '../../src/codec/messagepack.js';
-import { defined } from '../../src/domain/defined.js';
-import { DomainError } from '../../src/domain/errors.js';
-import { type ServiceEvent, TOPICS, type Topic } from '../../src/domain/events.js';
-import type { EventBus } from '../../src/ports/bus.js';
+} from '../../src/service/adapters/kafka/client.js';
+import {
+  encodeEvent,
+  eventHeaders,
+  UNAUTHENTICATED,
+} from '../../src/service/adapters/kafka/event-message.js';
+import { createTopics } from '../../src/service/adapters/kafka/topics.js';
+import { createEventRelay } from '../../src/service/background/relay.js';
+import { type ServiceEvent, TOPICS, type Topic } from '../../src/service/domain/events.js';
+import type { EventBus } from '../../src/service/ports/bus.js';
 import {
   type BusPlace,
   busContract,

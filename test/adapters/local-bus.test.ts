@@ -2,11 +2,11 @@ import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/prom
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { openLocalBus } from '../../src/adapters/local-bus/bus.js';
-import { DEAD_LETTER_FILE } from '../../src/adapters/local-bus/dead-letter-file.js';
-import { PoisonError } from '../../src/domain/batch-delivery.js';
-import { defined } from '../../src/domain/defined.js';
-import { TOPICS, type Topic } from '../../src/domain/events.js';
+import { defined } from '../../src/core/domain/defined.js';
+import { openLocalBus } from '../../src/service/adapters/local-bus/bus.js';
+import { DEAD_LETTER_FILE } from '../../src/service/adapters/local-bus/dead-letter-file.js';
+import { PoisonError } from '../../src/service/domain/batch-delivery.js';
+import { TOPICS, type Topic } from '../../src/service/domain/events.js';
 import { type BusPlace, busContract, erasure, Listener } from '../bus-contract/suite.js';
 import { authenticated } from '../fixtures/authentication.js';
 

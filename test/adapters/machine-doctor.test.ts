@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
-import { examineMachine } from '../../src/adapters/system/machine-doctor.js';
+import { examineMachine } from '../../src/service/adapters/system/machine-doctor.js';
 
 const NOW = 1_780_000_000_000;
 

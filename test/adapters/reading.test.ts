@@ -10,17 +10,17 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { ClassicLevel } from 'classic-level';
 import t, { type Test } from 'tap';
+import { WaitingLines } from '../../src/core/async/waiting-lines.js';
+import { writeSidecar } from '../../src/core/credential/sidecar.js';
+import { stateProduction, stateSeal } from '../../src/core/credential/statement.js';
 import {
   type CredentialReaderOptions,
   createCredentialReader,
   LEAST_BYTES,
   type StartedReader,
-} from '../../src/adapters/reading/credential-reader.js';
-import { FrameCutter, frame } from '../../src/adapters/reading/frames.js';
-import { embeddedReply, sidecarReply } from '../../src/adapters/reading/reply.js';
-import { WaitingLines } from '../../src/async/waiting-lines.js';
-import { writeSidecar } from '../../src/credential/sidecar.js';
-import { stateProduction, stateSeal } from '../../src/credential/statement.js';
+} from '../../src/service/adapters/reading/credential-reader.js';
+import { FrameCutter, frame } from '../../src/service/adapters/reading/frames.js';
+import { embeddedReply, sidecarReply } from '../../src/service/adapters/reading/reply.js';
 import {
   extentOf,
   issued,

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import t, { type Test } from 'tap';
-import { ReportComposer } from '../../src/adapters/composing/report-composer.js';
-import { EncodedJson } from '../../src/domain/encoded-json.js';
-import type { EvidenceFacts } from '../../src/domain/evidence.js';
-import { composeStored, isLarge, type StoredEvidence } from '../../src/evidence/compose-stored.js';
-import { encodeEvidence } from '../../src/evidence/evidence-body.js';
+import { EncodedJson } from '../../src/core/domain/encoded-json.js';
+import { ReportComposer } from '../../src/service/adapters/composing/report-composer.js';
+import type { EvidenceFacts } from '../../src/witness/domain/evidence.js';
+import { composeStored, isLarge, type StoredEvidence } from '../../src/witness/report/compose-stored.js';
+import { encodeEvidence } from '../../src/witness/report/evidence-body.js';
 import { importedSource, sessionEvidence } from '../evidence/reports.js';
 
 function storedWith(imports: number): StoredEvidence {

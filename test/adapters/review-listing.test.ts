@@ -1,9 +1,9 @@
 /** Pages of a partner that has far more reviews than a page, over a session that obeys the statement's limit. */
 import t from 'tap';
-import type { Session } from '../../src/adapters/cassandra/driver/session.js';
-import { reviewListing } from '../../src/adapters/cassandra/reviews/listing.js';
-import type { ReviewVisibility } from '../../src/adapters/cassandra/reviews/review-visibility.js';
-import type { ReviewPlace } from '../../src/ports/stores.js';
+import type { Session } from '../../src/service/adapters/cassandra/driver/session.js';
+import { reviewListing } from '../../src/service/adapters/cassandra/reviews/listing.js';
+import type { ReviewVisibility } from '../../src/service/adapters/cassandra/reviews/review-visibility.js';
+import type { ReviewPlace } from '../../src/service/ports/stores.js';
 
 const NOW = 1_900_000_000;
 const MANY = 20_000;

@@ -6,11 +6,11 @@ import {
   type Message,
   type Rebalance,
   type TopicPartition,
-} from '../../src/adapters/kafka/client.js';
-import { encodeEvent, eventHeaders } from '../../src/adapters/kafka/event-message.js';
-import { ReadingWatch } from '../../src/adapters/kafka/reading-watch.js';
-import { TopicConsumer } from '../../src/adapters/kafka/topic-consumer.js';
-import { proofErased, type ServiceEvent } from '../../src/domain/events.js';
+} from '../../src/service/adapters/kafka/client.js';
+import { encodeEvent, eventHeaders } from '../../src/service/adapters/kafka/event-message.js';
+import { ReadingWatch } from '../../src/service/adapters/kafka/reading-watch.js';
+import { TopicConsumer } from '../../src/service/adapters/kafka/topic-consumer.js';
+import { proofErased, type ServiceEvent } from '../../src/service/domain/events.js';
 import { authenticator } from '../fixtures/authentication.js';
 
 function messageOf(event: ServiceEvent, offset: number): Message {

@@ -13,7 +13,7 @@ import { Originals } from '../../src/agents/ardour/originals.js';
 import { readSession } from '../../src/agents/ardour/session-file.js';
 import { Takes } from '../../src/agents/ardour/takes.js';
 import { parseXml } from '../../src/agents/ardour/xml.js';
-import type { TraceEvent } from '../../src/domain/trace.js';
+import type { TraceEvent } from '../../src/witness/domain/trace.js';
 import { floatWave, shortWave, tone } from './ardour/forge.js';
 import { type SessionSpec, sessionXml } from './ardour/session-xml.js';
 

@@ -5,9 +5,9 @@ import { SaveTeller } from '../../src/agents/ardour/save.js';
 import { readSession } from '../../src/agents/ardour/session-file.js';
 import type { SourceWitness } from '../../src/agents/ardour/sources.js';
 import { parseXml, XML_LIMITS, XmlError } from '../../src/agents/ardour/xml.js';
-import { encodeTraceEvent, MAX_EVENT_BYTES } from '../../src/codec/trace-events.js';
-import type { TraceEvent } from '../../src/domain/trace.js';
-import { TraceReferences } from '../../src/domain/trace-references.js';
+import type { TraceEvent } from '../../src/witness/domain/trace.js';
+import { TraceReferences } from '../../src/witness/domain/trace-references.js';
+import { encodeTraceEvent, MAX_EVENT_BYTES } from '../../src/witness/trace/trace-events.js';
 import {
   clocks,
   extentChange,

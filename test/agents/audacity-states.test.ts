@@ -3,7 +3,7 @@ import t from 'tap';
 import { AUDACITY_CHANNELS } from '../../src/agents/audacity/follow-project.js';
 import type { ClipState, ProjectState } from '../../src/agents/audacity/project-state.js';
 import { ProjectTeller, type SampleReader } from '../../src/agents/audacity/project-teller.js';
-import type { TraceEvent } from '../../src/domain/trace.js';
+import type { TraceEvent } from '../../src/witness/domain/trace.js';
 import { factsOf, sessionOf } from '../evidence/sessions.js';
 
 /** Each clip has the samples of a file that may be imported. */

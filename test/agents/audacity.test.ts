@@ -9,9 +9,9 @@ import {
   followAudacity,
   ProjectFollower,
 } from '../../src/agents/audacity/follow-project.js';
-import { DeviceKey, openTrace } from '../../src/capture/index.js';
-import type { TraceEvent } from '../../src/domain/trace.js';
-import { replayTrace } from '../../src/evidence/replay/replay-trace.js';
+import { DeviceKey, openTrace } from '../../src/witness/capture/index.js';
+import type { TraceEvent } from '../../src/witness/domain/trace.js';
+import { replayTrace } from '../../src/witness/replay/replay-trace.js';
 import { needs } from '../fixtures/tools.js';
 import { RealAudacity } from './audacity/real-audacity.js';
 

@@ -7,7 +7,7 @@ import { openLedger } from '../../src/agents/ardour/ledger.js';
 import { OtherSaves } from '../../src/agents/ardour/other-saves.js';
 import { contentOf, SourceFiles, stampOf } from '../../src/agents/ardour/source-files.js';
 import { Takes } from '../../src/agents/ardour/takes.js';
-import type { TraceEvent } from '../../src/domain/trace.js';
+import type { TraceEvent } from '../../src/witness/domain/trace.js';
 import { wav } from '../fixtures/wav.js';
 
 /** Writes a file with a time of modification. @param seconds of the wall clock */

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { jittered, pauseAfter } from '../../src/async/backoff.js';
-import { Batches } from '../../src/async/batches.js';
-import { withDeadline } from '../../src/async/deadline.js';
-import { WorkQueue } from '../../src/async/work-queue.js';
+import { jittered, pauseAfter } from '../../src/core/async/backoff.js';
+import { Batches } from '../../src/core/async/batches.js';
+import { withDeadline } from '../../src/core/async/deadline.js';
+import { WorkQueue } from '../../src/core/async/work-queue.js';
 
 const never = (): never => {
   throw new Error('too late');

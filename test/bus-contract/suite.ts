@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Test } from 'tap';
-import { PoisonError } from '../../src/domain/batch-delivery.js';
-import { DomainError } from '../../src/domain/errors.js';
+import { DomainError } from '../../src/core/domain/errors.js';
+import { PoisonError } from '../../src/service/domain/batch-delivery.js';
 import {
   billedSource,
   proofErased,
@@ -11,9 +11,9 @@ import {
   TOPICS,
   type Topic,
   unitsCounted,
-} from '../../src/domain/events.js';
-import { dayOf, monthOf } from '../../src/domain/usage-window.js';
-import type { DeadLetterReport, EventBus, EventHandler } from '../../src/ports/bus.js';
+} from '../../src/service/domain/events.js';
+import { dayOf, monthOf } from '../../src/service/domain/usage-window.js';
+import type { DeadLetterReport, EventBus, EventHandler } from '../../src/service/ports/bus.js';
 
 /** Where the events of one test are: every bus that is opened here carries the same ones. */
 export interface BusPlace {

@@ -1,5 +1,5 @@
 /** Child of the crash test: appends events of known content for ever, and tells of each flush that has ended. */
-import { loadDeviceKey, openTrace } from '../../src/capture/index.js';
+import { loadDeviceKey, openTrace } from '../../src/witness/capture/index.js';
 import { ALL_SUPPORTED } from './write-trace.js';
 
 const [file, key] = process.argv.slice(2);

@@ -13,8 +13,8 @@ import {
   MAX_BUFFERED_BYTES,
   openTrace,
   type TraceEvent,
-} from '../../src/capture/index.js';
-import { readTrace } from '../../src/evidence/trace/read-trace.js';
+} from '../../src/witness/capture/index.js';
+import { readTrace } from '../../src/witness/trace/read-trace.js';
 import { ALL_SUPPORTED, MemorySink, opened, SESSION, writeTrace } from './write-trace.js';
 
 const HEADER = { adapter: 'test', adapterVersion: '1.0', channels: ALL_SUPPORTED } as const;

@@ -1,16 +1,16 @@
 import t from 'tap';
-import { seededDeviceKey, simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
+import { seededDeviceKey, simulateTrace } from '../../src/witness/capture/simulate/simulate-trace.js';
 import {
   ADVERSE_SCENARIOS,
   type AdverseScenario,
   type SessionOptions,
-} from '../../src/capture/simulate/simulated-session.js';
-import { asksForReview, type EvidenceReport } from '../../src/domain/evidence-report.js';
-import { CHANNELS, EVENTS, type TraceEvent } from '../../src/domain/trace.js';
-import { composeReport } from '../../src/evidence/compose-report.js';
-import { replayTrace } from '../../src/evidence/replay/replay-trace.js';
-import { settleFacts } from '../../src/evidence/settle-facts.js';
-import { readTrace } from '../../src/evidence/trace/read-trace.js';
+} from '../../src/witness/capture/simulate/simulated-session.js';
+import { asksForReview, type EvidenceReport } from '../../src/witness/domain/evidence-report.js';
+import { CHANNELS, EVENTS, type TraceEvent } from '../../src/witness/domain/trace.js';
+import { replayTrace } from '../../src/witness/replay/replay-trace.js';
+import { composeReport } from '../../src/witness/report/compose-report.js';
+import { settleFacts } from '../../src/witness/report/settle-facts.js';
+import { readTrace } from '../../src/witness/trace/read-trace.js';
 import { MemorySink, opened } from './write-trace.js';
 
 async function simulate(options: Partial<SessionOptions>) {

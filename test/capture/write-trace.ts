@@ -1,6 +1,6 @@
-import { DeviceKey, openTrace, type TraceSink, type TraceWriter } from '../../src/capture/index.js';
-import type { Channel, ChannelSupport, TraceEvent } from '../../src/domain/trace.js';
-import { CHANNELS } from '../../src/domain/trace.js';
+import { DeviceKey, openTrace, type TraceSink, type TraceWriter } from '../../src/witness/capture/index.js';
+import type { Channel, ChannelSupport, TraceEvent } from '../../src/witness/domain/trace.js';
+import { CHANNELS } from '../../src/witness/domain/trace.js';
 
 export const ALL_SUPPORTED = Object.fromEntries(CHANNELS.map((channel) => [channel, 'supported'])) as Record<
   Channel,

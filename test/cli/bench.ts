@@ -6,7 +6,7 @@ import type { Test } from 'tap';
 import { run } from '../../src/cli/program.js';
 import type { Sealer } from '../../src/cli/sealer.js';
 import { Terminal } from '../../src/cli/terminal.js';
-import { defined } from '../../src/domain/defined.js';
+import { defined } from '../../src/core/domain/defined.js';
 import { ServiceDouble } from '../client/service-double.js';
 import { wav } from '../fixtures/wav.js';
 import { OperatorDouble } from './operator-double.js';
@@ -83,7 +83,7 @@ export async function setUp(
       signal: overrides.signal ?? new AbortController().signal,
       openSealer: async (where) => sealerDouble(where),
       // Loading the engine takes longer than most tests of the command line.
-      openFileKit: async () => (await import('../../src/compose/tools.js')).openFileKit(),
+      openFileKit: async () => (await import('../../src/service/compose/tools.js')).openFileKit(),
       readSecret: async () => overrides.secret ?? '',
       cluster: {
         migrate: async () => ({ applied: ['001-initial.cql'], topics: ['takemark.usage'] }),

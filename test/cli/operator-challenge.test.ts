@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { run } from '../../src/cli/program.js';
 import { Terminal } from '../../src/cli/terminal.js';
-import { defined } from '../../src/domain/defined.js';
+import { defined } from '../../src/core/domain/defined.js';
 import { TestService } from '../fixtures/service.js';
 import { setUp } from './bench.js';
 

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { challengeKey, challengeResponse } from '../../src/contract/operator-challenge.js';
-import { SHIPPED_PLANS } from '../../src/domain/partner.js';
+import { challengeKey, challengeResponse } from '../../src/service/contract/operator-challenge.js';
+import { SHIPPED_PLANS } from '../../src/service/domain/partner.js';
 import { REVIEW } from './review-case.js';
 
 const STANDARD = SHIPPED_PLANS.find(({ name }) => name === 'standard')!;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import t from 'tap';
 import { readSecret } from '../../src/cli/secret-input.js';
-import { formatApiKey } from '../../src/domain/partner-key.js';
+import { formatApiKey } from '../../src/service/domain/partner-key.js';
 import { MAIN, setUp } from './bench.js';
 
 const KEY_ID = 'key_01ARZ3NDEKTSV4RRFFQ69G5FAV';

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
-import { COUNTER_WORDS, COUNTERS, type CounterName } from '../../src/domain/session-evidence.js';
-import { CHANNELS } from '../../src/domain/trace.js';
+import { COUNTER_WORDS, COUNTERS, type CounterName } from '../../src/witness/domain/session-evidence.js';
+import { CHANNELS } from '../../src/witness/domain/trace.js';
 import { adverseReport, cleanReport, emptyReport, sessionEvidence } from '../evidence/reports.js';
 import { type Bench, setUp } from './bench.js';
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { openApiDocument } from '../../src/contract/openapi.js';
+import { openApiDocument } from '../../src/service/contract/openapi.js';
 
 const SCRIPT = new URL('../../../deploy/openapi/client-types.mjs', import.meta.url);
 

@@ -5,8 +5,6 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { inspect } from 'node:util';
 import t, { type Test } from 'tap';
-import { makeCertificate } from '../../src/adapters/signing/certificate-profile.js';
-import { generateKey } from '../../src/adapters/signing/identity.js';
 import { parseReprDigest } from '../../src/client/asset.js';
 import {
   type Client,
@@ -16,6 +14,8 @@ import {
   type RotationStore,
   TakemarkError,
 } from '../../src/client/index.js';
+import { makeCertificate } from '../../src/service/adapters/signing/certificate-profile.js';
+import { generateKey } from '../../src/service/adapters/signing/identity.js';
 import { noise } from '../fixtures/wav.js';
 import { type Reply, ServiceDouble } from './service-double.js';
 

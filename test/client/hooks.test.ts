@@ -11,10 +11,10 @@ import {
   type DeprecationNotice,
   type Exchange,
 } from '../../src/client/index.js';
-import type { OpenRoute } from '../../src/contract/route.js';
-import { DEFAULT_LIMITS } from '../../src/http/exchange.js';
-import { json } from '../../src/http/response/response.js';
-import { createListener } from '../../src/http/server/listener.js';
+import type { OpenRoute } from '../../src/service/contract/route.js';
+import { DEFAULT_LIMITS } from '../../src/service/http/exchange.js';
+import { json } from '../../src/service/http/response/response.js';
+import { createListener } from '../../src/service/http/server/listener.js';
 import { setUp } from '../cli/bench.js';
 import { wav } from '../fixtures/wav.js';
 import { ids, MemoryReports } from '../http/doubles.js';

@@ -2,23 +2,23 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { openAssetDirectory } from '../../src/adapters/assets/directory.js';
-import { migrate } from '../../src/adapters/cassandra/driver/migrations.js';
-import { type KafkaBusOptions, openKafkaBus } from '../../src/adapters/kafka/bus.js';
-import { topicName } from '../../src/adapters/kafka/topic-names.js';
-import { createEventRelay } from '../../src/background/relay.js';
-import { finishErasure } from '../../src/consumers/erasure.js';
-import { listen } from '../../src/consumers/listen.js';
+import { openAssetDirectory } from '../../src/service/adapters/assets/directory.js';
+import { migrate } from '../../src/service/adapters/cassandra/driver/migrations.js';
+import { type KafkaBusOptions, openKafkaBus } from '../../src/service/adapters/kafka/bus.js';
+import { topicName } from '../../src/service/adapters/kafka/topic-names.js';
+import { createEventRelay } from '../../src/service/background/relay.js';
+import { finishErasure } from '../../src/service/consumers/erasure.js';
+import { listen } from '../../src/service/consumers/listen.js';
 import {
   remindersOf,
   reviewCreated,
   type ServiceEvent,
   TOPICS,
   type Topic,
-} from '../../src/domain/events.js';
-import { dayOf } from '../../src/domain/usage-window.js';
-import { auditStores } from '../../src/operations/system/audit-stores.js';
-import type { EventBus } from '../../src/ports/bus.js';
+} from '../../src/service/domain/events.js';
+import { dayOf } from '../../src/service/domain/usage-window.js';
+import { auditStores } from '../../src/service/operations/system/audit-stores.js';
+import type { EventBus } from '../../src/service/ports/bus.js';
 import {
   ADDRESSES,
   connection as cassandra,

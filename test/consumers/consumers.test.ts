@@ -1,11 +1,11 @@
 import t from 'tap';
-import { remindDue } from '../../src/background/remind.js';
-import { erasureConsumer } from '../../src/consumers/erasure.js';
-import { listen, undamaged } from '../../src/consumers/listen.js';
-import { retentionConsumer } from '../../src/consumers/retention.js';
-import { usageConsumer } from '../../src/consumers/usage.js';
-import { PoisonError } from '../../src/domain/batch-delivery.js';
-import { DomainError, recordDamaged } from '../../src/domain/errors.js';
+import { DomainError, recordDamaged } from '../../src/core/domain/errors.js';
+import { remindDue } from '../../src/service/background/remind.js';
+import { erasureConsumer } from '../../src/service/consumers/erasure.js';
+import { listen, undamaged } from '../../src/service/consumers/listen.js';
+import { retentionConsumer } from '../../src/service/consumers/retention.js';
+import { usageConsumer } from '../../src/service/consumers/usage.js';
+import { PoisonError } from '../../src/service/domain/batch-delivery.js';
 import {
   EXPIRY_NOTICE_SECONDS,
   proofErased,
@@ -17,11 +17,11 @@ import {
   type ServiceEvent,
   type UsageEvent,
   unitsCounted,
-} from '../../src/domain/events.js';
-import type { Proof } from '../../src/domain/proof.js';
-import type { EventHandler } from '../../src/ports/bus.js';
-import type { ErasureJournal } from '../../src/ports/journals.js';
-import type { Stores } from '../../src/ports/stores.js';
+} from '../../src/service/domain/events.js';
+import type { Proof } from '../../src/service/domain/proof.js';
+import type { EventHandler } from '../../src/service/ports/bus.js';
+import type { ErasureJournal } from '../../src/service/ports/journals.js';
+import type { Stores } from '../../src/service/ports/stores.js';
 import { stillClock } from '../operations/doubles.js';
 
 const NOW = 1_700_000_000;

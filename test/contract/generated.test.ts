@@ -1,5 +1,5 @@
 import t from 'tap';
-import { PARTNER_ROUTES } from '../../src/contract/routes/partner-routes.js';
+import { PARTNER_ROUTES } from '../../src/service/contract/routes/partner-routes.js';
 import { runContract } from '../fixtures/contract-generator.js';
 import { seedsOf } from '../fixtures/seeds.js';
 import { TestService } from '../fixtures/service.js';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { JsonSchema, OpenApiDocument, OperationObject } from '../../src/contract/openapi.js';
+import type { JsonSchema, OpenApiDocument, OperationObject } from '../../src/service/contract/openapi.js';
 
 /** Names of the documents in `deploy/openapi/`. */
 export const DOCUMENTS = ['takemark', 'operator'] as const;

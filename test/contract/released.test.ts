@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import type { OpenApiDocument } from '../../src/contract/openapi.js';
+import type { OpenApiDocument } from '../../src/service/contract/openapi.js';
 import {
   breaks,
   DOCUMENTS,

@@ -1,7 +1,7 @@
 import t from 'tap';
-import type { Route } from '../../src/contract/route.js';
-import { PARTNER_ROUTES } from '../../src/contract/routes/partner-routes.js';
-import { formatIdentifier } from '../../src/domain/identifiers.js';
+import { formatIdentifier } from '../../src/core/domain/identifiers.js';
+import type { Route } from '../../src/service/contract/route.js';
+import { PARTNER_ROUTES } from '../../src/service/contract/routes/partner-routes.js';
 import { ContractCheck } from '../fixtures/contract-check.js';
 import { TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';

@@ -3,8 +3,8 @@
  * models of real ones, each with the habit in which that one differs.
  */
 import t from 'tap';
-import type { StructureFinding } from '../../src/domain/findings.js';
-import { isHarmless } from '../../src/domain/findings.js';
+import type { StructureFinding } from '../../src/core/domain/findings.js';
+import { isHarmless } from '../../src/core/domain/findings.js';
 import { chunk, fmtChunk, noise, riff } from '../fixtures/wav.js';
 import { listChunk, longFmt, WRITERS } from '../fixtures/writers.js';
 import { CoreUnderTest, randomNumbers } from './core-under-test.js';

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { CONTAINERS } from '../../src/domain/audio.js';
-import { STRUCTURE_FINDINGS } from '../../src/domain/findings.js';
-import { CONTEXT_BYTES, credentialSpan, loadCore, SCRATCH_BYTES } from '../../src/engine/core.js';
-import { CORE_FINGERPRINT } from '../../src/engine/core-fingerprint.js';
-import * as layout from '../../src/engine/core-layout.js';
+import { CONTAINERS } from '../../src/core/domain/audio.js';
+import { STRUCTURE_FINDINGS } from '../../src/core/domain/findings.js';
+import { CONTEXT_BYTES, credentialSpan, loadCore, SCRATCH_BYTES } from '../../src/core/engine/core.js';
+import { CORE_FINGERPRINT } from '../../src/core/engine/core-fingerprint.js';
+import * as layout from '../../src/core/engine/core-layout.js';
 import { CoreUnderTest } from './core-under-test.js';
 
 const root = new URL('../../../', import.meta.url);

@@ -7,8 +7,8 @@ import {
   loadCore,
   readMeasurement,
   SCRATCH_BYTES,
-} from '../../src/engine/core.js';
-import { WHOLE } from '../../src/engine/core-layout.js';
+} from '../../src/core/engine/core.js';
+import { WHOLE } from '../../src/core/engine/core-layout.js';
 
 const CONTEXTS = 8;
 const INSTANCES = 4;

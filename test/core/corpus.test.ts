@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import t from 'tap';
-import { isHarmless } from '../../src/domain/findings.js';
+import { isHarmless } from '../../src/core/domain/findings.js';
 import { needs } from '../fixtures/tools.js';
 import { WRITERS } from '../fixtures/writers.js';
 import { CoreUnderTest, everyByte, randomCuts, randomNumbers } from './core-under-test.js';

@@ -1,6 +1,11 @@
 import { createHash, type Hash } from 'node:crypto';
 import t from 'tap';
-import { type CoreMeasurement, credentialSpan, forkReport, readMeasurement } from '../../src/engine/core.js';
+import {
+  type CoreMeasurement,
+  credentialSpan,
+  forkReport,
+  readMeasurement,
+} from '../../src/core/engine/core.js';
 import { chunk, fmtChunk, noise, riff } from '../fixtures/wav.js';
 import { CoreUnderTest, everyByte, randomCuts, randomNumbers } from './core-under-test.js';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import t from 'tap';
-import { isHarmless, STRUCTURE_FINDINGS, type StructureFinding } from '../../src/domain/findings.js';
-import { readMeasurement } from '../../src/engine/core.js';
+import { isHarmless, STRUCTURE_FINDINGS, type StructureFinding } from '../../src/core/domain/findings.js';
+import { readMeasurement } from '../../src/core/engine/core.js';
 import { chunk, fmtChunk, id3Tag, noise, riff, wav } from '../fixtures/wav.js';
 import { CoreUnderTest, everyByte } from './core-under-test.js';
 

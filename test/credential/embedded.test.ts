@@ -2,14 +2,14 @@ import { createHash, createPrivateKey, type KeyObject, sign, X509Certificate } f
 import { SuperBox } from '@trustnxt/c2pa-ts/jumbf';
 import { ManifestStore } from '@trustnxt/c2pa-ts/manifest';
 import t from 'tap';
-import { makeCertificate } from '../../src/adapters/signing/certificate-profile.js';
-import { newDevice } from '../../src/adapters/signing/device.js';
-import { createSigner, generateKey } from '../../src/adapters/signing/identity.js';
-import { embed, finishEmbedding, planEmbedding } from '../../src/credential/embed.js';
-import { stateProduction, stateSeal } from '../../src/credential/statement.js';
-import { createTrustList } from '../../src/credential/trust-list.js';
-import type { SignatureAlgorithm } from '../../src/domain/parsed-credential.js';
-import type { LocalSigner, SigningIdentity, TrustList } from '../../src/ports/signing.js';
+import { embed, finishEmbedding, planEmbedding } from '../../src/core/credential/embed.js';
+import { stateProduction, stateSeal } from '../../src/core/credential/statement.js';
+import { createTrustList } from '../../src/core/credential/trust-list.js';
+import type { SignatureAlgorithm } from '../../src/core/domain/parsed-credential.js';
+import type { LocalSigner, SigningIdentity, TrustList } from '../../src/core/ports/signing.js';
+import { makeCertificate } from '../../src/service/adapters/signing/certificate-profile.js';
+import { newDevice } from '../../src/service/adapters/signing/device.js';
+import { createSigner, generateKey } from '../../src/service/adapters/signing/identity.js';
 import {
   bindingOf,
   extentOf,

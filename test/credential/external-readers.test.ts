@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
-import { MAX_OBSERVED_IMPORTS, type ObservedProduction } from '../../src/domain/observed-production.js';
+import { MAX_OBSERVED_IMPORTS, type ObservedProduction } from '../../src/core/domain/observed-production.js';
 import { issued, readFile } from '../fixtures/credentialed-file.js';
 import { hostileFlips, hostileKinds, hostileMutations, seededPicker } from '../fixtures/hostile-stores.js';
 import { testSigning } from '../fixtures/signing.js';

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { encode } from 'cborg';
 import t from 'tap';
-import { writeSidecar } from '../../src/credential/sidecar.js';
-import { stateProduction } from '../../src/credential/statement.js';
-import type { EmbeddedParseResult } from '../../src/domain/parsed-credential.js';
+import { writeSidecar } from '../../src/core/credential/sidecar.js';
+import { stateProduction } from '../../src/core/credential/statement.js';
+import type { EmbeddedParseResult } from '../../src/core/domain/parsed-credential.js';
 import {
   extentOf,
   issued,

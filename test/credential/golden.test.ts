@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { identityOf } from '../../src/adapters/signing/identity.js';
-import { createTrustList } from '../../src/credential/trust-list.js';
+import { createTrustList } from '../../src/core/credential/trust-list.js';
+import { identityOf } from '../../src/service/adapters/signing/identity.js';
 import { readFile, readPair } from '../fixtures/credentialed-file.js';
 import { judge, startJudge } from '../fixtures/judge.js';
 

@@ -1,6 +1,6 @@
 /** Stores that other readers refuse are never `verified`, and only failing bytes, references or signatures are `tampered`. */
 import t from 'tap';
-import { judge as judgeFile } from '../../src/domain/verdict.js';
+import { judge as judgeFile } from '../../src/core/domain/verdict.js';
 import { readFile } from '../fixtures/credentialed-file.js';
 import {
   type HostileFile,

@@ -9,19 +9,19 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promise
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
+import type { SignatureAlgorithm } from '../../src/core/domain/parsed-credential.js';
+import type { LocalSigner } from '../../src/core/ports/signing.js';
 import {
   makeCertificateRequest,
   readCertificateRequest,
-} from '../../src/adapters/signing/certificate-request.js';
-import { generateKey, signRaw } from '../../src/adapters/signing/identity.js';
-import { installLeaf, requestLeaf } from '../../src/adapters/signing/leaf-installation.js';
-import { loadSigning, type SigningOptions } from '../../src/adapters/signing/load-signing.js';
-import { initAuthority, issueLeaf } from '../../src/adapters/signing/offline-authority.js';
-import { openToken, type TokenOptions } from '../../src/adapters/signing/pkcs11-token.js';
-import { installSigningLeaf, requestSigningLeaf } from '../../src/compose/tools.js';
-import { readConfig } from '../../src/config/config.js';
-import type { SignatureAlgorithm } from '../../src/domain/parsed-credential.js';
-import type { LocalSigner } from '../../src/ports/signing.js';
+} from '../../src/service/adapters/signing/certificate-request.js';
+import { generateKey, signRaw } from '../../src/service/adapters/signing/identity.js';
+import { installLeaf, requestLeaf } from '../../src/service/adapters/signing/leaf-installation.js';
+import { loadSigning, type SigningOptions } from '../../src/service/adapters/signing/load-signing.js';
+import { initAuthority, issueLeaf } from '../../src/service/adapters/signing/offline-authority.js';
+import { openToken, type TokenOptions } from '../../src/service/adapters/signing/pkcs11-token.js';
+import { installSigningLeaf, requestSigningLeaf } from '../../src/service/compose/tools.js';
+import { readConfig } from '../../src/service/config/config.js';
 import { issued, readFile as readCredential } from '../fixtures/credentialed-file.js';
 import { judge, startJudge } from '../fixtures/judge.js';
 import { TestService } from '../fixtures/service.js';

@@ -5,10 +5,10 @@ import {
   decodeMessagePackStrict,
   encodeMessagePack,
   type MessagePackValue,
-} from '../../src/codec/messagepack.js';
-import { writeSidecar } from '../../src/credential/sidecar.js';
-import { stateProduction, stateSeal } from '../../src/credential/statement.js';
-import type { LocalSigner, SigningIdentity } from '../../src/ports/signing.js';
+} from '../../src/core/codec/messagepack.js';
+import { writeSidecar } from '../../src/core/credential/sidecar.js';
+import { stateProduction, stateSeal } from '../../src/core/credential/statement.js';
+import type { LocalSigner, SigningIdentity } from '../../src/core/ports/signing.js';
 import { now, readPair } from '../fixtures/credentialed-file.js';
 import { sampled } from '../fixtures/sampling.js';
 import { testDevice, testSigning } from '../fixtures/signing.js';

@@ -2,9 +2,9 @@ import { createPublicKey, verify } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { decodeCborStrict, decodeCborTolerant, encodeCbor } from '../../src/codec/cbor.js';
-import { decodeMessagePackStrict, encodeMessagePack } from '../../src/codec/messagepack.js';
-import { checkSignature } from '../../src/credential/signature.js';
+import { decodeCborStrict, decodeCborTolerant, encodeCbor } from '../../src/core/codec/cbor.js';
+import { decodeMessagePackStrict, encodeMessagePack } from '../../src/core/codec/messagepack.js';
+import { checkSignature } from '../../src/core/credential/signature.js';
 import { foreignSigner, signAs } from '../fixtures/foreign-store.js';
 import { testSigning } from '../fixtures/signing.js';
 

@@ -5,18 +5,18 @@ import { mkdir, readdir, readFile, rename, stat, utimes, writeFile } from 'node:
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { makeCertificate } from '../../src/adapters/signing/certificate-profile.js';
+import { writeSidecar } from '../../src/core/credential/sidecar.js';
+import { stateProduction } from '../../src/core/credential/statement.js';
+import type { LocalSigner } from '../../src/core/ports/signing.js';
+import { makeCertificate } from '../../src/service/adapters/signing/certificate-profile.js';
 import {
   clusterIdentity,
   makeClusterBundle,
   readClusterBundle,
-} from '../../src/adapters/signing/cluster-bundle.js';
-import { createDevice } from '../../src/adapters/signing/device.js';
-import { generateKey } from '../../src/adapters/signing/identity.js';
-import { loadSigning as load, type SigningOptions } from '../../src/adapters/signing/load-signing.js';
-import { writeSidecar } from '../../src/credential/sidecar.js';
-import { stateProduction } from '../../src/credential/statement.js';
-import type { LocalSigner } from '../../src/ports/signing.js';
+} from '../../src/service/adapters/signing/cluster-bundle.js';
+import { createDevice } from '../../src/service/adapters/signing/device.js';
+import { generateKey } from '../../src/service/adapters/signing/identity.js';
+import { loadSigning as load, type SigningOptions } from '../../src/service/adapters/signing/load-signing.js';
 import { issued, readFile as readCredential, readPair, sealed } from '../fixtures/credentialed-file.js';
 import { judge, startJudge } from '../fixtures/judge.js';
 import { testSigning } from '../fixtures/signing.js';
@@ -225,7 +225,7 @@ t.test('identities given as files are used, and their faults stop the start', as
 
 t.test('a start that is killed leaves nothing half made', async (t) => {
   const directory = t.testdir();
-  const module = new URL('../../src/adapters/signing/load-signing.js', import.meta.url).href;
+  const module = new URL('../../src/service/adapters/signing/load-signing.js', import.meta.url).href;
   const script = `
     import { randomBytes } from 'node:crypto';
     import { loadSigning } from ${JSON.stringify(module)};

@@ -4,7 +4,7 @@ import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
-import { createMetrics } from '../../src/telemetry/metrics.js';
+import { createMetrics } from '../../src/service/telemetry/metrics.js';
 import { needs } from '../fixtures/tools.js';
 import { ROOT } from './pages.js';
 

@@ -7,9 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import t from 'tap';
-import { DeviceKey, openTrace } from '../../src/capture/index.js';
-import { headOfHeader, headOfSegment, signedMessage } from '../../src/codec/trace-chain.js';
-import { FrameSplitter } from '../../src/codec/trace-frames.js';
+import { DeviceKey, openTrace } from '../../src/witness/capture/index.js';
 import {
   CHANNEL_SUPPORT,
   CHANNELS,
@@ -18,8 +16,10 @@ import {
   TRACE_FINDINGS,
   TRACE_LIMITS,
   type TraceEvent,
-} from '../../src/domain/trace.js';
-import { readTrace } from '../../src/evidence/trace/read-trace.js';
+} from '../../src/witness/domain/trace.js';
+import { readTrace } from '../../src/witness/trace/read-trace.js';
+import { headOfHeader, headOfSegment, signedMessage } from '../../src/witness/trace/trace-chain.js';
+import { FrameSplitter } from '../../src/witness/trace/trace-frames.js';
 import { type ALL_SUPPORTED, MemorySink, opened } from '../capture/write-trace.js';
 import { ROOT } from './pages.js';
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import t from 'tap';
-import { configurationPage } from '../../src/config/page.js';
+import { configurationPage } from '../../src/service/config/page.js';
 
 const ROOT = new URL('../../../', import.meta.url);
 

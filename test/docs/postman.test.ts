@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runInNewContext } from 'node:vm';
 import t from 'tap';
-import { openApiDocument } from '../../src/contract/openapi.js';
+import { openApiDocument } from '../../src/service/contract/openapi.js';
 import { TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
 import { ROOT } from './pages.js';

@@ -1,7 +1,7 @@
 /** The README names each verdict that there is, once, and which of them is good. */
 import { readFile } from 'node:fs/promises';
 import t from 'tap';
-import { VERDICTS } from '../../src/domain/verdicts.js';
+import { VERDICTS } from '../../src/core/domain/verdicts.js';
 
 t.test("the README's table of verdicts is the list of verdicts", async (t) => {
   const readme = await readFile(new URL('../../../README.md', import.meta.url), 'utf8');

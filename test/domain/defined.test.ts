@@ -1,5 +1,5 @@
 import t from 'tap';
-import { defined } from '../../src/domain/defined.js';
+import { defined } from '../../src/core/domain/defined.js';
 
 interface Label {
   name: string;

@@ -1,20 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
-import { decide, summariseAudio } from '../../src/domain/decision.js';
-import { HARMLESS_FINDINGS, isBreak, STRUCTURE_FINDINGS } from '../../src/domain/findings.js';
-import { createdAtOf, formatIdentifier, IDENTIFIER_PATTERN } from '../../src/domain/identifiers.js';
+import { HARMLESS_FINDINGS, isBreak, STRUCTURE_FINDINGS } from '../../src/core/domain/findings.js';
+import { createdAtOf, formatIdentifier, IDENTIFIER_PATTERN } from '../../src/core/domain/identifiers.js';
 import type {
   CredentialReport,
   EmbeddedParseResult,
   ProductionStatement,
   SidecarParseResult,
-} from '../../src/domain/parsed-credential.js';
-import { formatApiKey, parseApiKey } from '../../src/domain/partner-key.js';
-import type { IssuedProof, Proof } from '../../src/domain/proof.js';
-import type { UploadFacts } from '../../src/domain/upload.js';
-import { monthEnd, secondsToNextMonth } from '../../src/domain/usage-window.js';
-import { type Evidence, judge, namedProof } from '../../src/domain/verdict.js';
-import { VERDICTS } from '../../src/domain/verdicts.js';
+} from '../../src/core/domain/parsed-credential.js';
+import { type Evidence, judge, namedProof } from '../../src/core/domain/verdict.js';
+import { VERDICTS } from '../../src/core/domain/verdicts.js';
+import { decide, summariseAudio } from '../../src/service/domain/decision.js';
+import { formatApiKey, parseApiKey } from '../../src/service/domain/partner-key.js';
+import type { IssuedProof, Proof } from '../../src/service/domain/proof.js';
+import type { UploadFacts } from '../../src/service/domain/upload.js';
+import { monthEnd, secondsToNextMonth } from '../../src/service/domain/usage-window.js';
 
 const HASH = 'ab'.repeat(32);
 const OTHER = 'cd'.repeat(32);

@@ -1,8 +1,8 @@
 import t from 'tap';
-import { EVIDENCE_CODES, findEvidenceCode } from '../../src/domain/evidence-codes.js';
-import { CONTENT_CLASSES } from '../../src/domain/evidence-report.js';
-import { TRACE_FINDINGS } from '../../src/domain/trace.js';
-import { EVIDENCE_RULES } from '../../src/evidence/rules.js';
+import { EVIDENCE_CODES, findEvidenceCode } from '../../src/witness/domain/evidence-codes.js';
+import { CONTENT_CLASSES } from '../../src/witness/domain/evidence-report.js';
+import { TRACE_FINDINGS } from '../../src/witness/domain/trace.js';
+import { EVIDENCE_RULES } from '../../src/witness/report/rules.js';
 
 t.test('the registry has each code once, with everything that is said of one', async (t) => {
   const codes = EVIDENCE_CODES.map(({ code }) => code);

@@ -1,14 +1,14 @@
 import t from 'tap';
-import type { EvidenceFacts } from '../../src/domain/evidence.js';
-import { observedProduction } from '../../src/domain/observe-production.js';
-import { MAX_OBSERVED_IMPORTS, NOTHING_OBSERVED } from '../../src/domain/observed-production.js';
+import { MAX_OBSERVED_IMPORTS, NOTHING_OBSERVED } from '../../src/core/domain/observed-production.js';
+import type { EvidenceFacts } from '../../src/witness/domain/evidence.js';
+import { observedProduction } from '../../src/witness/domain/observe-production.js';
 import {
   COUNTERS,
   type CounterName,
   type ImportedSource,
   type SessionEvidence,
-} from '../../src/domain/session-evidence.js';
-import { CHANNELS } from '../../src/domain/trace.js';
+} from '../../src/witness/domain/session-evidence.js';
+import { CHANNELS } from '../../src/witness/domain/trace.js';
 
 type Counters = Partial<Record<CounterName, number | 'unknown' | 'unsupported'>>;
 

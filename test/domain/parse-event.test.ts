@@ -6,8 +6,8 @@ import {
   reviewCreated,
   type ServiceEvent,
   unitsCounted,
-} from '../../src/domain/events.js';
-import { parseEvent } from '../../src/domain/parse-event.js';
+} from '../../src/service/domain/events.js';
+import { parseEvent } from '../../src/service/domain/parse-event.js';
 
 const AT = 1_774_915_200;
 const counts = [{ day: '2026-03-31', operation: 'verify', units: 2 }];

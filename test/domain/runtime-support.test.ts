@@ -1,7 +1,7 @@
 import t from 'tap';
-import { serviceBanner, startService } from '../../src/compose/service.js';
-import { readConfig } from '../../src/config/config.js';
-import { runtimeWarning, runtimeWords } from '../../src/domain/runtime-support.js';
+import { serviceBanner, startService } from '../../src/service/compose/service.js';
+import { readConfig } from '../../src/service/config/config.js';
+import { runtimeWarning, runtimeWords } from '../../src/service/domain/runtime-support.js';
 import { TestClock } from '../fixtures/service.js';
 
 const at = (time: string): number => Date.parse(time);

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { daysLeft, type ValidityWarning, validityWarning } from '../../src/domain/validity.js';
+import { daysLeft, type ValidityWarning, validityWarning } from '../../src/core/domain/validity.js';
 
 const DAY = 86_400;
 

@@ -1,16 +1,20 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import type { Measurement } from '../../src/domain/audio.js';
-import { DomainError } from '../../src/domain/errors.js';
-import { BlockAllocator } from '../../src/engine/blocks.js';
-import { createCoreMemory, loadCore } from '../../src/engine/core.js';
-import { completeOptions, createAudioEngine, type EngineOptions } from '../../src/engine/create-engine.js';
-import { SLAB_BYTES } from '../../src/engine/ingest.js';
-import { LANES } from '../../src/engine/scheduler.js';
-import { WorkerEngine } from '../../src/engine/worker-engine.js';
-import { WorkerPool } from '../../src/engine/worker-pool.js';
-import type { AudioEngine, AudioIngest, Displacement } from '../../src/ports/audio-engine.js';
+import type { Measurement } from '../../src/core/domain/audio.js';
+import { DomainError } from '../../src/core/domain/errors.js';
+import { BlockAllocator } from '../../src/core/engine/blocks.js';
+import { createCoreMemory, loadCore } from '../../src/core/engine/core.js';
+import {
+  completeOptions,
+  createAudioEngine,
+  type EngineOptions,
+} from '../../src/core/engine/create-engine.js';
+import { SLAB_BYTES } from '../../src/core/engine/ingest.js';
+import { LANES } from '../../src/core/engine/scheduler.js';
+import { WorkerEngine } from '../../src/core/engine/worker-engine.js';
+import { WorkerPool } from '../../src/core/engine/worker-pool.js';
+import type { AudioEngine, AudioIngest, Displacement } from '../../src/core/ports/audio-engine.js';
 import { collectGarbage } from '../fixtures/garbage.js';
 import { sized } from '../fixtures/sampling.js';
 import { chunk, fmtChunk, noise, riff } from '../fixtures/wav.js';

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import t, { type Test } from 'tap';
-import type { Measurement } from '../../src/domain/audio.js';
-import { DomainError } from '../../src/domain/errors.js';
-import { BlockAllocator } from '../../src/engine/blocks.js';
-import type { Slice } from '../../src/engine/core.js';
-import { SLAB_BYTES, SLABS_PER_UPLOAD } from '../../src/engine/ingest.js';
-import { LANES, Scheduler } from '../../src/engine/scheduler.js';
-import type { TaskOutcome } from '../../src/engine/worker.js';
-import { ByteBudget } from '../../src/http/byte-budget.js';
-import type { AudioIngest, Displacement } from '../../src/ports/audio-engine.js';
+import type { Measurement } from '../../src/core/domain/audio.js';
+import { DomainError } from '../../src/core/domain/errors.js';
+import { BlockAllocator } from '../../src/core/engine/blocks.js';
+import type { Slice } from '../../src/core/engine/core.js';
+import { SLAB_BYTES, SLABS_PER_UPLOAD } from '../../src/core/engine/ingest.js';
+import { LANES, Scheduler } from '../../src/core/engine/scheduler.js';
+import type { TaskOutcome } from '../../src/core/engine/worker.js';
+import type { AudioIngest, Displacement } from '../../src/core/ports/audio-engine.js';
+import { ByteBudget } from '../../src/service/http/byte-budget.js';
 import { noise } from '../fixtures/wav.js';
 
 interface Options {

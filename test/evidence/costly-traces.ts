@@ -1,6 +1,6 @@
 /** Traces whose size is small for the work that they demand. Each is a valid trace, signed by its device. */
-import { TRACE_LIMITS } from '../../src/domain/trace.js';
-import { MAX_DERIVATIONS } from '../../src/evidence/replay/source-map.js';
+import { TRACE_LIMITS } from '../../src/witness/domain/trace.js';
+import { MAX_DERIVATIONS } from '../../src/witness/replay/source-map.js';
 import { writeTrace } from '../capture/write-trace.js';
 import { body, Forge } from './forge-trace.js';
 

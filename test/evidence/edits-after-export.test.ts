@@ -1,6 +1,11 @@
 import t from 'tap';
-import { CHANNELS, type Channel, type ChannelSupport, type TraceEvent } from '../../src/domain/trace.js';
-import { Replayer } from '../../src/evidence/replay/replayer.js';
+import {
+  CHANNELS,
+  type Channel,
+  type ChannelSupport,
+  type TraceEvent,
+} from '../../src/witness/domain/trace.js';
+import { Replayer } from '../../src/witness/replay/replayer.js';
 
 t.test('an edit that may have come before the export is not said to have come after it', async (t) => {
   const channels = Object.fromEntries(CHANNELS.map((channel) => [channel, 'partial'])) as Record<

@@ -1,9 +1,13 @@
 import { encode } from '@msgpack/msgpack';
-import { DeviceKey } from '../../src/capture/index.js';
-import { headOfHeader, headOfSegment, signedMessage } from '../../src/codec/trace-chain.js';
-import { encodeHeaderFrame, encodeSegmentFrame, encodeSignatureFrame } from '../../src/codec/trace-frames.js';
-import { CHANNELS, TRACE_LIMITS } from '../../src/domain/trace.js';
-import type { OpenTrace } from '../../src/evidence/trace/read-trace.js';
+import { DeviceKey } from '../../src/witness/capture/index.js';
+import { CHANNELS, TRACE_LIMITS } from '../../src/witness/domain/trace.js';
+import type { OpenTrace } from '../../src/witness/trace/read-trace.js';
+import { headOfHeader, headOfSegment, signedMessage } from '../../src/witness/trace/trace-chain.js';
+import {
+  encodeHeaderFrame,
+  encodeSegmentFrame,
+  encodeSignatureFrame,
+} from '../../src/witness/trace/trace-frames.js';
 
 const KEY = DeviceKey.generate();
 

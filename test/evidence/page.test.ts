@@ -7,20 +7,20 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import t from 'tap';
-import type { EvidenceReport } from '../../src/domain/evidence-report.js';
+import type { EvidenceReport } from '../../src/witness/domain/evidence-report.js';
 import {
   COUNTER_WORDS,
   COUNTERS,
   type CounterName,
   type ImportedSource,
-} from '../../src/domain/session-evidence.js';
-import { CHANNEL_WORDS, CHANNELS } from '../../src/domain/trace.js';
-import { COLOURS, CONTRASTS } from '../../src/evidence/page/colours.js';
-import { drawLane, mergeSpans, type Span } from '../../src/evidence/page/lanes.js';
-import type { ReportPageInput } from '../../src/evidence/page/page-input.js';
-import { renderReportPage } from '../../src/evidence/page/render-report-page.js';
-import { groupDigits, sentenceOf, valueText } from '../../src/evidence/page/words.js';
-import { parseReport, UnreadableReport } from '../../src/evidence/parse-report.js';
+} from '../../src/witness/domain/session-evidence.js';
+import { CHANNEL_WORDS, CHANNELS } from '../../src/witness/domain/trace.js';
+import { COLOURS, CONTRASTS } from '../../src/witness/page/colours.js';
+import { drawLane, mergeSpans, type Span } from '../../src/witness/page/lanes.js';
+import type { ReportPageInput } from '../../src/witness/page/page-input.js';
+import { renderReportPage } from '../../src/witness/page/render-report-page.js';
+import { groupDigits, sentenceOf, valueText } from '../../src/witness/page/words.js';
+import { parseReport, UnreadableReport } from '../../src/witness/report/parse-report.js';
 import { Chromium, findChromium } from '../fixtures/chromium.js';
 import { needs } from '../fixtures/tools.js';
 import {

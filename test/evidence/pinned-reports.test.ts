@@ -5,17 +5,17 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { openTrace } from '../../src/capture/index.js';
-import { SeededRandom } from '../../src/capture/simulate/random.js';
-import { seededDeviceKey, simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
-import { BINDING_STATUS, type DeclarationEnvelope } from '../../src/domain/declaration.js';
-import { expm1, log1p } from '../../src/domain/exact-logarithm.js';
-import type { TraceEvent } from '../../src/domain/trace.js';
-import { composeReport } from '../../src/evidence/compose-report.js';
-import { decodeEvidence, encodeEvidence } from '../../src/evidence/evidence-body.js';
-import { evaluateOverlay } from '../../src/evidence/overlay.js';
-import { replayTrace } from '../../src/evidence/replay/replay-trace.js';
-import { settleFacts } from '../../src/evidence/settle-facts.js';
+import { openTrace } from '../../src/witness/capture/index.js';
+import { SeededRandom } from '../../src/witness/capture/simulate/random.js';
+import { seededDeviceKey, simulateTrace } from '../../src/witness/capture/simulate/simulate-trace.js';
+import { BINDING_STATUS, type DeclarationEnvelope } from '../../src/witness/domain/declaration.js';
+import { expm1, log1p } from '../../src/witness/domain/exact-logarithm.js';
+import type { TraceEvent } from '../../src/witness/domain/trace.js';
+import { replayTrace } from '../../src/witness/replay/replay-trace.js';
+import { composeReport } from '../../src/witness/report/compose-report.js';
+import { decodeEvidence, encodeEvidence } from '../../src/witness/report/evidence-body.js';
+import { evaluateOverlay } from '../../src/witness/report/overlay.js';
+import { settleFacts } from '../../src/witness/report/settle-facts.js';
 import { ALL_SUPPORTED, MemorySink, opened } from '../capture/write-trace.js';
 
 const EXPORTED = 'ee'.repeat(32);

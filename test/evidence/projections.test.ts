@@ -1,13 +1,13 @@
 import t from 'tap';
-import type { DeclarationEnvelope } from '../../src/domain/declaration.js';
-import type { EvidenceFact, EvidenceReport } from '../../src/domain/evidence-report.js';
-import { CHANNEL_SUPPORT, CHANNELS } from '../../src/domain/trace.js';
+import type { DeclarationEnvelope } from '../../src/witness/domain/declaration.js';
+import type { EvidenceFact, EvidenceReport } from '../../src/witness/domain/evidence-report.js';
+import { CHANNEL_SUPPORT, CHANNELS } from '../../src/witness/domain/trace.js';
 import {
   PROJECTION_FORMATS,
   type Projection,
   type ProjectionFormat,
   projectReport,
-} from '../../src/evidence/projections/project-report.js';
+} from '../../src/witness/projections/project-report.js';
 import { sessionEvidence } from './reports.js';
 
 const FORMATS = Object.keys(PROJECTION_FORMATS) as readonly ProjectionFormat[];

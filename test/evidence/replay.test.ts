@@ -1,22 +1,30 @@
 import { createHash } from 'node:crypto';
 import t from 'tap';
-import { DeviceKey } from '../../src/capture/index.js';
-import { SeededRandom } from '../../src/capture/simulate/random.js';
-import { simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
-import { type AdverseScenario, SimulatedSession } from '../../src/capture/simulate/simulated-session.js';
-import type { EvidenceReport } from '../../src/domain/evidence-report.js';
-import { observedProduction } from '../../src/domain/observe-production.js';
-import { COUNTERS, type CounterName, REPORT_LIMITS } from '../../src/domain/session-evidence.js';
-import { TempoMap } from '../../src/domain/tempo-map.js';
-import { CHANNELS, type Channel, type ChannelSupport, type TraceEvent } from '../../src/domain/trace.js';
-import { composeReport } from '../../src/evidence/compose-report.js';
-import { evaluateOverlay } from '../../src/evidence/overlay.js';
-import { writeProcessNote } from '../../src/evidence/process-note.js';
-import { lengthOf, mergeSpans } from '../../src/evidence/replay/arrangement.js';
-import { type Replayed, replayTrace } from '../../src/evidence/replay/replay-trace.js';
-import { Replayer } from '../../src/evidence/replay/replayer.js';
-import { milli } from '../../src/evidence/replay/session-counters.js';
-import { settleFacts } from '../../src/evidence/settle-facts.js';
+import { DeviceKey } from '../../src/witness/capture/index.js';
+import { SeededRandom } from '../../src/witness/capture/simulate/random.js';
+import { simulateTrace } from '../../src/witness/capture/simulate/simulate-trace.js';
+import {
+  type AdverseScenario,
+  SimulatedSession,
+} from '../../src/witness/capture/simulate/simulated-session.js';
+import type { EvidenceReport } from '../../src/witness/domain/evidence-report.js';
+import { observedProduction } from '../../src/witness/domain/observe-production.js';
+import { COUNTERS, type CounterName, REPORT_LIMITS } from '../../src/witness/domain/session-evidence.js';
+import { TempoMap } from '../../src/witness/domain/tempo-map.js';
+import {
+  CHANNELS,
+  type Channel,
+  type ChannelSupport,
+  type TraceEvent,
+} from '../../src/witness/domain/trace.js';
+import { lengthOf, mergeSpans } from '../../src/witness/replay/arrangement.js';
+import { type Replayed, replayTrace } from '../../src/witness/replay/replay-trace.js';
+import { Replayer } from '../../src/witness/replay/replayer.js';
+import { milli } from '../../src/witness/replay/session-counters.js';
+import { composeReport } from '../../src/witness/report/compose-report.js';
+import { evaluateOverlay } from '../../src/witness/report/overlay.js';
+import { writeProcessNote } from '../../src/witness/report/process-note.js';
+import { settleFacts } from '../../src/witness/report/settle-facts.js';
 import { ALL_SUPPORTED, MemorySink, opened } from '../capture/write-trace.js';
 import { heldBytes } from '../fixtures/memory.js';
 import { sized } from '../fixtures/sampling.js';

@@ -1,10 +1,10 @@
-import type { DeclarationEnvelope } from '../../src/domain/declaration.js';
+import type { DeclarationEnvelope } from '../../src/witness/domain/declaration.js';
 import type {
   ContentClass,
   EvidenceFact,
   EvidenceReport,
   FactStatus,
-} from '../../src/domain/evidence-report.js';
+} from '../../src/witness/domain/evidence-report.js';
 import {
   COUNTERS,
   type Counter,
@@ -14,8 +14,8 @@ import {
   type SessionEvidence,
   type SourceDetail,
   type SourcePlacement,
-} from '../../src/domain/session-evidence.js';
-import { CHANNELS, type Channel, type ChannelSupport } from '../../src/domain/trace.js';
+} from '../../src/witness/domain/session-evidence.js';
+import { CHANNELS, type Channel, type ChannelSupport } from '../../src/witness/domain/trace.js';
 
 const DIGEST = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
 /** Value of every counter that observed something: nothing else on a page is this number. */

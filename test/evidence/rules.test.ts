@@ -2,12 +2,21 @@ import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { ARDOUR_CHANNELS } from '../../src/agents/ardour/follow.js';
 import { AUDACITY_CHANNELS } from '../../src/agents/audacity/follow-project.js';
-import { type Declaration, DIMENSIONS, SURVEY, type SurveyAnswers } from '../../src/domain/declaration.js';
-import type { RuleInputs } from '../../src/domain/evidence.js';
-import type { Channel, ChannelSupport, TraceEvent } from '../../src/domain/trace.js';
-import { OPPOSITES } from '../../src/evidence/opposites.js';
-import { Replayer } from '../../src/evidence/replay/replayer.js';
-import { concludeFromDeclarations, concludeFromTrace, EVIDENCE_RULES } from '../../src/evidence/rules.js';
+import {
+  type Declaration,
+  DIMENSIONS,
+  SURVEY,
+  type SurveyAnswers,
+} from '../../src/witness/domain/declaration.js';
+import type { RuleInputs } from '../../src/witness/domain/evidence.js';
+import type { Channel, ChannelSupport, TraceEvent } from '../../src/witness/domain/trace.js';
+import { Replayer } from '../../src/witness/replay/replayer.js';
+import { OPPOSITES } from '../../src/witness/report/opposites.js';
+import {
+  concludeFromDeclarations,
+  concludeFromTrace,
+  EVIDENCE_RULES,
+} from '../../src/witness/report/rules.js';
 
 function codes(inputs: RuleInputs, ...answers: readonly SurveyAnswers[]): readonly string[] {
   const declarations = answers.map(

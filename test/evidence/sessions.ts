@@ -1,10 +1,10 @@
-import type { EvidenceFacts } from '../../src/domain/evidence.js';
-import type { EvidenceReport } from '../../src/domain/evidence-report.js';
-import type { Channel, ChannelSupport, TraceEvent } from '../../src/domain/trace.js';
-import { composeReport } from '../../src/evidence/compose-report.js';
-import type { Replayed } from '../../src/evidence/replay/replay-trace.js';
-import { Replayer } from '../../src/evidence/replay/replayer.js';
-import { type SettlingContext, settleFacts } from '../../src/evidence/settle-facts.js';
+import type { EvidenceFacts } from '../../src/witness/domain/evidence.js';
+import type { EvidenceReport } from '../../src/witness/domain/evidence-report.js';
+import type { Channel, ChannelSupport, TraceEvent } from '../../src/witness/domain/trace.js';
+import type { Replayed } from '../../src/witness/replay/replay-trace.js';
+import { Replayer } from '../../src/witness/replay/replayer.js';
+import { composeReport } from '../../src/witness/report/compose-report.js';
+import { type SettlingContext, settleFacts } from '../../src/witness/report/settle-facts.js';
 import { ALL_SUPPORTED } from '../capture/write-trace.js';
 
 /** The digest of the audio that sessions export and proofs are issued for. */

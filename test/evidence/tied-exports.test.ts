@@ -1,9 +1,9 @@
 import t from 'tap';
 import { ARDOUR_CHANNELS } from '../../src/agents/ardour/follow.js';
-import type { EvidenceFact } from '../../src/domain/evidence-report.js';
-import { observedProduction } from '../../src/domain/observe-production.js';
-import type { Channel, ChannelSupport, TraceEvent } from '../../src/domain/trace.js';
-import { writeProcessNote } from '../../src/evidence/process-note.js';
+import type { EvidenceFact } from '../../src/witness/domain/evidence-report.js';
+import { observedProduction } from '../../src/witness/domain/observe-production.js';
+import type { Channel, ChannelSupport, TraceEvent } from '../../src/witness/domain/trace.js';
+import { writeProcessNote } from '../../src/witness/report/process-note.js';
 import { ALL_SUPPORTED } from '../capture/write-trace.js';
 import { EXPORTED, factsOf, reportOf, STARTED_AT, sessionOf } from './sessions.js';
 

@@ -1,15 +1,15 @@
 /** For any single bit that is changed in a trace, its reading says so. */
 import { createHash } from 'node:crypto';
 import t from 'tap';
-import { DeviceKey } from '../../src/capture/index.js';
-import { SeededRandom } from '../../src/capture/simulate/random.js';
-import { seededDeviceKey, simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
-import type { AdverseScenario } from '../../src/capture/simulate/simulated-session.js';
-import { composeReport } from '../../src/evidence/compose-report.js';
-import { evaluateOverlay } from '../../src/evidence/overlay.js';
-import { replayTrace } from '../../src/evidence/replay/replay-trace.js';
-import { settleFacts } from '../../src/evidence/settle-facts.js';
-import { type ReadTrace, readTrace } from '../../src/evidence/trace/read-trace.js';
+import { DeviceKey } from '../../src/witness/capture/index.js';
+import { SeededRandom } from '../../src/witness/capture/simulate/random.js';
+import { seededDeviceKey, simulateTrace } from '../../src/witness/capture/simulate/simulate-trace.js';
+import type { AdverseScenario } from '../../src/witness/capture/simulate/simulated-session.js';
+import { replayTrace } from '../../src/witness/replay/replay-trace.js';
+import { composeReport } from '../../src/witness/report/compose-report.js';
+import { evaluateOverlay } from '../../src/witness/report/overlay.js';
+import { settleFacts } from '../../src/witness/report/settle-facts.js';
+import { type ReadTrace, readTrace } from '../../src/witness/trace/read-trace.js';
 import { MemorySink, opened, SESSION, writeTrace } from '../capture/write-trace.js';
 import { sized } from '../fixtures/sampling.js';
 

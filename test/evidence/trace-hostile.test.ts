@@ -1,8 +1,8 @@
 import { encode } from '@msgpack/msgpack';
 import t from 'tap';
-import { EVENTS, type EventKind, TRACE_LIMITS } from '../../src/domain/trace.js';
-import { replayTrace } from '../../src/evidence/replay/replay-trace.js';
-import { type OpenTrace, readTrace } from '../../src/evidence/trace/read-trace.js';
+import { EVENTS, type EventKind, TRACE_LIMITS } from '../../src/witness/domain/trace.js';
+import { replayTrace } from '../../src/witness/replay/replay-trace.js';
+import { type OpenTrace, readTrace } from '../../src/witness/trace/read-trace.js';
 import { opened } from '../capture/write-trace.js';
 import { heldBytes } from '../fixtures/memory.js';
 import { onlyInFull, sized } from '../fixtures/sampling.js';

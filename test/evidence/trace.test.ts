@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import t from 'tap';
-import { DeviceKey } from '../../src/capture/index.js';
-import type { TraceEvent } from '../../src/domain/trace.js';
-import { readTrace } from '../../src/evidence/trace/read-trace.js';
+import { DeviceKey } from '../../src/witness/capture/index.js';
+import type { TraceEvent } from '../../src/witness/domain/trace.js';
+import { readTrace } from '../../src/witness/trace/read-trace.js';
 import { opened, SESSION, writeTrace } from '../capture/write-trace.js';
 import { sized } from '../fixtures/sampling.js';
 

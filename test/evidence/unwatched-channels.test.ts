@@ -1,11 +1,11 @@
 /** A channel that nobody watches is nowhere a zero: not in a report's JSON, its page, its note, its projections or a list's summary. */
 import t from 'tap';
-import { DeviceKey } from '../../src/capture/index.js';
-import { simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
-import type { DeclarationEnvelope } from '../../src/domain/declaration.js';
-import { defined } from '../../src/domain/defined.js';
-import { type EvidenceReport, summariseEvidence } from '../../src/domain/evidence-report.js';
-import { COUNTER_WORDS, COUNTERS, type CounterName } from '../../src/domain/session-evidence.js';
+import { defined } from '../../src/core/domain/defined.js';
+import { DeviceKey } from '../../src/witness/capture/index.js';
+import { simulateTrace } from '../../src/witness/capture/simulate/simulate-trace.js';
+import type { DeclarationEnvelope } from '../../src/witness/domain/declaration.js';
+import { type EvidenceReport, summariseEvidence } from '../../src/witness/domain/evidence-report.js';
+import { COUNTER_WORDS, COUNTERS, type CounterName } from '../../src/witness/domain/session-evidence.js';
 import {
   CHANNELS,
   type Channel,
@@ -13,19 +13,19 @@ import {
   EVENTS,
   type TraceEvent,
   TraceFault,
-} from '../../src/domain/trace.js';
-import { TraceReferences } from '../../src/domain/trace-references.js';
-import { composeReport } from '../../src/evidence/compose-report.js';
-import { evaluateOverlay } from '../../src/evidence/overlay.js';
-import { renderReportPage } from '../../src/evidence/page/render-report-page.js';
-import { writeProcessNote } from '../../src/evidence/process-note.js';
+} from '../../src/witness/domain/trace.js';
+import { TraceReferences } from '../../src/witness/domain/trace-references.js';
+import { renderReportPage } from '../../src/witness/page/render-report-page.js';
 import {
   PROJECTION_FORMATS,
   type ProjectionFormat,
   projectReport,
-} from '../../src/evidence/projections/project-report.js';
-import { replayTrace } from '../../src/evidence/replay/replay-trace.js';
-import { settleFacts } from '../../src/evidence/settle-facts.js';
+} from '../../src/witness/projections/project-report.js';
+import { replayTrace } from '../../src/witness/replay/replay-trace.js';
+import { composeReport } from '../../src/witness/report/compose-report.js';
+import { evaluateOverlay } from '../../src/witness/report/overlay.js';
+import { writeProcessNote } from '../../src/witness/report/process-note.js';
+import { settleFacts } from '../../src/witness/report/settle-facts.js';
 import { MemorySink, opened, writeTrace } from '../capture/write-trace.js';
 
 const EXPORTED = 'ee'.repeat(32);

@@ -1,9 +1,9 @@
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
-import { createFile, replaceFile } from '../../src/files/durable.js';
-import { type Line, LineLog } from '../../src/files/line-log.js';
-import { makeDirectory } from '../../src/files/make-directory.js';
+import { createFile, replaceFile } from '../../src/core/files/durable.js';
+import { type Line, LineLog } from '../../src/core/files/line-log.js';
+import { makeDirectory } from '../../src/core/files/make-directory.js';
 
 t.test('a file is replaced as a whole, for its owner alone, and nothing is left beside it', async (t) => {
   const directory = t.testdir({ a: 'former' });

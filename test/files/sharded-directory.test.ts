@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { ShardedDirectory } from '../../src/files/sharded-directory.js';
+import { ShardedDirectory } from '../../src/core/files/sharded-directory.js';
 import { namesBelow, shardedPath } from '../fixtures/sharded-path.js';
 
 const open = (directory: string) => ShardedDirectory.open(directory, ['.a', '.b']);

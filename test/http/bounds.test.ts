@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import t from 'tap';
-import { ByteBudget } from '../../src/http/byte-budget.js';
-import { DEFAULT_LIMITS, type Exchange } from '../../src/http/exchange.js';
-import { ReaderPace } from '../../src/http/response/reader-pace.js';
-import { send } from '../../src/http/response/response.js';
-import { mainThreadLoad } from '../../src/http/server/running-calls.js';
+import { ByteBudget } from '../../src/service/http/byte-budget.js';
+import { DEFAULT_LIMITS, type Exchange } from '../../src/service/http/exchange.js';
+import { ReaderPace } from '../../src/service/http/response/reader-pace.js';
+import { send } from '../../src/service/http/response/response.js';
+import { mainThreadLoad } from '../../src/service/http/server/running-calls.js';
 import { KEY, OTHER_KEY, sleep, startPartner, until } from './doubles.js';
 import { ask, matchError, RawClient, request } from './raw-client.js';
 

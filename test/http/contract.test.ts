@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import t from 'tap';
-import type { Route } from '../../src/contract/route.js';
-import { ROUTES } from '../../src/contract/routes/routes.js';
-import { DomainError } from '../../src/domain/errors.js';
-import { SCOPES, SHIPPED_PLANS } from '../../src/domain/partner.js';
+import { DomainError } from '../../src/core/domain/errors.js';
+import type { Route } from '../../src/service/contract/route.js';
+import { ROUTES } from '../../src/service/contract/routes/routes.js';
+import { SCOPES, SHIPPED_PLANS } from '../../src/service/domain/partner.js';
 import { partnerContract } from '../fixtures/contract-check.js';
 import { KEY, startOperator, startPartner, TOKEN } from './doubles.js';
 import { ASSET, ASSET_SHA256 } from './memory-contract.js';

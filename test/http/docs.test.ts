@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import t from 'tap';
-import type { ShownDocument } from '../../src/http/response/docs/document.js';
+import type { ShownDocument } from '../../src/service/http/response/docs/document.js';
 import { startPartner } from './doubles.js';
 import { ask, request } from './raw-client.js';
 

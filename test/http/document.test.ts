@@ -1,18 +1,22 @@
 import { readFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { z } from 'zod';
-import { type Deprecation, deprecated, noticeProblem } from '../../src/contract/deprecation.js';
-import { type JsonSchema, type OpenApiDocument, openApiDocument } from '../../src/contract/openapi.js';
-import { KNOWN_VALUES, MEANINGS } from '../../src/contract/primitives.js';
-import type { OpenRoute, Route } from '../../src/contract/route.js';
-import { ROUTES } from '../../src/contract/routes/routes.js';
-import { ERROR_CODES, ERROR_REASONS } from '../../src/domain/errors.js';
-import { EVIDENCE_CODES } from '../../src/domain/evidence-codes.js';
-import { DECISION_REASON_MEANINGS } from '../../src/domain/reference/reasons.js';
-import { DECISION_STATUSES, RECOMMENDED_ACTIONS, VERDICTS } from '../../src/domain/verdicts.js';
-import { DEFAULT_LIMITS } from '../../src/http/exchange.js';
-import { json } from '../../src/http/response/response.js';
-import { createListener } from '../../src/http/server/listener.js';
+import { ERROR_CODES, ERROR_REASONS } from '../../src/core/domain/errors.js';
+import { DECISION_REASON_MEANINGS } from '../../src/core/domain/reference/reasons.js';
+import { DECISION_STATUSES, RECOMMENDED_ACTIONS, VERDICTS } from '../../src/core/domain/verdicts.js';
+import { type Deprecation, deprecated, noticeProblem } from '../../src/service/contract/deprecation.js';
+import {
+  type JsonSchema,
+  type OpenApiDocument,
+  openApiDocument,
+} from '../../src/service/contract/openapi.js';
+import { KNOWN_VALUES, MEANINGS } from '../../src/service/contract/primitives.js';
+import type { OpenRoute, Route } from '../../src/service/contract/route.js';
+import { ROUTES } from '../../src/service/contract/routes/routes.js';
+import { DEFAULT_LIMITS } from '../../src/service/http/exchange.js';
+import { json } from '../../src/service/http/response/response.js';
+import { createListener } from '../../src/service/http/server/listener.js';
+import { EVIDENCE_CODES } from '../../src/witness/domain/evidence-codes.js';
 import { ContractCheck } from '../fixtures/contract-check.js';
 import { ids, MemoryReports, startOperator, startPartner, TOKEN } from './doubles.js';
 import { ask, jsonOf, request } from './raw-client.js';

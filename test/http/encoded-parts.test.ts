@@ -1,6 +1,6 @@
 import t from 'tap';
-import { EncodedJson } from '../../src/domain/encoded-json.js';
-import { jsonWithParts } from '../../src/http/response/encoded-parts.js';
+import { EncodedJson } from '../../src/core/domain/encoded-json.js';
+import { jsonWithParts } from '../../src/service/http/response/encoded-parts.js';
 
 const encoded = (value: unknown) => new EncodedJson(Buffer.from(JSON.stringify(value)));
 

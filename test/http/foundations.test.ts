@@ -15,22 +15,22 @@ import { dirname, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import type { z } from 'zod';
-import { readConfig } from '../../src/config/config.js';
-import { FILE_SETTINGS, variables } from '../../src/config/settings.js';
-import { noticeProblem } from '../../src/contract/deprecation.js';
-import { errorSchema, STATUS_OF_CODE } from '../../src/contract/errors.js';
-import type { Route } from '../../src/contract/route.js';
-import { noticesOf } from '../../src/contract/route-headers.js';
-import { ROUTES } from '../../src/contract/routes/routes.js';
-import { DomainError, ERROR_CODES, ServerError } from '../../src/domain/errors.js';
-import { parseJson } from '../../src/http/body/json-text.js';
-import { contentDisposition } from '../../src/http/response/asset-response.js';
-import { json, type ResponseOf } from '../../src/http/response/response.js';
-import { CallerAddresses } from '../../src/http/server/caller-address.js';
-import { safeFileName } from '../../src/operations/file-name.js';
-import { LogOutput } from '../../src/telemetry/log-output.js';
-import { createProbes } from '../../src/telemetry/probes.js';
-import { createTelemetry } from '../../src/telemetry/telemetry.js';
+import { DomainError, ERROR_CODES, ServerError } from '../../src/core/domain/errors.js';
+import { readConfig } from '../../src/service/config/config.js';
+import { FILE_SETTINGS, variables } from '../../src/service/config/settings.js';
+import { noticeProblem } from '../../src/service/contract/deprecation.js';
+import { errorSchema, STATUS_OF_CODE } from '../../src/service/contract/errors.js';
+import type { Route } from '../../src/service/contract/route.js';
+import { noticesOf } from '../../src/service/contract/route-headers.js';
+import { ROUTES } from '../../src/service/contract/routes/routes.js';
+import { parseJson } from '../../src/service/http/body/json-text.js';
+import { contentDisposition } from '../../src/service/http/response/asset-response.js';
+import { json, type ResponseOf } from '../../src/service/http/response/response.js';
+import { CallerAddresses } from '../../src/service/http/server/caller-address.js';
+import { safeFileName } from '../../src/service/operations/file-name.js';
+import { LogOutput } from '../../src/service/telemetry/log-output.js';
+import { createProbes } from '../../src/service/telemetry/probes.js';
+import { createTelemetry } from '../../src/service/telemetry/telemetry.js';
 
 t.test('the path table has each route once, and one code for each status', async (t) => {
   const schemas = new Map<string, z.ZodType>([['Error', errorSchema]]);
@@ -477,7 +477,7 @@ t.test('configuration is read whole, and every fault in it is named', async (t) 
 
 t.test('a process that exits has written its lines, also into a pipe that nobody reads', async (t) => {
   const program = `
-    import { createTelemetry } from ${JSON.stringify(new URL('../../src/telemetry/telemetry.js', import.meta.url).href)};
+    import { createTelemetry } from ${JSON.stringify(new URL('../../src/service/telemetry/telemetry.js', import.meta.url).href)};
     const { note } = createTelemetry({ level: 'info', eventsWaiting: () => 0, lag: () => new Map() });
     note('first');
     setTimeout(() => {
@@ -506,8 +506,8 @@ t.test(
   { skip: !existsSync('/dev/full') && 'there is no /dev/full' },
   async (t) => {
     const program = `
-      import { exitOnCrash } from ${JSON.stringify(new URL('../../src/compose/process.js', import.meta.url).href)};
-      import { createTelemetry } from ${JSON.stringify(new URL('../../src/telemetry/telemetry.js', import.meta.url).href)};
+      import { exitOnCrash } from ${JSON.stringify(new URL('../../src/service/compose/process.js', import.meta.url).href)};
+      import { createTelemetry } from ${JSON.stringify(new URL('../../src/service/telemetry/telemetry.js', import.meta.url).href)};
       exitOnCrash({ version: '1.0.0' });
       const { note, flush } = createTelemetry({ level: 'info', eventsWaiting: () => 0, lag: () => new Map() });
       for (const seconds of [0, 0.1, 0.2]) setTimeout(() => note('line'), seconds * 1000);

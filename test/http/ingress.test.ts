@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import t from 'tap';
-import { GrowingBuffer } from '../../src/http/body/growing-buffer.js';
-import { ByteBudget } from '../../src/http/byte-budget.js';
-import { DEFAULT_LIMITS } from '../../src/http/exchange.js';
-import { ChunkSizes } from '../../src/http/response/chunk-sizes.js';
+import { GrowingBuffer } from '../../src/service/http/body/growing-buffer.js';
+import { ByteBudget } from '../../src/service/http/byte-budget.js';
+import { DEFAULT_LIMITS } from '../../src/service/http/exchange.js';
+import { ChunkSizes } from '../../src/service/http/response/chunk-sizes.js';
 import { KEY, sleep, startPartner, until } from './doubles.js';
 import { ask, jsonOf, matchError, RawClient, request } from './raw-client.js';
 

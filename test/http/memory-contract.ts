@@ -1,25 +1,25 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import type { AuditEntry } from '../../src/domain/audit.js';
-import { BINDING_STATUS } from '../../src/domain/declaration.js';
-import type { Device } from '../../src/domain/device.js';
-import { DomainError, type ErrorReason } from '../../src/domain/errors.js';
-import { type Partner, SHIPPED_PLANS } from '../../src/domain/partner.js';
+import { DomainError, type ErrorReason } from '../../src/core/domain/errors.js';
+import type { AuditEntry } from '../../src/service/domain/audit.js';
+import type { Device } from '../../src/service/domain/device.js';
+import { type Partner, SHIPPED_PLANS } from '../../src/service/domain/partner.js';
 import {
   openEvidence,
   type ReviewCase,
   type ReviewChange,
   resolveReview,
   stepEvidence,
-} from '../../src/domain/review.js';
-import { composeReport } from '../../src/evidence/compose-report.js';
-import type { KeyEntry } from '../../src/operations/keys/list-keys.js';
-import type { Operations } from '../../src/operations/operations.js';
-import type { ProofDetail } from '../../src/operations/proofs/read-proofs.js';
-import type { ReviewView } from '../../src/operations/reviews/reviews.js';
-import type { SignerEntry } from '../../src/operations/system/signers.js';
-import type { QuotaFacts } from '../../src/operations/usage/quota.js';
-import type { Ids } from '../../src/ports/system.js';
+} from '../../src/service/domain/review.js';
+import type { KeyEntry } from '../../src/service/operations/keys/list-keys.js';
+import type { Operations } from '../../src/service/operations/operations.js';
+import type { ProofDetail } from '../../src/service/operations/proofs/read-proofs.js';
+import type { ReviewView } from '../../src/service/operations/reviews/reviews.js';
+import type { SignerEntry } from '../../src/service/operations/system/signers.js';
+import type { QuotaFacts } from '../../src/service/operations/usage/quota.js';
+import type { Ids } from '../../src/service/ports/system.js';
+import { BINDING_STATUS } from '../../src/witness/domain/declaration.js';
+import { composeReport } from '../../src/witness/report/compose-report.js';
 import { withPlainReport } from '../fixtures/plain-report.js';
 
 /** A deliverable whose every byte tells its place. */

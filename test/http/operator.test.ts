@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import t from 'tap';
-import { challengeNonce } from '../../src/contract/operator-challenge.js';
-import { MAX_UPLOAD_BYTES } from '../../src/domain/upload.js';
+import { challengeNonce } from '../../src/service/contract/operator-challenge.js';
+import { MAX_UPLOAD_BYTES } from '../../src/service/domain/upload.js';
 import { noise } from '../fixtures/wav.js';
 import { sleep, startOperator, TOKEN, until } from './doubles.js';
 import { ask, jsonOf, matchError, RawClient, request } from './raw-client.js';

@@ -1,10 +1,10 @@
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import t from 'tap';
-import type { Route } from '../../src/contract/route.js';
-import { ROUTES } from '../../src/contract/routes/routes.js';
-import { SCOPES } from '../../src/domain/partner.js';
-import { toOriginForm } from '../../src/http/server/http-grammar.js';
+import type { Route } from '../../src/service/contract/route.js';
+import { ROUTES } from '../../src/service/contract/routes/routes.js';
+import { SCOPES } from '../../src/service/domain/partner.js';
+import { toOriginForm } from '../../src/service/http/server/http-grammar.js';
 import { KEY, sleep, startPartner, until } from './doubles.js';
 import { ask, jsonOf, matchError, RawClient, request } from './raw-client.js';
 

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import type { Test } from 'tap';
-import { STATUS_OF_CODE } from '../../src/contract/errors.js';
-import type { ErrorCode } from '../../src/domain/errors.js';
+import type { ErrorCode } from '../../src/core/domain/errors.js';
+import { STATUS_OF_CODE } from '../../src/service/contract/errors.js';
 import { partnerContract, type SentRequest } from '../fixtures/contract-check.js';
 
 /** An answer as it came over the wire. */

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import t from 'tap';
-import { DomainError } from '../../src/domain/errors.js';
-import { MAX_UPLOAD_BYTES } from '../../src/domain/upload.js';
-import { FormPermits } from '../../src/http/body/form-permits.js';
-import { ByteBudget } from '../../src/http/byte-budget.js';
+import { DomainError } from '../../src/core/domain/errors.js';
+import { MAX_UPLOAD_BYTES } from '../../src/service/domain/upload.js';
+import { FormPermits } from '../../src/service/http/body/form-permits.js';
+import { ByteBudget } from '../../src/service/http/byte-budget.js';
 import { noise } from '../fixtures/wav.js';
 import { FIELDS, KEY, sleep, startPartner, until } from './doubles.js';
 import { ask, type FormPart, form, jsonOf, matchError, RawClient, request } from './raw-client.js';

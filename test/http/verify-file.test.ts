@@ -2,12 +2,12 @@
 import { Readable } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
-import { DomainError, type ErrorReason } from '../../src/domain/errors.js';
-import { MAX_SIDECAR_BYTES } from '../../src/domain/upload.js';
-import { FormPermits } from '../../src/http/body/form-permits.js';
-import { receiveForm } from '../../src/http/body/upload-form.js';
-import { ByteBudget } from '../../src/http/byte-budget.js';
-import { DEFAULT_LIMITS, type Exchange } from '../../src/http/exchange.js';
+import { DomainError, type ErrorReason } from '../../src/core/domain/errors.js';
+import { MAX_SIDECAR_BYTES } from '../../src/service/domain/upload.js';
+import { FormPermits } from '../../src/service/http/body/form-permits.js';
+import { receiveForm } from '../../src/service/http/body/upload-form.js';
+import { ByteBudget } from '../../src/service/http/byte-budget.js';
+import { DEFAULT_LIMITS, type Exchange } from '../../src/service/http/exchange.js';
 import { seeded } from '../fixtures/service.js';
 import { noise } from '../fixtures/wav.js';
 import { KEY, startPartner, until } from './doubles.js';

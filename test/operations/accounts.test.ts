@@ -1,6 +1,6 @@
 /** Keys, rotation, limits and usage on a whole service, to the second. */
 import t from 'tap';
-import type { Caller } from '../../src/operations/caller.js';
+import type { Caller } from '../../src/service/operations/caller.js';
 import { wav } from '../fixtures/wav.js';
 import { notFound, RestartedService } from './restarted-service.js';
 

@@ -2,7 +2,12 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { collectionJobs, type JobDeps, RESERVATION_SECONDS, reminderJob } from '../../src/background/jobs.js';
+import {
+  collectionJobs,
+  type JobDeps,
+  RESERVATION_SECONDS,
+  reminderJob,
+} from '../../src/service/background/jobs.js';
 import type { TestService } from '../fixtures/service.js';
 import { keyNamesBelow, namesBelow, shardedPath } from '../fixtures/sharded-path.js';
 import { wav } from '../fixtures/wav.js';

@@ -1,8 +1,8 @@
 import t from 'tap';
-import type { AuditDraft } from '../../src/domain/audit.js';
-import { defined } from '../../src/domain/defined.js';
-import type { Topic } from '../../src/domain/events.js';
-import { discardDeadLetters, listDeadLetters } from '../../src/operations/system/dead-letters.js';
+import { defined } from '../../src/core/domain/defined.js';
+import type { AuditDraft } from '../../src/service/domain/audit.js';
+import type { Topic } from '../../src/service/domain/events.js';
+import { discardDeadLetters, listDeadLetters } from '../../src/service/operations/system/dead-letters.js';
 
 const letter = (topic: Topic, at: number) => ({ topic, position: `0:${at}`, reason: 'not an event', at });
 const kept: Readonly<Record<Topic, readonly number[]>> = {

@@ -1,9 +1,11 @@
 /** Creator declarations on a whole service: what they say, and that they change nothing else. */
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { openKeyDirectory } from '../../src/adapters/encryption/key-directory.js';
-import { decryptValue, encryptValue } from '../../src/codec/encrypt.js';
-import { RecordCodec } from '../../src/codec/record.js';
+import { decryptValue, encryptValue } from '../../src/core/codec/encrypt.js';
+import { RecordCodec } from '../../src/core/codec/record.js';
+import { openKeyDirectory } from '../../src/service/adapters/encryption/key-directory.js';
+import type { VerificationResult } from '../../src/service/domain/verification.js';
+import type { Caller } from '../../src/service/operations/caller.js';
 import {
   type Declaration,
   type DeclarationEnvelope,
@@ -14,12 +16,10 @@ import {
   SURVEY,
   type SurveyAnswers,
   sealDeclaration,
-} from '../../src/domain/declaration.js';
-import type { EvidenceOverlay } from '../../src/domain/evidence.js';
-import { asksForReview, countEvidence } from '../../src/domain/evidence-report.js';
-import type { VerificationResult } from '../../src/domain/verification.js';
-import { composeReport } from '../../src/evidence/compose-report.js';
-import type { Caller } from '../../src/operations/caller.js';
+} from '../../src/witness/domain/declaration.js';
+import type { EvidenceOverlay } from '../../src/witness/domain/evidence.js';
+import { asksForReview, countEvidence } from '../../src/witness/domain/evidence-report.js';
+import { composeReport } from '../../src/witness/report/compose-report.js';
 import { withLevel } from '../adapters/embedded-process.js';
 import { authenticatorOf } from '../fixtures/authentication.js';
 import { ContractCheck } from '../fixtures/contract-check.js';

@@ -1,7 +1,12 @@
 /** Capture devices: enrolled, revoked for good, and known to every process by the log. */
 import t from 'tap';
-import { DEVICES_LOG, enrolmentEntry, MAX_DEVICES } from '../../src/domain/device.js';
-import { Devices, enrolDevice, listDevices, revokeDevice } from '../../src/operations/system/devices.js';
+import { DEVICES_LOG, enrolmentEntry, MAX_DEVICES } from '../../src/service/domain/device.js';
+import {
+  Devices,
+  enrolDevice,
+  listDevices,
+  revokeDevice,
+} from '../../src/service/operations/system/devices.js';
 import { AUDIT_SECRETS, MemoryLog } from './memory-log.js';
 import { notFound, RestartedService } from './restarted-service.js';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { SECRET_PURPOSES, type SecretPurpose } from '../../src/domain/secret-purposes.js';
-import type { Secret, Secrets } from '../../src/ports/secrets.js';
-import type { Clock } from '../../src/ports/system.js';
+import { SECRET_PURPOSES, type SecretPurpose } from '../../src/core/domain/secret-purposes.js';
+import type { Secret, Secrets } from '../../src/service/ports/secrets.js';
+import type { Clock } from '../../src/service/ports/system.js';
 
 /** A clock that stands until it is moved. */
 export function stillClock(start = 1_700_000_000_000): Clock & { advanceMs(ms: number): void } {

@@ -2,33 +2,37 @@
 import { createHash } from 'node:crypto';
 import t from 'tap';
 import { z } from 'zod';
-import { openApiDocument } from '../../src/contract/openapi.js';
-import { KNOWN_VALUES } from '../../src/contract/primitives.js';
-import { decide } from '../../src/domain/decision.js';
-import { DomainError, recordDamaged } from '../../src/domain/errors.js';
-import type { EvidenceFacts, EvidencePart } from '../../src/domain/evidence.js';
-import { EVIDENCE_CODES } from '../../src/domain/evidence-codes.js';
-import { asksForReview, type EvidenceReport, summariseEvidence } from '../../src/domain/evidence-report.js';
-import { SHIPPED_PLANS } from '../../src/domain/partner.js';
-import type { IssuedProof, Proof } from '../../src/domain/proof.js';
-import { briefOf } from '../../src/domain/proof-brief.js';
-import { outlineReport } from '../../src/domain/report-outline.js';
-import { composeStored } from '../../src/evidence/compose-stored.js';
-import { encodeEvidence } from '../../src/evidence/evidence-body.js';
-import type { Caller } from '../../src/operations/caller.js';
-import { createCursors } from '../../src/operations/page.js';
-import { readReport } from '../../src/operations/proofs/evidence.js';
+import { DomainError, recordDamaged } from '../../src/core/domain/errors.js';
+import { openApiDocument } from '../../src/service/contract/openapi.js';
+import { KNOWN_VALUES } from '../../src/service/contract/primitives.js';
+import { decide } from '../../src/service/domain/decision.js';
+import { SHIPPED_PLANS } from '../../src/service/domain/partner.js';
+import type { IssuedProof, Proof } from '../../src/service/domain/proof.js';
+import { briefOf } from '../../src/service/domain/proof-brief.js';
+import type { Caller } from '../../src/service/operations/caller.js';
+import { createCursors } from '../../src/service/operations/page.js';
+import { readReport } from '../../src/service/operations/proofs/evidence.js';
 import {
   type ListProofsDeps,
   listProofs,
   type ReadProofsDeps,
   readProof,
   readRecord,
-} from '../../src/operations/proofs/read-proofs.js';
-import { Fills } from '../../src/operations/proofs/summaries.js';
-import { HeavyReads } from '../../src/operations/usage/heavy-reads.js';
-import { createRateLimits } from '../../src/operations/usage/rate-limits.js';
-import type { ProofStore } from '../../src/ports/stores.js';
+} from '../../src/service/operations/proofs/read-proofs.js';
+import { Fills } from '../../src/service/operations/proofs/summaries.js';
+import { HeavyReads } from '../../src/service/operations/usage/heavy-reads.js';
+import { createRateLimits } from '../../src/service/operations/usage/rate-limits.js';
+import type { ProofStore } from '../../src/service/ports/stores.js';
+import type { EvidenceFacts, EvidencePart } from '../../src/witness/domain/evidence.js';
+import { EVIDENCE_CODES } from '../../src/witness/domain/evidence-codes.js';
+import {
+  asksForReview,
+  type EvidenceReport,
+  summariseEvidence,
+} from '../../src/witness/domain/evidence-report.js';
+import { outlineReport } from '../../src/witness/domain/report-outline.js';
+import { composeStored } from '../../src/witness/report/compose-stored.js';
+import { encodeEvidence } from '../../src/witness/report/evidence-body.js';
 import {
   adverseReport,
   cleanReport,

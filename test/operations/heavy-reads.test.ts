@@ -1,7 +1,7 @@
 import t from 'tap';
-import { SHIPPED_PLANS } from '../../src/domain/partner.js';
-import { HeavyReads } from '../../src/operations/usage/heavy-reads.js';
-import { createRateLimits, weigh } from '../../src/operations/usage/rate-limits.js';
+import { SHIPPED_PLANS } from '../../src/service/domain/partner.js';
+import { HeavyReads } from '../../src/service/operations/usage/heavy-reads.js';
+import { createRateLimits, weigh } from '../../src/service/operations/usage/rate-limits.js';
 import { stillClock } from './doubles.js';
 
 /** Reads that the test ends, in the order in which they started. */

@@ -1,8 +1,9 @@
 /** A log of the service's own in memory, chained as a store chains it. */
-import { type AuditDraft, type AuditEntry, chainAudit } from '../../src/domain/audit.js';
-import { DomainError } from '../../src/domain/errors.js';
-import type { Secrets } from '../../src/ports/secrets.js';
-import type { AuditStore } from '../../src/ports/stores.js';
+
+import { DomainError } from '../../src/core/domain/errors.js';
+import { type AuditDraft, type AuditEntry, chainAudit } from '../../src/service/domain/audit.js';
+import type { Secrets } from '../../src/service/ports/secrets.js';
+import type { AuditStore } from '../../src/service/ports/stores.js';
 
 const KEY = new Uint8Array(32).fill(7);
 

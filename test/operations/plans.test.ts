@@ -1,10 +1,16 @@
 /** Plans: made, changed and given to partners, at once and at the turn of a month, and known to every process. */
 import t from 'tap';
-import { type Partner, SHIPPED_PLANS } from '../../src/domain/partner.js';
-import { MAX_PLANS, PLANS_LOG, planEntry } from '../../src/domain/plan-log.js';
-import { assignPlan, createPlan, listPlans, Plans, setPlan } from '../../src/operations/partners/plans.js';
-import { createRateLimits } from '../../src/operations/usage/rate-limits.js';
-import type { AuditStore, PartnerStore } from '../../src/ports/stores.js';
+import { type Partner, SHIPPED_PLANS } from '../../src/service/domain/partner.js';
+import { MAX_PLANS, PLANS_LOG, planEntry } from '../../src/service/domain/plan-log.js';
+import {
+  assignPlan,
+  createPlan,
+  listPlans,
+  Plans,
+  setPlan,
+} from '../../src/service/operations/partners/plans.js';
+import { createRateLimits } from '../../src/service/operations/usage/rate-limits.js';
+import type { AuditStore, PartnerStore } from '../../src/service/ports/stores.js';
 import { AUDIT_SECRETS, MemoryLog } from './memory-log.js';
 import { notFound, RestartedService } from './restarted-service.js';
 

@@ -3,7 +3,7 @@ import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
-import { EVIDENCE_KINDS, REVIEW_LIFE_SECONDS } from '../../src/domain/review.js';
+import { EVIDENCE_KINDS, REVIEW_LIFE_SECONDS } from '../../src/service/domain/review.js';
 import { collect } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
 import { bindings, notFound, RestartedService } from './restarted-service.js';

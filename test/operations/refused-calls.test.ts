@@ -1,6 +1,6 @@
 import t from 'tap';
-import { Database } from '../../src/adapters/embedded/database.js';
-import type { Caller } from '../../src/operations/caller.js';
+import { Database } from '../../src/service/adapters/embedded/database.js';
+import type { Caller } from '../../src/service/operations/caller.js';
 import { wav } from '../fixtures/wav.js';
 import { bindings, notFound, RestartedService } from './restarted-service.js';
 

@@ -1,10 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { createEventRelay } from '../../src/background/relay.js';
-import { startJobs } from '../../src/background/scheduler.js';
-import { DomainError } from '../../src/domain/errors.js';
-import { billedSource, proofErased, type ServiceEvent, unitsCounted } from '../../src/domain/events.js';
-import type { Settled } from '../../src/ports/bus.js';
+import { DomainError } from '../../src/core/domain/errors.js';
+import { createEventRelay } from '../../src/service/background/relay.js';
+import { startJobs } from '../../src/service/background/scheduler.js';
+import {
+  billedSource,
+  proofErased,
+  type ServiceEvent,
+  unitsCounted,
+} from '../../src/service/domain/events.js';
+import type { Settled } from '../../src/service/ports/bus.js';
 import { MemoryOutbox } from '../fixtures/memory-outbox.js';
 
 const PAUSES = { firstMs: 5, longestMs: 20, idleMs: 60_000, patienceMs: 50, silentMs: 200, stopMs: 5000 };

@@ -5,9 +5,9 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ReviewBindings } from '../../src/domain/review.js';
-import type { Caller } from '../../src/operations/caller.js';
-import type { OperatorOperations, PartnerOperations } from '../../src/operations/operations.js';
+import type { ReviewBindings } from '../../src/service/domain/review.js';
+import type { Caller } from '../../src/service/operations/caller.js';
+import type { OperatorOperations, PartnerOperations } from '../../src/service/operations/operations.js';
 import { TestClock, TestService } from '../fixtures/service.js';
 
 /** Stands between two moves. */

@@ -6,11 +6,11 @@ import {
   S3ServiceException,
 } from '@aws-sdk/client-s3';
 import t from 'tap';
-import { openBucketNotes } from '../../src/adapters/assets/bucket-notes.js';
-import { type RestoreDeps, restore } from '../../src/background/restore.js';
-import { DomainError } from '../../src/domain/errors.js';
-import { proofErased, type ServiceEvent, unitsCounted } from '../../src/domain/events.js';
-import type { EventHandler } from '../../src/ports/bus.js';
+import { DomainError } from '../../src/core/domain/errors.js';
+import { openBucketNotes } from '../../src/service/adapters/assets/bucket-notes.js';
+import { type RestoreDeps, restore } from '../../src/service/background/restore.js';
+import { proofErased, type ServiceEvent, unitsCounted } from '../../src/service/domain/events.js';
+import type { EventHandler } from '../../src/service/ports/bus.js';
 import { authenticator } from '../fixtures/authentication.js';
 import { stillClock } from './doubles.js';
 

@@ -1,8 +1,8 @@
 import t from 'tap';
-import { REVIEW_BOUNDS, REVIEW_LIFE_SECONDS } from '../../src/domain/review.js';
-import type { Caller } from '../../src/operations/caller.js';
-import { type CreateReviewDeps, createReview } from '../../src/operations/reviews/reviews.js';
-import type { ReviewCreation } from '../../src/ports/stores.js';
+import { REVIEW_BOUNDS, REVIEW_LIFE_SECONDS } from '../../src/service/domain/review.js';
+import type { Caller } from '../../src/service/operations/caller.js';
+import { type CreateReviewDeps, createReview } from '../../src/service/operations/reviews/reviews.js';
+import type { ReviewCreation } from '../../src/service/ports/stores.js';
 import { stillClock } from './doubles.js';
 import { bindings } from './restarted-service.js';
 

@@ -4,12 +4,18 @@
  */
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
-import { createIds } from '../../src/adapters/system/system.js';
-import { readConfig } from '../../src/config/config.js';
-import { type AuditEntry, type AuditHead, AuditWalk, chainAudit } from '../../src/domain/audit.js';
-import { DomainError } from '../../src/domain/errors.js';
-import { keyStatus, type PartnerKey, type Plan, SCOPES, SHIPPED_PLANS } from '../../src/domain/partner.js';
-import { formatApiKey, parseApiKey } from '../../src/domain/partner-key.js';
+import { DomainError } from '../../src/core/domain/errors.js';
+import { createIds } from '../../src/service/adapters/system/system.js';
+import { readConfig } from '../../src/service/config/config.js';
+import { type AuditEntry, type AuditHead, AuditWalk, chainAudit } from '../../src/service/domain/audit.js';
+import {
+  keyStatus,
+  type PartnerKey,
+  type Plan,
+  SCOPES,
+  SHIPPED_PLANS,
+} from '../../src/service/domain/partner.js';
+import { formatApiKey, parseApiKey } from '../../src/service/domain/partner-key.js';
 import {
   EVIDENCE_KINDS,
   EVIDENCE_STATUSES,
@@ -22,14 +28,18 @@ import {
   resolveReview,
   reviewStep,
   stepEvidence,
-} from '../../src/domain/review.js';
-import type { Caller } from '../../src/operations/caller.js';
-import { createKeyUses } from '../../src/operations/keys/authenticate.js';
-import { createRotationLocks, deriveSuccessor, rotateKey } from '../../src/operations/keys/rotate-key.js';
-import { createCursors } from '../../src/operations/page.js';
-import { createRateLimits } from '../../src/operations/usage/rate-limits.js';
-import { createUsageMeter } from '../../src/operations/usage/usage-meter.js';
-import type { KeyStore, Rotation } from '../../src/ports/stores.js';
+} from '../../src/service/domain/review.js';
+import type { Caller } from '../../src/service/operations/caller.js';
+import { createKeyUses } from '../../src/service/operations/keys/authenticate.js';
+import {
+  createRotationLocks,
+  deriveSuccessor,
+  rotateKey,
+} from '../../src/service/operations/keys/rotate-key.js';
+import { createCursors } from '../../src/service/operations/page.js';
+import { createRateLimits } from '../../src/service/operations/usage/rate-limits.js';
+import { createUsageMeter } from '../../src/service/operations/usage/usage-meter.js';
+import type { KeyStore, Rotation } from '../../src/service/ports/stores.js';
 import { seeded } from '../fixtures/service.js';
 import { secretsOf, stillClock } from './doubles.js';
 

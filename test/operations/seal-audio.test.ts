@@ -1,8 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import t from 'tap';
-import { createAudioEngine } from '../../src/engine/create-engine.js';
-import { type PlainAudio, sealBesideFile, sealInFile } from '../../src/operations/issuing/seal-audio.js';
+import { createAudioEngine } from '../../src/core/engine/create-engine.js';
+import {
+  type PlainAudio,
+  sealBesideFile,
+  sealInFile,
+} from '../../src/service/operations/issuing/seal-audio.js';
 import { readPair, readStore } from '../fixtures/credentialed-file.js';
 import { judge, startJudge } from '../fixtures/judge.js';
 import { testDevice, testSigning } from '../fixtures/signing.js';

@@ -2,28 +2,28 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { openAssetDirectory } from '../../src/adapters/assets/directory.js';
-import { openEmbeddedStore } from '../../src/adapters/embedded/store.js';
-import type { EvidenceOverlay, StoredSourceDetail } from '../../src/domain/evidence.js';
-import { MAX_OVERLAY_REVISIONS } from '../../src/domain/evidence-overlay.js';
-import type { IssuedProof } from '../../src/domain/proof.js';
-import { encodeEvidence } from '../../src/evidence/evidence-body.js';
-import type { Caller } from '../../src/operations/caller.js';
-import { Plans } from '../../src/operations/partners/plans.js';
-import { listDeclarations, recordDeclaration } from '../../src/operations/proofs/declarations.js';
-import { eraseProof } from '../../src/operations/proofs/erase-proof.js';
-import { readPart } from '../../src/operations/proofs/evidence-parts.js';
-import { findIssued } from '../../src/operations/proofs/find-proof.js';
-import { checkOverlay } from '../../src/operations/proofs/overlay.js';
+import { openAssetDirectory } from '../../src/service/adapters/assets/directory.js';
+import { openEmbeddedStore } from '../../src/service/adapters/embedded/store.js';
+import type { IssuedProof } from '../../src/service/domain/proof.js';
+import type { Caller } from '../../src/service/operations/caller.js';
+import { Plans } from '../../src/service/operations/partners/plans.js';
+import { listDeclarations, recordDeclaration } from '../../src/service/operations/proofs/declarations.js';
+import { eraseProof } from '../../src/service/operations/proofs/erase-proof.js';
+import { readPart } from '../../src/service/operations/proofs/evidence-parts.js';
+import { findIssued } from '../../src/service/operations/proofs/find-proof.js';
+import { checkOverlay } from '../../src/service/operations/proofs/overlay.js';
 import {
   approveSourceDetail,
   deliveredConsent,
   grantConsent,
   revokeConsent,
   withdrawSourceDetail,
-} from '../../src/operations/proofs/source-detail.js';
-import type { ErasureJournal } from '../../src/ports/journals.js';
-import type { Secrets } from '../../src/ports/secrets.js';
+} from '../../src/service/operations/proofs/source-detail.js';
+import type { ErasureJournal } from '../../src/service/ports/journals.js';
+import type { Secrets } from '../../src/service/ports/secrets.js';
+import type { EvidenceOverlay, StoredSourceDetail } from '../../src/witness/domain/evidence.js';
+import { MAX_OVERLAY_REVISIONS } from '../../src/witness/domain/evidence-overlay.js';
+import { encodeEvidence } from '../../src/witness/report/evidence-body.js';
 import { AUDIT_KEY, fileHeads } from '../adapters/embedded-process.js';
 import { authenticator } from '../fixtures/authentication.js';
 import { actionsOf } from '../store-contract/audit-contract.js';

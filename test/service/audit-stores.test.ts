@@ -7,32 +7,37 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import type { Client } from 'cassandra-driver';
 import t, { type Test } from 'tap';
-import { connectBucket } from '../../src/adapters/assets/bucket-connection.js';
-import { openBucketKeys } from '../../src/adapters/assets/bucket-keys.js';
-import { openAssetDirectory } from '../../src/adapters/assets/directory.js';
-import { openAssetBucket } from '../../src/adapters/assets/s3.js';
-import { migrate } from '../../src/adapters/cassandra/driver/migrations.js';
-import { RowCodes } from '../../src/adapters/cassandra/driver/row-codes.js';
-import { monthKey, proofKey, reminderKey, type SourceRow } from '../../src/adapters/embedded/keys.js';
-import { type EmbeddedStore, openEmbeddedStore } from '../../src/adapters/embedded/store.js';
-import { encryptedAssets } from '../../src/adapters/encryption/encrypted-assets.js';
-import { encryptedStores } from '../../src/adapters/encryption/encrypted-stores.js';
-import { openKeyDirectory } from '../../src/adapters/encryption/key-directory.js';
-import { Auditor } from '../../src/background/auditor.js';
-import { RecordCodec } from '../../src/codec/record.js';
-import { listen } from '../../src/consumers/listen.js';
-import { defined } from '../../src/domain/defined.js';
-import { type ReviewReminder, remindersOf, reviewCreated, type Topic } from '../../src/domain/events.js';
-import type { Finding } from '../../src/domain/finding.js';
-import type { ErasedProof, IssuedProof } from '../../src/domain/proof.js';
-import { monthOf } from '../../src/domain/usage-window.js';
-import { auditStores } from '../../src/operations/system/audit-stores.js';
-import type { AssetStore } from '../../src/ports/assets.js';
-import type { AuditedStore } from '../../src/ports/audited-store.js';
-import type { EventHandler } from '../../src/ports/bus.js';
-import type { ContentKeys } from '../../src/ports/content-keys.js';
-import type { Stores } from '../../src/ports/stores.js';
-import type { Clock } from '../../src/ports/system.js';
+import { RecordCodec } from '../../src/core/codec/record.js';
+import { defined } from '../../src/core/domain/defined.js';
+import type { Finding } from '../../src/core/domain/finding.js';
+import { connectBucket } from '../../src/service/adapters/assets/bucket-connection.js';
+import { openBucketKeys } from '../../src/service/adapters/assets/bucket-keys.js';
+import { openAssetDirectory } from '../../src/service/adapters/assets/directory.js';
+import { openAssetBucket } from '../../src/service/adapters/assets/s3.js';
+import { migrate } from '../../src/service/adapters/cassandra/driver/migrations.js';
+import { RowCodes } from '../../src/service/adapters/cassandra/driver/row-codes.js';
+import { monthKey, proofKey, reminderKey, type SourceRow } from '../../src/service/adapters/embedded/keys.js';
+import { type EmbeddedStore, openEmbeddedStore } from '../../src/service/adapters/embedded/store.js';
+import { encryptedAssets } from '../../src/service/adapters/encryption/encrypted-assets.js';
+import { encryptedStores } from '../../src/service/adapters/encryption/encrypted-stores.js';
+import { openKeyDirectory } from '../../src/service/adapters/encryption/key-directory.js';
+import { Auditor } from '../../src/service/background/auditor.js';
+import { listen } from '../../src/service/consumers/listen.js';
+import {
+  type ReviewReminder,
+  remindersOf,
+  reviewCreated,
+  type Topic,
+} from '../../src/service/domain/events.js';
+import type { ErasedProof, IssuedProof } from '../../src/service/domain/proof.js';
+import { monthOf } from '../../src/service/domain/usage-window.js';
+import { auditStores } from '../../src/service/operations/system/audit-stores.js';
+import type { AssetStore } from '../../src/service/ports/assets.js';
+import type { AuditedStore } from '../../src/service/ports/audited-store.js';
+import type { EventHandler } from '../../src/service/ports/bus.js';
+import type { ContentKeys } from '../../src/service/ports/content-keys.js';
+import type { Stores } from '../../src/service/ports/stores.js';
+import type { Clock } from '../../src/service/ports/system.js';
 import {
   ADDRESSES,
   connection,

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { test } from 'tap';
-import { startConsumers } from '../../src/compose/consumers.js';
-import { startService } from '../../src/compose/service.js';
-import { readConfig } from '../../src/config/config.js';
+import { startConsumers } from '../../src/service/compose/consumers.js';
+import { startService } from '../../src/service/compose/service.js';
+import { readConfig } from '../../src/service/config/config.js';
 import { ADDRESSES, connection, dropKeyspace } from '../adapters/cassandra-under-test.js';
 import { takemark } from '../lab/cluster/members.js';
 

@@ -3,10 +3,10 @@ import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { ContentKeyWatch } from '../../src/background/content-key-watch.js';
-import type { AuditEntry } from '../../src/domain/audit.js';
-import { recordDamaged } from '../../src/domain/errors.js';
-import type { Proof } from '../../src/domain/proof.js';
+import { recordDamaged } from '../../src/core/domain/errors.js';
+import { ContentKeyWatch } from '../../src/service/background/content-key-watch.js';
+import type { AuditEntry } from '../../src/service/domain/audit.js';
+import type { Proof } from '../../src/service/domain/proof.js';
 import { TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
 

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
 import type { Diagnosed } from '../../src/cli/service-diagnosis.js';
-import { formatApiKey } from '../../src/domain/partner-key.js';
+import { formatApiKey } from '../../src/service/domain/partner-key.js';
 import { setUp } from '../cli/bench.js';
 import { TestService } from '../fixtures/service.js';
 import { makeTlsIdentity } from '../fixtures/tls.js';

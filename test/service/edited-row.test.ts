@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { decode, encode } from '@msgpack/msgpack';
 import type { ClassicLevel } from 'classic-level';
 import t from 'tap';
-import { crc32c, crc32cOfAscii } from '../../src/codec/crc32c.js';
+import { crc32c, crc32cOfAscii } from '../../src/core/codec/crc32c.js';
 import { withLevel } from '../adapters/embedded-process.js';
 import { wav } from '../fixtures/wav.js';
 import { RestartedService } from '../operations/restarted-service.js';

@@ -3,10 +3,10 @@ import { X509Certificate } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
-import { startService } from '../../src/compose/service.js';
-import { readConfig } from '../../src/config/config.js';
-import { OPERATOR_ROUTES } from '../../src/contract/routes/operator-routes.js';
-import { PARTNER_ROUTES } from '../../src/contract/routes/partner-routes.js';
+import { startService } from '../../src/service/compose/service.js';
+import { readConfig } from '../../src/service/config/config.js';
+import { OPERATOR_ROUTES } from '../../src/service/contract/routes/operator-routes.js';
+import { PARTNER_ROUTES } from '../../src/service/contract/routes/partner-routes.js';
 import { TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
 import {

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import tap, { type Test, test } from 'tap';
-import { openAssetBucket } from '../../src/adapters/assets/s3.js';
-import { seededDeviceKey, simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
-import { EVIDENCE_PARTS } from '../../src/domain/evidence.js';
+import { openAssetBucket } from '../../src/service/adapters/assets/s3.js';
+import { seededDeviceKey, simulateTrace } from '../../src/witness/capture/simulate/simulate-trace.js';
+import { EVIDENCE_PARTS } from '../../src/witness/domain/evidence.js';
 import { ADDRESSES, connection, dropKeyspace } from '../adapters/cassandra-under-test.js';
 import { MemorySink } from '../capture/write-trace.js';
 import { withPlainReport } from '../fixtures/plain-report.js';
@@ -19,7 +19,7 @@ import { closeWire, upload } from '../fixtures/wire.js';
 import { takemark } from '../lab/cluster/members.js';
 import { serverSettings } from './server-settings.js';
 
-const MAIN = new URL('../../src/main.js', import.meta.url).pathname;
+const MAIN = new URL('../../src/service/main.js', import.meta.url).pathname;
 tap.teardown(closeWire);
 
 const { TAKEMARK_KAFKA, TAKEMARK_S3_ENDPOINT, TAKEMARK_S3_REGION, TAKEMARK_S3_BUCKET } = process.env;

@@ -5,8 +5,8 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { encodeEvent } from '../../src/adapters/kafka/event-message.js';
-import { proofErased } from '../../src/domain/events.js';
+import { encodeEvent } from '../../src/service/adapters/kafka/event-message.js';
+import { proofErased } from '../../src/service/domain/events.js';
 import { dropTopics, makeTopics, produceRaw } from '../adapters/kafka-trials.js';
 import { again } from '../fixtures/again.js';
 import { wav } from '../fixtures/wav.js';

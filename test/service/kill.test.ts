@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
-import { seededDeviceKey, simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
 import { createClient } from '../../src/client/index.js';
+import { seededDeviceKey, simulateTrace } from '../../src/witness/capture/simulate/simulate-trace.js';
 import { MemorySink, writeClips } from '../capture/write-trace.js';
 import { seeded } from '../fixtures/service.js';
 import { keyNamesBelow, namesBelow } from '../fixtures/sharded-path.js';
@@ -16,7 +16,7 @@ import { wav } from '../fixtures/wav.js';
 
 const KILLS = Number(process.env['TAKEMARK_ISSUE_KILLS'] ?? 4);
 const SEED = Number(process.env['TAKEMARK_SEED'] ?? 20_261_121);
-const MAIN = new URL('../../src/main.js', import.meta.url).pathname;
+const MAIN = new URL('../../src/service/main.js', import.meta.url).pathname;
 
 interface Running {
   readonly child: ChildProcess;

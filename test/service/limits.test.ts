@@ -3,9 +3,9 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { PARTNER_ROUTES } from '../../src/contract/routes/partner-routes.js';
-import { type Plan, SHIPPED_PLANS } from '../../src/domain/partner.js';
-import { monthEnd } from '../../src/domain/usage-window.js';
+import { PARTNER_ROUTES } from '../../src/service/contract/routes/partner-routes.js';
+import { type Plan, SHIPPED_PLANS } from '../../src/service/domain/partner.js';
+import { monthEnd } from '../../src/service/domain/usage-window.js';
 import { inParallel, TestClock, TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
 import {

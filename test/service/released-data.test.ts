@@ -2,11 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ClassicLevel } from 'classic-level';
 import t from 'tap';
-import { STORE_FORMAT } from '../../src/adapters/embedded/store.js';
-import { RecordCodec } from '../../src/codec/record.js';
-import { readBuild } from '../../src/compose/build.js';
-import { authenticatorOf, openSecrets } from '../../src/compose/identity.js';
-import { readConfig } from '../../src/config/config.js';
+import { RecordCodec } from '../../src/core/codec/record.js';
+import { STORE_FORMAT } from '../../src/service/adapters/embedded/store.js';
+import { readBuild } from '../../src/service/compose/build.js';
+import { authenticatorOf, openSecrets } from '../../src/service/compose/identity.js';
+import { readConfig } from '../../src/service/config/config.js';
 import { TestClock, TestService } from '../fixtures/service.js';
 import { type ReleasedData, readReleased, releases, unpack } from './released-data.js';
 

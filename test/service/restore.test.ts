@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Test, test } from 'tap';
-import { openSecrets } from '../../src/compose/identity.js';
-import { openNotes } from '../../src/compose/infrastructure.js';
-import { migrate, restoreCluster } from '../../src/compose/tools.js';
-import { readConfig } from '../../src/config/config.js';
-import { DomainError } from '../../src/domain/errors.js';
+import { DomainError } from '../../src/core/domain/errors.js';
+import { openSecrets } from '../../src/service/compose/identity.js';
+import { openNotes } from '../../src/service/compose/infrastructure.js';
+import { migrate, restoreCluster } from '../../src/service/compose/tools.js';
+import { readConfig } from '../../src/service/config/config.js';
 import {
   ADDRESSES,
   connection,

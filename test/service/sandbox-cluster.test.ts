@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'tap';
-import type { AnnouncedFixture } from '../../src/operations/sandbox/sandbox.js';
+import type { AnnouncedFixture } from '../../src/service/operations/sandbox/sandbox.js';
 import { ADDRESSES, connection, dropKeyspace, isUnanswered } from '../adapters/cassandra-under-test.js';
 import { again } from '../fixtures/again.js';
 import { collect, TestService } from '../fixtures/service.js';

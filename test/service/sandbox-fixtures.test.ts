@@ -8,10 +8,14 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import t, { type Test } from 'tap';
 import { createClient, type Fixtures } from '../../src/client/index.js';
-import { DECISION_REASON_MEANINGS } from '../../src/domain/reference/reasons.js';
-import { DECISION_STATUSES, RECOMMENDED_ACTIONS, VERDICTS } from '../../src/domain/verdicts.js';
-import { listFixtures, ORIGINALS, REASONS_WITHOUT_FIXTURE } from '../../src/operations/sandbox/fixtures.js';
-import type { AnnouncedFixture } from '../../src/operations/sandbox/sandbox.js';
+import { DECISION_REASON_MEANINGS } from '../../src/core/domain/reference/reasons.js';
+import { DECISION_STATUSES, RECOMMENDED_ACTIONS, VERDICTS } from '../../src/core/domain/verdicts.js';
+import {
+  listFixtures,
+  ORIGINALS,
+  REASONS_WITHOUT_FIXTURE,
+} from '../../src/service/operations/sandbox/fixtures.js';
+import type { AnnouncedFixture } from '../../src/service/operations/sandbox/sandbox.js';
 import { TestService } from '../fixtures/service.js';
 import { call, closeWire } from '../fixtures/wire.js';
 

@@ -10,10 +10,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
-import { seededDeviceKey, simulateTrace } from '../../src/capture/simulate/simulate-trace.js';
-import { OPERATOR_ROUTES } from '../../src/contract/routes/operator-routes.js';
-import { PARTNER_ROUTES } from '../../src/contract/routes/partner-routes.js';
-import { DomainError } from '../../src/domain/errors.js';
+import { DomainError } from '../../src/core/domain/errors.js';
+import { OPERATOR_ROUTES } from '../../src/service/contract/routes/operator-routes.js';
+import { PARTNER_ROUTES } from '../../src/service/contract/routes/partner-routes.js';
+import { seededDeviceKey, simulateTrace } from '../../src/witness/capture/simulate/simulate-trace.js';
 import { MemorySink } from '../capture/write-trace.js';
 import { Canaries, filesBelow } from '../fixtures/canaries.js';
 import { collect, TestService } from '../fixtures/service.js';
@@ -31,7 +31,7 @@ import {
 } from '../fixtures/wire.js';
 import { type FormPart, form, RawClient, request } from '../http/raw-client.js';
 
-const MAIN = new URL('../../src/main.js', import.meta.url).pathname;
+const MAIN = new URL('../../src/service/main.js', import.meta.url).pathname;
 const canaries = new Canaries();
 t.teardown(closeWire);
 

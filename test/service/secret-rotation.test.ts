@@ -5,10 +5,10 @@
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
-import { clusterIdentity } from '../../src/adapters/signing/cluster-bundle.js';
-import { RecordCodec } from '../../src/codec/record.js';
-import { makeSecrets, rotateSecrets } from '../../src/compose/tools.js';
-import { readConfig } from '../../src/config/config.js';
+import { RecordCodec } from '../../src/core/codec/record.js';
+import { clusterIdentity } from '../../src/service/adapters/signing/cluster-bundle.js';
+import { makeSecrets, rotateSecrets } from '../../src/service/compose/tools.js';
+import { readConfig } from '../../src/service/config/config.js';
 import { withLevel } from '../adapters/embedded-process.js';
 import { authenticatorOf, formerRecord } from '../fixtures/authentication.js';
 import { TestService } from '../fixtures/service.js';

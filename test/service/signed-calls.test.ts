@@ -14,11 +14,15 @@ import {
   signatureBase,
   signatureHolds,
   signatureKey,
-} from '../../src/domain/message-signature.js';
-import { SHIPPED_PLANS } from '../../src/domain/partner.js';
-import type { Caller } from '../../src/operations/caller.js';
-import { checkSignature, SeenNonces, SignatureKeys } from '../../src/operations/keys/check-signature.js';
-import { admit, createRateLimits } from '../../src/operations/usage/rate-limits.js';
+} from '../../src/service/domain/message-signature.js';
+import { SHIPPED_PLANS } from '../../src/service/domain/partner.js';
+import type { Caller } from '../../src/service/operations/caller.js';
+import {
+  checkSignature,
+  SeenNonces,
+  SignatureKeys,
+} from '../../src/service/operations/keys/check-signature.js';
+import { admit, createRateLimits } from '../../src/service/operations/usage/rate-limits.js';
 import { TestClock, TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
 

@@ -7,15 +7,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import t, { type Test } from 'tap';
-import { checkConfig } from '../../src/compose/config-check.js';
-import { serviceBanner, startService } from '../../src/compose/service.js';
-import { ConfigError, readConfig } from '../../src/config/config.js';
-import { listSettings } from '../../src/config/listed-settings.js';
-import { variables } from '../../src/config/settings.js';
-import { unknownSettings } from '../../src/config/unknown-settings.js';
+import { checkConfig } from '../../src/service/compose/config-check.js';
+import { serviceBanner, startService } from '../../src/service/compose/service.js';
+import { ConfigError, readConfig } from '../../src/service/config/config.js';
+import { listSettings } from '../../src/service/config/listed-settings.js';
+import { variables } from '../../src/service/config/settings.js';
+import { unknownSettings } from '../../src/service/config/unknown-settings.js';
 
 const PORTS = { TAKEMARK_PORT: '0', TAKEMARK_OPERATOR_PORT: '0', TAKEMARK_STOP_GRACE_SECONDS: '1' };
-const MAIN = new URL('../../src/main.js', import.meta.url).pathname;
+const MAIN = new URL('../../src/service/main.js', import.meta.url).pathname;
 const ROOT = new URL('../../../', import.meta.url).pathname;
 
 async function directoryOf(t: Test): Promise<string> {

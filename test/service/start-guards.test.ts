@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
-import { secureFile } from '../../src/adapters/signing/secret-file.js';
-import { SteadyClock } from '../../src/adapters/system/steady-clock.js';
+import { secureFile } from '../../src/service/adapters/signing/secret-file.js';
+import { SteadyClock } from '../../src/service/adapters/system/steady-clock.js';
 import { TestClock, TestService } from '../fixtures/service.js';
 
 t.test('a clock that is set back revives nothing, and a start on one is refused', async (t) => {

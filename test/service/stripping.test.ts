@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import t from 'tap';
-import { openFileKit } from '../../src/compose/tools.js';
+import { openFileKit } from '../../src/service/compose/tools.js';
 import { corpusFiles } from '../fixtures/corpus.js';
 import { sampled } from '../fixtures/sampling.js';
 import { collect, inPieces, TestService } from '../fixtures/service.js';

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { Test } from 'tap';
-import { EVIDENCE_PARTS, type EvidencePart } from '../../src/domain/evidence.js';
-import type { AssetStore } from '../../src/ports/assets.js';
+import type { AssetStore } from '../../src/service/ports/assets.js';
+import { EVIDENCE_PARTS, type EvidencePart } from '../../src/witness/domain/evidence.js';
 
 export async function bytesOf(stream: Readable | undefined): Promise<Buffer | undefined> {
   return stream && Buffer.concat(await stream.toArray());

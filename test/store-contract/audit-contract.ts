@@ -1,6 +1,6 @@
 import type { Test } from 'tap';
-import { type AuditEntry, AuditWalk } from '../../src/domain/audit.js';
-import { openEvidence, resolveReview, stepEvidence } from '../../src/domain/review.js';
+import { type AuditEntry, AuditWalk } from '../../src/service/domain/audit.js';
+import { openEvidence, resolveReview, stepEvidence } from '../../src/service/domain/review.js';
 import { audit, issuedProof, NOW, partner, partnerKey, reviewCase, rotation } from './samples.js';
 import type { Contract, OpenedStore } from './suite.js';
 

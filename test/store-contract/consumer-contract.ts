@@ -5,7 +5,7 @@ import {
   reviewCreated,
   type UsageEvent,
   unitsCounted,
-} from '../../src/domain/events.js';
+} from '../../src/service/domain/events.js';
 import { actionsOf } from './audit-contract.js';
 import {
   DAY,

@@ -1,6 +1,6 @@
 import type { Test } from 'tap';
-import { CONTENT_KEY_BYTES } from '../../src/codec/encrypt.js';
-import type { ContentKeys } from '../../src/ports/content-keys.js';
+import { CONTENT_KEY_BYTES } from '../../src/core/codec/encrypt.js';
+import type { ContentKeys } from '../../src/service/ports/content-keys.js';
 
 /**
  * The contract of every store of content keys.

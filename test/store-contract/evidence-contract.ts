@@ -1,6 +1,10 @@
 import type { Test } from 'tap';
-import { type EvidencePart, MAX_EVIDENCE_ROW, MAX_INLINE_EVIDENCE } from '../../src/domain/evidence.js';
-import type { IssuedProof } from '../../src/domain/proof.js';
+import type { IssuedProof } from '../../src/service/domain/proof.js';
+import {
+  type EvidencePart,
+  MAX_EVIDENCE_ROW,
+  MAX_INLINE_EVIDENCE,
+} from '../../src/witness/domain/evidence.js';
 import { audit, issuedProof, issuingReplay, NOW, takeBack } from './samples.js';
 import type { Contract } from './suite.js';
 

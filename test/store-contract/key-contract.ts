@@ -1,6 +1,6 @@
 import type { Test } from 'tap';
-import type { PartnerKey } from '../../src/domain/partner.js';
-import type { Stores } from '../../src/ports/stores.js';
+import type { PartnerKey } from '../../src/service/domain/partner.js';
+import type { Stores } from '../../src/service/ports/stores.js';
 import { actionsOf } from './audit-contract.js';
 import { audit, NOW, partner, partnerKey, rotation } from './samples.js';
 import type { Contract } from './suite.js';

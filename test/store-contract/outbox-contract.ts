@@ -8,9 +8,9 @@ import {
   type UsageCount,
   type UsageEvent,
   unitsCounted,
-} from '../../src/domain/events.js';
-import type { IssuedProof } from '../../src/domain/proof.js';
-import type { Stores } from '../../src/ports/stores.js';
+} from '../../src/service/domain/events.js';
+import type { IssuedProof } from '../../src/service/domain/proof.js';
+import type { Stores } from '../../src/service/ports/stores.js';
 import { actionsOf } from './audit-contract.js';
 import {
   audit,

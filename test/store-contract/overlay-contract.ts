@@ -1,12 +1,12 @@
 import type { Test } from 'tap';
+import type { IssuedProof } from '../../src/service/domain/proof.js';
+import type { Stores } from '../../src/service/ports/stores.js';
 import {
   addDeclaration,
   type DeclarationStep,
   MAX_DECLARATIONS,
   type StoredDeclaration,
-} from '../../src/domain/declaration.js';
-import type { IssuedProof } from '../../src/domain/proof.js';
-import type { Stores } from '../../src/ports/stores.js';
+} from '../../src/witness/domain/declaration.js';
 import { actionsOf } from './audit-contract.js';
 import { audit, issuedProof, NOW, overlayOf, storedDeclaration, summaryOf } from './samples.js';
 import type { Contract } from './suite.js';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Test } from 'tap';
-import type { IssuedProof } from '../../src/domain/proof.js';
-import type { Stores } from '../../src/ports/stores.js';
+import type { IssuedProof } from '../../src/service/domain/proof.js';
+import type { Stores } from '../../src/service/ports/stores.js';
 import { actionsOf } from './audit-contract.js';
 import { audit, issuedProof, issuingReplay, NOW, reviewCase } from './samples.js';
 import type { Contract } from './suite.js';

@@ -1,5 +1,5 @@
 import type { Test } from 'tap';
-import type { Stores } from '../../src/ports/stores.js';
+import type { Stores } from '../../src/service/ports/stores.js';
 import {
   audit,
   issuedProof,

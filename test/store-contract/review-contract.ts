@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Test } from 'tap';
-import { defined } from '../../src/domain/defined.js';
-import type { IssuedProof } from '../../src/domain/proof.js';
+import { defined } from '../../src/core/domain/defined.js';
+import type { IssuedProof } from '../../src/service/domain/proof.js';
 import {
   EVIDENCE_KINDS,
   type EvidenceKind,
@@ -12,8 +12,8 @@ import {
   type ReviewOutcome,
   resolveReview,
   stepEvidence,
-} from '../../src/domain/review.js';
-import type { ReviewCreation, ReviewPlace } from '../../src/ports/stores.js';
+} from '../../src/service/domain/review.js';
+import type { ReviewCreation, ReviewPlace } from '../../src/service/ports/stores.js';
 import { actionsOf } from './audit-contract.js';
 import { audit, issuedProof, NOW, reviewCase } from './samples.js';
 import type { Contract } from './suite.js';

@@ -1,17 +1,17 @@
-import type { AuditAction, AuditDraft } from '../../src/domain/audit.js';
-import type { StoredDeclaration } from '../../src/domain/declaration.js';
-import type { EvidenceOverlay } from '../../src/domain/evidence.js';
-import type { StoredSummary } from '../../src/domain/evidence-summary.js';
-import type { Partner, PartnerKey } from '../../src/domain/partner.js';
-import type { IssuedProof } from '../../src/domain/proof.js';
-import { REVIEW_LIFE_SECONDS, type ReviewCase } from '../../src/domain/review.js';
+import type { AuditAction, AuditDraft } from '../../src/service/domain/audit.js';
+import type { Partner, PartnerKey } from '../../src/service/domain/partner.js';
+import type { IssuedProof } from '../../src/service/domain/proof.js';
+import { REVIEW_LIFE_SECONDS, type ReviewCase } from '../../src/service/domain/review.js';
 import {
   FACTS_LIFE_SECONDS,
   SLOT_LIFE_SECONDS,
   type UploadFacts,
   type UploadSlot,
-} from '../../src/domain/upload.js';
-import type { IssuingReplay, ProofStore, Rotation, UsageCharge } from '../../src/ports/stores.js';
+} from '../../src/service/domain/upload.js';
+import type { IssuingReplay, ProofStore, Rotation, UsageCharge } from '../../src/service/ports/stores.js';
+import type { StoredDeclaration } from '../../src/witness/domain/declaration.js';
+import type { EvidenceOverlay } from '../../src/witness/domain/evidence.js';
+import type { StoredSummary } from '../../src/witness/domain/evidence-summary.js';
 
 /** 2026-03-31T23:59:59Z: the last second of a month. */
 export const NOW = 1_775_001_599;

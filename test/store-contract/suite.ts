@@ -1,7 +1,7 @@
 import type { Test } from 'tap';
-import { DomainError } from '../../src/domain/errors.js';
-import type { AuditHeads } from '../../src/ports/journals.js';
-import type { Stores } from '../../src/ports/stores.js';
+import { DomainError } from '../../src/core/domain/errors.js';
+import type { AuditHeads } from '../../src/service/ports/journals.js';
+import type { Stores } from '../../src/service/ports/stores.js';
 import { auditContract } from './audit-contract.js';
 import { consumerContract } from './consumer-contract.js';
 import { evidenceContract } from './evidence-contract.js';

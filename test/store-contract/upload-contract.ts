@@ -1,5 +1,5 @@
 import type { Test } from 'tap';
-import { FACTS_LIFE_SECONDS } from '../../src/domain/upload.js';
+import { FACTS_LIFE_SECONDS } from '../../src/service/domain/upload.js';
 import { NOW, uploadFacts, uploadSlot, usageCharge } from './samples.js';
 import type { Contract } from './suite.js';
 

@@ -1,5 +1,5 @@
 import type { Test } from 'tap';
-import type { UsageCharge } from '../../src/ports/stores.js';
+import type { UsageCharge } from '../../src/service/ports/stores.js';
 import { takeWaiting, usageOf } from './outbox-contract.js';
 import { NOW, nextBatch, usageCharge } from './samples.js';
 import type { Contract } from './suite.js';

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import t from 'tap';
 
-const ADAPTER = 'src/adapters/cassandra';
+const ADAPTER = 'src/service/adapters/cassandra';
 
 /**
  * Modules that call `Session.lightweightTransaction` themselves, with the reason why nothing follows from the

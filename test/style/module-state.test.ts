@@ -4,13 +4,13 @@ import ts from 'typescript';
 
 /** Variables of modules that may change, with the reason why each is allowed. */
 const ALLOWED: Readonly<Record<string, string>> = {
-  'src/engine/worker.ts: cores': 'a cache of a worker thread, whose task is a function of this module',
-  'src/engine/worker.ts: hashes':
+  'src/core/engine/worker.ts: cores': 'a cache of a worker thread, whose task is a function of this module',
+  'src/core/engine/worker.ts: hashes':
     'states of uploads in a worker thread, whose task is a function of this module',
-  'src/contract/route-headers.ts: NOTICES_BY_ROUTE': 'a cache of what follows from its key alone',
-  'src/credential/certificate.ts: read': 'a cache of what follows from its key alone',
-  'src/adapters/reading/reading-entry.ts: trust': 'the main module of a process',
-  'src/adapters/reading/reading-entry.ts: cutter': 'the main module of a process',
+  'src/service/contract/route-headers.ts: NOTICES_BY_ROUTE': 'a cache of what follows from its key alone',
+  'src/core/credential/certificate.ts: read': 'a cache of what follows from its key alone',
+  'src/service/adapters/reading/reading-entry.ts: trust': 'the main module of a process',
+  'src/service/adapters/reading/reading-entry.ts: cutter': 'the main module of a process',
   'src/cli/main.ts: reachesServers': 'the main module of a process',
 };
 

@@ -1,10 +1,10 @@
 /** The lines of the log: which members they have, what is folded, and how the level changes. */
 import t from 'tap';
-import { DomainError } from '../../src/domain/errors.js';
-import type { RequestRecord } from '../../src/ports/request-log.js';
-import { Folds } from '../../src/telemetry/folds.js';
-import { crashLine, nextLevel } from '../../src/telemetry/log.js';
-import { createTelemetry, type TelemetryParts } from '../../src/telemetry/telemetry.js';
+import { DomainError } from '../../src/core/domain/errors.js';
+import type { RequestRecord } from '../../src/service/ports/request-log.js';
+import { Folds } from '../../src/service/telemetry/folds.js';
+import { crashLine, nextLevel } from '../../src/service/telemetry/log.js';
+import { createTelemetry, type TelemetryParts } from '../../src/service/telemetry/telemetry.js';
 
 const RECORD: RequestRecord = {
   listener: 'partner',

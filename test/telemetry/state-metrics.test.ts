@@ -1,8 +1,8 @@
 /** The gauges of a process's state, and the watch over dependencies that do not end readiness. */
 import t from 'tap';
-import { DependencyWatch } from '../../src/background/dependency-watch.js';
-import { type Dependency, DomainError } from '../../src/domain/errors.js';
-import { createMetrics, type MetricSources } from '../../src/telemetry/metrics.js';
+import { type Dependency, DomainError } from '../../src/core/domain/errors.js';
+import { DependencyWatch } from '../../src/service/background/dependency-watch.js';
+import { createMetrics, type MetricSources } from '../../src/service/telemetry/metrics.js';
 
 async function linesOf(sources: MetricSources): Promise<readonly string[]> {
   const metrics = createMetrics(

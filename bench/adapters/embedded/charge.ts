@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { ClassicLevel } from 'classic-level';
-import { openEmbeddedStore } from '../../../src/adapters/embedded/store.js';
+import { openEmbeddedStore } from '../../../src/service/adapters/embedded/store.js';
 import { figure, interleave, type Measure, type Run, ratio, type Section } from '../../measure.js';
 import { UNAUDITED } from './unaudited.js';
 

@@ -1,5 +1,5 @@
-import { Authenticator } from '../../../src/codec/authenticator.js';
-import type { AuditHeads } from '../../../src/ports/journals.js';
+import { Authenticator } from '../../../src/core/codec/authenticator.js';
+import type { AuditHeads } from '../../../src/service/ports/journals.js';
 
 const heads: AuditHeads = { record: async () => {}, get: async () => undefined, close: async () => {} };
 const secret = { id: '00000000', key: new Uint8Array(32) };

@@ -1,8 +1,8 @@
 /** Agent for Ardour 7: follows the folder of a session while somebody works on it, and tells a trace of it. */
 import { readFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import type { Channel, ChannelSupport, TraceEvent } from '../../capture/index.js';
-import { defined } from '../../domain/defined.js';
+import { defined } from '../../core/domain/defined.js';
+import type { Channel, ChannelSupport, TraceEvent } from '../../witness/capture/index.js';
 import { digestAudio } from './audio-file.js';
 import { Exports, type FinishedExport } from './exports.js';
 import { readHistory, type Transaction } from './history-file.js';

@@ -2,7 +2,7 @@
  * Undo history as Ardour saves it: a transaction for each undoable edit, with its time and what it changed. It is
  * the list of what can be undone, no log: an undone transaction leaves it, and the oldest fall out at its depth.
  */
-import type { TempoMap as Tempo } from '../../domain/tempo-map.js';
+import type { TempoMap as Tempo } from '../../witness/domain/tempo-map.js';
 import {
   type Extent,
   type MarkerState,

@@ -2,7 +2,7 @@
  * Ledger of what a trace was told: which report-local ids stand for which objects of Ardour, and what a reader of
  * the trace believes of each. Times in a trace never run backwards, so what is learnt late is told as late as that.
  */
-import type { EventKind, TraceEvent } from '../../domain/trace.js';
+import type { EventKind, TraceEvent } from '../../witness/domain/trace.js';
 import type {
   AutomationState,
   ClipState,

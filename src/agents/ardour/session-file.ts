@@ -2,8 +2,8 @@
  * State of an Ardour session as its file tells it at a save. Ids are Ardour's own, which stay over saves and
  * reloads; names are kept for comparison alone and reach no trace.
  */
-import { TempoMap as Tempo } from '../../domain/tempo-map.js';
-import { TRACE_LIMITS } from '../../domain/trace.js';
+import { TempoMap as Tempo } from '../../witness/domain/tempo-map.js';
+import { TRACE_LIMITS } from '../../witness/domain/trace.js';
 import { child, children, descendants, type XmlElement } from './xml.js';
 
 /** Sessions of Ardour 7, whose layout is read. */

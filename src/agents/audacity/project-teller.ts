@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { defined } from '../../domain/defined.js';
-import type { TraceEvent } from '../../domain/trace.js';
+import { defined } from '../../core/domain/defined.js';
+import type { TraceEvent } from '../../witness/domain/trace.js';
 import type { ClipState, ProjectState, TrackState } from './project-state.js';
 
 /** Ways to learn of samples while a project is told. */

@@ -1,6 +1,6 @@
 import { TakemarkError } from '../../client/errors.js';
 import type { EvidenceReport, Verification } from '../../client/index.js';
-import { defined } from '../../domain/defined.js';
+import { defined } from '../../core/domain/defined.js';
 import { errorTextOf } from '../file-errors.js';
 import { serviceErrorText } from '../service-errors.js';
 import { verdictText } from '../verdict-texts.js';

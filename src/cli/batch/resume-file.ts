@@ -1,8 +1,8 @@
 import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { open, stat } from 'node:fs/promises';
-import { Batches } from '../../async/batches.js';
 import type { Verification } from '../../client/index.js';
-import { LineLog } from '../../files/line-log.js';
+import { Batches } from '../../core/async/batches.js';
+import { LineLog } from '../../core/files/line-log.js';
 import { UsageError } from '../command.js';
 
 const HEADER = headerOf(2);

@@ -11,7 +11,7 @@ import {
   type Verification,
 } from '../../client/index.js';
 import { sidecarBytes } from '../../client/source.js';
-import { defined } from '../../domain/defined.js';
+import { defined } from '../../core/domain/defined.js';
 import { type Context, EXIT, RuntimeError } from '../command.js';
 import { commonClientOptions, partnerAccess } from '../commands/partner-account.js';
 import { type ServiceAccess, serviceAccess } from '../service-access.js';

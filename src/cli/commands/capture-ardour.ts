@@ -1,7 +1,7 @@
 import { followArdour, type SessionStart } from '../../agents/ardour/follow.js';
 import { rerenderArdour } from '../../agents/ardour/rerender.js';
-import { openTrace } from '../../capture/index.js';
-import { defined } from '../../domain/defined.js';
+import { defined } from '../../core/domain/defined.js';
+import { openTrace } from '../../witness/capture/index.js';
 import { defineCommand, EXIT } from '../command.js';
 import { openDeviceKey } from '../device-key.js';
 import { planOutput } from '../output-file.js';

@@ -1,6 +1,6 @@
 import { AUDACITY_CHANNELS, followAudacity } from '../../agents/audacity/follow-project.js';
-import { openTrace } from '../../capture/index.js';
-import { defined } from '../../domain/defined.js';
+import { defined } from '../../core/domain/defined.js';
+import { openTrace } from '../../witness/capture/index.js';
 import { defineCommand, EXIT } from '../command.js';
 import { openDeviceKey } from '../device-key.js';
 import { planOutput } from '../output-file.js';

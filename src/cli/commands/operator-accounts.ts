@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { defined } from '../../domain/defined.js';
+import { defined } from '../../core/domain/defined.js';
 import { type Context, defineCommand, EXIT, UsageError } from '../command.js';
 import { findOperatorToken, OperatorClient, type Partner } from '../operator-client.js';
 import { serviceAccess } from '../service-access.js';

@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
-import { defined } from '../../domain/defined.js';
+import { defined } from '../../core/domain/defined.js';
 import { defineCommand, EXIT, RuntimeError, UsageError } from '../command.js';
 import type { DeviceEntry } from '../operator-client.js';
 import { formatTime, printable, type Terminal } from '../terminal.js';

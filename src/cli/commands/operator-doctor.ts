@@ -1,4 +1,4 @@
-import type { ServerCheck } from '../../domain/server-check.js';
+import type { ServerCheck } from '../../service/domain/server-check.js';
 import { printCheck } from '../check-lines.js';
 import { defineCommand, EXIT } from '../command.js';
 

@@ -5,7 +5,7 @@ import { TakemarkError } from '../../client/errors.js';
 import { isTransient } from '../../client/retry.js';
 import { audioSource } from '../../client/source.js';
 import type { Progress } from '../../client/transport.js';
-import { defined } from '../../domain/defined.js';
+import { defined } from '../../core/domain/defined.js';
 import { namedFile } from '../batch/find-audio.js';
 import { defineCommand, EXIT, RuntimeError, UsageError } from '../command.js';
 import { type CredentialOutputs, planOutputs, writtenPaths } from '../credential-outputs.js';

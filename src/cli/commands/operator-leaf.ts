@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { defined } from '../../domain/defined.js';
+import { defined } from '../../core/domain/defined.js';
 import { defineCommand, EXIT } from '../command.js';
 import { planOutput, writeOutput } from '../output-file.js';
 import { formatTime, printable } from '../terminal.js';

@@ -1,4 +1,4 @@
-import { defined } from '../../domain/defined.js';
+import { defined } from '../../core/domain/defined.js';
 import { defineCommand, EXIT, RuntimeError, UsageError } from '../command.js';
 import type { Plan, PlanEffect, PlanLimits } from '../operator-client.js';
 import { formatTime, printable, type Terminal, table } from '../terminal.js';

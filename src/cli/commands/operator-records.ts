@@ -1,4 +1,4 @@
-import { SERVICE_LOGS } from '../../domain/service-logs.js';
+import { SERVICE_LOGS } from '../../service/domain/service-logs.js';
 import { defineCommand, EXIT } from '../command.js';
 import type { AuditVerification } from '../operator-client.js';
 import { formatTime, printable } from '../terminal.js';

@@ -1,4 +1,4 @@
-import { defined } from '../../domain/defined.js';
+import { defined } from '../../core/domain/defined.js';
 import { defineCommand, EXIT } from '../command.js';
 import { printable } from '../terminal.js';
 import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';

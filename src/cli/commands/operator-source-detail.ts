@@ -1,4 +1,4 @@
-import { defined } from '../../domain/defined.js';
+import { defined } from '../../core/domain/defined.js';
 import { defineCommand, EXIT } from '../command.js';
 import type { ConsentState, Partner } from '../operator-client.js';
 import { formatTime, printable, type Terminal } from '../terminal.js';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { createDeviceKey, DeviceKey, loadDeviceKey, type TraceSink } from '../../capture/index.js';
-import { seededDeviceKey, simulateTrace } from '../../capture/simulate/simulate-trace.js';
-import { ADVERSE_SCENARIOS, type AdverseScenario } from '../../capture/simulate/simulated-session.js';
+import { createDeviceKey, DeviceKey, loadDeviceKey, type TraceSink } from '../../witness/capture/index.js';
+import { seededDeviceKey, simulateTrace } from '../../witness/capture/simulate/simulate-trace.js';
+import { ADVERSE_SCENARIOS, type AdverseScenario } from '../../witness/capture/simulate/simulated-session.js';
 import { defineCommand, EXIT, UsageError } from '../command.js';
 import { planOutput, writeOutput } from '../output-file.js';
 import { printable } from '../terminal.js';

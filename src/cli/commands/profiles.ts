@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { readApiKey } from '../../domain/partner-key.js';
+import { readApiKey } from '../../service/domain/partner-key.js';
 import { defineCommand, EXIT, UsageError } from '../command.js';
 import { addProfile, readProfiles, removeProfile } from '../profiles.js';
 import { parseAddress } from '../service-address.js';

@@ -2,14 +2,14 @@ import { readFile, stat } from 'node:fs/promises';
 import { isLoopback, parseBase } from '../../client/connection.js';
 import { TakemarkError } from '../../client/errors.js';
 import type { Client } from '../../client/index.js';
-import { IDENTIFIER_PATTERN } from '../../domain/identifiers.js';
-import { renderReportPage } from '../../evidence/page/render-report-page.js';
-import { UnreadableReport } from '../../evidence/parse-report.js';
+import { IDENTIFIER_PATTERN } from '../../core/domain/identifiers.js';
+import { renderReportPage } from '../../witness/page/render-report-page.js';
 import {
   PROJECTION_FORMATS,
   type ProjectionFormat,
   projectReport,
-} from '../../evidence/projections/project-report.js';
+} from '../../witness/projections/project-report.js';
+import { UnreadableReport } from '../../witness/report/parse-report.js';
 import { type Context, defineCommand, EXIT, RuntimeError, UsageError } from '../command.js';
 import { planOutput, writeOutput } from '../output-file.js';
 import { reportInput } from '../report-subject.js';

@@ -1,4 +1,4 @@
-import type { InspectedCredential, Inspection } from '../../domain/inspection.js';
+import type { InspectedCredential, Inspection } from '../../core/domain/inspection.js';
 import { defineCommand, EXIT } from '../command.js';
 import { findingText, objectionText } from '../inspection-text.js';
 import { openLocalFile } from '../local-file.js';

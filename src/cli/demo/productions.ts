@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DeviceKey } from '../../capture/index.js';
-import { simulateTrace } from '../../capture/simulate/simulate-trace.js';
-import type { AdverseScenario } from '../../capture/simulate/simulated-session.js';
-import { renderReportPage } from '../../evidence/page/render-report-page.js';
+import { DeviceKey } from '../../witness/capture/index.js';
+import { simulateTrace } from '../../witness/capture/simulate/simulate-trace.js';
+import type { AdverseScenario } from '../../witness/capture/simulate/simulated-session.js';
+import { renderReportPage } from '../../witness/page/render-report-page.js';
 import { reportInput } from '../report-subject.js';
 import { printReport } from '../report-text.js';
 import type { Terminal } from '../terminal.js';

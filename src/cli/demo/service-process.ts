@@ -7,7 +7,7 @@ import { RuntimeError } from '../command.js';
 import { readEndpoints } from '../endpoints.js';
 import { operatorTokenPath } from '../operator-client.js';
 
-const SERVICE = fileURLToPath(new URL('../../main.js', import.meta.url));
+const SERVICE = fileURLToPath(new URL('../../service/main.js', import.meta.url));
 const START_MS = 60_000;
 const STOP_MS = 5000;
 

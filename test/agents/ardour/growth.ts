@@ -1,5 +1,5 @@
 /** Pace of a take by its trace, reckoned apart from the replay: the wording of docs/evidence.md and nothing of its code. */
-import type { TraceEvent } from '../../../src/domain/trace.js';
+import type { TraceEvent } from '../../../src/witness/domain/trace.js';
 
 export interface Growth {
   readonly steps: number;

@@ -1,9 +1,9 @@
 /** Report of a trace, as whoever issues with it gets it. */
 import { createReadStream } from 'node:fs';
-import type { EvidenceFact } from '../../../src/domain/evidence-report.js';
-import { composeReport } from '../../../src/evidence/compose-report.js';
-import { replayTrace } from '../../../src/evidence/replay/replay-trace.js';
-import { settleFacts } from '../../../src/evidence/settle-facts.js';
+import type { EvidenceFact } from '../../../src/witness/domain/evidence-report.js';
+import { replayTrace } from '../../../src/witness/replay/replay-trace.js';
+import { composeReport } from '../../../src/witness/report/compose-report.js';
+import { settleFacts } from '../../../src/witness/report/settle-facts.js';
 
 export async function reportOf(trace: string) {
   const replayed = await replayTrace(() => createReadStream(trace));

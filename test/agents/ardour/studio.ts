@@ -4,8 +4,13 @@ import { createReadStream } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type FollowOptions, followArdour } from '../../../src/agents/ardour/follow.js';
-import { DeviceKey, openTrace, type TraceEvent, type TraceHeader } from '../../../src/capture/index.js';
-import { readTrace } from '../../../src/evidence/trace/read-trace.js';
+import {
+  DeviceKey,
+  openTrace,
+  type TraceEvent,
+  type TraceHeader,
+} from '../../../src/witness/capture/index.js';
+import { readTrace } from '../../../src/witness/trace/read-trace.js';
 
 /** Lua scripts, which are no part of the build. */
 export const SCRIPTS = new URL('../../../../test/agents/ardour/', import.meta.url).pathname;

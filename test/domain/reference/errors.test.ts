@@ -1,6 +1,9 @@
 import t from 'tap';
-import { ERROR_CODES, ERROR_REASONS } from '../../../src/domain/errors.js';
-import { ERROR_CODE_REFERENCE, ERROR_REASON_REFERENCE } from '../../../src/domain/reference/errors.js';
+import { ERROR_CODES, ERROR_REASONS } from '../../../src/core/domain/errors.js';
+import {
+  ERROR_CODE_REFERENCE,
+  ERROR_REASON_REFERENCE,
+} from '../../../src/service/domain/reference/errors.js';
 
 t.test('every code and reason of errors is told in sentences', async (t) => {
   t.strictSame(Object.keys(ERROR_CODE_REFERENCE), ERROR_CODES);

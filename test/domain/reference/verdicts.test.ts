@@ -1,16 +1,16 @@
 import t from 'tap';
-import type { ReferenceEntry } from '../../../src/domain/reference/entry.js';
+import type { ReferenceEntry } from '../../../src/core/domain/reference/entry.js';
 import {
   DECISION_REASON_MEANINGS,
   DECISION_REASONS,
   REPORT_REASON_MEANINGS,
-} from '../../../src/domain/reference/reasons.js';
+} from '../../../src/core/domain/reference/reasons.js';
 import {
   ACTION_REFERENCE,
   findVerdict,
   STATUS_REFERENCE,
   VERDICT_REFERENCE,
-} from '../../../src/domain/reference/verdicts.js';
+} from '../../../src/core/domain/reference/verdicts.js';
 
 t.test('every value is told in sentences, and the one for the artist accuses nobody', async (t) => {
   const entries: readonly (readonly [string, ReferenceEntry])[] = [

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createMemoryCgroup, type MemoryCgroup } from './memory-cgroup.js';
 
-const MAIN = new URL('../../../src/main.js', import.meta.url).pathname;
+const MAIN = new URL('../../../src/service/main.js', import.meta.url).pathname;
 const START_MS = 120_000;
 export const CONTAINER_MIB = 512;
 /**

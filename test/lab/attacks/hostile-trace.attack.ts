@@ -1,8 +1,8 @@
 import { strict as assert } from 'node:assert';
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { TRACE_LIMITS } from '../../../src/domain/trace.js';
-import { MAX_DERIVATIONS } from '../../../src/evidence/replay/source-map.js';
+import { TRACE_LIMITS } from '../../../src/witness/domain/trace.js';
+import { MAX_DERIVATIONS } from '../../../src/witness/replay/source-map.js';
 import { writeTrace } from '../../capture/write-trace.js';
 import { wav } from '../../fixtures/wav.js';
 import type { Attack } from './attack.js';

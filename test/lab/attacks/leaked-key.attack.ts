@@ -4,7 +4,7 @@ import { cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ClassicLevel } from 'classic-level';
-import { formatApiKey } from '../../../src/domain/partner-key.js';
+import { formatApiKey } from '../../../src/service/domain/partner-key.js';
 import type { Attack } from './attack.js';
 
 const ROTATIONS = 4;

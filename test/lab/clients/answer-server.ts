@@ -1,7 +1,7 @@
 /** A server that answers each operation with what is given, and below `/<status>` with an error of that status. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { OpenApiDocument } from '../../../src/contract/openapi.js';
+import type { OpenApiDocument } from '../../../src/service/contract/openapi.js';
 import type { Answers } from './real-answers.js';
 
 export interface AnswerServer {

@@ -1,6 +1,6 @@
 /** The answers that clients are fed with; `npm run check:clients` generates and runs them. */
 import t from 'tap';
-import { openApiDocument } from '../../../src/contract/openapi.js';
+import { openApiDocument } from '../../../src/service/contract/openapi.js';
 import { firstDifference, notFed, OpenValues } from './open-values.js';
 import { isPlant, PLANTS, planted } from './plants.js';
 

@@ -6,7 +6,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual, parseArgs } from 'node:util';
-import { openApiDocument } from '../../../src/contract/openapi.js';
+import { openApiDocument } from '../../../src/service/contract/openapi.js';
 import { runProgram } from '../../docs/run-program.js';
 import { serve } from './answer-server.js';
 import { LANGUAGES, type Language } from './languages.js';

@@ -1,7 +1,7 @@
 /** Answers of a later version of the service: whatever the document leaves open has a value that nobody knows today. */
 import { isDeepStrictEqual } from 'node:util';
-import type { JsonSchema, OpenApiDocument } from '../../../src/contract/openapi.js';
-import { KNOWN_VALUES } from '../../../src/contract/primitives.js';
+import type { JsonSchema, OpenApiDocument } from '../../../src/service/contract/openapi.js';
+import { KNOWN_VALUES } from '../../../src/service/contract/primitives.js';
 import { SchemaValues } from '../../fixtures/schema-values.js';
 import { seeded } from '../../fixtures/service.js';
 

@@ -1,6 +1,6 @@
 /** Faults that the document had, or might get: generated clients do not bear them. */
-import type { OpenApiDocument } from '../../../src/contract/openapi.js';
-import { KNOWN_VALUES } from '../../../src/contract/primitives.js';
+import type { OpenApiDocument } from '../../../src/service/contract/openapi.js';
+import { KNOWN_VALUES } from '../../../src/service/contract/primitives.js';
 
 type Node = Record<string, unknown>;
 

@@ -9,10 +9,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'cassandra-driver';
-import { migrate } from '../../../src/adapters/cassandra/driver/migrations.js';
-import { connect, type Session, type TopologyKind } from '../../../src/adapters/cassandra/driver/session.js';
-import { type CassandraStore, openCassandraStore } from '../../../src/adapters/cassandra/store.js';
-import { DomainError } from '../../../src/domain/errors.js';
+import { DomainError } from '../../../src/core/domain/errors.js';
+import { migrate } from '../../../src/service/adapters/cassandra/driver/migrations.js';
+import {
+  connect,
+  type Session,
+  type TopologyKind,
+} from '../../../src/service/adapters/cassandra/driver/session.js';
+import { type CassandraStore, openCassandraStore } from '../../../src/service/adapters/cassandra/store.js';
 import { again } from '../../fixtures/again.js';
 import { authenticator } from '../../fixtures/authentication.js';
 import { audit, issuedProof, NOW, partnerKey, rotation } from '../../store-contract/samples.js';

@@ -4,7 +4,7 @@
  * then while faults come that one seed composes; at the end an older backup may be put back.
  */
 import { existsSync } from 'node:fs';
-import { defined } from '../../../src/domain/defined.js';
+import { defined } from '../../../src/core/domain/defined.js';
 import { seeded } from '../../fixtures/service.js';
 import { BucketProxy } from './bucket-way.js';
 import { type Prepared, runCommand, type Values } from './command.js';

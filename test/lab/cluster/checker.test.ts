@@ -1,6 +1,11 @@
 /** The checks of a fault run can fail: made-up runs that are sound pass, and each kind of damage is found. */
 import t from 'tap';
-import { proofErased, reviewCreated, type ServiceEvent, unitsCounted } from '../../../src/domain/events.js';
+import {
+  proofErased,
+  reviewCreated,
+  type ServiceEvent,
+  unitsCounted,
+} from '../../../src/service/domain/events.js';
 import { faultOf } from './calls.js';
 import { REVIEW, type ReviewCall, type ReviewOperation, type ReviewState } from './history.js';
 import {

@@ -2,7 +2,7 @@
  * Holds what was acknowledged against what is there afterwards. A pure function, so that made-up runs can
  * show that it finds things.
  */
-import type { ServiceEvent } from '../../../src/domain/events.js';
+import type { ServiceEvent } from '../../../src/service/domain/events.js';
 import { faultOf, faultOfHistory, REVIEW, type ReviewOperation } from './history.js';
 import type { Ledger } from './ledger.js';
 import { faultsOfLog } from './sets.js';

@@ -10,13 +10,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { CLOCK_MARK_FILE } from '../../../src/adapters/system/clock-mark.js';
+import { CLOCK_MARK_FILE } from '../../../src/service/adapters/system/clock-mark.js';
 import { again } from '../../fixtures/again.js';
 import type { Network } from './network.js';
 
 /** Root of this version: where `src/` lies, compiled. */
 const ROOT = new URL('../../../', import.meta.url);
-const MAIN = new URL('src/main.js', ROOT).pathname;
+const MAIN = new URL('src/service/main.js', ROOT).pathname;
 const CLI = new URL('src/cli/main.js', ROOT).pathname;
 /** Debian's libfaketime: lets a process see another time, by a file that is read each second. */
 export const FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1';
@@ -414,8 +414,10 @@ export class Cluster {
     if (this.#stopping || member.held) return;
     const log = openSync(member.log, 'a');
     const { size } = fstatSync(log);
-    const program = new URL(member.program === 'main' ? 'src/main.js' : 'src/cli/main.js', member.root)
-      .pathname;
+    const program = new URL(
+      member.program === 'main' ? 'src/service/main.js' : 'src/cli/main.js',
+      member.root,
+    ).pathname;
     const command = [
       ...(this.#network?.within(member.name) ?? []),
       process.execPath,

@@ -1,12 +1,12 @@
 /** Partners whose month is used up but for a few units, without a call for each of those before. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { openCassandraStore } from '../../../src/adapters/cassandra/store.js';
-import { openKafkaBus } from '../../../src/adapters/kafka/bus.js';
-import { readClusterBundle } from '../../../src/adapters/signing/cluster-bundle.js';
-import { createEventRelay } from '../../../src/background/relay.js';
-import { readConfig } from '../../../src/config/config.js';
-import { DomainError } from '../../../src/domain/errors.js';
-import { SHIPPED_PLANS } from '../../../src/domain/partner.js';
+import { DomainError } from '../../../src/core/domain/errors.js';
+import { openCassandraStore } from '../../../src/service/adapters/cassandra/store.js';
+import { openKafkaBus } from '../../../src/service/adapters/kafka/bus.js';
+import { readClusterBundle } from '../../../src/service/adapters/signing/cluster-bundle.js';
+import { createEventRelay } from '../../../src/service/background/relay.js';
+import { readConfig } from '../../../src/service/config/config.js';
+import { SHIPPED_PLANS } from '../../../src/service/domain/partner.js';
 import { again } from '../../fixtures/again.js';
 import { authenticatorWith } from '../../fixtures/authentication.js';
 import { inParallel } from '../../fixtures/service.js';

@@ -2,10 +2,10 @@
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { SCHEMA_VERSION } from '../../../src/adapters/cassandra/driver/migrations.js';
+import { SCHEMA_VERSION } from '../../../src/service/adapters/cassandra/driver/migrations.js';
 
 const PROJECT = new URL('../../../../', import.meta.url);
-const MIGRATIONS = 'dist/src/adapters/cassandra/driver/migrations.js';
+const MIGRATIONS = 'dist/src/service/adapters/cassandra/driver/migrations.js';
 
 export interface NextVersion {
   /** Root of its compiled files. */

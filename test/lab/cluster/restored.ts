@@ -5,8 +5,8 @@
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { openAssetBucket } from '../../../src/adapters/assets/s3.js';
-import { readConfig } from '../../../src/config/config.js';
+import { openAssetBucket } from '../../../src/service/adapters/assets/s3.js';
+import { readConfig } from '../../../src/service/config/config.js';
 import { seeded } from '../../fixtures/service.js';
 import { describe, reasonOf } from './calls.js';
 import { judge } from './judge.js';

@@ -3,7 +3,7 @@
  * afterwards.
  */
 import { randomUUID } from 'node:crypto';
-import { defined } from '../../../src/domain/defined.js';
+import { defined } from '../../../src/core/domain/defined.js';
 import { seeded } from '../../fixtures/service.js';
 import { Calls } from './calls.js';
 import { Contention, type Months } from './contention.js';

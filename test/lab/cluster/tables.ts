@@ -1,8 +1,8 @@
 /** The store's own rows, read past the service. */
 import { Client, types } from 'cassandra-driver';
-import { isReadFailure } from '../../../src/adapters/cassandra/driver/session.js';
-import { FIRST_TOKEN, LAST_TOKEN } from '../../../src/adapters/cassandra/driver/token-pages.js';
-import { BILLED_OPERATIONS } from '../../../src/domain/usage-window.js';
+import { isReadFailure } from '../../../src/service/adapters/cassandra/driver/session.js';
+import { FIRST_TOKEN, LAST_TOKEN } from '../../../src/service/adapters/cassandra/driver/token-pages.js';
+import { BILLED_OPERATIONS } from '../../../src/service/domain/usage-window.js';
 import { again } from '../../fixtures/again.js';
 
 /**

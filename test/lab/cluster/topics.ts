@@ -1,9 +1,9 @@
 /** Events that the topics hold, read from their beginning and past the consumers. */
-import { openKafkaBus } from '../../../src/adapters/kafka/bus.js';
-import { readClusterBundle } from '../../../src/adapters/signing/cluster-bundle.js';
-import { readConfig } from '../../../src/config/config.js';
-import { type ServiceEvent, TOPICS } from '../../../src/domain/events.js';
-import type { EventBus } from '../../../src/ports/bus.js';
+import { openKafkaBus } from '../../../src/service/adapters/kafka/bus.js';
+import { readClusterBundle } from '../../../src/service/adapters/signing/cluster-bundle.js';
+import { readConfig } from '../../../src/service/config/config.js';
+import { type ServiceEvent, TOPICS } from '../../../src/service/domain/events.js';
+import type { EventBus } from '../../../src/service/ports/bus.js';
 import { again } from '../../fixtures/again.js';
 import { authenticatorWith } from '../../fixtures/authentication.js';
 

@@ -14,8 +14,8 @@ import {
   instantiateCore,
   loadCore,
   SCRATCH_BYTES,
-} from '../../../src/engine/core.js';
-import * as layout from '../../../src/engine/core-layout.js';
+} from '../../../src/core/engine/core.js';
+import * as layout from '../../../src/core/engine/core-layout.js';
 import { randomNumbers } from '../../core/core-under-test.js';
 import { chunk, fmtChunk, noise, riff } from '../../fixtures/wav.js';
 

@@ -1,23 +1,28 @@
 /** Every reader of bytes that strangers send, with what must hold whatever they are. */
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { decodeCborStrict, decodeCborTolerant, encodeCbor } from '../../../src/codec/cbor.js';
-import { decodeMessagePackStrict, encodeMessagePack } from '../../../src/codec/messagepack.js';
-import { encodeTraceEvent, MAX_EVENT_BYTES } from '../../../src/codec/trace-events.js';
-import { chainHangsTogether, readCertificate } from '../../../src/credential/certificate.js';
-import { protectedHeader, readSign1, writeSign1 } from '../../../src/credential/cose.js';
-import { type Box, readBox } from '../../../src/credential/jumbf.js';
-import { readEmbedded } from '../../../src/credential/read-embedded.js';
-import { readSidecar, writeSidecar } from '../../../src/credential/sidecar.js';
-import { stateProduction } from '../../../src/credential/statement.js';
-import { DomainError } from '../../../src/domain/errors.js';
-import type { TraceEvent } from '../../../src/domain/trace.js';
-import { CONTEXT_BYTES, createCoreMemory, instantiateCore, SCRATCH_BYTES } from '../../../src/engine/core.js';
-import * as layout from '../../../src/engine/core-layout.js';
-import { type ReadTrace, readTrace } from '../../../src/evidence/trace/read-trace.js';
-import { parseJson } from '../../../src/http/body/json-text.js';
-import { createCursors } from '../../../src/operations/page.js';
-import { createUploadPolicySigner } from '../../../src/operations/uploads/upload-policy.js';
+import { decodeCborStrict, decodeCborTolerant, encodeCbor } from '../../../src/core/codec/cbor.js';
+import { decodeMessagePackStrict, encodeMessagePack } from '../../../src/core/codec/messagepack.js';
+import { chainHangsTogether, readCertificate } from '../../../src/core/credential/certificate.js';
+import { protectedHeader, readSign1, writeSign1 } from '../../../src/core/credential/cose.js';
+import { type Box, readBox } from '../../../src/core/credential/jumbf.js';
+import { readEmbedded } from '../../../src/core/credential/read-embedded.js';
+import { readSidecar, writeSidecar } from '../../../src/core/credential/sidecar.js';
+import { stateProduction } from '../../../src/core/credential/statement.js';
+import { DomainError } from '../../../src/core/domain/errors.js';
+import {
+  CONTEXT_BYTES,
+  createCoreMemory,
+  instantiateCore,
+  SCRATCH_BYTES,
+} from '../../../src/core/engine/core.js';
+import * as layout from '../../../src/core/engine/core-layout.js';
+import { parseJson } from '../../../src/service/http/body/json-text.js';
+import { createCursors } from '../../../src/service/operations/page.js';
+import { createUploadPolicySigner } from '../../../src/service/operations/uploads/upload-policy.js';
+import type { TraceEvent } from '../../../src/witness/domain/trace.js';
+import { type ReadTrace, readTrace } from '../../../src/witness/trace/read-trace.js';
+import { encodeTraceEvent, MAX_EVENT_BYTES } from '../../../src/witness/trace/trace-events.js';
 import { opened, SESSION } from '../../capture/write-trace.js';
 import { Forge } from '../../evidence/forge-trace.js';
 import { now as currentSecond, extentOf, issued, sealed, storeIn } from '../../fixtures/credentialed-file.js';

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { ENDPOINTS_FILE } from '../../../src/compose/endpoints-file.js';
+import { ENDPOINTS_FILE } from '../../../src/service/compose/endpoints-file.js';
 import { produceRaw } from '../../adapters/kafka-trials.js';
 import { makeTlsIdentity } from '../../fixtures/tls.js';
 import { runCommand } from '../cluster/command.js';
@@ -19,7 +19,7 @@ import { settingsOnServers } from '../cluster/run.js';
 import type { Servers } from '../cluster/servers.js';
 import { type Labels, type Prometheus, startPrometheus } from './prometheus.js';
 
-const MAIN = new URL('../../../src/main.js', import.meta.url).pathname;
+const MAIN = new URL('../../../src/service/main.js', import.meta.url).pathname;
 /** The time for an alert to fire, and to end. A machine may be busy. */
 const LIMIT_MS = 240_000;
 const CALL_MS = 200;

@@ -7,10 +7,10 @@ import {
   PutObjectCommand,
   type S3Client,
 } from '@aws-sdk/client-s3';
-import { type BucketNotes, openBucketNotes } from '../../../src/adapters/assets/bucket-notes.js';
-import { DomainError } from '../../../src/domain/errors.js';
-import type { AssetStore, StagedAsset } from '../../../src/ports/assets.js';
-import type { ContentKeys } from '../../../src/ports/content-keys.js';
+import { DomainError } from '../../../src/core/domain/errors.js';
+import { type BucketNotes, openBucketNotes } from '../../../src/service/adapters/assets/bucket-notes.js';
+import type { AssetStore, StagedAsset } from '../../../src/service/ports/assets.js';
+import type { ContentKeys } from '../../../src/service/ports/content-keys.js';
 import { authenticator } from '../../fixtures/authentication.js';
 import type { Weather } from './weather.js';
 import { cancel, type World } from './world.js';

@@ -1,10 +1,10 @@
-import { topicName } from '../../../src/adapters/kafka/topic-names.js';
-import { decodeMessagePackStrict } from '../../../src/codec/messagepack.js';
-import { type AuditEntry, AuditWalk } from '../../../src/domain/audit.js';
-import { defined } from '../../../src/domain/defined.js';
-import { TOPICS } from '../../../src/domain/events.js';
-import { REVIEW_LIFE_SECONDS } from '../../../src/domain/review.js';
-import type { ReviewPlace, Stores } from '../../../src/ports/stores.js';
+import { decodeMessagePackStrict } from '../../../src/core/codec/messagepack.js';
+import { defined } from '../../../src/core/domain/defined.js';
+import { topicName } from '../../../src/service/adapters/kafka/topic-names.js';
+import { type AuditEntry, AuditWalk } from '../../../src/service/domain/audit.js';
+import { TOPICS } from '../../../src/service/domain/events.js';
+import { REVIEW_LIFE_SECONDS } from '../../../src/service/domain/review.js';
+import type { ReviewPlace, Stores } from '../../../src/service/ports/stores.js';
 import type { Ledger, ProofFacts } from './ledger.js';
 import { openStores, PREFIX, type Surroundings, secrets } from './member.js';
 import { Process } from './world.js';

@@ -1,4 +1,4 @@
-import type { EvidenceKind } from '../../../src/domain/review.js';
+import type { EvidenceKind } from '../../../src/service/domain/review.js';
 import { Witness } from './witness.js';
 
 /** Knowledge of clients about a proof; times in milliseconds of the right clock. */

@@ -1,5 +1,9 @@
 import t from 'tap';
-import { createEventRelay, type EventRelay, type EventRelayDeps } from '../../../src/background/relay.js';
+import {
+  createEventRelay,
+  type EventRelay,
+  type EventRelayDeps,
+} from '../../../src/service/background/relay.js';
 import { sized } from '../../fixtures/sampling.js';
 import { testSigning } from '../../fixtures/signing.js';
 import { type Request, ResultRow } from './database.js';

@@ -1,6 +1,6 @@
-import type { PartnerKey } from '../../../src/domain/partner.js';
-import type { Proof } from '../../../src/domain/proof.js';
-import type { ReviewCase } from '../../../src/domain/review.js';
+import type { PartnerKey } from '../../../src/service/domain/partner.js';
+import type { Proof } from '../../../src/service/domain/proof.js';
+import type { ReviewCase } from '../../../src/service/domain/review.js';
 import {
   type EvidenceState,
   faultOfHistory,

@@ -5,11 +5,11 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client, type ClientOptions, type policies } from 'cassandra-driver';
-import { type MigrationOptions, migrate } from '../../../src/adapters/cassandra/driver/migrations.js';
-import { type CassandraStore, openCassandraStore } from '../../../src/adapters/cassandra/store.js';
-import { eachOf } from '../../../src/async/each-of.js';
-import type { ReviewReminder } from '../../../src/domain/events.js';
-import type { IssuedProof } from '../../../src/domain/proof.js';
+import { eachOf } from '../../../src/core/async/each-of.js';
+import { type MigrationOptions, migrate } from '../../../src/service/adapters/cassandra/driver/migrations.js';
+import { type CassandraStore, openCassandraStore } from '../../../src/service/adapters/cassandra/store.js';
+import type { ReviewReminder } from '../../../src/service/domain/events.js';
+import type { IssuedProof } from '../../../src/service/domain/proof.js';
 import { authenticator } from '../../fixtures/authentication.js';
 import { takeWaiting } from '../../store-contract/outbox-contract.js';
 import {

@@ -1,0 +1,123 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { CORE_FINGERPRINT } from './core-fingerprint.js';
+import * as layout from './core-layout.js';
+
+export type { CoreMeasurement, ForkReport, HostDigests } from './core-context.js';
+export { completeMeasurement, credentialSpan, forkReport, readMeasurement } from './core-context.js';
+
+export const CONTEXT_BYTES = layout.CONTEXT_BYTES;
+export const SCRATCH_BYTES = layout.SCRATCH_BYTES;
+
+const PAGE_BYTES = 65_536;
+
+/** Run of bytes in the core's memory that continues the file of `context`. */
+export interface Slice {
+  /** Address of the upload's context, a multiple of 8. */
+  readonly context: number;
+  readonly address: number;
+  readonly length: number;
+}
+
+/**
+ * Instance of the WASM core. Everything known of an upload is in its context, so any instance on the same
+ * memory, in any thread, may continue the upload. Two must not work on one context at the same time.
+ */
+export interface Core {
+  /** Makes a context ready for a new file, whatever it held. */
+  init(context: number): void;
+  /**
+   * Parses and hashes in place one to four slices of different uploads, of any lengths.
+   * @throws Error when a context was initialised by another build or is finished; nothing is touched then.
+   */
+  update(slices: readonly Slice[]): void;
+  /**
+   * Parses without hashing, for an engine that hashes elsewhere. Do not mix with `update` on one context.
+   * @throws Error as `update`.
+   */
+  parse(slice: Slice): void;
+  /**
+   * Ends the file: digests and findings are final, and the context takes no more slices.
+   * @throws Error as `update`.
+   */
+  finish(context: number): void;
+}
+
+interface CoreExports {
+  init(context: number, tag: number): void;
+  parse(context: number, address: number, length: number, tag: number): number;
+  update(scratch: number, count: number, tag: number): number;
+  finish(context: number, tag: number): number;
+}
+
+/**
+ * Compiles dist/core.wasm.
+ * @throws Error when the file is missing or is not the build whose fingerprint is checked in.
+ */
+export async function loadCore(): Promise<WebAssembly.Module> {
+  const url = new URL('../../../core.wasm', import.meta.url);
+  const bytes = await readFile(url);
+  const fingerprint = createHash('sha256').update(bytes).digest('hex');
+  if (fingerprint !== CORE_FINGERPRINT) {
+    throw new Error(
+      `core.wasm has the fingerprint ${fingerprint}, this build expects ${CORE_FINGERPRINT}: run \`npm run build:fingerprint\` after each change of the core`,
+    );
+  }
+  return new WebAssembly.Module(bytes);
+}
+
+/** Shared memory of all instances: at least `bytes` long, at most 4 GiB, and it never grows. */
+export function createCoreMemory(bytes: number): WebAssembly.Memory {
+  const pages = Math.max(1, Math.ceil(bytes / PAGE_BYTES));
+  return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+}
+
+/**
+ * @param scratch Address of SCRATCH_BYTES that belong to this instance alone, a multiple of 8.
+ */
+export function instantiateCore(
+  module: WebAssembly.Module,
+  memory: WebAssembly.Memory,
+  scratch: number,
+): Core {
+  const core = new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as CoreExports;
+  // Never 0, which marks a finished context.
+  const tag = Number.parseInt(CORE_FINGERPRINT.slice(0, 8), 16) | 1;
+  const sliceList = new Uint32Array(
+    memory.buffer,
+    scratch + layout.SLICES,
+    (layout.SLICE_LIMIT * layout.SLICE_BYTES) / 4,
+  );
+
+  function refuse(contexts: readonly number[]): never {
+    throw new Error(`these contexts are finished, or were made by another build: ${contexts.join(', ')}`);
+  }
+
+  return {
+    init(context) {
+      core.init(context, tag);
+    },
+    update(slices) {
+      if (slices.length < 1 || slices.length > layout.SLICE_LIMIT)
+        throw new RangeError(
+          `the number of slices must be from 1 to ${layout.SLICE_LIMIT}, but is ${slices.length}`,
+        );
+      let at = 0;
+      for (const { context, address, length } of slices) {
+        sliceList[at] = context;
+        sliceList[at + 1] = address;
+        sliceList[at + 2] = length;
+        at += 3;
+      }
+      const refused = core.update(scratch, slices.length, tag);
+      if (refused !== 0)
+        refuse(slices.filter((_, i) => (refused & (1 << i)) !== 0).map((slice) => slice.context));
+    },
+    parse({ context, address, length }) {
+      if (core.parse(context, address, length, tag) !== 0) refuse([context]);
+    },
+    finish(context) {
+      if (core.finish(context, tag) !== 0) refuse([context]);
+    },
+  };
+}

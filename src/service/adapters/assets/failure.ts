@@ -1,0 +1,28 @@
+import { type Dependency, DomainError } from '../../../core/domain/errors.js';
+import { IDENTIFIER_PATTERN } from '../../../core/domain/identifiers.js';
+
+/**
+ * Whatever goes wrong with the files is `unavailable` / `store_unavailable` to the caller, with its cause.
+ */
+export async function guarded<Value>(
+  dependency: Extract<Dependency, 'bucket' | 'disk'>,
+  work: () => Promise<Value>,
+): Promise<Value> {
+  try {
+    return await work();
+  } catch (cause) {
+    if (cause instanceof DomainError) throw cause;
+    throw new DomainError('unavailable', 'The asset store cannot be reached at the moment.', {
+      reason: 'store_unavailable',
+      retryAfterSeconds: 1,
+      dependency,
+      cause,
+    });
+  }
+}
+
+/** Names are made of identifiers: they begin with a letter or digit and hold no separator. */
+export function checkProofId(proofId: string): void {
+  if (!IDENTIFIER_PATTERN.test(proofId))
+    throw new DomainError('invalid_request', 'This is not an identifier.');
+}

@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto';
+import { defined } from '../../../../core/domain/defined.js';
+import { DomainError } from '../../../../core/domain/errors.js';
+import {
+  FACTS_LIFE_SECONDS,
+  SLOT_LIFE_SECONDS,
+  type UploadFacts,
+  type UploadPurpose,
+  type UploadSlot,
+} from '../../../domain/upload.js';
+import type { UploadStore } from '../../../ports/stores.js';
+import type { Blobs } from '../driver/blobs.js';
+import { numberIn, type Row, type Session, textIn } from '../driver/session.js';
+
+const GET =
+  'SELECT upload_id, partner_id, purpose, content_length, created_at, expires_at, facts FROM upload WHERE upload_id = ?';
+const INSERT =
+  'INSERT INTO upload (upload_id, partner_id, purpose, content_length, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?) IF NOT EXISTS USING TTL ?';
+// partner_id is in every row, so a condition on a row that is not there is refused without columns.
+const PUT_FACTS =
+  'UPDATE upload USING TTL ? SET facts = ?, facts_op = ? WHERE upload_id = ? IF partner_id = ? AND facts_op = null';
+
+/** Seconds by which a row outlives its time. The caller's clock decides what is there, and clocks differ. */
+const SPARE_SECONDS = 3600;
+/** Life of a row: a post may end up to an hour after its slot, and its facts live an hour more. */
+const ROW_SECONDS = SLOT_LIFE_SECONDS + 2 * FACTS_LIFE_SECONDS + SPARE_SECONDS;
+
+export function uploadStore(session: Session, blobs: Blobs): UploadStore {
+  return {
+    async createSlot(slot) {
+      const { uploadId, partnerId, purpose, contentLength, createdAt, expiresAt } = slot;
+      const { applied, current } = await session.lightweightTransaction({
+        query: INSERT,
+        params: [uploadId, partnerId, purpose, contentLength, createdAt, expiresAt, ROW_SECONDS],
+      });
+      // Ids are drawn once, so a row with the same owner and time is of this call.
+      if (
+        !applied &&
+        (current === undefined ||
+          textIn(current, 'partner_id') !== partnerId ||
+          numberIn(current, 'created_at') !== createdAt)
+      )
+        throw new DomainError('conflict', 'This id is taken.');
+    },
+
+    async getUpload(uploadId, now) {
+      const row = await session.first(GET, [uploadId]);
+      if (row === undefined || textIn(row, 'partner_id') === undefined) return undefined;
+      const slot = slotOf(row);
+      if (row['facts'] === null) return slot.expiresAt > now ? { slot } : undefined;
+      const facts = blobs.decode<UploadFacts>(`facts/${uploadId}`, row['facts']);
+      return facts.expiresAt > now ? { slot, facts } : undefined;
+    },
+
+    async putFacts(facts) {
+      const { uploadId, partnerId } = facts;
+      const op = randomUUID();
+      // The facts live at least as long as the slot's own columns, so that a used slot stays used.
+      const { applied, current } = await session.lightweightTransaction({
+        query: PUT_FACTS,
+        params: [ROW_SECONDS, blobs.encode(`facts/${uploadId}`, facts), op, uploadId, partnerId],
+        operation: { column: 'facts_op', id: op },
+      });
+      if (applied) return 'stored';
+      if (current === undefined || textIn(current, 'partner_id') !== partnerId)
+        throw new DomainError('not_found', 'There is no such upload.');
+      return 'already_used';
+    },
+  };
+}
+
+function slotOf(row: Row): UploadSlot {
+  return defined({
+    uploadId: textIn(row, 'upload_id')!,
+    partnerId: textIn(row, 'partner_id')!,
+    purpose: textIn(row, 'purpose') as UploadPurpose,
+    contentLength: numberIn(row, 'content_length'),
+    createdAt: numberIn(row, 'created_at')!,
+    expiresAt: numberIn(row, 'expires_at')!,
+  });
+}

@@ -1,0 +1,211 @@
+import { isRecordDamaged } from '../../../../core/domain/errors.js';
+import type { ClockWatch } from '../driver/clock-watch.js';
+import { type Session, storeUnavailable } from '../driver/session.js';
+import { openFrom, planPass, pointerBucketOf, SHARDS, shardOf } from './time-bucket.js';
+import { Watermark } from './watermark.js';
+
+/** Life of a row: a month, longer than any outage after which a cluster comes back with its data. */
+export const ROW_TTL_SECONDS = 30 * 24 * 3600;
+/** Time within which a pointer is written, or it is written again: a pass looks into each time bucket for longer. */
+const PUT_WITHIN_MS = 60_000;
+/** Time buckets after which a pass over a long way, as after a long outage, stores its watermark. */
+const STORE_EVERY = 240;
+/** Time buckets that are read at once: after a long outage nearly all of them are empty. */
+const READ_AHEAD = 16;
+/** Pointers of one shard that are read at once: so few that those of all shards are one page of the driver's. */
+const PAGE = 500;
+/** Failures in a row that end a pass: a store that does not answer fails at every row. */
+const MAX_FAILURES = 20;
+
+const INSERT =
+  'INSERT INTO pointer (bucket, shard, op, kind, key, data) VALUES (?, ?, ?, ?, ?, ?) USING TTL ?';
+const DELETE = 'DELETE FROM pointer WHERE bucket = ? AND shard = ? AND op = ?';
+// With a limit that a page of the driver holds the server reads all shards at once; with pages, one after the other.
+const SELECT = `SELECT shard, op, kind, key, data FROM pointer WHERE bucket = ? AND shard IN ? AND op > ?
+  PER PARTITION LIMIT ${PAGE} LIMIT ${SHARDS * PAGE}`;
+const ALL_SHARDS = Array.from({ length: SHARDS }, (_, shard) => shard);
+
+/** Says where something may be left to do. */
+export interface Pointer {
+  /** Time bucket in which the pointer lies. */
+  readonly bucket: number;
+  /** Id of the operation, by which the pointer is found. */
+  readonly op: string;
+  readonly kind: string;
+  /** Key of the partition in which the operation is decided. */
+  readonly key: string;
+  /** Content that lies nowhere else. */
+  readonly data?: Buffer;
+}
+
+/** Outcome of a visit: `removed` where nothing is left to do, `stays` where it must be visited again. */
+export type Visited = 'removed' | 'stays';
+type Visit = (pointer: Pointer) => Promise<Visited>;
+
+/** The first pointers of each shard of a time bucket that has any. */
+type FirstPages = ReadonlyMap<number, readonly Pointer[]>;
+
+/** A pass on its way. */
+interface Pass {
+  removed: number;
+  readonly failures: unknown[];
+  failuresInARow: number;
+  hasGivenUp: boolean;
+}
+
+/**
+ * Pointers that processes leave for each other, in time buckets of when they were written. A pointer
+ * is written before its operation is decided, and has no content: what is left to do follows from the
+ * rows in which the operation was decided. A time bucket is read some times and then, behind the watermark,
+ * never again, so that nothing scans what has been deleted.
+ */
+export class Pointers {
+  readonly #session: Session;
+  readonly #clocks: Pick<ClockWatch, 'isRight'>;
+  readonly #watermark: Watermark;
+  readonly #visits = new Map<string, Visit>();
+  /** The first time bucket that this process has not visited. */
+  #nextFresh = 0;
+  /** Visited time buckets in which pointers stayed, the one that was visited longest ago first. */
+  readonly #unfinished = new Set<number>();
+
+  constructor(session: Session, clocks: Pick<ClockWatch, 'isRight'>) {
+    this.#session = session;
+    this.#clocks = clocks;
+    this.#watermark = new Watermark(session, 'pointers');
+  }
+
+  /** Registers how pointers of a kind are visited, by the sweep of any process. */
+  onVisit(kind: string, visit: Visit): void {
+    this.#visits.set(kind, visit);
+  }
+
+  /**
+   * Writes a pointer into the present time bucket.
+   * @throws DomainError `unavailable` / `store_unavailable` where nobody would visit what a wrong clock calls present
+   */
+  async put(op: string, kind: string, key: string, data?: Buffer): Promise<Pointer> {
+    for (;;) {
+      if (!this.#clocks.isRight) throw storeUnavailable();
+      const begun = performance.now();
+      const wallBegun = Date.now();
+      const pointer: Pointer = { bucket: pointerBucketOf(wallBegun), op, kind, key };
+      await this.putInto(pointer, data);
+      // A process that was stopped in between may have written behind the watermark. Where its whole machine
+      // was, the monotonic clock may have stood still with it.
+      const took = Math.max(performance.now() - begun, Date.now() - wallBegun);
+      if (took <= PUT_WITHIN_MS) return pointer;
+    }
+  }
+
+  /** Writes a pointer into a time bucket of its own; a later one is visited when it has come. */
+  async putInto({ bucket, op, kind, key }: Pointer, data?: Buffer): Promise<void> {
+    await this.#session.write(INSERT, [bucket, shardOf(op, SHARDS), op, kind, key, data, ROW_TTL_SECONDS]);
+  }
+
+  async remove({ bucket, op }: Pick<Pointer, 'bucket' | 'op'>): Promise<void> {
+    await this.#session.write(DELETE, [bucket, shardOf(op, SHARDS), op]);
+  }
+
+  /** Sets the watermark where there is none, so that the first pass of any process begins here. */
+  async start(now: number): Promise<void> {
+    if ((await this.#watermark.read()) === undefined) await this.#watermark.write(openFrom(now));
+  }
+
+  /**
+   * Visits the pointers of all time buckets that `planPass` names, and moves the watermark up to the first one
+   * in which a pointer stays. A pointer whose visit fails stays, and holds up none of the others. Two processes
+   * that sweep at once do the same twice, which is harmless.
+   * @returns how many pointers were removed
+   * @throws the first failure of a visit, at the end
+   */
+  async sweep(now: number): Promise<number> {
+    const watermark = (await this.#watermark.read()) ?? openFrom(now);
+    for (const timeBucket of this.#unfinished)
+      if (timeBucket < watermark) this.#unfinished.delete(timeBucket);
+    const plan = planPass({ watermark, nextFresh: this.#nextFresh, unfinished: [...this.#unfinished] }, now);
+    const pass: Pass = { removed: 0, failures: [], failuresInARow: 0, hasGivenUp: false };
+    let stored = watermark;
+    const store = async (): Promise<void> => {
+      const reached = Math.min(this.#nextFresh, ...this.#unfinished);
+      if (reached <= stored) return;
+      stored = reached;
+      await this.#watermark.write(reached);
+    };
+    let ahead: readonly FirstPages[] = [];
+    for (const [i, timeBucket] of plan.fresh.entries()) {
+      if (pass.hasGivenUp) break;
+      if (i % READ_AHEAD === 0)
+        ahead = await Promise.all(
+          plan.fresh.slice(i, i + READ_AHEAD).map((each) => this.#readPages(each, ALL_SHARDS, '')),
+        );
+      await this.#visitTimeBucket(timeBucket, ahead[i % READ_AHEAD]!, pass);
+      // A failed pointer is among the unfinished, and those behind it do not wait.
+      this.#nextFresh = Math.min(timeBucket + 1, openFrom(now));
+      if (i % STORE_EVERY === STORE_EVERY - 1) await store();
+    }
+    for (const timeBucket of plan.revisits)
+      if (!pass.hasGivenUp)
+        await this.#visitTimeBucket(timeBucket, await this.#readPages(timeBucket, ALL_SHARDS, ''), pass);
+    await store();
+    if (pass.failures.length > 0) throw pass.failures[0];
+    return pass.removed;
+  }
+
+  async #visitTimeBucket(timeBucket: number, firstPages: FirstPages, pass: Pass): Promise<void> {
+    let hasLeft = false;
+    // Unfinished until all of its pointers were visited, and at the end of the queue.
+    this.#unfinished.delete(timeBucket);
+    this.#unfinished.add(timeBucket);
+    for (const [shard, firstPage] of firstPages) {
+      let page: readonly Pointer[] | undefined = firstPage;
+      while (page !== undefined) {
+        for (const pointer of page) {
+          if ((await this.#visit(pointer, pass)) === 'removed') pass.removed += 1;
+          else hasLeft = true;
+          if (pass.hasGivenUp) return;
+        }
+        if (page.length < PAGE) break;
+        page = (await this.#readPages(timeBucket, [shard], page.at(-1)!.op)).get(shard);
+      }
+    }
+    if (!hasLeft) this.#unfinished.delete(timeBucket);
+  }
+
+  async #visit(pointer: Pointer, pass: Pass): Promise<Visited> {
+    try {
+      // A kind of a newer version is left to a process of that version.
+      const visited = (await this.#visits.get(pointer.kind)?.(pointer)) ?? 'stays';
+      // The removal is waited for: behind the watermark nobody would look again.
+      if (visited === 'removed') await this.remove(pointer);
+      pass.failuresInARow = 0;
+      return visited;
+    } catch (error) {
+      pass.failures.push(error);
+      // Damage is of one pointer, and says nothing of the next one.
+      if (isRecordDamaged(error)) return 'stays';
+      pass.failuresInARow += 1;
+      if (pass.failuresInARow === MAX_FAILURES) pass.hasGivenUp = true;
+      return 'stays';
+    }
+  }
+
+  /** Reads a page of each shard, behind an operation id. */
+  async #readPages(bucket: number, shards: readonly number[], after: string): Promise<FirstPages> {
+    const pages = new Map<number, Pointer[]>();
+    for (const row of await this.#session.rows(SELECT, [bucket, shards, after])) {
+      const data = row['data'] as Buffer | null;
+      const pointer = {
+        bucket,
+        op: row['op'] as string,
+        kind: row['kind'] as string,
+        key: row['key'] as string,
+      };
+      const shard = row['shard'] as number;
+      const page = pages.get(shard) ?? [];
+      page.push(data === null ? pointer : { ...pointer, data });
+      pages.set(shard, page);
+    }
+    return pages;
+  }
+}

@@ -1,0 +1,33 @@
+import type { Authenticator } from '../../../../core/codec/authenticator.js';
+import { RecordCodec, RecordError } from '../../../../core/codec/record.js';
+import { recordDamaged } from '../../../../core/domain/errors.js';
+
+/**
+ * Authenticated blobs of values that are read whole and never asked for in part. The `key` of a blob is
+ * covered by its code, so that no blob is taken for another.
+ */
+export class Blobs {
+  readonly #codec: RecordCodec;
+
+  constructor(authenticator: Authenticator) {
+    this.#codec = new RecordCodec(authenticator);
+  }
+
+  encode(key: string, value: unknown): Buffer {
+    const bytes = this.#codec.encode(key, value);
+    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  }
+
+  /**
+   * @throws DomainError `internal` / `record_damaged` for a blob that is not what was written, or of a later
+   * version
+   */
+  decode<Value>(key: string, bytes: unknown): Value {
+    try {
+      if (!(bytes instanceof Uint8Array)) throw new RecordError('blob is missing');
+      return this.#codec.decode(key, bytes) as Value;
+    } catch (error) {
+      throw error instanceof RecordError ? recordDamaged(error) : error;
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto';
+import { open, readdir, readFile, rm, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CONTENT_KEY_BYTES } from '../../../core/codec/encrypt.js';
+import { DomainError } from '../../../core/domain/errors.js';
+import { IDENTIFIER_PATTERN } from '../../../core/domain/identifiers.js';
+import { createFile, writeAll } from '../../../core/files/durable.js';
+import { ifPresent } from '../../../core/files/if-present.js';
+import { makeDirectory } from '../../../core/files/make-directory.js';
+import { ShardedDirectory } from '../../../core/files/sharded-directory.js';
+import type { ContentKeys } from '../../ports/content-keys.js';
+
+/** Directory, within that of the keys, of those that are being made. */
+const UNFINISHED_KEYS = 'unfinished';
+const ENDING = '.key';
+
+/**
+ * Keys as files of a sharded directory (mode 0700, files 0600), `<proof id>.key`. A key that is destroyed is overwritten
+ * in its place before its name goes. Nothing brings it back: a key is made in the process that gives it its place, and
+ * never sent twice.
+ */
+export async function openKeyDirectory({ directory }: { readonly directory: string }): Promise<ContentKeys> {
+  const files = await ShardedDirectory.open(directory, [ENDING]);
+  // Left by a kill; a key that another process makes at this moment is refused to it, and made at the repeat. They are
+  // not overwritten: one that has its place already is the same file.
+  const unfinished = join(directory, UNFINISHED_KEYS);
+  await makeDirectory(unfinished);
+  for (const name of await readdir(unfinished)) await rm(join(unfinished, name), { force: true });
+  const stemOf = (proofId: string): string => {
+    if (!IDENTIFIER_PATTERN.test(proofId))
+      throw new DomainError('invalid_request', 'This is not an identifier.');
+    // Alone of an identifier's characters it means something to some file systems.
+    return proofId.replaceAll(':', '=');
+  };
+  const read = async (stem: string): Promise<Uint8Array | undefined> => {
+    const key = await ifPresent(readFile(files.path(stem + ENDING)));
+    // A file that a kill left overwritten, and not yet removed, holds no key.
+    return key?.length === CONTENT_KEY_BYTES && key.some((byte) => byte !== 0) ? key : undefined;
+  };
+
+  const destroy = (proofId: string): Promise<void> =>
+    guarded(async () => {
+      const stem = stemOf(proofId);
+      const path = files.path(stem + ENDING);
+      const handle = await ifPresent(open(path, 'r+'));
+      if (handle !== undefined) {
+        try {
+          await writeAll(handle, Buffer.alloc(CONTENT_KEY_BYTES), 0);
+          await handle.sync();
+        } finally {
+          await handle.close();
+        }
+        await ifPresent(unlink(path));
+      }
+      // Also where it was not there: an earlier call may have ended between the removal and its sync.
+      await files.sync(stem);
+    });
+
+  return {
+    obtain: (proofId) =>
+      guarded(async () => {
+        const stem = stemOf(proofId);
+        const key = randomBytes(CONTENT_KEY_BYTES);
+        await files.prepare(stem);
+        if (await createFile(files.path(stem + ENDING), key, 0o600, unfinished)) return key;
+        const made = await read(stem);
+        if (made === undefined) throw new Error('the content key is being destroyed');
+        return made;
+      }),
+
+    read: (proofId) => guarded(() => read(stemOf(proofId))),
+
+    destroy,
+    release: destroy,
+  };
+}
+
+async function guarded<Value>(work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } catch (cause) {
+    if (cause instanceof DomainError) throw cause;
+    throw new DomainError('unavailable', 'The content keys cannot be reached at the moment.', {
+      reason: 'store_unavailable',
+      retryAfterSeconds: 1,
+      dependency: 'disk',
+      cause,
+    });
+  }
+}

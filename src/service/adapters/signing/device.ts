@@ -1,0 +1,86 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { join } from 'node:path';
+import { DISPLAY_NAME_PATTERN, holdsServiceName } from '../../../core/domain/display-name.js';
+import type { SignatureAlgorithm } from '../../../core/domain/parsed-credential.js';
+import type { LocalSigner } from '../../../core/ports/signing.js';
+import type { Clock } from '../../ports/system.js';
+import { makeCertificate } from './certificate-profile.js';
+import { createSigner, generateKey, privatePem } from './identity.js';
+import { type KeyPair, keepKeyPair, readKeyPair, removeUnfinished } from './key-directory.js';
+
+export interface DeviceOptions {
+  /** The pair is kept in `device/` below it. */
+  readonly directory: string;
+  /** 1 to 64 characters; used when the device is made, a kept one keeps its name. */
+  readonly name: string;
+  readonly algorithm?: SignatureAlgorithm;
+  readonly clock: Clock;
+  readonly random: (length: number) => Uint8Array;
+}
+
+const LIFE_MS = 7305 * 86_400_000;
+
+/**
+ * An artist's device: the key that local seals are made with, made on first use. Its identity's `issuer` is
+ * its name.
+ * @throws Error for a name that cannot be shown, or is the service's
+ */
+export async function createDevice(options: DeviceOptions): Promise<LocalSigner> {
+  await removeUnfinished(options.directory, options.clock.now());
+  const device = signerOf(
+    (await readKeyPair(join(options.directory, 'device'))) ??
+      (await keepKeyPair(options.directory, 'device', newDevice(options))),
+  );
+  assertDeviceName(device.identity.issuer);
+  const { validFrom, validTo } = new X509Certificate(device.identity.certificate);
+  const now = options.clock.now();
+  if (now < Date.parse(validFrom) || now > Date.parse(validTo))
+    throw new Error(
+      `the certificate of this device is valid from ${validFrom} to ${validTo}: check the clock, or remove ${join(options.directory, 'device')}, and the next seal creates a new device`,
+    );
+  return device;
+}
+
+/** A new device whose key is in memory alone. */
+export function temporaryDevice(options: Omit<DeviceOptions, 'directory'>): LocalSigner {
+  return signerOf(newDevice(options));
+}
+
+function signerOf({ certificate, key }: KeyPair): LocalSigner {
+  return createSigner(new X509Certificate(certificate), createPrivateKey(key));
+}
+
+/**
+ * A leaf under an authority of its own, whose key is thrown away: validators refuse a self-signed leaf
+ * without an authority key identifier, or with issuer and subject alike, and nobody needs that authority
+ * again.
+ */
+export function newDevice({
+  name,
+  algorithm = 'Ed25519',
+  clock,
+  random,
+}: Omit<DeviceOptions, 'directory'>): KeyPair {
+  assertDeviceName(name);
+  const authority = generateKey(algorithm);
+  const device = generateKey(algorithm);
+  const der = makeCertificate({
+    subject: { organisation: name, commonName: 'Local seal' },
+    issuer: { organisation: name, commonName: 'Local device authority' },
+    subjectKey: device.publicKey,
+    issuerKey: authority.privateKey,
+    issuerPublicKey: authority.publicKey,
+    notBefore: new Date(clock.now() - 86_400_000),
+    notAfter: new Date(clock.now() + LIFE_MS),
+    serial: random(16),
+    kind: 'leaf',
+  });
+  return { certificate: new X509Certificate(der).toString(), key: privatePem(device.privateKey) };
+}
+
+/** A seal is shown under its device's name: the service's own is not to be had. */
+function assertDeviceName(name: string): void {
+  if (!DISPLAY_NAME_PATTERN.test(name)) throw new Error('a device name must have 1 to 64 visible characters');
+  if (holdsServiceName(name))
+    throw new Error('a device name must not be, or look like, the name of the service');
+}

@@ -1,0 +1,86 @@
+import { defined } from '../../../core/domain/defined.js';
+import { type DomainError, limited } from '../../../core/domain/errors.js';
+import { monthEnd, secondsToNextMonth } from '../../domain/usage-window.js';
+import type { UsageCharge, UsageStore } from '../../ports/stores.js';
+import type { Clock } from '../../ports/system.js';
+import type { Caller } from '../caller.js';
+import { idempotencyKeyReused } from '../idempotency.js';
+
+/** The values of the three `X-RateLimit-*` headers, which `RateLimit` repeats. */
+export interface QuotaFacts {
+  readonly limit: number;
+  readonly remaining: number;
+  /** The time in unix seconds at which the window resets, and the seconds until then. */
+  readonly reset: number;
+  readonly resetSeconds: number;
+}
+
+/**
+ * Spends one unit of the partner's monthly quota. A test key spends none (rule 19.2).
+ * @throws DomainError `rate_limited` / `quota_exceeded`, or `conflict` / `idempotency_key_reused`. A refused call
+ * costs nothing
+ */
+export async function charge(
+  stores: UsageStore,
+  caller: Caller,
+  { operation, dedupeKey, at, dedupeUntil, request }: Omit<UsageCharge, 'partnerId' | 'monthlyQuota'>,
+): Promise<'charged' | 'already_charged'> {
+  if (caller.testAnswer !== undefined) return 'charged';
+  const { outcome, used } = await stores.charge(
+    defined({
+      partnerId: caller.partnerId,
+      operation,
+      dedupeKey,
+      at,
+      monthlyQuota: caller.plan.monthlyQuota,
+      dedupeUntil,
+      request,
+    }),
+  );
+  caller.used = { units: used, at };
+  if (outcome === 'quota_exceeded') throw quotaExceeded(at);
+  if (outcome === 'key_reused') throw idempotencyKeyReused();
+  return outcome;
+}
+
+/**
+ * Refuses the call when the partner's monthly quota is used up. Spends no unit.
+ * @param now in unix seconds
+ * @throws DomainError `rate_limited` / `quota_exceeded`
+ */
+export async function requireQuota(stores: UsageStore, caller: Caller, now: number): Promise<void> {
+  const units = await stores.getUsed(caller.partnerId, now);
+  caller.used = { units, at: now };
+  if (units >= caller.plan.monthlyQuota) throw quotaExceeded(now);
+}
+
+function quotaExceeded(now: number): DomainError {
+  return limited('The monthly quota is used up.', {
+    reason: 'quota_exceeded',
+    limit: 'monthly_quota',
+    now,
+    retryAfterSeconds: secondsToNextMonth(now),
+  });
+}
+
+/**
+ * Returns the partner's quota when the response is ready, including the call itself. A charged call already
+ * has these numbers and needs no read of the store. They belong to the month that was charged, even if the
+ * response is sent in the next month (rule 6.9).
+ */
+export function readQuota(
+  { stores, clock }: { readonly stores: UsageStore; readonly clock: Clock },
+  { partnerId, plan, used }: Caller,
+): QuotaFacts | Promise<QuotaFacts> {
+  const limit = plan.monthlyQuota;
+  // After a plan was reduced, more units may be used than it allows.
+  const facts = (units: number, at: number) => ({
+    limit,
+    remaining: Math.max(0, limit - units),
+    reset: monthEnd(at),
+    resetSeconds: secondsToNextMonth(at),
+  });
+  if (used !== undefined) return facts(used.units, used.at);
+  const now = Math.floor(clock.now() / 1000);
+  return stores.getUsed(partnerId, now).then((units) => facts(units, now));
+}
