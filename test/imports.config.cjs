@@ -1,93 +1,110 @@
 /**
- * The import rule of the house, one direction: each folder may import what stands here and nothing else of
- * `src/`.
+ * The buildings of `src/`, each with those that it may import. The command line starts every other program, so it
+ * may import each of them.
+ * @type {Record<string, string[]>}
+ */
+const BUILDINGS = {
+  core: [],
+  witness: ['core'],
+  service: ['core', 'witness'],
+  // The client ships alone: its types are generated from the OpenAPI document.
+  client: [],
+  agents: ['core', 'witness'],
+  cli: ['core', 'witness', 'service', 'client', 'agents'],
+};
+
+/** The rooms of core that other buildings may use. The engine and the formats of credentials have fewer users. */
+const CORE = ['core/domain', 'core/ports', 'core/codec', 'core/async', 'core/files'];
+const WITNESS = ['witness/domain', 'witness/trace', 'witness/replay', 'witness/report'];
+
+/**
+ * The rooms, each with those that it may import and nothing else of `src/`. A name without a room is the whole
+ * building.
  * @type {Record<string, string[]>}
  */
 const MAY_IMPORT = {
-  domain: [],
-  ports: ['domain'],
-  codec: ['domain'],
-  // Rooms of no subject: time limits and pauses, and files that survive a kill.
-  async: [],
-  files: [],
-  credential: ['domain', 'codec', 'ports'],
-  // Traces: read, replayed and reported; pure, and run in a thread of their own.
-  evidence: ['domain', 'codec'],
+  'core/domain': [],
+  'core/ports': ['core/domain'],
+  'core/codec': ['core/domain'],
+  // Rooms without a subject: time limits and pauses, and files that survive a kill.
+  'core/async': [],
+  'core/files': [],
+  'core/credential': ['core/domain', 'core/codec', 'core/ports'],
+  'core/engine': ['core/ports', 'core/domain', 'core/codec'],
+
+  'witness/domain': ['core/domain'],
+  'witness/trace': ['core/domain', 'core/codec', 'witness/domain'],
+  'witness/replay': ['core/domain', 'witness/domain', 'witness/trace'],
+  'witness/report': [
+    'core/domain',
+    'core/codec',
+    'witness/domain',
+    'witness/trace',
+    'witness/replay',
+    'witness/projections',
+  ],
+  'witness/page': ['core/domain', 'witness/domain', 'witness/report', 'witness/projections'],
+  'witness/projections': ['core/domain', 'witness/domain', 'witness/report'],
   // The library of session agents ships alone: it knows the vocabulary and the encoding.
-  capture: ['domain', 'codec'],
-  // Session agents of DAWs, beside no service.
-  agents: ['capture', 'domain', 'async', 'files'],
-  operations: ['domain', 'ports', 'credential', 'codec', 'evidence'],
-  contract: ['domain'],
-  http: ['operations', 'ports', 'contract', 'domain', 'async'],
-  engine: ['ports', 'domain', 'codec'],
-  adapters: ['ports', 'domain', 'codec', 'async', 'files'],
-  // Two that stand on the formats: who is trusted, and the process in which strangers' credentials are read.
-  'adapters/signing': ['ports', 'domain', 'codec', 'credential', 'async', 'files'],
-  'adapters/reading': ['ports', 'domain', 'codec', 'credential', 'async', 'files'],
-  consumers: ['operations', 'ports', 'domain', 'codec', 'async'],
-  background: ['operations', 'consumers', 'ports', 'domain', 'codec', 'async'],
-  telemetry: ['ports', 'domain', 'async'],
-  // The client ships alone: its types are generated from the OpenAPI document.
+  'witness/capture': ['core/domain', 'core/codec', 'witness/domain', 'witness/trace'],
+
+  'service/domain': ['core/domain', 'witness/domain'],
+  'service/ports': ['core/domain', 'core/ports', 'witness/domain', 'service/domain'],
+  'service/operations': [...CORE, 'core/credential', ...WITNESS, 'service/domain', 'service/ports'],
+  'service/contract': ['core/domain', 'witness/domain', 'service/domain'],
+  'service/http': [
+    ...['core/domain', 'core/ports', 'core/async', 'witness/domain'],
+    ...['service/operations', 'service/ports', 'service/contract', 'service/domain'],
+  ],
+  'service/adapters': [...CORE, 'witness/domain', 'service/ports', 'service/domain'],
+  // Two that know the formats: who is trusted, and the process that reads the credentials of strangers.
+  'service/adapters/signing': [...CORE, 'core/credential', 'service/ports', 'service/domain'],
+  'service/adapters/reading': [...CORE, 'core/credential', 'service/ports', 'service/domain'],
+  'service/adapters/composing': [...CORE, ...WITNESS, 'service/ports', 'service/domain'],
+  'service/adapters/replaying': [...CORE, ...WITNESS, 'service/ports', 'service/domain'],
+  'service/consumers': [...CORE, 'witness/domain', 'service/operations', 'service/ports', 'service/domain'],
+  'service/background': [
+    ...[...CORE, 'witness/domain'],
+    ...['service/operations', 'service/consumers', 'service/ports', 'service/domain'],
+  ],
+  'service/telemetry': ['core/domain', 'core/ports', 'core/async', 'service/ports', 'service/domain'],
+  'service/config': ['core/domain', 'service/domain'],
+  'service/compose': ['core', 'witness', 'service'],
+  'service/main.ts': ['service/compose', 'service/config'],
+
   client: [],
-  'adapters/composing': ['ports', 'domain', 'codec', 'evidence', 'async'],
-  'adapters/replaying': ['ports', 'domain', 'codec', 'evidence', 'async'],
+  agents: [
+    'core/domain',
+    'core/async',
+    'core/files',
+    'core/codec',
+    'witness/domain',
+    'witness/trace',
+    'witness/capture',
+  ],
   // `takemark seal`, `inspect` and `strip` work without a service: they load the engine, the key and the reader
   // through compose, when they run.
   cli: [
-    'client',
-    'contract',
-    'domain',
-    'async',
-    'files',
-    'config',
-    'compose',
-    'evidence',
-    'capture',
-    'agents',
+    ...['core/domain', 'core/async', 'core/files', 'client', 'agents'],
+    ...['witness', 'service/contract', 'service/domain', 'service/config', 'service/compose'],
   ],
-  config: ['domain'],
-  compose: [
-    ...[
-      'domain',
-      'ports',
-      'codec',
-      'credential',
-      'evidence',
-      'capture',
-      'agents',
-      'operations',
-      'contract',
-      'http',
-      'engine',
-      'adapters',
-      'background',
-      'consumers',
-      'telemetry',
-      'client',
-      'async',
-      'files',
-    ],
-    'config',
-  ],
-  'main.ts': ['compose', 'config'],
 };
 
 /** Folder of each third-party library: rule 18.1. */
 const LIBRARIES = {
   commander: ['cli'],
-  express: ['http'],
-  busboy: ['http'],
-  piscina: ['engine'],
-  'classic-level': ['adapters/embedded'],
-  'cassandra-driver': ['adapters/cassandra'],
-  'node-rdkafka': ['adapters/kafka'],
-  '@aws-sdk/client-s3': ['adapters/assets'],
-  zod: ['contract', 'config'],
-  cborg: ['codec'],
-  '@msgpack/msgpack': ['codec'],
-  'prom-client': ['telemetry'],
-  pino: ['telemetry'],
+  express: ['service/http'],
+  busboy: ['service/http'],
+  piscina: ['core/engine'],
+  'classic-level': ['service/adapters/embedded'],
+  'cassandra-driver': ['service/adapters/cassandra'],
+  'node-rdkafka': ['service/adapters/kafka'],
+  '@aws-sdk/client-s3': ['service/adapters/assets'],
+  zod: ['service/contract', 'service/config'],
+  cborg: ['core/codec'],
+  '@msgpack/msgpack': ['core/codec'],
+  'prom-client': ['service/telemetry'],
+  pino: ['service/telemetry'],
   'node-sqlite3-wasm': ['agents'],
 };
 
@@ -117,13 +134,24 @@ const within = (name) => Object.keys(MAY_IMPORT).filter((inner) => inner.startsW
 /** A package, wherever it is installed, and its types. */
 const library = (name) => `(^|/)node_modules/(@types/)?${escaped(name)}/`;
 
+/** The most lines of each building. Generated files count. */
+const LINES = { core: 12_000, witness: 10_500, service: 47_000, client: 3900, cli: 9500, agents: 5000 };
+
 module.exports = {
+  lines: LINES,
   forbidden: [
     ...Object.entries(MAY_IMPORT).map(([name, allowed]) => ({
       name,
       severity: 'error',
       from: { path: place(name), pathNot: within(name).map(place) },
       to: { path: '^(src|test|bench)/', pathNot: [name, ...allowed].map(place) },
+    })),
+    ...Object.entries(BUILDINGS).map(([name, allowed]) => ({
+      name: `building-${name}`,
+      comment: 'a building is built of what it states here',
+      severity: 'error',
+      from: { path: place(name) },
+      to: { path: '^src/', pathNot: [name, ...allowed].map(place) },
     })),
     ...Object.entries(LIBRARIES).map(([name, homes]) => ({
       name: `library-${name.replace(/^@/, '').replace('/', '-')}`,
@@ -152,7 +180,7 @@ module.exports = {
       name: 'domain-without-io',
       comment: 'hashing is a pure function; everything else of the platform is the world',
       severity: 'error',
-      from: { path: '^src/(domain|contract)/' },
+      from: { path: '^src/(core/domain|witness/domain|service/domain|service/contract)/' },
       to: { dependencyTypes: ['core'], pathNot: '^(node:)?crypto$' },
     },
     {
@@ -167,7 +195,7 @@ module.exports = {
       from: { path: `^src/service/adapters/cassandra/${room}/` },
       to: {
         path: '^src/service/adapters/cassandra/',
-        pathNot: [room, ...allowed].map((name) => place(`adapters/cassandra/${name}`)),
+        pathNot: [room, ...allowed].map((name) => place(`service/adapters/cassandra/${name}`)),
       },
     })),
     {

@@ -15,11 +15,13 @@ const BUILT = join(ROOT, 'dist/src');
 const project = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
 const LIBRARIES = {
   capture: {
+    folder: 'witness/capture',
     description: 'Writes signed capture traces of sessions in a DAW.',
     version: async () => project.version,
     files: { LICENSE: 'LICENSE', 'docs/capture-trace.md': 'docs/capture-trace.md' },
   },
   client: {
+    folder: 'client',
     description: 'Calls a Takemark service: verifies credentialed audio, reads proofs, leads review cases.',
     version: async () => (await import(pathToFileURL(join(BUILT, 'client/version.js')).href)).CLIENT_VERSION,
     files: {
@@ -39,7 +41,7 @@ if (library === undefined) {
 const target = resolve(directory);
 const folder = await mkdtemp(join(tmpdir(), `takemark-${name}-`));
 try {
-  const { files, packages } = await importedBy(join(BUILT, name, 'index.js'));
+  const { files, packages } = await importedBy(join(BUILT, library.folder, 'index.js'));
   for (const file of files) {
     const place = join(folder, relative(BUILT, file));
     await mkdir(dirname(place), { recursive: true });
@@ -53,7 +55,7 @@ try {
     license: project.license,
     type: 'module',
     engines: project.engines,
-    exports: { '.': { types: `./${name}/index.d.ts`, default: `./${name}/index.js` } },
+    exports: { '.': { types: `./${library.folder}/index.d.ts`, default: `./${library.folder}/index.js` } },
     ...(packages.size === 0
       ? {}
       : {

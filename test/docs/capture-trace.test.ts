@@ -168,7 +168,10 @@ t.test('the library is packed alone, and works with MessagePack beside it', asyn
     .map((name) => name.replace('package/', ''));
   t.strictSame(
     files.filter(
-      (name) => !/^(capture|codec|domain)\/|^(package\.json|LICENSE|docs\/capture-trace\.md)$/.test(name),
+      (name) =>
+        !/^(core\/(codec|domain)|witness\/(capture|domain|trace))\/|^(package\.json|LICENSE|docs\/capture-trace\.md)$/.test(
+          name,
+        ),
     ),
     [],
     'no server, no native code',

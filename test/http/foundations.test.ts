@@ -692,48 +692,58 @@ t.test('an import against the rules is found', async (t) => {
   t.match(nothing.stderr, /no modules/);
   cpSync('src', join(copy, 'src'), { recursive: true });
   const planted: [string, string, string][] = [
-    ['domain/planted-a.ts', "import '../ports/system.js';", 'domain'],
+    ['core/domain/planted-a.ts', "import '../ports/signing.js';", 'core/domain'],
     [
-      'domain/planted-b.ts',
+      'service/domain/planted-b.ts',
       "import { readFileSync } from 'node:fs';\nexport const x = readFileSync;",
       'domain-without-io',
     ],
     [
-      'ports/planted-c.ts',
+      'service/ports/planted-c.ts',
       "import type { Exchange } from '../http/exchange.js';\nexport type X = Exchange;",
-      'ports',
+      'service/ports',
     ],
     [
-      'operations/planted-d.ts',
+      'service/operations/planted-d.ts',
       "import express from 'express';\nexport const x = express;",
       'library-express',
     ],
-    ['contract/planted-e.ts', "import { pino } from 'pino';\nexport const x = pino;", 'library-pino'],
-    ['http/planted-f.ts', "import '../telemetry/log.js';", 'http'],
-    ['http/planted-g.ts', "export const x = import('zod');", 'library-zod'],
-    ['telemetry/planted-h.ts', "import '../config/config.js';", 'telemetry'],
+    ['service/contract/planted-e.ts', "import { pino } from 'pino';\nexport const x = pino;", 'library-pino'],
+    ['service/http/planted-f.ts', "import '../telemetry/log.js';", 'service/http'],
+    ['service/http/planted-g.ts', "export const x = import('zod');", 'library-zod'],
+    ['service/telemetry/planted-h.ts', "import '../config/config.js';", 'service/telemetry'],
     [
-      'engine/planted-i.ts',
+      'core/engine/planted-i.ts',
       "import { request } from 'undici';\nexport const x = request;",
       'library-unlisted',
     ],
     [
       'client/planted-j.ts',
-      "import { ROUTES } from '../contract/routes/routes.js';\nexport const x = ROUTES;",
+      "import { ROUTES } from '../service/contract/routes/routes.js';\nexport const x = ROUTES;",
       'client',
     ],
-    ['adapters/kafka/planted-k.ts', "import '../cassandra/planted-l.js';", 'adapters-apart'],
-    ['adapters/cassandra/planted-l.ts', 'export const x = 1;', ''],
-    ['adapters/cassandra/commit/planted-o.ts', "import '../store.js';", 'cassandra-commit'],
-    ['http/planted-m.ts', "import './no-such-file.js';", 'resolved'],
-    ['stray/planted-n.ts', "import '../http/exchange.js';", 'folders'],
+    ['service/adapters/kafka/planted-k.ts', "import '../cassandra/planted-l.js';", 'adapters-apart'],
+    ['service/adapters/cassandra/planted-l.ts', 'export const x = 1;', ''],
+    ['service/adapters/cassandra/commit/planted-o.ts', "import '../store.js';", 'cassandra-commit'],
+    ['service/http/planted-m.ts', "import './no-such-file.js';", 'resolved'],
+    ['stray/planted-n.ts', "import '../service/http/exchange.js';", 'folders'],
+    ['service/stray/planted-r.ts', "import '../http/exchange.js';", 'folders'],
+    ['witness/domain/planted-s.ts', "import '../../service/domain/proof.js';", 'building-witness'],
     [
-      'http/response/planted-o.ts',
+      'service/http/response/planted-o.ts',
       "import type { Call } from '../server/endpoint.js';\nexport type X = Call<never>;",
       'http-layers-3',
     ],
-    ['domain/planted-p.ts', "import type { X } from './planted-q.js';\nexport type Y = X;", 'no-circles'],
-    ['domain/planted-q.ts', "import type { Y } from './planted-p.js';\nexport type X = Y | 1;", 'no-circles'],
+    [
+      'core/domain/planted-p.ts',
+      "import type { X } from './planted-q.js';\nexport type Y = X;",
+      'no-circles',
+    ],
+    [
+      'core/domain/planted-q.ts',
+      "import type { Y } from './planted-p.js';\nexport type X = Y | 1;",
+      'no-circles',
+    ],
   ];
   for (const [name, source] of planted) {
     mkdirSync(dirname(join(copy, 'src', name)), { recursive: true });

@@ -153,7 +153,7 @@ t.test('a number of hits only falls', async (t) => {
   const directory = project(t, {
     'src/http/a.ts': '// Nobody calls it.\n// The relay tells it.\n',
     'src/ports/a.ts': '// The store.\n',
-    [COUNTS]: { 'src/service/http': 2 },
+    [COUNTS]: { 'src/http': 2 },
   });
   t.strictSame(run(directory), { status: 0, said: '3 files, 2 banned words left\n' });
 
@@ -161,21 +161,21 @@ t.test('a number of hits only falls', async (t) => {
   const clean = run(directory);
   t.equal(clean.status, 1, 'a word in a clean room');
   t.match(clean.said, 'src/ports/a.ts:1: "told" in: // The store that was told.');
-  t.match(clean.said, 'src/service/ports: 1 banned words, 0 allowed');
-  t.notMatch(clean.said, 'src/service/http', 'and nothing of the other room');
+  t.match(clean.said, 'src/ports: 1 banned words, 0 allowed');
+  t.notMatch(clean.said, 'src/http', 'and nothing of the other room');
 
   const refused = run(directory, '--write');
   t.equal(refused.status, 1, 'no number is raised');
-  t.match(refused.said, 'src/service/ports: 1 banned words, 0 allowed');
-  t.strictSame(JSON.parse(readFileSync(join(directory, COUNTS), 'utf8')), { 'src/service/http': 2 });
+  t.match(refused.said, 'src/ports: 1 banned words, 0 allowed');
+  t.strictSame(JSON.parse(readFileSync(join(directory, COUNTS), 'utf8')), { 'src/http': 2 });
 
   writeFileSync(join(directory, 'src/ports/a.ts'), '// The store.\n');
   writeFileSync(join(directory, 'src/http/a.ts'), '// Nobody calls it.\n');
   const fewer = run(directory);
   t.equal(fewer.status, 1);
-  t.match(fewer.said, 'src/service/http: 1 banned words, 2 allowed: lower the number: npm run build:words');
+  t.match(fewer.said, 'src/http: 1 banned words, 2 allowed: lower the number: npm run build:words');
   t.equal(run(directory, '--write').status, 0);
-  t.strictSame(JSON.parse(readFileSync(join(directory, COUNTS), 'utf8')), { 'src/service/http': 1 });
+  t.strictSame(JSON.parse(readFileSync(join(directory, COUNTS), 'utf8')), { 'src/http': 1 });
   t.equal(run(directory).status, 0);
 
   writeFileSync(join(directory, 'src/http/a.ts'), '// The listener calls it.\n');

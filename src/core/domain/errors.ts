@@ -3,7 +3,7 @@
  * the exact cause. A finding about a file is data and never a domain error.
  */
 
-/** The code of an error, a stable slug for clients. `contract/errors.ts` has the HTTP status of each code. */
+/** The code of an error, a stable slug for clients. `src/service/contract/errors.ts` has the HTTP status of each code. */
 export const ERROR_CODES = [
   'invalid_request',
   'forbidden',

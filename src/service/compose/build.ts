@@ -22,13 +22,13 @@ export function buildText(config: Pick<Config, 'build'>, build: Build): string {
 
 /** Reads the version from the package, and the commit from what the build recorded beside the code. */
 export function readBuild(): Build {
-  const { version } = readJson('../../../package.json') as { readonly version: string };
+  const { version } = readJson('../../../../package.json') as { readonly version: string };
   return defined({ version, commit: recordedCommit() });
 }
 
 function recordedCommit(): string | undefined {
   try {
-    return (readJson('../../build.json') as { readonly commit?: string }).commit;
+    return (readJson('../../../build.json') as { readonly commit?: string }).commit;
   } catch {
     return undefined;
   }

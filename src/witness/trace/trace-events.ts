@@ -1,5 +1,5 @@
 /**
- * Events of a trace in MessagePack, by the table of `domain/trace.ts`: what is written is what is read. Each value has
+ * Events of a trace in MessagePack, by the table of `src/witness/domain/trace.ts`: what is written is what is read. Each value has
  * one encoding: the shortest integer where a number is whole, else a float of 64 bits.
  */
 import {

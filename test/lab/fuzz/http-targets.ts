@@ -55,7 +55,7 @@ export async function openFraming(): Promise<OpenTarget> {
       must(reports.faults.length === 0, `a fault of ours: ${String(reports.faults[0])}`);
     },
   };
-  return { ...target, coverage: new BlockCoverage(['/src/http/']), close: () => listener.close(0) };
+  return { ...target, coverage: new BlockCoverage(['/src/service/http/']), close: () => listener.close(0) };
 }
 
 /**
@@ -109,8 +109,8 @@ export async function openForm(): Promise<OpenTarget> {
   return {
     ...target,
     coverage: new BlockCoverage([
-      '/src/http/body/upload-form',
-      '/src/http/body/multipart-framing',
+      '/src/service/http/body/upload-form',
+      '/src/service/http/body/multipart-framing',
       'busboy',
       'streamsearch',
     ]),

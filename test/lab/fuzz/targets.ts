@@ -146,7 +146,7 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
           must(Buffer.compare(encodeMessagePack(read.value), input) === 0, 'another spelling was taken');
       },
     },
-    '/src/codec/',
+    '/src/core/codec/',
     'msgpack',
   ),
 
@@ -178,7 +178,7 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
         );
       },
     },
-    '/src/codec/',
+    '/src/core/codec/',
     'cborg',
   ),
 
@@ -202,7 +202,7 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
         inside(read.box, 0, input.length);
       },
     },
-    '/src/credential/jumbf',
+    '/src/core/credential/jumbf',
   ),
 
   cose: plain(
@@ -217,8 +217,8 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
           for (const certificate of read.sign1.chain) must(certificate.length > 0, 'an empty certificate');
       },
     },
-    '/src/credential/cose',
-    '/src/codec/',
+    '/src/core/credential/cose',
+    '/src/core/codec/',
   ),
 
   certificate: plain(
@@ -238,7 +238,7 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
         chainHangsTogether([input, LEAF]);
       },
     },
-    '/src/credential/certificate',
+    '/src/core/credential/certificate',
   ),
 
   'embedded-credential': plain(
@@ -260,7 +260,7 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
         );
       },
     },
-    '/src/credential/',
+    '/src/core/credential/',
   ),
 
   sidecar: plain(
@@ -276,8 +276,8 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
         );
       },
     },
-    '/src/credential/sidecar',
-    '/src/codec/',
+    '/src/core/credential/sidecar',
+    '/src/core/codec/',
   ),
 
   'json-text': plain(
@@ -300,7 +300,7 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
           );
       },
     },
-    '/src/http/body/json-text',
+    '/src/service/http/body/json-text',
   ),
 
   'trace-file': plain(
@@ -319,8 +319,8 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
         );
       },
     },
-    '/src/evidence/trace/',
-    '/src/codec/trace',
+    '/src/witness/trace/',
+    '/src/witness/trace/trace',
   ),
 
   'trace-events': plain(
@@ -335,9 +335,9 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
         if (read !== undefined) must(bodyOf(read.events).equals(input), 'another spelling was taken');
       },
     },
-    '/src/evidence/trace/',
-    '/src/codec/trace',
-    '/src/domain/trace',
+    '/src/witness/trace/',
+    '/src/witness/trace/trace',
+    '/src/witness/domain/trace',
   ),
 
   cursor: openCursor,
@@ -395,7 +395,7 @@ async function openCursor(): Promise<OpenTarget> {
         );
       },
     },
-    '/src/operations/page',
+    '/src/service/operations/page',
   )();
 }
 
@@ -429,7 +429,7 @@ async function openSlotPolicy(): Promise<OpenTarget> {
         );
       },
     },
-    '/src/operations/uploads/upload-policy',
+    '/src/service/operations/uploads/upload-policy',
   )();
 }
 
