@@ -4,8 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { recordDamaged } from '../../src/core/domain/errors.js';
-import { ContentKeyWatch } from '../../src/service/background/content-key-watch.js';
-import type { AuditEntry } from '../../src/service/domain/audit.js';
+import {
+  ContentKeyWatch,
+  type ContentKeyWatchParts,
+} from '../../src/service/background/content-key-watch.js';
+import type { AuditDraft, AuditEntry } from '../../src/service/domain/audit.js';
 import type { Proof } from '../../src/service/domain/proof.js';
 import { TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
@@ -85,25 +88,24 @@ t.test('a service whose content keys are not in their place is not ready, and se
 function watched(proofs: Readonly<Record<string, Proof['state'] | 'unreadable'>>) {
   const keys = new Map<string, Uint8Array>();
   const entries: AuditEntry[] = [];
-  const watch = () =>
-    new ContentKeyWatch({
-      stores: {
-        getProof: async (proofId) => {
-          if (proofs[proofId] === 'unreadable') throw recordDamaged(new Error('no key'));
-          return { proofId, state: proofs[proofId] } as Proof;
-        },
-        readAudit: async (_log, from, limit) => entries.slice(from - 1, from - 1 + limit),
-        appendAudit: async (draft) =>
-          void entries.push({ ...draft, sequence: entries.length + 1, mac: 'a'.repeat(64) }),
+  const parts: ContentKeyWatchParts = {
+    stores: {
+      getProof: async (proofId) => {
+        if (proofs[proofId] === 'unreadable') throw recordDamaged(new Error('no key'));
+        return { proofId, state: proofs[proofId] } as Proof;
       },
-      audited: { proofs: async () => ({ items: Object.keys(proofs) }) },
-      keys: {
-        obtain: async (id) => keys.get(id) ?? keys.set(id, Buffer.alloc(32, keys.size + 1)).get(id)!,
-        read: async (id) => keys.get(id),
-      },
-      clock: { now: () => 1_780_000_000_000 },
-    });
-  return { keys, entries, watch };
+      readAudit: async (_log, from, limit) => entries.slice(from - 1, from - 1 + limit),
+      appendAudit: async (draft) =>
+        void entries.push({ ...draft, sequence: entries.length + 1, mac: 'a'.repeat(64) }),
+    },
+    audited: { proofs: async () => ({ items: Object.keys(proofs) }) },
+    keys: {
+      obtain: async (id) => keys.get(id) ?? keys.set(id, Buffer.alloc(32, keys.size + 1)).get(id)!,
+      read: async (id) => keys.get(id),
+    },
+    clock: { now: () => 1_780_000_000_000 },
+  };
+  return { keys, entries, parts, watch: () => new ContentKeyWatch(parts) };
 }
 
 t.test('a store without a canary gets one unless none of its proofs can be read', async (t) => {
@@ -126,6 +128,45 @@ t.test('a store without a canary gets one unless none of its proofs can be read'
   t.match(lost.lost, { code: /^[0-9a-f]{16}$/ });
   t.throws(() => lost.assertPresent(), { code: 'unavailable', reason: 'content_keys_lost' });
   t.strictSame([keys.size, entries.length], [0, 0], 'nothing is created');
+});
+
+t.test('processes that make the canary at the same time agree on it', async (t) => {
+  const { keys, parts } = watched({});
+  const entries: AuditEntry[] = [];
+  const stores = (beforeEntry: () => Promise<void>) => ({
+    ...parts.stores,
+    readAudit: async (_log: string, from: number, limit: number) => entries.slice(from - 1, from - 1 + limit),
+    appendAudit: async (draft: AuditDraft) => {
+      await beforeEntry();
+      entries.push({ ...draft, sequence: entries.length + 1, mac: 'a'.repeat(64) });
+    },
+  });
+  let made = 0;
+  // A bucket that ignores the condition of a write: each process overwrites the canary.
+  const bucket = {
+    ...parts.keys,
+    obtain: async (id: string) => keys.set(id, Buffer.alloc(32, (made += 1))).get(id)!,
+  };
+  const second = new ContentKeyWatch({ ...parts, keys: bucket, stores: stores(async () => undefined) });
+  let isFirst = true;
+  const first = new ContentKeyWatch({
+    ...parts,
+    keys: bucket,
+    // The second process makes its canary before the first one has recorded its own.
+    stores: stores(async () => {
+      if (isFirst) {
+        isFirst = false;
+        await second.look();
+      }
+    }),
+  });
+  await first.look();
+  t.equal(made, 2);
+  for (const watch of [first, second]) t.ok(watch.isSettled);
+  const next = new ContentKeyWatch({ ...parts, keys: bucket, stores: stores(async () => undefined) });
+  await next.look();
+  t.equal(next.lost, undefined, 'a process that starts later finds the canary that remains');
+  t.equal(made, 2);
 });
 
 t.test('keys that come back, or another canary, are noticed by the next look', async (t) => {

@@ -16,6 +16,7 @@ export interface ContentKeyWatchParts {
   /** Stores that decrypt content with the keys. */
   readonly stores: AuditStore & Pick<ProofStore, 'getProof'>;
   readonly audited: Pick<AuditedStore, 'proofs'>;
+  /** The keys without a cache, because other processes may make the canary at the same time. */
   readonly keys: Pick<ContentKeys, 'obtain' | 'read'>;
   readonly clock: Clock;
 }
@@ -95,11 +96,21 @@ export class ContentKeyWatch {
     }
   }
 
+  /** Makes the canary if none exists, and records its digest. */
   async #record(): Promise<void> {
     const { stores, keys, clock } = this.#parts;
-    const digest = digestOf(await keys.obtain(CANARY));
-    // Two processes of a new cluster may both append the digest of the one canary.
-    await stores.appendAudit(contentKeysEntry(digest, Math.floor(clock.now() / 1000)));
+    await keys.obtain(CANARY);
+    // Some buckets let the processes of a new cluster overwrite each other's canary. So each process reads the canary
+    // again after its entry, and the last entry is that of the canary which remains.
+    let recorded: string | undefined;
+    for (;;) {
+      const canary = await keys.read(CANARY);
+      if (canary === undefined) throw new Error('the canary of the content keys was removed');
+      const digest = digestOf(canary);
+      if (digest === recorded) return;
+      await stores.appendAudit(contentKeysEntry(digest, Math.floor(clock.now() / 1000)));
+      recorded = await this.#recorded();
+    }
   }
 
   /** Reports a store of an earlier version, which made no canary, whose proofs cannot be decrypted. */

@@ -162,7 +162,8 @@ export async function openInfrastructure(
   const journal =
     notes?.journal ?? (await openErasureJournal({ directory: config.journalDirectory, secrets }));
   disposer.add(() => journal.close());
-  const keys = await openContentKeys(config, disposer);
+  const uncachedKeys = await openContentKeys(config, disposer);
+  const keys = keptKeys(uncachedKeys);
   const { files, ping } = await openAssets(config, disposer);
   const assets = encryptedAssets(files, keys);
   const openedBus = await openBus(config, secrets, clock, telemetry.observer);
@@ -193,7 +194,7 @@ export async function openInfrastructure(
     journal,
     marks,
     gate,
-    keyWatch: new ContentKeyWatch({ stores: readable, audited: opened.audited, keys, clock }),
+    keyWatch: new ContentKeyWatch({ stores: readable, audited: opened.audited, keys: uncachedKeys, clock }),
     bus: openedBus,
     auditor: openedAuditor,
     pingBucket: ping,
@@ -433,10 +434,10 @@ async function openContentKeys(
   { contentKeysDirectory: directory, assetBucket }: Config,
   disposer: Disposer,
 ): Promise<ContentKeys> {
-  if (assetBucket === undefined) return keptKeys(await openKeyDirectory({ directory }));
+  if (assetBucket === undefined) return openKeyDirectory({ directory });
   const keys = openBucketKeys(assetBucket);
   disposer.add(async () => keys.close());
-  return keptKeys(keys);
+  return keys;
 }
 
 interface StoreParts {
