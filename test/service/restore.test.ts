@@ -219,7 +219,11 @@ test('a backup brings back no erased proof, and counts no unit twice or not at a
   await putBack(restored['TAKEMARK_CASSANDRA_KEYSPACE']!, saved);
   const gated = await start(restored);
   const answer = await readiness(gated);
-  t.match([answer.status, JSON.parse(answer.body.toString())], [503, { reason: 'restoring' }]);
+  t.match(
+    [answer.status, JSON.parse(answer.body.toString())],
+    [503, { reason: 'restoring' }],
+    `the backup has beat ${beatOfBackup}, the bucket has ${await beat()}`,
+  );
   const headers = { 'x-api-key': apiKey };
   const asked = await call(gated.partnerUrl, 'GET', `/v1/proofs/${silent.proofId}`, { headers });
   t.equal(asked.status, 503, 'nobody is served the proof that came back');
