@@ -62,9 +62,9 @@ const WHOLE: Readonly<Partial<Record<string, readonly [number, number]>>> = {
 const MAX_TEMPO = 10_000;
 
 /**
- * Writes an event at `at`, where `MAX_EVENT_BYTES` have room.
- * @returns the position behind it
- * @throws TraceFault where the event is none of the vocabulary
+ * Writes an event at `at`. `MAX_EVENT_BYTES` must be free there.
+ * @returns the position after it
+ * @throws TraceFault if the event is not in the vocabulary
  */
 export function encodeTraceEvent(event: TraceEvent, into: Buffer, at: number): number {
   const shape = BY_KIND.get(event.kind);
@@ -197,7 +197,7 @@ function checkReal(shape: Shape, name: string, type: string, value: unknown): nu
   return value;
 }
 
-/** Reader of single values that never looks behind its bytes. */
+/** A reader of single values that never reads past its bytes. */
 class Cursor {
   at = 0;
 

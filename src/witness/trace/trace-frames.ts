@@ -89,7 +89,7 @@ export class FrameSplitter {
   #end = 0;
   #damaged = false;
 
-  /** Position in the stream behind the last whole frame. */
+  /** The position in the stream after the last whole frame. */
   get end(): number {
     return this.#end;
   }

@@ -32,7 +32,7 @@ export function encodeTraceHeader(header: TraceHeader): Uint8Array {
   return encodeMessagePack(toMap(header));
 }
 
-/** Tells whether the bytes are a header, and of this version; the version is the map's first member. */
+/** Returns whether the bytes are a header of this version. The version is the first member of the map. */
 export function decodeTraceHeader(
   bytes: Uint8Array,
 ):

@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 import { withDeadline } from '../../../core/async/deadline.js';
 import { type KafkaConnection, KafkaError } from './client.js';
 
-/** Versions that every broker from 1.1 to 4.x takes, and none of which needs the compact encoding. */
+/** Versions that every broker from 1.1 to 4.x accepts. None needs the compact encoding. */
 const API = {
   metadata: { key: 3, version: 4 },
   saslHandshake: { key: 17, version: 1 },
@@ -24,7 +24,7 @@ const TOPIC = 2;
 const NOT_MADE = Buffer.of(0);
 const ANSWER_MS = 5000;
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
-/** Rounds of the password's hash: Kafka demands the first, and a broker that asks for more is no broker of ours. */
+/** Rounds of the password's hash. Kafka demands the minimum. A broker that asks for more than the maximum is refused. */
 const ROUNDS = { least: 4096, most: 1_000_000 } as const;
 
 export interface TopicReplicas {
@@ -37,7 +37,7 @@ export interface TopicReplicas {
 /** Settings of a topic, defaults of the brokers included. */
 export interface TopicSettings {
   readonly name: string;
-  /** Absent where the broker refuses to tell. */
+  /** Absent if the broker refuses the question. */
   readonly settings?: ReadonlyMap<string, string>;
 }
 
@@ -111,7 +111,7 @@ async function open(address: string, { tls }: KafkaConnection): Promise<Socket> 
 
 type Exchange = (api: (typeof API)[keyof typeof API], fields: readonly Buffer[]) => Promise<Reader>;
 
-/** Requests one after the other, each with its answer behind the correlation id. */
+/** Sends requests one after the other. Each response follows its correlation id. */
 function exchangeOver(socket: Socket): Exchange {
   let got = Buffer.alloc(0);
   let correlation = 0;

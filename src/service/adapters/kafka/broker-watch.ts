@@ -10,11 +10,11 @@ const FAILED = 4;
 export type Asked = 'answered' | 'late' | 'failed';
 
 /**
- * Watch over whether a client's brokers still answer. librdkafka can lose all of them for good: it drops the
+ * Watches whether a client's brokers still answer. librdkafka can lose all of them for good: it drops the
  * brokers that metadata does not name, and a broker that is starting may name none
- * (confluentinc/librdkafka#5301). It asks nobody from then on; another client finds them. A broker that is
- * late is not lost: it answers the requests of a connection in their order, and an append that waits for
- * replicas keeps the question behind it waiting. Another client would send that append twice.
+ * (confluentinc/librdkafka#5301). From then on it asks no broker, while another client finds them. A late broker
+ * is not lost: it answers the requests of a connection in their order, so an append that waits for replicas
+ * delays the next question. Another client would send that append twice.
  */
 export class BrokerWatch {
   readonly #ask: () => Promise<Asked>;

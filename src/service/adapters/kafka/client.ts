@@ -145,7 +145,7 @@ export class ProducerClient {
       {
         ...settings(connection),
         'enable.idempotence': true,
-        // More than an outbox holds, for the messages of a partition that stands still stay here.
+        // More than an outbox holds, because the messages of a stalled partition stay here.
         'queue.buffering.max.messages': 2_000_000,
         'queue.buffering.max.kbytes': 262_144,
         // A dead letter is a foreign message and some headers.
@@ -153,8 +153,8 @@ export class ProducerClient {
         'linger.ms': 5,
         dr_cb: true,
       },
-      // Never given up here: a message that is dropped while a later one of its key goes on would come again
-      // behind it.
+      // Never given up here. If a message were dropped while a later one of its key is sent, it would be sent again
+      // after it.
       { acks: -1, 'message.timeout.ms': 0, 'request.timeout.ms': 10_000, partitioner: 'murmur2_random' },
     );
     const client = new ProducerClient(producer, fault, connection.questionMs);
@@ -423,7 +423,7 @@ export class ConsumerClient {
     const closed = new Promise<void>((resolve) =>
       this.#consumer.isConnected() ? this.#consumer.disconnect(() => resolve()) : resolve(),
     );
-    // A client without brokers may have nobody to leave.
+    // A client without brokers has no group to leave.
     await withDeadline(closed, CLOSE_MS, () => undefined);
   }
 
@@ -541,8 +541,8 @@ function explained(library: Library, refusal: KafkaError | undefined): KafkaErro
 }
 
 /**
- * The error of a message that was reported as delivered, and of which no broker has said where it stored it (decision
- * 0052). It may be there or not.
+ * The error of a message that was reported as delivered without an offset (decision 0052). A broker may have stored it
+ * or not.
  */
 function faultUnlessStored(offset: number | undefined): KafkaError | undefined {
   return offset !== undefined && offset >= 0

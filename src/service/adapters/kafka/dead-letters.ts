@@ -20,8 +20,8 @@ const LARGEST_BYTES = 2_000_000;
 const NOTHING = Buffer.alloc(0);
 
 /**
- * The message as it came, and why it is a dead letter. A message that is too large, which nobody here has
- * sent, leaves only its place.
+ * The message as it arrived, and the reason why it is a dead letter. A message that is too large, which no process of
+ * this installation sends, leaves only its position.
  */
 export function deadLettered(message: Message, name: string, reason: string, at: number): NamedMessage {
   const { topic, partition, offset } = message;

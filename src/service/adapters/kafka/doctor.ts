@@ -5,7 +5,7 @@ import { KafkaError } from './client.js';
 import { allNames, deadLetterName, topicName } from './topic-names.js';
 import { DEAD_LETTERS, KEEPING, type TopicOptions } from './topics.js';
 
-/** Replicas with which a broker may be lost while another one is restarted, and nothing is lost or stands still. */
+/** The replicas with which one broker may be lost while another is restarted, without loss or stall. */
 const LEAST_REPLICAS = 3;
 const LEAST_IN_SYNC = 2;
 const DAY_MS = 86_400_000;

@@ -33,7 +33,7 @@ export function encodeEvent({ id, kind, key, at, data }: ServiceEvent): Buffer {
 /** Header of the message authentication code. */
 export const MAC_HEADER = 'mac';
 /**
- * Reason of a dead letter that nobody of this installation wrote, or that was altered.
+ * The reason of a dead letter that this installation did not write, or that was altered.
  */
 export const UNAUTHENTICATED =
   'the message is not authenticated: it has no code (MAC) made with a secret of this installation';
@@ -53,7 +53,7 @@ export function eventHeaders(
 
 export interface EventReader {
   readonly authenticator: Authenticator;
-  /** Messages without a code are taken, too: while processes of a version that made none are at work. */
+  /** Messages without a code are accepted too, while processes of an earlier version still run. */
   readonly acceptWithoutMac: boolean;
 }
 

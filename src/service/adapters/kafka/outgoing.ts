@@ -98,7 +98,7 @@ export class Outgoing {
   /** Senders follow one another, in the order of their coming. */
   #queue(messages: readonly NamedMessage[], deadline: number): Promise<readonly Promise<void>[]> {
     const queued = this.#last.then(async () => {
-      // Keys of which a message came back: none behind it may overtake it.
+      // Keys with a message that was returned. No later message of these keys may overtake it.
       const heldUp = new Set<string>();
       const reports: Promise<void>[] = [];
       for (const message of messages) {
@@ -174,7 +174,7 @@ export class Outgoing {
     await broken?.close(0);
     const { client, topics } = await ProducerClient.connect(this.#library, this.#connection, (error) => {
       this.#fault(error);
-      // Nobody may be about to send: what waits in this client's queue is reported as failed, and sent again.
+      // Without a running send, the messages in this client's queue are reported as failed, and sent again.
       if (this.#client?.broken === true && !this.#closed) this.#connect().catch(this.#fault);
     });
     this.#topics = topics;

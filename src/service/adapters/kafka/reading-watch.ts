@@ -12,9 +12,9 @@ type Asked = Pick<ConsumerClient, 'bounds' | 'committed' | 'held' | 'isAnswered'
  */
 export class ReadingWatch {
   readonly #everyMs: number;
-  /** Offset behind the last message that came of each partition since it was assigned. */
+  /** The offset after the last message that arrived of each partition since it was assigned. */
   readonly #next = new Map<number, number>();
-  /** Partitions that had messages behind where their reading stood, and where that was, at the last look. */
+  /** The partitions that had unread messages at the last look, with their reading positions. */
   #behind: ReadonlyMap<number, number> = new Map();
   #lookedAt = performance.now();
   #isLooking = false;
@@ -24,7 +24,7 @@ export class ReadingWatch {
     this.#everyMs = everyMs;
   }
 
-  /** True where a partition stood still between two looks with messages to read. */
+  /** True if a partition with unread messages made no progress between two looks. */
   get isStuck(): boolean {
     return this.#isStuck;
   }

@@ -17,7 +17,7 @@ export interface TopicConsumerOptions {
   /** Puts a message to the dead letters; resolves when it is there. */
   readonly deadLetter: (message: Message, reason: string) => Promise<void>;
   readonly fault: (error: unknown) => void;
-  /** Tells whether partitions are read; one with the usual pauses by default. */
+  /** Watches whether partitions are read. The default has the usual pauses. */
   readonly watch?: ReadingWatch;
 }
 
@@ -33,7 +33,7 @@ interface Unreadable {
 
 const BATCH = 500;
 const IDLE_MS = 40;
-/** Longest silence towards the group while a handler is at work or pauses. */
+/** The longest silence towards the group while a handler runs or pauses. */
 const KEEPALIVE_MS = 1000;
 const PAUSES: Backoff = { firstMs: 200, longestMs: 5000 };
 const LEAVE_MS = 5000;
@@ -56,9 +56,9 @@ export class TopicConsumer {
   /** Messages of the batch that is being handled. */
   #inHand = 0;
   /**
-   * True from an error of the group on, and where a partition is not read, until the partitions held are assigned once
-   * more. Where a coordinator refuses to say from where they are to be read, the library tells of it by such an error,
-   * or not at all, and leaves them unread until then.
+   * True after an error of the group, and while a partition is not read, until the held partitions are assigned again.
+   * If a coordinator refuses to name their offsets, the library reports such an error, or none, and leaves the
+   * partitions unread until then.
    */
   #mustAssignAgain = false;
   #hasPollFailed = false;
@@ -76,8 +76,8 @@ export class TopicConsumer {
   }
 
   /**
-   * Messages of this member's partitions that were not taken yet, those of the batch at work included;
-   * undefined without a connection, and while no broker answers.
+   * The messages of this member's partitions that were not handled yet, including those of the running batch.
+   * Undefined without a connection, and while no broker answers.
    */
   get lag(): number | undefined {
     return this.#client?.isAnswered !== true
@@ -121,9 +121,9 @@ export class TopicConsumer {
   async #step(client: ConsumerClient): Promise<void> {
     await this.#followRebalances(client);
     const messages = this.#held.length > 0 ? this.#held.splice(0, BATCH) : await this.#poll(client, BATCH);
-    // A poll ends at an error, and what the group says may come right behind that.
+    // A poll ends at an error, and a message of the group may follow at once.
     if (!this.#hasPollFailed) this.#assignAgain(client);
-    // Behind a full batch others may wait that came first.
+    // After a full batch, earlier messages may still wait.
     if (messages.length < BATCH) this.#lookForUnread(client);
     if (messages.length === 0) return this.#rest(IDLE_MS);
     // The next owner of these partitions gets these messages.
@@ -189,7 +189,7 @@ export class TopicConsumer {
       while (!(await Promise.race([ended, sleep(KEEPALIVE_MS, false, { ref: false })])))
         this.#held.push(...(await this.#poll(client, 1)));
     } finally {
-      // Never two batches at once, whatever became of the connection.
+      // Never two batches at once, even if the connection was replaced.
       await ended;
     }
     return work;

@@ -22,7 +22,7 @@ export const KEEPING: Readonly<Record<Topic, Readonly<Record<string, string>>>> 
   // The journal of erasures: a backup of any age may come back.
   erasure: { 'cleanup.policy': 'compact' },
   usage: { 'cleanup.policy': 'delete', 'retention.ms': String(14 * DAY_MS) },
-  // Longer than a review lives: whoever comes back late finds each that has not ended.
+  // Longer than a review lives: a consumer that returns late finds each review that has not ended.
   retention: { 'cleanup.policy': 'delete', 'retention.ms': String(REVIEW_LIFE_SECONDS * 1000 + 14 * DAY_MS) },
 };
 // Room for the headers of a dead letter beside the largest message that a topic takes by default.

@@ -18,7 +18,7 @@ const PKCS8_ED25519 = Buffer.from('302e020100300506032b657004220420', 'hex');
 export interface SimulatedTrace {
   readonly header: TraceHeader;
   readonly events: number;
-  /** The generator's own account of what it told, whether or not a signature came to cover it. */
+  /** What the generator wrote by its own account, whether or not a signature covers it. */
   readonly counters: Readonly<Record<CounterName, number>>;
 }
 
@@ -111,7 +111,7 @@ class TamperedSink implements TraceSink {
   }
 }
 
-/** First byte of the body of the segment that a write begins with: behind array, type, two numbers and a length. */
+/** The offset of the body of the first segment of a write, after array, type, two numbers and a length. */
 function bodyStart(frame: Uint8Array): number {
   const lengths: Readonly<Record<number, number>> = {
     204: 2,

@@ -34,7 +34,7 @@ export interface SessionOptions {
   readonly adverse?: readonly AdverseScenario[];
   /** SHA-256 of the exported file, lower-case hex; random, unless given. */
   readonly exportSha256?: string;
-  /** Support of channels that is not `supported`; nothing is told of one that is unsupported or unknown. */
+  /** The support of channels that is not `supported`. A channel that is unsupported or unknown gets no events. */
   readonly channels?: Partial<Readonly<Record<Channel, ChannelSupport>>>;
   /** Acts come so many times as often; 1 is a person's pace. */
   readonly pace?: number;
@@ -79,8 +79,8 @@ const MAX_TRACKS = 48;
 const MAX_PLUGINS = 200;
 
 /**
- * Work on a piece of music as an agent would tell of it, made up from a seed. What it did it counts itself: a replay of
- * its events has to come to the same numbers.
+ * Work on a piece of music as an agent would report it, generated from a seed. It counts its own acts: a replay of its
+ * events must reach the same numbers.
  */
 export class SimulatedSession {
   readonly #random: SeededRandom;
@@ -119,7 +119,7 @@ export class SimulatedSession {
     return this.#channels;
   }
 
-  /** Acts so far, by the session's own account; 0 for a counter whose channel tells nothing. */
+  /** The acts so far, as the session counts them. A counter whose channel reports nothing is 0. */
   get counters(): Readonly<Record<CounterName, number>> {
     return this.#counters;
   }
@@ -208,7 +208,7 @@ export class SimulatedSession {
     return this.#random.chance(0.08) ? { since: this.#lastSave } : {};
   }
 
-  /** Tells an event where its channel is watched, and what it refers to is known; and counts it. */
+  /** Reports an event if its channel is watched and its references are known, and counts it. */
   #say(event: TraceEvent, counts: Counts = {}): boolean {
     if (!this.#watches(EVENTS[event.kind].channel)) return false;
     const told = this.#withoutUnseen(event);
@@ -228,7 +228,7 @@ export class SimulatedSession {
     return this.#channels[channel] === 'supported' || this.#channels[channel] === 'partial';
   }
 
-  /** The event without members that name what an unwatched channel would have told of. */
+  /** Returns the event without the members that only an unwatched channel could have reported. */
   #withoutUnseen(event: TraceEvent): TraceEvent {
     const { ...members } = event as TraceEvent & { track?: number; source?: number };
     if ('track?' in EVENTS[event.kind].fields && !this.#watches('tracks')) delete members.track;
@@ -256,7 +256,7 @@ export class SimulatedSession {
     for (const type of ['audio', 'audio', 'midi', 'bus'] as const) this.#newTrack(type);
     if (this.#adverse.has('edits_of_imports_only')) this.#import();
     else if (this.#adverse.has('placements_without_recording')) this.#appear();
-    // However short the session and whatever the seed, a scenario happens.
+    // A scenario happens in every session, even in a short one.
     if (this.#adverse.has('laundered')) {
       this.#record('internal');
       this.#claimRecording();
@@ -347,7 +347,7 @@ export class SimulatedSession {
     );
   }
 
-  /** Tells whether more imported material keeps within what an ordinary session holds of it. */
+  /** Returns whether an ordinary session would hold more imported material. */
   #hasRoomForImported(length: number): boolean {
     if (this.#isAboutImports()) return true;
     const placed = this.#clips.reduce((sum, clip) => sum + (clip.imported ? clip.length : 0), 0);
@@ -387,7 +387,7 @@ export class SimulatedSession {
         rate: RATE,
         samplesSha256: this.#random.hex(32),
       },
-      // Sound that plays inside the DAW and is recorded again is no recording.
+      // Sound that plays inside the DAW and is recorded again does not count as a recording.
       input === 'hardware' ? { takesRecorded: 1, takesRecordedInRealTime: 1 } : {},
     );
     this.#place(source, track);
@@ -464,7 +464,7 @@ export class SimulatedSession {
     }
   }
 
-  /** A source that is there, and nobody saw how it came. */
+  /** Adds a source whose origin was not observed. */
   #appear(): void {
     if (this.#sources.length >= MAX_SOURCES) return;
     const source = this.#newSource('unknown', this.#random.whole(2, 40));

@@ -5,9 +5,9 @@ const RECORD = 'INSERT INTO audit_head (partner_id, sequence, mac) VALUES (?, ?,
 const GET = 'SELECT sequence, mac FROM audit_head WHERE partner_id = ?';
 
 /**
- * Heads of a cluster's audit logs, the same for every process. The sequence is the write's timestamp, so the
- * highest head stays, whichever process is the last to write. The heads lie in the keyspace of the logs: a
- * log that was cut off by itself is found, a keyspace that was put back as a whole is not.
+ * The heads of a cluster's audit logs, the same for every process. The sequence is the write's timestamp, so the
+ * highest head stays, whichever process writes last. The heads are stored in the keyspace of the logs: a truncated
+ * log is found, and a keyspace that was restored as a whole is not.
  */
 export function auditHeads(session: Session): AuditHeads {
   return {

@@ -29,7 +29,7 @@ const REMEMBERED = 2000;
 const PARTNERS = 10_000;
 /** Entries of a partner that wait; further operations begin when these are in the log. */
 const MOST_WAITING = 1000;
-/** Attempts, lost to quicker processes, before the caller is told to come back. */
+/** The attempts that may be lost to quicker processes before the caller gets 503. */
 const ATTEMPTS = 200;
 
 const COLUMNS = 'sequence, action, happened_at, actor, subjects, mac, op';
@@ -81,7 +81,7 @@ export class AuditLog implements AuditStore {
   /** Sequence that the log has reached: the floor of an operation that has not begun yet. */
   async reached(partnerId: string): Promise<number> {
     const end = await this.#logEnd(partnerId);
-    // Entries are chained behind the answers: who makes more of them than a log takes waits here.
+    // Entries are chained after the responses. A caller that makes more than a log accepts waits here.
     if (end.waiting.length >= MOST_WAITING) await end.draining;
     return end.sequence;
   }
@@ -109,7 +109,7 @@ export class AuditLog implements AuditStore {
   }
 
   async readAudit(partnerId: string, fromSequence: number, limit: number): Promise<readonly AuditEntry[]> {
-    // Whoever was answered finds the entry: it is chained after the answer.
+    // A caller that has its response finds the entry, although it is chained afterwards.
     await this.settle(partnerId);
     const entries: AuditEntry[] = [];
     let next = Math.max(1, fromSequence);

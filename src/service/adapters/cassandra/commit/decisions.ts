@@ -8,13 +8,13 @@ import type { AuditLog } from './audit-log.js';
 import type { Outbox } from './outbox.js';
 import { type Pointer, type Pointers, ROW_TTL_SECONDS, type Visited } from './pointers.js';
 
-/** Operations of which is remembered that their event was published. */
+/** The number of operations whose event is remembered as published. */
 const TOLD = 10_000;
 
 /** Operations whose act and pointer are removed at once; a connection takes 2,048 requests. */
 const CLEARED_AT_ONCE = 256;
 
-/** Parts of a partition under which acts lie. */
+/** The parts of a partition that contain acts. */
 export const ACT = 'act/';
 
 /**
@@ -27,7 +27,7 @@ export interface Act<Data> {
   readonly audit?: AuditDraft;
   /** Sequence that the audit log had reached before the decision. */
   readonly floor: number;
-  /** Facts that what follows needs, and the decided rows do not tell any more. */
+  /** Facts that the following steps need and that the decided rows no longer contain. */
   readonly data: Data;
 }
 
@@ -51,15 +51,15 @@ export interface DecisionKind<Data> {
   readonly table: DecidedTable;
   /** Makes what callers must find when they are answered: indexes, removals. */
   readonly follow?: (key: string, act: Act<Data>) => Promise<void>;
-  /** Event that tells of the operation. The act stays until it was published. */
+  /** The event of the operation. The act stays until the event was published. */
   readonly event?: {
     readonly topic: Topic;
     readonly of: (key: string, act: Act<Data>) => ServiceEvent;
   };
   /**
-   * Gives an operation up of which no act was seen; by default its partition is fenced. Its act is looked for
-   * once more behind that.
-   * @returns `removed` where it can not be decided any more
+   * Gives up an operation without a visible act. By default its partition is fenced, and then the act is read once
+   * more.
+   * @returns `removed` if the operation can no longer be decided
    */
   readonly abandon?: (pointer: Pointer) => Promise<Visited>;
 }
@@ -82,7 +82,7 @@ export interface Decision<Data> {
 export interface Operations<Data> {
   /**
    * Decides an operation, and does what follows. The audit entry is chained after the answer, in groups.
-   * @throws DomainError `unavailable` where nobody knows whether the operation was decided: the sweep will
+   * @throws DomainError `unavailable` if it is unknown whether the operation was decided. The sweep will find out
    */
   commit(decision: Decision<Data>): Promise<LwtOutcome>;
   /**
@@ -93,18 +93,17 @@ export interface Operations<Data> {
 }
 
 /**
- * Decisions: the only way to a conditional write of which more follows. Nothing commits two partitions of the
- * database together, so the order makes every crash point safe:
+ * Decisions: the only way to a conditional write that has further steps. The database cannot commit two partitions
+ * together, so the order makes every crash point safe:
  *   1. a pointer to the partition
  *   2. the decision: one conditional batch of the partition, with the operation's act
  *   3. audit entry and event, on their way at once; what follows, and then the caller's answer
  *   4. the act is removed, then the pointer
- * The sweep of any process finds pointers that stay. It goes on where there is an act. Where there is none it
- * raises the partition's `gen` first and looks again, by a serial read: whatever was built before and comes
- * late is refused from then on. A call whose decision is refused, and was sent before without an answer, does
- * the same before it removes its pointer. So no clock takes part in this, and a sweep that comes too early costs a call
- * that is at work one refusal. `gen` must be read before the pointer is written; a caller that was refused
- * reads anew and commits another operation.
+ * The sweep of any process finds pointers that stay. It finishes an operation that has an act. Without an act it
+ * raises the partition's `gen` and looks again, by a serial read: a late write that was built before is then
+ * refused. A call whose decision is refused, and was sent before without an answer, does the same before it removes
+ * its pointer. So no clock takes part in this, and a sweep that is too early costs a running call one refusal. `gen`
+ * must be read before the pointer is written. A refused caller reads again and commits another operation.
  */
 export class Decisions {
   readonly #session: Session;
@@ -160,7 +159,7 @@ export class Decisions {
     };
   }
 
-  /** Resolves when nothing of the operations is under way but events that nobody takes. */
+  /** Resolves when no operation is under way, except for events that the bus does not accept. */
   async settle(): Promise<void> {
     await Promise.all([...this.#underWay].filter(([op]) => !this.#telling.has(op)).map(([, ended]) => ended));
   }
@@ -191,8 +190,8 @@ export class Decisions {
   }
 
   /**
-   * Tells whether an operation was decided whose last sending was refused, and makes sure that it is not decided
-   * from then on: what stood in its way may go, and an earlier sending come behind that.
+   * Returns whether an operation was decided although its last sending was refused. Makes sure that it is not decided
+   * afterwards: the row that caused the refusal may disappear, and an earlier sending may arrive after that.
    */
   async #isDecidedLate(table: DecidedTable, { key, op }: Pointer): Promise<boolean> {
     await table.fence(key);
@@ -225,7 +224,7 @@ export class Decisions {
     const { op, audit, floor } = act;
     const chained = audit && this.#log.append(audit, op, floor);
     const told = kind.event && this.#tell(op, kind.event.of(key, act));
-    // The answer waits for it, and nothing else: where it fails, the operation is audited and told of.
+    // Only the response waits for it. If it fails, the operation is still audited and published.
     const followed = kind.follow?.(key, act);
     const ended = Promise.all([chained, told, followed])
       .then(() =>
@@ -244,8 +243,8 @@ export class Decisions {
   }
 
   /**
-   * Has an event be published, once by this process. Whoever publishes waits for nothing behind that: a log that
-   * is stuck would hold up the events of everybody else.
+   * Publishes an event, once by this process. The publisher waits for no later step: a log that is stuck would delay
+   * the events of all others.
    */
   async #tell(op: string, event: ServiceEvent): Promise<void> {
     if (this.#told.has(op)) return;

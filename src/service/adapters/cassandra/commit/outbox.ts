@@ -48,14 +48,14 @@ export class Outbox implements OutboxStore {
     });
   }
 
-  /** Tells whether one more event of a topic may come to be. */
+  /** Returns whether one more event of a topic may be added. */
   hasCapacity(topic: Topic): boolean {
     return this.#counts[topic] < this.#limit;
   }
 
   /**
-   * Tells whether an event of a topic may be taken over from another process. Events of a topic that is stuck
-   * keep none of the others from being taken over.
+   * Returns whether an event of a topic may be taken over from another process. Events of a stuck topic do not keep
+   * others from being taken over.
    */
   hasCapacityForOthers(topic: Topic): boolean {
     return this.#counts[topic] < Math.min(CAPACITY_FOR_OTHERS, this.#limit);
@@ -76,9 +76,9 @@ export class Outbox implements OutboxStore {
   }
 
   /**
-   * Adds counts of free calls, which are of the topic `usage`. An event waits even where the outcome of its row is not known: counted again
-   * under another number the calls might be added twice, and what a crash loses of them costs nobody
-   * anything.
+   * Adds counts of free calls, which are of the topic `usage`. An event waits even if the outcome of its row is unknown:
+   * counted again under another number, the calls might be added twice. A crash that loses some of them costs no
+   * partner anything.
    * @param begun called when there is capacity for all events
    * @throws DomainError `unavailable` / `outbox_full`
    */

@@ -27,14 +27,14 @@ const ALL_SHARDS = Array.from({ length: SHARDS }, (_, shard) => shard);
 
 /** Says where something may be left to do. */
 export interface Pointer {
-  /** Time bucket in which the pointer lies. */
+  /** The time bucket of the pointer. */
   readonly bucket: number;
-  /** Id of the operation, by which the pointer is found. */
+  /** The id of the operation, which is the key of the pointer. */
   readonly op: string;
   readonly kind: string;
   /** Key of the partition in which the operation is decided. */
   readonly key: string;
-  /** Content that lies nowhere else. */
+  /** Content that is stored in no other row. */
   readonly data?: Buffer;
 }
 
@@ -54,10 +54,10 @@ interface Pass {
 }
 
 /**
- * Pointers that processes leave for each other, in time buckets of when they were written. A pointer
- * is written before its operation is decided, and has no content: what is left to do follows from the
- * rows in which the operation was decided. A time bucket is read some times and then, behind the watermark,
- * never again, so that nothing scans what has been deleted.
+ * Pointers that processes leave for each other, in buckets by the time of their write. A pointer is written before
+ * its operation is decided, and has no content: the remaining steps follow from the rows in which the operation was
+ * decided. A time bucket is read several times. Once the watermark has passed it, it is never read again, so that no
+ * read scans deleted rows.
  */
 export class Pointers {
   readonly #session: Session;
@@ -82,7 +82,7 @@ export class Pointers {
 
   /**
    * Writes a pointer into the present time bucket.
-   * @throws DomainError `unavailable` / `store_unavailable` where nobody would visit what a wrong clock calls present
+   * @throws DomainError `unavailable` / `store_unavailable` if no sweep would visit the time bucket of a wrong clock
    */
   async put(op: string, kind: string, key: string, data?: Buffer): Promise<Pointer> {
     for (;;) {
@@ -91,8 +91,8 @@ export class Pointers {
       const wallBegun = Date.now();
       const pointer: Pointer = { bucket: pointerBucketOf(wallBegun), op, kind, key };
       await this.putInto(pointer, data);
-      // A process that was stopped in between may have written behind the watermark. Where its whole machine
-      // was, the monotonic clock may have stood still with it.
+      // A process that was paused in between may have written into a bucket that the watermark has passed. If its whole
+      // machine was paused, its monotonic clock may not have advanced.
       const took = Math.max(performance.now() - begun, Date.now() - wallBegun);
       if (took <= PUT_WITHIN_MS) return pointer;
     }
@@ -140,7 +140,7 @@ export class Pointers {
           plan.fresh.slice(i, i + READ_AHEAD).map((each) => this.#readPages(each, ALL_SHARDS, '')),
         );
       await this.#visitTimeBucket(timeBucket, ahead[i % READ_AHEAD]!, pass);
-      // A failed pointer is among the unfinished, and those behind it do not wait.
+      // A failed pointer is among the unfinished ones, and later pointers do not wait for it.
       this.#nextFresh = Math.min(timeBucket + 1, openFrom(now));
       if (i % STORE_EVERY === STORE_EVERY - 1) await store();
     }
@@ -176,7 +176,7 @@ export class Pointers {
     try {
       // A kind of a newer version is left to a process of that version.
       const visited = (await this.#visits.get(pointer.kind)?.(pointer)) ?? 'stays';
-      // The removal is waited for: behind the watermark nobody would look again.
+      // The removal is awaited, because no sweep looks again once the watermark has passed.
       if (visited === 'removed') await this.remove(pointer);
       pass.failuresInARow = 0;
       return visited;
@@ -190,7 +190,7 @@ export class Pointers {
     }
   }
 
-  /** Reads a page of each shard, behind an operation id. */
+  /** Reads a page of each shard, after an operation id. */
   async #readPages(bucket: number, shards: readonly number[], after: string): Promise<FirstPages> {
     const pages = new Map<number, Pointer[]>();
     for (const row of await this.#session.rows(SELECT, [bucket, shards, after])) {

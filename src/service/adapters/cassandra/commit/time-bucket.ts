@@ -6,8 +6,8 @@ const MINUTE_MS = 60_000;
 /** Partitions of one time bucket of pointers. */
 export const SHARDS = 8;
 /**
- * Age from which pointers are visited: past every timeout of driver and server. A visit that comes too early
- * refuses a call that is at work; nothing worse.
+ * The age from which pointers are visited, longer than every timeout of driver and server. A visit that is too early
+ * refuses a running call, and does no other harm.
  */
 const ABANDONED_MS = 20_000;
 /**
@@ -48,7 +48,7 @@ export function planPass({ watermark, nextFresh, unfinished }: PassState, now: n
   };
 }
 
-/** The first time bucket that may still get rows: passes visit it, and all behind it, again. */
+/** The first time bucket that may still get rows. Passes visit it, and all later ones, again. */
 export function openFrom(now: number): number {
   return pointerBucketOf(now - LOOK_BACK_MS);
 }

@@ -33,14 +33,14 @@ export interface ClockDifference {
 }
 
 interface Sample {
-  /** Milliseconds by which the node is ahead of this process. */
+  /** The lead of the node over this process, in milliseconds. */
   readonly ahead: number;
-  /** Milliseconds by which `ahead` may be wrong: half of the round trip. */
+  /** The possible error of `ahead` in milliseconds: half of the round trip. */
   readonly slack: number;
 }
 
 interface Look {
-  /** Milliseconds by which this process is ahead of the nodes, at the least that the round trips leave. */
+  /** The smallest lead of this process over the nodes that the round trips allow, in milliseconds. */
   readonly process: number;
   /** Nodes whose clocks differ from the others', and by how much, likewise. */
   readonly nodes: ReadonlyMap<string, number>;
@@ -49,9 +49,8 @@ interface Look {
 }
 
 /**
- * Comparison of this process's clock with those of the nodes, and of these with each other. A process with a
- * wrong clock would write into time buckets that nobody visits, and move the watermark past those of others
- * (rule 16.4).
+ * Compares this process's clock with those of the nodes, and these with each other. A process with a wrong clock
+ * would write into time buckets that no sweep visits, and move the watermark past those of others (rule 16.4).
  */
 export class ClockWatch {
   readonly #clocks: NodeClocks;
@@ -104,8 +103,8 @@ export class ClockWatch {
   }
 
   /**
-   * Tells whether this process may sweep: its clock is right, and so is every node's, because nodes give plain
-   * writes their timestamps. What is not swept now is swept later.
+   * Returns whether this process may sweep. Its clock must be right, and every node's, because nodes set the timestamps
+   * of plain writes. Rows that are not swept now are swept later.
    */
   maySweep(): boolean {
     return (
@@ -116,18 +115,18 @@ export class ClockWatch {
     );
   }
 
-  /** Seconds by which this process is ahead of the nodes. */
+  /** The lead of this process over the nodes, in seconds. */
   get processSeconds(): number {
     return seconds(this.#processAhead());
   }
 
-  /** Seconds by which the node that differs most from the others is ahead of them. */
+  /** The lead, in seconds, of the node that differs most from the others. */
   get nodesSeconds(): number {
     const all = [...(this.#last?.nodes.values() ?? [])];
     return seconds(all.reduce((most, ahead) => (Math.abs(ahead) > Math.abs(most) ? ahead : most), 0));
   }
 
-  /** Also what the clock was set by since the last look: the monotonic clock tells. */
+  /** Includes a correction of the clock since the last look, which the monotonic clock shows. */
   #processAhead(): number {
     if (this.#last === undefined) return 0;
     const { process, wallAt, steadyAt } = this.#last;
@@ -169,7 +168,7 @@ function middleOf(samples: readonly Sample[]): Sample {
   return Math.abs(lower.ahead) <= Math.abs(upper.ahead) ? lower : upper;
 }
 
-/** The difference that is left whatever the round trips hid. */
+/** The difference that remains after the largest possible effect of the round trips. */
 function certain(difference: number, slack: number): number {
   return Math.sign(difference) * Math.max(0, Math.abs(difference) - slack);
 }

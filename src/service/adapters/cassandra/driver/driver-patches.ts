@@ -66,13 +66,13 @@ function prototypeOf<Internal>(module: string, ...methods: readonly (keyof Inter
 }
 
 /**
- * Keeps stream 0 free, and closes a connection on which a frame comes that nobody asked for.
+ * Keeps stream 0 free, and closes a connection that receives a frame without a request.
  *
- * Cassandra 5.0.6 refuses a request that waited too long in its queue on stream 0, whoever asked ("Query
- * timed out before it could start"); every request that finds a server hung ends so. The driver takes each
- * such frame for the end of its own stream 0 and gives the stream to several requests at once. Their frames
- * then get mixed up: a caller gets the row, or the verdict on a condition, of another caller. The requests of
- * a closed connection end as with any lost connection, and are sent again.
+ * Cassandra 5.0.6 refuses a request that waited too long in its queue on stream 0, and not on the stream of the request
+ * ("Query timed out before it could start"). Every request to a hung server ends like this. The driver takes each
+ * such frame for the end of its own stream 0, and gives the stream to several requests at once. Their frames are then
+ * mixed up: a caller gets the row, or the result of a condition, of another caller. The requests of a closed connection
+ * end as with any lost connection, and are sent again.
  */
 function guardStreams(prototype: Connection): void {
   const { _getStreamId, freeStreamId } = prototype;

@@ -48,7 +48,7 @@ const DONE = "UPDATE schema_migration SET state = 'applied' WHERE version = ? IF
 const ABANDONED_MS = 120_000;
 const POLL_MS = 250;
 const AGREEMENT_MS = 30_000;
-/** Nodes of which the driver has not heard by then are not there. */
+/** Nodes that the driver has not seen by then count as absent. */
 const NODES_MS = 10_000;
 const ATTEMPTS = 20;
 
@@ -122,7 +122,7 @@ export async function migrate(options: MigrationOptions): Promise<readonly strin
   }
 }
 
-/** Schema of a keyspace, as its ledger tells. */
+/** The schema of a keyspace according to its ledger. */
 export interface SchemaState {
   /** The last migration that was applied with all before it; 0 without a schema. */
   readonly version: number;
@@ -144,8 +144,8 @@ export async function schemaState(session: Session, keyspace: string): Promise<S
 }
 
 /**
- * A definition of a table whose id follows from its name. Two machines that make the table at once, each over
- * another node, would otherwise give it two ids, of which one wins with what was written under the other lost.
+ * A definition of a table whose id follows from its name. Two machines that make the table at once over different
+ * nodes would otherwise give it two ids. One id wins, and the rows written under the other are lost.
  */
 function fixedTable(keyspace: string, name: string, columns: string): string {
   const digest = createHash('sha256').update(`takemark ${keyspace}.${name}`).digest();
@@ -232,8 +232,8 @@ async function apply(
 }
 
 /**
- * Waits until the local data centre has a node for each replica of a keyspace that is to be made, or for a quorum
- * of one that is there: with fewer, every statement of the migrations would fail, and the keyspace stay behind.
+ * Waits until the local data centre has a node for each replica of a new keyspace, or for a quorum of an existing one.
+ * With fewer, every statement of the migrations would fail, and an empty keyspace would remain.
  * @throws CassandraOpenError
  */
 async function awaitNodes(
@@ -260,8 +260,8 @@ async function awaitNodes(
 }
 
 /**
- * Waits until all nodes that are up have the schema, so that whoever connects next finds it. The wait has a
- * bound: one node that does not follow holds nobody up.
+ * Waits until all nodes that are up have the schema, so that the next process finds it. The wait has a bound: a node
+ * that does not follow delays no one for longer.
  */
 async function awaitAgreement(session: Session): Promise<void> {
   for (const begun = performance.now(); performance.now() - begun < AGREEMENT_MS; await delay(POLL_MS)) {

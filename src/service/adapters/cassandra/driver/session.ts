@@ -14,7 +14,7 @@ export interface ConnectionOptions {
   readonly credentials?: { readonly username: string; readonly password: string };
   /** Encrypted connections to servers whose certificate this authority signed; the path of a PEM file. */
   readonly tls?: { readonly authority: string };
-  /** Data centres that the keyspace lies in, and which of them serve; `one_data_centre` by default. */
+  /** The data centres of the keyspace, and which of them serve. The default is `one_data_centre`. */
   readonly topology?: TopologyKind;
   /** Makes the driver's client; a simulation puts one of its own in its place. */
   readonly openClient?: (options: ClientOptions) => Client;
@@ -148,7 +148,7 @@ export class Session {
     await this.#run(() => this.#client.execute(query));
   }
 
-  /** Tells whether all nodes that are up have the same schema. */
+  /** Returns whether all nodes that are up have the same schema. */
   isSchemaAgreed(): Promise<boolean> {
     // The driver's types leave the method out.
     const metadata = this.#client.metadata as unknown as { checkSchemaAgreement(): Promise<boolean> };
@@ -240,7 +240,7 @@ export class Session {
 function outcomeOf(rows: readonly Row[], statements: readonly Statement[]): Omit<LwtOutcome, 'isUncertain'> {
   const [row] = rows;
   if (row?.['[applied]'] === true) return { applied: true, current: undefined };
-  // Where there is no row the server sends the verdict alone. A batch brings each row that a condition names.
+  // Without a row, the server sends only the result. A batch returns each row that a condition names.
   const found = rows.filter((each) => each.keys().length > 1);
   const isOwn = statements.some(
     ({ operation }) =>
@@ -267,7 +267,7 @@ export async function connect(options: ConnectionOptions, keyspace?: string): Pr
     policies: {
       // The default policy re-sends conditional statements to another host.
       retry: new policies.retry.IdempotenceAwareRetryPolicy(new policies.retry.RetryPolicy()),
-      // No client's clock: what is written later counts as later whatever the clock of the process says.
+      // Not the client's clock: a later write counts as later even if the clock of the process is wrong.
       timestampGeneration: NO_TIMESTAMPS,
       reconnection: new policies.reconnection.ExponentialReconnectionPolicy(100, 1000, false),
     },
@@ -304,7 +304,7 @@ export function storeUnavailable(cause?: unknown): DomainError {
   });
 }
 
-/** An error by which the driver refuses a value that it cannot encode: a defect of this code. */
+/** The driver's error for a value that it cannot encode, which is a defect of this code. */
 function isDefect(error: unknown): boolean {
   return error instanceof TypeError || error instanceof RangeError;
 }
@@ -317,7 +317,7 @@ function isRejection(error: unknown): boolean {
   );
 }
 
-/** Tells whether a start failed because the nodes refuse the credentials. */
+/** Returns whether a start failed because the nodes refuse the credentials. */
 export function isRefusedUser(error: unknown): boolean {
   const causes =
     error instanceof errors.NoHostAvailableError ? Object.values(error.innerErrors ?? {}) : [error];

@@ -43,7 +43,7 @@ export async function replicasOf(session: Session, keyspace: string): Promise<Re
 }
 
 /**
- * The reason for which replicas find no nodes to lie on; undefined where there is none.
+ * Returns why replicas have no nodes, or undefined if they have.
  * @param needed how many of the replicas must have a node
  */
 export function nodesFault(
