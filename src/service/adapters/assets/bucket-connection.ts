@@ -8,8 +8,8 @@ export interface BucketConnection {
   readonly region: string;
   readonly bucket: string;
   /**
-   * First part of each object's name. A deliverable's name goes on with the proof id: whatever else begins with
-   * the prefix and could be one is taken for one, and collected.
+   * The first part of each object's name. A deliverable's name continues with the proof id. Any other object with this
+   * prefix and form counts as a deliverable, and is collected.
    */
   readonly prefix: string;
   /** Absent: what the platform offers, as its workload identity. */
@@ -68,7 +68,7 @@ export async function ifPresent<Value>(found: Promise<Value>): Promise<Value | u
   try {
     return await found;
   } catch (error) {
-    // A missing bucket is a fault. HEAD has no body to tell it by; `checkBucket` has.
+    // A missing bucket is a fault. A HEAD response has no body that shows it; `checkBucket` finds it.
     if (statusOf(error) === 404 && !(error instanceof Error && error.name === 'NoSuchBucket'))
       return undefined;
     throw error;

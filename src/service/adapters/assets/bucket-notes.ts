@@ -24,12 +24,12 @@ type Erasure = Parameters<ErasureJournal['record']>[0];
 /** A slash is in no deliverable's name, so neither their collection nor their lists meet a note. */
 const ERASURES = 'erasures/';
 const MARKS = 'installation/';
-/** Time after which a note that was not taken is given up: its caller is told, and nothing is decided. */
+/** The time in milliseconds after which a note is given up. Its caller gets an error, and nothing is decided. */
 const NOTE_MS = 6000;
 /** Bytes of a note; ours are of some 150. */
 const NOTE_BYTES = 4096;
 const READ_AT_ONCE = 64;
-/** Names of damaged entries that an error tells. */
+/** The number of damaged entries that an error names. */
 const TOLD = 20;
 
 /**

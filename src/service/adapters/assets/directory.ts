@@ -11,7 +11,7 @@ import type { AssetEntry, AssetStore, ByteRange, StagedAsset } from '../../ports
 import { checkProofId, guarded } from './failure.js';
 import { readFrom } from './spool-file.js';
 
-/** Endings of published files. A name has exactly one of them behind the id, which may hold dots itself. */
+/** The endings of published files. A name has exactly one of them after the id, which may contain dots. */
 const ENDINGS = {
   asset: '.asset',
   facts: '.facts',
@@ -23,9 +23,9 @@ const STAGING = 'staging';
 
 /**
  * Assets as files of a sharded directory (mode 0700, files 0600): `<proof id>.asset`, parts of evidence with an ending of
- * their own, and `staging/<proof id>.<random>` while they are built. It belongs to one process at a time, as the store beside it
- * does. Renaming makes a file visible; file and directory are synced before anyone is told. I/O failures are
- * DomainError `unavailable` / `store_unavailable`; one in the middle of a read is an error of its stream.
+ * their own, and `staging/<proof id>.<random>` while they are built. It belongs to one process at a time, as the store
+ * beside it does. Renaming makes a file visible. File and directory are synced before the call resolves. I/O failures
+ * are DomainError `unavailable` / `store_unavailable`. A failure in the middle of a read is an error of its stream.
  */
 export async function openAssetDirectory({ directory }: { readonly directory: string }): Promise<AssetStore> {
   const files = await ShardedDirectory.open(directory, Object.values(ENDINGS));

@@ -2,7 +2,7 @@ import { type Dependency, DomainError } from '../../../core/domain/errors.js';
 import { IDENTIFIER_PATTERN } from '../../../core/domain/identifiers.js';
 
 /**
- * Whatever goes wrong with the files is `unavailable` / `store_unavailable` to the caller, with its cause.
+ * Converts any failure of the files to `unavailable` / `store_unavailable`, with its cause.
  */
 export async function guarded<Value>(
   dependency: Extract<Dependency, 'bucket' | 'disk'>,

@@ -152,7 +152,7 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
             Bucket: bucket,
             Prefix: prefix,
             MaxKeys: limit,
-            // Notes of the installation lie behind a slash.
+            // The names of the installation's notes have a slash.
             Delimiter: '/',
             ...defined({ ContinuationToken: after }),
           }),
@@ -178,7 +178,7 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
   };
 }
 
-/** The chunks, each told of before it is passed on. */
+/** Returns the chunks, and reports each before it is passed on. */
 async function* passedOn(chunks: Readable, tell: () => void): AsyncGenerator<Uint8Array> {
   for await (const chunk of chunks) {
     tell();
@@ -186,7 +186,7 @@ async function* passedOn(chunks: Readable, tell: () => void): AsyncGenerator<Uin
   }
 }
 
-/** Proof and part of an object's name behind the prefix; undefined for a name that is not ours. */
+/** Returns proof and part of an object's name after the prefix, or undefined for a name of another kind. */
 function entryOf(name: string): Omit<AssetEntry, 'writtenAt'> | undefined {
   const [proofId = '', mark, ...more] = name.split(PART_MARK);
   const part = EVIDENCE_PARTS.find((each) => each === mark);

@@ -8,8 +8,8 @@ import type { ByteRange } from '../../ports/assets.js';
 const CHUNK = 256 * 1024;
 
 /**
- * A file without a name: it is unlinked as soon as it is open, so that no kill leaves an asset behind.
- * Its errors are those of the file system.
+ * A file without a name. It is unlinked as soon as it is open, so that no kill leaves an asset on the disk. Its errors
+ * are those of the file system.
  */
 export class SpoolFile {
   readonly #handle: FileHandle;

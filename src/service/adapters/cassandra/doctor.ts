@@ -28,7 +28,7 @@ export interface CassandraFacts {
   readonly settings: ReadonlyMap<string, ReadonlyMap<string, string>>;
   readonly replicas: ReadonlyMap<string, number>;
   readonly stated: Topology | undefined;
-  /** Seconds by which clocks differ. */
+  /** The differences of clocks, in seconds. */
   readonly clocks: { readonly processSeconds: number; readonly nodesSeconds: number } | undefined;
   /** Seconds for which removals are kept, at the least over the tables whose rows do not all expire. */
   readonly gcGraceSeconds: number | undefined;
@@ -46,7 +46,7 @@ export interface CassandraExpectations {
 const WARN_SECONDS = 5;
 const STOP_SECONDS = 20;
 const LEAST_REPLICAS = 3;
-/** Cassandra's own default, by which tables and reads are laid out. */
+/** Cassandra's own default, which the layout of tables and reads assumes. */
 const LEAST_TOMBSTONES = 100_000;
 /** Milliseconds for what is looked at and not needed: a start does not wait for it longer. */
 const ANSWER_MS = 3000;

@@ -162,7 +162,7 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
     // Rows expire by themselves; only what crashed processes left is finished and taken over.
     async collectExpired(now, limit) {
       reviews.expireUpTo(now);
-      // Each step runs whatever became of the others: a step that fails now must not keep the rest waiting.
+      // Each step runs even if another failed: a step that fails must not delay the rest.
       const failures: unknown[] = [];
       const failed = (error: unknown) => void failures.push(error);
       const finished = await pointers.sweep(Date.now()).catch(failed);
@@ -182,8 +182,8 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
 }
 
 /**
- * The same calls, each with a deadline. The work of a call that comes to its deadline may still take effect;
- * asking again tells.
+ * Returns the same calls, each with a deadline. The work of a call that reaches its deadline may still take effect. A
+ * second question shows it.
  */
 function withDeadlines<Calls extends object>(calls: Calls): Calls {
   return Object.fromEntries(

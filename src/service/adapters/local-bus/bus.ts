@@ -81,7 +81,7 @@ class LocalBus implements EventBus {
         const own = events.filter((event) => event.topic === topic);
         if (own.length === 0) continue;
         try {
-          // An event that waited behind a failure may hold later events of the same keys.
+          // An event that waited after a failure may delay later events of the same keys.
           if (this.#state !== 'started' || failures[topic] !== this.#failures[topic]) throw unavailable();
           await this.#deliverAll(topic, own, onSettled);
         } catch (error) {
@@ -158,14 +158,14 @@ class LocalBus implements EventBus {
     return done;
   }
 
-  /** The batch that fails, and what of the topic is behind it, is refused. */
+  /** Refuses the batch that fails, and the later events of its topic. */
   async #deliverAll(topic: Topic, events: readonly ServiceEvent[], onSettled: Settled): Promise<void> {
     const handler = this.#handlers.get(topic);
     try {
       for (let from = 0; from < events.length; from += BATCH) {
         if (this.#state === 'closed') throw new Error('the bus is closing');
         const batch = events.slice(from, from + BATCH);
-        // Without a handler nobody listens: there is nothing that would have to come again.
+        // Without a handler, no event has to be delivered again.
         if (handler !== undefined)
           await this.#deliver(
             batch.filter(({ id }) => !this.#isolated.has(id)),

@@ -34,9 +34,9 @@ const MAC_LABEL = 'dead-letter';
 type Positions = Partial<Record<Topic, number>>;
 
 /**
- * Events that nobody could take: authenticated JSON lines in a file that only grows (mode 0600), and beside
- * it, for each topic, the number up to which they were replayed. Both are on disk when a call resolves. They
- * belong to one process at a time.
+ * Events that no consumer could handle: authenticated JSON lines in a file that only grows (mode 0600), and beside it,
+ * for each topic, the number up to which they were replayed. Both are on disk when a call resolves. One process at a
+ * time may use them.
  */
 export class DeadLetterFile {
   readonly #directory: string;
@@ -80,7 +80,7 @@ export class DeadLetterFile {
     return this.#find(topic, limit, () => true);
   }
 
-  /** Dead letters that were not replayed yet, oldest first. A line of no topic is none: nobody can take it. */
+  /** Returns the dead letters that were not replayed yet, oldest first. A line without a topic is left out. */
   replayable(topic: Topic, limit: number): Promise<readonly KeptDeadLetter[]> {
     return this.#find(topic, limit, ({ isOfNoTopic }) => !isOfNoTopic);
   }
@@ -115,8 +115,7 @@ export class DeadLetterFile {
 }
 
 /**
- * @returns undefined for a dead letter of another topic; one that nobody vouches for and that names no topic
- * is shown in each
+ * @returns undefined for a dead letter of another topic. One without a valid code and topic is shown in each topic
  */
 function parseDeadLetter(
   { authenticator, acceptWithoutMac }: DeadLetterReader,
@@ -146,7 +145,7 @@ function parseDeadLetter(
   return { number, at, reason, event: reading.event, isOfNoTopic: false, line };
 }
 
-/** @returns undefined where the text is no JSON object */
+/** @returns undefined if the text is not a JSON object */
 function parsedLine(line: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const parsed = JSON.parse(line) as unknown;

@@ -1,8 +1,8 @@
 import type { SigningIdentity } from '../../../core/ports/signing.js';
 
 /**
- * Question to the reading process: a kind, where the chunk lies, and the bytes. The anchors are its first
- * payload instead.
+ * A question to the reading process: a kind, the place of the chunk, and the bytes. The first payload has the trust
+ * anchors instead.
  */
 export type Question =
   | {

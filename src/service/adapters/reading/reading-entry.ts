@@ -1,7 +1,6 @@
 /**
- * The process in which credentials of strangers are read. It has no secret, no environment and no descriptors
- * but three pipes, of which one goes nowhere. One question at a time, one reply each; it ends when the
- * service closes its end.
+ * The process that reads the credentials of strangers. It has no secret, no environment, and only three pipes as
+ * descriptors, one of them unconnected. It answers one question at a time, and ends when the service closes its end.
  */
 import { X509Certificate } from 'node:crypto';
 import { readEmbedded } from '../../../core/credential/read-embedded.js';

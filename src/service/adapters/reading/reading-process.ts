@@ -164,7 +164,7 @@ function closesOnExec(fd: number): boolean {
   }
 }
 
-/** Paths of the open files of a process, the null device aside; none where the platform does not tell. */
+/** Returns the paths of the open files of a process without the null device, or none if the platform names none. */
 async function filesHeldBy(pid: number): Promise<readonly string[]> {
   if (process.platform !== 'linux') return [];
   const paths = await readdir(`/proc/${pid}/fd`).then((fds) =>

@@ -19,19 +19,19 @@ import {
 } from '../../../core/domain/reference/reasons.js';
 
 /**
- * Replies of the reading process, taken apart and put together anew: whoever sends a certificate may have got
- * hold of that process, and its replies then are a stranger's bytes. It cannot say `service`: what the
- * service signed is recognised in the service itself.
+ * Checks the replies of the reading process member by member. The sender of a certificate may have taken over that
+ * process, so its replies count as a stranger's bytes. It cannot reply `service`: the service itself recognizes what
+ * it signed.
  */
 
 /** Bytes of a reply's frame. A reading has a dozen short texts. */
 export const MAX_REPLY_BYTES = 65_536;
-/** Findings are the reader's own, and each stands once. */
+/** The findings are the reader's own, and each occurs once. */
 const MAX_REASONS = 32;
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** @throws TypeError for what is no reading of a stranger's store */
+/** @throws TypeError if the reply is not that of a stranger's store */
 export function embeddedReply(payload: Buffer): EmbeddedParseResult {
   const reply = parse(payload);
   const { kind } = reply;
@@ -56,7 +56,7 @@ export function embeddedReply(payload: Buffer): EmbeddedParseResult {
   };
 }
 
-/** @throws TypeError for what is no reading of a stranger's sidecar */
+/** @throws TypeError if the reply is not that of a stranger's sidecar */
 export function sidecarReply(payload: Buffer): SidecarParseResult {
   const reply = parse(payload);
   const { kind } = reply;

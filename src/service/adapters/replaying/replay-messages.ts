@@ -1,7 +1,7 @@
 import type { ErrorCode, ErrorReason } from '../../../core/domain/errors.js';
 import type { Replayed } from '../../../witness/replay/replay-trace.js';
 
-/** Messages of the thread: it asks for the next chunk of a stream, or tells how the replay ended. */
+/** The messages of the thread: it asks for the next chunk of a stream, or reports the end of the replay. */
 export type FromReplay =
   | { readonly kind: 'read'; readonly stream: number }
   | { readonly kind: 'replayed'; readonly replayed: Replayed }

@@ -175,7 +175,7 @@ export class Replays {
       if (giveUp !== undefined) signal?.removeEventListener('abort', giveUp);
       this.#running.delete(worker);
       await worker.terminate();
-      // Not waited for: a stream that stands still would keep the place.
+      // Not awaited, because a stalled stream would keep the place.
       for (const stream of streams.values()) Promise.resolve(stream.return?.()).catch(() => undefined);
     }
   }

@@ -45,9 +45,8 @@ export async function makeCertificateRequest(
 }
 
 /**
- * Reads a request of the one form that `makeCertificateRequest` writes: whatever else it could ask for is not
- * looked at but refused.
- * @throws Error where it is of another form, or whoever made it does not hold the key
+ * Reads a request in the form that `makeCertificateRequest` writes. A request with any other content is refused.
+ * @throws Error if it has another form, or if its maker does not hold the key
  */
 export function readCertificateRequest(pem: string): LeafRequest {
   const refused = () => new Error('the file was not written by takemark operator signing request');
@@ -122,7 +121,7 @@ function ecdsaValue(raw: Uint8Array): Buffer {
 }
 
 /**
- * Content of the element of this tag at the start, and what follows it; undefined where there is no such one.
+ * Returns the content of the element at the start, and what follows it. Undefined if the element has another tag.
  */
 function element(
   bytes: Buffer | undefined,
@@ -137,7 +136,7 @@ function element(
   return end > bytes.length ? undefined : [bytes.subarray(start, end), bytes.subarray(end)];
 }
 
-/** An attribute of a name that stands alone in its set, as UTF8String. */
+/** An attribute of a name, alone in its set, as UTF8String. */
 function attribute(
   bytes: Buffer | undefined,
   oid: string,

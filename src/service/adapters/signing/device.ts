@@ -51,9 +51,8 @@ function signerOf({ certificate, key }: KeyPair): LocalSigner {
 }
 
 /**
- * A leaf under an authority of its own, whose key is thrown away: validators refuse a self-signed leaf
- * without an authority key identifier, or with issuer and subject alike, and nobody needs that authority
- * again.
+ * Makes a leaf under an authority of its own, whose key is discarded. Validators refuse a self-signed leaf without an
+ * authority key identifier, or with equal issuer and subject, and the authority is never used again.
  */
 export function newDevice({
   name,

@@ -12,7 +12,7 @@ import type { SignatureAlgorithm } from '../../../core/domain/parsed-credential.
 import type { LocalSigner, SigningIdentity } from '../../../core/ports/signing.js';
 
 /**
- * The identity a leaf certificate stands for.
+ * Returns the identity of a leaf certificate.
  * @throws Error for a key that is neither Ed25519 nor P-256, or a subject without a name
  */
 export function identityOf(certificate: X509Certificate): SigningIdentity {

@@ -4,9 +4,9 @@ import { createFile } from '../../../core/files/durable.js';
 import { makeDirectory } from '../../../core/files/make-directory.js';
 
 /**
- * A small secret file of mode 0600 that appears whole or not at all, and that nobody else's start replaces.
- * @param make what to write where there is none yet
- * @returns the text that is there now, and whether this call made it
+ * Reads or makes a small secret file of mode 0600. It appears whole or not at all, and no other start replaces it.
+ * @param make returns the text of a new file
+ * @returns the text of the file, and whether this call made it
  */
 export async function keepFile(
   directory: string,

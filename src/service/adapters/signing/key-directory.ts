@@ -15,8 +15,8 @@ const KEY = 'key.pem';
 const UNFINISHED_LIFE_MS = 600_000;
 
 /**
- * The pair in a directory; undefined where there is no directory yet. A directory without a key file was made
- * by hand: an error, never a reason to make new keys.
+ * Returns the pair in a directory, or undefined if the directory does not exist. A directory without a key file was
+ * made by hand: this is an error, and never a reason to make new keys.
  */
 export async function readKeyPair(directory: string): Promise<KeyPair | undefined> {
   try {
@@ -97,7 +97,7 @@ export async function leavesOf(home: string, algorithm: SignatureAlgorithm): Pro
 }
 
 /**
- * Removes what a killed start left behind, once it is too old to be another process at work.
+ * Removes the files of a killed start, once they are too old to belong to a running process.
  * @param now milliseconds since the epoch
  */
 export async function removeUnfinished(parent: string, now: number): Promise<void> {
@@ -114,7 +114,7 @@ export async function removeUnfinished(parent: string, now: number): Promise<voi
   }
 }
 
-/** Names in a directory, sorted; none where there is no directory. */
+/** Returns the sorted names in a directory. A directory that does not exist has none. */
 export async function entriesOf(directory: string): Promise<readonly string[]> {
   try {
     return (await readdir(directory)).sort();
@@ -124,7 +124,7 @@ export async function entriesOf(directory: string): Promise<readonly string[]> {
   }
 }
 
-/** Paths of the private keys below a directory; none where there is no directory. */
+/** Returns the paths of the private keys below a directory. A directory that does not exist has none. */
 export async function keyFiles(directory: string): Promise<readonly string[]> {
   const found = await readdir(directory, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];

@@ -186,7 +186,7 @@ function givenPair({ certificate, key, authority }: SigningPems): Current {
   };
 }
 
-/** Content of a PEM text. @throws Error that names it: the platform's own tells of a decoder alone */
+/** Returns the content of a PEM text. @throws Error that names the text, which the platform's own error does not */
 function readable<Value>(name: string, read: () => Value): Value {
   try {
     return read();
@@ -253,7 +253,7 @@ async function makeLeaf(
   );
 }
 
-/** The subject of an environment's leaf, whoever keeps its key. */
+/** Returns the subject of an environment's leaf. It does not depend on the place of the key. */
 export function leafNameOf(environment: string, algorithm: SignatureAlgorithm): CertificateName {
   return { organisation: ORGANISATION, commonName: `${ORGANISATION} ${environment} ${algorithm}` };
 }
@@ -301,7 +301,7 @@ function newLeaf(
 }
 
 function life({ clock, random }: Making): { notBefore: Date; notAfter: Date; serial: Uint8Array } {
-  // A day earlier than now, for validators whose clock is behind.
+  // A day earlier than now, for validators with a late clock.
   return {
     notBefore: new Date(clock.now() - DAY_MS),
     notAfter: new Date(clock.now() + LIFE_MS),

@@ -40,9 +40,9 @@ const SIGNATURE_BYTES = 64;
 const PIN_REFUSED = /CKR_PIN_(?:INCORRECT|LOCKED|EXPIRED|INVALID|LEN_RANGE)/;
 
 /**
- * A key in a PKCS#11 token. The module runs in a child process: it blocks nobody, its crash is one lost
- * signature, a session is new each time, so a token that comes back is in use again, and of the service it
- * sees nothing.
+ * A key in a PKCS#11 token. The module runs in a child process, so it blocks no other work, its crash costs one
+ * signature, and it sees nothing of the service. Each signature has a new session, so a token that was away is used
+ * again.
  */
 export function openToken(options: TokenOptions): TokenKey {
   const calls = new Calls(options);

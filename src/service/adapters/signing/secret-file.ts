@@ -4,12 +4,11 @@ const GROUP_OR_OTHERS = 0o077;
 const OTHERS = 0o007;
 
 /**
- * Makes sure that nobody but its owner can read a secret file. Where the mode cannot be changed, on a mount
- * of secrets that is read-only for example, its group may go on reading it and others may not. On Windows,
- * which has no modes, nothing is looked at.
- * @returns what was found: `sound`, also where there is no such file; `tightened`: the mode is 0600 now;
- * `group`: it is as it was
- * @throws Error where others can read it and the mode cannot be changed
+ * Makes sure that only its owner can read a secret file. If the mode cannot be changed, for example on a read-only
+ * mount of secrets, its group may read it and others may not. On Windows, which has no modes, nothing is checked.
+ * @returns `sound`, also if the file does not exist; `tightened` if the mode was changed to 0600; `group` if the group
+ * can still read the file
+ * @throws Error if others can read it and the mode cannot be changed
  */
 export async function secureFile(
   path: string,

@@ -7,14 +7,14 @@ import { SteadyClock } from './steady-clock.js';
 /** In the data directory: the latest time that a process on it has seen, in milliseconds since the epoch. */
 export const CLOCK_MARK_FILE = 'clock';
 /**
- * Milliseconds by which a machine without a battery, or one that is moved between hosts, may be off until it
- * has asked for the time.
+ * The error, in milliseconds, that the clock of a machine may have until it has asked for the time. The machine may
+ * have no battery, or have moved between hosts.
  */
 const TOLERANCE_MS = 300_000;
 
 /**
- * The service's clock, which goes on from the latest time that was seen on a data directory.
- * @throws Error where the clock is behind that time by more than five minutes
+ * Returns the service's clock, which continues from the latest time that was seen on a data directory.
+ * @throws Error if the clock is earlier than that time by more than five minutes
  */
 export async function openClock(directory: string, below: Clock): Promise<SteadyClock> {
   const path = join(directory, CLOCK_MARK_FILE);

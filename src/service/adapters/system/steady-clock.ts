@@ -1,8 +1,8 @@
 import type { Clock } from '../../ports/system.js';
 
 /**
- * A clock that never runs backwards: where the one below is set back, time stands still until it has caught
- * up. A key, a slot or a review that has expired stays expired.
+ * A clock that never runs backwards. If the system clock is set back, this clock stops until it has caught up. A key, a
+ * slot or a review that has expired stays expired.
  */
 export class SteadyClock implements Clock {
   readonly #below: Clock;
@@ -19,7 +19,7 @@ export class SteadyClock implements Clock {
     return this.#highest;
   }
 
-  /** Milliseconds by which the clock below is behind what it once said; 0 as a rule. */
+  /** How far the system clock is before its latest time, in milliseconds. Usually 0. */
   behind(): number {
     return Math.max(0, this.now() - this.#below.now());
   }

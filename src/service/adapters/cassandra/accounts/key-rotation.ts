@@ -12,22 +12,22 @@ const ROTATE =
 const KEEP_REPLAY = "UPDATE api_key USING TTL ? SET rotation_replay = ? WHERE key_id = ? AND part = ''";
 
 /**
- * Seconds by which a replay's cells outlive its window. The caller's clock decides on the window, and clocks
+ * The time in seconds that a replay's cells outlive its window. The caller's clock decides the window, and clocks
  * differ.
  */
 const SPARE_SECONDS = 3600;
 
 export interface KeyRotation extends Pick<KeyStore, 'getRotation' | 'rotateKey'> {
   /**
-   * Successors that rows which were read tell of and `known` lacks, brought where nobody has yet: whoever is
-   * told that a key expires is told of the key in its place.
+   * Returns the successors that the given rows name and `known` lacks, and writes those that are missing. A caller that
+   * learns of an expiring key then also learns of its successor.
    */
   lackingSuccessors(listed: readonly Row[], known: ReadonlySet<string>): Promise<readonly Row[]>;
 }
 
 /**
- * Rotations. The decision is one write of the old key's row, which then holds the rotation and the whole
- * successor. Whoever reads a rotation first makes sure that its successor is there.
+ * Rotations. The decision is one write of the old key's row, which then holds the rotation and the whole successor. The
+ * first reader of a rotation makes sure that its successor exists.
  */
 export function keyRotation(
   session: Session,
@@ -60,7 +60,7 @@ export function keyRotation(
       throw new DomainError('conflict', 'This id is taken.');
   };
 
-  /** The rotation of a row that was read. Its reader may be told of it, so the successor must be there. */
+  /** Returns the rotation of a row. Its reader may report it, so the successor must exist. */
   const completeRotation = async (row: Row): Promise<Rotation> => {
     const rotation = rotationOf(row);
     if ((await rows.get(rotation.newKeyId)) === undefined) await bringSuccessor(row);

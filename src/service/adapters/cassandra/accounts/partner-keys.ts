@@ -12,7 +12,7 @@ import { KeyRows } from './key-rows.js';
 
 const LIST =
   'SELECT key_id, created_at FROM key_by_partner WHERE partner_id = ? AND (created_at, key_id) > (?, ?) LIMIT ?';
-// The time of use is the timestamp, so the latest use wins whatever arrives last.
+// The time of use is the timestamp, so the latest use wins in any order of arrival.
 const TOUCH = 'INSERT INTO key_use (partner_id, key_id, used_at) VALUES (?, ?, ?) USING TIMESTAMP ?';
 const USES = 'SELECT key_id, used_at FROM key_use WHERE partner_id = ? AND key_id IN ?';
 

@@ -15,8 +15,8 @@ const LIST = `SELECT ${COLUMNS} FROM partner WHERE shard = ?`;
 const LIST_IDS = 'SELECT partner_id, part, name FROM partner WHERE shard = ?';
 const INSERT =
   "INSERT INTO partner (shard, partner_id, part, gen, name, plan, created_at, mac) VALUES (?, ?, '', 1, ?, ?, ?, ?) IF NOT EXISTS";
-// The code in the condition stands for all columns that it covers. It comes again when an approval is
-// withdrawn, so the change raises `gen` as well: an earlier sending that comes late is refused.
+// The code in the condition covers all columns. The same code returns when an approval is withdrawn, so the change
+// raises `gen` as well: an earlier sending that arrives late is refused.
 const SET_SOURCE_DETAIL =
   "UPDATE partner SET source_detail = ?, source_detail_at = ?, mac = ?, gen = ? WHERE shard = ? AND partner_id = ? AND part = '' IF gen = ? AND mac = ?";
 const VOID =
@@ -134,7 +134,7 @@ export function partnerStore(session: Session, decisions: Decisions, codes: RowC
   };
 }
 
-/** Tells whether a row stands for a creation that was given up. */
+/** Returns whether a row is that of a creation that was given up. */
 function isVoid(row: Row): boolean {
   return textIn(row, 'name') === undefined;
 }

@@ -11,7 +11,7 @@ import type { ReviewCounts } from './review-counts.js';
 import { type OnProof, type ReviewRows, ttlOf } from './review-rows.js';
 import type { ReviewVisibility } from './review-visibility.js';
 
-/** Attempts, lost to quicker processes, before the caller is told to come back. */
+/** The attempts that may be lost to quicker processes before the caller gets 503. */
 const ATTEMPTS = 200;
 
 type Creation = Parameters<typeof reviewCreated>[0];
@@ -44,7 +44,7 @@ export function reviewCreating(
     event: { topic: 'retention', of: (_proofId, { data }) => reviewCreated(data) },
   });
 
-  /** Tells whether another proof has a review with this id. */
+  /** Returns whether another proof has a review with this id. */
   const isTakenElsewhere = async ({ reviewId, proofId }: ReviewCase): Promise<boolean> => {
     const other = await rows.proofOf(reviewId);
     return other !== undefined && other !== proofId && (await rows.get(other, reviewId)).stored !== undefined;

@@ -14,7 +14,7 @@ const LIST_PROOF = `SELECT proof_id, created_at, review_id FROM review_by_partne
 const LIST_ALL = `SELECT proof_id, created_at, review_id FROM review_by_partner
    WHERE partner_id = ? AND shard IN ? AND created_at > ? AND created_at <= ? LIMIT ${MOST_READ} ALLOW FILTERING`;
 
-/** Seconds by which a review may be ahead of this process's clock. */
+/** The possible lead of a review over this process's clock, in seconds. */
 const AHEAD_SECONDS = 3600;
 /** Seconds of the first stretch of time that is read, and how many times longer each further one is. */
 const FIRST_SECONDS = 3600;
@@ -26,8 +26,8 @@ interface Entry extends ReviewPlace {
 }
 
 /**
- * Lists of a partner's reviews, of the rows that count them. These say nothing but ids and times, and a row may be
- * left of a review that is not there: each review is read where it lies, beside its proof.
+ * Lists of a partner's reviews, from the rows that count them. These rows have only ids and times, and a row may be
+ * left of a review that does not exist. So each review is read from the partition of its proof.
  */
 export function reviewListing(session: Session, visibility: ReviewVisibility): ReviewStore['listReviews'] {
   const entriesOf = async (

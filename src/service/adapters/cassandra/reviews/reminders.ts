@@ -30,8 +30,8 @@ const SHARDS = 32;
 const ALL_SHARDS = Array.from({ length: SHARDS }, (_, shard) => shard);
 
 /**
- * Reminders, each in the hour in which it is due. A reminder that comes late lies in the hour in which it
- * comes, so nothing is ever written behind the watermark, which is the first hour that is not done.
+ * Reminders, each in the hour in which it is due. A late reminder is stored in the hour of its arrival, so nothing is
+ * ever written before the watermark, which is the first hour that is not done.
  */
 export function reminderStore(session: Session, proofs: ProofRows, outbox: Outbox): RetentionStore {
   const watermark = new Watermark(session, 'notices');
@@ -46,11 +46,11 @@ export function reminderStore(session: Session, proofs: ProofRows, outbox: Outbo
     await session.write(DELETE, [hour, shardOf(reviewId, SHARDS), dueAt, reviewId, kind]);
   };
 
-  /** Tells whether a reminder is to be given out. Reviews went with their proof, unread: what is left goes here. */
+  /** Returns whether to publish a reminder. An erasure deletes reviews unread, and their reminders are deleted here. */
   const isWanted = async (reminder: ReviewReminder): Promise<boolean> => {
     if (underWay.has(nameOf(reminder))) return false;
     const head = await proofs.head(reminder.proofId).catch((error: unknown) => {
-      // Whoever takes the reminder meets the damage; the others need not wait for its repair.
+      // The consumer of the reminder finds the damage. The others need not wait for its repair.
       if (isRecordDamaged(error)) return undefined;
       throw error;
     });
@@ -135,7 +135,7 @@ export function reminderStore(session: Session, proofs: ProofRows, outbox: Outbo
   };
 }
 
-/** Tells whether a reminder waits in its own hour; one that came late lies in another. */
+/** Returns whether a reminder is stored in its own hour. A late one is stored in another. */
 export async function isScheduled(session: Session, reminder: ReviewReminder): Promise<boolean> {
   const { kind, dueAt, reviewId } = reminder;
   return (

@@ -47,10 +47,10 @@ interface Total {
 }
 
 /**
- * Counts of a partner's reviews, taken of rows beside the reviews. These rows end with their reviews, so
- * there is no number that could go astray. A row may be left of a creation whose outcome nobody knew and that came to
- * nothing. The rows of one proof are read each time, at most as many as the bound; where they are as many, the reviews
- * themselves are looked for. All rows of a partner are counted now and then: the fewer it may still create, the more often.
+ * Counts of a partner's reviews, from rows beside the reviews. These rows expire with their reviews, so no stored
+ * number can become wrong. A row may be left of a creation with an unknown outcome that failed. The rows of one proof
+ * are read each time, up to the bound. If they reach it, the reviews themselves are read. All rows of a partner are
+ * counted at times: the fewer reviews it may still create, the more often.
  */
 export class ReviewCounts {
   readonly #session: Session;

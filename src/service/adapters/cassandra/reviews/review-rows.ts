@@ -17,7 +17,7 @@ const RELEASE = 'DELETE FROM record WHERE proof_id = ? AND part = ? IF op = ?';
 
 const SPARE_SECONDS = 3600;
 
-/** Members by which a review is unique among unresolved reviews. */
+/** The members that make a review unique among unresolved reviews. */
 export type ReviewScope = Pick<ReviewCase, 'proofId' | 'partnerId' | 'bindings'>;
 
 /** A review as its row holds it. */
@@ -66,17 +66,16 @@ export interface OnProof {
 }
 
 /**
- * Time to live of everything that is written at `now` for a new review: its 180 days and an hour, because
- * `expiresAt` and the caller's clock decide what is there. A write without it would leave a part of the
- * review behind for good.
+ * Returns the time to live of everything that is written at `now` for a new review: its 180 days and an hour, because
+ * `expiresAt` and the caller's clock decide what exists. A write without it would leave a part of the review for good.
  */
 export function ttlOf({ expiresAt }: Pick<ReviewCase, 'expiresAt'>, now: number): number {
   return expiresAt - now + SPARE_SECONDS;
 }
 
 /**
- * Reviews, each one row in the partition of its proof, and the places of unresolved ones. Every conditional
- * batch demands that the proof still stands, so that none is left beside a tombstone.
+ * Reviews, each one row in the partition of its proof, and the places of unresolved ones. Every conditional batch
+ * demands that the proof is still issued, so that no review is left beside a tombstone.
  */
 export class ReviewRows {
   readonly #session: Session;
@@ -129,9 +128,9 @@ export class ReviewRows {
   }
 
   /**
-   * The batch that creates a review on a proof that stands.
-   * @param former the holder of the place, where it is one that has ended
-   * @param keyed the Idempotency-Key, with its row where that has ended
+   * Returns the batch that creates a review on an issued proof.
+   * @param former the holder of the place, if it has ended
+   * @param keyed the Idempotency-Key, with its row if that has ended
    */
   creating(
     review: ReviewCase,
@@ -185,8 +184,8 @@ export class ReviewRows {
       review: changed,
       createOp: stored.createOp,
     } satisfies StoredCase);
-    // The time that the server says is left, so that all of the review ends together, whatever the clocks
-    // say. Never 0, which would be for ever.
+    // The remaining time according to the server, so that all of the review ends together if clocks differ. Never 0,
+    // which would mean without an end.
     const ttl = Math.max(1, Math.round(stored.endsAt - performance.now() / 1000));
     return [
       standing(head),
@@ -237,7 +236,7 @@ export function textOf({ creatorId, accountId, submissionId, trackId }: ReviewBi
   return JSON.stringify([creatorId, accountId, submissionId, trackId]);
 }
 
-/** Part of the proof's partition under which a review lies. */
+/** Returns the part of the proof's partition that has a review. */
 export function caseOf(reviewId: string): string {
   return `case/${reviewId}`;
 }

@@ -15,7 +15,7 @@ import { ReviewCounts } from './review-counts.js';
 import { ReviewRows, textOf } from './review-rows.js';
 import { ReviewVisibility } from './review-visibility.js';
 
-/** Attempts, lost to quicker processes, before the caller is told to come back. */
+/** The attempts that may be lost to quicker processes before the caller gets 503. */
 const ATTEMPTS = 200;
 
 export interface CassandraReviews {

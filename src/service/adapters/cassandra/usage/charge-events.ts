@@ -26,8 +26,8 @@ const CLOSE =
 const GET_CLOSED = 'SELECT closed FROM charge WHERE partner_id = ? AND item = ?';
 
 /**
- * Time after a time bucket until which its writer's last batch may be on its way, or its clock behind. One that comes
- * later is refused, and begins a new time bucket.
+ * The time after a time bucket during which its writer's last batch may still arrive, or its clock may be late. A later
+ * batch is refused, and begins a new time bucket.
  */
 const LATE_MS = 15_000;
 /** Life of the row that a batch leaves; a closed one lives as long as its events. */
@@ -89,10 +89,9 @@ interface StoredEvent {
 }
 
 /**
- * Events of charges. An event lies in the partition of the charges that it reports, written by the same
- * batch. For each writer and time bucket a pointer registers them; the pointer goes when all of the time
- * bucket's events were published. The events themselves stay until they were aggregated, so that a read can add what
- * is still on its way.
+ * Events of charges. An event is stored in the partition of the charges that it reports, by the same batch. For each
+ * writer and time bucket a pointer registers them. The pointer is deleted when all events of the time bucket were
+ * published. The events stay until they were aggregated, so that a read can add those that are not aggregated yet.
  */
 export class ChargeEvents {
   readonly #session: Session;
@@ -130,7 +129,7 @@ export class ChargeEvents {
 
   /** Resolves when any process would find what the next batch writes. */
   async begin(partnerId: string): Promise<Charging> {
-    // Never back, whatever the clock does: a time bucket that was closed is not written into again.
+    // Never back, even if the clock is set back: a closed time bucket is not written into again.
     this.#timeBucket = Math.max(this.#timeBucket, chargeBucketOf(Date.now()));
     const writerBucket = this.#writerBucketOf({
       partnerId,
@@ -148,7 +147,7 @@ export class ChargeEvents {
     return { writerBucket };
   }
 
-  /** The statement by which a batch demands that nobody has closed the time bucket. */
+  /** The statement with which a batch demands that the time bucket is not closed. */
   demanding({ writerBucket }: Charging): Statement {
     return {
       query: DEMAND_OPEN,
@@ -156,7 +155,7 @@ export class ChargeEvents {
     };
   }
 
-  /** To be called after a refusal: a time bucket that somebody closed is over, whatever this process's clock says. */
+  /** Called after a refusal: a closed time bucket is over, even if this process's clock disagrees. */
   async refused({ writerBucket }: Charging): Promise<void> {
     const row = await this.#session.first(GET_CLOSED, [writerBucket.partnerId, closingOf(writerBucket)]);
     if (row?.['closed'] === true) this.#timeBucket = Math.max(this.#timeBucket, writerBucket.timeBucket + 1);
@@ -208,7 +207,7 @@ export class ChargeEvents {
     const known = this.#writerBuckets.get(nameOf(charges));
     if (known !== undefined && (known.isCertain || known.inFlight > 0)) return 'stays';
     const writerBucket = known ?? this.#writerBucketOf(charges, Promise.resolve(pointer));
-    // Until all events were read: a time bucket of which a failure leaves some unread must not look done.
+    // Until all events were read: after a failure that leaves some unread, a time bucket must not look done.
     writerBucket.isCertain = false;
     // First closed, then read: a batch that is carried out later is refused for good.
     await this.#session.lightweightTransaction({
@@ -396,7 +395,7 @@ function nameOf({ timeBucket, partnerId, writer }: Charges): string {
 /** Before every item of an event. */
 const FIRST = 'event/';
 
-/** Before the items of a time bucket, and behind those of the time buckets before it. */
+/** A key before the items of a time bucket, and after those of earlier time buckets. */
 function firstOf(timeBucket: number): string {
   return `${FIRST}${String(timeBucket).padStart(9, '0')}`;
 }
@@ -411,7 +410,7 @@ function prefixOf({ timeBucket, writer }: WriterBucket): string {
   return `${firstOf(timeBucket)}/${writer}/`;
 }
 
-/** End of the range of a prefix: `0` sorts behind the `/` at its end. */
+/** Returns the end of the range of a prefix: `0` sorts after the `/` at its end. */
 function endOf(prefix: string): string {
   return `${prefix.slice(0, -1)}0`;
 }

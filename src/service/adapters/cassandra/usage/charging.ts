@@ -63,7 +63,7 @@ export function chargeInGroups(parts: ChargingParts): UsageStore['charge'] {
     while (queue.length > 0) {
       const group = queue.splice(0, GROUP).filter(({ since, reject }) => {
         const isLate = performance.now() - since > CALL_DEADLINE_MS;
-        // The caller of a late charge has been told that nothing is known, and comes again.
+        // The caller of a late charge got 503 with an unknown outcome, and calls again.
         if (isLate) reject(storeUnavailable());
         return !isLate;
       });

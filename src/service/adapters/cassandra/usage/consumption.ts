@@ -3,7 +3,7 @@ import { numberIn, type Session, type Statement, storeUnavailable, textIn } from
 import { type Intervals, overlaps, withInterval } from './intervals.js';
 
 const ITEMS = 'SELECT item, units, spans FROM consumption WHERE partner_id = ? AND month = ? AND item IN ?';
-// The items `billed`, `billed/<epoch>` and `day/...`, which stand beside each other; `0` sorts behind the `/`.
+// The items `billed`, `billed/<epoch>` and `day/...`, which are adjacent; `0` sorts after the `/`.
 const TOTALS =
   "SELECT item, units, spans FROM consumption WHERE partner_id = ? AND month = ? AND item >= 'billed' AND item < 'day0'";
 const SET_VERSION =
@@ -14,7 +14,7 @@ const SET_INTERVALS = 'UPDATE consumption SET spans = ? WHERE partner_id = ? AND
 const VERSION = 'version';
 const BILLED = 'billed';
 const DAY = 'day/';
-/** Attempts, lost to quicker processes, before the caller is told to come back. */
+/** The attempts that may be lost to quicker processes before the caller gets 503. */
 const ATTEMPTS = 100;
 
 /** Sums of a partner and month. */
@@ -25,10 +25,9 @@ export interface Aggregated {
 }
 
 /**
- * Sums that consumers have aggregated. The intervals of a source and the sums lie in one partition and change
- * in one conditional batch, so an event is added once, in whatever order events come and however often. The
- * partition follows from the event alone: it is of the source's month or, for free calls, of the month of the
- * first day.
+ * Sums that consumers have aggregated. The intervals of a source and the sums are in one partition and change in one
+ * conditional batch, so an event is added once, in any order and after any repetition. The partition follows from the
+ * event alone: it is of the source's month or, for free calls, of the month of the first day.
  */
 export class Consumption {
   readonly #session: Session;

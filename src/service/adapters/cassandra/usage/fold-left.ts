@@ -13,8 +13,8 @@ const LEFT_MINUTES = 60;
 const EVERY_MINUTES = 15;
 
 /**
- * Aggregates what was charged long ago and reached no consumer: the bus has lost it, or nobody consumes. An
- * event that comes after all is recognised by its numbers.
+ * Aggregates old charges that reached no consumer, because the bus lost them or no consumer runs. An event that arrives
+ * after all is recognized by its numbers.
  */
 export class FoldLeft {
   readonly #partnerIds: () => Promise<readonly string[]>;
@@ -63,8 +63,8 @@ export class FoldLeft {
       await this.#consumption.aggregate(sound);
     }
     if (damage !== undefined) throw damage;
-    // Also where nothing was left: one removed range takes the place of those of each writer's time buckets,
-    // which every read of events would pass over for as long as they lie on the nodes.
+    // Also if nothing was left: one removed range replaces those of each writer's time buckets, which every read of
+    // events would pass over as long as the nodes store them.
     await this.#events.removeBefore(partnerId, before, now);
   }
 }

@@ -10,14 +10,14 @@ const GET_MONTH = 'SELECT used, epochs FROM charge WHERE partner_id = ? AND item
 const BEGIN_EPOCH =
   'UPDATE charge SET used = ?, epochs = ? WHERE partner_id = ? AND item = ? IF used = ? AND epochs = ?';
 
-/** Attempts, lost to quicker processes, before the caller is told to come back. */
+/** The attempts that may be lost to quicker processes before the caller gets 503. */
 const ATTEMPTS = 100;
 const PARTNERS_AT_ONCE = 16;
 const LONGEST_MONTH_SECONDS = 31 * 86_400;
 
 /**
- * How far the installation has come, as this keyspace knows. A backup that is put back brings an older state,
- * and whoever compares it with what the bucket holds finds it out.
+ * The progress of the installation according to this keyspace. A restored backup brings an older state, which a
+ * comparison with the marks in the bucket finds.
  */
 export function installationRow(
   session: Session,

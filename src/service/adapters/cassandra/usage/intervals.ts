@@ -4,19 +4,19 @@
  */
 export type Intervals = readonly number[];
 
-/** Count of the numbers that lie after `from`, up to and with `to`. */
+/** Returns how many of the numbers after `from`, up to and including `to`, are in the intervals. */
 export function sizeWithin(intervals: Intervals, from: number, to: number): number {
   const within = (end: number): number => Math.min(Math.max(end, from), to);
   return intervals.reduce((size, end, i) => size + (i % 2 === 0 ? -within(end) : within(end)), 0);
 }
 
-/** Tells whether any of the numbers after `from`, up to and with `to`, is there. */
+/** Returns whether any of the numbers after `from`, up to and including `to`, is in the intervals. */
 export function overlaps(intervals: Intervals, from: number, to: number): boolean {
   const i = firstEndingAfter(intervals, from);
   return i < intervals.length && intervals[i]! < to;
 }
 
-/** Tells whether all of the numbers after `from`, up to and with `to`, are there. */
+/** Returns whether all of the numbers after `from`, up to and including `to`, are in the intervals. */
 export function covers(intervals: Intervals, from: number, to: number): boolean {
   const i = firstEndingAfter(intervals, from);
   return i < intervals.length && intervals[i]! <= from && to <= intervals[i + 1]!;
