@@ -1,10 +1,10 @@
-/** Differences between what a trace was told and a session file: last values of an interval, without an order. */
+/** The differences between a trace and a session file: last values of an interval, without an order. */
 import type { ToldClip, When } from './ledger.js';
 import type { ClipState, PluginState, TrackState } from './session-file.js';
 import type { Telling } from './telling.js';
 import { tellMarkers, tellPoints } from './transactions.js';
 
-/** Tells of every difference; the ledger agrees with the session file afterwards. */
+/** Writes every difference. Afterwards the ledger agrees with the session file. */
 export function tellDifferences(telling: Telling, when: When): void {
   telling.tellTempo(telling.session.tempo, when);
   tellMarkers(telling, new Map(telling.ledger.markers), telling.session.markers, when);

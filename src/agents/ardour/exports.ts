@@ -1,4 +1,4 @@
-/** Export folders: a file that is new or rewritten is told of once nobody has written to it for a while. */
+/** Export folders: a new or rewritten file is reported when no program has written to it for a while. */
 import { join } from 'node:path';
 import { type AudioDigest, digestAudio } from './audio-file.js';
 import { namesIn, statIfThere } from './takes.js';

@@ -1,4 +1,4 @@
-/** Agent for Ardour 7: follows the folder of a session while somebody works on it, and tells a trace of it. */
+/** The agent for Ardour 7: follows the folder of a session during the work on it, and writes a trace. */
 import { readFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { defined } from '../../core/domain/defined.js';
@@ -22,8 +22,8 @@ import { Transport } from './transport.js';
 import { parseXml } from './xml.js';
 
 /**
- * Support of each channel by what a session's folder tells. Acts that leave no transaction show as a last value at
- * the next save alone, and what came and went between two saves does not show at all. Playback leaves nothing.
+ * The support of each channel by a session's folder. Acts without a transaction show only as a last value at the next
+ * save, and what began and ended between two saves does not show at all. Playback leaves nothing.
  */
 export const ARDOUR_CHANNELS: Readonly<Record<Channel, ChannelSupport>> = {
   session: 'partial',
@@ -431,7 +431,7 @@ class Following {
       .findLast((path) => statIfThere(path) !== undefined);
   }
 
-  /** Tells where the input of a track is another one than at the last save: takes may have run in between. */
+  /** Reports tracks with another input than at the last save: takes may have run in between. */
   #tellInputs(session: SessionState): void {
     const countsDummy = this.#options.countsDummy === true;
     for (const state of session.tracks.values()) {
@@ -471,7 +471,7 @@ class Following {
     );
   }
 
-  /** Gives what was told to the trace, and flushes it every second. */
+  /** Writes the events to the trace, and flushes it every second. */
   async #write(): Promise<void> {
     const output = this.#output;
     if (output === undefined) return;

@@ -22,7 +22,7 @@ export type Change =
       readonly added: readonly string[];
       readonly removed: readonly string[];
     }
-  /** Extent of a region, of which a change of place is a part. */
+  /** The extent of a region. A change of place is a part of it. */
   | { readonly kind: 'extent'; readonly region: string; readonly from: Extent; readonly to: Extent }
   | {
       readonly kind: 'property';
@@ -52,7 +52,7 @@ export type Change =
   | { readonly kind: 'tempo'; readonly after: TempoMap };
 
 export interface Transaction {
-  /** Its time as Ardour wrote it, by which it is known again. */
+  /** Its time as Ardour wrote it, which identifies it. */
   readonly key: string;
   /** Milliseconds of the wall clock. */
   readonly wall: number;

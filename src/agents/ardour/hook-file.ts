@@ -5,7 +5,7 @@ import { statIfThere } from './takes.js';
 const STEP = 65_536;
 const LONGEST_LINE = 128;
 const LINE = /^(\d{1,9}) (\d{1,16}) (beat|roll|stop|locate) (-?\d{1,15}) (\d{4,6})$/;
-/** Time by which a line's own clock may differ from its coming before it is taken for another machine's. */
+/** The difference between a line's own clock and its arrival above which it counts as another machine's. */
 const PLAUSIBLE_MS = 5000;
 
 export type HookWord = 'beat' | 'roll' | 'stop' | 'locate';
@@ -13,7 +13,7 @@ export type HookWord = 'beat' | 'roll' | 'stop' | 'locate';
 /** Line of the hook. */
 export interface HookLine {
   readonly word: HookWord;
-  /** Milliseconds by which the line is older than its reading; absent where its clock cannot be this machine's. */
+  /** The age of the line when it was read, in milliseconds. Absent if its clock cannot be this machine's. */
   readonly ageMs?: number;
   /** Place of the playhead, in seconds of the timeline. */
   readonly seconds: number;
@@ -22,7 +22,7 @@ export interface HookLine {
 /** Lines that a look at the file brought. */
 export interface HookLook {
   readonly lines: readonly HookLine[];
-  /** True where something came that is no line, or the file is another one: lines may be lost. */
+  /** True if a line could not be read, or the file was replaced: lines may be lost. */
   readonly isBroken: boolean;
 }
 
@@ -36,7 +36,7 @@ export class HookFile {
   #inode: number | undefined;
   #rest = '';
 
-  /** Begins behind what is there: an earlier session of work is not this one. */
+  /** Begins after the present lines, which belong to an earlier session of work. */
   constructor(path: string) {
     this.#path = path;
     const stats = statIfThere(path);

@@ -3,13 +3,13 @@ import type { SessionState, TrackState } from './session-file.js';
 
 export type Input = 'hardware' | 'internal' | 'none' | 'unknown';
 
-/** Backends whose capture ports are those of a sound card. JACK's are whatever its graph connects. */
+/** Backends whose capture ports are those of a sound card. JACK's are those that its graph connects. */
 const CARDS: ReadonlySet<string> = new Set(['ALSA', 'CoreAudio', 'PortAudio', 'ASIO']);
 /** Devices that play back what a computer makes. */
 const VIRTUAL = /loopback|aloop|dummy|null|virtual|blackhole|soundflower|monitor/i;
 
 /**
- * Input of a track. A connection to another track makes it internal, whatever else is connected.
+ * Returns the input of a track. A connection to another track makes it internal, even if others are connected too.
  * @param countsDummy takes Ardour's dummy device for hardware: a trial without a sound card, which the trace's header
  * calls simulated
  */

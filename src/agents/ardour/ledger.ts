@@ -1,6 +1,6 @@
 /**
- * Ledger of what a trace was told: which report-local ids stand for which objects of Ardour, and what a reader of
- * the trace believes of each. Times in a trace never run backwards, so what is learnt late is told as late as that.
+ * The ledger of what the trace contains: the report-local ids of Ardour's objects, and what a reader of the trace knows
+ * of each. Times in a trace never run backwards, so an act that is learnt late is written late.
  */
 import type { EventKind, TraceEvent } from '../../witness/domain/trace.js';
 import type {
@@ -33,7 +33,7 @@ export interface ToldClip {
   readonly state: ClipState;
 }
 
-/** Kind of event by which a source was told of. */
+/** The kind of event that reported a source. */
 export interface ToldSource {
   readonly source: number;
   readonly origin: 'recording' | 'import' | 'derived' | 'appeared';
@@ -46,7 +46,7 @@ export interface Ledger {
   readonly plugins: Map<string, { readonly plugin: number; readonly state: PluginState }>;
   readonly automation: Map<string, AutomationState>;
   readonly markers: Map<string, MarkerState>;
-  /** Takes that were told to have ended: two sources may name one file. */
+  /** The takes whose end was reported. Two sources may name one file. */
   readonly ended: Set<number>;
   tempo?: TempoMap;
   /** Time of the last event. */
@@ -81,7 +81,7 @@ export function openLedger(sink: EventSink): Ledger {
       const earliest = since === undefined ? undefined : Math.max(0, Math.round(since));
       const told = Math.max(wanted, last);
       last = told;
-      // Found, not done: it stays so when it is told later.
+      // Found, not done. It stays so when it is reported later.
       const found = earliest === wanted;
       const from = found ? told : (earliest ?? (told === wanted ? undefined : wanted));
       sink({ ...event, at: told, ...(from === undefined ? {} : { since: from }) } as TraceEvent);

@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 
 const MAX_BYTES = 33_554_432;
 
-/** Number of notes that begin; undefined for what is no MIDI file. */
+/** Returns the number of notes that begin, or undefined if the bytes are not a MIDI file. */
 export async function countNotes(path: string): Promise<number | undefined> {
   if ((await stat(path)).size > MAX_BYTES) return undefined;
   return countNotesIn(await readFile(path));

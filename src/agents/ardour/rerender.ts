@@ -88,7 +88,7 @@ export async function rerenderArdour(
       for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
         const out = join(scratch, `out-${name}-${attempt}`);
         const hasAborted = await run('ardour7-lua', [script, copy, session.name, out, ...parameters], limit);
-        // Sources that Ardour makes anew may lie beside it.
+        // Sources that Ardour makes anew may be beside it.
         const file = namesIn(out).find((each) => /^again\.wav$/i.test(each));
         const digest = file === undefined ? undefined : await digestAudio(join(out, file));
         // Ardour aborts now and then in its own memory. What it renders then counts only if it is equal.

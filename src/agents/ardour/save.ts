@@ -1,6 +1,6 @@
 /**
- * Events of a save: first what the history tells of exactly, then whatever differs between what the trace was told
- * and what the session file has. After it the trace and the file agree.
+ * Writes the events of a save: first the transactions of the history, then every difference that remains between the
+ * trace and the session file. Afterwards the trace and the file agree.
  */
 import { tellDifferences } from './differences.js';
 import { DEFAULT_DEPTH, type Transaction } from './history-file.js';
@@ -24,12 +24,12 @@ export interface Save {
 }
 
 /**
- * Ids that a program hands out when it loads a session, at least; an edit takes a few. A list of transactions that is
- * gone after that many was left behind by a program that ended, and nothing was undone.
+ * The least number of ids that a program assigns when it loads a session. An edit takes a few. A list of transactions
+ * that disappears after that many belonged to a program that ended, and nothing was undone.
  */
 const IDS_OF_A_LOAD = 200;
 
-/** Tells of the saves of a session, one after another. */
+/** Writes the saves of a session, one after another. */
 export class SaveTeller {
   readonly #ledger: Ledger;
   readonly #clockOf: (wall: number) => number;
@@ -51,7 +51,7 @@ export class SaveTeller {
     this.#startedAt = startedAt;
   }
 
-  /** Sources that the trace was not told of. */
+  /** The sources that the trace does not contain. */
   newSources({ sources }: SessionState): readonly SourceState[] {
     return [...sources.values()].filter(({ id }) => !this.#ledger.sources.has(id));
   }

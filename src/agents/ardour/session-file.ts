@@ -1,6 +1,6 @@
 /**
- * State of an Ardour session as its file tells it at a save. Ids are Ardour's own, which stay over saves and
- * reloads; names are kept for comparison alone and reach no trace.
+ * The state of an Ardour session according to its file at a save. Ids are Ardour's own, which stay over saves and
+ * reloads. Names are kept only for comparison, and reach no trace.
  */
 import { TempoMap as Tempo } from '../../witness/domain/tempo-map.js';
 import { TRACE_LIMITS } from '../../witness/domain/trace.js';
@@ -13,7 +13,7 @@ const LAYOUT = { from: 7000, below: 8000 };
 const SUPERCLOCKS = 282_240_000;
 const TICKS = 1920;
 
-/** Base in which a region is told: audio in seconds, notes in beats, whatever its place is tied to in Ardour. */
+/** The time base of a region in the trace: audio in seconds, notes in beats. Ardour's own time base does not matter. */
 export type Base = 'seconds' | 'beats';
 
 export interface RegionState {
@@ -106,7 +106,7 @@ export interface SessionState {
   /** True where takes may be written to other folders than the session's. */
   readonly otherFolders: boolean;
   readonly sources: ReadonlyMap<string, SourceState>;
-  /** Every region that the file tells of, those outside of playlists too. */
+  /** Every region of the file, including those outside of playlists. */
   readonly regions: ReadonlyMap<string, RegionState>;
   readonly clips: ReadonlyMap<string, ClipState>;
   readonly tracks: ReadonlyMap<string, TrackState>;
@@ -116,7 +116,7 @@ export interface SessionState {
   readonly tempo: TempoMap;
 }
 
-/** Error of a file that is no session of Ardour 7, or one beyond the limits of a trace. */
+/** The error of a file that is not a session of Ardour 7, or is beyond the limits of a trace. */
 export class SessionError extends Error {
   constructor(message: string) {
     super(message);
@@ -205,7 +205,7 @@ function readTrack(route: XmlElement): TrackState {
     const value = control.attributes.get('value');
     if (value !== undefined) controls.set(control.attributes.get('name') ?? '', value);
   }
-  // A value that automation plays is no act at the control.
+  // A value that automation plays does not count as an act at the control.
   for (const list of descendants(route, 'AutomationList'))
     if ((list.attributes.get('state') ?? 'Off') !== 'Off') {
       const automated = list.attributes.get('automation-id') ?? '';
@@ -348,8 +348,8 @@ export interface Extent {
 }
 
 /**
- * Length and place of a region: `length@position`, each in superclocks (`a`) or ticks (`b`). Notes may be placed at a
- * time, and audio that is glued to bars lies at a beat: these are reckoned by the tempo.
+ * The length and place of a region: `length@position`, each in superclocks (`a`) or ticks (`b`). Notes may be placed at
+ * a time, and audio that is glued to bars at a beat. The tempo converts these.
  */
 export function readExtent(text: string | undefined, base: Base, tempo: Tempo): Extent | undefined {
   const [length, start] = (text ?? '').split('@').map(readTime);
@@ -446,7 +446,7 @@ export function readMarkers(locations: XmlElement | undefined): ReadonlyMap<stri
   return markers;
 }
 
-/** Tempo and meter, of which the places are quarters. Points that a trace cannot carry are left out. */
+/** Tempo and meter, with places in quarters. Points that a trace cannot contain are left out. */
 export function readTempoMap(map: XmlElement | undefined): TempoMap {
   const tempos = children(child(map, 'Tempos'), 'Tempo').flatMap(({ attributes }) => {
     const start = readQuarters(attributes.get('quarters'));

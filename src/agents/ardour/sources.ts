@@ -1,6 +1,6 @@
 /**
- * Origin of a source, by what the session file claims of it and by what the agent has seen of its file. A claim alone
- * is never told as a recording or an import.
+ * Returns the origin of a source, from the claim of the session file and from what the agent saw of its file. A claim
+ * alone is never reported as a recording or an import.
  */
 import type { Ledger, ToldSource, When } from './ledger.js';
 import type { RegionState, SessionState, SourceState } from './session-file.js';
@@ -96,8 +96,8 @@ export interface SourceWitness {
 }
 
 /**
- * Tells of a source that the trace does not know yet.
- * @param placed true where a transaction put the source into the arrangement since the last save
+ * Reports a source that the trace does not contain yet.
+ * @param placed true if a transaction put the source into the arrangement since the last save
  */
 export function tellSource(
   ledger: Ledger,

@@ -1,6 +1,6 @@
 /**
- * Takes as they grow. Ardour writes a copy of the session when recording starts (`.pending`), which tells of the
- * connections at that moment, and then the take's file in steps of 512 KiB.
+ * Takes as they grow. When recording starts, Ardour writes a copy of the session (`.pending`), which has the connections
+ * at that moment. Then it writes the take's file in steps of 512 KiB.
  */
 import { readdirSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -16,12 +16,12 @@ interface WatchedFile {
   readonly isMidi: boolean;
   size: number;
   layout?: WaveLayout | undefined;
-  /** Sizes that were seen and not told yet, with their times. */
+  /** Sizes that were seen and not reported yet, with their times. */
   readonly steps: { readonly at: number; readonly size: number }[];
   /** Copy of the session that was written when recording started. */
   pending?: Pending | undefined;
   take?: number;
-  /** Track by whose name the file was told to be its take. */
+  /** The track whose name identified the file as its take. */
   track?: string;
   /** True once a save has named the file. */
   settled: boolean;
@@ -52,7 +52,7 @@ export class Takes {
   /** Files that were there before the agent. */
   readonly #earlier = new Set<string>();
   #pending: Pending | undefined;
-  /** The one before, of which a last step may come after the save that ended it. */
+  /** The former take. Its last step may come after the save that ended it. */
   #lastPending: Pending | undefined;
   /** True where recording was pending at this poll or the last: a save may have ended it in between. */
   #isRecording = false;
@@ -66,7 +66,7 @@ export class Takes {
     for (const [key] of this.#list()) this.#earlier.add(key);
   }
 
-  /** Looks at the folder; what was seen of takes is told at once. */
+  /** Looks at the folder, and reports what it sees of takes at once. */
   async poll(): Promise<void> {
     const now = this.#options.clock();
     const wasRecording = this.#isRecording;
@@ -120,7 +120,7 @@ export class Takes {
     return { path, ...(take === undefined ? {} : { take }), ...(track === undefined ? {} : { track }) };
   }
 
-  /** A save says that the file is a take: what was seen of it is told, however few steps that were. */
+  /** Reports all steps that were seen of a file, once a save says that it is a take. */
   confirmTake(name: string): void {
     const file = this.#files.get(`audio/${name}`);
     if (file !== undefined) this.#tellSteps([file]);
@@ -190,14 +190,14 @@ export class Takes {
     file.size = stats.size;
     if (isMidi || !records) return;
     const { clockOf } = this.#options;
-    // The step lies between the last poll and this one; the file's own time is taken within these bounds.
+    // The step was between the last poll and this one. The file's own time counts within these bounds.
     const at = Math.min(now, Math.max(this.#lastPoll, clockOf(stats.mtimeMs)));
     file.pending = this.#pending ?? file.pending ?? this.#lastPending;
     file.steps.push({ at, size: stats.size });
     file.layout ??= await layoutOf(path);
   }
 
-  /** Tells of takes that run at once in the order of time: what is told late is not told exactly. */
+  /** Reports simultaneous takes in the order of time, because a late report is not exact. */
   #tellSteps(files: readonly WatchedFile[]): void {
     const growing = files.flatMap((file) =>
       file.layout === undefined || file.steps.length === 0 ? [] : [{ file, layout: file.layout }],
@@ -228,13 +228,13 @@ export class Takes {
     const late = ledger.last() - at;
     ledger.tell(
       { kind: 'recording.started', take: file.take, input, ...(track === undefined ? {} : { track }) },
-      // The hook tells of the same start some milliseconds later, and first.
+      // The hook reports the same start with a time some milliseconds later, and is read first.
       { at: late > 0 && late <= START_TOLERANCE ? ledger.last() : at },
     );
   }
 }
 
-/** Microseconds by which a start is told later than it was, so that it is told exactly: two looks. */
+/** The delay in microseconds of the report of a start, so that it is exact: two looks. */
 const START_TOLERANCE = 200_000;
 
 /** Time at which recording of a file began, whose first step was seen. */

@@ -1,9 +1,9 @@
-/** Acts on the arrangement, told of together with the tracks and sources that they need. */
+/** Reports acts on the arrangement, together with the tracks and sources that they need. */
 import type { Ledger, When } from './ledger.js';
 import type { ClipState, RegionState, SessionState, TempoMap } from './session-file.js';
 import { type Claim, readClaims, type SourceWitness, tellSource } from './sources.js';
 
-/** Content of a save, for telling of it. */
+/** The content of a save that is to be reported. */
 export interface TellingInput {
   readonly ledger: Ledger;
   readonly session: SessionState;
@@ -28,13 +28,13 @@ const MAX_DERIVATIONS = 256;
 
 const NOTHING_SEEN: SourceWitness = { appeared: false };
 
-/** Told clips, by the ids of their regions, change with what is told of them. */
+/** The reported clips, by the ids of their regions. They change with each report. */
 export class Telling {
   readonly ledger: Ledger;
   readonly session: SessionState;
   readonly #input: TellingInput;
   readonly #claims: ReadonlyMap<string, Claim>;
-  /** Sources whose origins are being told. */
+  /** The sources whose origins are being reported. */
   readonly #derived = new Set<string>();
 
   constructor(input: TellingInput) {
@@ -44,7 +44,7 @@ export class Telling {
     this.#claims = readClaims(input.session, input.forks);
   }
 
-  /** Id of a track, which is told of where it is new; undefined for one that the session file lacks. */
+  /** Returns the id of a track, and reports a new one. Undefined if the session file lacks it. */
   track(id: string, when: When): number | undefined {
     const told = this.ledger.tracks.get(id);
     if (told !== undefined) return told.track;
@@ -73,7 +73,7 @@ export class Telling {
     return tellSource(this.ledger, state, claim, witness, placed, time).source;
   }
 
-  /** Sources are told after those they were made of. A file may claim a circle, or a chain without an end. */
+  /** Sources are reported after their own sources. A file may claim a circle, or an endless chain. */
   #tellOrigins(id: string, claim: Claim, when: When): void {
     if (claim.kind !== 'derived' || this.#derived.size >= MAX_DERIVATIONS) return;
     this.#derived.add(id);
@@ -125,7 +125,7 @@ export class Telling {
     if (told === undefined || to === undefined || track === undefined) return;
     const { clip, state } = told;
     this.ledger.clips.set(id, { clip, state: to });
-    // Written as it was, it lies elsewhere because the tempo is another: nobody moved it.
+    // It is written as before, and is elsewhere because the tempo changed. It was not moved.
     if (state.extent === to.extent && state.track === to.track) return;
     const isMoved = state.track !== to.track || state.start !== to.start;
     if (state.length !== to.length) {
@@ -171,7 +171,7 @@ export class Telling {
     );
   }
 
-  /** Tells of a tempo map, where it is another one. */
+  /** Reports a tempo map if it has changed. */
   tellTempo(map: TempoMap, when: When): void {
     const text = JSON.stringify(map);
     if (this.ledger.tempo !== undefined && JSON.stringify(this.ledger.tempo) === text) return;
@@ -181,7 +181,7 @@ export class Telling {
     for (const point of map.meters) this.ledger.tell({ kind: 'meter.point', ...point }, when);
   }
 
-  /** Interval of things told with an act: from the last save to the act. */
+  /** The interval of what is reported with an act: from the last save to the act. */
   #since({ at, since }: When, earliest = this.#input.since): When {
     return { at, since: Math.min(earliest, since ?? at) };
   }

@@ -70,7 +70,7 @@ function settle(property: string, value: string): Partial<RegionState> {
   return offset === undefined ? {} : { offset };
 }
 
-/** Tells of one transaction. */
+/** Reports one transaction. */
 export function tellTransaction(telling: Telling, steps: readonly Step[], exactly: When): void {
   tellPlacements(telling, steps, exactly);
   const resized = new Set(steps.flatMap(({ change }) => (change.kind === 'extent' ? change.region : [])));
@@ -230,7 +230,7 @@ function tellAutomation(
   tellPoints(telling, state, before, after, when);
 }
 
-/** Tells by how many points two states of an automation list differ. */
+/** Returns the number of points in which two states of an automation list differ. */
 export function tellPoints(
   telling: Telling,
   state: AutomationState | undefined,
@@ -254,7 +254,7 @@ export function tellPoints(
   );
 }
 
-/** Tells which markers two states do not share. */
+/** Returns the markers that only one of two states has. */
 export function tellMarkers(
   { ledger }: Telling,
   before: ReadonlyMap<string, MarkerState>,

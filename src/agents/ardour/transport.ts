@@ -1,7 +1,7 @@
 import { HookFile, type HookWord } from './hook-file.js';
 import type { Ledger } from './ledger.js';
 
-/** Silence of the hook, which speaks once a second, from which on nobody knows what it would have seen. */
+/** The silence of the hook, which writes once a second, after which its observations have a gap. */
 const SILENT_MICROSECONDS = 4_000_000;
 
 const EVENTS = {
@@ -10,7 +10,7 @@ const EVENTS = {
   locate: 'transport.located',
 } as const satisfies Readonly<Partial<Record<HookWord, string>>>;
 
-/** Playback, as the hook in Ardour's window tells of it. */
+/** Playback, as the hook in Ardour's window reports it. */
 export class Transport {
   readonly #file: HookFile;
   readonly #ledger: Ledger;
@@ -26,7 +26,7 @@ export class Transport {
     this.#heardAt = this.#lookedAt;
   }
 
-  /** Tells what the hook has written since the last look. A time that cannot be right is told as an interval. */
+  /** Reports what the hook has written since the last look. A time that cannot be right becomes an interval. */
   poll(): void {
     const { lines, isBroken } = this.#file.look();
     const now = this.#clock();
@@ -43,7 +43,7 @@ export class Transport {
   }
 
   /**
-   * Tells of a silence that lasted to the end.
+   * Reports a silence that lasted to the end.
    * @param savedAt time of the last save: after it, nothing that was seen happened in Ardour any more
    */
   end(savedAt: number): void {

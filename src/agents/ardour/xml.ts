@@ -1,6 +1,6 @@
 /**
  * XML as Ardour writes it: elements, attributes and text. It has no document type, no entities but the predefined
- * five and no namespaces, so whatever has them is refused. Bounds hold for bytes, depth, elements and attributes.
+ * five and no namespaces, so a file that has them is refused. Bounds hold for bytes, depth, elements and attributes.
  */
 
 export interface XmlElement {
@@ -67,7 +67,7 @@ export function parseXml(
     else if (/[^ \t\r\n]/.test(text)) throw new XmlError('text outside the root', from);
   }
 
-  /** @returns the place behind the markup */
+  /** @returns the position after the markup */
   function markup(from: number): number {
     if (source.startsWith('<!--', from)) return behind('-->', from + 4);
     if (source.startsWith('<?', from)) return behind('?>', from + 2);

@@ -32,7 +32,7 @@ export const AUDACITY_CHANNELS: Readonly<Record<Channel, ChannelSupport>> = {
 
 /** Most files of a directory that are looked at. */
 const MAX_FILES = 4096;
-/** Reads of a project that may fail one after the other before a gap is told. */
+/** The reads of a project that may fail one after the other before a gap is reported. */
 const TOLERATED_FAILURES = 20;
 
 export interface FollowOptions {
@@ -124,7 +124,7 @@ export class ProjectFollower {
     return this.#version;
   }
 
-  /** Looks at the project and the exports, and tells what is new. */
+  /** Looks at the project and the exports, and reports what is new. */
   async look(): Promise<void> {
     const mark = await projectMark(this.#options.project);
     if (mark !== this.#mark) await this.#read(mark);
@@ -202,7 +202,7 @@ export class ProjectFollower {
   }
 
   async #tellExport(file: string): Promise<void> {
-    // Gone again, or closed to this user: no export that could be told of.
+    // Deleted again, or closed to this user: the export cannot be reported.
     const digest = await digestAudio(file).catch(() => undefined);
     if (digest === undefined) return;
     const { fileSha256, samplesSha256, frames, rate, channels } = digest;

@@ -1,6 +1,6 @@
 /**
  * Project document of Audacity 3.2, decoded from the binary XML that its database holds. The document is a stranger's
- * bytes: whatever is not understood, or is too much, is an error.
+ * bytes: content that is not understood, or is too large, is an error.
  */
 
 /** Greatest documents that are read. */

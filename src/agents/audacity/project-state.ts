@@ -18,7 +18,7 @@ export interface ClipState {
 }
 
 export interface TrackState {
-  /** Compared, never told. */
+  /** Compared, and never reported. */
   readonly name: string;
   readonly channels: number;
   readonly controls: {
@@ -45,7 +45,7 @@ const MAX_TRACKS = 2048;
 const MAX_CLIPS = 32_768;
 const MAX_BLOCKS = 1_000_000;
 
-/** @throws DocumentError where the document is no project */
+/** @throws DocumentError if the document is not a project */
 export function readProjectState(root: DocumentElement): ProjectState {
   if (root.name !== 'project') throw new DocumentError('the document is not a project');
   const waves = root.children.filter(({ name }) => name === 'wavetrack');
@@ -55,7 +55,7 @@ export function readProjectState(root: DocumentElement): ProjectState {
   let blocks = 0;
   for (let index = 0; index < waves.length; index += 1) {
     const wave = waves[index] as DocumentElement;
-    // A stereo track is two, of which the first says that the next belongs to it.
+    // A stereo track is two tracks. The first says that the next belongs to it.
     const second = number(wave, 'linked', 0) === 0 ? undefined : waves[index + 1];
     if (second !== undefined) index += 1;
     const track = readTrack(wave, second);

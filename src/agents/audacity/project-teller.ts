@@ -3,7 +3,7 @@ import { defined } from '../../core/domain/defined.js';
 import type { TraceEvent } from '../../witness/domain/trace.js';
 import type { ClipState, ProjectState, TrackState } from './project-state.js';
 
-/** Ways to learn of samples while a project is told. */
+/** How samples are read while a project is reported. */
 export interface SampleReader {
   samplesOf(clip: ClipState): Promise<readonly Buffer[]>;
   /** SHA-256 of the file whose samples these are, where one of the originals has them. */
@@ -53,7 +53,7 @@ export class ProjectTeller {
   }
 
   /**
-   * Tells what is new in a state.
+   * Reports what is new in a state.
    * @param when microseconds of the session clock: when the state was read, and when the one before was. Both are the
    * same for a state that was found
    */
@@ -284,7 +284,7 @@ export class ProjectTeller {
     });
   }
 
-  /** Clip that is gone and whose samples the new ones are a cut of, or else one that lay in the same place. */
+  /** Returns the removed clip whose samples include the new ones, or else one from the same place. */
   #ancestorOf(
     samples: Buffer | undefined,
     left: readonly KnownClip[],
@@ -382,7 +382,7 @@ function digestOf(channels: readonly Buffer[]): string {
   return hash.digest('hex');
 }
 
-/** Tells whether samples are what is left of others when one stretch is taken out of them. */
+/** Returns whether samples are those of another clip without one stretch. */
 function isCutOf(samples: Buffer, whole: Buffer): boolean {
   if (samples.length === 0 || samples.length > whole.length) return false;
   let head = 0;
