@@ -1,11 +1,23 @@
 /** Starts and ends processes that outlive the command. Each has a directory with its pid and its log. */
 import { execFileSync, spawn } from 'node:child_process';
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const PID = 'pid';
 const LOG = 'server.log';
+/** The bytes of a log's end that a message is made from. */
+const EXCERPT_BYTES = 1_048_576;
 /** The limit of a start in milliseconds, long enough for a busy machine that starts several servers. */
 const START_MS = 600_000;
 /** The time in milliseconds in which a server must close its files before it is killed. */
@@ -80,7 +92,7 @@ export async function ready({ directory, name }, probe) {
 export function excerpt(directory) {
   const log = join(directory, LOG);
   if (!existsSync(log)) return `there is no ${log}`;
-  const lines = readFileSync(log, 'utf8').split('\n');
+  const lines = endOf(log).split('\n');
   const end = Math.max(0, lines.length - 15);
   const error = lines.slice(0, end).findLastIndex((line) => /\b(ERROR|FATAL)\b/.test(line));
   return [
@@ -88,6 +100,18 @@ export function excerpt(directory) {
     ...(error < 0 ? [] : [...lines.slice(error, Math.min(error + 10, end)), '...']),
     ...lines.slice(end),
   ].join('\n');
+}
+
+/** Returns the end of a file as text. A log can be longer than the longest string. */
+function endOf(path) {
+  const descriptor = openSync(path, 'r');
+  try {
+    const { size } = fstatSync(descriptor);
+    const bytes = Buffer.alloc(Math.min(size, EXCERPT_BYTES));
+    return bytes.subarray(0, readSync(descriptor, bytes, 0, bytes.length, size - bytes.length)).toString();
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 /** Stops the process of a directory. @returns whether one was running */
