@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { isHarmless, STRUCTURE_FINDINGS, type StructureFinding } from '../../src/core/domain/findings.js';
 import { readMeasurement } from '../../src/core/engine/core.js';
@@ -802,4 +803,19 @@ t.test('the core names no container when the first bytes only look like a tag or
   };
   for (const [what, file] of Object.entries(files))
     t.match(under.measure(file), { container: 'unknown', findings: [], chunkCount: 0 }, what);
+});
+
+t.test('the page about the core names each place of each finding', async (t) => {
+  const page = readFileSync('assembly/README.md', 'utf8');
+  for (const file of ['walk.ts', 'list.ts', 'fields.ts', 'outcome.ts']) {
+    const source = readFileSync(`assembly/${file}`, 'utf8');
+    const row = page.split('\n').find((line) => line.startsWith(`| \`${file}\` | \``)) ?? '';
+    const slugs = (text: string, form: RegExp) =>
+      [...new Set([...text.matchAll(form)].map(([, slug]) => slug))].sort();
+    t.strictSame(
+      slugs(row.slice(file.length + 6), /`([a-z0-9_]+)`/g),
+      slugs(source, /Finding\.([a-z0-9_]+)/g),
+      file,
+    );
+  }
 });
