@@ -150,6 +150,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const readerStarted = reader.start();
     // Awaited below in parallel to other slow steps. Until then a failure must not count as unhandled.
     readerStarted.catch(() => undefined);
+    await gate.look();
     if (!gate.isClosed) await lookForKeys(infrastructure, config);
     const erasedAgain = await recover(config, clock, infrastructure);
     await readerStarted;
