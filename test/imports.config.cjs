@@ -17,7 +17,8 @@ const MAY_IMPORT = {
   capture: ['domain', 'codec'],
   // Session agents of DAWs, beside no service.
   agents: ['capture', 'domain', 'async', 'files'],
-  operations: ['domain', 'ports', 'credential', 'codec', 'evidence'],
+  // Of the contract, the types of results alone.
+  operations: ['domain', 'ports', 'contract', 'credential', 'codec', 'evidence'],
   contract: ['domain'],
   http: ['operations', 'ports', 'contract', 'domain', 'async'],
   engine: ['ports', 'domain', 'codec'],
@@ -154,6 +155,19 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/(domain|contract)/' },
       to: { dependencyTypes: ['core'], pathNot: '^(node:)?crypto$' },
+    },
+    {
+      name: 'operations-results',
+      comment: 'the schemas define the results of operations, and operations load none of them',
+      severity: 'error',
+      from: { path: '^src/service/operations/' },
+      to: { path: '^src/service/contract/', pathNot: '^src/contract/results\\.ts$' },
+    },
+    {
+      name: 'operations-types',
+      severity: 'error',
+      from: { path: '^src/service/operations/' },
+      to: { path: '^src/service/contract/', dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'adapters-apart',
