@@ -50,7 +50,11 @@ const MAY_IMPORT = {
 
   'service/domain': ['core/domain', 'witness/domain'],
   'service/ports': ['core/domain', 'core/ports', 'witness/domain', 'service/domain'],
-  'service/operations': [...CORE, 'core/credential', ...WITNESS, 'service/domain', 'service/ports'],
+  // Of the contract, only the types of results.
+  'service/operations': [
+    ...[...CORE, 'core/credential', ...WITNESS],
+    ...['service/domain', 'service/ports', 'service/contract'],
+  ],
   'service/contract': ['core/domain', 'witness/domain', 'service/domain'],
   'service/http': [
     ...['core/domain', 'core/ports', 'core/async', 'witness/domain'],
@@ -182,6 +186,19 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/(core/domain|witness/domain|service/domain|service/contract)/' },
       to: { dependencyTypes: ['core'], pathNot: '^(node:)?crypto$' },
+    },
+    {
+      name: 'operations-results',
+      comment: 'the schemas define the results of operations, and operations load none of them',
+      severity: 'error',
+      from: { path: '^src/service/operations/' },
+      to: { path: '^src/service/contract/', pathNot: '^src/service/contract/results\\.ts$' },
+    },
+    {
+      name: 'operations-types',
+      severity: 'error',
+      from: { path: '^src/service/operations/' },
+      to: { path: '^src/service/contract/', dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'adapters-apart',

@@ -2,154 +2,37 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isLoopback, isPlain, parseBase, parseResponse, pathPart } from '../client/connection.js';
 import { TakemarkError } from '../client/errors.js';
-import type { CreatorDeclaration, KeyEntry, PartnerReviewCase } from '../client/index.js';
 import { entriesOf } from '../client/pages.js';
 import { retrying } from '../client/retry.js';
 import type { AudioSource } from '../client/source.js';
 import { type Progress, type RequestSpec, Transport } from '../client/transport.js';
 import { defined } from '../core/domain/defined.js';
 import { challengeKey, challengeNonce, challengeResponse } from '../service/contract/operator-challenge.js';
+import type { ROUTES, RouteIdOf } from '../service/contract/routes/routes.js';
+import type { RequestBodyOf, ResponseBodyOf } from '../service/contract/validation.js';
 import { type ClientConfig, RuntimeError, UsageError } from './command.js';
 import { type EvidenceFiles, issuingForm } from './issuing-form.js';
 import type { ServiceAccess } from './service-access.js';
 
-export interface Partner {
-  readonly partnerId: string;
-  readonly name: string;
-  readonly plan: string;
-  readonly nextPlan?: { readonly plan: string; readonly from: number };
-  readonly createdAt: number;
-  readonly sourceDetail?: { readonly consentVersion: string; readonly approvedAt: number };
-}
+type OperatorRoute = RouteIdOf<'operator'>;
+/** The JSON body of a route's request, and of its response, as the schemas of the contract declare them. */
+type RequestOf<Id extends OperatorRoute> = RequestBodyOf<(typeof ROUTES)[Id]>;
+export type ResponseOf<Id extends OperatorRoute> = ResponseBodyOf<(typeof ROUTES)[Id]>;
 
-export interface CreatedKey {
-  readonly keyId: string;
-  /** The secret. It is shown only in this response. */
-  readonly apiKey: string;
-  readonly name: string;
-}
-
-export interface PlanLimits {
-  readonly monthlyQuota: number;
-  readonly requestsPerSecond: number;
-  readonly burst: number;
-  readonly concurrentUploads: number;
-  readonly rotationsPerDay: number;
-}
-
-export interface Plan extends PlanLimits {
-  readonly name: string;
-  /** The limits that will replace the current ones. */
-  readonly next?: PlanLimits & { readonly from: number };
-}
-
-/** The moment from which a plan change applies. */
-export interface PlanEffect {
-  readonly effect: 'at_once' | 'next_month';
-}
-
-/** A signing certificate of the service. Times are in unix seconds. */
-export interface SignerEntry {
-  readonly kid: string;
-  readonly algorithm: string;
-  readonly issuer: string;
-  readonly notBefore: number;
-  readonly notAfter: number;
-  readonly signs: boolean;
-  readonly revocation?: { readonly from: number; readonly reason: string; readonly at: number };
-}
-
-/** A creator's consent to the delivery of a proof's source detail. */
-export interface ConsentState {
-  readonly proofId: string;
-  readonly consent?: { readonly consentVersion: string; readonly grantedAt: number };
-}
-
-/** A capture device. Times are in unix seconds. */
-export interface DeviceEntry {
-  readonly deviceId: string;
-  readonly algorithm?: string;
-  readonly enrolledAt: number;
-  readonly revocation?: { readonly from: number; readonly at: number };
-}
-
-export interface ErasureStatus {
-  readonly proofId: string;
-  readonly state: string;
-  /** Unix seconds. */
-  readonly erasedAt?: number;
-  /** When a consumer confirmed that nothing is left, in unix seconds. */
-  readonly confirmedAt?: number;
-  readonly assetPresent: boolean;
-}
-
-/** One step of an audit pass over the stores. */
-export interface AuditStep {
-  readonly findings: readonly {
-    readonly kind: string;
-    readonly subject: string;
-    readonly detail: string;
-  }[];
-  readonly looked: number;
-  /** The start of the next step. Absent at the end of the pass. */
-  readonly next?: string;
-}
-
-export const TOPICS = ['erasure', 'usage', 'retention'] as const;
-
-/** An event that no consumer could process. */
-export interface DeadLetter {
-  readonly topic: string;
-  readonly position: string;
-  readonly reason: string;
-  /** Unix seconds. */
-  readonly at: number;
-  readonly eventId?: string;
-  readonly kind?: string;
-}
-
-/** A creator's recorded survey answers. */
-export interface Declaration extends CreatorDeclaration {
-  /** False if the declaration was altered in the store. Present in lists only. */
-  readonly authentic?: boolean;
-}
-
-export interface AuditEntry {
-  readonly sequence: number;
-  readonly at: number;
-  readonly action: string;
-  readonly actor: string;
-  readonly subjects: readonly string[];
-  readonly mac: string;
-}
-
-export interface AuditVerification {
-  readonly ok: boolean;
-  readonly entries: number;
-  readonly fault?: { readonly sequence: number; readonly reason: string };
-}
-
-export interface IssuedProof {
-  readonly proofId: string;
-  /** Unix seconds. */
-  readonly issuedAt: number;
-  readonly carrier: 'embedded' | 'sidecar';
-  readonly originalSha256: string;
-  readonly boundAudioSha256: string;
-  readonly asset: {
-    readonly bytes: number;
-    readonly sha256: string;
-    readonly fileName: string;
-    readonly mediaType: string;
-  };
-  readonly warnings?: readonly { readonly code: string; readonly offset: number }[];
-  readonly mended?: {
-    readonly sentSha256: string;
-    readonly changes: readonly { readonly offset: number; readonly from?: number; readonly to: number }[];
-  };
-  /** Present only if the service does not know the container of the audio. */
-  readonly unknownContainer?: true;
-}
+export type Partner = ResponseOf<'createPartner'>;
+export type Plan = ResponseOf<'createPlan'>;
+export type PlanLimits = Omit<RequestOf<'createPlan'>, 'name'>;
+export type SignerEntry = ResponseOf<'revokeSigner'>;
+export type ConsentState = ResponseOf<'grantConsent'>;
+export type DeviceEntry = ResponseOf<'enrolDevice'>;
+export type DeadLetter = ResponseOf<'listDeadLetters'>['deadLetters'][number];
+/** A declaration. Only lists say whether it is authentic. */
+export type Declaration = ResponseOf<'recordDeclaration'> &
+  Partial<ResponseOf<'listDeclarations'>['declarations'][number]>;
+export type AuditVerification = ResponseOf<'verifyAudit'>;
+export type IssuedProof = ResponseOf<'issueProof'>;
+type KeyEntry = ResponseOf<'revokeKey'>;
+type ReviewCase = ResponseOf<'supplyEvidence'>;
 
 export interface IssueCall {
   readonly partnerId: string;
@@ -181,6 +64,14 @@ const ISSUE_TIMEOUT_MS = 120_000;
 /** Longer, because the service reads and checks every log entry before it responds. */
 const AUDIT_TIMEOUT_MS = 600_000;
 
+type Method = 'POST' | 'PUT' | 'DELETE';
+
+/** A part of a list, from its first position on. */
+interface Page {
+  readonly from: number;
+  readonly limit: number;
+}
+
 /** A client for the calls of the operator listener that the command line needs. */
 export class OperatorClient {
   readonly #base: URL;
@@ -208,231 +99,170 @@ export class OperatorClient {
   }
 
   /** Never retried: after a lost response the partner may already exist. */
-  async createPartner(request: { readonly name: string; readonly plan?: string }): Promise<Partner> {
-    return (await this.#post('partners', request)) as Partner;
+  createPartner(request: RequestOf<'createPartner'>): Promise<Partner> {
+    return this.#once<'createPartner'>('POST', 'partners', request);
   }
 
-  async createKey(
-    partnerId: string,
-    request: { readonly name: string; readonly scopes?: readonly string[]; readonly publicKey?: string },
-  ): Promise<CreatedKey> {
-    return (await this.#post(`partners/${pathPart(partnerId)}/keys`, request)) as CreatedKey;
+  createKey(partnerId: string, request: RequestOf<'createKey'>): Promise<ResponseOf<'createKey'>> {
+    return this.#once<'createKey'>('POST', `partners/${pathPart(partnerId)}/keys`, request);
   }
 
-  async listPartners(): Promise<readonly Partner[]> {
-    return this.#list<Partner>('partners', 'partners');
+  listPartners(): Promise<readonly Partner[]> {
+    return this.#list<'listPartners', 'partners'>('partners', 'partners');
   }
 
-  async listPlans(): Promise<readonly Plan[]> {
-    return this.#list<Plan>('plans', 'plans');
+  listPlans(): Promise<readonly Plan[]> {
+    return this.#list<'listPlans', 'plans'>('plans', 'plans');
   }
 
   /** Safe to repeat: an existing plan with the same limits stays unchanged. */
-  async createPlan(plan: PlanLimits & { readonly name: string }): Promise<Plan> {
-    return (await retrying(RETRY, this.#signal, () => this.#post('plans', plan))) as Plan;
+  createPlan(plan: RequestOf<'createPlan'>): Promise<Plan> {
+    return this.#write<'createPlan'>('POST', 'plans', plan);
   }
 
   /** Safe to repeat, as is `assignPlan`. */
-  async setPlan(name: string, change: PlanLimits & PlanEffect): Promise<Plan> {
-    return (await retrying(RETRY, this.#signal, () =>
-      this.#write('PUT', `plans/${pathPart(name)}`, change),
-    )) as Plan;
+  setPlan(name: string, change: RequestOf<'setPlan'>): Promise<Plan> {
+    return this.#write<'setPlan'>('PUT', `plans/${pathPart(name)}`, change);
   }
 
-  async assignPlan(partnerId: string, change: { readonly plan: string } & PlanEffect): Promise<Partner> {
-    return (await retrying(RETRY, this.#signal, () =>
-      this.#write('PUT', `partners/${pathPart(partnerId)}/plan`, change),
-    )) as Partner;
+  assignPlan(partnerId: string, change: RequestOf<'assignPlan'>): Promise<Partner> {
+    return this.#write<'assignPlan'>('PUT', `partners/${pathPart(partnerId)}/plan`, change);
   }
 
-  async listPartnerKeys(partnerId: string): Promise<readonly KeyEntry[]> {
-    return this.#list<KeyEntry>(`partners/${pathPart(partnerId)}/keys`, 'keys');
+  listPartnerKeys(partnerId: string): Promise<readonly KeyEntry[]> {
+    return this.#list<'listPartnerKeys', 'keys'>(`partners/${pathPart(partnerId)}/keys`, 'keys');
   }
 
   /** Safe to repeat: a revoked key stays revoked. */
-  async revokeKey(partnerId: string, keyId: string, successors: boolean): Promise<KeyEntry> {
+  revokeKey(partnerId: string, keyId: string, successors: boolean): Promise<KeyEntry> {
     const query = successors ? '?successors=true' : '';
-    return (await retrying(RETRY, this.#signal, () =>
-      this.#post(`partners/${pathPart(partnerId)}/keys/${pathPart(keyId)}/revoke${query}`),
-    )) as KeyEntry;
+    const path = `partners/${pathPart(partnerId)}/keys/${pathPart(keyId)}/revoke${query}`;
+    return this.#write<'revokeKey'>('POST', path);
   }
 
-  async listSigners(): Promise<readonly SignerEntry[]> {
-    return this.#list<SignerEntry>('signers', 'signers');
+  listSigners(): Promise<readonly SignerEntry[]> {
+    return this.#list<'listSigners', 'signers'>('signers', 'signers');
   }
 
   /** Safe to repeat: a second log entry of the same revocation has no effect. */
-  async revokeSigner(
-    kid: string,
-    request: { readonly from: number; readonly reason: string },
-  ): Promise<SignerEntry> {
-    return (await retrying(RETRY, this.#signal, () =>
-      this.#post(`signers/${pathPart(kid)}/revoke`, request),
-    )) as SignerEntry;
+  revokeSigner(kid: string, request: RequestOf<'revokeSigner'>): Promise<SignerEntry> {
+    return this.#write<'revokeSigner'>('POST', `signers/${pathPart(kid)}/revoke`, request);
   }
 
-  async reinstateSigner(kid: string): Promise<SignerEntry> {
-    return (await retrying(RETRY, this.#signal, () =>
-      this.#post(`signers/${pathPart(kid)}/reinstate`),
-    )) as SignerEntry;
+  reinstateSigner(kid: string): Promise<SignerEntry> {
+    return this.#write<'reinstateSigner'>('POST', `signers/${pathPart(kid)}/reinstate`);
   }
 
   /** Safe to repeat, as are the next three calls: repeating a call changes nothing. */
-  async approveSourceDetail(partnerId: string, consentVersion: string): Promise<Partner> {
-    return (await retrying(RETRY, this.#signal, () =>
-      this.#write('PUT', `partners/${pathPart(partnerId)}/source-detail`, { consentVersion }),
-    )) as Partner;
+  approveSourceDetail(partnerId: string, consentVersion: string): Promise<Partner> {
+    const path = `partners/${pathPart(partnerId)}/source-detail`;
+    return this.#write<'approveSourceDetail'>('PUT', path, { consentVersion });
   }
 
-  async withdrawSourceDetail(partnerId: string): Promise<Partner> {
-    return (await retrying(RETRY, this.#signal, () =>
-      this.#write('DELETE', `partners/${pathPart(partnerId)}/source-detail`),
-    )) as Partner;
+  withdrawSourceDetail(partnerId: string): Promise<Partner> {
+    return this.#write<'withdrawSourceDetail'>('DELETE', `partners/${pathPart(partnerId)}/source-detail`);
   }
 
-  async grantConsent(
-    proofId: string,
-    consent: { readonly consentVersion: string; readonly grantedAt: number },
-  ): Promise<ConsentState> {
-    return (await retrying(RETRY, this.#signal, () =>
-      this.#write('PUT', `proofs/${pathPart(proofId)}/source-detail-consent`, consent),
-    )) as ConsentState;
+  grantConsent(proofId: string, consent: RequestOf<'grantConsent'>): Promise<ConsentState> {
+    return this.#write<'grantConsent'>('PUT', `proofs/${pathPart(proofId)}/source-detail-consent`, consent);
   }
 
-  async revokeConsent(proofId: string): Promise<ConsentState> {
-    return (await retrying(RETRY, this.#signal, () =>
-      this.#write('DELETE', `proofs/${pathPart(proofId)}/source-detail-consent`),
-    )) as ConsentState;
+  revokeConsent(proofId: string): Promise<ConsentState> {
+    return this.#write<'revokeConsent'>('DELETE', `proofs/${pathPart(proofId)}/source-detail-consent`);
   }
 
-  async listDevices({
-    from,
-    limit,
-  }: {
-    readonly from: number;
-    readonly limit: number;
-  }): Promise<readonly DeviceEntry[]> {
-    return this.#list<DeviceEntry>('devices', 'devices', { from: String(from), limit: String(limit) });
+  listDevices({ from, limit }: Page): Promise<readonly DeviceEntry[]> {
+    return this.#list<'listDevices', 'devices'>('devices', 'devices', pageQuery(from, limit));
   }
 
   /** Safe to repeat: an enrolled device stays enrolled. */
-  async enrolDevice(request: {
-    readonly deviceId: string;
-    readonly algorithm?: string;
-  }): Promise<DeviceEntry> {
-    return (await retrying(RETRY, this.#signal, () => this.#post('devices', request))) as DeviceEntry;
+  enrolDevice(request: RequestOf<'enrolDevice'>): Promise<DeviceEntry> {
+    return this.#write<'enrolDevice'>('POST', 'devices', request);
   }
 
   /** Safe to repeat: the earliest revocation applies. */
-  async revokeDevice(deviceId: string, request: { readonly from?: number }): Promise<DeviceEntry> {
-    return (await retrying(RETRY, this.#signal, () =>
-      this.#post(`devices/${pathPart(deviceId)}/revoke`, request),
-    )) as DeviceEntry;
+  revokeDevice(deviceId: string, request: RequestOf<'revokeDevice'>): Promise<DeviceEntry> {
+    return this.#write<'revokeDevice'>('POST', `devices/${pathPart(deviceId)}/revoke`, request);
   }
 
   /** Yields a partner's review cases, newest first, across all pages. */
   listReviews(
     partnerId: string,
     filter: { readonly proofId?: string | undefined; readonly status?: string | undefined },
-  ): AsyncGenerator<PartnerReviewCase, void, undefined> {
+  ): AsyncGenerator<ReviewCase, void, undefined> {
     return entriesOf(async (cursor) => {
       const query: Record<string, string> = defined({ ...filter, limit: '100', cursor });
-      const page = await this.#get(`partners/${pathPart(partnerId)}/reviews`, TIMEOUT_MS, query);
-      const { reviews, nextCursor } = page as {
-        readonly reviews?: readonly PartnerReviewCase[];
-        readonly nextCursor?: string;
-      };
-      if (!Array.isArray(reviews))
-        throw new TakemarkError('bad_response', 'the response has no member `reviews`');
-      return { entries: reviews, nextCursor };
+      const path = `partners/${pathPart(partnerId)}/reviews`;
+      const page = await this.#get<'listPartnerReviews'>(path, query);
+      return { entries: listIn(page, 'reviews'), nextCursor: page.nextCursor };
     });
   }
 
-  async readReview(reviewId: string): Promise<PartnerReviewCase & { readonly partnerId: string }> {
-    return (await this.#get(`reviews/${pathPart(reviewId)}`)) as PartnerReviewCase & {
-      readonly partnerId: string;
-    };
+  readReview(reviewId: string): Promise<ResponseOf<'readPartnerReview'>> {
+    return this.#get<'readPartnerReview'>(`reviews/${pathPart(reviewId)}`);
   }
 
   /** Safe to repeat: a supplied request stays supplied. */
-  async supplyEvidence(reviewId: string, requestId: string): Promise<PartnerReviewCase> {
-    return (await retrying(RETRY, this.#signal, () =>
-      this.#post(`reviews/${pathPart(reviewId)}/evidence-requests/${pathPart(requestId)}/supply`),
-    )) as PartnerReviewCase;
+  supplyEvidence(reviewId: string, requestId: string): Promise<ReviewCase> {
+    const path = `reviews/${pathPart(reviewId)}/evidence-requests/${pathPart(requestId)}/supply`;
+    return this.#write<'supplyEvidence'>('POST', path);
   }
 
   /** Safe to repeat: a registered proof stays unchanged. */
-  async importLegacy(
-    proof: object,
-  ): Promise<{ readonly proofId: string; readonly outcome: 'imported' | 'already_imported' }> {
-    return (await retrying(RETRY, this.#signal, () => this.#post('legacy-proofs', proof))) as {
-      readonly proofId: string;
-      readonly outcome: 'imported' | 'already_imported';
-    };
+  importLegacy(proof: object): Promise<ResponseOf<'importLegacy'>> {
+    return this.#write<'importLegacy'>('POST', 'legacy-proofs', proof);
   }
 
   /** Safe to repeat: a recorded submission stays unchanged. */
-  async recordDeclaration(proofId: string, submission: object): Promise<Declaration> {
-    return (await retrying(RETRY, this.#signal, () =>
-      this.#post(`proofs/${pathPart(proofId)}/declarations`, submission),
-    )) as Declaration;
+  recordDeclaration(proofId: string, submission: object): Promise<Declaration> {
+    return this.#write<'recordDeclaration'>('POST', `proofs/${pathPart(proofId)}/declarations`, submission);
   }
 
-  async listDeclarations(proofId: string): Promise<readonly Declaration[]> {
-    return this.#list<Declaration>(`proofs/${pathPart(proofId)}/declarations`, 'declarations');
+  listDeclarations(proofId: string): Promise<readonly Declaration[]> {
+    const path = `proofs/${pathPart(proofId)}/declarations`;
+    return this.#list<'listDeclarations', 'declarations'>(path, 'declarations');
   }
 
-  async erasureStatus(proofId: string): Promise<ErasureStatus> {
-    return (await this.#get(`proofs/${pathPart(proofId)}/erasure`)) as ErasureStatus;
+  erasureStatus(proofId: string): Promise<ResponseOf<'readErasure'>> {
+    return this.#get<'readErasure'>(`proofs/${pathPart(proofId)}/erasure`);
   }
 
-  async listDeadLetters({
+  listDeadLetters({
     topic,
     limit,
   }: {
     readonly topic?: string | undefined;
     readonly limit: number;
   }): Promise<readonly DeadLetter[]> {
-    return this.#list<DeadLetter>('dead-letters', 'deadLetters', {
-      ...defined({ topic }),
-      limit: String(limit),
-    });
+    const query: Record<string, string> = defined({ topic, limit: String(limit) });
+    return this.#list<'listDeadLetters', 'deadLetters'>('dead-letters', 'deadLetters', query);
   }
 
   /** Never retried: after a lost response, other letters may be the oldest. */
-  async replayDeadLetters(request: { readonly topic: string; readonly limit: number }): Promise<number> {
-    return ((await this.#post('dead-letters/replay', request)) as { readonly replayed: number }).replayed;
+  async replayDeadLetters(request: RequestOf<'replayDeadLetters'>): Promise<number> {
+    return (await this.#once<'replayDeadLetters'>('POST', 'dead-letters/replay', request)).replayed;
   }
 
   /** Never retried: after a lost response, other letters may be the oldest. */
-  async discardDeadLetters(request: {
-    readonly topic: string;
-    readonly limit: number;
-  }): Promise<readonly DeadLetter[]> {
-    const discarded = await this.#post('dead-letters/discard', request);
-    return (discarded as { readonly deadLetters: readonly DeadLetter[] }).deadLetters;
+  async discardDeadLetters(request: RequestOf<'discardDeadLetters'>): Promise<readonly DeadLetter[]> {
+    return (await this.#once<'discardDeadLetters'>('POST', 'dead-letters/discard', request)).deadLetters;
   }
 
-  async readAudit(
-    partnerId: string,
-    { from, limit }: { readonly from: number; readonly limit: number },
-  ): Promise<readonly AuditEntry[]> {
-    return this.#list<AuditEntry>(`partners/${pathPart(partnerId)}/audit`, 'entries', {
-      from: String(from),
-      limit: String(limit),
-    });
+  readAudit(partnerId: string, { from, limit }: Page): Promise<ResponseOf<'readAudit'>['entries']> {
+    const path = `partners/${pathPart(partnerId)}/audit`;
+    return this.#list<'readAudit', 'entries'>(path, 'entries', pageQuery(from, limit));
   }
 
-  async verifyAudit(partnerId: string): Promise<AuditVerification> {
-    return (await this.#get(
+  verifyAudit(partnerId: string): Promise<AuditVerification> {
+    return this.#get<'verifyAudit'>(
       `partners/${pathPart(partnerId)}/audit/verification`,
+      {},
       AUDIT_TIMEOUT_MS,
-    )) as AuditVerification;
+    );
   }
 
-  async auditStores(from: string | undefined): Promise<AuditStep> {
-    const query: Record<string, string> = defined({ from });
-    return (await this.#get('audit/stores', AUDIT_TIMEOUT_MS, query)) as AuditStep;
+  auditStores(from: string | undefined): Promise<ResponseOf<'auditStores'>> {
+    return this.#get<'auditStores'>('audit/stores', defined({ from }), AUDIT_TIMEOUT_MS);
   }
 
   async issue({
@@ -475,7 +305,7 @@ export class OperatorClient {
         body: { source, onProgress },
         timeoutMs: ISSUE_TIMEOUT_MS,
       });
-      return parseResponse(response).value as IssuedProof;
+      return parseResponse(response).value as unknown as IssuedProof;
     });
   }
 
@@ -506,11 +336,16 @@ export class OperatorClient {
     this.#transport.close();
   }
 
-  #post(path: string, value?: object): Promise<object> {
-    return this.#write('POST', path, value);
+  /** Sends a call that may be repeated after a failure. */
+  #write<Id extends OperatorRoute>(method: Method, path: string, value?: object): Promise<ResponseOf<Id>> {
+    return retrying(RETRY, this.#signal, () => this.#once<Id>(method, path, value));
   }
 
-  async #write(method: 'POST' | 'PUT' | 'DELETE', path: string, value?: object): Promise<object> {
+  async #once<Id extends OperatorRoute>(
+    method: Method,
+    path: string,
+    value?: object,
+  ): Promise<ResponseOf<Id>> {
     const headers = { accept: 'application/json' };
     const json =
       value === undefined
@@ -519,39 +354,31 @@ export class OperatorClient {
             headers: { ...headers, 'content-type': 'application/json' },
             body: Buffer.from(JSON.stringify(value)),
           };
-    return parseResponse(await this.#send({ method, url: this.#url(path), ...json, timeoutMs: TIMEOUT_MS }))
-      .value;
+    const response = await this.#send({ method, url: this.#url(path), ...json, timeoutMs: TIMEOUT_MS });
+    return parseResponse(response).value as ResponseOf<Id>;
   }
 
-  async #get(
+  #get<Id extends OperatorRoute>(
     path: string,
-    timeoutMs = TIMEOUT_MS,
     query: Readonly<Record<string, string>> = {},
-  ): Promise<object> {
+    timeoutMs = TIMEOUT_MS,
+  ): Promise<ResponseOf<Id>> {
+    const url = this.#url(path, query);
+    const headers = { accept: 'application/json' };
     return retrying(
       RETRY,
       this.#signal,
       async () =>
-        parseResponse(
-          await this.#send({
-            method: 'GET',
-            url: this.#url(path, query),
-            headers: { accept: 'application/json' },
-            timeoutMs,
-          }),
-        ).value,
+        parseResponse(await this.#send({ method: 'GET', url, headers, timeoutMs })).value as ResponseOf<Id>,
     );
   }
 
-  async #list<Entry>(
+  async #list<Id extends OperatorRoute, Name extends keyof ResponseOf<Id> & string>(
     path: string,
-    member: string,
+    member: Name,
     query: Readonly<Record<string, string>> = {},
-  ): Promise<readonly Entry[]> {
-    const entries = ((await this.#get(path, TIMEOUT_MS, query)) as Readonly<Record<string, unknown>>)[member];
-    if (!Array.isArray(entries))
-      throw new TakemarkError('bad_response', `the response has no member \`${member}\``);
-    return entries as Entry[];
+  ): Promise<ResponseOf<Id>[Name]> {
+    return listIn(await this.#get<Id>(path, query), member);
   }
 
   async #send(request: RequestSpec): ReturnType<Transport['send']> {
@@ -615,6 +442,17 @@ export class OperatorClient {
       .join('&');
     return url;
   }
+}
+
+/** @throws TakemarkError `bad_response` if the member is not a list */
+function listIn<Body, Name extends keyof Body & string>(body: Body, member: Name): Body[Name] {
+  if (!Array.isArray(body[member]))
+    throw new TakemarkError('bad_response', `the response has no member \`${member}\``);
+  return body[member];
+}
+
+function pageQuery(from: number, limit: number): Readonly<Record<string, string>> {
+  return { from: String(from), limit: String(limit) };
 }
 
 /** Returns the path of the token that the service created on its first start. */

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import t from 'tap';
 import { ByteBudget } from '../../src/service/http/byte-budget.js';
-import { DEFAULT_LIMITS, type Exchange } from '../../src/service/http/exchange.js';
+import { DEFAULT_LIMITS, type Exchange, MessageEnd } from '../../src/service/http/exchange.js';
 import { ReaderPace } from '../../src/service/http/response/reader-pace.js';
 import { send } from '../../src/service/http/response/response.js';
 import { mainThreadLoad } from '../../src/service/http/server/running-calls.js';
@@ -163,9 +163,9 @@ t.test('a piece is read when the network has taken the one before', async (t) =>
     limits: DEFAULT_LIMITS,
     headers: {},
     lease: new ByteBudget(Infinity).lease('address'),
-    gone: false,
-    connectionClose: false,
-    bytesOut: 0,
+    gone: new AbortController().signal,
+    message: new MessageEnd(response, false, false),
+    log: { bytesOut: 0 },
   } as unknown as Exchange;
   let written = new Promise<void>((resolve) => (wrote = resolve));
   const sent = send(exchange, {

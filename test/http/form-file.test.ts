@@ -6,7 +6,7 @@ import { FormPermits } from '../../src/service/http/body/form-permits.js';
 import { issuingBody } from '../../src/service/http/body/issuing-body.js';
 import { receiveForm } from '../../src/service/http/body/upload-form.js';
 import { ByteBudget } from '../../src/service/http/byte-budget.js';
-import { DEFAULT_LIMITS, type Exchange } from '../../src/service/http/exchange.js';
+import { DEFAULT_LIMITS, type Exchange, MessageEnd } from '../../src/service/http/exchange.js';
 import { seeded } from '../fixtures/service.js';
 import { noise } from '../fixtures/wav.js';
 import { FIELDS } from './doubles.js';
@@ -40,10 +40,10 @@ function exchangeOf(pieces: readonly Buffer[]): Exchange {
     request,
     limits: DEFAULT_LIMITS,
     address: '127.0.0.1',
-    bytesIn: 0,
-    awaitsContinue: false,
+    gone: new AbortController().signal,
+    message: new MessageEnd(undefined as never, false, false),
+    log: { bytesIn: 0 },
     lease: new ByteBudget(1_000_000_000).lease('127.0.0.1'),
-    abortBody: undefined,
   } as unknown as Exchange;
 }
 

@@ -7,7 +7,7 @@ import { MAX_SIDECAR_BYTES } from '../../src/service/domain/upload.js';
 import { FormPermits } from '../../src/service/http/body/form-permits.js';
 import { receiveForm } from '../../src/service/http/body/upload-form.js';
 import { ByteBudget } from '../../src/service/http/byte-budget.js';
-import { DEFAULT_LIMITS, type Exchange } from '../../src/service/http/exchange.js';
+import { DEFAULT_LIMITS, type Exchange, MessageEnd } from '../../src/service/http/exchange.js';
 import { seeded } from '../fixtures/service.js';
 import { noise } from '../fixtures/wav.js';
 import { KEY, startPartner, until } from './doubles.js';
@@ -289,10 +289,10 @@ t.test('parts come whole however the form is cut', async (t) => {
       request: stream,
       limits: DEFAULT_LIMITS,
       address: '127.0.0.1',
-      bytesIn: 0,
-      awaitsContinue: false,
+      gone: new AbortController().signal,
+      message: new MessageEnd(undefined as never, false, false),
+      log: { bytesIn: 0 },
       lease: new ByteBudget(1_000_000).lease('127.0.0.1'),
-      abortBody: undefined,
     } as unknown as Exchange;
     const taken: Buffer[] = [];
     const rules = { stalled, sidecarBytes: MAX_SIDECAR_BYTES, digest: undefined };

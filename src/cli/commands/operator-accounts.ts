@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { defined } from '../../core/domain/defined.js';
+import type { Scope } from '../../service/domain/partner.js';
 import { type Context, defineCommand, EXIT, UsageError } from '../command.js';
 import { findOperatorToken, OperatorClient, type Partner } from '../operator-client.js';
 import { serviceAccess } from '../service-access.js';
@@ -135,11 +136,12 @@ async function publicKeyOf(path: string | undefined): Promise<{ readonly publicK
  * Splits a list of scopes without checking the names: the service knows the valid scopes.
  * @throws UsageError
  */
-function scopesOf(list: string | undefined): { readonly scopes?: readonly string[] } {
+function scopesOf(list: string | undefined): { readonly scopes?: readonly Scope[] } {
   if (list === undefined) return {};
   const scopes = list.split(',').map((scope) => scope.trim());
   if (scopes.includes('')) throw new UsageError('--scopes has an empty entry');
-  return { scopes };
+  // The service refuses words that are not scopes.
+  return { scopes: scopes as Scope[] };
 }
 
 export const listPartnerKeys = defineCommand({

@@ -1,5 +1,6 @@
+import { TOPICS } from '../../service/domain/events.js';
 import { defineCommand, EXIT } from '../command.js';
-import { type DeadLetter, TOPICS } from '../operator-client.js';
+import type { DeadLetter } from '../operator-client.js';
 import type { Terminal } from '../terminal.js';
 import { formatTime, printable } from '../terminal.js';
 import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';

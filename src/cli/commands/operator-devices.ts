@@ -1,6 +1,7 @@
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { defined } from '../../core/domain/defined.js';
+import type { DeviceAlgorithm } from '../../witness/domain/trace.js';
 import { defineCommand, EXIT, RuntimeError, UsageError } from '../command.js';
 import type { DeviceEntry } from '../operator-client.js';
 import { formatTime, printable, type Terminal } from '../terminal.js';
@@ -109,7 +110,9 @@ function idOf(text: string): string {
 }
 
 /** Reads a public key and returns the id and algorithm of its device. @throws RuntimeError */
-async function readDevice(path: string): Promise<{ readonly deviceId: string; readonly algorithm: string }> {
+async function readDevice(
+  path: string,
+): Promise<{ readonly deviceId: string; readonly algorithm: DeviceAlgorithm }> {
   if ((await stat(path)).size > MAX_KEY_BYTES)
     throw new RuntimeError(`${path} is larger than ${MAX_KEY_BYTES} bytes`);
   const key = publicKeyOf(await readFile(path));
@@ -133,7 +136,7 @@ function publicKeyOf(bytes: Buffer): KeyObject | undefined {
   }
 }
 
-function algorithmOf({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): string | undefined {
+function algorithmOf({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): DeviceAlgorithm | undefined {
   if (asymmetricKeyType === 'ed25519') return 'Ed25519';
   return asymmetricKeyType === 'ec' && asymmetricKeyDetails?.namedCurve === 'prime256v1'
     ? 'ES256'

@@ -1,6 +1,6 @@
 import { defined } from '../../core/domain/defined.js';
 import { defineCommand, EXIT, RuntimeError, UsageError } from '../command.js';
-import type { Plan, PlanEffect, PlanLimits } from '../operator-client.js';
+import type { Plan, PlanLimits } from '../operator-client.js';
 import { formatTime, printable, type Terminal, table } from '../terminal.js';
 import { OPERATOR_DETAILS, planText, withOperator } from './operator-accounts.js';
 
@@ -145,8 +145,8 @@ function limitsOf(plan: PlanLimits): PlanLimits {
   return { monthlyQuota, requestsPerSecond, burst, concurrentUploads, rotationsPerDay };
 }
 
-function effectOf(isNextMonth: boolean): PlanEffect {
-  return { effect: isNextMonth ? 'next_month' : 'at_once' };
+function effectOf(isNextMonth: boolean) {
+  return { effect: isNextMonth ? 'next_month' : 'at_once' } as const;
 }
 
 /** Prints plans as a table. A scheduled change is a row below its plan. */

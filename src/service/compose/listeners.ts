@@ -7,6 +7,7 @@ import type { ByteBudget } from '../http/byte-budget.js';
 import { createOperatorListener } from '../http/operator-listener.js';
 import { createPartnerListener } from '../http/partner-listener.js';
 import type { Listener } from '../http/server/listener.js';
+import { createTestAnswers } from '../http/server/test-answers.js';
 import type { Operations } from '../operations/operations.js';
 import type { Ids } from '../ports/system.js';
 import type { Probes } from '../telemetry/probes.js';
@@ -128,7 +129,12 @@ export async function openListeners(
     ...common,
     operations: operations.partner,
     build,
-    ...defined({ tls: tls?.identity, isBusy }),
+    ...defined({
+      tls: tls?.identity,
+      isBusy,
+      // Rule 19.1.
+      testAnswers: config.environment === 'beta' ? createTestAnswers() : undefined,
+    }),
   });
   const operatorListener = createOperatorListener({
     ...common,

@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import { defined } from '../../core/domain/defined.js';
 import { createAudioEngine } from '../../core/engine/create-engine.js';
 import { isOneDevice } from '../../core/files/device.js';
-import type { AudioEngine } from '../../core/ports/audio-engine.js';
 import { ReportComposer } from '../adapters/composing/report-composer.js';
 import { createCredentialReader } from '../adapters/reading/credential-reader.js';
 import { Replays } from '../adapters/replaying/replays.js';
@@ -23,11 +22,12 @@ import { findSignerFault, readIssuingState } from '../operations/issuing/signer-
 import { createOperations, type Operations } from '../operations/operations.js';
 import { Devices } from '../operations/system/devices.js';
 import { SignerRevocations } from '../operations/system/signer-revocations.js';
+import type { Observer } from '../ports/observer.js';
 import type { Clock, Ids } from '../ports/system.js';
 import type { Telemetry, TelemetryParts } from '../telemetry/telemetry.js';
 import { type Build, buildText, commitOf } from './build.js';
 import { createCertificateWatch } from './certificate-watch.js';
-import { disposedOnFailure, sharedGrace } from './disposer.js';
+import { type Disposer, disposedOnFailure, sharedGrace } from './disposer.js';
 import { announceEndpoints } from './endpoints-file.js';
 import { openOperatorTokens, openSecrets, openSigning, type TokenFile } from './identity.js';
 import {
@@ -103,18 +103,9 @@ const CLOCK_SLACK_MS = 2000;
 export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
   assertKnownSettings(config);
   return disposedOnFailure(async (disposer) => {
-    const directory = config.dataDirectory;
     const isNewlyLocal = await becomesLocal(config);
-    // First, so that a directory of another environment is refused before anything is created in it.
-    const secrets = await openSecrets(config);
-    const wallClock = options.clock ?? systemClock;
-    const clock = await openClock(directory, wallClock);
-    const ids = options.ids ?? createIds(clock);
-    const { tokens, file: operatorTokenFile } = await openOperatorTokens(config, secrets.shared);
-    const { signer, trust, certificates } = await openSigning(config, secrets.shared, clock);
-    const tls = config.partner.tls === undefined ? undefined : await TlsFiles.open(config.partner.tls, clock);
-    const watch = createCertificateWatch({ certificates, tls: () => tls?.identity, clock });
-    let running: AudioEngine | undefined;
+    const identity = await openIdentity(config, options);
+    const { secrets, clock, ids, operatorTokens, signing, tls, watch } = identity;
     const infrastructure = await openInfrastructure(
       {
         config,
@@ -122,78 +113,43 @@ export async function startService(config: Config, options: ServiceOptions): Pro
         secrets,
         build: { version: options.version, commit: commitOf(config, options) },
         ...defined({ logDestination: options.logDestination }),
-        engineStats: () => running?.stats(),
-        certificates: watch.list,
         routes: servedRoutes(config.environment, 'service'),
       },
       disposer,
     );
-    const { telemetry, stores, encrypted, assets, unissued, keys, journal, heads, bus } = infrastructure;
-    const { audited, auditor, clocks, gate, keyWatch } = infrastructure;
-    const maySweep = (): boolean => clocks?.maySweep() ?? true;
+    const { telemetry, stores, encrypted, assets, journal, bus, clocks, gate, keyWatch } = infrastructure;
     const { observer } = telemetry;
-    const { kind, maxUploads, workers } = config.engine;
-    const budget = new ByteBudget(config.ingressBytes ?? defaultBudgetBytes());
-    const engine = createAudioEngine({
-      kind,
-      observer,
-      memoryOfOwners: budget,
-      ...defined({ maxUploads, workers }),
-    });
-    running = engine;
-    const reader = createCredentialReader({ trust, observer, maxWaitingBytes: defaultBudgetBytes() });
-    disposer.add(() => reader.stop());
-    const replays = new Replays();
-    disposer.add(() => replays.stop());
-    const composer = new ReportComposer();
-    disposer.add(() => composer.stop());
-    const readerStarted = reader.start();
-    // Awaited below in parallel to other slow steps. Until then a failure must not count as unhandled.
-    readerStarted.catch(() => undefined);
+    const engines = openEngines(config, identity, observer, disposer);
+    telemetry.measure({ engineStats: () => engines.engine.stats(), certificates: watch.list });
     await gate.look();
     if (!gate.isClosed) await lookForKeys(infrastructure, config);
     const erasedAgain = await recover(config, clock, infrastructure);
-    await readerStarted;
-    await engine.start();
-    disposer.add(() => engine.stop());
+    await engines.start();
     if (config.consumers) listen(bus, { stores: encrypted, assets, journal, clock, observer });
     await startEvents(infrastructure, disposer);
 
     // Set when the partner listener is bound: with port 0, the address of upload slots depends on the bound
     // port.
     let publicUrl = config.publicUrl ?? '';
-    const { environment, downloads, processes } = config;
+    const { signer, certificates } = signing;
     const revocations = new SignerRevocations({ stores, secrets: secrets.secrets });
-    const devices = new Devices({ stores, secrets: secrets.secrets });
     const { operations, meter, uses } = createOperations({
-      environment,
-      downloads,
+      ...infrastructure,
+      ...engines,
+      ...signing,
+      environment: config.environment,
+      downloads: config.downloads,
+      processes: config.processes,
       publicUrl: () => publicUrl,
       secrets: secrets.secrets,
-      stores,
-      encrypted,
-      assets,
-      keys,
-      journal,
-      heads,
-      audited,
-      bus,
-      engine,
-      reader,
-      signer,
-      certificates,
-      trust,
       newDevice: (algorithm) =>
         temporaryDevice({ name: 'Sandbox device', clock, random: ids.random, ...defined({ algorithm }) }),
       revocations,
-      devices,
-      replay: (partnerId, open, signal) => replays.replay(partnerId, open, signal),
-      compose: (stored) => composer.compose(stored),
+      devices: new Devices({ stores, secrets: secrets.secrets }),
       clock,
-      wallClock,
+      wallClock: identity.wallClock,
       ids,
       observer,
-      processes,
     });
     // Runs after the listeners are closed and before the store is closed.
     disposer.add(() => Promise.allSettled([meter.flush(), uses.flush()]));
@@ -217,9 +173,9 @@ export async function startService(config: Config, options: ServiceOptions): Pro
         graceMs,
         ids,
         telemetry,
-        budget,
+        budget: engines.budget,
         operations,
-        tokens,
+        tokens: operatorTokens.tokens,
         probes,
         missing: () => dependencies.watch.missing,
         issuing: () => readIssuingState({ signer, certificates, revocations, clock }),
@@ -236,26 +192,10 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     publicUrl = config.publicUrl ?? `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${partner.port}`;
 
     const jobs: PeriodicJob[] = [
-      {
-        where: 'clock',
-        everyMs: CLOCK_MS,
-        atStart: true,
-        run: () => watchClock(directory, clock, telemetry),
-      },
-      {
-        where: 'certificates',
-        everyMs: CERTIFICATES_MS,
-        atStart: true,
-        run: async () => watch.report(telemetry),
-      },
+      ...identityJobs(config, identity, telemetry),
       ...clockJobs(infrastructure),
       dependencies.job,
-      ...gatedJobs(gate, [
-        contentKeyJob(infrastructure, config),
-        ...collectionJobs({ stores, unissued, clock, maySweep }),
-        ...(config.consumers ? [reminderJob({ stores, clock, maySweep })] : []),
-        auditJob(auditor, { maySweep }),
-      ]),
+      ...storeJobs(config, infrastructure, clock),
       { where: 'meter', everyMs: METER_MS, run: () => meter.flush() },
       { where: 'key_uses', everyMs: KEY_USES_MS, run: () => uses.flush() },
     ];
@@ -265,43 +205,28 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     stopJobs = async () => {
       await stopSchedule();
       // A failure here loses at most half a minute of the clock mark, so it must not fail the stop.
-      await keepClockMark(directory, clock).catch((error: unknown) => observer.fault('clock', error));
+      await keepClockMark(config.dataDirectory, clock).catch((error: unknown) =>
+        observer.fault('clock', error),
+      );
     };
     await announceEndpoints(
-      directory,
+      config.dataDirectory,
       { partner: partner.port, operator: operator.port, tls: tls !== undefined },
       disposer,
     );
 
-    noteUnknownSettings(config, telemetry);
-    for (const { path, found } of secrets.exposed)
-      telemetry.note(found === 'tightened' ? 'secret_file_tightened' : 'secret_file_readable_by_group', {
-        path,
-      });
-    const { kid } = signer.identity;
-    const revocation = await revocations.find(kid);
-    if (revocation !== undefined) {
-      const { from, reason } = revocation;
-      telemetry.note('signer_revoked', { kid, from, reason });
-    }
+    await noteState(config, identity, infrastructure, revocations);
     if (isNewlyLocal) telemetry.warn('partner_listener_is_local', { setting: 'TAKEMARK_HOST' });
+    if (erasedAgain > 0) telemetry.note('erasures_replayed', { count: erasedAgain });
     const fault = await findSignerFault(
       { signer, certificates, revocations },
       Math.floor(clock.now() / 1000),
     );
-    if (gate.isClosed) telemetry.warn('store_put_back');
-    if (await keysShareDevice(config))
-      telemetry.warn('content_keys_beside_store', {
-        directory: config.contentKeysDirectory,
-        advice:
-          'The keys and the store are on one device, so its loss or a copy of it concerns both. Set TAKEMARK_CONTENT_KEYS_DIR to a mirrored volume of its own.',
-      });
-    if (erasedAgain > 0) telemetry.note('erasures_replayed', { count: erasedAgain });
     const runtimeWarning = noteRuntime(telemetry, clock);
     telemetry.note('started', {
       version: options.version,
       commit: commitOf(config, options),
-      environment,
+      environment: config.environment,
       engine: config.engine.kind,
       store: config.store,
       bus: config.bus,
@@ -309,12 +234,12 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       publicUrl,
       partner: hostPort(partner),
       operator: hostPort(operator),
-      dataDirectory: directory,
-      kid,
+      dataDirectory: config.dataDirectory,
+      kid: signer.identity.kid,
       ...defined({
         tlsExpiresAt: tls?.identity.expiresAt,
-        operatorTokenFile: operatorTokenFile?.path,
-        operatorTokenMade: operatorTokenFile?.made,
+        operatorTokenFile: operatorTokens.file?.path,
+        operatorTokenMade: operatorTokens.file?.made,
       }),
     });
     return {
@@ -323,15 +248,138 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       issuingFault: fault?.message,
       runtimeWarning,
       isNewlyLocal,
-      operatorToken: tokens[0],
-      operatorTokenFile,
+      operatorToken: operatorTokens.tokens[0],
+      operatorTokenFile: operatorTokens.file,
       publicUrl,
-      dataDirectory: directory,
+      dataDirectory: config.dataDirectory,
       operations,
       changeLogLevel: telemetry.changeLogLevel,
       stop: stopOnce({ ...config, ...options }, telemetry, probes, all, disposer),
     };
   });
+}
+
+type Identity = Awaited<ReturnType<typeof openIdentity>>;
+
+/** Opens what distinguishes this service from others: its secrets, keys and certificates, and its clock. */
+async function openIdentity(config: Config, options: ServiceOptions) {
+  // First, so that a directory of another environment is refused before anything is created in it.
+  const secrets = await openSecrets(config);
+  const wallClock = options.clock ?? systemClock;
+  const clock = await openClock(config.dataDirectory, wallClock);
+  const ids = options.ids ?? createIds(clock);
+  const operatorTokens = await openOperatorTokens(config, secrets.shared);
+  const signing = await openSigning(config, secrets.shared, clock);
+  const tls = config.partner.tls === undefined ? undefined : await TlsFiles.open(config.partner.tls, clock);
+  const watch = createCertificateWatch({
+    certificates: signing.certificates,
+    tls: () => tls?.identity,
+    clock,
+  });
+  return { secrets, wallClock, clock, ids, operatorTokens, signing, tls, watch };
+}
+
+/** Opens what works on the bytes of callers. The reader of credentials starts at once, the engine with `start`. */
+function openEngines(
+  { engine: { kind, maxUploads, workers }, ingressBytes }: Config,
+  { signing: { trust } }: Identity,
+  observer: Observer,
+  disposer: Disposer,
+) {
+  const budget = new ByteBudget(ingressBytes ?? defaultBudgetBytes());
+  const engine = createAudioEngine({
+    kind,
+    observer,
+    memoryOfOwners: budget,
+    ...defined({ maxUploads, workers }),
+  });
+  const reader = createCredentialReader({ trust, observer, maxWaitingBytes: defaultBudgetBytes() });
+  disposer.add(() => reader.stop());
+  const replays = new Replays();
+  disposer.add(() => replays.stop());
+  const composer = new ReportComposer();
+  disposer.add(() => composer.stop());
+  const readerStarted = reader.start();
+  // `start` awaits it, in parallel to other slow steps. Until then a failure must not count as unhandled.
+  readerStarted.catch(() => undefined);
+  const start = async (): Promise<void> => {
+    await readerStarted;
+    await engine.start();
+    disposer.add(() => engine.stop());
+  };
+  return {
+    budget,
+    engine,
+    reader,
+    start,
+    replay: replays.replay.bind(replays),
+    compose: composer.compose.bind(composer),
+  };
+}
+
+/** Returns the jobs that watch the clock and the certificates. */
+function identityJobs(
+  { dataDirectory }: Config,
+  { clock, watch }: Identity,
+  telemetry: Telemetry,
+): readonly PeriodicJob[] {
+  return [
+    {
+      where: 'clock',
+      everyMs: CLOCK_MS,
+      atStart: true,
+      run: () => watchClock(dataDirectory, clock, telemetry),
+    },
+    {
+      where: 'certificates',
+      everyMs: CERTIFICATES_MS,
+      atStart: true,
+      run: async () => watch.report(telemetry),
+    },
+  ];
+}
+
+/** Returns the jobs that work on the stores. They wait while the store is being restored. */
+function storeJobs(
+  config: Config,
+  infrastructure: Infrastructure,
+  clock: SteadyClock,
+): readonly PeriodicJob[] {
+  const { stores, unissued, auditor, clocks, gate } = infrastructure;
+  const maySweep = (): boolean => clocks?.maySweep() ?? true;
+  return gatedJobs(gate, [
+    contentKeyJob(infrastructure, config),
+    ...collectionJobs({ stores, unissued, clock, maySweep }),
+    ...(config.consumers ? [reminderJob({ stores, clock, maySweep })] : []),
+    auditJob(auditor, { maySweep }),
+  ]);
+}
+
+/** Logs what the operator should know about the state in which the service starts. */
+async function noteState(
+  config: Config,
+  { secrets, signing: { signer } }: Identity,
+  { telemetry, gate }: Infrastructure,
+  revocations: SignerRevocations,
+): Promise<void> {
+  noteUnknownSettings(config, telemetry);
+  for (const { path, found } of secrets.exposed)
+    telemetry.note(found === 'tightened' ? 'secret_file_tightened' : 'secret_file_readable_by_group', {
+      path,
+    });
+  const { kid } = signer.identity;
+  const revocation = await revocations.find(kid);
+  if (revocation !== undefined) {
+    const { from, reason } = revocation;
+    telemetry.note('signer_revoked', { kid, from, reason });
+  }
+  if (gate.isClosed) telemetry.warn('store_put_back');
+  if (await keysShareDevice(config))
+    telemetry.warn('content_keys_beside_store', {
+      directory: config.contentKeysDirectory,
+      advice:
+        'The keys and the store are on one device, so its loss or a copy of it concerns both. Set TAKEMARK_CONTENT_KEYS_DIR to a mirrored volume of its own.',
+    });
 }
 
 /** Returns the banner for the person who starts the service. */

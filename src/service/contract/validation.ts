@@ -35,6 +35,17 @@ export type RouteOutput<R extends Route> = {
       : Record<never, never>;
 };
 
+/** The JSON body of a route's request, as a client sends it. */
+export type RequestBodyOf<R extends Route> =
+  Member<Member<R, 'body'>, 'schema'> extends infer Schema extends z.ZodType ? Sent<z.input<Schema>> : never;
+
+/** The JSON body of a route's responses. */
+export type ResponseBodyOf<R extends Route> = {
+  [Status in keyof RouteOutput<R>]: RouteOutput<R>[Status] extends { readonly body: infer Body }
+    ? Body
+    : never;
+}[keyof RouteOutput<R>];
+
 /** The schema of a request. */
 export type RequestSchema = z.ZodObject;
 

@@ -95,16 +95,9 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   calls: 128,
 };
 
-/** An HTTP request with its response. */
-export interface Exchange {
+/** What is logged of a call. Each part that handles the call fills in its members. */
+export interface CallLog {
   readonly requestId: string;
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly limits: ListenerLimits;
-  /** The address group of the caller, as limits per caller use it. See CallerAddresses. */
-  readonly address: string;
-  /** The start time, as `performance.now()` returned it. */
-  readonly startedAt: number;
   /** The template of the matched route. */
   route: RouteName;
   keyId: string | undefined;
@@ -115,40 +108,86 @@ export interface Exchange {
   bytesIn: number;
   /** The bytes of the response body. */
   bytesOut: number;
-  /** True while the caller waits for `100 Continue` before it sends the body. */
-  awaitsContinue: boolean;
+}
+
+/** The end of a request's message: who reads its body, and whether another message can follow on the connection. */
+export class MessageEnd {
+  readonly #response: ServerResponse;
+  #awaitsContinue: boolean;
+  #isLast: boolean;
+  #isAbandoned = false;
+  #stopReader: ((error: DomainError) => void) | undefined;
+
   /**
-   * True when the connection closes after this response. The listener is stopping, or the end of the message
-   * is unclear.
+   * @param awaitsContinue true if the caller waits for `100 Continue` before it sends the body
+   * @param isLast true if the connection closes after the response
    */
-  connectionClose: boolean;
-  /** True when the request was abandoned, so its end is not awaited. */
-  abandoned: boolean;
+  constructor(response: ServerResponse, awaitsContinue: boolean, isLast: boolean) {
+    this.#response = response;
+    this.#awaitsContinue = awaitsContinue;
+    this.#isLast = isLast;
+  }
+
+  /** Returns true while the caller waits for `100 Continue`. */
+  get awaitsContinue(): boolean {
+    return this.#awaitsContinue;
+  }
+
+  /** Returns true if the connection closes after the response. */
+  get isLast(): boolean {
+    return this.#isLast;
+  }
+
+  /** Returns true if the end of the message is not awaited. */
+  get isAbandoned(): boolean {
+    return this.#isAbandoned;
+  }
+
+  /** Sends `100 Continue` to a caller that waits for it. Called just before the body is read. */
+  sendContinue(): void {
+    if (!this.#awaitsContinue) return;
+    this.#awaitsContinue = false;
+    this.#response.writeContinue();
+  }
+
+  /** Closes the connection after the response. */
+  beLast(): void {
+    this.#isLast = true;
+  }
+
+  /** Closes the connection after the response, because it is unclear where the message ends. */
+  abandon(): void {
+    this.#isLast = this.#isAbandoned = true;
+  }
+
+  /** Sets how the reader of the body is stopped. Undefined once the reader has ended. */
+  readBy(stop: ((error: DomainError) => void) | undefined): void {
+    this.#stopReader = stop;
+  }
+
+  /** Stops the reader of the body with an error. @returns false when no reader exists */
+  stopReader(error: DomainError): boolean {
+    const stop = this.#stopReader;
+    stop?.(error);
+    return stop !== undefined;
+  }
+}
+
+/** An HTTP request with its response. */
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly limits: ListenerLimits;
+  /** The address group of the caller, as limits per caller use it. See CallerAddresses. */
+  readonly address: string;
   /** Headers of every response to this request. */
   readonly headers: Record<string, string>;
   /**
    * The memory held for the body. The caller's address pays for it until the key is known, then the partner.
    */
   readonly lease: Lease;
-  /** True while the request runs. */
-  working: boolean;
-  /** True once the connection has closed, so nothing can be sent. */
-  gone: boolean;
-  /** True once the request was logged. */
-  logged: boolean;
-  /**
-   * Frees the resources of a streamed response when the connection closes. Set by the sender of the response.
-   */
-  onGone: (() => void) | undefined;
-  /** Gives up the running call when the connection closes. Set before the call runs. */
-  giveUp: (() => void) | undefined;
-  /** Stops the reading of the body when the parser abandons the request. Set by the reader of the body. */
-  abortBody: ((error: DomainError) => void) | undefined;
-}
-
-/** Sends `100 Continue` to a caller that waits for it. Called just before a body is read. */
-export function sendContinue(exchange: Exchange): void {
-  if (!exchange.awaitsContinue) return;
-  exchange.awaitsContinue = false;
-  exchange.response.writeContinue();
+  /** Aborts when the connection has closed, so nothing can be sent. */
+  readonly gone: AbortSignal;
+  readonly message: MessageEnd;
+  readonly log: CallLog;
 }

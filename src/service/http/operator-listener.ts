@@ -10,7 +10,8 @@ import { issuingBody } from './body/issuing-body.js';
 import { DEFAULT_LIMITS, type Exchange, type ListenerLimits } from './exchange.js';
 import { contentDisposition } from './response/asset-response.js';
 import { constantJson, type JsonResponse, json } from './response/response.js';
-import { bearerGuard, type Endpoints, joinEndpoints, joinOwn } from './server/endpoint.js';
+import { bearerGuard } from './server/checks.js';
+import { type Endpoints, joinEndpoints, joinOwn } from './server/endpoint.js';
 import { createListener, type Listener, type ListenerParts } from './server/listener.js';
 
 export interface ProbeListenerParts extends ListenerParts {

@@ -19,6 +19,7 @@ import { type Endpoints, joinEndpoints } from './server/endpoint.js';
 import { createListener, type Listener, type ListenerParts } from './server/listener.js';
 import { PartnerLimit } from './server/partner-limit.js';
 import { mainThreadLoad, RunningCalls } from './server/running-calls.js';
+import type { TestAnswers } from './server/test-answers.js';
 
 /** The `Retry-After` of a refused download, in seconds. */
 const DOWNLOAD_RETRY_SECONDS = 2;
@@ -37,6 +38,8 @@ export interface PartnerListenerParts extends ListenerParts {
   readonly build: BuildFacts;
   /** Returns true while the main thread is busy. By default its load is measured. */
   readonly isBusy?: () => boolean;
+  /** What test keys change. Absent in an environment without test keys. */
+  readonly testAnswers?: TestAnswers;
 }
 
 /** Creates the listener for the partner API and the presigned upload address. */
@@ -202,7 +205,7 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
       'partner',
       endpoints,
       operations,
-      { keys: { partners: operations, calls } },
+      { keys: { partners: operations, calls, testAnswers: parts.testAnswers } },
       build.environment,
     ),
     limits,
@@ -242,7 +245,7 @@ async function observed<Result>(
     observer.upload('stored', bytesOf(result));
     return result;
   } catch (error) {
-    observer.upload(outcomeOf(error), exchange.bytesIn);
+    observer.upload(outcomeOf(error), exchange.log.bytesIn);
     throw error;
   }
 }

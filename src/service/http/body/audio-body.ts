@@ -1,5 +1,5 @@
 import type { DomainError } from '../../../core/domain/errors.js';
-import { type Exchange, sendContinue } from '../exchange.js';
+import type { Exchange } from '../exchange.js';
 import { left, tooLarge, tooSlow } from './body-reader.js';
 import { ClientPace } from './client-pace.js';
 
@@ -8,7 +8,7 @@ import { ClientPace } from './client-pace.js';
  * only once. Throws the errors of readBody, and the connection then still carries the response.
  */
 export async function* audioBody(exchange: Exchange, maxBytes: number): AsyncGenerator<Uint8Array, void> {
-  const { request } = exchange;
+  const { request, message, log } = exchange;
   let chunk: Buffer | undefined;
   let ended = false;
   let failure: DomainError | undefined;
@@ -22,9 +22,9 @@ export async function* audioBody(exchange: Exchange, maxBytes: number): AsyncGen
     request.pause();
     pace.received(data.length);
     pace.holding();
-    exchange.bytesIn += data.length;
+    log.bytesIn += data.length;
     chunk = chunk === undefined ? data : Buffer.concat([chunk, data]);
-    if (exchange.bytesIn > maxBytes) fail(tooLarge(maxBytes));
+    if (log.bytesIn > maxBytes) fail(tooLarge(maxBytes));
     wake?.();
   };
   const onEnd = () => {
@@ -35,8 +35,8 @@ export async function* audioBody(exchange: Exchange, maxBytes: number): AsyncGen
     if (!ended) fail(left());
   };
   try {
-    sendContinue(exchange);
-    exchange.abortBody = fail;
+    message.sendContinue();
+    message.readBy(fail);
     request.on('end', onEnd).on('close', onClose).on('error', onClose).on('data', onData);
     while (true) {
       if (failure !== undefined) throw failure;
@@ -57,7 +57,7 @@ export async function* audioBody(exchange: Exchange, maxBytes: number): AsyncGen
     }
   } finally {
     pace.stop();
-    exchange.abortBody = undefined;
+    message.readBy(undefined);
     request.off('end', onEnd).off('close', onClose).off('data', onData);
   }
 }

@@ -1,5 +1,5 @@
 import { DomainError } from '../../../core/domain/errors.js';
-import { type Exchange, sendContinue } from '../exchange.js';
+import type { Exchange } from '../exchange.js';
 import { ChunkSizes, chunksTooSmall } from '../response/chunk-sizes.js';
 import { GrowingBuffer } from './growing-buffer.js';
 
@@ -10,8 +10,8 @@ import { GrowingBuffer } from './growing-buffer.js';
  * tiny chunks.
  */
 export function readBody(exchange: Exchange, maxBytes: number): Buffer | Promise<Buffer> {
-  const { request } = exchange;
-  sendContinue(exchange);
+  const { request, message, log } = exchange;
+  message.sendContinue();
   if (request.complete) {
     // The whole body has already arrived. This is usual when the caller's key was read from a store, because the
     // head and a small body arrive in one packet.
@@ -20,7 +20,7 @@ export function readBody(exchange: Exchange, maxBytes: number): Buffer | Promise
     for (let piece = request.read() as Buffer | null; piece !== null; piece = request.read() as Buffer | null)
       pieces.push(piece);
     const body = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
-    exchange.bytesIn = body.length;
+    log.bytesIn = body.length;
     if (body.length > maxBytes) throw tooLarge(maxBytes);
     return body;
   }
@@ -31,13 +31,13 @@ export function readBody(exchange: Exchange, maxBytes: number): Buffer | Promise
       clearTimeout(timer);
       request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
       request.on('error', ignore);
-      exchange.abortBody = undefined;
+      message.readBy(undefined);
       if (error === undefined) resolve(body.bytes());
       else reject(error);
     };
     const onData = (chunk: Buffer) => {
-      exchange.bytesIn += chunk.length;
-      if (exchange.bytesIn > maxBytes) return finish(tooLarge(maxBytes));
+      log.bytesIn += chunk.length;
+      if (log.bytesIn > maxBytes) return finish(tooLarge(maxBytes));
       if (!sizes.count(chunk.length)) return finish(chunksTooSmall());
       try {
         body.append(chunk);
@@ -49,7 +49,7 @@ export function readBody(exchange: Exchange, maxBytes: number): Buffer | Promise
     const onClose = () => finish(left());
     const timer = setTimeout(() => finish(tooSlow()), exchange.limits.bodyMs);
     request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
-    exchange.abortBody = finish;
+    message.readBy(finish);
   });
 }
 

@@ -130,7 +130,7 @@ class IssuingForm {
     if (this.#finished) return;
     const error = malformedForm('The service stopped reading the form.');
     this.#fail(error);
-    this.#exchange.abortBody?.(error);
+    this.#exchange.message.stopReader(error);
   }
 
   async *#afterTrace(maxBytes: number): AsyncGenerator<Uint8Array, void> {

@@ -6,7 +6,7 @@ import { DomainError, type ErrorReason } from '../../../core/domain/errors.js';
 import { type ContentDigest, digestHash } from '../../domain/message-signature.js';
 import type { FileReceiver } from '../../operations/uploads/receive-upload.js';
 import { SIGNED_FIELDS } from '../../operations/uploads/upload-policy.js';
-import { type Exchange, sendContinue } from '../exchange.js';
+import type { Exchange } from '../exchange.js';
 import { ChunkSizes, chunksTooSmall } from '../response/chunk-sizes.js';
 import { bodyNotSigned, left, tooSlow } from './body-reader.js';
 import { ClientPace } from './client-pace.js';
@@ -82,6 +82,12 @@ export function receiveForm<Result>(
   );
 }
 
+/**
+ * How far a form has been read. `sidecar`: the current part is the sidecar. `judged`: the signed fields are complete,
+ * and their check has begun. `complete`: the form was read to its end and is valid.
+ */
+type FormState = 'fields' | 'sidecar' | 'judged' | 'file' | 'complete' | 'ended';
+
 class FormReader<Result> {
   readonly #exchange: Exchange;
   readonly #stalledPermits: FormPermits;
@@ -102,22 +108,12 @@ class FormReader<Result> {
   #content: Buffer[] = [];
   #prefixBytes = 0;
   #sidecar: Buffer[] | undefined;
-  /** True while the current part is the sidecar. */
-  #inSidecar = false;
-  #hasFile = false;
+  #state: FormState = 'fields';
   /** The bytes of the file that the receiver has no room for yet. */
   readonly #pieces: Buffer[] = [];
-  /** True once the signed fields are complete and their check has begun. Without such fields, once the file begins. */
-  #judged = false;
   #receiver: FileReceiver<Result> | undefined;
   /** True while the receiver has not accepted all of the last piece. */
   #receiverFull = false;
-  #parserFull = false;
-  /** True while the service does not read from the caller. */
-  #holding = false;
-  /** True once the form was read to its end and is valid. */
-  #complete = false;
-  #ended = false;
   #releasePermit: (() => void) | undefined;
   #fieldsTimer: NodeJS.Timeout | undefined;
 
@@ -164,16 +160,16 @@ class FormReader<Result> {
       .on('partsLimit', () => this.#fail(malformedForm('The form has too many parts.')))
       // For a malformed part head busboy emits `error` and never `close`.
       .on('error', () => this.#fail(malformedForm('The headers of a part are malformed.')))
-      .on('drain', this.#onDrain)
+      .on('drain', () => this.#setPace())
       .on('finish', () => this.#onFinish());
     request
       .on('data', this.#onData)
       .on('end', this.#onEnd)
       .on('close', this.#onClose)
       .on('error', this.#onClose);
-    this.#exchange.abortBody = (error) => this.#fail(error);
+    this.#exchange.message.readBy((error) => this.#fail(error));
     // The caller may have left while its key was checked. Its request then reports nothing any more.
-    if (this.#exchange.gone) return this.#fail(left());
+    if (this.#exchange.gone.aborted) return this.#fail(left());
     if (this.#unproven !== undefined) {
       // A form without its signed fields holds a permit that other forms can take.
       this.#acquire(this.#unproven);
@@ -181,21 +177,21 @@ class FormReader<Result> {
       // timers before socket reads.
       this.#fieldsTimer = setTimeout(() => setImmediate(() => this.#fieldsDue()), limits.fieldsMs);
     }
-    sendContinue(this.#exchange);
+    this.#exchange.message.sendContinue();
   }
 
   readonly #onData = (chunk: Buffer): void => {
-    this.#exchange.bytesIn += chunk.length;
+    this.#exchange.log.bytesIn += chunk.length;
     this.#pace.received(chunk.length);
     this.#hash?.update(chunk);
     this.#guard(() => {
       if (!this.#sizes.count(chunk.length)) throw chunksTooSmall();
-      if (!this.#hasFile) this.#prefixBytes += chunk.length;
+      if (this.#readsPrefix) this.#prefixBytes += chunk.length;
       for (const piece of this.#framing.push(chunk)) {
         this.#pass(piece);
-        if (this.#ended) return;
+        if (this.#state === 'ended') return;
       }
-      if (this.#hasFile) return;
+      if (!this.#readsPrefix) return;
       if (this.#prefixBytes > MAX_PREFIX)
         throw invalid('form_field_too_large', 'The bytes before the file are too many.');
       // Pays for the fields until the file starts.
@@ -203,27 +199,33 @@ class FormReader<Result> {
     });
   };
 
+  /** Returns true until the file begins. */
+  get #readsPrefix(): boolean {
+    return this.#state === 'fields' || this.#state === 'sidecar' || this.#state === 'judged';
+  }
+
   /** Passes the parser the form without the file's content. */
   #pass({ kind, bytes }: FormPiece): void {
     if (kind === 'content') return this.#passContent(bytes);
     if (kind === 'head') this.#content = [];
     this.#parse(bytes);
     // The parser may report an empty file only now.
-    if (kind === 'boundary' && this.#hasFile) throw fileNotLast();
-    if (kind === 'head') return;
-    this.#inSidecar = false;
+    if (kind === 'boundary' && this.#state === 'file') throw fileNotLast();
+    if (kind === 'head' || !this.#readsPrefix) return;
+    if (this.#state === 'sidecar') this.#state = 'fields';
     const ended = kind === 'boundary' ? this.#framing.parts - 1 : this.#framing.parts;
     const known = this.#fields.size + (this.#sidecar === undefined ? 0 : 1);
-    if (!this.#hasFile && !this.#ended && known !== ended) throw notFormData();
+    if (known !== ended) throw notFormData();
   }
 
   #passContent(bytes: Buffer): void {
-    if (this.#hasFile) return this.#take(bytes);
-    if (this.#inSidecar) return this.#keep(bytes);
+    if (this.#state === 'file') return this.#take(bytes);
+    if (this.#state === 'sidecar') return this.#keep(bytes);
+    const state = this.#state;
     this.#content.push(bytes);
     this.#parse(bytes.subarray(0, TELLING_BYTES));
-    if (!this.#hasFile && !this.#inSidecar && bytes.length > TELLING_BYTES)
-      this.#parse(bytes.subarray(TELLING_BYTES));
+    // The part is a field if the parser has not reported a file.
+    if (this.#state === state && bytes.length > TELLING_BYTES) this.#parse(bytes.subarray(TELLING_BYTES));
   }
 
   /** Keeps a copy of bytes of the sidecar, because a subarray would keep the whole chunk in memory. */
@@ -235,27 +237,20 @@ class FormReader<Result> {
   }
 
   #parse(bytes: Buffer): void {
-    if (this.#parser.write(bytes)) return;
-    this.#parserFull = true;
-    this.#setPace();
+    if (!this.#parser.write(bytes)) this.#setPace();
   }
-
-  readonly #onDrain = (): void => {
-    this.#parserFull = false;
-    this.#setPace();
-  };
 
   /** Resumes or pauses the request, depending on the free room. */
   #setPace(): void {
-    const holding = this.#parserFull || this.#receiverFull || this.#pieces.length > 0;
-    if (this.#ended || holding === this.#holding) return;
-    this.#holding = holding;
+    const { request } = this.#exchange;
+    const holding = this.#parser.writableNeedDrain || this.#receiverFull || this.#pieces.length > 0;
+    if (this.#state === 'ended' || holding === request.isPaused()) return;
     if (holding) {
-      this.#exchange.request.pause();
+      request.pause();
       this.#pace.holding();
     } else {
       this.#pace.waiting();
-      this.#exchange.request.resume();
+      request.resume();
     }
   }
 
@@ -289,19 +284,20 @@ class FormReader<Result> {
       throw invalid('form_field_duplicated', `The field ${shownName(name)} of the form is repeated.`);
     if (this.#keyed !== undefined && name === 'sidecar')
       throw invalid('file_name_missing', 'The sidecar part has no file name.');
-    if (this.#judged || this.#keyed !== undefined) throw this.#unknownField(name);
+    if (this.#state !== 'fields' || this.#keyed !== undefined) throw this.#unknownField(name);
     this.#fields.set(name, value);
-    if (SIGNED_FIELDS.every((signed) => this.#fields.has(signed))) this.#judge();
+    if (!SIGNED_FIELDS.every((signed) => this.#fields.has(signed))) return;
+    this.#state = 'judged';
+    this.#judge();
   }
 
   /** Starts the check of the fields and the locking of the slot, once. */
   #judge(): void {
-    this.#judged = true;
     clearTimeout(this.#fieldsTimer);
     this.#release();
     this.#open(this.#fields, this.#sidecar && Buffer.concat(this.#sidecar)).then(
       (receiver) => {
-        if (this.#ended) return receiver.abort();
+        if (this.#state === 'ended') return receiver.abort();
         this.#receiver = receiver;
         // The engine may abort an upload while the service waits for its client. Without this listener only
         // the client's next byte would reveal the abort.
@@ -313,7 +309,7 @@ class FormReader<Result> {
   }
 
   #fieldsDue(): void {
-    if (!this.#judged) this.#fail(tooSlow());
+    if (this.#state === 'fields') this.#fail(tooSlow());
   }
 
   #acquire(permits: FormPermits): void {
@@ -327,7 +323,7 @@ class FormReader<Result> {
 
   #stalled(stalled: boolean): void {
     // A form that is not authenticated already has a permit, and its time is limited anyway.
-    if (this.#unproven !== undefined && !this.#judged) return;
+    if (this.#unproven !== undefined && this.#state === 'fields') return;
     if (!stalled) this.#release();
     else if (this.#releasePermit === undefined) this.#acquire(this.#stalledPermits);
   }
@@ -349,12 +345,13 @@ class FormReader<Result> {
     // The parser's copy of the file's first bytes is dropped.
     stream.resume();
     if (isSidecar) return this.#onSidecar();
-    this.#hasFile = true;
+    const isJudged = this.#state === 'judged';
+    this.#state = 'file';
     // The lease pays for a sidecar until the call ends.
     if (this.#sidecar === undefined) this.#exchange.lease.end();
     else this.#exchange.lease.growTo(sizeOf(this.#sidecar));
     // Report missing fields before any problem of the file.
-    if (!this.#judged) this.#judge();
+    if (!isJudged) this.#judge();
     for (const bytes of this.#content) this.#take(bytes);
     this.#content = [];
   }
@@ -363,7 +360,7 @@ class FormReader<Result> {
     if (this.#sidecar !== undefined)
       throw invalid('form_field_duplicated', 'The field `sidecar` of the form is repeated.');
     this.#sidecar = [];
-    this.#inSidecar = true;
+    this.#state = 'sidecar';
     for (const bytes of this.#content) this.#keep(bytes);
     this.#content = [];
   }
@@ -389,10 +386,10 @@ class FormReader<Result> {
       );
     }
     this.#setPace();
-    if (!this.#complete || receiver === undefined || this.#receiverFull) return;
+    if (this.#state !== 'complete' || receiver === undefined || this.#receiverFull) return;
     receiver.finish().then(
       (result) => {
-        if (this.#ended) return;
+        if (this.#state === 'ended') return;
         this.#end();
         this.#resolve(result);
       },
@@ -403,8 +400,8 @@ class FormReader<Result> {
   /** Handles the closing boundary. The file's last bytes may still wait for the receiver. */
   #onFinish(): void {
     this.#guard(() => {
-      if (!this.#hasFile) throw invalid('file_missing', 'The form contains no file.');
-      this.#complete = true;
+      if (this.#state !== 'file') throw invalid('file_missing', 'The form contains no file.');
+      this.#state = 'complete';
       this.#give();
     });
   }
@@ -418,7 +415,7 @@ class FormReader<Result> {
   }
 
   #guard(step: () => void): void {
-    if (this.#ended) return;
+    if (this.#state === 'ended') return;
     try {
       step();
     } catch (error) {
@@ -427,7 +424,7 @@ class FormReader<Result> {
   }
 
   #fail(error: unknown): void {
-    if (this.#ended) return;
+    if (this.#state === 'ended') return;
     this.#end();
     this.#receiver?.abort();
     this.#reject(error);
@@ -435,11 +432,11 @@ class FormReader<Result> {
 
   /** Stops reading the request, so that the response can read the rest of the body. */
   #end(): void {
-    this.#ended = true;
+    this.#state = 'ended';
     clearTimeout(this.#fieldsTimer);
     this.#release();
     this.#pace.stop();
-    this.#exchange.abortBody = undefined;
+    this.#exchange.message.readBy(undefined);
     this.#exchange.request.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose);
     this.#parser.destroy();
   }

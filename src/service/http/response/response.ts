@@ -137,14 +137,14 @@ export function sendError(
   error: DomainError,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  exchange.refusal = error;
+  exchange.log.refusal = error;
   if (exchange.response.headersSent) {
     exchange.response.destroy();
     return;
   }
   // The rest of this body would be as costly to read. So the rest is read only for a moment, to prevent a
   // reset that loses the response.
-  if (error.reason === 'chunks_too_small') exchange.connectionClose = exchange.abandoned = true;
+  if (error.reason === 'chunks_too_small') exchange.message.abandon();
   const { status, body, retryAfterSeconds } = errorResponse(error);
   sendBytes(
     exchange,
@@ -176,11 +176,11 @@ function sendWhole(
   own: Readonly<Record<string, string>>,
   body: string | Buffer,
 ): void {
-  const { request, response } = exchange;
-  if (response.headersSent || response.destroyed || exchange.gone) return;
-  exchange.bytesOut = Buffer.byteLength(body);
+  const { request, response, message } = exchange;
+  if (response.headersSent || response.destroyed || exchange.gone.aborted) return;
+  exchange.log.bytesOut = Buffer.byteLength(body);
   const headers: Record<string, string> = { ...own, ...exchange.headers };
-  if (exchange.connectionClose) headers['Connection'] = 'close';
+  if (message.isLast) headers['Connection'] = 'close';
   if (request.complete || request.destroyed) {
     response.writeHead(status, headers);
     response.end(body);
@@ -189,7 +189,7 @@ function sendWhole(
   // A caller that waits for `100 Continue` sends no body after this response. A caller that stopped waiting
   // is sending it (RFC 9110, 10.1.1). The service cannot distinguish them, so it cannot know where the next
   // request begins.
-  if (exchange.awaitsContinue) exchange.abandoned = true;
+  if (message.awaitsContinue) message.abandon();
   // The caller is still sending. The whole response is sent now, but it is ended only after the rest of the
   // request was read. Ending it closes the connection. Closing a socket with unread bytes resets the
   // connection, and the response would be lost.
@@ -197,11 +197,8 @@ function sendWhole(
     request.headers['transfer-encoding'] === undefined
       ? Number(request.headers['content-length'] ?? 0)
       : Infinity;
-  const keep = rest <= SMALL_REST && !exchange.connectionClose && !exchange.abandoned;
-  if (!keep) {
-    headers['Connection'] = 'close';
-    exchange.connectionClose = true;
-  }
+  if (rest > SMALL_REST) message.beLast();
+  if (message.isLast) headers['Connection'] = 'close';
   response.writeHead(status, headers);
   response.write(body);
   drain(exchange);
@@ -218,7 +215,10 @@ function drain(exchange: Exchange): void {
     response.end();
     request.socket.destroySoon();
   };
-  const timer = setTimeout(cut, exchange.abandoned ? Math.min(LINGER_MS, limits.drainMs) : limits.drainMs);
+  const timer = setTimeout(
+    cut,
+    exchange.message.isAbandoned ? Math.min(LINGER_MS, limits.drainMs) : limits.drainMs,
+  );
   const count = (chunk: Buffer) => {
     left -= chunk.length;
     if (left < 0 || !sizes.count(chunk.length)) cut();
@@ -232,21 +232,26 @@ function drain(exchange: Exchange): void {
 }
 
 async function sendStream(exchange: Exchange, file: StreamResponse<number>): Promise<void> {
-  const { request, response } = exchange;
+  const { request, response, gone, log } = exchange;
   const headers: Record<string, string | number> = {
     'Content-Type': file.mediaType,
     'Content-Length': file.bytes,
     ...file.headers,
     ...exchange.headers,
   };
-  if (exchange.connectionClose) headers['Connection'] = 'close';
-  if (exchange.gone) {
+  if (exchange.message.isLast) headers['Connection'] = 'close';
+  if (gone.aborted) {
     file.stream.destroy();
     return;
   }
+  /** Ends the wait until the network has taken a piece. */
+  let stopWaiting: (() => void) | undefined;
   // Otherwise a queued file stays open until it is garbage-collected. Not every version of Node closes the
   // responses of a cut connection.
-  exchange.onGone = () => file.stream.destroy();
+  gone.addEventListener('abort', () => {
+    file.stream.destroy();
+    stopWaiting?.();
+  });
   if (request.method === 'HEAD') {
     file.stream.destroy();
     response.writeHead(file.status, headers);
@@ -262,7 +267,7 @@ async function sendStream(exchange: Exchange, file: StreamResponse<number>): Pro
     file.stream.destroy();
     throw error;
   }
-  if (response.headersSent || response.destroyed || exchange.gone) {
+  if (response.headersSent || response.destroyed || gone.aborted) {
     file.stream.destroy();
     return;
   }
@@ -270,37 +275,29 @@ async function sendStream(exchange: Exchange, file: StreamResponse<number>): Pro
   const pace = new ReaderPace(exchange.limits, () => response.destroy());
   try {
     for await (const piece of file.stream as AsyncIterable<Buffer>) {
-      exchange.bytesOut += piece.length;
-      if (exchange.bytesOut > file.bytes) break;
+      log.bytesOut += piece.length;
+      if (log.bytesOut > file.bytes) break;
       pace.waiting();
       // The next piece is read only when the network has taken this one.
-      const taken = await written(exchange, file.stream, piece);
+      const isTaken = await new Promise<boolean>((resolve) => {
+        if (gone.aborted || response.destroyed) return resolve(false);
+        stopWaiting = () => resolve(false);
+        response.write(piece, (error) => resolve(error === undefined || error === null));
+      });
       pace.took(piece.length);
-      if (!taken) return;
+      if (!isTaken) return;
     }
   } catch (error) {
     // When the caller leaves, the stream ends with an error, which is not a fault of the service.
-    if (exchange.gone || response.destroyed) return;
+    if (gone.aborted || response.destroyed) return;
     throw error;
   } finally {
     pace.stop();
   }
   // The connection cannot continue after a response that is not as long as announced.
-  if (exchange.bytesOut !== file.bytes && !exchange.gone)
+  if (log.bytesOut !== file.bytes && !gone.aborted)
     throw new Error('the length of the file differs from its Content-Length');
   response.end();
-}
-
-/** Writes a piece. @returns false when the connection closed before the network had taken the piece */
-function written(exchange: Exchange, stream: Readable, piece: Buffer): Promise<boolean> {
-  return new Promise((resolve) => {
-    if (exchange.gone || exchange.response.destroyed) return resolve(false);
-    exchange.onGone = () => {
-      stream.destroy();
-      resolve(false);
-    };
-    exchange.response.write(piece, (error) => resolve(error === undefined || error === null));
-  });
 }
 
 function readable(stream: Readable): Promise<void> {

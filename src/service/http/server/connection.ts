@@ -55,6 +55,8 @@ export class CallerConnection extends Duplex {
   /** True once a first request has begun. */
   served = false;
   #exchange: Exchange | undefined;
+  /** Gives up the exchange when the connection closes. */
+  #leave: (() => void) | undefined;
   readonly #budget: ByteBudget;
   readonly #watch: ConnectionWatch;
   readonly #chunks: Buffer[] = [];
@@ -93,6 +95,7 @@ export class CallerConnection extends Duplex {
     this.#watch = watch;
     // An `error` event without a listener would end the process. Callers' errors are handled elsewhere.
     this.on('error', () => {});
+    this.once('close', () => this.#leave?.());
     socket
       .on('data', (chunk: Buffer) => this.#onData(chunk))
       .on('end', () => {
@@ -180,8 +183,10 @@ export class CallerConnection extends Duplex {
     else this.#waiting.push(step);
   }
 
-  begin(exchange: Exchange): void {
+  /** @param leave called if the connection closes before the exchange has ended */
+  begin(exchange: Exchange, leave: () => void): void {
     this.#exchange = exchange;
+    this.#leave = leave;
     this.served = true;
     this.#watch.busy(this);
   }
@@ -189,8 +194,8 @@ export class CallerConnection extends Duplex {
   /** Records that the response was written to the network. */
   ended(exchange: Exchange): void {
     if (this.#exchange !== exchange) return;
-    this.#exchange = undefined;
-    if (exchange.connectionClose) {
+    this.#exchange = this.#leave = undefined;
+    if (exchange.message.isLast) {
       // Node closes the connection itself when the response has `Connection: close`. A response without this
       // header may have begun before the request's body broke off.
       this.destroySoon();

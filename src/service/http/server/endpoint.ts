@@ -1,31 +1,28 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
-import { DomainError } from '../../../core/domain/errors.js';
 import { isRouteOf, type KeyRoute, type OpenRoute, type Route } from '../../contract/route.js';
 import { ROUTES, type RouteIdOf } from '../../contract/routes/routes.js';
-import {
-  NO_PARAMETERS,
-  type RequestPart,
-  type RequestSchema,
-  type RouteInput,
-  type RouteOutput,
-  validate,
-} from '../../contract/validation.js';
-import { type ContentDigest, digestHolds } from '../../domain/message-signature.js';
-import { type Caller, requireScope } from '../../operations/caller.js';
-import type { PartnerOperations } from '../../operations/operations.js';
+import type { ResponseBodyOf, RouteInput } from '../../contract/validation.js';
+import type { ContentDigest } from '../../domain/message-signature.js';
+import type { Caller } from '../../operations/caller.js';
 import type { Observer } from '../../ports/observer.js';
-import { bodyNotSigned, fileTooLarge, readBody, tooLarge } from '../body/body-reader.js';
-import { parseJson } from '../body/json-text.js';
-import { checkMediaType, declaredLength } from '../body/media-type.js';
-import { parseQuery } from '../body/query.js';
 import type { Exchange } from '../exchange.js';
 import { isFault } from '../response/error-response.js';
 import { limitHeaders } from '../response/limit-headers.js';
 import { json, type Response, type ResponseOf } from '../response/response.js';
+import {
+  type AnyCall,
+  type Check,
+  COMMON_CHECKS,
+  type InTime,
+  type KeyCall,
+  type KeyCheck,
+  keyChecks,
+  type PartnerGuard,
+  type Run,
+  runChecks,
+} from './checks.js';
 import { Deadline, givenUp } from './deadline.js';
-import { countHeader } from './http-grammar.js';
 import type { RunningCalls } from './running-calls.js';
-import { refuseForTest, SlowAnswers } from './test-answers.js';
+import type { TestAnswers } from './test-answers.js';
 
 /**
  * A call as an endpoint receives it. All parts are checked and have the types that the path table declares.
@@ -44,8 +41,6 @@ export interface Call<R extends Route> extends RouteInput<R> {
   readonly inTime: InTime;
 }
 
-type InTime = <Value>(step: Promise<Value>, discard?: (value: Value) => void) => Promise<Value>;
-
 /**
  * One function for each route of a listener. The compiler checks that no function is missing, and that each
  * response matches the route's schema for its status.
@@ -61,11 +56,6 @@ type Member<Value> = Value extends object ? Value : unknown;
 type Input<R extends Route> = Member<RouteInput<R>['params']> &
   Member<RouteInput<R>['query']> &
   Member<RouteInput<R>['body']>;
-type BodyOf<R extends Route> = {
-  [Status in keyof RouteOutput<R>]: RouteOutput<R>[Status] extends { readonly body: infer Body }
-    ? Body
-    : never;
-}[keyof RouteOutput<R>];
 
 /**
  * Operations that are called directly, without an endpoint function. An operation has the name of its route.
@@ -77,55 +67,40 @@ export type DirectOperations<Listener extends Route['listener']> = {
     ? (
         caller: Caller,
         input: Input<(typeof ROUTES)[Id]>,
-      ) => BodyOf<(typeof ROUTES)[Id]> | Promise<BodyOf<(typeof ROUTES)[Id]>>
+      ) => ResponseBodyOf<(typeof ROUTES)[Id]> | Promise<ResponseBodyOf<(typeof ROUTES)[Id]>>
     : (
         input: Input<(typeof ROUTES)[Id]>,
-      ) => BodyOf<(typeof ROUTES)[Id]> | Promise<BodyOf<(typeof ROUTES)[Id]>>;
+      ) => ResponseBodyOf<(typeof ROUTES)[Id]> | Promise<ResponseBodyOf<(typeof ROUTES)[Id]>>;
 };
 
-/** A call of any route, without the route's own types. */
-interface AnyCall {
-  readonly exchange: Exchange;
-  readonly caller: Caller | undefined;
-  readonly signal: AbortSignal;
-  readonly digest: ContentDigest | undefined;
-  readonly inTime: InTime;
-  readonly params: unknown;
-  readonly query: unknown;
-  readonly headers: unknown;
-  readonly body: unknown;
-}
-
-type Run = (call: AnyCall) => Response | Promise<Response>;
-
-/** The operations that check partners' keys and enforce their limits. */
-type PartnerGuard = Pick<PartnerOperations, 'checkSignature' | 'admit' | 'rate' | 'quota' | 'meter'> & {
-  until(signal: AbortSignal): Pick<PartnerOperations, 'authenticate'>;
-};
-
-/** The guard of partners' keys, with the calls of all partners that run, and the delayed calls of test keys. */
-interface KeyGuard {
-  readonly partners: PartnerGuard;
-  readonly calls: RunningCalls;
-  readonly slow: SlowAnswers;
-}
 /** The operations of any listener, without their own types. */
 interface AnyOperations {
   until(signal: AbortSignal): Readonly<Record<string, (...input: unknown[]) => unknown>>;
 }
-/** Throws `forbidden` for a request without a valid bearer token of the operator. */
-type BearerGuard = (request: Exchange['request']) => void;
 
-/** A route with its function and the guard that its authentication needs. */
+/** A route with its function and the checks that its authentication needs. */
 export type Endpoint = { readonly id: string; readonly run: Run } & (
-  | { readonly auth: 'key'; readonly route: KeyRoute; readonly keys: KeyGuard }
-  | { readonly auth: 'bearer'; readonly route: OpenRoute; readonly authorise: BearerGuard }
+  | {
+      readonly auth: 'key';
+      readonly route: KeyRoute;
+      readonly partners: PartnerGuard;
+      /** The checks after the key was authenticated. */
+      readonly checks: readonly KeyCheck[];
+    }
+  | { readonly auth: 'bearer'; readonly route: OpenRoute; readonly authorise: Check }
   | { readonly auth: 'public' | 'form'; readonly route: OpenRoute }
 );
 
 interface Guards {
-  readonly keys?: Pick<KeyGuard, 'partners' | 'calls'>;
-  readonly bearer?: BearerGuard;
+  readonly keys?: {
+    readonly partners: PartnerGuard;
+    /** The calls of all partners that run. */
+    readonly calls: RunningCalls;
+    /** What test keys change. Undefined in an environment without test keys. */
+    readonly testAnswers: TestAnswers | undefined;
+  };
+  /** Checks the bearer token of the operator. */
+  readonly bearer?: Check;
 }
 
 /**
@@ -137,16 +112,15 @@ export function joinEndpoints<Listener extends Route['listener'], Own extends Pa
   listener: Listener,
   own: Own,
   operations: { until(signal: AbortSignal): Omit<DirectOperations<Listener>, keyof Own> },
-  { keys: given, bearer }: Guards,
+  guards: Guards,
   environment?: string,
 ): readonly Endpoint[] {
-  // The casts lose the types, but `runChecked` validates each call with the schemas of its own route.
+  // The casts lose the types, but the checks validate each call with the schemas of its own route.
   const direct = operations as unknown as AnyOperations;
   const functions = own as unknown as Readonly<Record<string, Run>>;
-  const keys = given && { ...given, slow: new SlowAnswers() };
   const routes = routesOf(listener).filter(([, route]) => isRouteOf(environment, route));
   return routes.map(([id, route]) =>
-    guarded({ id, run: functions[id] ?? callDirectly(id, route, direct) }, route, { keys, bearer }),
+    guarded({ id, run: functions[id] ?? callDirectly(id, route, direct) }, route, guards),
   );
 }
 
@@ -179,13 +153,20 @@ function callDirectly(id: string, { auth, responses }: Route, operations: AnyOpe
 function guarded(
   named: { readonly id: string; readonly run: Run },
   route: Route,
-  { keys, bearer }: { readonly keys?: KeyGuard | undefined; readonly bearer?: BearerGuard | undefined },
+  { keys, bearer }: Guards,
 ): Endpoint {
   const { auth } = route;
   switch (auth) {
     case 'key':
-      if (keys !== undefined) return { ...named, auth, route, keys };
-      break;
+      if (keys === undefined) break;
+      return {
+        id: named.id,
+        auth,
+        route,
+        partners: keys.partners,
+        checks: keyChecks(keys.partners, keys.calls, keys.testAnswers ? [keys.testAnswers.refuse] : []),
+        run: keys.testAnswers?.delayed(named.run) ?? named.run,
+      };
     case 'bearer':
       if (bearer !== undefined) return { ...named, auth, route, authorise: bearer };
       break;
@@ -205,81 +186,74 @@ export async function runEndpoint(
   exchange: Exchange,
   params: unknown,
 ): Promise<Response> {
-  const end = new AbortController();
-  exchange.giveUp = () => end.abort(givenUp());
-  if (exchange.gone) exchange.giveUp();
-  if (endpoint.auth === 'key') return runForPartner(endpoint, observer, exchange, params, end.signal);
-  if (endpoint.auth === 'bearer') endpoint.authorise(exchange.request);
-  return runChecked(endpoint.route, endpoint.run, exchange, params, { signal: end.signal });
+  if (endpoint.auth === 'key') return runForPartner(endpoint, observer, exchange, params);
+  const { route, run } = endpoint;
+  const signal = exchange.gone;
+  const call: AnyCall = {
+    ...UNCHECKED,
+    exchange,
+    route,
+    caller: undefined,
+    signal,
+    inTime: (step) => step,
+    params,
+  };
+  if (endpoint.auth === 'bearer') await endpoint.authorise(call);
+  await runChecks(COMMON_CHECKS, call);
+  return run(call);
 }
 
+/** What the checks of a call fill in. */
+const UNCHECKED = { digest: undefined, query: undefined, headers: undefined, body: undefined };
+
 async function runForPartner(
-  { id, route, run, keys: { partners, calls, slow } }: Extract<Endpoint, { auth: 'key' }>,
+  { id, route, run, partners, checks }: Extract<Endpoint, { auth: 'key' }>,
   observer: Observer,
   exchange: Exchange,
   params: unknown,
-  signal: AbortSignal,
 ): Promise<Response> {
+  const { gone, log, request, limits } = exchange;
+  const end = new AbortController();
+  const giveUp = (): void => end.abort(givenUp());
+  if (gone.aborted) giveUp();
+  else gone.addEventListener('abort', giveUp);
   const deadline = new Deadline(
-    exchange.limits.callMs,
-    (error) => void (isFault(error) && observer.fault(exchange.route, error, exchange)),
-    exchange.giveUp,
+    limits.callMs,
+    (error) => void (isFault(error) && observer.fault(log.route, error, log)),
+    giveUp,
   );
   // Node joins repeated headers with a comma. No key contains a comma, so a repeated key header is not valid.
   const caller = await deadline.of(
-    partners.until(signal).authenticate(exchange.request.headers['x-api-key'] as string | undefined),
+    partners.until(end.signal).authenticate(request.headers['x-api-key'] as string | undefined),
   );
-  exchange.keyId = caller.keyId;
-  exchange.partnerId = caller.partnerId;
+  log.keyId = caller.keyId;
+  log.partnerId = caller.partnerId;
   exchange.lease.belongTo(caller.partnerId);
-  let end: (() => void) | undefined;
-  let work: Promise<unknown> | undefined;
+  const call: KeyCall = {
+    ...UNCHECKED,
+    exchange,
+    route,
+    caller,
+    signal: end.signal,
+    inTime: (step, late) => deadline.of(step, late),
+    params,
+    endRunning: undefined,
+  };
+  let work: Response | Promise<Response> | undefined;
   try {
-    if (route.scope !== 'any') requireScope(caller, route.scope);
-    // Before everything that is expensive, or that costs the partner a call of its rate.
-    end = calls.begin(caller.partnerId);
-    // The operation itself counts rotations, because replays do not count. Requests to rotate have a separate
-    // limit.
-    const rateClass = route.rateClass === 'rotation' ? 'rotation_calls' : route.rateClass;
-    const digest = partners.admit(caller, rateClass, () =>
-      partners.checkSignature(caller, {
-        method: exchange.request.method!,
-        target: exchange.request.url!,
-        hasBody:
-          declaredLength(exchange.request) > 0 || exchange.request.headers['transfer-encoding'] !== undefined,
-        field: (name) => exchange.request.headers[name] as string | undefined,
-      }),
-    );
-    refuseForTest(caller.testAnswer);
-    if (route.body?.kind === 'form') {
-      // A call that waits for the bytes of a file does no work. Concurrent uploads are limited separately.
-      end();
-      end = undefined;
-    }
-    const inTime: Run = (call) => {
-      const response =
-        caller.testAnswer === 'slow'
-          ? slow.wait(exchange, caller.partnerId).then(() => run(call))
-          : run(call);
-      if (!(response instanceof Promise)) return response;
-      work = response;
-      // The function limits its steps itself if it reads a streamed body.
-      return route.body?.kind === 'form' ? response : deadline.of(response, discard);
-    };
-    const response = await runChecked(route, inTime, exchange, params, {
-      caller,
-      signal,
-      digest,
-      inTime: (step, late) => deadline.of(step, late),
-    });
+    await runChecks(checks, call);
+    work = run(call);
+    // The function limits its steps itself if it reads a streamed body.
+    const isLimited = work instanceof Promise && route.body?.kind !== 'form';
+    const response = await (isLimited ? deadline.of(work as Promise<Response>, discard) : work);
     // Free operations are metered here. Billed operations are counted by their charge (rule 6.4).
     if (route.billed === undefined && response.kind !== 'error') partners.meter(caller, id);
     return response;
   } finally {
     // Work that is given up runs on until its next step.
-    if (work === undefined) end?.();
-    else if (end !== undefined) work.then(end, end);
-    if (!exchange.gone) await quotaHeaders(partners, observer, exchange, caller);
+    const { endRunning } = call;
+    if (endRunning !== undefined) Promise.resolve(work).then(endRunning, endRunning);
+    if (!gone.aborted) await quotaHeaders(partners, observer, exchange, caller);
   }
 }
 
@@ -304,127 +278,13 @@ async function quotaHeaders(
     const quota = partners.quota(caller);
     const facts =
       quota instanceof Promise
-        ? await new Deadline(exchange.limits.quotaMs, (error) => observer.fault('quota', error, exchange)).of(
-            quota,
-          )
+        ? await new Deadline(exchange.limits.quotaMs, (error) =>
+            observer.fault('quota', error, exchange.log),
+          ).of(quota)
         : quota;
     Object.assign(exchange.headers, limitHeaders(caller.plan, rate, facts));
   } catch (error) {
     // The call has taken effect, so an unreadable counter must not lose the response.
-    observer.fault('quota', error, exchange);
+    observer.fault('quota', error, exchange.log);
   }
-}
-
-async function runChecked(
-  route: Route,
-  run: Run,
-  exchange: Exchange,
-  params: unknown,
-  {
-    caller,
-    signal,
-    digest,
-    inTime = (step) => step,
-  }: {
-    readonly caller?: Caller;
-    readonly signal: AbortSignal;
-    readonly digest?: ContentDigest | undefined;
-    readonly inTime?: InTime;
-  },
-): Promise<Response> {
-  const { request } = exchange;
-  const { body, auth } = route;
-  if (body !== undefined && body.kind !== 'none') {
-    checkMediaType(request, body);
-    if (declaredLength(request) > body.maxBytes)
-      throw body.kind === 'form'
-        ? fileTooLarge(body.fileBytes, auth === 'form' ? 'slot' : undefined)
-        : tooLarge(body.maxBytes);
-  }
-  const call = (json: unknown): AnyCall => ({
-    exchange,
-    caller,
-    signal,
-    digest,
-    inTime,
-    params: route.params && checkParams(route.params, request.url!, params),
-    query: checkQuery(route, request.url!),
-    headers: route.headers && check(route.headers, singleHeaders(request.headers, route.headers), 'header'),
-    body: json,
-  });
-  // Read the whole body before the call has any effect, because its end may be malformed.
-  if (body === undefined ? auth === 'key' || auth === 'bearer' : body.kind === 'none')
-    await expectNoBody(exchange);
-  if (body?.kind !== 'json') return run(call(undefined));
-  const read = readBody(exchange, body.maxBytes);
-  const bytes = read instanceof Promise ? await read : read;
-  if (digest !== undefined && !digestHolds(digest, bytes)) throw bodyNotSigned();
-  return run(call(check(body.schema, bytes.length === 0 && !body.required ? {} : parseJson(bytes), 'body')));
-}
-
-/** Rejects a body on a route that has none. A chunked body may still be empty. */
-async function expectNoBody(exchange: Exchange): Promise<void> {
-  const unexpected = () =>
-    new DomainError('invalid_request', 'This call does not accept a body.', { reason: 'invalid_member' });
-  if (declaredLength(exchange.request) > 0) throw unexpected();
-  if (exchange.request.headers['transfer-encoding'] === undefined) return;
-  try {
-    await readBody(exchange, 0);
-  } catch (error) {
-    throw error instanceof DomainError && error.code === 'payload_too_large' ? unexpected() : error;
-  }
-}
-
-/**
- * Checks the query of a route. A route without a query rejects every parameter if its caller authenticates,
- * and ignores the query otherwise (rule 2.8).
- */
-function checkQuery({ query, auth }: Route, target: string): unknown {
-  if (query === undefined && auth !== 'key' && auth !== 'bearer') return undefined;
-  return check(query ?? NO_PARAMETERS, parseQuery(target), 'query');
-}
-
-/**
- * Rejects escapes in the path (rule 2.15). Identifiers need no escapes, so an escape would be a second
- * spelling.
- */
-function checkParams(schema: RequestSchema, target: string, params: unknown): unknown {
-  const path = target.split('?', 1)[0]!;
-  if (path.includes('%'))
-    throw new DomainError('invalid_request', 'An identifier in the path is malformed.', {
-      reason: 'invalid_member',
-    });
-  return check(schema, params, 'path');
-}
-
-function singleHeaders(
-  headers: Exchange['request']['headers'],
-  schema: RequestSchema,
-): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.keys(schema.shape).flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])),
-  );
-}
-
-function check(schema: RequestSchema, value: unknown, part: RequestPart): unknown {
-  const result = validate(schema, value, part);
-  if ('problem' in result)
-    throw new DomainError('invalid_request', result.problem, { reason: 'invalid_member' });
-  return result.value;
-}
-
-/** Checks `Authorization: Bearer <token>` in constant time. */
-export function bearerGuard(tokens: readonly string[]): BearerGuard {
-  const expected = tokens.map((token) => createHash('sha256').update(`Bearer ${token}`).digest());
-  return (request) => {
-    const given = createHash('sha256')
-      .update(request.headers.authorization ?? '')
-      .digest();
-    // Node keeps only the first of several Authorization headers.
-    if (
-      !expected.some((token) => timingSafeEqual(given, token)) ||
-      countHeader(request, 'authorization') !== 1
-    )
-      throw new DomainError('forbidden', 'The token in the header `Authorization` is missing or not valid.');
-  };
 }

@@ -6,25 +6,24 @@ import {
 } from 'node:http';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import express from 'express';
 import { defined } from '../../../core/domain/defined.js';
 import { DomainError } from '../../../core/domain/errors.js';
 import type { Route } from '../../contract/route.js';
-import { noticesOf } from '../../contract/route-headers.js';
-import type { Observer, RouteName } from '../../ports/observer.js';
+import type { Observer } from '../../ports/observer.js';
 import type { RequestLog } from '../../ports/request-log.js';
 import type { Ids } from '../../ports/system.js';
 import type { TlsIdentity } from '../../ports/tls-identity.js';
 import { ByteBudget, defaultBudgetBytes } from '../byte-budget.js';
 import type { Exchange, ListenerLimits } from '../exchange.js';
-import { asDomainError, isFault } from '../response/error-response.js';
-import { type Response, send, sendError } from '../response/response.js';
+import type { Response } from '../response/response.js';
 import { CallerAddresses } from './caller-address.js';
+import { Calls, type EndedCalls } from './calls.js';
 import type { CallerConnection } from './connection.js';
 import { ConnectionTable } from './connection-table.js';
 import { type Endpoint, runEndpoint } from './endpoint.js';
 import { checkGrammar, malformed, toOriginForm } from './http-grammar.js';
 import { respondToParserErrors, tooLate } from './parser-errors.js';
+import { createRoutes, type FindPath } from './routes.js';
 import { TlsFront } from './tls-front.js';
 
 export interface ListenerParts {
@@ -46,13 +45,6 @@ export interface ListenerParts {
   readonly assertOpen?: () => void;
   /** Merged over DEFAULT_LIMITS. */
   readonly limits?: Partial<ListenerLimits>;
-}
-
-/** The calls that ended while a listener stopped. */
-export interface EndedCalls {
-  readonly finished: number;
-  /** The calls whose caller did not get the whole response. */
-  readonly cut: number;
 }
 
 /** An HTTP server of the service. */
@@ -78,18 +70,6 @@ export interface Listener {
   renewTls(identity: TlsIdentity): void;
 }
 
-const METHODS: ReadonlySet<string> = new Set([
-  'GET',
-  'HEAD',
-  'POST',
-  'PUT',
-  'PATCH',
-  'DELETE',
-  'OPTIONS',
-  'TRACE',
-  'CONNECT',
-]);
-
 export function createListener(
   name: Route['listener'],
   endpoints: readonly Endpoint[],
@@ -99,269 +79,17 @@ export function createListener(
   const { ids, requestLog, observer, requestIdHeader } = parts;
   const addresses = new CallerAddresses(parts.trustedProxies);
   const budget = parts.budget ?? new ByteBudget(defaultBudgetBytes());
-  const byResponse = new WeakMap<ServerResponse, Exchange>();
-  /** The listener answers with `Connection: close`: it drains or stops. */
-  let draining = false;
-  let stopping = false;
-  const ended = { finished: 0, cut: 0 };
-
-  // An Express application would replace the prototype of each request and response, which slows down every
-  // later access.
-  const router = express.Router({ caseSensitive: true, strict: true });
-  /**
-   * Paths without parameters. Most calls use them, and they are found here without trying the routes one by
-   * one.
-   */
-  const fixed = new Map<string, (exchange: Exchange) => void>();
-  for (const [path, methods] of byPath(endpoints)) {
-    const answer = answerer(path, methods);
-    if (!path.includes('{')) fixed.set(path, (exchange) => answer(exchange, undefined));
-    // One layer for each path and all methods. Otherwise Express would respond to OPTIONS itself, and other
-    // methods would get 404.
-    router
-      .route(path.replaceAll(/\{(\w+)\}/g, ':$1'))
-      .all((request, response) => answer(byResponse.get(response)!, request.params));
-  }
-
-  /** Returns the function that handles all calls of one path. */
-  function answerer(
-    path: RouteName,
-    methods: ReadonlyMap<string, Endpoint>,
-  ): (exchange: Exchange, params: unknown) => void {
-    const allow = allowed(methods);
-    const headers = new Map(
-      [...methods.values()].map((endpoint) => [endpoint, routeHeaders(endpoint.route)]),
-    );
-    return (exchange, params) => {
-      exchange.route = path;
-      const { method } = exchange.request;
-      // Rule 2.11.
-      const endpoint = methods.get(method === 'HEAD' ? 'GET' : method!);
-      if (endpoint === undefined) {
-        sendError(
-          exchange,
-          new DomainError('method_not_allowed', 'This path does not support this method.'),
-          {
-            Allow: allow,
-          },
-        );
-        return;
-      }
-      Object.assign(exchange.headers, headers.get(endpoint));
-      void carryOut(exchange, admitted(endpoint, exchange, params));
-    };
-  }
-
-  const admitted = async (endpoint: Endpoint, exchange: Exchange, params: unknown): Promise<Response> => {
-    if (endpoint.auth !== 'public') parts.assertOpen?.();
-    return runEndpoint(endpoint, observer, exchange, params);
-  };
-
-  /** Runs a call and sends its response. Every call that has run is logged, even when its caller has left. */
-  const carryOut = async (exchange: Exchange, work: Promise<Response>): Promise<void> => {
-    exchange.working = true;
-    try {
-      const result = await work;
-      exchange.working = false;
-      await send(exchange, result);
-    } catch (error) {
-      exchange.working = false;
-      fail(exchange, error);
-    } finally {
-      if (exchange.gone || exchange.response.destroyed || exchange.response.writableFinished)
-        finish(exchange);
-    }
-  };
-
-  const fail = (exchange: Exchange, error: unknown): void => {
-    if (isFault(error)) observer.fault(exchange.route, error, exchange);
-    sendError(exchange, asDomainError(error));
-  };
-
-  const begin = (
-    connection: CallerConnection,
-    request: IncomingMessage,
-    response: ServerResponse,
-    awaitsContinue: boolean,
-  ): Exchange => {
-    const requestId = ids.next('request');
-    // Rule 2.12.
-    const headers: Record<string, string> = {
-      'X-Request-Id': requestId,
-      'X-Content-Type-Options': 'nosniff',
-    };
-    if (requestIdHeader !== undefined) headers[requestIdHeader] = requestId;
-    // Node joins repeated headers with a comma and keeps their order.
-    const forwardedFor = request.headers['x-forwarded-for'] as string | undefined;
-    const address =
-      forwardedFor === undefined ? connection.address : addresses.of(connection.remoteAddress, forwardedFor);
-    const exchange: Exchange = {
-      requestId,
-      request,
-      response,
-      limits,
-      address,
-      startedAt: performance.now(),
-      route: 'unmatched',
-      keyId: undefined,
-      partnerId: undefined,
-      refusal: undefined,
-      bytesIn: 0,
-      bytesOut: 0,
-      awaitsContinue,
-      connectionClose: draining,
-      abandoned: false,
-      headers,
-      lease: budget.lease(address),
-      working: false,
-      gone: false,
-      logged: false,
-      onGone: undefined,
-      giveUp: undefined,
-      abortBody: undefined,
-    };
-    connection.begin(exchange);
-    response.on('close', () => {
-      if (!exchange.working) finish(exchange);
-      connection.ended(exchange);
-      if (stopping) connection.destroySoon();
-    });
-    return exchange;
-  };
-
-  /**
-   * Logs an exchange once, after its response was sent, or after its connection closed and the work ended.
-   */
-  const finish = (exchange: Exchange): void => {
-    if (exchange.logged) return;
-    exchange.logged = true;
-    exchange.lease.end();
-    const { request, response, requestId, route, startedAt, keyId, partnerId, address } = exchange;
-    const { bytesIn, bytesOut, refusal } = exchange;
-    const method = METHODS.has(request.method!) ? request.method! : 'other';
-    const durationMs = performance.now() - startedAt;
-    const status = response.headersSent ? response.statusCode : 0;
-    if (draining) ended[response.writableFinished ? 'finished' : 'cut'] += 1;
-    requestLog.request({
-      listener: name,
-      method,
-      route,
-      status,
-      requestId,
-      keyId,
-      partnerId,
-      address,
-      code: refusal?.code,
-      reason: refusal?.reason,
-      durationMs,
-      bytesIn,
-      bytesOut,
-    });
-  };
-
-  const handle = (request: IncomingMessage, response: ServerResponse, awaitsContinue = false): void => {
-    const connection = request.socket as Duplex as CallerConnection;
-    connection.arrived(request, () => {
-      const exchange = begin(connection, request, response, awaitsContinue);
-      const upgrade = asksToUpgrade(request);
-      const fault =
-        checkGrammar(request) ??
-        toOriginForm(request) ??
-        (upgrade && connection.followed
-          ? malformed('Bytes follow an upgrade request before its response.')
-          : undefined);
-      // The service ignores the upgrade (RFC 9110, 7.8). Node's parser drops the bytes that it got after an
-      // upgrade request. The connection therefore closes, so that no bytes after a body are read as another
-      // request.
-      if (upgrade && !connection.endsAtHead) exchange.connectionClose = true;
-      if (fault !== undefined) {
-        exchange.route = 'malformed';
-        // It is unclear where this message ends and the next one begins.
-        exchange.connectionClose = true;
-        sendError(exchange, fault);
-        return;
-      }
-      const known = fixed.get(request.url!.split('?', 1)[0]!);
-      if (known !== undefined) {
-        known(exchange);
-        return;
-      }
-      byResponse.set(response, exchange);
-      // The router's types ask for an application's requests and responses, but the router does not need
-      // them.
-      (
-        router as unknown as (
-          request: IncomingMessage,
-          response: ServerResponse,
-          done: (error?: unknown) => void,
-        ) => void
-      )(request, response, (error) => {
-        if (error === undefined || error === null)
-          sendError(
-            exchange,
-            new DomainError('not_found', 'This path does not exist.', { reason: 'unknown_route' }),
-          );
-        else if (error instanceof URIError)
-          sendError(
-            exchange,
-            new DomainError('invalid_request', 'The path is not valid percent-encoded UTF-8.', {
-              reason: 'invalid_member',
-            }),
-          );
-        else fail(exchange, error);
-      });
-    });
-  };
-
-  // This server only parses HTTP on the connections that it is given, and does not listen.
-  const parser: Server = createHttpServer(
-    {
-      // Node's own response to a missing Host header has no body. checkGrammar responds instead.
-      requireHostHeader: false,
-      keepAliveTimeout: limits.keepAliveMs,
-    },
-    (request, response) => handle(request, response),
-  );
-  parser.timeout = limits.stallMs;
-  // By default Node silently drops headers after the 2,000th. The total size of the headers is limited
-  // anyway.
-  parser.maxHeadersCount = 0;
-  // Errors are sent before `100 Continue`, so that a caller that waits for it need not send the file.
-  parser.on('checkContinue', (request: IncomingMessage, response: ServerResponse) =>
-    handle(request, response, true),
-  );
-  parser.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-    const connection = request.socket as Duplex as CallerConnection;
-    connection.arrived(request, () => {
-      const exchange = begin(connection, request, response, false);
-      exchange.route = 'malformed';
-      exchange.connectionClose = true;
-      sendError(exchange, malformed('The only supported expectation is 100-continue.'));
-    });
-  });
-  const respondOnConnection = respondToParserErrors(
-    parser,
-    name,
-    defined({ ids, requestLog, requestIdHeader }),
-  );
+  const reports = { ids, requestLog, ...defined({ requestIdHeader }) };
+  const calls = new Calls({ ...reports, listener: name, observer, limits, addresses, budget });
+  const parser = createParser(calls, limits, responder(createRoutes(endpoints), parts));
+  const respondOnConnection = respondToParserErrors(parser, name, reports);
   const table = new ConnectionTable(limits, budget, addresses, (connection) =>
     respondOnConnection(connection, tooLate()),
   );
-
   const welcome = (socket: Socket): void => {
     const connection = table.admit(socket);
-    if (connection === undefined) return;
-    connection.once('close', () => {
-      const { exchange } = connection;
-      if (exchange === undefined) return;
-      exchange.gone = true;
-      exchange.onGone?.();
-      if (exchange.working) exchange.giveUp?.();
-      if (!exchange.working) finish(exchange);
-    });
-    parser.emit('connection', connection);
+    if (connection !== undefined) parser.emit('connection', connection);
   };
-
   const tls = parts.tls && new TlsFront(parts.tls, limits, welcome);
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
     tls === undefined ? welcome(socket) : tls.accept(socket),
@@ -377,12 +105,10 @@ export function createListener(
           resolve({ port: address.port, host: address.address });
         });
       }),
-    drain: () => {
-      draining = true;
-    },
+    drain: () => calls.drain(),
     close: (graceMs) =>
       new Promise((resolve) => {
-        draining = stopping = true;
+        calls.stop();
         const timer = setTimeout(() => table.closeAll(), graceMs);
         server.close(() => {
           clearTimeout(timer);
@@ -392,9 +118,95 @@ export function createListener(
         tls?.close();
         table.closeIdle();
       }),
-    endedCalls: () => ended,
+    endedCalls: () => calls.ended,
     renewTls: (identity) => tls?.renew(identity),
   };
+}
+
+/** Returns the function that finds the endpoint of a request, and runs it. It throws the error of the request. */
+function responder(
+  findPath: FindPath,
+  { observer, assertOpen }: ListenerParts,
+): (exchange: Exchange) => Promise<Response> {
+  return async (exchange) => {
+    const { request, response, headers, log } = exchange;
+    const found = findPath(request, response);
+    const { path, params } = found instanceof Promise ? await found : found;
+    log.route = path.route;
+    // Rule 2.11.
+    const known = path.byMethod.get(request.method === 'HEAD' ? 'GET' : request.method!);
+    if (known === undefined)
+      return {
+        kind: 'error',
+        error: new DomainError('method_not_allowed', 'This path does not support this method.'),
+        headers: { Allow: path.allow },
+      };
+    Object.assign(headers, known.headers);
+    if (known.endpoint.auth !== 'public') assertOpen?.();
+    return runEndpoint(known.endpoint, observer, exchange, params);
+  };
+}
+
+/** Creates the server that parses HTTP on the connections that it is given. It does not listen. */
+function createParser(
+  calls: Calls,
+  limits: ListenerLimits,
+  respond: (exchange: Exchange) => Promise<Response>,
+): Server {
+  const handle = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    expectation?: 'continue' | 'unsupported',
+  ): void => {
+    const connection = request.socket as Duplex as CallerConnection;
+    connection.arrived(request, () =>
+      calls.answer(connection, request, response, expectation === 'continue', async (exchange) => {
+        const fault =
+          expectation === 'unsupported'
+            ? malformed('The only supported expectation is 100-continue.')
+            : messageFault(connection, request);
+        // The service ignores an upgrade (RFC 9110, 7.8). Node's parser drops the bytes that it got after an
+        // upgrade request. The connection therefore closes, so that no bytes after a body are read as another
+        // request. After a malformed message it is unclear where the next one begins.
+        if (fault !== undefined || (asksToUpgrade(request) && !connection.endsAtHead))
+          exchange.message.beLast();
+        if (fault === undefined) return respond(exchange);
+        exchange.log.route = 'malformed';
+        throw fault;
+      }),
+    );
+  };
+  const parser = createHttpServer(
+    {
+      // Node's own response to a missing Host header has no body. checkGrammar responds instead.
+      requireHostHeader: false,
+      keepAliveTimeout: limits.keepAliveMs,
+    },
+    (request, response) => handle(request, response),
+  );
+  parser.timeout = limits.stallMs;
+  // By default Node silently drops headers after the 2,000th. The total size of the headers is limited
+  // anyway.
+  parser.maxHeadersCount = 0;
+  // Errors are sent before `100 Continue`, so that a caller that waits for it need not send the file.
+  parser.on('checkContinue', (request: IncomingMessage, response: ServerResponse) =>
+    handle(request, response, 'continue'),
+  );
+  parser.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
+    handle(request, response, 'unsupported'),
+  );
+  return parser;
+}
+
+/** Returns the error of a message that is not a request of this service, or undefined for a request. */
+function messageFault(connection: CallerConnection, request: IncomingMessage): DomainError | undefined {
+  return (
+    checkGrammar(request) ??
+    toOriginForm(request) ??
+    (asksToUpgrade(request) && connection.followed
+      ? malformed('Bytes follow an upgrade request before its response.')
+      : undefined)
+  );
 }
 
 /**
@@ -403,35 +215,4 @@ export function createListener(
  */
 function asksToUpgrade({ headers }: IncomingMessage): boolean {
   return headers.upgrade !== undefined && /(^|,)[ \t]*upgrade[ \t]*(,|$)/i.test(headers.connection ?? '');
-}
-
-/** Groups the endpoints by path. The paths keep the order of the table. */
-function byPath(endpoints: readonly Endpoint[]): ReadonlyMap<RouteName, ReadonlyMap<string, Endpoint>> {
-  const paths = new Map<RouteName, Map<string, Endpoint>>();
-  for (const endpoint of endpoints) {
-    const path = endpoint.route.path as RouteName;
-    const methods = paths.get(path) ?? new Map<string, Endpoint>();
-    paths.set(path, methods.set(endpoint.route.method, endpoint));
-  }
-  return paths;
-}
-
-function allowed(methods: ReadonlyMap<string, Endpoint>): string {
-  return [...methods.keys()].flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
-}
-
-/** Returns the headers of every response of a route, including errors. */
-function routeHeaders(route: Route): Record<string, string> {
-  const notices = noticesOf(route);
-  return {
-    ...(route.noStore ? { 'Cache-Control': 'no-store' } : {}),
-    // Rule 14.3: the earliest dates of several notices apply.
-    ...(notices.length === 0
-      ? {}
-      : {
-          Deprecation: `@${Math.min(...notices.map(({ since }) => since))}`,
-          Sunset: new Date(Math.min(...notices.map(({ sunset }) => sunset)) * 1000).toUTCString(),
-          Link: [...new Set(notices.map(({ guide }) => `<${guide}>; rel="deprecation"`))].join(', '),
-        }),
-  };
 }

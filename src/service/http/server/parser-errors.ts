@@ -81,12 +81,10 @@ export function respondToParserErrors(
     const current = connection.exchange;
     if (current !== undefined && !current.request.complete) {
       // The bytes belong to the body of this request.
-      current.abandoned = true;
-      current.connectionClose = true;
+      current.message.abandon();
       if (current.response.headersSent) current.response.end();
-      else if (current.abortBody !== undefined)
-        current.abortBody(cause.code === 'HPE_INVALID_EOF_STATE' ? left() : error);
-      else sendError(current, error);
+      else if (!current.message.stopReader(cause.code === 'HPE_INVALID_EOF_STATE' ? left() : error))
+        sendError(current, error);
       return;
     }
     connection.inTurn(() => respondNow(connection, error));

@@ -1,6 +1,6 @@
 import { DomainError, limited } from '../../../core/domain/errors.js';
-import type { TestAnswer } from '../../domain/test-key.js';
 import type { Exchange } from '../exchange.js';
+import type { KeyCheck, Run } from './checks.js';
 import type { CallerConnection } from './connection.js';
 import { PartnerLimit } from './partner-limit.js';
 
@@ -12,28 +12,17 @@ const PLACES = 64;
  */
 const RETRY_SECONDS = 2;
 
-/**
- * Throws the error that the test key forces (rule 19.2), as an exceeded rate or an unavailable store would.
- * @throws DomainError `rate_limited` / `rate_exceeded`, or `unavailable` / `store_unavailable`
- */
-export function refuseForTest(answer: TestAnswer | undefined): void {
-  if (answer === 'rate_limited')
-    throw limited('This test key always exceeds its rate limit.', {
-      reason: 'rate_exceeded',
-      limit: 'request_rate',
-      now: Date.now() / 1000,
-      retryAfterSeconds: RETRY_SECONDS,
-    });
-  if (answer === 'unavailable')
-    throw new DomainError('unavailable', 'The service is always unavailable for this test key.', {
-      reason: 'store_unavailable',
-      retryAfterSeconds: RETRY_SECONDS,
-    });
+/** What test keys change about the calls of a listener (rule 19.2). */
+export interface TestAnswers {
+  /** Throws the error that the test key forces. It follows the checks of rate and signature. */
+  readonly refuse: KeyCheck;
+  /** Returns a function that runs a call, after a delay if its key is slow. */
+  delayed(run: Run): Run;
 }
 
-/** Delays the calls of slow test keys in one listener. */
-export class SlowAnswers {
-  readonly #places = new PartnerLimit(
+/** Creates the behaviour of test keys for one listener. Only an environment with test keys has it. */
+export function createTestAnswers(): TestAnswers {
+  const places = new PartnerLimit(
     PLACES,
     () =>
       new DomainError('unavailable', `A partner may have ${PLACES} slow calls at a time.`, {
@@ -41,27 +30,48 @@ export class SlowAnswers {
         retryAfterSeconds: RETRY_SECONDS,
       }),
   );
+  return {
+    refuse: ({ caller: { testAnswer } }) => {
+      // The errors are those of an exceeded rate and of an unavailable store.
+      if (testAnswer === 'rate_limited')
+        throw limited('This test key always exceeds its rate limit.', {
+          reason: 'rate_exceeded',
+          limit: 'request_rate',
+          now: Date.now() / 1000,
+          retryAfterSeconds: RETRY_SECONDS,
+        });
+      if (testAnswer === 'unavailable')
+        throw new DomainError('unavailable', 'The service is always unavailable for this test key.', {
+          reason: 'store_unavailable',
+          retryAfterSeconds: RETRY_SECONDS,
+        });
+    },
+    delayed: (run) => (call) => {
+      const { caller, exchange } = call;
+      if (caller?.testAnswer !== 'slow') return run(call);
+      return slowMsOver(exchange, places.take(caller.partnerId)).then(() => run(call));
+    },
+  };
+}
 
-  /**
-   * Waits for `slowMs`, or until the caller leaves or ends its half of the connection. The call then
-   * continues as any call whose caller has left.
-   * @throws DomainError `unavailable` / `concurrency_exceeded` when too many calls of the partner wait
-   */
-  async wait({ request, limits }: Exchange, partnerId: string): Promise<void> {
-    const leave = this.#places.take(partnerId);
-    await new Promise<void>((resolve) => {
-      const connection = request.socket as unknown as CallerConnection;
-      const done = (): void => {
-        clearTimeout(timer);
-        connection.off('close', done);
-        connection.off('inputEnd', done);
-        resolve();
-      };
-      const timer = setTimeout(done, limits.slowMs);
-      connection.once('close', done);
-      connection.once('inputEnd', done);
-      if (connection.destroyed || connection.inputEnded) done();
-    });
-    leave();
-  }
+/**
+ * Waits for `slowMs`, or until the caller leaves or ends its half of the connection. The call then continues as any
+ * call whose caller has left.
+ * @param leave frees the place of the waiting call
+ */
+function slowMsOver({ request, limits }: Exchange, leave: () => void): Promise<void> {
+  return new Promise((resolve) => {
+    const connection = request.socket as unknown as CallerConnection;
+    const done = (): void => {
+      clearTimeout(timer);
+      connection.off('close', done);
+      connection.off('inputEnd', done);
+      leave();
+      resolve();
+    };
+    const timer = setTimeout(done, limits.slowMs);
+    connection.once('close', done);
+    connection.once('inputEnd', done);
+    if (connection.destroyed || connection.inputEnded) done();
+  });
 }

@@ -5,19 +5,14 @@ import { stateProduction } from '../../../core/credential/statement.js';
 import type { Container, Measurement } from '../../../core/domain/audio.js';
 import { defined } from '../../../core/domain/defined.js';
 import { DomainError } from '../../../core/domain/errors.js';
-import {
-  describeFinding,
-  type FoundAt,
-  type HarmlessFinding,
-  isHarmless,
-  MAX_CHUNKS,
-} from '../../../core/domain/findings.js';
+import { describeFinding, type FoundAt, isHarmless, MAX_CHUNKS } from '../../../core/domain/findings.js';
 import type { ObservedProduction } from '../../../core/domain/observed-production.js';
 import type { ProductionStatement } from '../../../core/domain/parsed-credential.js';
 import { judge } from '../../../core/domain/verdict.js';
 import type { AudioEngine } from '../../../core/ports/audio-engine.js';
 import type { IssuingCertificates, Signer } from '../../../core/ports/signing.js';
 import { observedProduction } from '../../../witness/domain/observe-production.js';
+import type { ResultOf } from '../../contract/results.js';
 import type { AuditDraft } from '../../domain/audit.js';
 import type { Carrier, DeclaredSong, IssuedProof } from '../../domain/proof.js';
 import { MAX_UPLOAD_BYTES } from '../../domain/upload.js';
@@ -30,7 +25,7 @@ import { safeFileName } from '../file-name.js';
 import { idempotencyDigest, idempotencyKeyReused, REPLAY_SECONDS } from '../idempotency.js';
 import type { SignerRevocations } from '../system/signer-revocations.js';
 import { explainBreaks, type IssuingBreak, issuingBreaks } from './explain-breaks.js';
-import { type ByteChange, findRepair, type Repair } from './repair-wave.js';
+import { findRepair, type Repair } from './repair-wave.js';
 import {
   type ReplayedTrace,
   replaySubmitted,
@@ -59,39 +54,10 @@ export interface IssueRequest {
   readonly allowUnknownContainer?: boolean;
 }
 
-export interface IssueResult {
-  readonly proofId: string;
-  readonly issuedAt: number;
-  readonly carrier: Carrier;
-  readonly originalSha256: string;
-  readonly boundAudioSha256: string;
-  readonly asset: {
-    readonly bytes: number;
-    readonly sha256: string;
-    readonly fileName: string;
-    readonly mediaType: string;
-  };
-  /** The harmless deviations of a WAV file that contains its credential. Absent if there are none. */
-  readonly warnings?: readonly IssueWarning[];
-  /** The repair of the file. `originalSha256` is then the digest of the mended file. Absent without a repair. */
-  readonly mended?: MendedFile;
-  /** Present only if the service does not know the container of the audio. */
-  readonly unknownContainer?: true;
+export type IssueResult = ResultOf<'issueProof'> & {
   /** True for the result of an earlier request with the same Idempotency-Key. */
   readonly replayed: boolean;
-}
-
-export interface IssueWarning {
-  readonly code: HarmlessFinding;
-  /** The offset of the first occurrence in the file, in bytes. */
-  readonly offset: number;
-}
-
-export interface MendedFile {
-  /** The digest of the file as it was sent. */
-  readonly sentSha256: string;
-  readonly changes: readonly ByteChange[];
-}
+};
 
 export interface IssueProofDeps extends SettleEvidenceDeps {
   readonly stores: PartnerStore & ProofStore;

@@ -1,6 +1,7 @@
 import { defined } from '../../../core/domain/defined.js';
 import { DomainError } from '../../../core/domain/errors.js';
-import { type KeyStatus, keyStatus, type PartnerKey, type Scope } from '../../domain/partner.js';
+import type { ResultOf } from '../../contract/results.js';
+import { keyStatus, type PartnerKey } from '../../domain/partner.js';
 import type { KeyStore, PartnerStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
@@ -8,21 +9,7 @@ import { type Cursors, cutPage } from '../page.js';
 import type { Plans } from '../partners/plans.js';
 
 /** The metadata of a key. It contains neither the secret nor its hash. */
-export interface KeyEntry {
-  readonly keyId: string;
-  readonly name: string;
-  readonly status: KeyStatus;
-  readonly scopes: readonly Scope[];
-  readonly plan: string;
-  readonly createdAt: number;
-  readonly expiresAt?: number;
-  /** The time of the last use in unix seconds, exact to a minute. */
-  readonly lastUsedAt?: number;
-  /** True when calls with the key must be signed. */
-  readonly signed?: true;
-  /** The ids of the successors that were revoked with the key. Present in the answer to such a revocation. */
-  readonly revokedSuccessors?: readonly string[];
-}
+export type KeyEntry = ResultOf<'revokeKey'>;
 
 const DEFAULT_LIMIT = 50;
 

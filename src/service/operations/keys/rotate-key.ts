@@ -1,6 +1,7 @@
 import { hkdfSync } from 'node:crypto';
 import { defined } from '../../../core/domain/defined.js';
 import { DomainError } from '../../../core/domain/errors.js';
+import type { ResultOf } from '../../contract/results.js';
 import { type Environment, formatApiKey } from '../../domain/partner-key.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { KeyStore, Rotation, RotationReplay } from '../../ports/stores.js';
@@ -16,12 +17,7 @@ export const GRACE_SECONDS = 72 * 3600;
 /** The allowed form of an Idempotency-Key: 16 to 128 visible ASCII characters. */
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{16,128}$/;
 
-export interface RotatedKey {
-  readonly apiKey: string;
-  readonly keyId: string;
-  readonly name: string;
-  readonly previousKeyExpiresAt: number;
-}
+type RotatedKey = ResultOf<'rotateKey'>;
 
 export interface RotateKeyDeps {
   readonly stores: KeyStore;

@@ -2,6 +2,7 @@ import { DomainError } from '../../../core/domain/errors.js';
 import { SUBMISSION_SKEW_SECONDS } from '../../../witness/domain/declaration.js';
 import type { StoredConsent } from '../../../witness/domain/evidence.js';
 import { MAX_OVERLAY_REVISIONS } from '../../../witness/domain/evidence-overlay.js';
+import type { ResultOf } from '../../contract/results.js';
 import type { IssuedProof } from '../../domain/proof.js';
 import type { AssetStore } from '../../ports/assets.js';
 import type { Secrets } from '../../ports/secrets.js';
@@ -63,12 +64,6 @@ export interface ConsentDeps {
   readonly clock: Clock;
 }
 
-/** A creator's consent to the delivery of a proof's source detail, as the operator's side sees it. */
-export interface ConsentState {
-  readonly proofId: string;
-  readonly consent?: StoredConsent;
-}
-
 /**
  * Records a creator's consent, which replaces any other. Repeating the call changes nothing.
  * @throws DomainError `conflict` / `source_detail_absent` when the proof has no source detail. `conflict` /
@@ -77,7 +72,7 @@ export interface ConsentState {
 export async function grantConsent(
   deps: ConsentDeps,
   { proofId, consentVersion, grantedAt }: { readonly proofId: string } & StoredConsent,
-): Promise<ConsentState> {
+): Promise<ResultOf<'grantConsent'>> {
   const issued = await findIssued(deps.stores, proofId);
   const { partnerId } = issued;
   const at = Math.floor(deps.clock.now() / 1000);
@@ -120,7 +115,7 @@ const MESSAGES = {
 export async function revokeConsent(
   deps: ConsentDeps,
   { proofId }: { readonly proofId: string },
-): Promise<ConsentState> {
+): Promise<ResultOf<'grantConsent'>> {
   const issued = await findIssued(deps.stores, proofId);
   const { partnerId } = issued;
   const at = Math.floor(deps.clock.now() / 1000);

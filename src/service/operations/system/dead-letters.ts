@@ -1,20 +1,12 @@
 import { defined } from '../../../core/domain/defined.js';
+import type { ResultOf } from '../../contract/results.js';
 import { TOPICS, type Topic } from '../../domain/events.js';
 import { discardEntry } from '../../domain/service-logs.js';
 import type { DeadLetter, EventBus } from '../../ports/bus.js';
 import type { AuditStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 
-/** An event that no consumer could process, as the bus keeps it: its position, time and reason. */
-export interface DeadLetterEntry {
-  readonly topic: Topic;
-  readonly position: string;
-  readonly reason: string;
-  /** The time in unix seconds. */
-  readonly at: number;
-  readonly eventId?: string;
-  readonly kind?: string;
-}
+type DeadLetterEntry = ResultOf<'listDeadLetters'>['deadLetters'][number];
 
 /** Returns the oldest dead letters of one topic, or of all topics, oldest first. */
 export async function listDeadLetters(

@@ -1,26 +1,15 @@
 import { readCertificate } from '../../../core/credential/certificate.js';
 import { defined } from '../../../core/domain/defined.js';
 import { DomainError } from '../../../core/domain/errors.js';
-import type { SignatureAlgorithm } from '../../../core/domain/parsed-credential.js';
-import type { RevocationReason, SignerRevocation } from '../../../core/domain/signer-revocation.js';
+import type { RevocationReason } from '../../../core/domain/signer-revocation.js';
 import type { Signer, SigningIdentity, TrustList } from '../../../core/ports/signing.js';
+import type { ResultOf } from '../../contract/results.js';
 import { reinstatementEntry, revocationEntry } from '../../domain/signers-log.js';
 import type { AuditStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 import type { SignerRevocations } from './signer-revocations.js';
 
-/** A signing certificate of the service. Times are in unix seconds. */
-export interface SignerEntry {
-  /** The SHA-256 of the certificate (DER) in lower-case hex. */
-  readonly kid: string;
-  readonly algorithm: SignatureAlgorithm;
-  readonly issuer: string;
-  readonly notBefore: number;
-  readonly notAfter: number;
-  /** True for the certificate that signs new proofs. */
-  readonly signs: boolean;
-  readonly revocation?: Omit<SignerRevocation, 'kid'>;
-}
+export type SignerEntry = ResultOf<'revokeSigner'>;
 
 export interface SignersDeps {
   readonly stores: AuditStore;

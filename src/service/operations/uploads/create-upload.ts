@@ -1,18 +1,11 @@
 import { defined } from '../../../core/domain/defined.js';
+import type { ResultOf } from '../../contract/results.js';
 import { MAX_UPLOAD_BYTES, SLOT_LIFE_SECONDS, type UploadPurpose } from '../../domain/upload.js';
 import type { UploadStore, UsageStore } from '../../ports/stores.js';
 import type { Clock, Ids } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 import { requireQuota } from '../usage/quota.js';
 import type { UploadPolicySigner } from './upload-policy.js';
-
-export interface CreatedUpload {
-  readonly uploadId: string;
-  readonly url: string;
-  readonly fields: Readonly<Record<string, string>>;
-  readonly maxBytes: number;
-  readonly expiresAt: number;
-}
 
 export interface CreateUploadDeps {
   readonly stores: UploadStore & UsageStore;
@@ -32,7 +25,7 @@ export async function createUpload(
   deps: CreateUploadDeps,
   caller: Caller,
   request: { readonly purpose: UploadPurpose; readonly contentLength?: number },
-): Promise<CreatedUpload> {
+): Promise<ResultOf<'createUpload'>> {
   const { purpose, contentLength } = request;
   const createdAt = Math.floor(deps.clock.now() / 1000);
   await requireQuota(deps.stores, caller, createdAt);

@@ -1,25 +1,8 @@
-import type { PlanLimits } from '../../domain/partner.js';
+import type { ResultOf } from '../../contract/results.js';
 import { BILLED_OPERATIONS, dayOf, monthEnd, monthStart } from '../../domain/usage-window.js';
 import type { UsageStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
-
-export interface UsageReport {
-  readonly plan: string;
-  /** The month, in unix seconds. */
-  readonly period: { readonly start: number; readonly end: number };
-  readonly limit: number;
-  /** The other limits of the plan. */
-  readonly limits: Omit<PlanLimits, 'monthlyQuota'>;
-  readonly used: number;
-  readonly remaining: number;
-  /** The days in ascending order. Days without use are zero. */
-  readonly days: readonly {
-    readonly day: string;
-    readonly units: number;
-    readonly operations: Readonly<Record<string, number>>;
-  }[];
-}
 
 const DAY_SECONDS = 24 * 3600;
 
@@ -31,7 +14,7 @@ export async function readUsage(
   { stores, clock }: { readonly stores: UsageStore; readonly clock: Clock },
   caller: Caller,
   { days }: { readonly days: number },
-): Promise<UsageReport> {
+): Promise<ResultOf<'readUsage'>> {
   const now = Math.floor(clock.now() / 1000);
   const asked = Array.from({ length: days }, (_, i) => dayOf(now - (days - 1 - i) * DAY_SECONDS));
   const found = new Map(

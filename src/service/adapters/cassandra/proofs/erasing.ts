@@ -60,18 +60,21 @@ export function proofErasing(
     const { proofId, eraseOp, confirmedAt } = head;
     // The erasure's own call may have been interrupted.
     if (eraseOp !== undefined && confirmedAt === undefined) await erasing.complete(proofId, eraseOp);
-    // A sending of this call that had no answer may be the one, and another call have completed it.
+    // One of the attempts of this call, whose reply was lost, may have erased the proof.
     const outcome = eraseOp !== undefined && sent.has(eraseOp) ? 'erased' : 'already_erased';
     return { outcome, proof: rows.erasedOf(head) };
   };
 
-  /** @param sent ids of the operations that are sent */
+  /**
+   * Returns undefined if the proof was changed, erased or fenced meanwhile, so that its head must be read again.
+   * @param sent ids of the operations that are sent
+   */
   const erase = async (
     head: Head,
     at: number,
     audit: AuditDraft,
     sent: Set<string>,
-  ): ReturnType<ProofStore['eraseProof']> => {
+  ): Promise<Awaited<ReturnType<ProofStore['eraseProof']>> | undefined> => {
     const { proofId, gen } = head;
     const { partnerId, createdAt, boundAudioSha256, originalSha256 } = rows.issuedOf(head);
     const codeOf = (eraseOp: string) =>
@@ -97,7 +100,7 @@ export function proofErasing(
     });
     return applied
       ? { outcome: 'erased', proof: { state: 'erased', proofId, partnerId, erasedAt: at } }
-      : 'not_found';
+      : undefined;
   };
 
   return {
@@ -111,8 +114,7 @@ export function proofErasing(
           capacity === 'bypass'
             ? await erase(head, at, audit, sent)
             : await outbox.withCapacity('erasure', () => erase(head, at, audit, sent));
-        if (outcome !== 'not_found') return outcome;
-        // The proof was changed, erased or fenced meanwhile.
+        if (outcome !== undefined) return outcome;
       }
     },
 
