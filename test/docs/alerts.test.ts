@@ -12,18 +12,15 @@ const FOLDER = join(ROOT, 'deploy/prometheus');
 const run = promisify(execFile);
 
 t.test('every metric that an alert asks for is one of the service', async (t) => {
-  const stats = () => undefined;
-  const clocks = () => ({ processSeconds: 0, nodesSeconds: 0 });
-  const metrics = createMetrics(
-    stats,
-    () => 0,
-    () => new Map(),
-    () => [
-      { certificate: 'signing', validity: { notBefore: 0, notAfter: 0 }, warning: undefined },
-      { certificate: 'tls', validity: { notBefore: 0, notAfter: 0 }, warning: undefined },
-    ],
-    clocks,
-  );
+  const metrics = createMetrics({
+    certificates: () =>
+      (['signing', 'tls'] as const).map((certificate) => ({
+        certificate,
+        validity: { notBefore: 0, notAfter: 0 },
+        warning: undefined,
+      })),
+    clocks: () => ({ processSeconds: 0, nodesSeconds: 0 }),
+  });
   const known = new Set(
     [...(await metrics.render()).text.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name),
   );
@@ -57,9 +54,9 @@ t.test('each alert has a runbook with its meaning, impact, first look and repair
 
 t.test('each alert comes when it should', { skip: needs('promtool') }, async (t) => {
   const { stdout } = await run('promtool', ['check', 'rules', join(FOLDER, 'alerts.yml')]);
-  t.match(stdout, /SUCCESS: 23 rules/);
   await run('promtool', ['test', 'rules', join(FOLDER, 'alerts.test.yml')]);
   const rules = await readFile(join(FOLDER, 'alerts.yml'), 'utf8');
+  t.match(stdout, `SUCCESS: ${rules.match(/^ *- (alert|record): /gm)!.length} rules`);
   const tests = await readFile(join(FOLDER, 'alerts.test.yml'), 'utf8');
   const names = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name]) => name!);
   t.strictSame(

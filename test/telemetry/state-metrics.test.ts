@@ -2,19 +2,14 @@
 import t from 'tap';
 import { type Dependency, DomainError } from '../../src/core/domain/errors.js';
 import { DependencyWatch } from '../../src/service/background/dependency-watch.js';
-import { createMetrics, type MetricSources } from '../../src/service/telemetry/metrics.js';
+import type { MetricSources } from '../../src/service/telemetry/gauges.js';
+import { createMetrics } from '../../src/service/telemetry/metrics.js';
 
 async function linesOf(sources: MetricSources): Promise<readonly string[]> {
-  const metrics = createMetrics(
-    () => undefined,
-    () => 0,
-    () => new Map(),
-    () => [],
-    undefined,
-    undefined,
-    undefined,
-    [{ listener: 'partner', method: 'POST', path: '/v1/verify' }],
-  );
+  const metrics = createMetrics({
+    eventsWaiting: () => 0,
+    routes: [{ listener: 'partner', method: 'POST', path: '/v1/verify' }],
+  });
   metrics.measure({ runsConsumers: true });
   metrics.measure(sources);
   return (await metrics.render()).text.split('\n');

@@ -8,7 +8,7 @@ import {
 import type { IssuingCertificates } from '../../core/ports/signing.js';
 import type { Clock } from '../ports/system.js';
 import type { TlsIdentity } from '../ports/tls-identity.js';
-import type { CertificateDates } from '../telemetry/metrics.js';
+import type { CertificateDates } from '../telemetry/gauges.js';
 import type { Telemetry } from '../telemetry/telemetry.js';
 
 export interface CertificateWatch {

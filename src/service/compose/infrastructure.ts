@@ -39,7 +39,7 @@ import type { Observer } from '../ports/observer.js';
 import type { Secrets } from '../ports/secrets.js';
 import type { Stores } from '../ports/stores.js';
 import type { Clock } from '../ports/system.js';
-import type { DirectorySpace } from '../telemetry/metrics.js';
+import type { DirectorySpace } from '../telemetry/gauges.js';
 import { createProbes, type Probes } from '../telemetry/probes.js';
 import { createTelemetry, type Telemetry, type TelemetryParts } from '../telemetry/telemetry.js';
 import type { Disposer } from './disposer.js';
@@ -94,8 +94,6 @@ export interface InfrastructureParts {
   readonly secrets: Pick<OpenedSecrets, 'secrets' | 'complete'>;
   readonly build?: TelemetryParts['build'];
   readonly logDestination?: TelemetryParts['destination'];
-  readonly engineStats?: TelemetryParts['engineStats'];
-  readonly certificates?: TelemetryParts['certificates'];
   /** The routes that the process serves. None by default. */
   readonly routes?: TelemetryParts['routes'];
   /** False for a tool that must work with any server settings. True by default. */
@@ -115,47 +113,28 @@ export async function openInfrastructure(
     secrets: { secrets, complete },
     build,
     logDestination,
-    engineStats,
-    certificates,
     routes,
     admits = true,
   }: InfrastructureParts,
   disposer: Disposer,
 ): Promise<Infrastructure> {
-  // Telemetry is created first, because the store reports damaged records to it. The gauges read these
-  // variables later.
-  let stores: Stores | undefined;
-  let bus: EventBus | undefined;
-  let clocks: ClockWatch | undefined;
-  let auditor: Auditor | undefined;
+  // Telemetry is created first, because the store reports damaged records to it.
   const telemetry = createTelemetry({
     level: config.logLevel,
     logFormat: config.logFormat,
     logsAddresses: config.logsAddresses,
-    eventsWaiting: () => stores?.countWaiting(),
-    lag: () => bus?.lag() ?? new Map(),
-    audit: () => auditor?.report,
-    ...defined({
-      build,
-      engineStats,
-      certificates,
-      routes,
-      destination: logDestination,
-      clocks: isStoreShared(config) ? () => clocks : undefined,
-    }),
+    ...defined({ build, routes, destination: logDestination }),
   });
   disposer.add(async () => telemetry.flush());
   if (config.acceptUnauthenticated) telemetry.warn('unauthenticated_accepted');
   for (const server of config.plainServers) telemetry.warn('server_without_tls', { server });
   if (admits && isStoreShared(config)) await admitServers(config, telemetry);
-  const opened = await openStores(
+  const { stores: encrypted, ...opened } = await openStores(
     config,
     { secrets, adoptFormerRows: complete !== undefined, telemetry, clock },
     disposer,
   );
-  const { stores: encrypted, ...openedParts } = opened;
-  stores = encrypted;
-  clocks = opened.clocks;
+  const { audited, clocks, installation: row } = opened;
   // From here on, this process owns the store, and the store has no rows without a MAC.
   await complete?.();
   const notes = openNotes(config, secrets);
@@ -165,26 +144,29 @@ export async function openInfrastructure(
   const keys = await openContentKeys(config, disposer);
   const { files, ping } = await openAssets(config, disposer);
   const assets = encryptedAssets(files, keys);
-  const openedBus = await openBus(config, secrets, clock, telemetry.observer);
-  bus = openedBus;
-  disposer.add(() => openedBus.close());
+  const bus = await openBus(config, secrets, clock, telemetry.observer);
+  disposer.add(() => bus.close());
   const marks = notes?.marks;
-  const row = opened.installation;
   const gate = new RestoreGate(row && marks && { row, marks });
   const readable = encryptedStores(encrypted, keys);
-  const openedAuditor = new Auditor({
+  const auditor = new Auditor({
     stores: readable,
     assets,
     keys,
-    audited: opened.audited,
+    audited,
     clock,
     rate: config.auditRate,
     onFindings: (kind, count) => telemetry.warn('audit_finding', { kind, count }),
   });
-  auditor = openedAuditor;
+  telemetry.measure({
+    eventsWaiting: () => encrypted.countWaiting(),
+    lag: () => bus.lag(),
+    audit: () => auditor.report,
+    ...defined({ clocks: clocks && (() => clocks) }),
+  });
   return {
     telemetry,
-    ...openedParts,
+    ...opened,
     stores: readable,
     encrypted,
     assets,
@@ -193,9 +175,9 @@ export async function openInfrastructure(
     journal,
     marks,
     gate,
-    keyWatch: new ContentKeyWatch({ stores: readable, audited: opened.audited, keys, clock }),
-    bus: openedBus,
-    auditor: openedAuditor,
+    keyWatch: new ContentKeyWatch({ stores: readable, audited, keys, clock }),
+    bus,
+    auditor,
     pingBucket: ping,
   };
 }

@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import { defined } from '../../core/domain/defined.js';
 import { createAudioEngine } from '../../core/engine/create-engine.js';
 import { isOneDevice } from '../../core/files/device.js';
-import type { AudioEngine } from '../../core/ports/audio-engine.js';
 import { ReportComposer } from '../adapters/composing/report-composer.js';
 import { createCredentialReader } from '../adapters/reading/credential-reader.js';
 import { Replays } from '../adapters/replaying/replays.js';
@@ -114,7 +113,6 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const { signer, trust, certificates } = await openSigning(config, secrets.shared, clock);
     const tls = config.partner.tls === undefined ? undefined : await TlsFiles.open(config.partner.tls, clock);
     const watch = createCertificateWatch({ certificates, tls: () => tls?.identity, clock });
-    let running: AudioEngine | undefined;
     const infrastructure = await openInfrastructure(
       {
         config,
@@ -122,8 +120,6 @@ export async function startService(config: Config, options: ServiceOptions): Pro
         secrets,
         build: { version: options.version, commit: commitOf(config, options) },
         ...defined({ logDestination: options.logDestination }),
-        engineStats: () => running?.stats(),
-        certificates: watch.list,
         routes: servedRoutes(config.environment, 'service'),
       },
       disposer,
@@ -140,7 +136,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       memoryOfOwners: budget,
       ...defined({ maxUploads, workers }),
     });
-    running = engine;
+    telemetry.measure({ engineStats: () => engine.stats(), certificates: watch.list });
     const reader = createCredentialReader({ trust, observer, maxWaitingBytes: defaultBudgetBytes() });
     disposer.add(() => reader.stop());
     const replays = new Replays();

@@ -1,43 +1,18 @@
 import type { DestinationStream } from 'pino';
 import { defined } from '../../core/domain/defined.js';
 import { dependencyOf } from '../../core/domain/errors.js';
-import type { EngineStats } from '../../core/ports/audio-engine.js';
 import type { Observer } from '../ports/observer.js';
 import type { RequestLog } from '../ports/request-log.js';
 import { Folds } from './folds.js';
 import { createLog, describeError, type LogFormat, type LogLevel, nextLevel } from './log.js';
 import { LogOutput } from './log-output.js';
-import {
-  type AuditCounts,
-  type BuildInfo,
-  type CertificateDates,
-  type ClockDifferences,
-  type CountedRoute,
-  createMetrics,
-  type Metrics,
-} from './metrics.js';
+import { createMetrics, type Metrics, type MetricsParts } from './metrics.js';
 
-export interface TelemetryParts {
+export interface TelemetryParts extends MetricsParts {
   readonly level: LogLevel;
   readonly logFormat?: LogFormat;
   /** True if request lines have the address of the caller. */
   readonly logsAddresses?: boolean;
-  /** Read when metrics are collected. Undefined until an engine exists. */
-  readonly engineStats?: () => EngineStats | undefined;
-  /** The number of events waiting to be published. Undefined until an outbox exists. */
-  readonly eventsWaiting: () => number | undefined;
-  /** The number of events per topic that this process's consumer has not handled yet. */
-  readonly lag: () => ReadonlyMap<string, number>;
-  /** The certificates that the process watches. */
-  readonly certificates?: () => readonly CertificateDates[];
-  /** The clock differences. Undefined until a store with servers is open. */
-  readonly clocks?: () => ClockDifferences | undefined;
-  /** The auditor's findings. Undefined if another process runs the auditor. */
-  readonly audit?: () => AuditCounts | undefined;
-  /** What distinguishes the running build from others. Absent in a tool, whose metrics are not read. */
-  readonly build?: BuildInfo;
-  /** The routes of the process. Their counters of failures start at 0. */
-  readonly routes?: readonly CountedRoute[];
   /** Standard output by default. */
   readonly destination?: DestinationStream;
 }
@@ -64,20 +39,13 @@ export function createTelemetry({
   level,
   logFormat,
   logsAddresses = false,
-  engineStats = () => undefined,
-  eventsWaiting,
-  lag,
-  certificates = () => [],
-  clocks,
-  audit,
-  build,
-  routes,
   destination,
+  ...metricsParts
 }: TelemetryParts): Telemetry {
   const folds = new Folds();
   const stdout = destination === undefined ? standardOutput(folds) : undefined;
   const log = createLog(
-    { level, ...defined({ format: logFormat, version: build?.version }) },
+    { level, ...defined({ format: logFormat, version: metricsParts.build?.version }) },
     destination ?? stdout!,
   );
   let currentLevel = level;
@@ -86,15 +54,10 @@ export function createTelemetry({
     if (log.isLevelEnabled('debug')) write(count ?? 1);
     else folds.add(kind, write, count);
   };
-  const metrics = createMetrics(engineStats, eventsWaiting, lag, certificates, clocks, audit, build, routes);
+  const metrics = createMetrics(metricsParts);
   return {
     observer: {
-      verdict: metrics.verdict,
-      upload: metrics.upload,
-      displaced: metrics.displaced,
-      refused: metrics.refused,
-      issued: metrics.issued,
-      productEvent: metrics.productEvent,
+      ...metrics,
       events: (topic, outcome, count) => {
         metrics.events(topic, outcome, count);
         if (outcome === 'dead')
@@ -105,8 +68,8 @@ export function createTelemetry({
           );
       },
       fault: (where, error, call) => {
+        metrics.fault(where, error);
         const dependency = dependencyOf(error);
-        metrics.fault(where, dependency);
         // Pino omits undefined members.
         const { requestId, partnerId, route } = call ?? {};
         const facts = { event: 'fault', where, dependency, requestId, partnerId, route };
