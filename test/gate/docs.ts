@@ -3,6 +3,7 @@ import '../docs/capture-trace.test.js';
 import '../docs/client-package.test.js';
 import '../docs/commands.test.js';
 import '../docs/configuration.test.js';
+import '../docs/dashboards.test.js';
 import '../docs/deployment.test.js';
 import '../docs/examples.test.js';
 import '../docs/links.test.js';

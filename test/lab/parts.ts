@@ -96,6 +96,7 @@ export const PARTS: readonly Part[] = [
           'cli/completion',
           'credential/offline-authority',
           'docs/alerts',
+          'docs/dashboards',
           'docs/deployment',
           'docs/examples',
           'docs/partners',
@@ -269,6 +270,14 @@ export const PARTS: readonly Part[] = [
     minutes: 12,
     debian: { prometheus: 'prometheus' },
     commands: () => [node('outages/main.js')],
+  },
+  {
+    name: 'dashboards',
+    shows:
+      'Every expression of the dashboards has series in a real Prometheus over two services and a consumer under load.',
+    minutes: 4,
+    debian: { prometheus: 'prometheus' },
+    commands: () => [node('dashboards/main.js')],
   },
   {
     name: 'restarts',
