@@ -65,6 +65,8 @@ t.test(
       ['/app EROFS', '/tmp EROFS', '/data written', `${dockerfile.user.split(':')[0]} 0000000000000000`],
       written.err,
     );
+    const refused = await image.run([...dockerfile.entrypoint, 'serve'], { TAKEMARK_DATA_DIR: '/tmp' });
+    t.match(refused.err, 'TAKEMARK_DATA_DIR: /tmp is on a read-only file system');
     const loaded = await image.run(['node', '--input-type=module', '-e', LOAD_ALL]);
     t.strictSame([loaded.code, Number(loaded.out) > 300], [0, true], loaded.err);
 
