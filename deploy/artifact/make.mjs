@@ -27,6 +27,8 @@ const read = async (path) => JSON.parse(await readFile(join(ROOT, path), 'utf8')
 const [manifest, lock] = await Promise.all([read('package.json'), read('package-lock.json')]);
 const { commit } = await read('dist/build.json').catch(() => ({}));
 
+// Another user than the one that makes the artifact must be able to read it.
+process.umask(0o022);
 // A run that fails leaves no directory that looks like an artifact.
 const made = `${target}.part`;
 await rm(made, { recursive: true, force: true });

@@ -33,18 +33,22 @@ function numberOf(text: string, name: string): number {
   return Number(new RegExp(`${name}[=:] ?"?(\\d+)`).exec(text)?.[1]);
 }
 
-t.test('every variable in a file for operators is a setting', async (t) => {
-  const settings = new Set(listSettings({}).map(({ name }) => name));
-  const texts = [await read('Dockerfile'), await read('compose.yaml'), await read(UNIT)];
-  const named = [...texts, ...(await manifests()).values()].flatMap(
-    (text) => text.match(/\bTAKEMARK_[A-Z0-9_]+/g) ?? [],
-  );
-  t.ok(named.length > 50, `${named.length} names`);
-  t.strictSame(
-    named.filter((name) => !settings.has(name)),
-    [],
-  );
-});
+t.test(
+  'every variable in a file for operators is a setting, and the image has the release of Node',
+  async (t) => {
+    const settings = new Set(listSettings({}).map(({ name }) => name));
+    const texts = [await read('Dockerfile'), await read('compose.yaml'), await read(UNIT)];
+    const named = [...texts, ...(await manifests()).values()].flatMap(
+      (text) => text.match(/\bTAKEMARK_[A-Z0-9_]+/g) ?? [],
+    );
+    t.match(texts[0], `ARG NODE=${(await readFile(join(ROOT, '.nvmrc'), 'utf8')).trim()}\n`);
+    t.ok(named.length > 50, `${named.length} names`);
+    t.strictSame(
+      named.filter((name) => !settings.has(name)),
+      [],
+    );
+  },
+);
 
 t.test('every supervisor waits 15 seconds longer than a stop may take', async (t) => {
   const [drain, grace] = ['TAKEMARK_DRAIN_SECONDS', 'TAKEMARK_STOP_GRACE_SECONDS'].map((wanted) =>
@@ -124,8 +128,7 @@ t.test('Kubernetes takes the manifests', { skip: needs('kubectl', 'kubernetes-va
     // The definition of PodMonitor belongs to the Prometheus operator.
     const own = stdout.split(/^---\n/m).filter((text) => !text.includes('kind: PodMonitor'));
     const directory = t.testdir({ 'all.yaml': own.join('---\n') });
-    const validator = process.env['TAKEMARK_KUBERNETES_VALIDATE'] ?? 'kubernetes-validate';
-    await t.resolves(run(validator, ['--strict', join(directory, 'all.yaml')]), folder);
+    await t.resolves(run('kubernetes-validate', ['--strict', join(directory, 'all.yaml')]), folder);
   }
 });
 

@@ -120,7 +120,7 @@ export const PARTS: readonly Part[] = [
       { run: [`${VALIDATORS}/bin/pip`, 'install', '--quiet', 'kubernetes-validate==1.37.0'] },
       tests(['service/artifact', 'docs/deployment'], {
         TAKEMARK_LAB: 'artifact',
-        TAKEMARK_KUBERNETES_VALIDATE: `${VALIDATORS}/bin/kubernetes-validate`,
+        PATH: `${VALIDATORS}/bin:${process.env['PATH']}`,
       }),
     ],
   },
