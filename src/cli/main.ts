@@ -108,7 +108,7 @@ async function main(): Promise<number> {
   const { client, dataDirectory } = readConfig(process.env, CLIENT_FILE_SETTINGS);
   return run(process.argv.slice(2), {
     terminal: new Terminal(process.stdout, process.stderr),
-    config: { ...client, dataDirectory, profilesFile: join(homedir(), '.takemark', 'profiles.json') },
+    config: { ...client, dataDirectory, profilesFile: profilesFile() },
     version,
     signal: interruption.signal,
     openSealer,
@@ -116,6 +116,17 @@ async function main(): Promise<number> {
     readSecret: (prompt) => readSecret(process.stdin, process.stderr, prompt, interruption.signal),
     cluster,
   });
+}
+
+/** Returns the path of the profiles. A user of a container may have no home directory, and then has none in the root. */
+function profilesFile(): string {
+  let home = '/';
+  try {
+    home = homedir();
+  } catch {
+    // Neither HOME nor the list of users names one.
+  }
+  return join(home, '.takemark', 'profiles.json');
 }
 
 try {

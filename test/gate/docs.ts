@@ -3,6 +3,8 @@ import '../docs/capture-trace.test.js';
 import '../docs/client-package.test.js';
 import '../docs/commands.test.js';
 import '../docs/configuration.test.js';
+import '../docs/dashboards.test.js';
+import '../docs/deployment.test.js';
 import '../docs/examples.test.js';
 import '../docs/links.test.js';
 import '../docs/partners.test.js';

@@ -4,3 +4,4 @@ import '../service/signed-calls.test.js';
 import '../service/tls.test.js';
 import '../service/transcript.test.js';
 import '../service/start-and-stop.test.js';
+import '../service/artifact.test.js';

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -140,6 +140,31 @@ t.test('a start names the setting of a port that is in use', async (t) => {
     await t.rejects(start({ ...environment, [name]: String(port) }), {
       message: `${name}: another program listens on port ${port}. Stop it, or set another port`,
     });
+});
+
+t.test('a start names the setting of a directory that cannot be used', async (t) => {
+  const directory = await directoryOf(t);
+  const file = join(directory, 'file');
+  await writeFile(file, '');
+  for (const [setting, path, problem] of [
+    ['TAKEMARK_DATA_DIR', file, 'is not a directory'],
+    ['TAKEMARK_DATA_DIR', join(file, 'data'), 'is not a directory'],
+    ['TAKEMARK_DATA_DIR', '/proc/none/data', 'cannot be created'],
+    ['TAKEMARK_JOURNAL_DIR', file, 'is not a directory'],
+    ['TAKEMARK_CONTENT_KEYS_DIR', file, 'is not a directory'],
+  ] as const)
+    await t.rejects(
+      start({ TAKEMARK_DATA_DIR: directory, [setting]: path }),
+      { name: 'ConfigError', message: `${setting}: ${path} ${problem}` },
+      `${setting} ${path}`,
+    );
+});
+
+t.test('a setting with a word that it does not know names the words that it knows', (t) => {
+  t.throws(() => readConfig({ TAKEMARK_STORE: 'redis' }), {
+    message: 'TAKEMARK_STORE: must be one of embedded, cassandra',
+  });
+  t.end();
 });
 
 t.test('a draining service answers every call, is not ready, and reports what it finished', async (t) => {

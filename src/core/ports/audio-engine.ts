@@ -76,18 +76,20 @@ export interface EngineStats {
   readonly workerRestarts: number;
 }
 
-/** The reason why a form or an upload was displaced by another. */
-export type Displacement =
+/** The reasons why a form or an upload was displaced by another. */
+export const DISPLACEMENTS = [
   /** The oldest unauthenticated form, when all form permits were taken. */
-  | 'form_oldest'
+  'form_oldest',
   /** The oldest unauthenticated form of an address that had too many. */
-  | 'form_of_address'
+  'form_of_address',
   /** The slowest upload of a partner above its fair share of the engine. */
-  | 'upload_over_share'
+  'upload_over_share',
   /** A stalled upload, when the engine had no free slot. */
-  | 'upload_stalled'
+  'upload_stalled',
   /** The upload that had stalled for longest, of an address with too many stalled uploads. */
-  | 'upload_of_address';
+  'upload_of_address',
+] as const;
+export type Displacement = (typeof DISPLACEMENTS)[number];
 
 /** What an engine reports about itself. */
 export interface EngineObserver {

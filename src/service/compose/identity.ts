@@ -3,7 +3,6 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Authenticator } from '../../core/codec/authenticator.js';
 import { defined } from '../../core/domain/defined.js';
-import { makeDirectory } from '../../core/files/make-directory.js';
 import {
   type ClusterIdentity,
   clusterIdentity,
@@ -18,6 +17,7 @@ import { type KeptSecrets, loadSecrets, SECRETS_FILE } from '../adapters/signing
 import type { Config } from '../config/config.js';
 import type { Secrets } from '../ports/secrets.js';
 import type { Clock } from '../ports/system.js';
+import { openWritableDirectory } from './writable-directory.js';
 
 export interface OpenedSecrets extends KeptSecrets {
   /** The identity that all processes of a cluster share. Undefined if this process has its own identity. */
@@ -33,7 +33,7 @@ export async function openSecrets({
   environment,
   signing,
 }: Config): Promise<OpenedSecrets> {
-  await makeDirectory(dataDirectory);
+  await openWritableDirectory('TAKEMARK_DATA_DIR', dataDirectory);
   const files = [SECRETS_FILE, OPERATOR_TOKEN_FILE].map((name) => join(dataDirectory, name));
   if (given !== undefined && 'file' in given) files.push(given.file);
   if (signing.files?.key !== undefined) files.push(signing.files.key);

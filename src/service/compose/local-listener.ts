@@ -1,9 +1,9 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { replaceFile } from '../../core/files/durable.js';
-import { makeDirectory } from '../../core/files/make-directory.js';
 import { SECRETS_FILE } from '../adapters/signing/secrets.js';
 import type { Config } from '../config/config.js';
+import { openWritableDirectory } from './writable-directory.js';
 
 /** The file in the data directory that says that the operator knows the default address of the listener. */
 const NOTED_FILE = 'listens-on-loopback';
@@ -17,7 +17,7 @@ export async function becomesLocal({ partner, dataDirectory }: Config): Promise<
   const noted = join(dataDirectory, NOTED_FILE);
   if (await exists(noted)) return false;
   const isFormer = await exists(join(dataDirectory, SECRETS_FILE));
-  await makeDirectory(dataDirectory);
+  await openWritableDirectory('TAKEMARK_DATA_DIR', dataDirectory);
   await replaceFile(noted, '');
   return isFormer;
 }

@@ -46,6 +46,7 @@ import {
 import { hostPort, openListeners } from './listeners.js';
 import { becomesLocal } from './local-listener.js';
 import { noteRuntime, noteUnknownSettings } from './process.js';
+import { openWritableDirectory } from './writable-directory.js';
 
 export interface ServiceOptions extends Build {
   /** The clock. By default the system clock. */
@@ -265,6 +266,9 @@ type Identity = Awaited<ReturnType<typeof openIdentity>>;
 async function openIdentity(config: Config, options: ServiceOptions) {
   // First, so that a directory of another environment is refused before anything is created in it.
   const secrets = await openSecrets(config);
+  if (!isStoreShared(config)) await openWritableDirectory('TAKEMARK_JOURNAL_DIR', config.journalDirectory);
+  if (config.assetBucket === undefined)
+    await openWritableDirectory('TAKEMARK_CONTENT_KEYS_DIR', config.contentKeysDirectory);
   const wallClock = options.clock ?? systemClock;
   const clock = await openClock(config.dataDirectory, wallClock);
   const ids = options.ids ?? createIds(clock);

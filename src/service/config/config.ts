@@ -39,9 +39,13 @@ export function readConfig(
   const result = schema.safeParse(given);
   if (!result.success)
     throw new ConfigError(
-      result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('\n'),
+      result.error.issues.map((issue) => `${issue.path.join('.')}: ${problemOf(issue)}`).join('\n'),
     );
   return configOf(result.data, environment, unknownSettings(given, Object.keys(variables)));
+}
+
+function problemOf(issue: z.core.$ZodIssue): string {
+  return issue.code === 'invalid_value' ? `must be one of ${issue.values.join(', ')}` : issue.message;
 }
 
 /**

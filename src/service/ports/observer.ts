@@ -1,6 +1,9 @@
 import type { Displacement } from '../../core/ports/audio-engine.js';
 import { TOPICS, type Topic } from '../domain/events.js';
 
+export const UPLOAD_OUTCOMES = ['stored', 'refused', 'aborted', 'failed'] as const;
+export type UploadOutcome = (typeof UPLOAD_OUTCOMES)[number];
+
 /** The reasons why a call was refused because its partner had too many of its kind. */
 export const REFUSALS = [
   /** The main thread was busy, and the partner had its share of the running calls. */
@@ -54,7 +57,7 @@ export interface FaultedCall {
  */
 export interface Observer {
   verdict(verdict: string, carrier: string): void;
-  upload(outcome: 'stored' | 'refused' | 'aborted' | 'failed', bytes: number): void;
+  upload(outcome: UploadOutcome, bytes: number): void;
   /** Counts a form or an upload that was displaced by another. */
   displaced(reason: Displacement): void;
   /** Counts a call that was refused because its partner had too many of its kind. */

@@ -1,7 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { DEPENDENCIES, dependencyOf } from '../../core/domain/errors.js';
+import { DISPLACEMENTS } from '../../core/ports/audio-engine.js';
 import { TOPICS } from '../domain/events.js';
-import { FAULT_PLACES, type Observer, REFUSALS } from '../ports/observer.js';
+import { FAULT_PLACES, type Observer, REFUSALS, UPLOAD_OUTCOMES } from '../ports/observer.js';
 import type { RequestLog } from '../ports/request-log.js';
 import { type MetricSources, registerGauges } from './gauges.js';
 
@@ -34,10 +35,19 @@ export interface MetricsParts extends MetricSources {
   readonly routes?: readonly CountedRoute[];
 }
 
+/** A metric without its series. */
+export interface MetricDescription {
+  readonly name: string;
+  readonly type: string;
+  readonly help: string;
+  readonly labels: readonly string[];
+}
+
 /** The metrics of a process. They count what the parts of the service report. */
 export interface Metrics extends Observer, RequestLog {
   /** Adds sources of gauges. */
   measure(sources: MetricSources): void;
+  describe(): Promise<readonly MetricDescription[]>;
   render(): Promise<{ readonly mediaType: string; readonly text: string }>;
 }
 
@@ -63,6 +73,7 @@ export function createMetrics({ build, routes = [], ...initial }: MetricsParts):
     ...countRequests(registry, routes),
     ...countReports(registry, routes),
     measure,
+    describe: () => describe(registry),
     render: async () => ({ mediaType: registry.contentType, text: await registry.metrics() }),
   };
 }
@@ -147,6 +158,8 @@ function countReports(registry: Registry, routes: readonly CountedRoute[]): Obse
   );
   // Start each series at 0. Prometheus sees no increase in a series that starts at 1, so an alert would miss
   // that event.
+  for (const outcome of UPLOAD_OUTCOMES) for (const each of [uploads, uploadBytes]) each.inc({ outcome }, 0);
+  for (const reason of DISPLACEMENTS) displaced.inc({ reason }, 0);
   for (const reason of REFUSALS) refused.inc({ reason }, 0);
   for (const each of Object.values(events)) for (const topic of TOPICS) each.inc({ topic }, 0);
   for (const where of FAULT_PLACES) faults.inc({ where }, 0);
@@ -178,4 +191,15 @@ function counter<const Label extends string>(
   labelNames: readonly Label[],
 ): Counter<Label> {
   return new Counter({ name, help, labelNames, registers: [registry] });
+}
+
+async function describe(registry: Registry): Promise<readonly MetricDescription[]> {
+  const metrics = await registry.getMetricsAsJSON();
+  return metrics.map(({ name, type, help }) => {
+    // The types of the library leave out the labels.
+    const { labelNames } = registry.getSingleMetric(name) as unknown as {
+      readonly labelNames: readonly string[];
+    };
+    return { name, type: String(type), help, labels: labelNames };
+  });
 }

@@ -20,6 +20,8 @@ export interface Prometheus {
    * @returns the seconds that this took, or undefined if the time ran out
    */
   until(wanted: Labels, fires: boolean, limitMs: number): Promise<number | undefined>;
+  /** Returns how many series an expression has now whose value is a number. */
+  seriesOf(expression: string): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -72,6 +74,17 @@ export async function startPrometheus(
         await delay(POLL_MS);
       }
       return undefined;
+    },
+    seriesOf: async (expression) => {
+      const query = new URLSearchParams({ query: expression });
+      const answer = await fetch(`http://127.0.0.1:${port}/api/v1/query?${query}`);
+      const { status, error, data } = (await answer.json()) as {
+        readonly status: string;
+        readonly error?: string;
+        readonly data: { readonly result: readonly { readonly value: readonly [number, string] }[] };
+      };
+      if (status !== 'success') throw new Error(`${expression}: ${error}`);
+      return data.result.filter(({ value: [, text] }) => text !== 'NaN').length;
     },
     stop: async () => {
       child.kill('SIGTERM');
