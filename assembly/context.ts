@@ -1,4 +1,4 @@
-import { BYTES, FINDING_OFFSETS, FINDINGS, FLAGS } from '../src/engine/core-layout';
+import { BYTES, FINDING_OFFSETS, FINDINGS, FLAGS } from '../src/core/engine/core-layout';
 import { Finding } from './findings';
 
 @inline

@@ -1,4 +1,4 @@
-import { HASH_BUFFER, HASH_BYTES, HASH_LENGTH, JOB_BYTES, JOBS, SPARE } from '../src/engine/core-layout';
+import { HASH_BUFFER, HASH_BYTES, HASH_LENGTH, JOB_BYTES, JOBS, SPARE } from '../src/core/engine/core-layout';
 import { compressLanes } from './sha256-lanes';
 import { compress } from './sha256-single';
 

@@ -19,7 +19,7 @@ import {
   FMT_SIZE,
   RIFF_END,
   RIFF_FIELD,
-} from '../src/engine/core-layout';
+} from '../src/core/engine/core-layout';
 import { addFinding, setFlag } from './context';
 import { Finding } from './findings';
 

@@ -14,7 +14,7 @@ import {
   TAG,
   WHOLE,
   ZEROED_BYTES,
-} from '../src/engine/core-layout';
+} from '../src/core/engine/core-layout';
 import { absorb, close, fork, plan, run, start } from './digest';
 import { finalize } from './outcome';
 import { walk } from './walk';

@@ -11,7 +11,7 @@ import {
   SEARCH_WINDOW,
   SEARCHED,
   STATE,
-} from '../src/engine/core-layout';
+} from '../src/core/engine/core-layout';
 import { Id, validId, variantOfCredential } from './chunk-id';
 import { addFinding, position } from './context';
 import { Finding } from './findings';

@@ -24,7 +24,7 @@ import {
   RIFF_END,
   RIFF_FIELD,
   STATE,
-} from '../src/engine/core-layout';
+} from '../src/core/engine/core-layout';
 import { Container } from './container';
 import { addFinding, foundFrom, hasFlag, removeFinding, setFlag } from './context';
 import { isPlaceholder } from './fields';

@@ -43,7 +43,7 @@ import {
   SPAN_LENGTH,
   SPAN_OFFSET,
   STATE,
-} from '../src/engine/core-layout';
+} from '../src/core/engine/core-layout';
 import { Id, validId, variantOfCredential } from './chunk-id';
 import { Container, sniff, TAG_HEADER_BYTES, tagLength } from './container';
 import { addFinding, hasFlag, position, setFlag } from './context';
