@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8';
 import {
   CONTEXT_BYTES,
   type Core,
@@ -9,8 +10,9 @@ import {
   SCRATCH_BYTES,
 } from '../../src/core/engine/core.js';
 import { WHOLE } from '../../src/core/engine/core-layout.js';
+import { mergeVectors } from '../../src/core/engine/lane-test.js';
 
-const CONTEXTS = 8;
+const CONTEXTS = 13;
 const INSTANCES = 4;
 /** Where slices are placed; odd, because a slab's fill level is. */
 const FLOOR = INSTANCES * SCRATCH_BYTES + CONTEXTS * CONTEXT_BYTES + 65_537;
@@ -32,6 +34,11 @@ export class CoreUnderTest {
   }
 
   static async load(room = 16 << 20): Promise<CoreUnderTest> {
+    // All code of the core is then optimised when it is first called, with merged vectors.
+    if (process.env['TAKEMARK_LAB'] === 'eight-lanes') {
+      mergeVectors();
+      setFlagsFromString('--no-liftoff');
+    }
     return new CoreUnderTest(await loadCore(), room);
   }
 

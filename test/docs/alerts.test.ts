@@ -57,7 +57,7 @@ t.test('each alert has a runbook with its meaning, impact, first look and repair
 
 t.test('each alert comes when it should', { skip: needs('promtool') }, async (t) => {
   const { stdout } = await run('promtool', ['check', 'rules', join(FOLDER, 'alerts.yml')]);
-  t.match(stdout, /SUCCESS: 23 rules/);
+  t.match(stdout, /SUCCESS: 24 rules/);
   await run('promtool', ['test', 'rules', join(FOLDER, 'alerts.test.yml')]);
   const rules = await readFile(join(FOLDER, 'alerts.yml'), 'utf8');
   const tests = await readFile(join(FOLDER, 'alerts.test.yml'), 'utf8');

@@ -132,12 +132,15 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     const { audited, auditor, clocks, gate, keyWatch } = infrastructure;
     const maySweep = (): boolean => clocks?.maySweep() ?? true;
     const { observer } = telemetry;
-    const { kind, maxUploads, workers } = config.engine;
+    const { kind, eightLanes, maxUploads, workers } = config.engine;
     const budget = new ByteBudget(config.ingressBytes ?? defaultBudgetBytes());
     const engine = createAudioEngine({
       kind,
       observer,
       memoryOfOwners: budget,
+      eightLanes,
+      lanesChosen: ({ lanes, outcome, gain }) =>
+        telemetry.note('engine_lanes', { lanes, outcome, gain: Math.round(gain * 100) / 100 }),
       ...defined({ maxUploads, workers }),
     });
     running = engine;

@@ -413,6 +413,16 @@ export function createMetrics(
   gauge('takemark_engine_slabs_in_use', 'Memory slabs in use', (stats) => stats.slabsInUse);
   gauge('takemark_engine_slabs', 'Memory slabs in the pool', (stats) => stats.slabs);
   gauge('takemark_engine_tasks', 'Worker tasks run since the start', (stats) => stats.tasks);
+  gauge(
+    'takemark_engine_kernel_lanes',
+    'Uploads that the kernel hashes side by side: 4 or 8, or 1 with the native engine',
+    (stats) => stats.kernelLanes,
+  );
+  gauge(
+    'takemark_engine_hash_differences',
+    'Uploads since the start whose digests differed between eight lanes and the SHA-256 of Node',
+    (stats) => stats.hashDifferences,
+  );
   gauge('takemark_engine_lanes', 'Uploads processed by worker tasks since the start', (stats) => stats.lanes);
   gauge('takemark_engine_bytes', 'Bytes measured since the start', (stats) => stats.bytes);
   gauge(
