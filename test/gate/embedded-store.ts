@@ -7,3 +7,4 @@ import '../adapters/journals.test.js';
 import '../adapters/kept-rows.test.js';
 import '../adapters/local-bus.test.js';
 import '../adapters/machine-doctor.test.js';
+import '../adapters/row-decoder.test.js';
