@@ -188,12 +188,12 @@ t.test('kept rows stay within their memory, and the row that was read longest ag
     t.ok(kept.bytes <= 10_000, `${kept.bytes} bytes`);
   }
   const left = Array.from({ length: 100 }, (_, i) => i).filter((i) => kept.get(keyOf(i)) !== undefined);
-  t.strictSame(left, [0, 95, 96, 97, 98, 99]);
+  t.strictSame(left, [0, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99]);
   kept.keep(keyOf(0), { state: 'issued' }, 20_000);
   t.strictSame([kept.bytes, kept.get(keyOf(0))], [0, undefined], 'a row above the limit is not kept');
 });
 
-/** Stores with one frozen record, as the embedded store keeps it, and its key. */
+/** Returns stores with one frozen record, as the embedded store keeps it, and its key. */
 async function encryptedRecord() {
   const content = new Map<string, Uint8Array>([['prf_1', Buffer.alloc(32, 7)]]);
   const records = new Map<string, Proof>();
