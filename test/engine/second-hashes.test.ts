@@ -9,7 +9,7 @@ const under = await CoreUnderTest.load(4 << 20);
 const WRONG = { message: 'the digests of the core and of Node differ' };
 const DISTRUSTED = { message: /^eight lanes hashed bytes of this upload/ };
 
-/** Second hashes of one upload of `every`, with the errors that they report. */
+/** Returns second hashes of one upload of `every`, with the errors that they report. */
 function secondHashes({ every = 1 }: { readonly every?: number } = {}) {
   const errors: Error[] = [];
   const second = new SecondHashes({ memory: under.memory, every, differs: (error) => errors.push(error) });
