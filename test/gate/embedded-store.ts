@@ -3,6 +3,7 @@ import '../adapters/embedded-events.test.js';
 import '../adapters/encrypted-assets.test.js';
 import '../adapters/encrypted-stores.test.js';
 import '../adapters/assets.test.js';
+import '../adapters/authenticator.test.js';
 import '../adapters/journals.test.js';
 import '../adapters/kept-rows.test.js';
 import '../adapters/local-bus.test.js';
