@@ -169,6 +169,7 @@ export const PARTS: readonly Part[] = [
     commands: () => [
       tests(
         [
+          'adapters/row-decoder',
           'cli/batch',
           'core/sha256',
           'credential/embedded',
