@@ -1,4 +1,14 @@
-import { HASH_BUFFER, HASH_BYTES, HASH_LENGTH, JOB_BYTES, JOBS, SPARE } from '../src/core/engine/core-layout';
+import {
+  EIGHT_LANE_BYTES,
+  EIGHT_LANES,
+  HASH_BUFFER,
+  HASH_BYTES,
+  HASH_LENGTH,
+  JOB_BYTES,
+  JOBS,
+  SPARE,
+} from '../src/core/engine/core-layout';
+import { compressEight } from './sha256-eight';
 import { compressLanes } from './sha256-lanes';
 import { compress } from './sha256-single';
 
@@ -89,15 +99,45 @@ function move(job: usize, by: u32): void {
 }
 
 /**
- * Hashes `count` jobs. Four lanes run together while three or four streams have blocks in common; with two,
- * the single kernel twice is faster than half-empty lanes.
+ * Runs the blocks that the first streams of the list have in common, at most eight, in eight lanes. Returns false,
+ * with nothing done, when fewer than five streams have a whole block left: four lanes are then as fast.
  */
-export function run(scratch: usize, count: u32): void {
+function runEight(scratch: usize, count: u32): bool {
+  const jobs = scratch + JOBS;
+  const lanes = scratch + EIGHT_LANES;
+  let busy: u32 = 0;
+  let blocks = u32.MAX_VALUE;
+  for (let i = nextLive(jobs, 0, count); i < count && busy < 8; i = nextLive(jobs, i + 1, count)) {
+    const job = jobs + i * JOB_BYTES;
+    const lane = lanes + busy * EIGHT_LANE_BYTES;
+    store<u32>(lane, load<u32>(job, 0), 0);
+    store<u32>(lane, load<u32>(job, 4), 4);
+    store<u32>(lane, <u32>job, 8);
+    blocks = min(blocks, load<u32>(job, 8) >> 6);
+    busy += 1;
+  }
+  if (busy < 5) return false;
+  for (let i = busy; i < 8; i += 1) {
+    const lane = lanes + i * EIGHT_LANE_BYTES;
+    store<u32>(lane, <u32>scratch + SPARE, 0);
+    store<u32>(lane, load<u32>(lanes, 4), 4);
+  }
+  compressEight(scratch, blocks);
+  for (let i: u32 = 0; i < busy; i += 1) move(load<u32>(lanes + i * EIGHT_LANE_BYTES, 8), blocks << 6);
+  return true;
+}
+
+/**
+ * Hashes `count` jobs. With `eight`, eight lanes run together while five or more streams have blocks in common. Four
+ * lanes run together while three or four do. With two, the single kernel twice is faster than half-empty lanes.
+ */
+export function run(scratch: usize, count: u32, eight: bool): void {
   const jobs = scratch + JOBS;
   for (let i: u32 = 0; i < count; i += 1) {
     const job = jobs + i * JOB_BYTES;
     move(job, topUp(load<u32>(job, 0), load<u32>(job, 4), load<u32>(job, 8)));
   }
+  while (eight && runEight(scratch, count)) {}
   while (true) {
     const i0 = nextLive(jobs, 0, count);
     const i1 = nextLive(jobs, i0 + 1, count);

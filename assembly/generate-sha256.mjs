@@ -1,5 +1,5 @@
 /**
- * Writes sha256-single.ts and sha256-lanes.ts. The 64 rounds are unrolled so that the round constants are
+ * Writes sha256-single.ts, sha256-lanes.ts and sha256-eight.ts. The 64 rounds are unrolled so that the round constants are
  * immediates in code (a table would need a data segment, and instances on one shared memory would race to
  * initialise it) and the schedule lives in locals (in memory the speed swings with the address of the
  * scratch). Run `npm run generate:core`; a test runs it again and compares.
@@ -107,36 +107,36 @@ function lanes() {
     ].join('\n');
   return `${header('SHA-256 of four independent streams at once: lane i of every vector belongs to stream i.')}
 @inline
-function low(x: v128, y: v128): v128 {
+export function low(x: v128, y: v128): v128 {
   return v128.shuffle<i32>(x, y, 0, 4, 1, 5);
 }
 @inline
-function high(x: v128, y: v128): v128 {
+export function high(x: v128, y: v128): v128 {
   return v128.shuffle<i32>(x, y, 2, 6, 3, 7);
 }
 @inline
-function lowHalves(x: v128, y: v128): v128 {
+export function lowHalves(x: v128, y: v128): v128 {
   return v128.shuffle<i64>(x, y, 0, 2);
 }
 @inline
-function highHalves(x: v128, y: v128): v128 {
+export function highHalves(x: v128, y: v128): v128 {
   return v128.shuffle<i64>(x, y, 1, 3);
 }
 @inline
-function sigma0(x: v128): v128 {
+export function sigma0(x: v128): v128 {
   return v128.xor(v128.xor(rotate(x, 2), rotate(x, 13)), rotate(x, 22));
 }
 // A rotation is two shifts. Joined one by one, not pair by pair, they need fewer registers at once.
 @inline
-function sigma1(x: v128): v128 {
+export function sigma1(x: v128): v128 {
   return ${chain('x', '>6 <26 >11 <21 >25 <7')};
 }
 @inline
-function choose(e: v128, f: v128, g: v128, h: v128): v128 {
+export function choose(e: v128, f: v128, g: v128, h: v128): v128 {
   return i32x4.add(h, v128.xor(g, v128.and(e, v128.xor(f, g))));
 }
 @inline
-function expand(w16: v128, w15: v128, w7: v128, w2: v128): v128 {
+export function expand(w16: v128, w15: v128, w7: v128, w2: v128): v128 {
   const s0 = ${chain('w15', '>7 <25 >18 <14 >3')};
   const s1 = ${chain('w2', '>17 <15 >19 <13 >10')};
   return i32x4.add(i32x4.add(w16, s0), i32x4.add(w7, s1));
@@ -161,6 +161,133 @@ ${STATE.map((name) => `    ${name} = i32x4.add(${name}, ${name}0);`).join('\n')}
   }
 ${scatter(['a', 'b', 'c', 'd'], 0)}
 ${scatter(['e', 'f', 'g', 'h'], 16)}
+}
+`;
+}
+
+/** The two groups of four lanes: a suffix of each vector's name, and the group's first lane. */
+const GROUPS = [
+  ['l', 0],
+  ['r', 4],
+];
+
+/**
+ * Eight lanes as two groups of four. Each step is written for the left group and then for the right one, so that a
+ * compiler that merges neighbours makes one operation of 256 bits out of both. It begins at the stores of the states
+ * and at the loads of the words, where the groups' vectors are side by side.
+ */
+function eight() {
+  const both = (write) => GROUPS.map(([group]) => write(group));
+  const lines = [];
+  for (let t = 0; t < 64; t += 1) {
+    const [a, b, , d, e, f, g, h] = names(t);
+    const w = (i) => `w${(t + i) % 16}`;
+    const [now, before] = t % 2 === 0 ? ['x', 'y'] : ['y', 'x'];
+    if (t >= 16)
+      lines.push(
+        ...both((s) => `    ${w(0)}${s} = expand(${w(0)}${s}, ${w(1)}${s}, ${w(9)}${s}, ${w(14)}${s});`),
+      );
+    const k = `<i32>${hex(K[t])}`;
+    lines.push(
+      ...both(
+        (s) =>
+          `    t${s} = i32x4.add(i32x4.add(choose(${e}${s}, ${f}${s}, ${g}${s}, ${h}${s}), i32x4.add(${w(0)}${s}, i32x4(${k}, ${k}, ${k}, ${k}))), sigma1(${e}${s}));`,
+      ),
+      ...both((s) => `    ${d}${s} = i32x4.add(${d}${s}, t${s});`),
+      ...both((s) => `    ${now}${s} = v128.xor(${a}${s}, ${b}${s});`),
+      ...both(
+        (s) =>
+          `    ${h}${s} = i32x4.add(i32x4.add(t${s}, sigma0(${a}${s})), v128.xor(${b}${s}, v128.and(${now}${s}, ${before}${s})));`,
+      ),
+    );
+  }
+  const words = Array.from({ length: 16 }, (_, i) => `w${i}`);
+  const transpose = (load, store) =>
+    [
+      ...[0, 1, 2, 3].map((i) => `    r${i} = ${load(i)};`),
+      '    u = low(r0, r1);',
+      '    v = low(r2, r3);',
+      `    ${store(0, 'lowHalves(u, v)')};`,
+      `    ${store(1, 'highHalves(u, v)')};`,
+      '    u = high(r0, r1);',
+      '    v = high(r2, r3);',
+      `    ${store(2, 'lowHalves(u, v)')};`,
+      `    ${store(3, 'highHalves(u, v)')};`,
+    ].join('\n');
+  const quads = [0, 1, 2, 3].flatMap((quad) =>
+    GROUPS.map(([, first]) =>
+      transpose(
+        (i) => `turn(v128.load(p${first + i} + done, ${quad * 16}))`,
+        (i, vector) => `v128.store(words, ${vector}, ${(quad * 4 + i) * 32 + first * 4})`,
+      ),
+    ),
+  );
+  const states = [0, 16].flatMap((half) => GROUPS.map(([, first]) => [half, first]));
+  const gather = states.map(([half, first]) =>
+    transpose(
+      (i) => `v128.load(load<u32>(lanes, ${(first + i) * 12}), ${half})`,
+      (i, vector) => `v128.store(states, ${vector}, ${half * 8 + i * 32 + first * 4})`,
+    ),
+  );
+  const scatter = states.map(([half, first]) =>
+    transpose(
+      (i) => `v128.load(states, ${half * 8 + i * 32 + first * 4})`,
+      (i, vector) => `v128.store(load<u32>(lanes, ${(first + i) * 12}), ${vector}, ${half})`,
+    ),
+  );
+  const each = (count, write) => Array.from({ length: count }, (_, i) => write(i)).join(', ');
+  const vectors = (list) => list.flatMap((name) => both((s) => `${name}${s}: v128`)).join(', ');
+  return `// Written by generate-sha256.mjs; change it there.
+// SHA-256 of eight independent streams at once, in two groups of four lanes.
+import { EIGHT_BLOCKS, EIGHT_LANES, EIGHT_STATES, EIGHT_WORDS } from '../src/core/engine/core-layout';
+import { choose, expand, high, highHalves, low, lowHalves, sigma0, sigma1 } from './sha256-lanes';
+import { turn } from './vectors';
+
+/** Lays \`length\` bytes of eight streams out as words: word i of a block is 32 bytes, four for each stream. */
+function spread(words: usize, ${each(8, (i) => `p${i}: usize`)}, length: usize): void {
+  let r0: v128, r1: v128, r2: v128, r3: v128, u: v128, v: v128;
+  for (let done: usize = 0; done < length; done += 64) {
+${quads.join('\n')}
+    words += 512;
+  }
+}
+
+/** Runs the blocks whose words are from \`words\` to \`end\`, at least one. */
+function rounds(states: usize, words: usize, end: usize): void {
+  let ${vectors(['t', 'x', 'y'])};
+  let ${vectors(words)};
+${STATE.flatMap((name, i) => GROUPS.map(([s, first]) => `  let ${name}${s} = v128.load(states, ${i * 32 + first * 4});`)).join('\n')}
+  do {
+    const ${STATE.flatMap((name) => both((s) => `${name}${s}0 = ${name}${s}`)).join(', ')};
+${words.flatMap((name, i) => GROUPS.map(([s, first]) => `    ${name}${s} = v128.load(words, ${i * 32 + first * 4});`)).join('\n')}
+${both((s) => `    y${s} = v128.xor(b${s}, c${s});`).join('\n')}
+${lines.join('\n')}
+${STATE.flatMap((name) => both((s) => `    ${name}${s} = i32x4.add(${name}${s}, ${name}${s}0);`)).join('\n')}
+    words += 512;
+  } while (words < end);
+${STATE.flatMap((name, i) => GROUPS.map(([s, first]) => `  v128.store(states, ${name}${s}, ${i * 32 + first * 4});`)).join('\n')}
+}
+
+/**
+ * Runs \`blocks\` whole blocks, at least one, of the eight streams in the scratch's list of lanes. Lanes without a
+ * stream may share one state and any data.
+ */
+export function compressEight(scratch: usize, blocks: u32): void {
+  let r0: v128, r1: v128, r2: v128, r3: v128, u: v128, v: v128;
+  const lanes = scratch + EIGHT_LANES;
+  const states = scratch + EIGHT_STATES;
+  const words = scratch + EIGHT_WORDS;
+${gather.join('\n')}
+${Array.from({ length: 8 }, (_, i) => `  let p${i} = <usize>load<u32>(lanes, ${i * 12 + 4});`).join('\n')}
+  while (blocks > 0) {
+    const part = min<u32>(blocks, EIGHT_BLOCKS);
+    const length = <usize>part << 6;
+    spread(words, ${each(8, (i) => `p${i}`)}, length);
+    rounds(states, words, words + (<usize>part << 9));
+${Array.from({ length: 8 }, (_, i) => `    p${i} += length;`).join('\n')}
+    blocks -= part;
+  }
+${scatter.join('\n')}
 }
 `;
 }
@@ -246,7 +373,11 @@ ${STATE.map((name, i) => `  store<i32>(s, ${name}, ${i * 4});`).join('\n')}
 `;
 }
 
-export const GENERATED = { 'sha256-single.ts': single, 'sha256-lanes.ts': lanes };
+export const GENERATED = {
+  'sha256-single.ts': single,
+  'sha256-lanes.ts': lanes,
+  'sha256-eight.ts': eight,
+};
 
 if (process.argv[1] === import.meta.filename) {
   for (const [name, write] of Object.entries(GENERATED))

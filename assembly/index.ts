@@ -38,14 +38,14 @@ export function parse(context: usize, address: usize, length: u32, tag: u32): u3
 }
 
 /**
- * Reads and hashes the `count` slices in the scratch. Returns 0, or (nothing touched) a mask of the slices
+ * Reads and hashes the `count` slices in the scratch, with `eight` in eight lanes. Returns 0, or (nothing touched) a mask of the slices
  * whose context is not of this build or finished.
  *
  * The binding digest is a copy of the whole-file digest's state, made where the credential's header starts,
  * and goes on behind the chunk. Since a header may straddle slices, the first bytes of a header are held back
  * unhashed until the header is complete.
  */
-export function update(scratch: usize, count: u32, tag: u32): u32 {
+export function update(scratch: usize, count: u32, eight: bool, tag: u32): u32 {
   let refused: u32 = 0;
   for (let i: u32 = 0; i < count; i += 1) {
     if (load<u32>(load<u32>(scratch + SLICES + i * SLICE_BYTES, 0), TAG) != tag) refused |= 1 << i;
@@ -78,7 +78,7 @@ export function update(scratch: usize, count: u32, tag: u32): u32 {
     if (kept > 0) absorb(context + WHOLE, scratch + KEPT + i * 8, kept);
     jobs = plan(scratch, jobs, context + WHOLE, address, cut == NO_FORK ? length - held : cut);
   }
-  run(scratch, jobs);
+  run(scratch, jobs, eight);
 
   // Second wave: what lies behind a fork, and the binding digests that have resumed.
   jobs = 0;
@@ -100,7 +100,7 @@ export function update(scratch: usize, count: u32, tag: u32): u32 {
     if (skip < length)
       jobs = plan(scratch, jobs, context + BINDING, address + <usize>skip, length - <u32>skip);
   }
-  run(scratch, jobs);
+  run(scratch, jobs, eight);
   return 0;
 }
 

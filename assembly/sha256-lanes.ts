@@ -3,28 +3,28 @@
 import { rotate, turn } from './vectors';
 
 @inline
-function low(x: v128, y: v128): v128 {
+export function low(x: v128, y: v128): v128 {
   return v128.shuffle<i32>(x, y, 0, 4, 1, 5);
 }
 @inline
-function high(x: v128, y: v128): v128 {
+export function high(x: v128, y: v128): v128 {
   return v128.shuffle<i32>(x, y, 2, 6, 3, 7);
 }
 @inline
-function lowHalves(x: v128, y: v128): v128 {
+export function lowHalves(x: v128, y: v128): v128 {
   return v128.shuffle<i64>(x, y, 0, 2);
 }
 @inline
-function highHalves(x: v128, y: v128): v128 {
+export function highHalves(x: v128, y: v128): v128 {
   return v128.shuffle<i64>(x, y, 1, 3);
 }
 @inline
-function sigma0(x: v128): v128 {
+export function sigma0(x: v128): v128 {
   return v128.xor(v128.xor(rotate(x, 2), rotate(x, 13)), rotate(x, 22));
 }
 // A rotation is two shifts. Joined one by one, not pair by pair, they need fewer registers at once.
 @inline
-function sigma1(x: v128): v128 {
+export function sigma1(x: v128): v128 {
   return v128.xor(v128.xor(v128.xor(v128.xor(v128.xor(i32x4.shr_u(x, 6),
     i32x4.shl(x, 26)),
     i32x4.shr_u(x, 11)),
@@ -33,11 +33,11 @@ function sigma1(x: v128): v128 {
     i32x4.shl(x, 7));
 }
 @inline
-function choose(e: v128, f: v128, g: v128, h: v128): v128 {
+export function choose(e: v128, f: v128, g: v128, h: v128): v128 {
   return i32x4.add(h, v128.xor(g, v128.and(e, v128.xor(f, g))));
 }
 @inline
-function expand(w16: v128, w15: v128, w7: v128, w2: v128): v128 {
+export function expand(w16: v128, w15: v128, w7: v128, w2: v128): v128 {
   const s0 = v128.xor(v128.xor(v128.xor(v128.xor(i32x4.shr_u(w15, 7),
     i32x4.shl(w15, 25)),
     i32x4.shr_u(w15, 18)),

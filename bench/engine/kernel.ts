@@ -3,6 +3,7 @@ import {
   type Core,
   createCoreMemory,
   instantiateCore,
+  type Lanes,
   loadCore,
   readMeasurement,
   SCRATCH_BYTES,
@@ -11,7 +12,6 @@ import {
 import { SLAB_BYTES } from '../../src/core/engine/ingest.js';
 import { seededBytes } from '../fixtures/random.js';
 
-const LANES = 4;
 const PAGE = 65_536;
 const BLOCK = 16_384;
 /** As many slabs as four uploads hold in the engine; more than the second-level cache. */
@@ -28,14 +28,14 @@ export function hashSlabs(): readonly Buffer[] {
 }
 
 /** The slabs of one lane, in the order in which it takes them; without a lane all of them. */
-export function slabOrder(lane: number | undefined, count: number): readonly number[] {
-  const own = SLABS / LANES;
+export function slabOrder(lane: number | undefined, count: number, lanes: Lanes = 4): readonly number[] {
+  const own = SLABS / lanes;
   return Array.from({ length: count }, (_, i) => (lane === undefined ? i % SLABS : lane * own + (i % own)));
 }
 
 /**
  * The core on this thread, called as the engine's worker calls it: slabs in place, in one stream or
- * in four lanes.
+ * in lanes.
  */
 export class Kernel {
   readonly #memory: WebAssembly.Memory;
@@ -63,19 +63,20 @@ export class Kernel {
   }
 
   /** @param slabs of all lanes together */
-  lanes(slabs: number): HashRun {
-    const lanes = [0, 1, 2, 3];
-    const orders = lanes.map((lane) => slabOrder(lane, slabs / LANES));
+  lanes(slabs: number, count: Lanes = 4): HashRun {
+    const lanes = Array.from({ length: count }, (_, i) => i);
+    const orders = lanes.map((lane) => slabOrder(lane, slabs / count, count));
     return this.#run(
       lanes,
       orders[0]!.map((_, i) => lanes.map((lane) => slice(lane, orders[lane]![i]!))),
+      count,
     );
   }
 
-  #run(lanes: readonly number[], calls: readonly (readonly Slice[])[]): HashRun {
+  #run(lanes: readonly number[], calls: readonly (readonly Slice[])[], kernel: Lanes = 4): HashRun {
     const start = performance.now();
     for (const lane of lanes) this.#core.init(contextAddress(lane));
-    for (const slices of calls) this.#core.update(slices);
+    for (const slices of calls) this.#core.update(slices, kernel);
     for (const lane of lanes) this.#core.finish(contextAddress(lane));
     const seconds = (performance.now() - start) / 1000;
     const bytes = calls.reduce((total, slices) => total + slices.length * SLAB_BYTES, 0);

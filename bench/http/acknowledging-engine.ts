@@ -29,6 +29,7 @@ export class AcknowledgingEngine {
     workers: 1,
     maxQueue: QUEUE,
     worthwhile: LANES,
+    lanes: () => LANES,
     endsInTask: false,
     memoryOfOwners: { take: () => true, giveBack: () => undefined },
     maxUploads: UPLOADS,

@@ -71,6 +71,7 @@ export class UploadServers {
       const service = await ServiceProcess.start({
         dataDir: join(this.#run.dataDir, `${this.#name}-${engine}`),
         engine,
+        settings: { TAKEMARK_EIGHT_LANES: process.env['TAKEMARK_EIGHT_LANES'] ?? 'off' },
         profileDir: this.#run.profileDir,
       });
       this.#services.push(service);
@@ -104,6 +105,11 @@ export class UploadServers {
           ? 0
           : (after.engine.lanes - before.engine.lanes) / (after.engine.tasks - before.engine.tasks),
     };
+  }
+
+  /** Returns how many uploads the kernel of the WASM engine hashes side by side. */
+  async kernelLanes(): Promise<number> {
+    return this.#servers.get('wasm')!.counted!.metric('takemark_engine_kernel_lanes');
   }
 
   async stop(): Promise<void> {

@@ -9,9 +9,12 @@ import {
   SCRATCH_BYTES,
 } from '../../src/core/engine/core.js';
 import { WHOLE } from '../../src/core/engine/core-layout.js';
+import { mergeVectors, testModule } from '../../src/core/engine/lane-test.js';
 
-const CONTEXTS = 8;
+const CONTEXTS = 13;
 const INSTANCES = 4;
+/** Tests of the lanes until their code must be optimised. */
+const MOST_TRIES = 50;
 /** Where slices are placed; odd, because a slab's fill level is. */
 const FLOOR = INSTANCES * SCRATCH_BYTES + CONTEXTS * CONTEXT_BYTES + 65_537;
 
@@ -32,7 +35,10 @@ export class CoreUnderTest {
   }
 
   static async load(room = 16 << 20): Promise<CoreUnderTest> {
-    return new CoreUnderTest(await loadCore(), room);
+    if (process.env['TAKEMARK_LAB'] === 'eight-lanes') mergeVectors();
+    const module = await loadCore();
+    if (process.env['TAKEMARK_LAB'] === 'eight-lanes') optimise(module);
+    return new CoreUnderTest(module, room);
   }
 
   get core(): Core {
@@ -72,6 +78,12 @@ export class CoreUnderTest {
     this.core.finish(context);
     return readMeasurement(this.memory, context);
   }
+}
+
+/** Runs the kernels until their code is optimised with merged vectors. V8 gives each module with these bytes this code. */
+function optimise(module: WebAssembly.Module): void {
+  for (let tries = 0; tries < MOST_TRIES; tries += 1) if (testModule(module).outcome === 'passed') return;
+  throw new Error('eight lanes are not faster on this machine and this release of Node');
 }
 
 /** Whole numbers below `bound` that repeat for the same seed (xorshift32). */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { CONTEXT_BYTES } from '../../src/core/engine/core.js';
+import { CONTEXT_BYTES, type Lanes, type Slice } from '../../src/core/engine/core.js';
 import { BYTES, HASH_LENGTH, WHOLE } from '../../src/core/engine/core-layout.js';
 import { sized } from '../fixtures/sampling.js';
 import { noise } from '../fixtures/wav.js';
@@ -22,18 +22,21 @@ function single(message: Uint8Array): string {
   return under.digest(context);
 }
 
-/** The message in lane `lane`, other bytes of the same length in the other lanes. */
-function inLanes(message: Uint8Array, lane: number): string {
+/** Places of a kernel for many streams. */
+const placesOf = (lanes: Lanes): number[] => Array.from({ length: lanes }, (_, i) => i);
+
+/** Hashes the message in one place of a kernel, and other bytes of the same length in its other places. */
+function inLanes(lanes: Lanes, message: Uint8Array, place: number): string {
   const address = under.place(message);
-  const slices = [0, 1, 2, 3].map((i) => ({
+  const slices = placesOf(lanes).map((i) => ({
     context: under.context(i),
-    address: i === lane ? address : address + message.length + 64 * i,
+    address: i === place ? address : address + message.length + 64 * i,
     length: message.length,
   }));
   for (const { context } of slices) under.core.init(context);
-  under.core.update(slices);
+  under.core.update(slices, lanes);
   for (const { context } of slices) under.core.finish(context);
-  return under.digest(under.context(lane));
+  return under.digest(under.context(place));
 }
 
 function readVectors(name: string): { message: Buffer; digest: string }[] {
@@ -53,7 +56,11 @@ t.test(
     const all = [...readVectors('SHA256ShortMsg.rsp'), ...readVectors('SHA256LongMsg.rsp')];
     t.equal(all.length, 129);
     for (const { message, digest } of all) {
-      const found = [single(message), ...[0, 1, 2, 3].map((lane) => inLanes(message, lane))];
+      const found = [
+        single(message),
+        ...placesOf(4).map((place) => inLanes(4, message, place)),
+        ...placesOf(8).map((place) => inLanes(8, message, place)),
+      ];
       if (found.some((each) => each !== digest)) t.fail(`${message.length} bytes`, { found, digest });
     }
   },
@@ -63,7 +70,11 @@ t.test('NIST CAVP Monte Carlo chains hash right', { skip: withoutVectors }, asyn
   const text = readFileSync(join(vectors!, 'nist-sha256', 'SHA256Monte.rsp'), 'latin1');
   const expected = [...text.matchAll(/MD = ([0-9a-f]+)/g)].map(([, digest]) => digest);
   t.equal(expected.length, 100);
-  const paths = { single, lanes: (message: Uint8Array) => inLanes(message, 2) };
+  const paths = {
+    single,
+    four: (message: Uint8Array) => inLanes(4, message, 2),
+    eight: (message: Uint8Array) => inLanes(8, message, 5),
+  };
   for (const [name, hash] of Object.entries(paths)) {
     let seed = Buffer.from(/Seed = ([0-9a-f]+)/.exec(text)![1]!, 'hex');
     const found = expected.map(() => {
@@ -82,17 +93,18 @@ t.test('every length around the block size hashes right', async (t) => {
   for (let length = 0; length <= 200; length += 1) {
     const message = noise(length, length + 1);
     const expected = sha256(message);
-    if (single(message) !== expected || inLanes(message, length % 4) !== expected) wrong.push(length);
+    const found = [single(message), inLanes(4, message, length % 4), inLanes(8, message, length % 8)];
+    if (found.some((each) => each !== expected)) wrong.push(length);
   }
   t.strictSame(wrong, []);
 });
 
-t.test('one to four uploads of different lengths hash right at random splits', async (t) => {
+t.test('one to eight uploads of different lengths hash right at random splits', async (t) => {
   const random = randomNumbers(20);
   const pool = noise(1 << 20, 3);
   const wrong: string[] = [];
   for (let round = 0; round < 600; round += 1) {
-    const uploads = Array.from({ length: random(4) + 1 }, (_, i) => {
+    const uploads = Array.from({ length: random(8) + 1 }, (_, i) => {
       const length = random(round % 10 === 0 ? 100_000 : 2000);
       const file = pool.subarray(random(pool.length - length)).subarray(0, length);
       return { file, context: under.context(i), cuts: [...randomCuts(random, length, 8), length], from: 0 };
@@ -109,7 +121,7 @@ t.test('one to four uploads of different lengths hash right at random splits', a
           at += part.length;
           return { context: upload.context, address, length: part.length };
         });
-      under.cores[random(under.cores.length)]!.update(slices);
+      under.cores[random(under.cores.length)]!.update(slices, round % 2 === 0 ? 4 : 8);
     }
     for (const { context, file } of uploads) {
       under.core.finish(context);
@@ -120,17 +132,27 @@ t.test('one to four uploads of different lengths hash right at random splits', a
 });
 
 /** Bytes at the end of a long file that every stream hashes for itself. */
-const OWN_BYTES = 32 << 20;
+const OWN_BYTES = 8 << 20;
+
+/** Streams of a test that uses every kernel at once. */
+const STREAMS = 13;
+
+/** Hashes a slice of each stream: the first alone, the next four in four lanes, the last eight in eight. */
+function updateAll(slices: readonly Slice[]): void {
+  under.core.update(slices.slice(0, 1));
+  under.core.update(slices.slice(1, 5), 4);
+  under.core.update(slices.slice(5), 8);
+}
 
 /**
- * Repeats one slab until every stream has `bytes`: four streams in lanes and one alone, and node:crypto. The streams
- * begin as copies of one, a little before the end.
+ * Repeats one slab until every stream has `bytes`: eight streams in eight lanes, four in four, one alone, and
+ * node:crypto. The streams begin as copies of one, a little before the end.
  */
 function longStreams(bytes: number): { found: string[]; expected: string } {
   const slab = noise(8 << 20, 7);
   const address = under.place(slab);
   const oracle = createHash('sha256');
-  const contexts = [0, 1, 2, 3, 4].map((i) => under.context(i));
+  const contexts = Array.from({ length: STREAMS }, (_, i) => under.context(i));
   const [first, ...others] = contexts as [number, ...number[]];
   under.core.init(first);
   let areApart = false;
@@ -141,8 +163,8 @@ function longStreams(bytes: number): { found: string[]; expected: string } {
       areApart = true;
     }
     const slices = (areApart ? contexts : [first]).map((context) => ({ context, address, length }));
-    under.core.update(slices.slice(0, 4));
-    if (areApart) under.core.update(slices.slice(4));
+    if (areApart) updateAll(slices);
+    else under.core.update(slices);
     oracle.update(slab.subarray(0, length));
     done += length;
   }
@@ -161,7 +183,7 @@ for (const [name, bytes] of LONG)
       const { found, expected } = longStreams(bytes + 77);
       t.strictSame(
         found,
-        Array.from({ length: 5 }, () => expected),
+        found.map(() => expected),
       );
     });
 
@@ -175,15 +197,14 @@ const BEYOND_2_32_DIGEST = '0d6f9075eac4ce4f67177dd825ea22144ec98f20902c6a04809f
 t.test('the length of a hash passes 2^32 bytes in one stream and in lanes', async (t) => {
   const length = 64 + 77;
   const address = under.place(Buffer.alloc(length));
-  const contexts = [0, 1, 2, 3, 4].map((i) => under.context(i));
+  const contexts = Array.from({ length: STREAMS }, (_, i) => under.context(i));
   for (const context of contexts) {
     under.core.init(context);
     const view = new DataView(under.memory.buffer, context);
     under.bytes.set(Buffer.from(NEARLY_2_32_STATE, 'hex'), context + WHOLE);
     for (const at of [BYTES, WHOLE + HASH_LENGTH]) view.setBigUint64(at, BigInt(NEARLY_2_32), true);
   }
-  under.core.update(contexts.slice(0, 4).map((context) => ({ context, address, length })));
-  under.core.update([{ context: contexts[4]!, address, length }]);
+  updateAll(contexts.map((context) => ({ context, address, length })));
   for (const context of contexts) under.core.finish(context);
   t.strictSame(
     contexts.map((context) => under.digest(context)),

@@ -454,7 +454,7 @@ t.test('what the core refuses is no dead worker', async (t) => {
   const deaths: unknown[] = [];
   const pool = new WorkerPool({
     workers: 1,
-    input: { module, memory },
+    input: { module, memory, testsLanes: false },
     idleScratch: 65_536,
     onDeath: (error) => deaths.push(error),
   });
@@ -463,17 +463,18 @@ t.test('what the core refuses is no dead worker', async (t) => {
     pool.run({
       scratch: 65_536,
       slices: [{ context: 131_072, address: 0, length: 1, first: true, last: false }],
+      lanes: 4,
     }),
     {
       message: /^the audio core failed: Error: these contexts are finished/,
     },
   );
-  await pool.run({ scratch: 65_536, slices: [] });
+  await pool.run({ scratch: 65_536, slices: [], lanes: 4 });
   await pool.close();
   t.strictSame([deaths, pool.deaths], [[], 0]);
   const broken = new WorkerPool({
     workers: 2,
-    input: { module: {} as WebAssembly.Module, memory },
+    input: { module: {} as WebAssembly.Module, memory, testsLanes: false },
     idleScratch: 65_536,
     onDeath: () => undefined,
   });

@@ -3,9 +3,9 @@ import t, { type Test } from 'tap';
 import type { Measurement } from '../../src/core/domain/audio.js';
 import { DomainError } from '../../src/core/domain/errors.js';
 import { BlockAllocator } from '../../src/core/engine/blocks.js';
-import type { Slice } from '../../src/core/engine/core.js';
+import type { Lanes, Slice } from '../../src/core/engine/core.js';
 import { SLAB_BYTES, SLABS_PER_UPLOAD } from '../../src/core/engine/ingest.js';
-import { LANES, Scheduler } from '../../src/core/engine/scheduler.js';
+import { LANES, MOST_LANES, Scheduler } from '../../src/core/engine/scheduler.js';
 import type { TaskOutcome } from '../../src/core/engine/worker.js';
 import type { AudioIngest, Displacement } from '../../src/core/ports/audio-engine.js';
 import { ByteBudget } from '../../src/service/http/byte-budget.js';
@@ -16,12 +16,14 @@ interface Options {
   readonly maxQueue?: number;
   readonly maxUploads?: number;
   readonly slabs?: number;
+  readonly lanes?: Lanes;
   /** The bytes of credentials that all owners may hold. */
   readonly memory?: number;
 }
 
 /** A task that the scheduler has started and the test ends. */
 interface StartedTask {
+  readonly lanes: Lanes;
   readonly slices: readonly Slice[];
   /** Hashes the slices, or fails, and lets the scheduler see it. */
   readonly end: (outcome?: Error | TaskOutcome) => Promise<void>;
@@ -47,17 +49,18 @@ class UnderTest {
 
   constructor(
     test: Test,
-    { workers = 1, maxQueue = 1, maxUploads = 16, slabs = 8, memory = Infinity }: Options = {},
+    { workers = 1, maxQueue = 1, maxUploads = 16, slabs = 8, lanes = 4, memory = Infinity }: Options = {},
   ) {
     this.#test = test;
     this.memoryOfOwners = new ByteBudget(memory);
     this.memory = Buffer.alloc(slabs * SLAB_BYTES);
     this.slabs = new BlockAllocator(0, SLAB_BYTES, slabs);
     const tasks = workers + maxQueue;
-    this.contexts = new BlockAllocator(0, 1, maxUploads + tasks * LANES);
+    this.contexts = new BlockAllocator(0, 1, maxUploads + tasks * MOST_LANES);
     this.scheduler = new Scheduler({
       groups: 1,
       worthwhile: LANES,
+      lanes: () => lanes,
       endsInTask: false,
       workers,
       maxQueue,
@@ -66,7 +69,7 @@ class UnderTest {
       contexts: this.contexts,
       slabs: this.slabs,
       scratches: new BlockAllocator(0, 1, tasks),
-      run: ({ slices }) => this.#run(slices),
+      run: ({ slices, lanes }) => this.#run(slices, lanes),
       begin: (context) => void this.#hashes.set(context, createHash('sha256')),
       credentialBytes: ({ length }) =>
         this.credentialBytes === 0 ? undefined : Buffer.alloc(Math.min(length, this.credentialBytes)),
@@ -89,13 +92,22 @@ class UnderTest {
     return ingest;
   }
 
-  #run(slices: readonly Slice[]): Promise<TaskOutcome> {
+  /** Opens uploads, and then fills a slab of each. */
+  fullTogether(count: number): readonly AudioIngest[] {
+    const ingests = Array.from({ length: count }, () => this.scheduler.open('a'));
+    for (const ingest of ingests)
+      if (ingest.write(Buffer.alloc(SLAB_BYTES)) !== undefined) throw new Error('there was no slab');
+    return ingests;
+  }
+
+  #run(slices: readonly Slice[], lanes: Lanes): Promise<TaskOutcome> {
     const bytes = slices.map((slice) => this.#digest(slice));
     if (new Set(slices.map(({ context }) => context)).size !== slices.length)
       this.#test.fail('two slices of one upload in one task');
     return new Promise((resolve, reject) => {
       const task: StartedTask = {
         slices,
+        lanes,
         end: async (outcome = {}) => {
           this.tasks.splice(this.tasks.indexOf(task), 1);
           for (const [i, slice] of slices.entries()) {
@@ -173,6 +185,51 @@ t.test('an idle pool takes whatever is ready, a busy one waits for four lanes', 
   await under.tasks[0]!.end();
   t.strictSame(under.carried, [[26]], 'the pool was idle');
   t.strictSame([under.scheduler.tasks, under.scheduler.lanes], [6, 18]);
+});
+
+t.test(
+  'with eight lanes a task that waits for a worker takes all other uploads, at most eight',
+  async (t) => {
+    const under = new UnderTest(t, { lanes: 8, maxUploads: 40, slabs: 40 });
+    under.fullTogether(17);
+    t.strictSame(
+      under.carried,
+      [[0], [1, 2, 3, 4, 5, 6, 7, 8]],
+      'the idle pool takes the first alone, and eight wait for the worker',
+    );
+    await under.tasks[0]!.end();
+    t.strictSame(under.carried, [
+      [1, 2, 3, 4, 5, 6, 7, 8],
+      [9, 10, 11, 12, 13, 14, 15, 16],
+    ]);
+    t.strictSame(
+      under.tasks.map(({ lanes }) => lanes),
+      [8, 8],
+    );
+  },
+);
+
+t.test('with eight lanes no task waits for an upload that another task carries', async (t) => {
+  const under = new UnderTest(t, { lanes: 8, slabs: 20 });
+  const uploads = under.fullTogether(6);
+  t.strictSame(under.carried, [[0], [1, 2, 3, 4, 5]], 'five are all that are left');
+  t.strictSame(
+    under.tasks.map(({ lanes }) => lanes),
+    [4, 8],
+    'four or fewer are hashed in four lanes',
+  );
+  await under.tasks[0]!.end();
+  void uploads[0]!.write(Buffer.alloc(SLAB_BYTES));
+  t.equal(under.tasks.length, 1, 'one upload waits while a task runs, as with four lanes');
+  await under.tasks[0]!.end();
+  t.strictSame(under.carried, [[0]]);
+});
+
+t.test('with eight lanes an idle worker takes four uploads at once', async (t) => {
+  const under = new UnderTest(t, { lanes: 8, workers: 2, slabs: 20 });
+  for (let i = 0; i < 9; i += 1) under.scheduler.open('a');
+  for (let i = 0; i < 5; i += 1) under.full();
+  t.strictSame(under.carried, [[9], [10, 11, 12, 13]]);
 });
 
 t.test('with fewer than four uploads a free worker takes one, and the queue does not', async (t) => {

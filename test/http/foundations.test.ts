@@ -554,6 +554,8 @@ t.test('telemetry counts and logs what it is told of', async (t) => {
     destination: { write: (line) => void lines.push(line) },
     engineStats: () => ({
       kind: 'wasm',
+      kernelLanes: 8,
+      hashDifferences: 2,
       uploadsInFlight: 3,
       slabsInUse: 1,
       slabs: 8,
@@ -646,6 +648,8 @@ t.test('telemetry counts and logs what it is told of', async (t) => {
     'takemark_faults_total{where="store"} 1',
     'takemark_engine_uploads_in_flight 3',
     'takemark_engine_lanes 39',
+    'takemark_engine_kernel_lanes 8',
+    'takemark_engine_hash_differences 2',
   ]) {
     t.ok(text.includes(line), line);
   }

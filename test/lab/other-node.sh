@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# test/lab/other-node.sh VERSION: runs the gate's tests of this build on another release of Node.
+# test/lab/other-node.sh VERSION [name...]: runs the gate's tests of this build on another release of Node, or the
+# named entries of it.
 # Puts that Node and a copy of the checkout into a directory below the system's temporary one and compiles the packages
 # against that Node's headers. The checkout stays as it is. A directory that has both already is used again.
 # Needs npm, a C++ compiler and make; the variables of the test servers are passed on. Linux, x64 or arm64.
@@ -33,4 +34,4 @@ if [ "$(cat "$installed" 2>/dev/null)" != "$wanted" ]; then
   echo "$wanted" >"$installed"
 fi
 echo "node $(node --version), OpenSSL $(node -p process.versions.openssl)"
-CI=true node test/run.mjs
+CI=true node test/run.mjs "${@:2}"

@@ -160,6 +160,18 @@ export const PARTS: readonly Part[] = [
     commands: () => [{ run: ['bash', 'test/lab/other-node.sh', '26.10.0'] }],
   },
   {
+    name: 'eight-lanes',
+    shows:
+      "The core is right in the code that V8's experimental flag makes, and the engine uses it where it is faster.",
+    minutes: 3,
+    commands: () => [
+      {
+        run: ['bash', 'test/lab/other-node.sh', '26.10.0', 'core', 'engine'],
+        env: { TAKEMARK_LAB: 'eight-lanes' },
+      },
+    ],
+  },
+  {
     name: 'requests',
     shows: 'The service answers 60,000 requests derived from its own document as the document says.',
     minutes: 4,
@@ -175,6 +187,7 @@ export const PARTS: readonly Part[] = [
     commands: () => [
       tests(
         [
+          'adapters/row-decoder',
           'cli/batch',
           'core/sha256',
           'credential/embedded',

@@ -7,6 +7,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'src/core/engine/worker.ts: cores': 'a cache of a worker thread, whose task is a function of this module',
   'src/core/engine/worker.ts: hashes':
     'states of uploads in a worker thread, whose task is a function of this module',
+  'src/core/codec/encrypt.ts: VALUES': 'a cache of what follows from its key alone',
   'src/service/contract/route-headers.ts: NOTICES_BY_ROUTE': 'a cache of what follows from its key alone',
   'src/core/credential/certificate.ts: read': 'a cache of what follows from its key alone',
   'src/service/adapters/reading/reading-entry.ts: trust': 'the main module of a process',

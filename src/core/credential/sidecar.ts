@@ -100,18 +100,30 @@ function withSignature(body: Uint8Array, signature: Uint8Array): Uint8Array {
  */
 export function readSidecar(bytes: Uint8Array, trust: TrustList): SidecarParseResult {
   const opened = openSidecar(bytes);
-  return 'kind' in opened ? opened : checkSigner(bytes, opened, trust);
+  if ('kind' in opened) return opened;
+  const read = prepare(bytes, opened, trust);
+  return 'kind' in read ? read : read.complete(checkSignature(...read.signature));
+}
+
+/** A sidecar whose signature is still to be checked. The sidecar's bytes must not change until then. */
+export interface UncheckedSidecar {
+  readonly signature: Parameters<typeof checkSignature>;
+  /** Returns the result of reading the sidecar. */
+  complete(isSignatureValid: boolean): SidecarParseResult;
 }
 
 /**
  * Reads a sidecar without parsing the certificate of a stranger. It returns the result for every fault of
- * form, and for every sidecar that names a pinned certificate. It returns undefined for the rest, which has
- * an intact form and is never `service`.
+ * form. For every other sidecar that names a pinned certificate, it leaves the check of the signature to the caller. It
+ * returns undefined for the rest, which has an intact form and is never `service`.
  */
-export function recogniseSidecar(bytes: Uint8Array, trust: TrustList): SidecarParseResult | undefined {
+export function recogniseSidecar(
+  bytes: Uint8Array,
+  trust: TrustList,
+): SidecarParseResult | UncheckedSidecar | undefined {
   const opened = openSidecar(bytes);
   if ('kind' in opened) return opened;
-  return trust.find(opened.content.certificate) === undefined ? undefined : checkSigner(bytes, opened, trust);
+  return trust.find(opened.content.certificate) === undefined ? undefined : prepare(bytes, opened, trust);
 }
 
 interface Opened {
@@ -141,21 +153,33 @@ function openSidecar(bytes: Uint8Array): Opened | SidecarParseResult {
   return { content, signed, signature };
 }
 
-function checkSigner(
+/** Does everything before the check of the signature. */
+function prepare(
   bytes: Uint8Array,
   { content, signed, signature }: Opened,
   trust: TrustList,
-): SidecarParseResult {
-  const { statement, binding } = content;
+): SidecarParseResult | UncheckedSidecar {
+  const { statement, algorithm } = content;
   const certificate = readCertificate(content.certificate);
   if (certificate === undefined) return { kind: 'altered', reason: 'certificate_malformed' };
   if (statement.kid !== certificate.kid) return { kind: 'altered', reason: 'kid_mismatch' };
-  if (
-    !checkSignature(content.algorithm, certificate.publicKey, signedMessage(signed), signature, {
-      requireLowS: true,
-    })
-  )
-    return { kind: 'altered', reason: 'signature_mismatch' };
+  return {
+    signature: [algorithm, certificate.publicKey, signedMessage(signed), signature, { requireLowS: true }],
+    complete: (isValid) =>
+      isValid
+        ? judgeSigner(bytes, content, certificate, trust)
+        : { kind: 'altered', reason: 'signature_mismatch' },
+  };
+}
+
+/** Judges the signer of a sidecar whose signature is valid. */
+function judgeSigner(
+  bytes: Uint8Array,
+  content: Content,
+  certificate: SignerCertificate,
+  trust: TrustList,
+): SidecarParseResult {
+  const { statement, binding } = content;
   const sidecarSha256 = createHash('sha256').update(bytes).digest('hex');
   const identity = trust.find(content.certificate);
   if (identity === undefined && trust.issuedByOurAuthority(content.certificate))

@@ -1,4 +1,4 @@
-import { constants, type KeyObject, verify } from 'node:crypto';
+import { constants, type KeyObject, type VerifyKeyObjectInput, verify } from 'node:crypto';
 
 /**
  * The algorithms, with their names in the COSE registry. The service signs with the first two. The others
@@ -58,35 +58,64 @@ export function checkSignature(
   signature: Uint8Array,
   { requireLowS }: { readonly requireLowS: boolean },
 ): boolean {
-  if (!algorithmFitsKey(algorithm, publicKey)) return false;
+  const by = verificationOf(algorithm, publicKey, signature, requireLowS);
+  if (by === undefined) return false;
   try {
-    switch (algorithm) {
-      case 'Ed25519':
-        return signature.length === 64 && verify(null, message, publicKey, signature);
-      case 'ES256':
-      case 'ES384':
-      case 'ES512': {
-        const { hash, bytes } = ECDSA[algorithm];
-        if (signature.length !== bytes) return false;
-        if (requireLowS && (algorithm !== 'ES256' || !isLowS(signature))) return false;
-        return verify(hash, message, { key: publicKey, dsaEncoding: 'ieee-p1363' }, signature);
-      }
-      default:
-        return verify(
-          PSS[algorithm],
-          message,
-          {
-            key: publicKey,
-            padding: constants.RSA_PKCS1_PSS_PADDING,
-            saltLength: constants.RSA_PSS_SALTLEN_DIGEST,
-          },
-          signature,
-        );
-    }
+    return verify(by.hash, message, by.key, signature);
   } catch {
     // OpenSSL throws for some keys and values, for example a point off the curve, or a PSS key bound to
     // another hash.
     return false;
+  }
+}
+
+/** Checks a signature as `checkSignature` does, on a thread of libuv's pool. The promise never rejects. */
+export function checkSignatureInPool(...check: Parameters<typeof checkSignature>): Promise<boolean> {
+  const [algorithm, publicKey, message, signature, { requireLowS }] = check;
+  const by = verificationOf(algorithm, publicKey, signature, requireLowS);
+  if (by === undefined) return Promise.resolve(false);
+  return new Promise((resolve) => {
+    try {
+      verify(by.hash, message, by.key, signature, (error, isValid) => resolve(error === null && isValid));
+    } catch {
+      resolve(false);
+    }
+  });
+}
+
+interface Verification {
+  readonly hash: string | null;
+  readonly key: VerifyKeyObjectInput;
+}
+
+/** Returns the hash and the key as Node expects them, or undefined for a signature that cannot be valid. */
+function verificationOf(
+  algorithm: AlgorithmName,
+  publicKey: KeyObject,
+  signature: Uint8Array,
+  requireLowS: boolean,
+): Verification | undefined {
+  if (!algorithmFitsKey(algorithm, publicKey)) return undefined;
+  switch (algorithm) {
+    case 'Ed25519':
+      return signature.length === 64 ? { hash: null, key: { key: publicKey } } : undefined;
+    case 'ES256':
+    case 'ES384':
+    case 'ES512': {
+      const { hash, bytes } = ECDSA[algorithm];
+      if (signature.length !== bytes) return undefined;
+      if (requireLowS && (algorithm !== 'ES256' || !isLowS(signature))) return undefined;
+      return { hash, key: { key: publicKey, dsaEncoding: 'ieee-p1363' } };
+    }
+    default:
+      return {
+        hash: PSS[algorithm],
+        key: {
+          key: publicKey,
+          padding: constants.RSA_PKCS1_PSS_PADDING,
+          saltLength: constants.RSA_PSS_SALTLEN_DIGEST,
+        },
+      };
   }
 }
 

@@ -13,6 +13,10 @@ export type Defined<T extends object> = Flat<
  */
 export function defined<T extends object>(members: T): Defined<T> {
   const present: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(members)) if (value !== undefined) present[name] = value;
+  // Pairs of name and value would be an array for each member of each row and response.
+  for (const name of Object.keys(members)) {
+    const value = members[name as keyof T];
+    if (value !== undefined) present[name] = value;
+  }
   return present as Defined<T>;
 }

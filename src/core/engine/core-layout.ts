@@ -111,14 +111,22 @@ export const FLAG_CREDENTIAL = 2048;
 /** {u32 context, u32 address, u32 length} each, written by the host. */
 export const SLICES = 0;
 export const SLICE_BYTES = 12;
-export const SLICE_LIMIT = 4;
-/** {u32 hash, u32 address, u32 length} each: hashing left to do. */
-export const JOBS = 64;
+export const SLICE_LIMIT = 8;
+/** {u32 hash, u32 address, u32 length} each: hashing left to do, at most two jobs for a slice. */
+export const JOBS = 96;
 export const JOB_BYTES = 12;
-/** State of the lane that has no stream when three run. */
-export const SPARE = 160;
+/** {u32 hash, u32 address, u32 job} each: the lanes of the kernel of eight. */
+export const EIGHT_LANES = 288;
+export const EIGHT_LANE_BYTES = 12;
+/** State of the lanes that have no stream. */
+export const SPARE = 384;
 /** u64 per slice: header bytes that were held back. */
-export const KEPT = 192;
+export const KEPT = 416;
 /** {u32 fork or 0xFFFFFFFF, u32 unused} per slice. */
-export const FORKS = 224;
-export const SCRATCH_BYTES = 256;
+export const FORKS = 480;
+/** The eight states of the kernel of eight, word by word. */
+export const EIGHT_STATES = 640;
+/** Words of so many blocks of the eight streams. More blocks would not stay in the first-level cache. */
+export const EIGHT_WORDS = 896;
+export const EIGHT_BLOCKS = 32;
+export const SCRATCH_BYTES = 17_280;

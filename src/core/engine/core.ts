@@ -11,6 +11,9 @@ export const SCRATCH_BYTES = layout.SCRATCH_BYTES;
 
 const PAGE_BYTES = 65_536;
 
+/** Streams that a kernel hashes side by side. */
+export type Lanes = 4 | 8;
+
 /** Run of bytes in the core's memory that continues the file of `context`. */
 export interface Slice {
   /** Address of the upload's context, a multiple of 8. */
@@ -27,10 +30,11 @@ export interface Core {
   /** Makes a context ready for a new file, whatever it held. */
   init(context: number): void;
   /**
-   * Parses and hashes in place one to four slices of different uploads, of any lengths.
+   * Parses and hashes in place one to eight slices of different uploads, of any lengths.
+   * @param lanes the kernel for many streams: four lanes by default
    * @throws Error when a context was initialised by another build or is finished; nothing is touched then.
    */
-  update(slices: readonly Slice[]): void;
+  update(slices: readonly Slice[], lanes?: Lanes): void;
   /**
    * Parses without hashing, for an engine that hashes elsewhere. Do not mix with `update` on one context.
    * @throws Error as `update`.
@@ -46,7 +50,7 @@ export interface Core {
 interface CoreExports {
   init(context: number, tag: number): void;
   parse(context: number, address: number, length: number, tag: number): number;
-  update(scratch: number, count: number, tag: number): number;
+  update(scratch: number, count: number, eight: number, tag: number): number;
   finish(context: number, tag: number): number;
 }
 
@@ -97,7 +101,7 @@ export function instantiateCore(
     init(context) {
       core.init(context, tag);
     },
-    update(slices) {
+    update(slices, lanes = 4) {
       if (slices.length < 1 || slices.length > layout.SLICE_LIMIT)
         throw new RangeError(
           `the number of slices must be from 1 to ${layout.SLICE_LIMIT}, but is ${slices.length}`,
@@ -109,7 +113,7 @@ export function instantiateCore(
         sliceList[at + 2] = length;
         at += 3;
       }
-      const refused = core.update(scratch, slices.length, tag);
+      const refused = core.update(scratch, slices.length, lanes === 8 ? 1 : 0, tag);
       if (refused !== 0)
         refuse(slices.filter((_, i) => (refused & (1 << i)) !== 0).map((slice) => slice.context));
     },

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import type { AudioEngine, EngineObserver, EngineStats, HeldMemory } from '../ports/audio-engine.js';
+import type { LaneTest } from './lane-test.js';
 import { WorkerEngine } from './worker-engine.js';
 
 /** Options of an engine. Every member but `kind` has a default that suits any host. */
@@ -41,6 +42,13 @@ export interface EngineOptions {
    * limit.
    */
   readonly memoryOfOwners?: HeldMemory;
+  /**
+   * Allows eight lanes (wasm) where every worker finds them right and faster. Default: false, because the compiler of
+   * the whole process then uses an experimental flag.
+   */
+  readonly eightLanes?: boolean;
+  /** Receives each choice of lanes: at the start, and when a replaced worker may not use eight. */
+  readonly lanesChosen?: (choice: LaneTest) => void;
 }
 
 /**
@@ -65,6 +73,8 @@ export function completeOptions(options: EngineOptions): Required<EngineOptions>
     now: () => performance.now(),
     observer: { fault: () => undefined, displaced: () => undefined },
     memoryOfOwners: { take: () => true, giveBack: () => undefined },
+    eightLanes: false,
+    lanesChosen: () => undefined,
     ...options,
   };
   for (const [name, least, most] of [

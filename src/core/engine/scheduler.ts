@@ -1,14 +1,16 @@
 import type { Measurement } from '../domain/audio.js';
 import type { AudioIngest, Displacement, HeldMemory } from '../ports/audio-engine.js';
 import type { BlockAllocator } from './blocks.js';
-import type { Slice } from './core.js';
+import type { Lanes, Slice } from './core.js';
 import { engineFailed, gaveWay, memoryFull, uploadAborted } from './errors.js';
 import { Ingest, NO_SLAB, SLAB_BYTES, SLABS_PER_UPLOAD, type Slab } from './ingest.js';
 import { Places } from './places.js';
 import type { HashTask, TaskOutcome, TaskSlice } from './worker.js';
 
-/** Most uploads that one task carries: the lanes of the SIMD kernel. */
+/** Uploads that a task carries at most with the kernel of four lanes, which is always there. */
 export const LANES = 4;
+/** Uploads that a task ever carries. */
+export const MOST_LANES = 8;
 
 export interface SchedulerOptions {
   /**
@@ -24,12 +26,14 @@ export interface SchedulerOptions {
   readonly endsInTask: boolean;
   /** Uploads for which a task is worth while beside one that runs: the lanes of a kernel that has some. */
   readonly worthwhile: number;
+  /** Uploads that a task carries at most at this moment. */
+  readonly lanes: () => Lanes;
   readonly maxUploads: number;
   /** The shared memory in which the slabs lie. */
   readonly memory: Buffer;
   /**
    * More than `maxUploads`: an upload that was given up keeps its context while a task works on it, but not
-   * its place. Tasks carry at most `groups * (workers + maxQueue) * LANES` uploads.
+   * its place. Tasks carry at most `groups * (workers + maxQueue) * MOST_LANES` uploads.
    */
   readonly contexts: BlockAllocator;
   readonly slabs: BlockAllocator;
@@ -82,6 +86,7 @@ export class Scheduler {
     this.#groups = Array.from({ length: options.groups }, () => ({
       ready: new Set<Ingest>(),
       running: 0,
+      carried: 0,
       uploads: 0,
     }));
   }
@@ -197,6 +202,7 @@ export class Scheduler {
     const { scratches, credentialBytes } = this.#options;
     scratches.give(scratch);
     group.running -= 1;
+    group.carried -= ingests.length;
     for (const [i, ingest] of ingests.entries()) {
       const slab = ingest.inFlight!;
       const ended = digests?.[i];
@@ -314,16 +320,22 @@ export class Scheduler {
    * ever: when the running tasks are done the pool is idle. With fewer than four uploads open four can never
    * come together, and workers without a task are used at once. Where a task gains nothing from company one
    * upload is worth it.
+   *
+   * With eight lanes, a task that would have to wait for a worker anyway is not full at four: it waits for eight, or
+   * for all uploads that no task carries.
    */
-  #mayStart({ ready, running, uploads }: Group): boolean {
-    const { workers, maxQueue, worthwhile } = this.#options;
+  #mayStart({ ready, running, carried, uploads }: Group): boolean {
+    const { workers, maxQueue, worthwhile, lanes } = this.#options;
     if (ready.size === 0 || running >= workers + maxQueue) return false;
-    if (running === 0 || ready.size >= worthwhile) return true;
-    return running < workers && uploads < worthwhile;
+    if (running === 0) return true;
+    if (running < workers) return ready.size >= worthwhile || uploads < worthwhile;
+    const company = lanes() === LANES ? worthwhile : Math.min(lanes(), uploads - carried);
+    return ready.size >= Math.max(worthwhile, company);
   }
 
   #start(group: Group, number: number): void {
     const { scratches, run } = this.#options;
+    const most = this.#options.lanes();
     // Scratch memory belongs to the task and not to a thread: so a dead worker's replacement cannot meet it.
     const scratch = scratches.take();
     if (scratch === undefined) throw new Error('more tasks than scratch areas');
@@ -338,12 +350,13 @@ export class Scheduler {
         last: ingest.ended && ingest.ready.length === 0,
       });
       ingest.started = true;
-      if (ingests.push(ingest) === LANES) break;
+      if (ingests.push(ingest) === most) break;
     }
     group.running += 1;
+    group.carried += ingests.length;
     this.#tasks += 1;
     this.#lanes += ingests.length;
-    run({ scratch, slices }, number).then(
+    run({ scratch, slices, lanes: slices.length > LANES ? 8 : 4 }, number).then(
       ({ digests }) => this.#taskDone(group, scratch, ingests, digests, undefined),
       (failure: unknown) =>
         this.#taskDone(group, scratch, ingests, undefined, failure ?? new Error('task failed')),
@@ -452,6 +465,8 @@ interface Group {
   /** Uploads with a ready slab and none in flight, in the order in which they became ready. */
   readonly ready: Set<Ingest>;
   running: number;
+  /** Uploads that the running tasks carry. */
+  carried: number;
   uploads: number;
 }
 

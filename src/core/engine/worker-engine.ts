@@ -13,6 +13,7 @@ import {
   createCoreMemory,
   credentialSpan,
   instantiateCore,
+  type Lanes,
   loadCore,
   SCRATCH_BYTES,
   type Slice,
@@ -20,7 +21,9 @@ import {
 import { shuttingDown } from './errors.js';
 import { ForkedHash } from './forked-hash.js';
 import { SLAB_BYTES } from './ingest.js';
-import { LANES, Scheduler } from './scheduler.js';
+import { type LaneTest, mergeVectors } from './lane-test.js';
+import { LANES, MOST_LANES, Scheduler } from './scheduler.js';
+import { SecondHashes } from './second-hashes.js';
 import { Ticker } from './ticker.js';
 import { WorkerPool } from './worker-pool.js';
 
@@ -37,7 +40,12 @@ export interface WorkerEngineOptions {
   readonly now: () => number;
   readonly observer: EngineObserver;
   readonly memoryOfOwners: HeldMemory;
+  readonly eightLanes: boolean;
+  readonly lanesChosen: (choice: LaneTest) => void;
 }
+
+/** One upload of so many is hashed by Node too while eight lanes hash. */
+const SAMPLED = 1000;
 
 /** Parts that exist from `start` to the end of `stop`. */
 interface Running {
@@ -46,6 +54,7 @@ interface Running {
   /** Pool of each group of workers. */
   readonly pools: readonly WorkerPool[];
   readonly ticker: Ticker;
+  readonly second: SecondHashes;
 }
 
 /**
@@ -61,6 +70,7 @@ export class WorkerEngine implements AudioEngine {
   #started: Promise<void> | undefined;
   #stopped: Promise<void> | undefined;
   #whenEmpty: (() => void) | undefined;
+  #lanes: Lanes = 4;
 
   constructor(options: WorkerEngineOptions) {
     this.#options = options;
@@ -93,6 +103,8 @@ export class WorkerEngine implements AudioEngine {
     const running = this.#running;
     return {
       kind: this.#options.kind,
+      kernelLanes: this.#options.kind === 'native' ? 1 : this.#lanes,
+      hashDifferences: running?.second.differences ?? 0,
       uploadsInFlight: running?.scheduler.uploads ?? 0,
       slabsInUse: running?.slabs.inUse ?? 0,
       slabs: this.#options.slabs,
@@ -106,12 +118,15 @@ export class WorkerEngine implements AudioEngine {
   async #boot(): Promise<void> {
     const { kind, workers, maxQueue, maxUploads, slabs: slabCount, observer, memoryOfOwners } = this.#options;
     const native = kind === 'native';
+    const testsLanes = this.#options.eightLanes && !native;
     const group = native
       ? { groups: workers, workers: 1, maxQueue: 1, worthwhile: 1, endsInTask: true }
       : { groups: 1, workers, maxQueue, worthwhile: LANES, endsInTask: false };
+    // Before the module is compiled.
+    if (testsLanes) mergeVectors();
     const module = await loadCore();
     const tasks = group.groups * (group.workers + group.maxQueue);
-    const contextCount = maxUploads + tasks * LANES;
+    const contextCount = maxUploads + tasks * (testsLanes ? MOST_LANES : LANES);
     const ingressScratch = RESERVED_BYTES;
     const scratchBytes = aligned(SCRATCH_BYTES);
     const contextBytes = aligned(CONTEXT_BYTES);
@@ -125,13 +140,14 @@ export class WorkerEngine implements AudioEngine {
       () =>
         new WorkerPool({
           workers: group.workers,
-          input: { module, memory },
+          input: { module, memory, testsLanes },
           idleScratch: taskScratch,
           onDeath: (error) => observer.fault('engine', error),
         }),
     );
     try {
-      await Promise.all(pools.map((pool) => pool.ready()));
+      const ready = (await Promise.all(pools.map((pool) => pool.ready()))).flat();
+      if (testsLanes) this.#chooseLanes(ready.map(({ laneTest }) => laneTest!));
     } catch (error) {
       await Promise.all(pools.map((pool) => pool.close()));
       throw new Error('no worker can run the audio core', { cause: error });
@@ -140,21 +156,43 @@ export class WorkerEngine implements AudioEngine {
     // no task.
     const core = instantiateCore(module, memory, ingressScratch);
     const slabs = new BlockAllocator(firstSlab, SLAB_BYTES, slabCount);
+    const second = new SecondHashes({
+      memory,
+      every: SAMPLED,
+      differs: (error) => {
+        this.#lanes = 4;
+        observer.fault('engine', error);
+      },
+    });
     const scheduler = new Scheduler({
       ...group,
+      lanes: () => this.#lanes,
       maxUploads,
       memory: Buffer.from(memory.buffer),
       contexts: new BlockAllocator(firstContext, contextBytes, contextCount),
       slabs,
       scratches: new BlockAllocator(taskScratch, scratchBytes, tasks),
-      run: (task, number) => pools[number]!.run({ ...task, native }),
-      begin: (context) => core.init(context),
-      credentialBytes: (slice) => credentialBytes(memory, slice),
+      run: async (task, number) => {
+        if (task.lanes === 8) second.hashesInEight(task.slices);
+        const outcome = await pools[number]!.run({ ...task, native });
+        if (outcome.laneTest !== undefined) this.#chooseLanes([outcome.laneTest]);
+        return outcome;
+      },
+      begin: (context) => {
+        core.init(context);
+        second.begin(context, this.#lanes);
+      },
+      credentialBytes: (slice) => {
+        second.update(slice);
+        return credentialBytes(memory, slice);
+      },
       finish: ({ context, credential, started, digests }) => {
         const hashed = native && !started ? NOTHING : digests;
         if (native && hashed === undefined) throw new Error('no task returned the digests');
         core.finish(context);
-        return completeMeasurement(memory, context, credential, hashed);
+        const measurement = completeMeasurement(memory, context, credential, hashed);
+        second.check(context, measurement);
+        return measurement;
       },
       memoryOfOwners,
       displaced: (reason) => observer.displaced(reason),
@@ -166,7 +204,15 @@ export class WorkerEngine implements AudioEngine {
       },
     });
     const ticker = new Ticker(this.#options, (elapsedMs) => scheduler.tick(elapsedMs));
-    this.#running = { slabs, scheduler, pools, ticker };
+    this.#running = { slabs, scheduler, pools, ticker, second };
+  }
+
+  /** Uses eight lanes from the start if every worker may, and never again once a worker may not. */
+  #chooseLanes(tests: readonly LaneTest[]): void {
+    const choice = tests.find(({ lanes }) => lanes === 4) ?? tests[0]!;
+    if (choice.lanes === this.#lanes && this.#running !== undefined) return;
+    this.#lanes = choice.lanes;
+    this.#options.lanesChosen(choice);
   }
 
   async #drain(): Promise<void> {

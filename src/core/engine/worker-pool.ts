@@ -52,14 +52,17 @@ export class WorkerPool {
   }
 
   /**
-   * Resolves when so many tasks have run as all workers hold. Rejects, when all have settled, with the error that
-   * kept one from it.
+   * Resolves with the outcomes when so many tasks have run as all workers hold. Rejects, when all have settled, with
+   * the error that kept one from it.
    */
-  async ready(): Promise<void> {
+  async ready(): Promise<readonly TaskOutcome[]> {
     const { workers, idleScratch } = this.#options;
-    const idle = () => this.run({ scratch: idleScratch, slices: [] });
+    const idle = () => this.run({ scratch: idleScratch, slices: [], lanes: 4 });
     const settled = await Promise.allSettled(Array.from({ length: TASKS_OF_A_WORKER * workers }, idle));
-    for (const outcome of settled) if (outcome.status === 'rejected') throw outcome.reason;
+    return settled.map((outcome) => {
+      if (outcome.status === 'rejected') throw outcome.reason;
+      return outcome.value;
+    });
   }
 
   /**

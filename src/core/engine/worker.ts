@@ -1,19 +1,24 @@
 import { workerData } from 'node:worker_threads';
-import { type Core, forkReport, type HostDigests, instantiateCore, type Slice } from './core.js';
+import { type Core, forkReport, type HostDigests, instantiateCore, type Lanes, type Slice } from './core.js';
 import { ForkedHash } from './forked-hash.js';
+import { type LaneTest, testModule } from './lane-test.js';
 
 /** Data that every worker is started with. */
 export interface WorkerInput {
   readonly module: WebAssembly.Module;
   readonly memory: WebAssembly.Memory;
+  /** The worker tests at its start whether it may use eight lanes. */
+  readonly testsLanes: boolean;
 }
 
 /** Work of one call of the pool. */
 export interface HashTask {
   /** Address of the scratch area that is this task's alone. */
   readonly scratch: number;
-  /** At most four, of different uploads; none: only get ready. */
+  /** At most as many as `lanes`, of different uploads; none: only get ready. */
   readonly slices: readonly TaskSlice[];
+  /** The widest kernel that the task may use. A worker whose test failed uses four lanes all the same. */
+  readonly lanes: Lanes;
   /**
    * The slices are hashed by Node and not in the core, so that the state of an upload is this thread's: all its
    * tasks must come here.
@@ -36,6 +41,8 @@ export interface TaskOutcome {
    * went with another thread, in whose place this one is.
    */
   readonly digests?: readonly (HostDigests | 'gone' | undefined)[];
+  /** The worker's test of the kernels, if the worker only got ready or did not use the lanes of the task. */
+  readonly laneTest?: LaneTest;
 }
 
 // Mutable state of a module, which test/style/module-state.test.ts allows here: a task is a function call
@@ -45,28 +52,37 @@ const cores = new Map<number, Core>();
 /** States of uploads by their context, of which there are so many; one that was aborted stays until the next. */
 const hashes = new Map<number, ForkedHash>();
 
+/** Undefined in workers that use four lanes without a test. */
+const laneTest = inputOf()?.testsLanes === true ? testModule(inputOf()!.module) : undefined;
+
+/** Returns undefined on the main thread. */
+function inputOf(): WorkerInput | undefined {
+  return workerData as WorkerInput | undefined;
+}
+
 /**
  * Task of the pool. A fault is returned and not thrown, so that a rejected task means a dead thread and
  * nothing else.
  */
-export function hash({ scratch, slices, native = false }: HashTask): TaskOutcome {
+export function hash({ scratch, slices, lanes, native = false }: HashTask): TaskOutcome {
   try {
     let core = cores.get(scratch);
     if (core === undefined) {
-      const { module, memory } = workerData as WorkerInput;
+      const { module, memory } = inputOf()!;
       core = instantiateCore(module, memory, scratch);
       cores.set(scratch, core);
     }
     if (native) return { digests: slices.map((slice) => hashByNode(core, slice)) };
-    if (slices.length > 0) core.update(slices);
-    return {};
+    const allowed = laneTest?.lanes ?? 4;
+    if (slices.length > 0) core.update(slices, lanes > allowed ? allowed : lanes);
+    return laneTest !== undefined && (slices.length === 0 || lanes > allowed) ? { laneTest } : {};
   } catch (error) {
     return { trap: error instanceof Error ? (error.stack ?? error.message) : String(error) };
   }
 }
 
 function hashByNode(core: Core, slice: TaskSlice): HostDigests | 'gone' | undefined {
-  const { memory } = workerData as WorkerInput;
+  const { memory } = inputOf()!;
   const { context, address, length, first, last } = slice;
   const state = first ? new ForkedHash() : hashes.get(context);
   if (state === undefined) return 'gone';

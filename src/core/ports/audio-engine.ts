@@ -65,6 +65,10 @@ export interface AudioIngest {
 
 export interface EngineStats {
   readonly kind: 'wasm' | 'native';
+  /** Uploads that the kernel hashes side by side: 4 or 8, and 1 without a kernel of lanes. */
+  readonly kernelLanes: 1 | 4 | 8;
+  /** Uploads whose digests differed between eight lanes and Node's SHA-256. */
+  readonly hashDifferences: number;
   readonly uploadsInFlight: number;
   readonly slabsInUse: number;
   readonly slabs: number;

@@ -22,7 +22,6 @@ import { findSignerFault, readIssuingState } from '../operations/issuing/signer-
 import { createOperations, type Operations } from '../operations/operations.js';
 import { Devices } from '../operations/system/devices.js';
 import { SignerRevocations } from '../operations/system/signer-revocations.js';
-import type { Observer } from '../ports/observer.js';
 import type { Clock, Ids } from '../ports/system.js';
 import type { Telemetry, TelemetryParts } from '../telemetry/telemetry.js';
 import { type Build, buildText, commitOf } from './build.js';
@@ -120,7 +119,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     );
     const { telemetry, stores, encrypted, assets, journal, bus, clocks, gate, keyWatch } = infrastructure;
     const { observer } = telemetry;
-    const engines = openEngines(config, identity, observer, disposer);
+    const engines = openEngines(config, identity, telemetry, disposer);
     telemetry.measure({ engineStats: () => engines.engine.stats(), certificates: watch.list });
     await gate.look();
     if (!gate.isClosed) await lookForKeys(infrastructure, config);
@@ -285,9 +284,9 @@ async function openIdentity(config: Config, options: ServiceOptions) {
 
 /** Opens what works on the bytes of callers. The reader of credentials starts at once, the engine with `start`. */
 function openEngines(
-  { engine: { kind, maxUploads, workers }, ingressBytes }: Config,
+  { engine: { kind, eightLanes, maxUploads, workers }, ingressBytes }: Config,
   { signing: { trust } }: Identity,
-  observer: Observer,
+  { observer, note }: Telemetry,
   disposer: Disposer,
 ) {
   const budget = new ByteBudget(ingressBytes ?? defaultBudgetBytes());
@@ -295,6 +294,9 @@ function openEngines(
     kind,
     observer,
     memoryOfOwners: budget,
+    eightLanes,
+    lanesChosen: ({ lanes, outcome, gain }) =>
+      note('engine_lanes', { lanes, outcome, gain: Math.round(gain * 100) / 100 }),
     ...defined({ maxUploads, workers }),
   });
   const reader = createCredentialReader({ trust, observer, maxWaitingBytes: defaultBudgetBytes() });

@@ -148,6 +148,7 @@ function configOf(values: Values, environment: Environment, unknown: UnknownSett
     assetBucket: values.TAKEMARK_ASSETS === 's3' ? bucketOf(values) : undefined,
     engine: defined({
       kind: values.TAKEMARK_ENGINE,
+      eightLanes: values.TAKEMARK_EIGHT_LANES === 'on',
       maxUploads: values.TAKEMARK_MAX_UPLOADS,
       workers: values.TAKEMARK_WORKERS,
     }),

@@ -167,6 +167,10 @@ const PROCESS = {
     z.enum(['wasm', 'native']).default('wasm'),
     "`wasm`, or `native` to hash with Node's own SHA-256, which is faster on hosts with SHA instructions (see `npm run bench`)",
   ),
+  TAKEMARK_EIGHT_LANES: setting(
+    z.enum(['on', 'off']).default('off'),
+    '`on`: the engine `wasm` hashes eight uploads side by side where each worker finds at its start that they are right and faster. This sets an experimental flag of V8 for the whole process. It gains on processors with AVX2 and Node 24 or later ([decision](decisions/0069-eight-lanes.md))',
+  ),
   TAKEMARK_MAX_UPLOADS: setting(
     countSchema(1024).optional(),
     'maximum number of uploads measured at the same time',

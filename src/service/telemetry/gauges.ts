@@ -239,6 +239,16 @@ const GAUGES: readonly GaugeRow[] = [
   ),
   ofEngine('takemark_engine_slabs_in_use', 'Memory slabs in use', ({ slabsInUse }) => slabsInUse),
   ofEngine('takemark_engine_slabs', 'Memory slabs in the pool', ({ slabs }) => slabs),
+  ofEngine(
+    'takemark_engine_kernel_lanes',
+    'Uploads that the kernel hashes side by side: 4 or 8, or 1 with the native engine',
+    ({ kernelLanes }) => kernelLanes,
+  ),
+  ofEngine(
+    'takemark_engine_hash_differences',
+    'Uploads since the start whose digests differed between eight lanes and the SHA-256 of Node',
+    ({ hashDifferences }) => hashDifferences,
+  ),
   ofEngine('takemark_engine_tasks', 'Worker tasks run since the start', ({ tasks }) => tasks),
   ofEngine(
     'takemark_engine_lanes',

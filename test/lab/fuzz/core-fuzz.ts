@@ -1,6 +1,6 @@
 /**
  * Mutated audio through the WASM core: `node dist/test/lab/fuzz/core-fuzz.js --runs N --seed S`. Every input is
- * hashed twice, whole (in lanes, beside three others) and cut at random, and must not trap, must give the
+ * hashed twice, whole (in four or eight lanes, beside seven others) and cut at random, and must not trap, must give the
  * same context both times, the digests of node:crypto, and leave the memory around contexts alone. Seeds are
  * built files, and small files below TAKEMARK_CORPUS.
  */
@@ -28,7 +28,7 @@ if (!Number.isSafeInteger(runs) || runs < 1 || !Number.isSafeInteger(seed))
   throw new RangeError('--runs and --seed are whole numbers');
 
 const random = randomNumbers(Math.imul(seed, 0x9e37_79b1) || 1);
-const LANES = 4;
+const LANES = 8;
 const ROOM = 4096;
 /** Bytes around every context and scratch that nobody may write. */
 const GAP = 64;
@@ -290,7 +290,7 @@ for (let done = 0; done < runs; done += LANES) {
   });
   for (const { context } of slices) lanes.init(context);
   try {
-    lanes.update(slices);
+    lanes.update(slices, (done / LANES) % 2 === 0 ? 4 : 8);
     for (const { context } of slices) lanes.finish(context);
     for (const { context, address, length } of slices) {
       runCut(address, length);
@@ -302,7 +302,7 @@ for (let done = 0; done < runs; done += LANES) {
   } catch (error) {
     if (error instanceof WebAssembly.RuntimeError)
       fault(
-        `trap: ${error.message}, in one of four inputs, the first`,
+        `trap: ${error.message}, in one of eight inputs, the first`,
         all.subarray(slabs, slabs + slices[0]!.length),
       );
     throw error;

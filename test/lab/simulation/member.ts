@@ -235,6 +235,8 @@ const digestingEngine: AudioEngine = {
   stop: async () => undefined,
   stats: () => ({
     kind: 'wasm',
+    kernelLanes: 4,
+    hashDifferences: 0,
     uploadsInFlight: 0,
     slabsInUse: 0,
     slabs: 0,

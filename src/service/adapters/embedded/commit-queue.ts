@@ -2,6 +2,7 @@ import { type RecordCodec, RecordError } from '../../../core/codec/record.js';
 import { DomainError, recordDamaged } from '../../../core/domain/errors.js';
 import type { Damages } from './damages.js';
 import { type Database, storeUnavailable } from './database.js';
+import type { KeptRows } from './kept-rows.js';
 import type { RowKey } from './keys.js';
 
 /** Calls of an operation, all of them synchronous, so that no other operation runs in between. */
@@ -53,6 +54,7 @@ const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 export class CommitQueue {
   readonly #database: Database;
   readonly #codec: RecordCodec;
+  readonly #kept: KeptRows;
   readonly #onCommit: ((commit: Commit) => void) | undefined;
   #gathering = new Group();
   #syncing: Group | undefined;
@@ -62,9 +64,17 @@ export class CommitQueue {
   #staged = new Map<string, Uint8Array | null>();
   readonly #transaction: Transaction;
 
-  constructor(database: Database, codec: RecordCodec, damages: Damages, onCommit?: (commit: Commit) => void) {
+  /** @param kept the rows that are kept decoded, which each batch changes */
+  constructor(
+    database: Database,
+    codec: RecordCodec,
+    damages: Damages,
+    kept: KeptRows,
+    onCommit?: (commit: Commit) => void,
+  ) {
     this.#database = database;
     this.#codec = codec;
+    this.#kept = kept;
     this.#onCommit = onCommit;
     const gathering = () => this.#gathering;
     this.#transaction = {
@@ -103,6 +113,11 @@ export class CommitQueue {
     return value;
   }
 
+  /** Reports whether a batch with this row is being written: the disk has the row of before or of after it. */
+  isWriting(key: string): boolean {
+    return this.#syncing?.writes.has(key) ?? false;
+  }
+
   /** Resolves when everything that was accepted is on disk or has failed. Nothing is accepted any more. */
   async close(): Promise<void> {
     this.#closed = true;
@@ -126,6 +141,7 @@ export class CommitQueue {
       try {
         group.finish((key, row) => group.write(key, this.#codec.document(row)));
         if (group.writes.size > 0) {
+          for (const key of group.writes.keys()) this.#kept.drop(key);
           await this.#database.write(
             Array.from(group.writes, ([key, row]) => [key, row && this.#codec.seal(key, row)] as const),
           );

@@ -73,6 +73,14 @@ export class Database {
     }
   }
 
+  /**
+   * Reports whether a batch failed and LevelDB is not open anew yet. Opened anew, LevelDB may find the batch in its
+   * log.
+   */
+  get isReopening(): boolean {
+    return this.#reopening !== undefined;
+  }
+
   /** @throws DomainError `unavailable` / `store_unavailable` */
   get(key: string): Uint8Array | undefined {
     try {

@@ -33,7 +33,7 @@ export function partnerStore(rows: Rows, log: AuditLog): PartnerStore {
       log.run((tx, append) => {
         if (insert(tx, partnerKey(partner.partnerId), partner)) append(audit);
       }),
-    getPartner: async (partnerId) => rows.getOften(partnerKey(partnerId)),
+    getPartner: async (partnerId) => rows.getKept(partnerKey(partnerId)),
     setSourceDetail: (partnerId, approval, audit) =>
       log.run((tx, append) => {
         const partner = tx.get(partnerKey(partnerId));
@@ -57,7 +57,7 @@ export function keyStore(rows: Rows, log: AuditLog): KeyStore {
         append(audit);
       }),
 
-    getKey: async (keyId) => rows.getOften(keyKey(keyId)),
+    getKey: async (keyId) => rows.getKept(keyKey(keyId)),
 
     async listKeys(partnerId, page) {
       const all = under('partner-key', partnerId);
@@ -67,7 +67,7 @@ export function keyStore(rows: Rows, log: AuditLog): KeyStore {
           : following(all, partnerKeyKey(partnerId, page.after.createdAt, page.after.keyId));
       const entries = await rows.keys(range, page?.limit ?? -1);
       // A key's row is never removed.
-      return entries.map((entry) => rows.get(keyKey(lastPart(entry)))!);
+      return entries.map((entry) => rows.getKept(keyKey(lastPart(entry)))!);
     },
 
     async revokeKey(revocation) {

@@ -96,7 +96,7 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, reviews: R
     readEvidence: async (proofId, part) => rows.get(evidenceKey(proofId, part)),
 
     async getProof(proofId) {
-      const row = rows.get(proofKey(proofId));
+      const row = rows.getKept(proofKey(proofId));
       return row?.state === 'pending' && !isReserved(row) ? undefined : row;
     },
 
@@ -252,7 +252,7 @@ async function listIssued(
     if (last === undefined) break;
     rest = reverse ? preceding(rest, last) : following(rest, last);
     for (const entry of entries) {
-      const proof = rows.get(proofKey(lastPart(entry)));
+      const proof = rows.getKept(proofKey(lastPart(entry)));
       if (proof?.state === 'issued') found.push(proof);
     }
   }

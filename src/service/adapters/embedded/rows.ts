@@ -3,28 +3,23 @@ import { defined } from '../../../core/domain/defined.js';
 import { type CommitQueue, decodeRow, type Transaction } from './commit-queue.js';
 import type { Damages } from './damages.js';
 import type { Database } from './database.js';
+import type { KeptRows } from './kept-rows.js';
 import { following, type KeyRange, type RowKey } from './keys.js';
-
-/** Rows that are kept as they were decoded. */
-const KEPT_ROWS = 1024;
 
 /** Typed rows over the database. Reads see what is on disk, writes go through the queue. */
 export class Rows {
-  /**
-   * Rows as they were decoded from these bytes, the one that was read longest ago first. Each is read from the
-   * database all the same, and decoded anew where one byte differs, so that a change is seen at once.
-   */
-  readonly #kept = new Map<string, { readonly bytes: Uint8Array; readonly row: unknown }>();
   readonly #database: Database;
   readonly #queue: CommitQueue;
   readonly #codec: RecordCodec;
   readonly #damages: Damages;
+  readonly #kept: KeptRows;
 
-  constructor(database: Database, queue: CommitQueue, codec: RecordCodec, damages: Damages) {
+  constructor(database: Database, queue: CommitQueue, codec: RecordCodec, damages: Damages, kept: KeptRows) {
     this.#database = database;
     this.#queue = queue;
     this.#codec = codec;
     this.#damages = damages;
+    this.#kept = kept;
   }
 
   /** The row, read synchronously: LevelDB's memory gives it sooner than a thread could be asked for it. */
@@ -33,18 +28,18 @@ export class Rows {
     return row === undefined ? undefined : decodeRow(this.#codec, key, row);
   }
 
-  /** As `get`, for rows of accounts, which every call reads: one that has not changed is not decoded again. */
-  getOften<Row>(key: RowKey<Row>): Row | undefined {
-    const bytes = this.#database.get(key);
+  /**
+   * Returns the row as `get` does, and keeps it decoded and frozen. A kept row is always that of the disk: its batch
+   * drops it before it is written. No row of a batch is kept while it is being written, or while it is not known
+   * whether it was written.
+   */
+  getKept<Row>(key: RowKey<Row>): Row | undefined {
     const kept = this.#kept.get(key);
-    if (kept !== undefined) this.#kept.delete(key);
+    if (kept !== undefined) return kept as Row;
+    const bytes = this.#database.get(key);
     if (bytes === undefined) return undefined;
-    const row =
-      kept !== undefined && Buffer.compare(kept.bytes, bytes) === 0
-        ? (kept.row as Row)
-        : decodeRow(this.#codec, key, bytes);
-    this.#kept.set(key, { bytes, row });
-    if (this.#kept.size > KEPT_ROWS) this.#kept.delete(this.#kept.keys().next().value!);
+    const row = decodeRow(this.#codec, key, bytes);
+    if (!this.#queue.isWriting(key) && !this.#database.isReopening) this.#kept.keep(key, row, bytes.length);
     return row;
   }
 

@@ -8,6 +8,7 @@ import { auditedStore } from './audited-store.js';
 import { type Commit, CommitQueue } from './commit-queue.js';
 import { Damages } from './damages.js';
 import { Database } from './database.js';
+import { KeptRows } from './kept-rows.js';
 import {
   before,
   expiringRow,
@@ -80,8 +81,9 @@ export async function openEmbeddedStore({
   const codec = new RecordCodec(authenticator);
   const damages = new Damages(onDamage);
   const database = await Database.open(directory);
-  const queue = new CommitQueue(database, codec, damages, onCommit);
-  const rows = new Rows(database, queue, codec, damages);
+  const kept = new KeptRows();
+  const queue = new CommitQueue(database, codec, damages, kept, onCommit);
+  const rows = new Rows(database, queue, codec, damages, kept);
   const log = new AuditLog(rows, audit);
   const reviews = new ReviewRows(rows);
   let outbox: Outbox;

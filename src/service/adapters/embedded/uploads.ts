@@ -22,7 +22,7 @@ export function uploadStore(rows: Rows): UploadStore {
       }),
 
     async getUpload(uploadId, now) {
-      const row = rows.get(uploadKey(uploadId));
+      const row = rows.getKept(uploadKey(uploadId));
       if (row === undefined) return undefined;
       const { slot, facts } = row;
       if (facts !== undefined && facts.expiresAt > now) return { slot, facts };

@@ -9,6 +9,7 @@ import {
 import { DomainError, recordDamaged } from '../../../core/domain/errors.js';
 import type { EvidenceOverlay, EvidencePart } from '../../../witness/domain/evidence.js';
 import type { StoredSummary } from '../../../witness/domain/evidence-summary.js';
+import { freeze } from '../../domain/freeze.js';
 import type { IssuedProof, Proof } from '../../domain/proof.js';
 import { briefOf, type ProofBrief } from '../../domain/proof-brief.js';
 import type { ContentKeys } from '../../ports/content-keys.js';
@@ -50,12 +51,27 @@ type EncryptedBrief = Pick<ProofBrief, 'song' | 'carrier' | 'unknownContainer' |
  * it stands is DomainError `internal` / `record_damaged`.
  */
 export function encryptedStores(stores: Stores, keys: ContentKeys): Stores {
+  /**
+   * Plaintexts of records that their store keeps, with the key that opened them. A record that is erased or changed is
+   * another object, so the plaintext ends with it.
+   */
+  const plaintexts = new WeakMap<IssuedProof, { readonly key: Uint8Array; readonly proof: IssuedProof }>();
   /** The proof; undefined where it is being erased. */
   const opened = async (proof: IssuedProof): Promise<IssuedProof | undefined> => {
     if (!isEncrypted(proof)) return proof;
     const { proofId } = proof;
     const key = await keys.read(proofId);
-    if (key !== undefined) return decryptProof(key, proof);
+    if (key !== undefined) {
+      const known = plaintexts.get(proof);
+      if (known?.key === key) return known.proof;
+      const plaintext = decryptProof(key, proof);
+      // A store freezes the records that it keeps.
+      if (Object.isFrozen(proof)) {
+        freeze(plaintext);
+        plaintexts.set(proof, { key, proof: plaintext });
+      }
+      return plaintext;
+    }
     // The tombstone comes before the end of the key.
     if ((await stores.getProof(proofId))?.state !== 'issued') return undefined;
     throw recordDamaged(new DecryptionError('the content key of the proof does not exist'));

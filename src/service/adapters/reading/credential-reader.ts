@@ -3,13 +3,15 @@ import { pauseAfter } from '../../../core/async/backoff.js';
 import { type Waiting, WaitingLines } from '../../../core/async/waiting-lines.js';
 import { recogniseEmbedded } from '../../../core/credential/read-embedded.js';
 import { recogniseSidecar } from '../../../core/credential/sidecar.js';
-import { DomainError } from '../../../core/domain/errors.js';
+import type { DomainError } from '../../../core/domain/errors.js';
 import type { TrustList } from '../../../core/ports/signing.js';
 import type { CredentialReader } from '../../ports/credential-reader.js';
 import type { Observer } from '../../ports/observer.js';
 import type { Question } from './question.js';
 import { ReadingProcess } from './reading-process.js';
+import { readerFailed, readerFull, readerStopping } from './refusals.js';
 import { embeddedReply, sidecarReply } from './reply.js';
+import { SignatureChecks } from './signature-checks.js';
 
 export interface CredentialReaderOptions {
   readonly trust: TrustList;
@@ -35,7 +37,6 @@ const DEFAULTS = {
 /** The reading that a process ended in, and one more, in case that the end had another cause. */
 const TRIES = 2;
 const RESTART_PAUSES = { firstMs: 50, longestMs: 5000 };
-const RETRY_AFTER_SECONDS = 2;
 /** The least weight of a waiting reading in bytes, so that the bytes bound the number of readings as well. */
 export const LEAST_BYTES = 65_536;
 
@@ -47,22 +48,28 @@ export interface StartedReader extends CredentialReader {
 }
 
 /**
- * Recognises in place what the service signed itself, byte for byte, and has everything else read in a
- * process without secrets, one after the other and by turns between their owners. An owner within its share of
- * what may wait is not refused for the load of others. Not yet started.
+ * Recognises in place what the service signed itself, byte for byte. The signature of a sidecar is checked on a thread
+ * of libuv's pool. Everything else is read in a process without secrets, one after the other and by turns between
+ * owners. An owner within its share of what may wait is not refused for the load of others. Not yet started.
  */
 export function createCredentialReader(options: CredentialReaderOptions): StartedReader {
   const { trust } = options;
   const queue = new ReadingQueue({ ...DEFAULTS, ...options });
+  const checks = new SignatureChecks();
   return {
     readEmbedded: async (owner, store, extent) =>
       recogniseEmbedded(store, extent, trust) ??
       (await queue.ask(owner, { kind: 'embedded', bytes: store, extent }, embeddedReply)),
-    readSidecar: async (owner, sidecar) =>
-      recogniseSidecar(sidecar, trust) ??
-      (await queue.ask(owner, { kind: 'sidecar', bytes: sidecar }, sidecarReply)),
+    readSidecar: async (owner, sidecar) => {
+      const read = recogniseSidecar(sidecar, trust);
+      if (read === undefined) return queue.ask(owner, { kind: 'sidecar', bytes: sidecar }, sidecarReply);
+      return 'signature' in read ? read.complete(await checks.check(owner, read.signature)) : read;
+    },
     start: () => queue.start(),
-    stop: () => queue.stop(),
+    stop: () => {
+      checks.stop();
+      return queue.stop();
+    },
   };
 }
 
@@ -95,7 +102,7 @@ class ReadingQueue {
   }
 
   ask<Reply>(owner: string, question: Question, read: (reply: Buffer) => Reply): Promise<Reply> {
-    if (this.#stopping.signal.aborted) return Promise.reject(stopping());
+    if (this.#stopping.signal.aborted) return Promise.reject(readerStopping());
     return new Promise<Reply>((resolve, reject) => {
       const reading: Reading = {
         owner,
@@ -115,7 +122,7 @@ class ReadingQueue {
         overdue: false,
       };
       const gone = this.#waiting.admit(reading) ?? [reading];
-      for (const one of gone) one.refuse(full());
+      for (const one of gone) one.refuse(readerFull());
       void this.#work();
     });
   }
@@ -123,7 +130,7 @@ class ReadingQueue {
   async stop(): Promise<void> {
     this.#stopping.abort();
     for (let reading = this.#waiting.shift(); reading !== undefined; reading = this.#waiting.shift())
-      reading.refuse(stopping());
+      reading.refuse(readerStopping());
     const process = this.#process;
     process?.end(new Error('the service is stopping'));
     await process?.gone;
@@ -135,7 +142,7 @@ class ReadingQueue {
   #isOverdue(reading: Reading): void {
     reading.overdue = true;
     if (!this.#waiting.remove(reading)) return;
-    reading.refuse(reading.tries === 0 ? full() : failed());
+    reading.refuse(reading.tries === 0 ? readerFull() : readerFailed());
   }
 
   /** Does the readings, one after the other, for as long as there are any. */
@@ -163,8 +170,8 @@ class ReadingQueue {
         throw process.end(new Error('the reading process sent an invalid reply'));
       }
     } catch (error) {
-      if (this.#stopping.signal.aborted) reading.refuse(stopping());
-      else if (reading.tries >= TRIES || reading.overdue) reading.refuse(failed(error));
+      if (this.#stopping.signal.aborted) reading.refuse(readerStopping());
+      else if (reading.tries >= TRIES || reading.overdue) reading.refuse(readerFailed(error));
       else this.#waiting.putBack(reading);
     }
   }
@@ -194,26 +201,4 @@ class ReadingQueue {
     await process.prepare({ identities: trust.identities(), authorities: trust.authorities() }, startMs);
     return process;
   }
-}
-
-function full(): DomainError {
-  return new DomainError('unavailable', 'Too many credentials are waiting to be read.', {
-    reason: 'reader_full',
-    retryAfterSeconds: RETRY_AFTER_SECONDS,
-  });
-}
-
-function failed(cause?: unknown): DomainError {
-  return new DomainError('unavailable', 'The credential could not be read.', {
-    reason: 'reader_failed',
-    retryAfterSeconds: RETRY_AFTER_SECONDS,
-    cause,
-  });
-}
-
-function stopping(): DomainError {
-  return new DomainError('unavailable', 'The service is shutting down.', {
-    reason: 'shutting_down',
-    retryAfterSeconds: RETRY_AFTER_SECONDS,
-  });
 }

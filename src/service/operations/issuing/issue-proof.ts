@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import { finishEmbedding, planEmbedding } from '../../../core/credential/embed.js';
 import { signSidecar } from '../../../core/credential/sidecar.js';
 import { stateProduction } from '../../../core/credential/statement.js';
@@ -102,7 +102,12 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
     throw error;
   });
   try {
-    const sent = await measure(deps.engine, request.audio, (chunk) => staged.append(chunk));
+    const second = createHash('sha256');
+    const sent = await measure(deps.engine, request.audio, (chunk) => {
+      second.update(chunk);
+      return staged.append(chunk);
+    });
+    requireSame(deps, sent.sha256, second.digest('hex'));
     const repair = await repairOf(deps, request, sent, staged);
     const notes = notesOf(request, sent, repair);
     const replay = replayOf(request, proofId, sent.sha256, trace, createdAt);
@@ -110,6 +115,7 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
     if (earlier !== undefined) return { ...earlier, ...notes };
     refuseNoAudio(sent, request);
     const original = await prepare(request, sent, staged, repair);
+    if (original !== sent) requireSame(deps, original.sha256, (await hashAll(staged.read())).digest('hex'));
     if (trace !== undefined)
       evidence = await settleEvidence(
         deps,
@@ -214,6 +220,28 @@ export async function measure(
   }
 }
 
+/** Hashes `audio` by Node, with every kind of engine. */
+async function hashAll(audio: AsyncIterable<Uint8Array>): Promise<Hash> {
+  const hash = createHash('sha256');
+  for await (const chunk of audio) hash.update(chunk);
+  return hash;
+}
+
+/**
+ * Refuses to issue a file that two ways of hashing do not agree on: a credential or a record with a wrong digest
+ * could never be corrected.
+ */
+function requireSame({ observer }: Pick<IssueProofDeps, 'observer'>, measured: string, hashed: string): void {
+  if (measured === hashed) return;
+  const cause = new Error('the digests of the engine and of Node differ');
+  observer.fault('engine', cause);
+  throw new DomainError('unavailable', 'The audio could not be measured. Send it again.', {
+    reason: 'engine_failed',
+    retryAfterSeconds: 1,
+    cause,
+  });
+}
+
 interface Bound {
   readonly boundAudioSha256: string;
   readonly credentialSha256: string;
@@ -249,16 +277,14 @@ async function embed(
   const riffSize = new Uint8Array(4);
   new DataView(riffSize.buffer).setUint32(0, plan.riffSize, true);
   await staged.patch(4, riffSize);
-  const binding = createHash('sha256');
-  for await (const chunk of staged.read()) binding.update(chunk as Uint8Array);
+  const binding = await hashAll(staged.read());
+  const whole = binding.copy();
   const boundAudioSha256 = binding.update(new Uint8Array(plan.pad)).digest('hex');
   const { bytes, chunkSha256 } = await finishEmbedding(plan, boundAudioSha256);
   await staged.append(bytes);
-  return {
-    boundAudioSha256,
-    credentialSha256: chunkSha256,
-    issued: await measure(deps.engine, staged.read()),
-  };
+  const issued = await measure(deps.engine, staged.read());
+  requireSame(deps, issued.sha256, whole.update(bytes).digest('hex'));
+  return { boundAudioSha256, credentialSha256: chunkSha256, issued };
 }
 
 /** Returns the only possible repair of a broken file. The audio of a pair is opaque bytes and needs none. */
