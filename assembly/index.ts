@@ -8,6 +8,7 @@ import {
   HELD,
   KEPT,
   READER,
+  READER_FLAC,
   READER_NONE,
   READER_PCM,
   READER_WAITING,
@@ -26,6 +27,7 @@ import {
   ZEROED_BYTES,
 } from '../src/engine/core-layout';
 import { absorb, close, fork, plan, run, start } from './digest';
+import { decode } from './flac';
 import { finalize } from './outcome';
 import { convert, isDirect } from './pcm';
 import { closeSamples, countSamples, locate } from './samples';
@@ -47,16 +49,19 @@ export function init(context: usize, tag: u32, samples: bool): void {
 export function parse(context: usize, address: usize, length: u32, tag: u32): u32 {
   if (load<u32>(context, TAG) != tag) return 1;
   walk(context, address, length);
-  locate(context, length);
+  locate(context, address, length);
   return 0;
 }
 
 /**
- * Replaces the samples of the slice that was parsed last by what the digest takes, in place. Status as `parse`.
+ * Replaces the samples of the slice that was parsed last by what the digest takes, in place. Samples that have to be
+ * decoded are decoded and hashed. Status as `parse`.
  */
-export function samples(context: usize, address: usize, tag: u32): u32 {
+export function samples(context: usize, address: usize, length: u32, tag: u32): u32 {
   if (load<u32>(context, TAG) != tag) return 1;
-  if (load<u32>(context, READER) != READER_PCM) return 0;
+  const reader = load<u32>(context, READER);
+  if (reader == READER_FLAC) decode(context, address, length);
+  if (reader != READER_PCM) return 0;
   if (!isDirect(context)) convert(context, address);
   countSamples(context);
   return 0;
@@ -89,7 +94,7 @@ export function update(scratch: usize, count: u32, tag: u32): u32 {
     const forked = load<u64>(context, FORK_AT) != 0;
     store<u64>(scratch + KEPT + i * 8, load<u64>(context, HEADER));
     walk(context, address, length);
-    locate(context, length);
+    locate(context, address, length);
     // Samples that are hashed as they are fill lanes that would be empty.
     if (load<u32>(context, READER) == READER_PCM && isDirect(context)) {
       countSamples(context);
@@ -133,13 +138,15 @@ export function update(scratch: usize, count: u32, tag: u32): u32 {
   }
   run(scratch, jobs);
 
-  // Third wave: samples that are rewritten in place, which only a slice that is hashed may be.
+  // Third wave: samples that are decoded, or rewritten in place, which only a slice that is hashed may be.
   jobs = 0;
   for (let i: u32 = 0; i < count; i += 1) {
     const slice = scratch + SLICES + i * SLICE_BYTES;
     const context = <usize>load<u32>(slice, 0);
     const address = <usize>load<u32>(slice, 4);
-    if (load<u32>(context, READER) != READER_PCM || isDirect(context)) continue;
+    const reader = load<u32>(context, READER);
+    if (reader == READER_FLAC) decode(context, address, load<u32>(slice, 8));
+    if (reader != READER_PCM || isDirect(context)) continue;
     convert(context, address);
     countSamples(context);
     if (load<u32>(context, SAMPLE_IS_JOINED) != 0)

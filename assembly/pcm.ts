@@ -12,7 +12,7 @@ import {
   SAMPLE_TAKEN,
   SAMPLE_WIDTH,
 } from '../src/engine/core-layout';
-import { giveUp } from './samples';
+import { giveUp } from './samples-digest';
 import { Reason } from './samples-reason';
 
 /** Returns true if the digest takes the bytes of the samples as they are. */

@@ -1,7 +1,10 @@
 import {
+  CHUNK_NEXT,
   CONTAINER,
+  CONTAINER_AT,
   DATA_OFFSET,
   DATA_SIZE,
+  DECODER,
   DS64_APPLIES,
   ENCODING,
   FLAG_DATA,
@@ -11,86 +14,37 @@ import {
   FORM_FLOAT,
   FORM_UNSIGNED,
   READER,
+  READER_FLAC,
   READER_NONE,
   READER_PCM,
   READER_WAITING,
   RUN_LENGTH,
   RUN_OFFSET,
-  SAMPLE_BITS,
-  SAMPLE_FORM,
   SAMPLE_IS_JOINED,
   SAMPLE_PART_FILL,
   SAMPLE_TAKEN,
-  SAMPLE_WIDTH,
   SAMPLES,
   SAMPLES_BYTES,
   SAMPLES_FROM,
-  SAMPLES_HEAD,
-  SAMPLES_HEAD_BYTES,
   SAMPLES_REASON,
   SAMPLES_TO,
 } from '../src/engine/core-layout';
+import { openChunks, walkChunks } from './chunk-samples';
 import { Container } from './container';
 import { foundFrom, hasFlag, position } from './context';
-import { absorb, close, start } from './digest';
+import { absorb, close } from './digest';
 import { ENCODING_FLOAT, ENCODING_OTHER, SENTINEL } from './fields';
 import { Finding } from './findings';
+import { closeFlac, openFlac } from './flac';
+import { frameBytes, giveUp, openSamples } from './samples-digest';
 import { Reason } from './samples-reason';
 
-/** Gives the samples up. The first reason is kept. */
-export function giveUp(context: usize, reason: Reason): void {
-  if (load<u32>(context, SAMPLES_REASON) == 0) store<u32>(context, <u32>reason + 1, SAMPLES_REASON);
-  store<u32>(context, READER_NONE, READER);
-  store<u32>(context, 0, RUN_LENGTH);
-  store<u32>(context, 0, SAMPLE_IS_JOINED);
-}
-
-/**
- * Begins the digest of samples in this format, with its header. Returns false, and gives the samples up, if the
- * format is not supported.
- * @param width bytes of a sample in the file, or 0 if the samples are decoded
- */
-export function openSamples(
-  context: usize,
-  form: u32,
-  bits: u32,
-  width: u32,
-  channels: u32,
-  rate: u32,
-): bool {
-  const isFloat = (form & FORM_FLOAT) != 0;
-  const taken = (bits + 7) >> 3;
-  const sound = isFloat ? bits == 32 || bits == 64 : bits > 0 && bits <= 64;
-  if (!sound || channels == 0 || channels > 0xffff || rate == 0) {
-    giveUp(context, Reason.format_unsupported);
-    return false;
-  }
-  const head = context + SAMPLES_HEAD;
-  // The text "TMSAMP1" and a zero, in the order of its bytes.
-  store<u64>(head, 0x0031_504d_4153_4d54);
-  store<u8>(head, isFloat ? 1 : 0, 8);
-  store<u8>(head, taken, 9);
-  store<u16>(head, channels, 10);
-  store<u32>(head, rate, 12);
-  store<u32>(context, width, SAMPLE_WIDTH);
-  store<u32>(context, taken, SAMPLE_TAKEN);
-  store<u32>(context, bits, SAMPLE_BITS);
-  store<u32>(context, form, SAMPLE_FORM);
-  start(context + SAMPLES);
-  absorb(context + SAMPLES, head, SAMPLES_HEAD_BYTES);
-  return true;
-}
-
-/** Returns the bytes of a frame in the digest. */
-export function frameBytes(context: usize): u64 {
-  return <u64>load<u32>(context, SAMPLE_TAKEN) * load<u16>(context, SAMPLES_HEAD + 10);
-}
-
-/** Finds the samples in the slice of `length` bytes that was walked last. */
-export function locate(context: usize, length: u32): void {
+/** Finds the samples in the slice of `length` bytes at `data` that was walked last. */
+export function locate(context: usize, data: usize, length: u32): void {
   store<u32>(context, 0, RUN_LENGTH);
   store<u32>(context, 0, SAMPLE_IS_JOINED);
   if (load<u32>(context, READER) == READER_WAITING) chooseReader(context);
+  walkChunks(context, data, length);
   if (load<u32>(context, READER) != READER_PCM) return;
   const end = position(context);
   const begin = end - length;
@@ -108,6 +62,18 @@ function chooseReader(context: usize): void {
     case Container.Bw64: {
       if (foundFrom(context, Finding.tag_before_riff, 0)) giveUp(context, Reason.container_unsupported);
       else if (hasFlag(context, FLAG_DATA)) openWave(context);
+      return;
+    }
+    case Container.Aiff:
+    case Container.Aifc:
+    case Container.Caf: {
+      if (load<u64>(context, CONTAINER_AT) != 0) giveUp(context, Reason.container_unsupported);
+      else if (load<u64>(context, CHUNK_NEXT) == 0) openChunks(context);
+      return;
+    }
+    case Container.Flac: {
+      if (load<u32>(context, DECODER) == 0) giveUp(context, Reason.decoder_busy);
+      else openFlac(context);
       return;
     }
     case Container.Unknown:
@@ -170,15 +136,18 @@ export function closeSamples(context: usize): void {
   const reader = load<u32>(context, READER);
   if (reader == READER_NONE) return;
   if (reader == READER_WAITING) {
-    giveUp(context, hasFlag(context, FLAG_WALKED) ? Reason.samples_absent : Reason.container_unsupported);
+    const isRead = hasFlag(context, FLAG_WALKED) || load<u64>(context, CHUNK_NEXT) != 0;
+    giveUp(context, isRead ? Reason.samples_absent : Reason.container_unsupported);
     return;
   }
   if (isWave(context)) checkWave(context);
-  if (reader == READER_PCM && load<u64>(context, SAMPLES_TO) > position(context))
-    giveUp(context, Reason.samples_incomplete);
+  if (reader == READER_FLAC) closeFlac(context);
+  // An open CAF file has its samples to its end.
+  const to = load<u64>(context, SAMPLES_TO);
+  if (to > position(context) && to != u64.MAX_VALUE) giveUp(context, Reason.samples_incomplete);
   const bytes = load<u64>(context, SAMPLES_BYTES);
   const size = frameBytes(context);
-  if (bytes % size != 0 || load<u32>(context, SAMPLE_PART_FILL) != 0)
+  if ((size != 0 && bytes % size != 0) || load<u32>(context, SAMPLE_PART_FILL) != 0)
     giveUp(context, Reason.frames_incomplete);
   if (bytes == 0) giveUp(context, Reason.samples_absent);
   if (load<u32>(context, SAMPLES_REASON) != 0) return;

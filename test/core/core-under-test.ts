@@ -3,7 +3,9 @@ import {
   type Core,
   type CoreMeasurement,
   createCoreMemory,
+  DECODER_BYTES,
   instantiateCore,
+  lendDecoder,
   loadCore,
   readMeasurement,
   SCRATCH_BYTES,
@@ -12,8 +14,10 @@ import { WHOLE } from '../../src/core/engine/core-layout.js';
 
 const CONTEXTS = 8;
 const INSTANCES = 4;
+/** Where the one decoder is placed. */
+const DECODER = INSTANCES * SCRATCH_BYTES + CONTEXTS * CONTEXT_BYTES + 65_536;
 /** Where slices are placed; odd, because a slab's fill level is. */
-const FLOOR = INSTANCES * SCRATCH_BYTES + CONTEXTS * CONTEXT_BYTES + 65_537;
+const FLOOR = DECODER + DECODER_BYTES + 1;
 
 /** Some instances on one memory, with contexts and room for `room` bytes of slices. */
 export class CoreUnderTest {
@@ -66,6 +70,7 @@ export class CoreUnderTest {
     const context = this.context(0);
     const address = this.place(file);
     this.core.init(context, samples);
+    if (samples) lendDecoder(this.memory, context, DECODER);
     let from = 0;
     let turn = 0;
     const slice = (to: number): void => {

@@ -55,6 +55,17 @@ export function forkReport(memory: WebAssembly.Memory, context: number): ForkRep
   return forkAt === 0 ? { heldBack } : { forkAt, resumeAt: number64(view, layout.RESUME_AT), heldBack };
 }
 
+/** Gives a fresh context a decoder: DECODER_BYTES at a multiple of 8, which are the context's until its end. */
+export function lendDecoder(memory: WebAssembly.Memory, context: number, decoder: number): void {
+  new DataView(memory.buffer, context).setUint32(layout.DECODER, decoder, true);
+}
+
+/** Returns true if the file of the context is FLAC, or may still be. */
+export function needsDecoder(memory: WebAssembly.Memory, context: number): boolean {
+  const reader = new DataView(memory.buffer, context).getUint32(layout.READER, true);
+  return reader === layout.READER_FLAC || reader === layout.READER_WAITING;
+}
+
 /** What a hash outside the core needs for the samples digest. */
 export interface SamplesReport {
   /** The header of the digest, which has the bytes of a frame. */

@@ -1,2 +1,2 @@
 /** SHA-256 of dist/core.wasm. Written by `npm run build:fingerprint`. */
-export const CORE_FINGERPRINT = '4812fdec483bc3bec09f4d8dd2a8b1f60f6dd3cfd3659ee5e58c739b8b4c98f3';
+export const CORE_FINGERPRINT = 'be5313efa297a1429ad5794f0c7cf9f0dc6c5d63b11909572e8331e1ac0c3c22';

@@ -108,6 +108,19 @@ export const SAMPLE_PART_FILL = 1544;
 /** u32: 1 if SAMPLE_JOINED holds a sample that began in an earlier slice, as the digest takes it. */
 export const SAMPLE_IS_JOINED = 1548;
 export const SAMPLE_JOINED = 1552;
+/** u64: file offset of the next chunk of an AIFF or CAF file. */
+export const CHUNK_NEXT = 1560;
+/** u64: file offset at which the chunks of an AIFF file end. */
+export const CHUNKS_END = 1568;
+/** u64: frames that the file states. */
+export const SAMPLES_FRAMES = 1576;
+/** u32: state between two bytes of these chunks; u32, u32: bytes collected in CHUNK_FIELDS, and wanted there. */
+export const CHUNK_PHASE = 1584;
+export const CHUNK_FIELDS_FILL = 1588;
+export const CHUNK_FIELDS_WANT = 1592;
+/** u32: address of the decoder, DECODER_BYTES that belong to this upload, or 0. */
+export const DECODER = 1596;
+export const CHUNK_FIELDS = 1600;
 /** Everything below this offset is zeroed by init; the rest is written before it is read. */
 export const ZEROED_BYTES = 1664;
 /** {u32 id, u32 unused, u64 offset, u64 size} each. */
@@ -144,6 +157,8 @@ export const READER_NONE = 0;
 export const READER_WAITING = 1;
 /** The samples are runs of the file. */
 export const READER_PCM = 2;
+/** The samples are decoded. */
+export const READER_FLAC = 3;
 
 /** Samples are big-endian. */
 export const FORM_BIG = 1;
@@ -167,3 +182,6 @@ export const KEPT = 192;
 /** {u32 fork or 0xFFFFFFFF, u32 unused} per slice. */
 export const FORKS = 224;
 export const SCRATCH_BYTES = 256;
+
+/** Memory of a decoder: its state, and one block of FLAC, at most 65,535 samples of eight channels in 2 MiB. */
+export const DECODER_BYTES = 2_118_144;

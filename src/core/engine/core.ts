@@ -8,11 +8,14 @@ export {
   completeMeasurement,
   credentialSpan,
   forkReport,
+  lendDecoder,
+  needsDecoder,
   readMeasurement,
   samplesReport,
 } from './core-context.js';
 
 export const CONTEXT_BYTES = layout.CONTEXT_BYTES;
+export const DECODER_BYTES = layout.DECODER_BYTES;
 export const SCRATCH_BYTES = layout.SCRATCH_BYTES;
 
 const PAGE_BYTES = 65_536;
@@ -44,7 +47,7 @@ export interface Core {
   parse(slice: Slice): void;
   /**
    * Replaces the samples of the slice that was parsed last by what the digest takes, in place, for an engine that
-   * hashes elsewhere and has hashed the slice.
+   * hashes elsewhere and has hashed the slice. Samples that have to be decoded are decoded and hashed.
    * @throws Error as `update`.
    */
   samples(slice: Slice): void;
@@ -58,7 +61,7 @@ export interface Core {
 interface CoreExports {
   init(context: number, tag: number, samples: boolean): void;
   parse(context: number, address: number, length: number, tag: number): number;
-  samples(context: number, address: number, tag: number): number;
+  samples(context: number, address: number, length: number, tag: number): number;
   update(scratch: number, count: number, tag: number): number;
   finish(context: number, tag: number): number;
 }
@@ -129,8 +132,8 @@ export function instantiateCore(
     parse({ context, address, length }) {
       if (core.parse(context, address, length, tag) !== 0) refuse([context]);
     },
-    samples({ context, address }) {
-      if (core.samples(context, address, tag) !== 0) refuse([context]);
+    samples({ context, address, length }) {
+      if (core.samples(context, address, length, tag) !== 0) refuse([context]);
     },
     finish(context) {
       if (core.finish(context, tag) !== 0) refuse([context]);

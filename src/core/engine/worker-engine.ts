@@ -13,11 +13,15 @@ import {
   completeMeasurement,
   createCoreMemory,
   credentialSpan,
+  DECODER_BYTES,
   instantiateCore,
+  lendDecoder,
   loadCore,
+  needsDecoder,
   SCRATCH_BYTES,
   type Slice,
 } from './core.js';
+import { DecoderPlaces } from './decoder-places.js';
 import { shuttingDown } from './errors.js';
 import { ForkedHash } from './forked-hash.js';
 import { SLAB_BYTES } from './ingest.js';
@@ -34,6 +38,7 @@ export interface WorkerEngineOptions {
   readonly maxQueue: number;
   readonly maxUploads: number;
   readonly slabs: number;
+  readonly decoders: number;
   readonly tickMs: number;
   readonly now: () => number;
   readonly observer: EngineObserver;
@@ -50,7 +55,7 @@ interface Running {
 }
 
 /**
- * Engine with one shared memory: scratch areas, contexts of uploads, slabs. The ingress thread copies each
+ * Engine with one shared memory: scratch areas, contexts of uploads, slabs, decoders. The ingress thread copies each
  * byte into a slab once, workers hash and parse the slab where it lies. All bookkeeping is on the ingress
  * thread. In the WASM kind the state of an upload is in its context, and any worker of the one pool goes on
  * with it. In the native kind Node's hash holds the state, which is a thread's own: each worker is a pool by
@@ -105,7 +110,8 @@ export class WorkerEngine implements AudioEngine {
   }
 
   async #boot(): Promise<void> {
-    const { kind, workers, maxQueue, maxUploads, slabs: slabCount, observer, memoryOfOwners } = this.#options;
+    const { kind, workers, maxQueue, maxUploads, observer, memoryOfOwners } = this.#options;
+    const { slabs: slabCount, decoders: decoderCount } = this.#options;
     const native = kind === 'native';
     const group = native
       ? { groups: workers, workers: 1, maxQueue: 1, worthwhile: 1, endsInTask: true }
@@ -120,7 +126,8 @@ export class WorkerEngine implements AudioEngine {
     const firstContext = taskScratch + tasks * scratchBytes;
     const firstSlab =
       Math.ceil((firstContext + contextCount * contextBytes) / RESERVED_BYTES) * RESERVED_BYTES;
-    const memory = createCoreMemory(firstSlab + slabCount * SLAB_BYTES);
+    const firstDecoder = firstSlab + slabCount * SLAB_BYTES;
+    const memory = createCoreMemory(firstDecoder + decoderCount * DECODER_BYTES);
     const pools = Array.from(
       { length: group.groups },
       () =>
@@ -149,6 +156,9 @@ export class WorkerEngine implements AudioEngine {
       slabs,
       scratches: new BlockAllocator(taskScratch, scratchBytes, tasks),
       run: (task, number) => pools[number]!.run({ ...task, native }),
+      decoders: new DecoderPlaces(new BlockAllocator(firstDecoder, DECODER_BYTES, decoderCount)),
+      lendDecoder: (context, decoder) => lendDecoder(memory, context, decoder),
+      needsDecoder: (context) => needsDecoder(memory, context),
       begin: (context, { samples }) => core.init(context, samples),
       credentialBytes: (slice) => credentialBytes(memory, slice),
       finish: ({ context, credential, started, digests }) => {
