@@ -136,7 +136,11 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
     throw error;
   });
   try {
-    const sent = await measure(deps.engine, request.audio, (chunk) => staged.append(chunk));
+    const sent = await measure(deps.engine, request.audio, {
+      alongside: (chunk) => staged.append(chunk),
+      // The samples of a file with its credential are read from the issued file.
+      samples: request.carrier === 'sidecar',
+    });
     const repair = await repairOf(deps, request, sent, staged);
     const notes = notesOf(request, sent, repair);
     const replay = replayOf(request, proofId, sent.sha256, trace, createdAt);
@@ -230,13 +234,19 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
 /** The owner name of the issuing side in the engine and the reader, which treat it like a partner. */
 const ISSUING = 'issuing';
 
-/** Measures `audio` with the engine. `alongside` receives each chunk before the engine does. */
+/**
+ * Measures `audio` with the engine.
+ * @param options `alongside` receives each chunk before the engine does. `samples` asks for the samples digest
+ */
 export async function measure(
   engine: AudioEngine,
   audio: AsyncIterable<Uint8Array>,
-  alongside?: (chunk: Uint8Array) => Promise<void>,
+  {
+    alongside,
+    samples = false,
+  }: { readonly alongside?: (chunk: Uint8Array) => Promise<void>; readonly samples?: boolean } = {},
 ): Promise<Measurement> {
-  const ingest = engine.open(ISSUING);
+  const ingest = engine.open(ISSUING, { samples });
   try {
     for await (const chunk of audio) {
       await alongside?.(chunk);
@@ -291,7 +301,7 @@ async function embed(
   return {
     boundAudioSha256,
     credentialSha256: chunkSha256,
-    issued: await measure(deps.engine, staged.read()),
+    issued: await measure(deps.engine, staged.read(), { samples: true }),
   };
 }
 
