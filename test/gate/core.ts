@@ -4,6 +4,7 @@ import '../core/corpus.test.js';
 import '../core/fork.test.js';
 import '../core/samples-chunks.test.js';
 import '../core/samples-flac.test.js';
+import '../core/samples-vectors.test.js';
 import '../core/samples-wave.test.js';
 import '../core/sha256.test.js';
 import '../core/structure.test.js';
