@@ -3,6 +3,7 @@ import '../core/build.test.js';
 import '../core/corpus.test.js';
 import '../core/fork.test.js';
 import '../core/samples-chunks.test.js';
+import '../core/samples-conversions.test.js';
 import '../core/samples-flac.test.js';
 import '../core/samples-vectors.test.js';
 import '../core/samples-wave.test.js';
