@@ -64,6 +64,6 @@ t.test(
       }
     }
     t.comment(JSON.stringify(counts));
-    t.ok(counts.same > 60 && counts.changed > 15, JSON.stringify(counts));
+    t.ok(counts.same > 200 && counts.changed > 40, JSON.stringify(counts));
   },
 );
