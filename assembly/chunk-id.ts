@@ -22,6 +22,20 @@ export const enum Id {
   FACT = 0x74636166,
   LIST = 0x5453494c,
   C2PA = 0x41503243,
+  DESC = 0x63736564,
+  LPCM = 0x6d63706c,
+  COMM = 0x4d4d4f43,
+  SSND = 0x444e5353,
+  NONE = 0x454e4f4e,
+  TWOS = 0x736f7774,
+  SOWT = 0x74776f73,
+  IN24 = 0x34326e69,
+  IN32 = 0x32336e69,
+  RAW = 0x20776172,
+  FL32 = 0x32336c66,
+  FL32_CAPITAL = 0x32334c46,
+  FL64 = 0x34366c66,
+  FL64_CAPITAL = 0x34364c46,
 }
 
 /** An id of printable ASCII, with spaces only at the end. */

@@ -7,7 +7,18 @@ import {
   HEADER,
   HELD,
   KEPT,
+  READER,
+  READER_FLAC,
+  READER_NONE,
+  READER_PCM,
+  READER_WAITING,
   RESUME_AT,
+  RUN_LENGTH,
+  RUN_OFFSET,
+  SAMPLE_IS_JOINED,
+  SAMPLE_JOINED,
+  SAMPLE_TAKEN,
+  SAMPLES,
   SLICE_BYTES,
   SLICES,
   SPAN_OFFSET,
@@ -16,14 +27,18 @@ import {
   ZEROED_BYTES,
 } from '../src/core/engine/core-layout';
 import { absorb, close, fork, plan, run, start } from './digest';
+import { decode } from './flac';
 import { finalize } from './outcome';
+import { convert, isDirect } from './pcm';
+import { closeSamples, countSamples, locate } from './samples';
 import { walk } from './walk';
 
 const NO_FORK: u32 = 0xffff_ffff;
 
-/** Makes a context ready for a new file. `tag` is never 0. */
-export function init(context: usize, tag: u32): void {
+/** Makes a context ready for a new file. `tag` is never 0. @param samples whether the samples are hashed too */
+export function init(context: usize, tag: u32, samples: bool): void {
   memory.fill(context, 0, ZEROED_BYTES);
+  store<u32>(context, samples ? READER_WAITING : READER_NONE, READER);
   start(context + WHOLE);
   store<u32>(context, tag, TAG);
 }
@@ -34,6 +49,21 @@ export function init(context: usize, tag: u32): void {
 export function parse(context: usize, address: usize, length: u32, tag: u32): u32 {
   if (load<u32>(context, TAG) != tag) return 1;
   walk(context, address, length);
+  locate(context, address, length);
+  return 0;
+}
+
+/**
+ * Replaces the samples of the slice that was parsed last by what the digest takes, in place. Samples that have to be
+ * decoded are decoded and hashed. Status as `parse`.
+ */
+export function samples(context: usize, address: usize, length: u32, tag: u32): u32 {
+  if (load<u32>(context, TAG) != tag) return 1;
+  const reader = load<u32>(context, READER);
+  if (reader == READER_FLAC) decode(context, address, length);
+  if (reader != READER_PCM) return 0;
+  if (!isDirect(context)) convert(context, address);
+  countSamples(context);
   return 0;
 }
 
@@ -64,6 +94,12 @@ export function update(scratch: usize, count: u32, eight: bool, tag: u32): u32 {
     const forked = load<u64>(context, FORK_AT) != 0;
     store<u64>(scratch + KEPT + i * 8, load<u64>(context, HEADER));
     walk(context, address, length);
+    locate(context, address, length);
+    // Samples that are hashed as they are fill lanes that would be empty.
+    if (load<u32>(context, READER) == READER_PCM && isDirect(context)) {
+      countSamples(context);
+      jobs = planRun(scratch, jobs, context, address);
+    }
 
     let cut = NO_FORK;
     const forkAt = load<u64>(context, FORK_AT);
@@ -101,7 +137,29 @@ export function update(scratch: usize, count: u32, eight: bool, tag: u32): u32 {
       jobs = plan(scratch, jobs, context + BINDING, address + <usize>skip, length - <u32>skip);
   }
   run(scratch, jobs, eight);
+
+  // Third wave: samples that are decoded, or rewritten in place, which only a slice that is hashed may be.
+  jobs = 0;
+  for (let i: u32 = 0; i < count; i += 1) {
+    const slice = scratch + SLICES + i * SLICE_BYTES;
+    const context = <usize>load<u32>(slice, 0);
+    const address = <usize>load<u32>(slice, 4);
+    const reader = load<u32>(context, READER);
+    if (reader == READER_FLAC) decode(context, address, load<u32>(slice, 8));
+    if (reader != READER_PCM || isDirect(context)) continue;
+    convert(context, address);
+    countSamples(context);
+    if (load<u32>(context, SAMPLE_IS_JOINED) != 0)
+      absorb(context + SAMPLES, context + SAMPLE_JOINED, load<u32>(context, SAMPLE_TAKEN));
+    jobs = planRun(scratch, jobs, context, address);
+  }
+  run(scratch, jobs, eight);
   return 0;
+}
+
+function planRun(scratch: usize, jobs: u32, context: usize, address: usize): u32 {
+  const from = address + load<u32>(context, RUN_OFFSET);
+  return plan(scratch, jobs, context + SAMPLES, from, load<u32>(context, RUN_LENGTH));
 }
 
 /**
@@ -115,6 +173,7 @@ export function finish(context: usize, tag: u32): u32 {
   close(context + WHOLE);
   close(context + BINDING);
   finalize(context);
+  closeSamples(context);
   store<u64>(context, 0, SPAN_OFFSET);
   store<u32>(context, 0, HELD);
   store<u32>(context, 0, TAG);

@@ -5,6 +5,7 @@ import { compare } from './compare.js';
 import { askedAgain, heldAgainst, type Outcome, readEarlierRun } from './earlier-run.js';
 import { hash } from './engine/hash.js';
 import { parse } from './engine/parse.js';
+import { samples } from './engine/samples.js';
 import { evidence } from './evidence/evidence.js';
 import { flow } from './http/flow.js';
 import { ingest } from './http/ingest.js';
@@ -26,6 +27,7 @@ import { scaleRegistry } from './scale/registry.js';
 const MEASURES: readonly Measure[] = [
   hash,
   parse,
+  samples,
   ingest,
   upload,
   memory,

@@ -1,6 +1,7 @@
 import { Piscina } from 'piscina';
 import type { Measurement } from '../../src/core/domain/audio.js';
 import { BlockAllocator } from '../../src/core/engine/blocks.js';
+import { DecoderPlaces } from '../../src/core/engine/decoder-places.js';
 import { SLAB_BYTES } from '../../src/core/engine/ingest.js';
 import { LANES, Scheduler } from '../../src/core/engine/scheduler.js';
 import type { HashTask, TaskOutcome } from '../../src/core/engine/worker.js';
@@ -38,6 +39,9 @@ export class AcknowledgingEngine {
     slabs: new BlockAllocator(0, SLAB_BYTES, 2 * UPLOADS),
     scratches: new BlockAllocator(0, 1, 1 + QUEUE),
     run: (task) => this.#pool.run(task),
+    decoders: new DecoderPlaces(new BlockAllocator(0, 1, 1)),
+    lendDecoder: () => undefined,
+    needsDecoder: () => false,
     begin: (context) => void this.#hashed.set(context, 0),
     credentialBytes: ({ context, length }) => {
       this.#hashed.set(context, this.#hashed.get(context)! + length);

@@ -6,7 +6,11 @@ import type {
   InspectedKind,
   Inspection,
 } from '../core/domain/inspection.js';
-import { DECISION_REASON_MEANINGS, REPORT_REASON_MEANINGS } from '../core/domain/reference/reasons.js';
+import {
+  DECISION_REASON_MEANINGS,
+  REPORT_REASON_MEANINGS,
+  SAMPLES_REASON_MEANINGS,
+} from '../core/domain/reference/reasons.js';
 import { formatTime, printable, type Terminal, table } from './terminal.js';
 
 const KINDS: Readonly<Record<InspectedKind, string>> = {
@@ -25,13 +29,19 @@ const EFFECTS: Readonly<Record<FindingEffect, string>> = {
 };
 
 export function printInspection(name: string, inspection: Inspection, terminal: Terminal): void {
-  const { bytes, sha256, chunks, chunkCount, findings, mendable, credential } = inspection;
+  const { bytes, sha256, samples, chunks, chunkCount, findings, mendable, credential } = inspection;
   const line = (label: string, text: string): void =>
     terminal.print(`${label.padEnd(LABEL_WIDTH)}${printable(text)}`);
   line('file', name);
   line('container', containerText(inspection));
   line('bytes', String(bytes));
   line('sha256', sha256);
+  line(
+    'samples',
+    'sha256' in samples
+      ? samples.sha256
+      : `no digest: ${samples.reason}: ${SAMPLES_REASON_MEANINGS[samples.reason]}`,
+  );
   if (chunks.length > 0) {
     terminal.print('');
     for (const row of table(

@@ -22,7 +22,7 @@ t.test('inspect shows a file as text, and everything as JSON', async (t) => {
   const { code, out, err } = await takemark('inspect', path);
   t.strictSame({ code, err }, { code: 0, err: '' });
   t.strictSame(
-    out.split('\n').filter((line) => !/^(?:issued|digest|certificate|bound audio) /.test(line)),
+    out.split('\n').filter((line) => !/^(?:issued|digest|certificate|bound audio|samples) /.test(line)),
     [
       `file         ${path}`,
       'container    riff, pcm, 1 ch, 44100 Hz, 8 bit, 1001 frames',
@@ -45,8 +45,11 @@ t.test('inspect shows a file as text, and everything as JSON', async (t) => {
     ],
   );
   const json = await takemark('inspect', '--json', path);
+  const { samples } = JSON.parse(json.out) as { samples: { sha256: string } };
+  t.match(out, `samples      ${samples.sha256}\n`);
   t.match(JSON.parse(json.out), {
     file: path,
+    samples: { sha256: /^[0-9a-f]{64}$/ },
     sha256: sha256(FILE),
     container: 'riff',
     chunks: [{ id: 'fmt ' }, { id: 'data' }, { id: 'C2PA', offset: extent.offset, size: extent.length - 8 }],
@@ -68,6 +71,8 @@ t.test('inspect shows findings in words, and escapes what a stranger wrote', asy
     out,
     'finding      chunk_id_invalid (byte 36: found chunk id 0x1b5b324a, expected four printable characters, with spaces only at the end): breaks the file\n',
   );
+  const other = await takemark('inspect', await file('other.ogg', Buffer.from('OggS, and no more')));
+  t.match(other.out, /^samples {6}no digest: container_unsupported: The container has no samples/m);
   t.match(out, /^verify {7}unreadable: chunk_id_invalid: A chunk id is not printable ASCII/m);
 });
 

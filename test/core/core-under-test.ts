@@ -3,7 +3,9 @@ import {
   type Core,
   type CoreMeasurement,
   createCoreMemory,
+  DECODER_BYTES,
   instantiateCore,
+  lendDecoder,
   loadCore,
   readMeasurement,
   SCRATCH_BYTES,
@@ -15,8 +17,10 @@ const CONTEXTS = 13;
 const INSTANCES = 4;
 /** Tests of the lanes until their code must be optimised. */
 const MOST_TRIES = 50;
+/** Where the one decoder is placed. */
+const DECODER = INSTANCES * SCRATCH_BYTES + CONTEXTS * CONTEXT_BYTES + 65_536;
 /** Where slices are placed; odd, because a slab's fill level is. */
-const FLOOR = INSTANCES * SCRATCH_BYTES + CONTEXTS * CONTEXT_BYTES + 65_537;
+const FLOOR = DECODER + DECODER_BYTES + 1;
 
 /** Some instances on one memory, with contexts and room for `room` bytes of slices. */
 export class CoreUnderTest {
@@ -64,9 +68,15 @@ export class CoreUnderTest {
    * A file through one context; `cuts` are the ends of its slices (the last one is implied), each by
    * another instance.
    */
-  measure(file: Uint8Array, cuts: Iterable<number> = [], context = this.context(0)): CoreMeasurement {
+  measure(
+    file: Uint8Array,
+    cuts: Iterable<number> = [],
+    { samples = false }: { readonly samples?: boolean } = {},
+  ): CoreMeasurement {
+    const context = this.context(0);
     const address = this.place(file);
-    this.core.init(context);
+    this.core.init(context, samples);
+    if (samples) lendDecoder(this.memory, context, DECODER);
     let from = 0;
     let turn = 0;
     const slice = (to: number): void => {

@@ -10,14 +10,17 @@ import {
   createAudioEngine,
   type EngineOptions,
 } from '../../src/core/engine/create-engine.js';
+import { DecoderPlaces, mayBeFlac } from '../../src/core/engine/decoder-places.js';
 import { SLAB_BYTES } from '../../src/core/engine/ingest.js';
 import { LANES } from '../../src/core/engine/scheduler.js';
 import { WorkerEngine } from '../../src/core/engine/worker-engine.js';
 import { WorkerPool } from '../../src/core/engine/worker-pool.js';
 import type { AudioEngine, AudioIngest, Displacement } from '../../src/core/ports/audio-engine.js';
+import { flacFile } from '../fixtures/flac.js';
 import { collectGarbage } from '../fixtures/garbage.js';
+import { extensibleWave, samplesDigest, someSamples } from '../fixtures/samples.js';
 import { sized } from '../fixtures/sampling.js';
-import { chunk, fmtChunk, noise, riff } from '../fixtures/wav.js';
+import { chunk, fmtChunk, id3Tag, noise, riff } from '../fixtures/wav.js';
 
 const MIB = 1024 * 1024;
 
@@ -230,6 +233,64 @@ for (const kind of ['wasm', 'native'] as const) {
       t.equal(engine.stats().uploadsInFlight, 0);
     });
 
+    await t.test(
+      'the samples are hashed when the opener asks for them, beside uploads that do not',
+      async (t) => {
+        const engine = await started(t, { kind, workers: 2, slabs: 8, maxUploads: 8 });
+        const formats = [
+          { bits: 16, channels: 2, rate: 44_100 },
+          { bits: 24, channels: 1, rate: 96_000 },
+          { bits: 20, channels: 3, rate: 48_000 },
+        ];
+        await Promise.all(
+          [...formats, ...formats].map(async (format, i) => {
+            const samples = someSamples(format.channels * 40_000, format.bits, 1 + i);
+            const file = extensibleWave(format, i % 3 === 2 ? 4 : format.bits / 8, samples);
+            const asked = i < 5;
+            const measured = await send(engine.open('a', { samples: asked }), file, random(1 + i));
+            const expected = asked ? { sha256: samplesDigest(format, samples) } : undefined;
+            t.strictSame(measured.samples, expected);
+            t.equal(measured.sha256, sha256(file));
+          }),
+        );
+        t.strictSame((await sendAll(engine.open('a', { samples: true }), noise(50))).samples, {
+          reason: 'container_unsupported',
+        });
+        t.strictSame((await engine.open('a', { samples: true }).end()).samples, {
+          reason: 'container_unsupported',
+        });
+      },
+    );
+
+    await t.test('a FLAC upload gets a decoder while one is free, and is not refused without', async (t) => {
+      const engine = await started(t, { kind, workers: 1, slabs: 8, maxUploads: 8, decoders: 1 });
+      const format = { bits: 16, channels: 2, rate: 44_100 };
+      const samples = someSamples(200, 16);
+      const channels = [0, 1].map((channel) => samples.filter((_, i) => i % 2 === channel));
+      const frames = [{ channels, subframe: { kind: 'verbatim' } as const }];
+      // Padding, so that the decoder is lent before the file ends.
+      const metadata = [[1, Buffer.alloc(SLAB_BYTES)]] as const;
+      const file = flacFile({ format, frames, metadata });
+      const expected = { sha256: samplesDigest(format, samples) };
+      const holder = engine.open('a', { samples: true });
+      await holder.write(file.subarray(0, SLAB_BYTES));
+      const second = await sendAll(engine.open('b', { samples: true }), file);
+      t.strictSame(second.samples, { reason: 'decoder_busy' });
+      t.equal(second.sha256, sha256(file));
+      await holder.write(file.subarray(SLAB_BYTES));
+      t.strictSame((await holder.end()).samples, expected);
+      const tagged = Buffer.concat([id3Tag(), noise(100)]);
+      t.strictSame((await sendAll(engine.open('b', { samples: true }), tagged)).samples, {
+        reason: 'container_unsupported',
+      });
+      const aborted = engine.open('b', { samples: true });
+      await aborted.write(file.subarray(0, SLAB_BYTES));
+      aborted.abort();
+      await until(() => engine.stats().uploadsInFlight === 0);
+      const last = await send(engine.open('b', { samples: true }), file, random(3));
+      t.strictSame(last.samples, expected);
+    });
+
     await t.test('a credential is found whatever side of a write its header lies on', async (t) => {
       const engine = await started(t, { kind, workers: 1, maxUploads: 2 });
       const one = credentialed(51, 33, 5);
@@ -437,6 +498,23 @@ function bound(ingest: AudioIngest): AudioIngest {
 t.test('options out of range are refused', async (t) => {
   t.throws(() => createAudioEngine({ kind: 'wasm', workers: 0 }), RangeError);
   t.throws(() => createAudioEngine({ kind: 'wasm', slabs: 1.5 }), RangeError);
+});
+
+t.test('a file may be FLAC if it begins like FLAC or like a tag', async (t) => {
+  for (const head of ['f', 'fLa', 'fLaC', 'fLaC and more', 'I', 'ID3', 'ID3 and more'])
+    t.equal(mayBeFlac(Buffer.from(head)), true, head);
+  for (const head of ['', 'F', 'fLaX', 'RIFF', 'IDX', 'OggS'])
+    t.equal(mayBeFlac(Buffer.from(head)), false, head);
+});
+
+t.test('an owner gets a decoder while the owner has fewer than are free', async (t) => {
+  const places = new DecoderPlaces(new BlockAllocator(0, 8, 5));
+  const taken = ['a', 'a', 'a', 'a', 'b', 'b', 'c', 'd'].map((owner) => places.take(owner) !== undefined);
+  t.strictSame(taken, [true, true, true, false, true, false, true, false]);
+  t.equal(places.inUse, 5);
+  places.give('a', 0);
+  t.strictSame([places.take('a'), places.take('d')], [undefined, 0]);
+  t.throws(() => places.give('a', 80));
 });
 
 t.test('a block is given back once', async (t) => {

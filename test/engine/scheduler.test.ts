@@ -4,6 +4,7 @@ import type { Measurement } from '../../src/core/domain/audio.js';
 import { DomainError } from '../../src/core/domain/errors.js';
 import { BlockAllocator } from '../../src/core/engine/blocks.js';
 import type { Lanes, Slice } from '../../src/core/engine/core.js';
+import { DecoderPlaces } from '../../src/core/engine/decoder-places.js';
 import { SLAB_BYTES, SLABS_PER_UPLOAD } from '../../src/core/engine/ingest.js';
 import { LANES, MOST_LANES, Scheduler } from '../../src/core/engine/scheduler.js';
 import type { TaskOutcome } from '../../src/core/engine/worker.js';
@@ -70,6 +71,9 @@ class UnderTest {
       slabs: this.slabs,
       scratches: new BlockAllocator(0, 1, tasks),
       run: ({ slices, lanes }) => this.#run(slices, lanes),
+      decoders: new DecoderPlaces(new BlockAllocator(0, 1, 1)),
+      lendDecoder: () => undefined,
+      needsDecoder: () => false,
       begin: (context) => void this.#hashes.set(context, createHash('sha256')),
       credentialBytes: ({ length }) =>
         this.credentialBytes === 0 ? undefined : Buffer.alloc(Math.min(length, this.credentialBytes)),

@@ -68,7 +68,7 @@ export const PARTS: readonly Part[] = [
     debian: { ffprobe: 'ffmpeg', 'sndfile-info': 'sndfile-programs' },
     readers: true,
     commands: (seed) => [
-      tests(['core/corpus', 'credential/external-readers'], {
+      tests(['core/corpus', 'core/samples-conversions', 'credential/external-readers'], {
         TAKEMARK_LAB: 'readers',
         TAKEMARK_TEST_SEED: String(seed),
       }),
@@ -243,6 +243,13 @@ export const PARTS: readonly Part[] = [
       node('fuzz/main.js', '--seconds', '60', '--seed', String(seed)),
       node('fuzz/core-fuzz.js', '--runs', '2000000', '--seed', String(seed)),
     ],
+  },
+  {
+    name: 'samples',
+    shows: 'The readers of samples survive hostile files, and decode every FLAC file right, for an hour.',
+    minutes: 60,
+    limitMinutes: 120,
+    commands: (seed) => [node('fuzz/samples-fuzz.js', '--seconds', '3600', '--seed', String(seed))],
   },
   {
     name: 'attacks',

@@ -7,6 +7,7 @@ import type { Inspection } from '../../src/core/domain/inspection.js';
 import { openFileKit } from '../../src/service/compose/tools.js';
 import { bindingOf, extentOf, issued, sealed, storeIn, withStore } from '../fixtures/credentialed-file.js';
 import { foreignFile, PLAIN } from '../fixtures/foreign-file.js';
+import { samplesDigest } from '../fixtures/samples.js';
 import { testDevice, testSigning } from '../fixtures/signing.js';
 import { chunk, fmtChunk, id3Tag, noise, riff, wav } from '../fixtures/wav.js';
 
@@ -35,9 +36,12 @@ t.test('an inspection shows the chunks, the statement and the digests of an issu
   const file = issued(plain, signer);
   const extent = extentOf(file)!;
   const { credential, ...inspection } = await kit.inspect(opener(file, 1000));
+  const values = [...noise(1001)].map((value) => BigInt(value - 128));
+  const samplesOfPlain = samplesDigest({ bits: 8, channels: 1, rate: 44_100 }, values);
   t.strictSame(inspection, {
     bytes: file.length,
     sha256: sha256(file),
+    samples: { sha256: samplesOfPlain },
     container: 'riff',
     chunks: [
       { id: 'fmt ', offset: 12, size: 16 },

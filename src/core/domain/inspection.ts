@@ -1,4 +1,4 @@
-import type { AudioFormat, ChunkEntry, Container } from './audio.js';
+import type { AudioFormat, ChunkEntry, Container, MeasuredSamples } from './audio.js';
 import type { StructureFinding } from './findings.js';
 import type { CredentialReport, ProductionStatement, SealStatement } from './parsed-credential.js';
 import type { FileRefusal } from './verdict.js';
@@ -7,6 +7,8 @@ import type { FileRefusal } from './verdict.js';
 export interface Inspection {
   readonly bytes: number;
   readonly sha256: string;
+  /** The samples digest, or the reason why the file has none. */
+  readonly samples: MeasuredSamples;
   readonly container: Container;
   readonly format?: AudioFormat;
   /** The number of sample frames in the data chunk. */

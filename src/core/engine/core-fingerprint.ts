@@ -1,2 +1,2 @@
 /** SHA-256 of dist/core.wasm. Written by `npm run build:fingerprint`. */
-export const CORE_FINGERPRINT = '4c2b5f58dedfa0a045b99e9046369a65c51121510c3b97b4b25a020bcdd2eacc';
+export const CORE_FINGERPRINT = 'ec1c948f342b8de90e3ee2c68df9c3ff14714c7c19b03130ba3ff6b4849d4489';

@@ -22,6 +22,11 @@ export interface EngineOptions {
    */
   readonly slabs?: number;
   /**
+   * Decoders of 2.1 MB each. An upload of FLAC whose samples are wanted has one until its end, if one is free for
+   * its owner. Default: one for each upload, at most 32.
+   */
+  readonly decoders?: number;
+  /**
    * Uploads in flight, of 12 KiB each: many more than any plan allows. `Places` decides who gives way to one
    * more. Default 512.
    */
@@ -68,6 +73,7 @@ export function completeOptions(options: EngineOptions): Required<EngineOptions>
     maxUploads,
     // With the contexts of 512 uploads no more than 64 uploads with two slabs each would take.
     slabs: Math.min(2 * maxUploads, 240),
+    decoders: Math.min(maxUploads, 32),
     maxQueue: workers,
     tickMs: 100,
     now: () => performance.now(),
@@ -80,6 +86,7 @@ export function completeOptions(options: EngineOptions): Required<EngineOptions>
   for (const [name, least, most] of [
     ['workers', 1, 256],
     ['slabs', 1, 3500],
+    ['decoders', 1, 256],
     ['maxUploads', 1, 4096],
     ['maxQueue', 0, 1024],
     ['tickMs', 1, 10_000],

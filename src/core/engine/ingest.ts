@@ -44,6 +44,9 @@ export class Ingest implements PlaceHolder {
   readonly context: number;
   /** Group of workers that has all tasks of the upload. */
   readonly group: number;
+  readonly wantsSamples: boolean;
+  /** Address of the upload's decoder. */
+  decoder: number | undefined;
   readonly pace = new SendingPace();
   /** Aborts when the engine gives the upload up by itself. */
   readonly givenUp = new AbortController();
@@ -69,10 +72,11 @@ export class Ingest implements PlaceHolder {
   /** Reason why nothing more is taken; from then on the upload only waits for its slab in flight. */
   over: unknown;
 
-  constructor(owner: string, context: number, group: number) {
+  constructor(owner: string, context: number, group: number, wantsSamples: boolean) {
     this.owner = owner;
     this.context = context;
     this.group = group;
+    this.wantsSamples = wantsSamples;
   }
 
   /** Number of slabs the upload holds. */

@@ -1,7 +1,8 @@
 import type { Measurement } from '../domain/audio.js';
-import type { AudioIngest, Displacement, HeldMemory } from '../ports/audio-engine.js';
+import type { AudioIngest, Displacement, HeldMemory, IngestOptions } from '../ports/audio-engine.js';
 import type { BlockAllocator } from './blocks.js';
 import type { Lanes, Slice } from './core.js';
+import { type DecoderPlaces, mayBeFlac } from './decoder-places.js';
 import { engineFailed, gaveWay, memoryFull, uploadAborted } from './errors.js';
 import { Ingest, NO_SLAB, SLAB_BYTES, SLABS_PER_UPLOAD, type Slab } from './ingest.js';
 import { Places } from './places.js';
@@ -41,8 +42,13 @@ export interface SchedulerOptions {
   readonly scratches: BlockAllocator;
   /** Its promise settles when no thread touches the task's memory any more, and not earlier. */
   readonly run: (task: HashTask, group: number) => Promise<TaskOutcome>;
+  readonly decoders: DecoderPlaces;
   /** Makes a context ready for a new file. */
-  readonly begin: (context: number) => void;
+  readonly begin: (context: number, options: IngestOptions) => void;
+  /** Gives a context its decoder, before its first task. */
+  readonly lendDecoder: (context: number, decoder: number) => void;
+  /** Returns true if a context whose first slices are hashed still needs its decoder. */
+  readonly needsDecoder: (context: number) => boolean;
   /** Copy of the credential bytes in the slice, which is the one its context was last hashed with. */
   readonly credentialBytes: (slice: Slice) => Uint8Array | undefined;
   /** Measurement of an upload that is hashed to its end. */
@@ -110,18 +116,18 @@ export class Scheduler {
   }
 
   /** @throws DomainError `unavailable` / `engine_full` */
-  open(owner: string): AudioIngest {
+  open(owner: string, options: IngestOptions = {}): AudioIngest {
     const { contexts, begin, displaced, occupied } = this.#options;
     const displacement = this.#places.toDisplace(owner);
     if (displacement !== undefined) this.#giveUp(displacement.holder, gaveWay());
     const context = contexts.take();
     if (context === undefined) throw new Error('more uploads than contexts');
-    begin(context);
+    begin(context, options);
     const group = this.#groups.reduce(
       (best, each, i) => (each.uploads < this.#groups[best]!.uploads ? i : best),
       0,
     );
-    const ingest = new Ingest(owner, context, group);
+    const ingest = new Ingest(owner, context, group, options.samples === true);
     this.#ingests.add(ingest);
     this.#groups[group]!.uploads += 1;
     this.#places.add(ingest);
@@ -199,7 +205,7 @@ export class Scheduler {
     digests: TaskOutcome['digests'],
     failure: unknown,
   ): void {
-    const { scratches, credentialBytes } = this.#options;
+    const { scratches, credentialBytes, needsDecoder } = this.#options;
     scratches.give(scratch);
     group.running -= 1;
     group.carried -= ingests.length;
@@ -212,6 +218,7 @@ export class Scheduler {
       } else if (failure !== undefined || ended === 'gone') {
         this.#giveUp(ingest, engineFailed(failure ?? new Error('the state of the upload is gone')));
       } else {
+        if (ingest.decoder !== undefined && !needsDecoder(ingest.context)) this.#returnDecoder(ingest);
         const bytes = credentialBytes(sliceOf(ingest, slab));
         ingest.digests = ended;
         if (bytes !== undefined && !this.#keep(ingest, bytes)) this.#giveUp(ingest, memoryFull());
@@ -344,6 +351,7 @@ export class Scheduler {
     for (const ingest of group.ready) {
       group.ready.delete(ingest);
       ingest.inFlight = ingest.ready.shift()!;
+      if (!ingest.started && ingest.wantsSamples) this.#lendDecoder(ingest, ingest.inFlight);
       slices.push({
         ...sliceOf(ingest, ingest.inFlight),
         first: !ingest.started,
@@ -361,6 +369,19 @@ export class Scheduler {
       (failure: unknown) =>
         this.#taskDone(group, scratch, ingests, undefined, failure ?? new Error('task failed')),
     );
+  }
+
+  /** Gives an upload that may be FLAC a decoder, if it may have one. Without it the samples are `decoder_busy`. */
+  #lendDecoder(ingest: Ingest, { address, filled }: Slab): void {
+    const { memory, decoders, lendDecoder } = this.#options;
+    if (!mayBeFlac(memory.subarray(address, address + filled))) return;
+    ingest.decoder = decoders.take(ingest.owner);
+    if (ingest.decoder !== undefined) lendDecoder(ingest.context, ingest.decoder);
+  }
+
+  #returnDecoder(ingest: Ingest): void {
+    if (ingest.decoder !== undefined) this.#options.decoders.give(ingest.owner, ingest.decoder);
+    ingest.decoder = undefined;
   }
 
   /** An upload that already fills a slab may write on without taking one. */
@@ -454,6 +475,7 @@ export class Scheduler {
   /** The upload is over and no thread works on its context. */
   #release(ingest: Ingest): void {
     this.#options.contexts.give(ingest.context);
+    this.#returnDecoder(ingest);
     this.#ingests.delete(ingest);
     this.#groupOf(ingest).uploads -= 1;
     if (this.#ingests.size === 0) this.#options.occupied(false);

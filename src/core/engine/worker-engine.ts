@@ -5,6 +5,7 @@ import type {
   EngineObserver,
   EngineStats,
   HeldMemory,
+  IngestOptions,
 } from '../ports/audio-engine.js';
 import { aligned, BlockAllocator, RESERVED_BYTES } from './blocks.js';
 import {
@@ -12,12 +13,16 @@ import {
   completeMeasurement,
   createCoreMemory,
   credentialSpan,
+  DECODER_BYTES,
   instantiateCore,
   type Lanes,
+  lendDecoder,
   loadCore,
+  needsDecoder,
   SCRATCH_BYTES,
   type Slice,
 } from './core.js';
+import { DecoderPlaces } from './decoder-places.js';
 import { shuttingDown } from './errors.js';
 import { ForkedHash } from './forked-hash.js';
 import { SLAB_BYTES } from './ingest.js';
@@ -36,6 +41,7 @@ export interface WorkerEngineOptions {
   readonly maxQueue: number;
   readonly maxUploads: number;
   readonly slabs: number;
+  readonly decoders: number;
   readonly tickMs: number;
   readonly now: () => number;
   readonly observer: EngineObserver;
@@ -58,7 +64,7 @@ interface Running {
 }
 
 /**
- * Engine with one shared memory: scratch areas, contexts of uploads, slabs. The ingress thread copies each
+ * Engine with one shared memory: scratch areas, contexts of uploads, slabs, decoders. The ingress thread copies each
  * byte into a slab once, workers hash and parse the slab where it lies. All bookkeeping is on the ingress
  * thread. In the WASM kind the state of an upload is in its context, and any worker of the one pool goes on
  * with it. In the native kind Node's hash holds the state, which is a thread's own: each worker is a pool by
@@ -88,10 +94,10 @@ export class WorkerEngine implements AudioEngine {
     return this.#started;
   }
 
-  open(owner: string): AudioIngest {
+  open(owner: string, options?: IngestOptions): AudioIngest {
     if (this.#stopped !== undefined) throw shuttingDown();
     if (this.#running === undefined) throw new Error('the audio engine has not started');
-    return this.#running.scheduler.open(owner);
+    return this.#running.scheduler.open(owner, options);
   }
 
   stop(): Promise<void> {
@@ -116,7 +122,8 @@ export class WorkerEngine implements AudioEngine {
   }
 
   async #boot(): Promise<void> {
-    const { kind, workers, maxQueue, maxUploads, slabs: slabCount, observer, memoryOfOwners } = this.#options;
+    const { kind, workers, maxQueue, maxUploads, observer, memoryOfOwners } = this.#options;
+    const { slabs: slabCount, decoders: decoderCount } = this.#options;
     const native = kind === 'native';
     const testsLanes = this.#options.eightLanes && !native;
     const group = native
@@ -134,7 +141,8 @@ export class WorkerEngine implements AudioEngine {
     const firstContext = taskScratch + tasks * scratchBytes;
     const firstSlab =
       Math.ceil((firstContext + contextCount * contextBytes) / RESERVED_BYTES) * RESERVED_BYTES;
-    const memory = createCoreMemory(firstSlab + slabCount * SLAB_BYTES);
+    const firstDecoder = firstSlab + slabCount * SLAB_BYTES;
+    const memory = createCoreMemory(firstDecoder + decoderCount * DECODER_BYTES);
     const pools = Array.from(
       { length: group.groups },
       () =>
@@ -178,9 +186,13 @@ export class WorkerEngine implements AudioEngine {
         if (outcome.laneTest !== undefined) this.#chooseLanes([outcome.laneTest]);
         return outcome;
       },
-      begin: (context) => {
-        core.init(context);
-        second.begin(context, this.#lanes);
+      decoders: new DecoderPlaces(new BlockAllocator(firstDecoder, DECODER_BYTES, decoderCount)),
+      lendDecoder: (context, decoder) => lendDecoder(memory, context, decoder),
+      needsDecoder: (context) => needsDecoder(memory, context),
+      begin: (context, { samples = false }) => {
+        core.init(context, samples);
+        // Reading samples can rewrite slices in place, so that Node would hash other bytes.
+        second.begin(context, samples ? 4 : this.#lanes);
       },
       credentialBytes: (slice) => {
         second.update(slice);

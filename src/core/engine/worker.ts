@@ -1,5 +1,13 @@
 import { workerData } from 'node:worker_threads';
-import { type Core, forkReport, type HostDigests, instantiateCore, type Lanes, type Slice } from './core.js';
+import {
+  type Core,
+  forkReport,
+  type HostDigests,
+  instantiateCore,
+  type Lanes,
+  type Slice,
+  samplesReport,
+} from './core.js';
 import { ForkedHash } from './forked-hash.js';
 import { type LaneTest, testModule } from './lane-test.js';
 
@@ -87,7 +95,11 @@ function hashByNode(core: Core, slice: TaskSlice): HostDigests | 'gone' | undefi
   const state = first ? new ForkedHash() : hashes.get(context);
   if (state === undefined) return 'gone';
   core.parse(slice);
-  state.update(new Uint8Array(memory.buffer, address, length), forkReport(memory, context));
+  const bytes = new Uint8Array(memory.buffer, address, length);
+  state.update(bytes, forkReport(memory, context));
+  core.samples(slice);
+  const samples = samplesReport(memory, context);
+  if (samples !== undefined) state.addSamples(bytes, samples);
   if (!last) {
     hashes.set(context, state);
     return undefined;

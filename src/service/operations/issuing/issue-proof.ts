@@ -103,9 +103,13 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
   });
   try {
     const second = createHash('sha256');
-    const sent = await measure(deps.engine, request.audio, (chunk) => {
-      second.update(chunk);
-      return staged.append(chunk);
+    const sent = await measure(deps.engine, request.audio, {
+      alongside: (chunk) => {
+        second.update(chunk);
+        return staged.append(chunk);
+      },
+      // The samples of a file with its credential are read from the issued file.
+      samples: request.carrier === 'sidecar',
     });
     requireSame(deps, sent.sha256, second.digest('hex'));
     const repair = await repairOf(deps, request, sent, staged);
@@ -202,13 +206,19 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
 /** The owner name of the issuing side in the engine and the reader, which treat it like a partner. */
 const ISSUING = 'issuing';
 
-/** Measures `audio` with the engine. `alongside` receives each chunk before the engine does. */
+/**
+ * Measures `audio` with the engine.
+ * @param options `alongside` receives each chunk before the engine does. `samples` asks for the samples digest
+ */
 export async function measure(
   engine: AudioEngine,
   audio: AsyncIterable<Uint8Array>,
-  alongside?: (chunk: Uint8Array) => Promise<void>,
+  {
+    alongside,
+    samples = false,
+  }: { readonly alongside?: (chunk: Uint8Array) => Promise<void>; readonly samples?: boolean } = {},
 ): Promise<Measurement> {
-  const ingest = engine.open(ISSUING);
+  const ingest = engine.open(ISSUING, { samples });
   try {
     for await (const chunk of audio) {
       await alongside?.(chunk);
@@ -282,7 +292,7 @@ async function embed(
   const boundAudioSha256 = binding.update(new Uint8Array(plan.pad)).digest('hex');
   const { bytes, chunkSha256 } = await finishEmbedding(plan, boundAudioSha256);
   await staged.append(bytes);
-  const issued = await measure(deps.engine, staged.read());
+  const issued = await measure(deps.engine, staged.read(), { samples: true });
   requireSame(deps, issued.sha256, whole.update(bytes).digest('hex'));
   return { boundAudioSha256, credentialSha256: chunkSha256, issued };
 }

@@ -37,7 +37,9 @@ export async function inspectFile(
   { engine, reader }: InspectFileDeps,
   read: () => AsyncIterable<Uint8Array>,
 ): Promise<Inspection> {
-  const measurement = await measure(engine, read());
+  const measurement = await measure(engine, read(), { samples: true });
+  const { samples } = measurement;
+  if (samples === undefined) throw new Error('the engine did not measure the samples');
   const { bytes, sha256, container, format, frames, chunks, chunkCount, bindingSha256 } = measurement;
   const embedded =
     measurement.credential === undefined || bindingSha256 === undefined
@@ -51,6 +53,7 @@ export async function inspectFile(
   return {
     bytes,
     sha256,
+    samples,
     container,
     chunks,
     chunkCount,
