@@ -12,7 +12,14 @@ import type { SteadyClock } from '../adapters/system/steady-clock.js';
 import { createIds, systemClock } from '../adapters/system/system.js';
 import { TlsFiles } from '../adapters/system/tls-files.js';
 import { collectReservations } from '../background/collect.js';
-import { auditJob, collectionJobs, gatedJobs, RESERVATION_SECONDS, reminderJob } from '../background/jobs.js';
+import {
+  auditJob,
+  collectionJobs,
+  fileDigestsJob,
+  gatedJobs,
+  RESERVATION_SECONDS,
+  reminderJob,
+} from '../background/jobs.js';
 import { replayErasures } from '../background/replay-erasures.js';
 import { type PeriodicJob, startJobs } from '../background/scheduler.js';
 import { assertKnownSettings, type Config } from '../config/config.js';
@@ -129,7 +136,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       disposer,
     );
     const { telemetry, stores, encrypted, assets, unissued, keys, journal, heads, bus } = infrastructure;
-    const { audited, auditor, clocks, gate, keyWatch } = infrastructure;
+    const { audited, auditor, clocks, fileDigests, gate, keyWatch } = infrastructure;
     const maySweep = (): boolean => clocks?.maySweep() ?? true;
     const { observer } = telemetry;
     const { kind, maxUploads, workers } = config.engine;
@@ -254,6 +261,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
         ...collectionJobs({ stores, unissued, clock, maySweep }),
         ...(config.consumers ? [reminderJob({ stores, clock, maySweep })] : []),
         auditJob(auditor, { maySweep }),
+        fileDigestsJob(fileDigests),
       ]),
       { where: 'meter', everyMs: METER_MS, run: () => meter.flush() },
       { where: 'key_uses', everyMs: KEY_USES_MS, run: () => uses.flush() },

@@ -42,6 +42,13 @@ export interface IssuedProof {
    * (sidecar).
    */
   readonly boundAudioSha256: string;
+  /**
+   * The SHA-256 of the delivered file, for the index. Absent in records of versions that stored
+   * none.
+   */
+  readonly fileSha256?: string;
+  /** The samples digest of the audio. Absent if the audio has none, or if it was not computed. */
+  readonly samplesSha256?: string;
   /** The SHA-256 of the credential chunk (including its header) or of the sidecar, exactly as issued. */
   readonly credentialSha256: string;
   /** The delivered file: the credentialed WAV, or the audio of a pair. */

@@ -1,6 +1,7 @@
 import type { EvidenceOverlay, EvidencePart } from '../../witness/domain/evidence.js';
 import type { StoredSummary } from '../../witness/domain/evidence-summary.js';
 import type { AuditDraft, AuditEntry } from '../domain/audit.js';
+import type { AddedDigests, DigestKind, IndexedProof } from '../domain/digests.js';
 import type { ReviewReminder, ServiceEvent, Topic, UsageEvent } from '../domain/events.js';
 import type { KeyRevocation, RevocationRefusal } from '../domain/key-revocation.js';
 import type { Partner, PartnerKey, SourceDetailApproval } from '../domain/partner.js';
@@ -197,10 +198,24 @@ export interface ProofStore {
   /** Lists as `listProofs` does, but reads only what a list shows of each proof. */
   listBriefs(...list: Parameters<ProofStore['listProofs']>): Promise<readonly ProofBrief[]>;
   /**
-   * Lists the environment's issued proofs whose bound or original audio has this digest. The newest is first
-   * (proofId, descending), at most `limit`.
+   * Lists the environment's issued proofs that have this digest. The newest is first (proofId, descending), at most
+   * `limit`.
    */
-  findProofs(kind: 'bound' | 'original', sha256: string, limit: number): Promise<readonly IssuedProof[]>;
+  findProofs(kind: DigestKind, sha256: string, limit: number): Promise<readonly IssuedProof[]>;
+  /**
+   * Lists, for each digest, the environment's issued proofs that have it as a digest of any kind. The newest is
+   * first (proofId, descending), at most `limit`. A digest that no proof has is absent.
+   */
+  findByDigests(
+    digests: readonly string[],
+    limit: number,
+  ): Promise<ReadonlyMap<string, readonly IndexedProof[]>>;
+  /**
+   * Adds digests that the record of an issued proof lacks, with their index entries, as one atomic step. A digest that
+   * the record has stays. The step is not audited, because digests follow from what is stored.
+   * @returns `proof_gone` when the proof is not, or no longer, issued
+   */
+  addDigests(proofId: string, digests: AddedDigests): Promise<'added' | 'proof_gone'>;
   /**
    * Writes the tombstone. The same write deletes the record with its overlay, evidence and indexes, and adds
    * the event `proof_erased`. From then on no partner can read reviews of the proof. The rows of the reviews

@@ -171,6 +171,7 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
       issuer: identity.issuer,
       originalSha256: original.sha256,
       boundAudioSha256: bound.boundAudioSha256,
+      fileSha256: bound.issued.sha256,
       credentialSha256: bound.credentialSha256,
       asset: {
         bytes: bound.issued.bytes,
