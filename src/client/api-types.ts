@@ -369,6 +369,23 @@ export interface CreatorDeclaration {
   readonly bindingStatus: Growing<'authenticated_post_issuance_record'>;
 }
 
+export interface DigestsIdentification {
+  /** One result for each digest, in the order of the request. */
+  readonly results: readonly {
+    /** Digest that was looked for. */
+    readonly sha256: Sha256;
+    /** At most 100 matches, strongest first. Empty if there are none. */
+    readonly matches: readonly {
+      /** Id of the matching proof. */
+      readonly proofId: Identifier;
+      /** What matches. */
+      readonly type: Growing<'exact_file' | 'bound_audio' | 'original_file' | 'same_samples'>;
+      /** Confidence from 0 to 1. If the digests are equal, it is 1. */
+      readonly confidence: number;
+    }[];
+  }[];
+}
+
 /**
  * Report on a Content Credential in the uploaded file. `integrity` and `trust` are independent
  * results.
@@ -647,12 +664,12 @@ export interface Health {
 }
 
 export interface Identification {
-  /** Matches, highest confidence first. Empty if there are none. */
+  /** At most 100 matches, strongest first. Empty if there are none. */
   readonly matches: readonly {
     /** Id of the matching proof. */
     readonly proofId: Identifier;
-    /** Which bytes match. */
-    readonly type: Growing<'exact_file' | 'bound_audio' | 'original_file'>;
+    /** What matches. */
+    readonly type: Growing<'exact_file' | 'bound_audio' | 'original_file' | 'same_samples'>;
     /** Confidence from 0 to 1. If the digests are equal, it is 1. */
     readonly confidence: number;
   }[];
@@ -664,6 +681,19 @@ export type Identifier = string;
 export interface Identify {
   /** Upload to identify. Its purpose must be `identify`. */
   readonly uploadId: Identifier;
+}
+
+export interface IdentifyDigests {
+  /** Digests of files that you do not send. A digest may occur several times. */
+  readonly digests: readonly {
+    /** SHA-256 digest to look for, in lower-case hex. */
+    readonly sha256: Sha256;
+    /**
+     * What the digest was computed of: the whole `file`, what a proof of it is `bound` to, or its
+     * `samples`. Without it, the digest may be any of them.
+     */
+    readonly of?: 'file' | 'bound' | 'samples';
+  }[];
 }
 
 /** A file whose import into the session was observed. */

@@ -6,6 +6,7 @@ import '../operations/devices.test.js';
 import '../operations/erasing.test.js';
 import '../operations/evidence.test.js';
 import '../operations/heavy-reads.test.js';
+import '../operations/identify.test.js';
 import '../operations/legacy-proofs.test.js';
 import '../operations/offline.test.js';
 import '../operations/plans.test.js';

@@ -63,7 +63,7 @@ import { readQuota } from './usage/quota.js';
 import { admit, createRateLimits, readRate } from './usage/rate-limits.js';
 import { readUsage } from './usage/read-usage.js';
 import { createUsageMeter, meterCall } from './usage/usage-meter.js';
-import { identifyUpload } from './verification/identify-upload.js';
+import { identify } from './verification/identify.js';
 import { verifyFile } from './verification/verify-file.js';
 import { verifyUpload } from './verification/verify-upload.js';
 
@@ -177,7 +177,7 @@ export function createOperations(given: OperationsDeps) {
         receiveUpload,
         verifyUpload,
         verifyFile,
-        identify: identifyUpload,
+        identify,
         listProofs,
         readProof,
         readRecord,

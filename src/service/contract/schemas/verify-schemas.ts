@@ -201,32 +201,94 @@ export const verificationSchema = z
     ],
   });
 
-export const identifySchema = z
+/** The most digests of one call (rule 13.6). */
+const MAX_DIGESTS = 1000;
+const DIGEST = '2492654781ec4412cf22d1f3a2aabe38e478a25bd5de0d9fb9a3912a7ba628f2';
+
+export const identifyUploadSchema = z
   .strictObject({
     uploadId: identifierSchema.meta({ description: 'Upload to identify. Its purpose must be `identify`.' }),
   })
   .meta({ id: 'Identify', examples: [{ uploadId: 'upl_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }] });
 
-export const identificationSchema = z
-  .object({
-    matches: z
+export const identifyDigestsSchema = z
+  .strictObject({
+    digests: z
       .array(
-        z.object({
-          proofId: identifierSchema.meta({ description: 'Id of the matching proof.' }),
-          type: describedWords(MATCH_MEANINGS).meta({ description: 'Which bytes match.' }),
-          confidence: z
-            .number()
-            .min(0)
-            .max(1)
-            .meta({ description: 'Confidence from 0 to 1. If the digests are equal, it is 1.' }),
+        z.strictObject({
+          sha256: sha256Schema.meta({ description: 'SHA-256 digest to look for, in lower-case hex.' }),
+          of: z
+            .enum(['file', 'bound', 'samples'])
+            .meta({
+              description:
+                'What the digest was computed of: the whole `file`, what a proof of it is `bound` to, or its `samples`. Without it, the digest may be any of them.',
+            })
+            .exactOptional(),
         }),
       )
-      .meta({ description: 'Matches, highest confidence first. Empty if there are none.' }),
+      .min(1)
+      .max(MAX_DIGESTS)
+      .meta({ description: 'Digests of files that you do not send. A digest may occur several times.' }),
+  })
+  .meta({ id: 'IdentifyDigests', examples: [{ digests: [{ sha256: DIGEST, of: 'file' }] }] });
+
+/** The body of an identify (rules 13.1 and 13.6). */
+export const identifySchema = z
+  .xor([identifyUploadSchema, identifyDigestsSchema])
+  .meta({ examples: [...examplesOf(identifyUploadSchema), ...examplesOf(identifyDigestsSchema)] });
+
+const matchesSchema = z
+  .array(
+    z.object({
+      proofId: identifierSchema.meta({ description: 'Id of the matching proof.' }),
+      type: describedWords(MATCH_MEANINGS).meta({ description: 'What matches.' }),
+      confidence: z
+        .number()
+        .min(0)
+        .max(1)
+        .meta({ description: 'Confidence from 0 to 1. If the digests are equal, it is 1.' }),
+    }),
+  )
+  .meta({ description: 'At most 100 matches, strongest first. Empty if there are none.' });
+
+const uploadIdentificationSchema = z.object({ matches: matchesSchema }).meta({
+  id: 'Identification',
+  examples: [
+    { matches: [{ proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', type: 'exact_file', confidence: 1 }] },
+    { matches: [] },
+  ],
+});
+
+const digestsIdentificationSchema = z
+  .object({
+    results: z
+      .array(
+        z.object({
+          sha256: sha256Schema.meta({ description: 'Digest that was looked for.' }),
+          matches: matchesSchema,
+        }),
+      )
+      .meta({ description: 'One result for each digest, in the order of the request.' }),
   })
   .meta({
-    id: 'Identification',
+    id: 'DigestsIdentification',
     examples: [
-      { matches: [{ proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', type: 'exact_file', confidence: 1 }] },
-      { matches: [] },
+      {
+        results: [
+          {
+            sha256: DIGEST,
+            matches: [{ proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', type: 'exact_file', confidence: 1 }],
+          },
+        ],
+      },
     ],
   });
+
+/** The response has the form of the request: for an upload, or for digests. */
+export const identificationSchema = z.xor([uploadIdentificationSchema, digestsIdentificationSchema]).meta({
+  examples: [...examplesOf(uploadIdentificationSchema), ...examplesOf(digestsIdentificationSchema)],
+});
+
+function examplesOf(schema: z.ZodType): readonly unknown[] {
+  return (schema.meta() as { readonly examples: readonly unknown[] }).examples;
+}

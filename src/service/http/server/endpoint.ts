@@ -1,6 +1,12 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { DomainError } from '../../../core/domain/errors.js';
-import { isRouteOf, type KeyRoute, type OpenRoute, type Route } from '../../contract/route.js';
+import {
+  type BodySchema,
+  isRouteOf,
+  type KeyRoute,
+  type OpenRoute,
+  type Route,
+} from '../../contract/route.js';
 import { ROUTES, type RouteIdOf } from '../../contract/routes/routes.js';
 import {
   NO_PARAMETERS,
@@ -406,7 +412,7 @@ function singleHeaders(
   );
 }
 
-function check(schema: RequestSchema, value: unknown, part: RequestPart): unknown {
+function check(schema: BodySchema, value: unknown, part: RequestPart): unknown {
   const result = validate(schema, value, part);
   if ('problem' in result)
     throw new DomainError('invalid_request', result.problem, { reason: 'invalid_member' });
