@@ -26,9 +26,9 @@ import { Finding } from './findings';
 const TAG_PCM: u32 = 1;
 const TAG_FLOAT: u32 = 3;
 const TAG_EXTENSIBLE: u32 = 0xfffe;
-const PCM: u32 = 0;
-const FLOAT: u32 = 1;
-const OTHER: u32 = 2;
+const ENCODING_PCM: u32 = 0;
+export const ENCODING_FLOAT: u32 = 1;
+export const ENCODING_OTHER: u32 = 2;
 /** Most channels read, as libsndfile has it. */
 const CHANNEL_LIMIT: u32 = 1024;
 /** Highest sample rate read: eight times DXD's 768 kHz, above every format sold. */
@@ -48,7 +48,7 @@ export function isPlaceholder(size: u64): bool {
 const SIZE_LIMIT: u64 = 1 << 53;
 
 function encodingOf(tag: u32): u32 {
-  return tag == TAG_PCM ? PCM : tag == TAG_FLOAT ? FLOAT : OTHER;
+  return tag == TAG_PCM ? ENCODING_PCM : tag == TAG_FLOAT ? ENCODING_FLOAT : ENCODING_OTHER;
 }
 
 /**
@@ -92,18 +92,18 @@ export function readFmt(context: usize): void {
     // WAVEFORMATEX: cbSize is ignored for PCM. Pro Tools writes 40 bytes with the plain PCM tag.
     const usual = size == 16 || stated || (tag == TAG_PCM && (size == 18 || size == FMT_BYTES));
     if (!usual) addFinding(context, Finding.fmt_size_mismatch, at);
-    if (encoding == OTHER) addFinding(context, Finding.codec_unsupported, at);
+    if (encoding == ENCODING_OTHER) addFinding(context, Finding.codec_unsupported, at);
   }
 
   let consistent =
     channels > 0 && channels <= CHANNEL_LIMIT && rate > 0 && rate <= RATE_LIMIT && blockAlign > 0;
-  if (encoding != OTHER) {
+  if (encoding != ENCODING_OTHER) {
     const packed = channels * ((bits + 7) >> 3);
     // Some writers put up to 24 bits into 4-byte containers.
     const wide = bits <= 32 && blockAlign == channels * 4;
     consistent = consistent && bits > 0 && bits <= 64 && (blockAlign == packed || wide);
     consistent = consistent && <u64>byteRate == <u64>rate * blockAlign;
-    if (encoding == FLOAT) consistent = consistent && (bits == 32 || bits == 64);
+    if (encoding == ENCODING_FLOAT) consistent = consistent && (bits == 32 || bits == 64);
     if (tag == TAG_EXTENSIBLE) consistent = consistent && <u32>load<u16>(fmt, 18) <= bits;
   }
   if (!consistent) addFinding(context, Finding.fmt_inconsistent, at);

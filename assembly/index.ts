@@ -7,7 +7,17 @@ import {
   HEADER,
   HELD,
   KEPT,
+  READER,
+  READER_NONE,
+  READER_PCM,
+  READER_WAITING,
   RESUME_AT,
+  RUN_LENGTH,
+  RUN_OFFSET,
+  SAMPLE_IS_JOINED,
+  SAMPLE_JOINED,
+  SAMPLE_TAKEN,
+  SAMPLES,
   SLICE_BYTES,
   SLICES,
   SPAN_OFFSET,
@@ -17,13 +27,16 @@ import {
 } from '../src/engine/core-layout';
 import { absorb, close, fork, plan, run, start } from './digest';
 import { finalize } from './outcome';
+import { convert, isDirect } from './pcm';
+import { closeSamples, countSamples, locate } from './samples';
 import { walk } from './walk';
 
 const NO_FORK: u32 = 0xffff_ffff;
 
-/** Makes a context ready for a new file. `tag` is never 0. */
-export function init(context: usize, tag: u32): void {
+/** Makes a context ready for a new file. `tag` is never 0. @param samples whether the samples are hashed too */
+export function init(context: usize, tag: u32, samples: bool): void {
   memory.fill(context, 0, ZEROED_BYTES);
+  store<u32>(context, samples ? READER_WAITING : READER_NONE, READER);
   start(context + WHOLE);
   store<u32>(context, tag, TAG);
 }
@@ -34,6 +47,18 @@ export function init(context: usize, tag: u32): void {
 export function parse(context: usize, address: usize, length: u32, tag: u32): u32 {
   if (load<u32>(context, TAG) != tag) return 1;
   walk(context, address, length);
+  locate(context, length);
+  return 0;
+}
+
+/**
+ * Replaces the samples of the slice that was parsed last by what the digest takes, in place. Status as `parse`.
+ */
+export function samples(context: usize, address: usize, tag: u32): u32 {
+  if (load<u32>(context, TAG) != tag) return 1;
+  if (load<u32>(context, READER) != READER_PCM) return 0;
+  if (!isDirect(context)) convert(context, address);
+  countSamples(context);
   return 0;
 }
 
@@ -64,6 +89,12 @@ export function update(scratch: usize, count: u32, tag: u32): u32 {
     const forked = load<u64>(context, FORK_AT) != 0;
     store<u64>(scratch + KEPT + i * 8, load<u64>(context, HEADER));
     walk(context, address, length);
+    locate(context, length);
+    // Samples that are hashed as they are fill lanes that would be empty.
+    if (load<u32>(context, READER) == READER_PCM && isDirect(context)) {
+      countSamples(context);
+      jobs = planRun(scratch, jobs, context, address);
+    }
 
     let cut = NO_FORK;
     const forkAt = load<u64>(context, FORK_AT);
@@ -101,7 +132,27 @@ export function update(scratch: usize, count: u32, tag: u32): u32 {
       jobs = plan(scratch, jobs, context + BINDING, address + <usize>skip, length - <u32>skip);
   }
   run(scratch, jobs);
+
+  // Third wave: samples that are rewritten in place, which only a slice that is hashed may be.
+  jobs = 0;
+  for (let i: u32 = 0; i < count; i += 1) {
+    const slice = scratch + SLICES + i * SLICE_BYTES;
+    const context = <usize>load<u32>(slice, 0);
+    const address = <usize>load<u32>(slice, 4);
+    if (load<u32>(context, READER) != READER_PCM || isDirect(context)) continue;
+    convert(context, address);
+    countSamples(context);
+    if (load<u32>(context, SAMPLE_IS_JOINED) != 0)
+      absorb(context + SAMPLES, context + SAMPLE_JOINED, load<u32>(context, SAMPLE_TAKEN));
+    jobs = planRun(scratch, jobs, context, address);
+  }
+  run(scratch, jobs);
   return 0;
+}
+
+function planRun(scratch: usize, jobs: u32, context: usize, address: usize): u32 {
+  const from = address + load<u32>(context, RUN_OFFSET);
+  return plan(scratch, jobs, context + SAMPLES, from, load<u32>(context, RUN_LENGTH));
 }
 
 /**
@@ -115,6 +166,7 @@ export function finish(context: usize, tag: u32): u32 {
   close(context + WHOLE);
   close(context + BINDING);
   finalize(context);
+  closeSamples(context);
   store<u64>(context, 0, SPAN_OFFSET);
   store<u32>(context, 0, HELD);
   store<u32>(context, 0, TAG);

@@ -27,11 +27,9 @@ import {
 } from '../src/engine/core-layout';
 import { Container } from './container';
 import { addFinding, foundFrom, hasFlag, removeFinding, setFlag } from './context';
-import { isPlaceholder } from './fields';
+import { ENCODING_OTHER, isPlaceholder } from './fields';
 import { Finding } from './findings';
 import { State } from './state';
-
-const OTHER: u32 = 2;
 
 /** Adds the findings and facts that only the end of the file tells. */
 export function finalize(context: usize): void {
@@ -115,7 +113,7 @@ function finalizeData(context: usize, bytes: u64): void {
   const blockAlign = <u64>load<u16>(context + FMT, 12);
   if (blockAlign == 0) return;
   // In a compressed stream a block is not a frame, and the last block may be short.
-  if (load<u32>(context, ENCODING) == OTHER) return;
+  if (load<u32>(context, ENCODING) == ENCODING_OTHER) return;
   if (!open && declared % blockAlign != 0) addFinding(context, Finding.data_not_aligned, offset - 8);
   setFlag(context, FLAG_FRAMES);
   store<u64>(context, size / blockAlign, FRAMES);

@@ -14,6 +14,7 @@ import {
   CHUNKS,
   CODING_HISTORY_LIMIT,
   CONTAINER,
+  CONTAINER_AT,
   CREDENTIAL_LIMIT,
   CREDENTIALS,
   DATA_OFFSET,
@@ -227,6 +228,7 @@ function openFile(context: usize): void {
     return;
   }
   store<u32>(context, container, CONTAINER);
+  store<u64>(context, position(context) - 12, CONTAINER_AT);
   store<u32>(context, State.Opaque, STATE);
   if (container != Container.Riff && container != Container.Rf64 && container != Container.Bw64) return;
   // Sizes and offsets in a RIFF count from its header, and readers of C2PA expect the header at offset 0.

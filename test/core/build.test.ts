@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { CONTAINERS } from '../../src/core/domain/audio.js';
+import { CONTAINERS, SAMPLES_REASONS } from '../../src/core/domain/audio.js';
 import { STRUCTURE_FINDINGS } from '../../src/core/domain/findings.js';
 import { CONTEXT_BYTES, credentialSpan, loadCore, SCRATCH_BYTES } from '../../src/core/engine/core.js';
 import { CORE_FINGERPRINT } from '../../src/core/engine/core-fingerprint.js';
@@ -38,7 +38,7 @@ t.test('the module has no state of its own', async (t) => {
     WebAssembly.Module.exports(module)
       .map(({ name, kind }) => `${kind} ${name}`)
       .sort(),
-    ['function finish', 'function init', 'function parse', 'function update'],
+    ['function finish', 'function init', 'function parse', 'function samples', 'function update'],
   );
   const [memory, globals, start, dataCount, data] = [5, 6, 8, 12, 11];
   for (const id of [memory, globals, start, dataCount, data])
@@ -53,7 +53,7 @@ t.test('the generated kernels are what the generator writes', async (t) => {
     t.equal(readFileSync(new URL(`assembly/${name}`, root), 'utf8'), write(), name);
 });
 
-t.test('the core and the domain name findings and containers in the same order', async (t) => {
+t.test('the core and the domain name findings, reasons and containers in the same order', async (t) => {
   const members = (file: string, name: string): string[] => {
     const source = readFileSync(new URL(`assembly/${file}`, root), 'utf8');
     const body = new RegExp(`enum ${name} \\{([^}]*)\\}`).exec(source)![1]!;
@@ -63,6 +63,7 @@ t.test('the core and the domain name findings and containers in the same order',
       .filter((each) => each !== '');
   };
   t.strictSame(members('findings.ts', 'Finding'), [...STRUCTURE_FINDINGS]);
+  t.strictSame(members('samples-reason.ts', 'Reason'), [...SAMPLES_REASONS]);
   t.strictSame(
     members('container.ts', 'Container').map((name) => name.toLowerCase()),
     [...CONTAINERS],
@@ -74,7 +75,7 @@ t.test('contexts and scratch can be laid side by side', async (t) => {
   t.equal(SCRATCH_BYTES % 64, 0);
   t.ok(layout.BEXT + layout.BEXT_FIXED_BYTES + layout.CODING_HISTORY_LIMIT <= CONTEXT_BYTES);
   t.ok(layout.CHUNKS + layout.CHUNK_TABLE_LIMIT * layout.CHUNK_ENTRY_BYTES <= layout.BEXT);
-  t.ok(layout.FINDING_OFFSETS + STRUCTURE_FINDINGS.length * 8 <= layout.ZEROED_BYTES);
+  t.ok(layout.FINDING_OFFSETS + STRUCTURE_FINDINGS.length * 8 <= layout.CONTAINER_AT);
   t.ok(layout.DS64 + layout.DS64_BYTES <= layout.DS64_TABLE_LENGTH);
   t.equal(layout.DS64_BYTES, 28 + layout.DS64_TABLE_LIMIT * 12);
 });

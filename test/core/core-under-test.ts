@@ -58,9 +58,14 @@ export class CoreUnderTest {
    * A file through one context; `cuts` are the ends of its slices (the last one is implied), each by
    * another instance.
    */
-  measure(file: Uint8Array, cuts: Iterable<number> = [], context = this.context(0)): CoreMeasurement {
+  measure(
+    file: Uint8Array,
+    cuts: Iterable<number> = [],
+    { samples = false }: { readonly samples?: boolean } = {},
+  ): CoreMeasurement {
+    const context = this.context(0);
     const address = this.place(file);
-    this.core.init(context);
+    this.core.init(context, samples);
     let from = 0;
     let turn = 0;
     const slice = (to: number): void => {

@@ -16,6 +16,7 @@ import { WorkerEngine } from '../../src/core/engine/worker-engine.js';
 import { WorkerPool } from '../../src/core/engine/worker-pool.js';
 import type { AudioEngine, AudioIngest, Displacement } from '../../src/core/ports/audio-engine.js';
 import { collectGarbage } from '../fixtures/garbage.js';
+import { extensibleWave, samplesDigest, someSamples } from '../fixtures/samples.js';
 import { sized } from '../fixtures/sampling.js';
 import { chunk, fmtChunk, noise, riff } from '../fixtures/wav.js';
 
@@ -229,6 +230,35 @@ for (const kind of ['wasm', 'native'] as const) {
       check(t, await empty.end(), opaque(0, 1), 'an empty write');
       t.equal(engine.stats().uploadsInFlight, 0);
     });
+
+    await t.test(
+      'the samples are hashed when the opener asks for them, beside uploads that do not',
+      async (t) => {
+        const engine = await started(t, { kind, workers: 2, slabs: 8, maxUploads: 8 });
+        const formats = [
+          { bits: 16, channels: 2, rate: 44_100 },
+          { bits: 24, channels: 1, rate: 96_000 },
+          { bits: 20, channels: 3, rate: 48_000 },
+        ];
+        await Promise.all(
+          [...formats, ...formats].map(async (format, i) => {
+            const samples = someSamples(format.channels * 40_000, format.bits, 1 + i);
+            const file = extensibleWave(format, i % 3 === 2 ? 4 : format.bits / 8, samples);
+            const asked = i < 5;
+            const measured = await send(engine.open('a', { samples: asked }), file, random(1 + i));
+            const expected = asked ? { sha256: samplesDigest(format, samples) } : undefined;
+            t.strictSame(measured.samples, expected);
+            t.equal(measured.sha256, sha256(file));
+          }),
+        );
+        t.strictSame((await sendAll(engine.open('a', { samples: true }), noise(50))).samples, {
+          reason: 'container_unsupported',
+        });
+        t.strictSame((await engine.open('a', { samples: true }).end()).samples, {
+          reason: 'container_unsupported',
+        });
+      },
+    );
 
     await t.test('a credential is found whatever side of a write its header lies on', async (t) => {
       const engine = await started(t, { kind, workers: 1, maxUploads: 2 });

@@ -95,6 +95,32 @@ export interface CredentialChunk {
   readonly data: Uint8Array;
 }
 
+/**
+ * The reasons why a file has no samples digest. The index of an entry is the number that the WASM core reports, so
+ * entries are only ever appended.
+ */
+export const SAMPLES_REASONS = [
+  'container_unsupported',
+  'encoding_unsupported',
+  'format_unsupported',
+  'padding_not_zero',
+  'samples_absent',
+  'samples_ambiguous',
+  'samples_unsized',
+  'samples_incomplete',
+  'frames_incomplete',
+  'frames_disagree',
+  'structure_malformed',
+  'stream_changes',
+  'checksum_mismatch',
+  'samples_too_large',
+  'decoder_busy',
+] as const;
+export type SamplesReason = (typeof SAMPLES_REASONS)[number];
+
+/** The samples digest of a file, or the reason why the file has none. */
+export type MeasuredSamples = { readonly sha256: string } | { readonly reason: SamplesReason };
+
 /** The measurement of a file in one pass. Digests are SHA-256 in lower-case hex. */
 export interface Measurement {
   readonly bytes: number;
@@ -118,6 +144,8 @@ export interface Measurement {
   /** The number of all top-level chunks, including chunks beyond the first 256. */
   readonly chunkCount: number;
   readonly credential?: CredentialChunk;
+  /** Present if the opener of the upload asked for the samples. */
+  readonly samples?: MeasuredSamples;
   /** The findings in the order of STRUCTURE_FINDINGS, each with the offset of its first occurrence. */
   readonly findings: readonly FoundAt[];
 }

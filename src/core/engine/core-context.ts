@@ -5,7 +5,9 @@ import {
   CONTAINERS,
   type DataSize64,
   ENCODINGS,
+  type MeasuredSamples,
   type Measurement,
+  SAMPLES_REASONS,
 } from '../domain/audio.js';
 import { STRUCTURE_FINDINGS } from '../domain/findings.js';
 import * as layout from './core-layout.js';
@@ -53,10 +55,37 @@ export function forkReport(memory: WebAssembly.Memory, context: number): ForkRep
   return forkAt === 0 ? { heldBack } : { forkAt, resumeAt: number64(view, layout.RESUME_AT), heldBack };
 }
 
+/** What a hash outside the core needs for the samples digest. */
+export interface SamplesReport {
+  /** The header of the digest, which has the bytes of a frame. */
+  readonly head: Uint8Array;
+  /** A sample that began in an earlier slice. */
+  readonly joined: Uint8Array;
+  /** The samples in the slice, as bytes from its beginning. */
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** State of the samples after `samples`; undefined while their digest has not begun, and when it is given up. */
+export function samplesReport(memory: WebAssembly.Memory, context: number): SamplesReport | undefined {
+  const view = new DataView(memory.buffer, context, layout.CONTEXT_BYTES);
+  const u32 = (at: number): number => view.getUint32(at, true);
+  if (u32(layout.READER) !== layout.READER_PCM) return undefined;
+  const joined = u32(layout.SAMPLE_IS_JOINED) === 0 ? 0 : u32(layout.SAMPLE_TAKEN);
+  return {
+    head: new Uint8Array(memory.buffer, context + layout.SAMPLES_HEAD, layout.SAMPLES_HEAD_BYTES),
+    joined: new Uint8Array(memory.buffer, context + layout.SAMPLE_JOINED, joined),
+    offset: u32(layout.RUN_OFFSET),
+    length: u32(layout.RUN_LENGTH),
+  };
+}
+
 /** Digests (SHA-256, lower-case hex) of a file that the host hashed. */
 export interface HostDigests {
   readonly sha256: string;
   readonly bindingSha256?: string;
+  /** Present if the samples are runs of the file. */
+  readonly samplesSha256?: string;
 }
 
 /**
@@ -103,7 +132,7 @@ export function readMeasurement(
   const whole = has(layout.FLAG_CREDENTIAL);
   const only = whole && view.getUint32(layout.CREDENTIALS, true) === 1;
   const own = { sha256: hex(bytes, layout.WHOLE, 32), bindingSha256: hex(bytes, layout.BINDING, 32) };
-  const { sha256, bindingSha256 } = digests ?? own;
+  const { sha256, bindingSha256, samplesSha256 }: HostDigests = digests ?? own;
   const forkAt = u64(layout.FORK_AT);
 
   return {
@@ -119,6 +148,7 @@ export function readMeasurement(
     chunks: readChunks(bytes, view, Math.min(chunkCount, layout.CHUNK_TABLE_LIMIT)),
     chunkCount,
     ...(whole && { credential: { offset: forkAt, length: u64(layout.RESUME_AT) - forkAt } }),
+    ...readSamples(bytes, view, samplesSha256),
     findings: readFindings(view),
   };
 }
@@ -197,6 +227,17 @@ function readDs64(view: DataView): DataSize64 {
     sampleCount: view.getBigUint64(layout.DS64 + 16, true),
     tableLength: view.getUint32(layout.DS64_TABLE_LENGTH, true),
   };
+}
+
+function readSamples(
+  bytes: Buffer,
+  view: DataView,
+  hashedByHost: string | undefined,
+): { readonly samples?: MeasuredSamples } {
+  const reason = SAMPLES_REASONS[view.getUint32(layout.SAMPLES_REASON, true) - 1];
+  if (reason !== undefined) return { samples: { reason } };
+  if (view.getUint32(layout.READER, true) === layout.READER_NONE) return {};
+  return { samples: { sha256: hashedByHost ?? hex(bytes, layout.SAMPLES, 32) } };
 }
 
 function readChunks(bytes: Buffer, view: DataView, count: number): ChunkEntry[] {

@@ -1,2 +1,2 @@
 /** SHA-256 of dist/core.wasm. Written by `npm run build:fingerprint`. */
-export const CORE_FINGERPRINT = '526ad3707cb5d19d6f4d7cfe0ed0e964b1055860f652000071d54b5d0fbbe88c';
+export const CORE_FINGERPRINT = '4812fdec483bc3bec09f4d8dd2a8b1f60f6dd3cfd3659ee5e58c739b8b4c98f3';

@@ -77,17 +77,48 @@ export const SEARCHED = 792;
 export const SEARCH_WINDOW = 796;
 /** u64 each: first occurrence. */
 export const FINDING_OFFSETS = 832;
+/** u64: file offset of the container, after any tag. */
+export const CONTAINER_AT = 1344;
+/** u32: reader of the samples, see READER_. */
+export const READER = 1352;
+/** u32: 1 + index into SAMPLES_REASONS, 0 = none. */
+export const SAMPLES_REASON = 1356;
+/** Hash state of the samples, written when their format is known. */
+export const SAMPLES = 1360;
+/** The header of the samples digest, which begins its hash. */
+export const SAMPLES_HEAD = 1472;
+export const SAMPLES_HEAD_BYTES = 16;
+/** u64: bytes of samples hashed, which the header does not count. */
+export const SAMPLES_BYTES = 1488;
+/** u64, u64: file offsets of the samples, and of the first byte after them. */
+export const SAMPLES_FROM = 1496;
+export const SAMPLES_TO = 1504;
+/** u32, u32: offset and length in bytes of the samples in the slice that was processed last. */
+export const RUN_OFFSET = 1512;
+export const RUN_LENGTH = 1516;
+/** u32: bytes of a sample in the file; u32: bytes of a sample in the digest. */
+export const SAMPLE_WIDTH = 1520;
+export const SAMPLE_TAKEN = 1524;
+/** u32: valid bits of a sample; u32: the flags FORM_ below. */
+export const SAMPLE_BITS = 1528;
+export const SAMPLE_FORM = 1532;
+/** Bytes of a sample that continues in the next slice; u32: their number. */
+export const SAMPLE_PART = 1536;
+export const SAMPLE_PART_FILL = 1544;
+/** u32: 1 if SAMPLE_JOINED holds a sample that began in an earlier slice, as the digest takes it. */
+export const SAMPLE_IS_JOINED = 1548;
+export const SAMPLE_JOINED = 1552;
 /** Everything below this offset is zeroed by init; the rest is written before it is read. */
-export const ZEROED_BYTES = 1344;
+export const ZEROED_BYTES = 1664;
 /** {u32 id, u32 unused, u64 offset, u64 size} each. */
-export const CHUNKS = 1344;
+export const CHUNKS = 1664;
 export const CHUNK_ENTRY_BYTES = 24;
 export const CHUNK_TABLE_LIMIT = 256;
 export const CHUNK_COUNT_LIMIT = 4096;
-export const BEXT = 7488;
+export const BEXT = 7808;
 export const BEXT_FIXED_BYTES = 602;
 export const CODING_HISTORY_LIMIT = 4096;
-export const CONTEXT_BYTES = 12_224;
+export const CONTEXT_BYTES = 12_544;
 
 export const CREDENTIAL_LIMIT = 1_048_576;
 
@@ -106,6 +137,20 @@ export const FLAG_FRAMES = 512;
 export const FLAG_DATA_OPEN = 1024;
 /** The first credential chunk is complete. */
 export const FLAG_CREDENTIAL = 2048;
+
+/** No samples are wanted, or SAMPLES_REASON says why they have no digest. */
+export const READER_NONE = 0;
+/** The format of the samples is not known yet. */
+export const READER_WAITING = 1;
+/** The samples are runs of the file. */
+export const READER_PCM = 2;
+
+/** Samples are big-endian. */
+export const FORM_BIG = 1;
+/** Samples are unsigned. */
+export const FORM_UNSIGNED = 2;
+/** Samples are IEEE floats. */
+export const FORM_FLOAT = 4;
 
 // Scratch: belongs to one instance, holds nothing between calls.
 /** {u32 context, u32 address, u32 length} each, written by the host. */

@@ -3,8 +3,14 @@ import { readFile } from 'node:fs/promises';
 import { CORE_FINGERPRINT } from './core-fingerprint.js';
 import * as layout from './core-layout.js';
 
-export type { CoreMeasurement, ForkReport, HostDigests } from './core-context.js';
-export { completeMeasurement, credentialSpan, forkReport, readMeasurement } from './core-context.js';
+export type { CoreMeasurement, ForkReport, HostDigests, SamplesReport } from './core-context.js';
+export {
+  completeMeasurement,
+  credentialSpan,
+  forkReport,
+  readMeasurement,
+  samplesReport,
+} from './core-context.js';
 
 export const CONTEXT_BYTES = layout.CONTEXT_BYTES;
 export const SCRATCH_BYTES = layout.SCRATCH_BYTES;
@@ -24,8 +30,8 @@ export interface Slice {
  * memory, in any thread, may continue the upload. Two must not work on one context at the same time.
  */
 export interface Core {
-  /** Makes a context ready for a new file, whatever it held. */
-  init(context: number): void;
+  /** Makes a context ready for a new file, whatever it held before. @param samples whether the samples are hashed too */
+  init(context: number, samples?: boolean): void;
   /**
    * Parses and hashes in place one to four slices of different uploads, of any lengths.
    * @throws Error when a context was initialised by another build or is finished; nothing is touched then.
@@ -37,6 +43,12 @@ export interface Core {
    */
   parse(slice: Slice): void;
   /**
+   * Replaces the samples of the slice that was parsed last by what the digest takes, in place, for an engine that
+   * hashes elsewhere and has hashed the slice.
+   * @throws Error as `update`.
+   */
+  samples(slice: Slice): void;
+  /**
    * Ends the file: digests and findings are final, and the context takes no more slices.
    * @throws Error as `update`.
    */
@@ -44,8 +56,9 @@ export interface Core {
 }
 
 interface CoreExports {
-  init(context: number, tag: number): void;
+  init(context: number, tag: number, samples: boolean): void;
   parse(context: number, address: number, length: number, tag: number): number;
+  samples(context: number, address: number, tag: number): number;
   update(scratch: number, count: number, tag: number): number;
   finish(context: number, tag: number): number;
 }
@@ -94,8 +107,8 @@ export function instantiateCore(
   }
 
   return {
-    init(context) {
-      core.init(context, tag);
+    init(context, samples = false) {
+      core.init(context, tag, samples);
     },
     update(slices) {
       if (slices.length < 1 || slices.length > layout.SLICE_LIMIT)
@@ -115,6 +128,9 @@ export function instantiateCore(
     },
     parse({ context, address, length }) {
       if (core.parse(context, address, length, tag) !== 0) refuse([context]);
+    },
+    samples({ context, address }) {
+      if (core.samples(context, address, tag) !== 0) refuse([context]);
     },
     finish(context) {
       if (core.finish(context, tag) !== 0) refuse([context]);

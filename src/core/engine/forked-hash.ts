@@ -1,9 +1,9 @@
 import { createHash, type Hash } from 'node:crypto';
-import type { ForkReport, HostDigests } from './core-context.js';
+import type { ForkReport, HostDigests, SamplesReport } from './core-context.js';
 
 /**
- * Hash of the whole file and of its binding in one pass: the second state is a copy of the first at the
- * credential's header.
+ * Hash of the whole file, of its binding and of its samples in one pass. The state of the binding is a copy of the
+ * whole file's at the credential's header.
  */
 export class ForkedHash {
   readonly #whole: Hash = createHash('sha256');
@@ -15,6 +15,9 @@ export class ForkedHash {
    * before them.
    */
   #held: Uint8Array = new Uint8Array(0);
+  #samples: Hash | undefined;
+  #frameBytes = 0;
+  #sampleBytes = 0;
 
   /** Takes a slice right after the core has parsed it, and keeps at most a copy of the slice's last bytes. */
   update(slice: Uint8Array, fork: ForkReport): void {
@@ -26,10 +29,31 @@ export class ForkedHash {
     this.#held = Buffer.concat([held.subarray(Math.min(due, held.length)), slice.subarray(fromSlice)]);
   }
 
+  /** Takes the samples of the slice that was taken last. */
+  addSamples(slice: Uint8Array, { head, joined, offset, length }: SamplesReport): void {
+    if (this.#samples === undefined) {
+      this.#samples = createHash('sha256').update(head);
+      // Bytes of a sample, and channels.
+      this.#frameBytes = head[9]! * (head[10]! + 256 * head[11]!);
+    }
+    this.#samples.update(joined).update(slice.subarray(offset, offset + length));
+    this.#sampleBytes += joined.length + length;
+  }
+
   digests(): HostDigests {
     this.#absorb(this.#held, { heldBack: 0 });
-    const sha256 = this.#whole.digest('hex');
-    return this.#binding === undefined ? { sha256 } : { sha256, bindingSha256: this.#binding.digest('hex') };
+    return {
+      sha256: this.#whole.digest('hex'),
+      ...(this.#binding !== undefined && { bindingSha256: this.#binding.digest('hex') }),
+      ...(this.#samples !== undefined && { samplesSha256: this.#endSamples(this.#samples) }),
+    };
+  }
+
+  /** Ends with the number of whole frames. Whether a frame is incomplete is a finding of the core. */
+  #endSamples(samples: Hash): string {
+    const frames = Buffer.alloc(8);
+    frames.writeBigUInt64LE(BigInt(Math.floor(this.#sampleBytes / this.#frameBytes)));
+    return samples.update(frames).digest('hex');
   }
 
   #absorb(bytes: Uint8Array, { forkAt, resumeAt = 0 }: ForkReport): void {

@@ -1,5 +1,5 @@
 import type { Measurement } from '../domain/audio.js';
-import type { AudioIngest, Displacement, HeldMemory } from '../ports/audio-engine.js';
+import type { AudioIngest, Displacement, HeldMemory, IngestOptions } from '../ports/audio-engine.js';
 import type { BlockAllocator } from './blocks.js';
 import type { Slice } from './core.js';
 import { engineFailed, gaveWay, memoryFull, uploadAborted } from './errors.js';
@@ -38,7 +38,7 @@ export interface SchedulerOptions {
   /** Its promise settles when no thread touches the task's memory any more, and not earlier. */
   readonly run: (task: HashTask, group: number) => Promise<TaskOutcome>;
   /** Makes a context ready for a new file. */
-  readonly begin: (context: number) => void;
+  readonly begin: (context: number, options: IngestOptions) => void;
   /** Copy of the credential bytes in the slice, which is the one its context was last hashed with. */
   readonly credentialBytes: (slice: Slice) => Uint8Array | undefined;
   /** Measurement of an upload that is hashed to its end. */
@@ -105,13 +105,13 @@ export class Scheduler {
   }
 
   /** @throws DomainError `unavailable` / `engine_full` */
-  open(owner: string): AudioIngest {
+  open(owner: string, options: IngestOptions = {}): AudioIngest {
     const { contexts, begin, displaced, occupied } = this.#options;
     const displacement = this.#places.toDisplace(owner);
     if (displacement !== undefined) this.#giveUp(displacement.holder, gaveWay());
     const context = contexts.take();
     if (context === undefined) throw new Error('more uploads than contexts');
-    begin(context);
+    begin(context, options);
     const group = this.#groups.reduce(
       (best, each, i) => (each.uploads < this.#groups[best]!.uploads ? i : best),
       0,

@@ -5,6 +5,7 @@ import type {
   EngineObserver,
   EngineStats,
   HeldMemory,
+  IngestOptions,
 } from '../ports/audio-engine.js';
 import { aligned, BlockAllocator, RESERVED_BYTES } from './blocks.js';
 import {
@@ -78,10 +79,10 @@ export class WorkerEngine implements AudioEngine {
     return this.#started;
   }
 
-  open(owner: string): AudioIngest {
+  open(owner: string, options?: IngestOptions): AudioIngest {
     if (this.#stopped !== undefined) throw shuttingDown();
     if (this.#running === undefined) throw new Error('the audio engine has not started');
-    return this.#running.scheduler.open(owner);
+    return this.#running.scheduler.open(owner, options);
   }
 
   stop(): Promise<void> {
@@ -148,7 +149,7 @@ export class WorkerEngine implements AudioEngine {
       slabs,
       scratches: new BlockAllocator(taskScratch, scratchBytes, tasks),
       run: (task, number) => pools[number]!.run({ ...task, native }),
-      begin: (context) => core.init(context),
+      begin: (context, { samples }) => core.init(context, samples),
       credentialBytes: (slice) => credentialBytes(memory, slice),
       finish: ({ context, credential, started, digests }) => {
         const hashed = native && !started ? NOTHING : digests;

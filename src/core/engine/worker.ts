@@ -1,5 +1,12 @@
 import { workerData } from 'node:worker_threads';
-import { type Core, forkReport, type HostDigests, instantiateCore, type Slice } from './core.js';
+import {
+  type Core,
+  forkReport,
+  type HostDigests,
+  instantiateCore,
+  type Slice,
+  samplesReport,
+} from './core.js';
 import { ForkedHash } from './forked-hash.js';
 
 /** Data that every worker is started with. */
@@ -71,7 +78,11 @@ function hashByNode(core: Core, slice: TaskSlice): HostDigests | 'gone' | undefi
   const state = first ? new ForkedHash() : hashes.get(context);
   if (state === undefined) return 'gone';
   core.parse(slice);
-  state.update(new Uint8Array(memory.buffer, address, length), forkReport(memory, context));
+  const bytes = new Uint8Array(memory.buffer, address, length);
+  state.update(bytes, forkReport(memory, context));
+  core.samples(slice);
+  const samples = samplesReport(memory, context);
+  if (samples !== undefined) state.addSamples(bytes, samples);
   if (!last) {
     hashes.set(context, state);
     return undefined;

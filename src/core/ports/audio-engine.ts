@@ -11,7 +11,7 @@ export interface AudioEngine {
    * @param owner the partner or tool that sends the upload. Slots are shared fairly between owners.
    * @throws DomainError `unavailable` / `engine_full` with `retryAfterSeconds` when no upload can be evicted
    */
-  open(owner: string): AudioIngest;
+  open(owner: string, options?: IngestOptions): AudioIngest;
   /**
    * Starts the workers. Call it once, before `open`. Resolves when the workers run. Rejects when the audio
    * core cannot be loaded or no worker can run it.
@@ -23,6 +23,11 @@ export interface AudioEngine {
    */
   stop(): Promise<void>;
   stats(): EngineStats;
+}
+
+export interface IngestOptions {
+  /** Hashes the samples too, which costs about as much CPU as the file. The measurement then has `samples`. */
+  readonly samples?: boolean;
 }
 
 /** Limits the memory that a process holds for each partner. */

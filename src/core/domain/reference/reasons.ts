@@ -2,6 +2,7 @@
  * The meanings of the reasons of decisions and credential reports. Their types come from this registry. The
  * page at `/docs`, the OpenAPI document and the command line show its texts (rules 8.8, 8.18 and 9.3).
  */
+import type { SamplesReason } from '../audio.js';
 import { meaningsOf, type ReferenceEntry } from './entry.js';
 
 /** Returns the texts for a finding of the RIFF reader. The advice is the same wherever the file is broken. */
@@ -375,3 +376,22 @@ export const REPORT_REASON_MEANINGS = {
   ...PROFILE_FAULTS,
   ...UNCHECKED_PARTS,
 } as const satisfies Readonly<Record<ReportReason, string>>;
+
+/** The meaning of every reason why a file has no samples digest. */
+export const SAMPLES_REASON_MEANINGS = {
+  container_unsupported: 'The container has no samples that the service reads.',
+  encoding_unsupported: 'The audio is compressed, or has an encoding that the service does not read.',
+  format_unsupported: 'The fields of the audio format contradict each other, or are out of range.',
+  padding_not_zero: 'A sample has bits below its valid bits that are not zero.',
+  samples_absent: 'The file has no samples.',
+  samples_ambiguous: 'The file has several sets of samples or formats, or states two sizes of its samples.',
+  samples_unsized: 'The size of the samples is a placeholder that was never replaced.',
+  samples_incomplete: 'The file ends before its samples do.',
+  frames_incomplete: 'The samples do not end with a whole frame.',
+  frames_disagree: 'The number of frames differs from the number that the file states.',
+  structure_malformed: 'The structure of the file contradicts its format.',
+  stream_changes: 'A frame has another rate, channel count or sample size than the file states.',
+  checksum_mismatch: 'A checksum in the file does not match its data.',
+  samples_too_large: 'The decoded samples would be too large for the size of the file.',
+  decoder_busy: 'All memory for decoding was in use. The same file can have a digest at another time.',
+} as const satisfies Readonly<Record<SamplesReason, string>>;
