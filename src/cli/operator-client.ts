@@ -609,10 +609,11 @@ export class OperatorClient {
 
   #url(path: string, query: Readonly<Record<string, string>> = {}): URL {
     const url = new URL(`operator/v1/${path}`, this.#base);
+    const parameters = Object.entries(query);
+    // A path may have a query of its own.
+    if (parameters.length === 0) return url;
     // URLSearchParams.toString() would encode a space as `+`, which is for forms only.
-    url.search = Object.entries(query)
-      .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
-      .join('&');
+    url.search = parameters.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&');
     return url;
   }
 }
