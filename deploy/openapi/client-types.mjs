@@ -87,6 +87,7 @@ function typeOf(schema, named, closed) {
   switch (schema.type) {
     case 'string':
     case 'boolean':
+    case 'null':
       return schema.type;
     case 'integer':
     case 'number':

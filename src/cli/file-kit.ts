@@ -5,7 +5,9 @@ export interface FileKit {
   /** @param read opens the file. It is called several times */
   inspect(read: () => AsyncIterable<Uint8Array>): Promise<Inspection>;
   /** Reads a file once and returns the digests that a service can look for. */
-  digests(audio: AsyncIterable<Uint8Array>): Promise<{ readonly file: string; readonly bound?: string }>;
+  digests(
+    audio: AsyncIterable<Uint8Array>,
+  ): Promise<{ readonly file: string; readonly bound?: string; readonly samples?: string }>;
   /** Yields the file without its credential. If it throws, discard the bytes that it yielded. */
   readOriginal(
     credential: Pick<InspectedCredential, 'offset' | 'length' | 'boundAudioSha256'>,

@@ -630,6 +630,8 @@ export interface Fixtures {
       /** Where the service found the credential. */
       readonly credentialCarrier: Growing<'embedded' | 'sidecar' | 'none'>;
     };
+    /** Strongest match of an identify of the audio. Absent if the fixture does not show one. */
+    readonly match?: Growing<'exact_file' | 'bound_audio' | 'original_file' | 'same_samples'>;
     /** The audio file, and the sidecar if the fixture has one. */
     readonly files: readonly {
       /** Which file of the fixture this is. */
@@ -672,7 +674,32 @@ export interface Identification {
     readonly type: Growing<'exact_file' | 'bound_audio' | 'original_file' | 'same_samples'>;
     /** Confidence from 0 to 1. If the digests are equal, it is 1. */
     readonly confidence: number;
+    /**
+     * Reasons for which a verify of the upload is `unreadable`. Present only for the owner of a proof with
+     * the match `same_samples`: something outside the samples changed.
+     */
+    readonly unreadableBecause?: readonly DecisionReason[];
   }[];
+  /** Samples digest of the upload. It is null if the file has none. */
+  readonly samples?: Sha256 | null;
+  /** Why the file has no samples digest. Present only if `samples` is null. */
+  readonly samplesReason?: Growing<
+    | 'container_unsupported'
+    | 'encoding_unsupported'
+    | 'format_unsupported'
+    | 'padding_not_zero'
+    | 'samples_absent'
+    | 'samples_ambiguous'
+    | 'samples_unsized'
+    | 'samples_incomplete'
+    | 'frames_incomplete'
+    | 'frames_disagree'
+    | 'structure_malformed'
+    | 'stream_changes'
+    | 'checksum_mismatch'
+    | 'samples_too_large'
+    | 'decoder_busy'
+  >;
 }
 
 /** Opaque identifier. The response to a malformed identifier is 400, and to an unknown identifier 404. */

@@ -964,10 +964,13 @@ function identifyProblems(): readonly (readonly [path: string, body: string, pro
         `{"digests":[{"sha256":"${digest}","of":"acoustic"}]}`,
         'digests.0.of must be one of file, bound, samples.',
       ],
-      [`{"digests":[{"sha256":"${digest}","note":"x"}]}`, 'digests.0 has the unknown member note.'],
+      [`{"digests":[{"sha256":"${digest}","note":"x"}]}`, 'digests.0 has the unknown member `note`.'],
       ['{"digests":[]}', 'digests must have at least 1 entry.'],
       [entries(1001), 'digests must have at most 1000 entries.'],
-      [`{"uploadId":"upl_1","digests":[{"sha256":"${digest}"}]}`, 'The body has the unknown member digests.'],
+      [
+        `{"uploadId":"upl_1","digests":[{"sha256":"${digest}"}]}`,
+        'The body has the unknown member `digests`.',
+      ],
       ['{}', 'uploadId is missing.'],
       ['[]', 'The body must be an object.'],
     ] as const

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import t from 'tap';
 import type { Caller } from '../../src/service/operations/caller.js';
 import type { AskedDigest } from '../../src/service/operations/verification/identify.js';
-import { wav } from '../fixtures/wav.js';
+import { chunk, wav } from '../fixtures/wav.js';
 import { RestartedService } from './restarted-service.js';
 
 const house = await RestartedService.start();
@@ -18,9 +18,21 @@ async function byDigests(caller: Caller, digests: readonly AskedDigest[]) {
 }
 
 async function byUpload(caller: Caller, file: Uint8Array) {
+  return (await identified(caller, file)).matches;
+}
+
+async function identified(caller: Caller, file: Uint8Array) {
   const uploadId = await house.upload(caller, 'identify', file);
-  const identified = await house.partner.identify(caller, { uploadId });
-  return 'matches' in identified ? identified.matches : [];
+  const found = await house.partner.identify(caller, { uploadId });
+  if (!('matches' in found)) throw new Error('an upload has the result of digests');
+  return found;
+}
+
+/** Returns a WAV file with a chunk added at its end. */
+function tagged(file: Uint8Array): Buffer {
+  const bytes = Buffer.concat([file, chunk({ id: 'id3 ', data: Buffer.from('a tag of a player') })]);
+  bytes.writeUInt32LE(bytes.length - 8, 4);
+  return bytes;
 }
 
 t.test('the digest of a known file finds what an upload of the file finds', async (t) => {
@@ -110,4 +122,51 @@ t.test('a list of digests costs a unit, and weighs a call, for each hundred begu
   await t.rejects(byDigests(poor, list(101)), { code: 'rate_limited', reason: 'quota_exceeded' });
   t.equal(await remaining(), caller.plan.monthlyQuota - used, 'a refused call costs nothing');
   t.strictSame((await byDigests(poor, list(100))).length, 100);
+});
+
+t.test('a file with the same samples is found, and only the owner is told what changed', async (t) => {
+  const { partnerId, caller } = await house.service.partner();
+  const stranger = (await house.service.partner()).caller;
+  const audio = wav(4000, {}, 61);
+  const { proofId, file } = await house.service.issue(partnerId, audio);
+  const retagged = tagged(file);
+  const same = match(proofId, 'same_samples');
+  t.match(await house.service.verify(caller, retagged), { verdict: 'unreadable' });
+  const { samples, matches } = await identified(caller, retagged);
+  t.strictSame(matches, [{ ...same, unreadableBecause: ['credential_not_last'] }]);
+  t.strictSame(await byUpload(stranger, retagged), [same]);
+  t.strictSame((await identified(caller, audio)).samples, samples);
+  t.match(samples, /^[0-9a-f]{64}$/);
+  t.strictSame(await byUpload(caller, tagged(audio)), [
+    { ...same, unreadableBecause: ['credential_missing'] },
+  ]);
+
+  const other = await house.service.issue(partnerId, tagged(audio), { carrier: 'sidecar' });
+  t.strictSame(
+    (await byUpload(stranger, file)).map(({ type }) => type),
+    ['exact_file', 'same_samples'],
+  );
+  for (const each of [file, audio, tagged(audio)])
+    t.strictSame(
+      (await byDigests(stranger, [{ sha256: sha256(each), of: 'file' }]))[0]!.matches,
+      await byUpload(stranger, each),
+    );
+  const ofSamples = { sha256: samples!, of: 'samples' } as const;
+  t.strictSame(
+    (await byDigests(stranger, [ofSamples]))[0]!.matches.map((each) => each.proofId).sort(),
+    [proofId, other.proofId].sort(),
+  );
+
+  const changed = Buffer.from(audio);
+  changed[2000]! ^= 1;
+  const longer = wav(4001, {}, 61);
+  for (const each of [changed, longer]) t.strictSame(await byUpload(caller, each), []);
+  t.match(await identified(caller, Buffer.concat([Buffer.from('OggS'), Buffer.alloc(500, 9)])), {
+    matches: [],
+    samples: null,
+    samplesReason: 'container_unsupported',
+  });
+  for (const id of [proofId, other.proofId]) await house.partner.eraseProof(caller, { proofId: id });
+  t.strictSame((await byDigests(stranger, [ofSamples]))[0]!.matches, []);
+  t.strictSame(await byUpload(caller, retagged), []);
 });

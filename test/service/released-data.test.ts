@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ClassicLevel } from 'classic-level';
@@ -54,7 +55,11 @@ for (const version of await releases())
       proofId: embedded.proofId,
       status: 'open',
     });
+    const sha256 = createHash('sha256').update(bytesOf(pair.file)).digest('hex');
+    const byDigest = () => partner.identify(caller, { digests: [{ sha256 }] });
+    t.match(await byDigest(), { results: [{ matches: [{ proofId: pair.proofId, type: 'exact_file' }] }] });
     t.match(await partner.eraseProof(caller, { proofId: pair.proofId }), { outcome: 'erased' });
+    t.strictSame(await byDigest(), { results: [{ sha256, matches: [] }] });
     t.match(await operator.verifyAudit({ partnerId: data.partnerId }), { ok: true });
     const raised = eventsOf(service, 'store_format_raised');
     await service.stop({ keep: true });

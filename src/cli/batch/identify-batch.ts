@@ -64,7 +64,7 @@ async function digestsOf(
   const file = await openLocalFile(path, signal, place);
   try {
     const digests = await kit.digests(file.read());
-    return (['file', 'bound'] as const).flatMap((of) => {
+    return (['file', 'bound', 'samples'] as const).flatMap((of) => {
       const sha256 = digests[of];
       return sha256 === undefined ? [] : [{ sha256, of }];
     });

@@ -1,3 +1,4 @@
+import type { MeasuredSamples } from '../../core/domain/audio.js';
 import type { IssuedProof } from './proof.js';
 
 /** The kinds of digests that lead to a proof. */
@@ -17,7 +18,7 @@ export type IndexedProof = Pick<
 >;
 
 /** Digests that records of earlier versions lack. */
-export type AddedDigests = Pick<IssuedProof, 'fileSha256' | 'samplesSha256'>;
+export type AddedDigests = Pick<IssuedProof, 'fileSha256' | 'samplesSha256' | 'samplesReason'>;
 
 export interface ProofDigest {
   readonly kind: DigestKind;
@@ -39,4 +40,13 @@ export function digestsOf(
     const sha256 = values[kind];
     return sha256 === undefined ? [] : [{ kind, sha256 }];
   });
+}
+
+/** Returns the members of a record that state its samples. A result that may differ at another time is not kept. */
+export function samplesMembers(
+  samples: MeasuredSamples | undefined,
+): Pick<IssuedProof, 'samplesSha256' | 'samplesReason'> {
+  if (samples === undefined) return {};
+  if ('sha256' in samples) return { samplesSha256: samples.sha256 };
+  return samples.reason === 'decoder_busy' ? {} : { samplesReason: samples.reason };
 }

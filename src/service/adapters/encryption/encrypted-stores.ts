@@ -30,6 +30,7 @@ const CLEAR = [
   'credentialSha256',
   'fileSha256',
   'samplesSha256',
+  'samplesReason',
 ] as const satisfies readonly (keyof IssuedProof)[];
 
 /** Record as it lies in a store: all else is in encrypted blocks. */

@@ -1,6 +1,10 @@
 import { z } from 'zod';
 import { meaningsOf } from '../../../core/domain/reference/entry.js';
-import { DECISION_REASON_MEANINGS, REPORT_REASON_MEANINGS } from '../../../core/domain/reference/reasons.js';
+import {
+  DECISION_REASON_MEANINGS,
+  REPORT_REASON_MEANINGS,
+  SAMPLES_REASON_MEANINGS,
+} from '../../../core/domain/reference/reasons.js';
 import {
   ACTION_REFERENCE,
   STATUS_REFERENCE,
@@ -237,27 +241,52 @@ export const identifySchema = z
   .xor([identifyUploadSchema, identifyDigestsSchema])
   .meta({ examples: [...examplesOf(identifyUploadSchema), ...examplesOf(identifyDigestsSchema)] });
 
-const matchesSchema = z
+const matchSchema = z.object({
+  proofId: identifierSchema.meta({ description: 'Id of the matching proof.' }),
+  type: describedWords(MATCH_MEANINGS).meta({ description: 'What matches.' }),
+  confidence: z
+    .number()
+    .min(0)
+    .max(1)
+    .meta({ description: 'Confidence from 0 to 1. If the digests are equal, it is 1.' }),
+});
+const MATCHES = { description: 'At most 100 matches, strongest first. Empty if there are none.' };
+const matchesSchema = z.array(matchSchema).meta(MATCHES);
+const uploadMatchesSchema = z
   .array(
-    z.object({
-      proofId: identifierSchema.meta({ description: 'Id of the matching proof.' }),
-      type: describedWords(MATCH_MEANINGS).meta({ description: 'What matches.' }),
-      confidence: z
-        .number()
-        .min(0)
-        .max(1)
-        .meta({ description: 'Confidence from 0 to 1. If the digests are equal, it is 1.' }),
+    matchSchema.extend({
+      unreadableBecause: z
+        .array(decisionReasonSchema)
+        .meta({
+          description:
+            'Reasons for which a verify of the upload is `unreadable`. Present only for the owner of a proof with the match `same_samples`: something outside the samples changed.',
+        })
+        .exactOptional(),
     }),
   )
-  .meta({ description: 'At most 100 matches, strongest first. Empty if there are none.' });
+  .meta(MATCHES);
 
-const uploadIdentificationSchema = z.object({ matches: matchesSchema }).meta({
-  id: 'Identification',
-  examples: [
-    { matches: [{ proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', type: 'exact_file', confidence: 1 }] },
-    { matches: [] },
-  ],
-});
+const uploadIdentificationSchema = z
+  .object({
+    matches: uploadMatchesSchema,
+    samples: sha256Schema
+      .nullable()
+      .meta({ description: 'Samples digest of the upload. It is null if the file has none.' })
+      .exactOptional(),
+    samplesReason: describedWords(SAMPLES_REASON_MEANINGS)
+      .meta({ description: 'Why the file has no samples digest. Present only if `samples` is null.' })
+      .exactOptional(),
+  })
+  .meta({
+    id: 'Identification',
+    examples: [
+      {
+        matches: [{ proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', type: 'exact_file', confidence: 1 }],
+        samples: DIGEST,
+      },
+      { matches: [], samples: null, samplesReason: 'encoding_unsupported' },
+    ],
+  });
 
 const digestsIdentificationSchema = z
   .object({

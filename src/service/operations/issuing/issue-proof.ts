@@ -19,6 +19,7 @@ import type { AudioEngine } from '../../../core/ports/audio-engine.js';
 import type { IssuingCertificates, Signer } from '../../../core/ports/signing.js';
 import { observedProduction } from '../../../witness/domain/observe-production.js';
 import type { AuditDraft } from '../../domain/audit.js';
+import { samplesMembers } from '../../domain/digests.js';
 import type { Carrier, DeclaredSong, IssuedProof } from '../../domain/proof.js';
 import { MAX_UPLOAD_BYTES } from '../../domain/upload.js';
 import type { StagedAsset } from '../../ports/assets.js';
@@ -136,7 +137,11 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
     throw error;
   });
   try {
-    const sent = await measure(deps.engine, request.audio, (chunk) => staged.append(chunk));
+    const sent = await measure(deps.engine, request.audio, {
+      alongside: (chunk) => staged.append(chunk),
+      // The samples of a file with its credential are read from the issued file.
+      samples: request.carrier === 'sidecar',
+    });
     const repair = await repairOf(deps, request, sent, staged);
     const notes = notesOf(request, sent, repair);
     const replay = replayOf(request, proofId, sent.sha256, trace, createdAt);
@@ -172,6 +177,7 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
       originalSha256: original.sha256,
       boundAudioSha256: bound.boundAudioSha256,
       fileSha256: bound.issued.sha256,
+      ...samplesMembers(bound.issued.samples),
       credentialSha256: bound.credentialSha256,
       asset: {
         bytes: bound.issued.bytes,
@@ -231,13 +237,19 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
 /** The owner name of the issuing side in the engine and the reader, which treat it like a partner. */
 const ISSUING = 'issuing';
 
-/** Measures `audio` with the engine. `alongside` receives each chunk before the engine does. */
+/**
+ * Measures `audio` with the engine.
+ * @param options `alongside` receives each chunk before the engine does. `samples` asks for the samples digest
+ */
 export async function measure(
   engine: AudioEngine,
   audio: AsyncIterable<Uint8Array>,
-  alongside?: (chunk: Uint8Array) => Promise<void>,
+  {
+    alongside,
+    samples = false,
+  }: { readonly alongside?: (chunk: Uint8Array) => Promise<void>; readonly samples?: boolean } = {},
 ): Promise<Measurement> {
-  const ingest = engine.open(ISSUING);
+  const ingest = engine.open(ISSUING, { samples });
   try {
     for await (const chunk of audio) {
       await alongside?.(chunk);
@@ -292,7 +304,7 @@ async function embed(
   return {
     boundAudioSha256,
     credentialSha256: chunkSha256,
-    issued: await measure(deps.engine, staged.read()),
+    issued: await measure(deps.engine, staged.read(), { samples: true }),
   };
 }
 

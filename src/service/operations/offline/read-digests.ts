@@ -1,3 +1,4 @@
+import type { MeasuredSamples } from '../../../core/domain/audio.js';
 import { defined } from '../../../core/domain/defined.js';
 import type { AudioEngine } from '../../../core/ports/audio-engine.js';
 import { measure } from '../issuing/issue-proof.js';
@@ -8,6 +9,12 @@ export interface FileDigests {
   readonly file: string;
   /** The digest that the credential in the file binds. Absent without a credential. */
   readonly bound?: string;
+  /** The samples digest. Absent if the file has none. */
+  readonly samples?: string;
+}
+
+function samplesOf(samples: MeasuredSamples | undefined): Pick<FileDigests, 'samples'> {
+  return samples !== undefined && 'sha256' in samples ? { samples: samples.sha256 } : {};
 }
 
 /** Reads a file once, without a service, and returns its digests. */
@@ -15,6 +22,6 @@ export async function readDigests(
   engine: AudioEngine,
   audio: AsyncIterable<Uint8Array>,
 ): Promise<FileDigests> {
-  const { sha256, bindingSha256 } = await measure(engine, audio);
-  return defined({ file: sha256, bound: bindingSha256 });
+  const { sha256, bindingSha256, samples } = await measure(engine, audio, { samples: true });
+  return defined({ file: sha256, bound: bindingSha256, ...samplesOf(samples) });
 }

@@ -1,3 +1,5 @@
+import { defined } from '../../../core/domain/defined.js';
+import type { ReasonOf } from '../../../core/domain/reference/reasons.js';
 import type { IndexedProof } from '../../domain/digests.js';
 import { MATCH_MEANINGS } from '../../domain/reference/values.js';
 import type { ProofStore } from '../../ports/stores.js';
@@ -9,6 +11,15 @@ export interface IdentifyMatch {
   readonly proofId: string;
   readonly type: MatchType;
   readonly confidence: number;
+  /** Why a verify of the upload is `unreadable`. Present if something outside the samples changed, for the owner. */
+  readonly unreadableBecause?: readonly ReasonOf<'unreadable'>[];
+}
+
+/** What the matches of an upload say to the owners of the proofs. */
+export interface OwnerView {
+  readonly partnerId: string;
+  /** The reasons for which a verify of the upload is `unreadable`. Absent with any other verdict. */
+  readonly unreadableBecause?: readonly ReasonOf<'unreadable'>[];
 }
 
 /** What is known of a file. */
@@ -35,10 +46,12 @@ const STRENGTH = Object.keys(MATCH_MEANINGS) as readonly MatchType[];
 /**
  * Finds the issued proofs that match each file. If the service issued a file, or received it for issuing, the file's
  * other digests are known from its proof. So the digest of such a file finds what the file finds.
+ * @param view of the caller who sent the file
  */
 export async function findMatches(
   stores: Pick<ProofStore, 'findByDigests' | 'getProof'>,
   files: readonly KnownDigests[],
+  view?: OwnerView,
 ): Promise<readonly (readonly IdentifyMatch[])[]> {
   const found = new Map<string, readonly IndexedProof[]>();
   const lookUp = async (digests: Iterable<string>): Promise<void> => {
@@ -62,7 +75,7 @@ export async function findMatches(
   await lookUp(files.flatMap(digestsKnown));
   const learnt = files.map((file) => learn(file, proofsOf));
   await lookUp(learnt.flatMap(({ bound, samples }) => [...bound, ...samples]));
-  return learnt.map((file) => matchesOf(file, proofsOf));
+  return learnt.map((file) => matchesOf(file, proofsOf, view));
 }
 
 function digestsKnown({ file, bound, samples }: KnownDigests): readonly string[] {
@@ -99,6 +112,7 @@ function learn(
 function matchesOf(
   file: LearntDigests,
   proofsOf: (sha256: string) => readonly IndexedProof[],
+  view: OwnerView | undefined,
 ): readonly IdentifyMatch[] {
   const digests = [...(file.file === undefined ? [] : [file.file]), ...file.bound, ...file.samples];
   const proofs = new Map(digests.flatMap(proofsOf).map((proof) => [proof.proofId, proof]));
@@ -109,7 +123,15 @@ function matchesOf(
     })
     .sort(byStrength)
     .slice(0, MOST_MATCHES)
-    .map(({ proof, type }) => ({ proofId: proof.proofId, type, confidence: 1 }));
+    .map(({ proof: { proofId, partnerId }, type }) =>
+      defined({
+        proofId,
+        type,
+        confidence: 1,
+        unreadableBecause:
+          type === 'same_samples' && partnerId === view?.partnerId ? view.unreadableBecause : undefined,
+      }),
+    );
 }
 
 function typeOf(proof: IndexedProof, { file, bound, samples }: LearntDigests): MatchType | undefined {

@@ -1,4 +1,7 @@
+import type { MeasuredSamples, SamplesReason } from '../../../core/domain/audio.js';
+import { defined } from '../../../core/domain/defined.js';
 import { DomainError } from '../../../core/domain/errors.js';
+import { refuseFile } from '../../../core/domain/verdict.js';
 import type { ProofStore, UploadStore, UsageStore } from '../../ports/stores.js';
 import type { Clock, Ids } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
@@ -19,8 +22,18 @@ export type IdentifyRequest =
   | { readonly uploadId?: never; readonly digests: readonly AskedDigest[] };
 
 export type Identified =
-  | { readonly matches: readonly IdentifyMatch[] }
+  | IdentifiedUpload
   | { readonly results: readonly { readonly sha256: string; readonly matches: readonly IdentifyMatch[] }[] };
+
+/**
+ * The result of an upload. `samples` is null if the file has no samples digest, and `samplesReason` says why. Both are
+ * absent for an upload that an earlier version measured.
+ */
+interface IdentifiedUpload {
+  readonly matches: readonly IdentifyMatch[];
+  readonly samples?: string | null;
+  readonly samplesReason?: SamplesReason;
+}
 
 /** The digests that one unit of the quota, and one call of the request rate, pays for. */
 const DIGESTS_OF_UNIT = 100;
@@ -44,11 +57,21 @@ async function identifyUpload(
   deps: IdentifyDeps,
   caller: Caller,
   uploadId: string,
-): Promise<Extract<Identified, { readonly matches: unknown }>> {
+): Promise<IdentifiedUpload> {
   const now = Math.floor(deps.clock.now() / 1000);
-  const { measurement, expiresAt } = await findUpload(deps.stores, caller, uploadId, 'identify', now);
+  const facts = await findUpload(deps.stores, caller, uploadId, 'identify', now);
+  const { measurement, expiresAt } = facts;
   const { sha256, bindingSha256 } = measurement;
-  const [matches = []] = await findMatches(deps.stores, [{ file: sha256, bound: bindingSha256 ?? sha256 }]);
+  const samples = samplesOf(measurement.samples);
+  const refusal = refuseFile(facts);
+  const [matches = []] = await findMatches(
+    deps.stores,
+    [defined({ file: sha256, bound: bindingSha256 ?? sha256, samples: samples.samples ?? undefined })],
+    defined({
+      partnerId: caller.partnerId,
+      unreadableBecause: refusal?.verdict === 'unreadable' ? refusal.reasons : undefined,
+    }),
+  );
   weigh(deps, caller, { entries: matches.length });
   // A pair may have audio of any format, so unknown audio is refused only without a match.
   if (measurement.container === 'unknown' && matches.length === 0)
@@ -61,7 +84,14 @@ async function identifyUpload(
       at: now,
       dedupeUntil: expiresAt,
     });
-  return { matches };
+  return { matches, ...samples };
+}
+
+function samplesOf(
+  samples: MeasuredSamples | undefined,
+): Pick<IdentifiedUpload, 'samples' | 'samplesReason'> {
+  if (samples === undefined) return {};
+  return 'sha256' in samples ? { samples: samples.sha256 } : { samples: null, samplesReason: samples.reason };
 }
 
 /** Looks for digests. Each call is billed (rule 13.6). */
