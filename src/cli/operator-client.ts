@@ -95,6 +95,17 @@ export interface AuditStep {
   readonly next?: string;
 }
 
+/** One step of a pass that computes samples digests. */
+export interface FillStep {
+  readonly looked: number;
+  readonly filled: number;
+  readonly without: number;
+  /** The ids of the proofs whose file is missing or damaged. */
+  readonly failed: readonly string[];
+  /** The start of the next step. Absent at the end of the pass. */
+  readonly next?: string;
+}
+
 export const TOPICS = ['erasure', 'usage', 'retention'] as const;
 
 /** An event that no consumer could process. */
@@ -435,6 +446,11 @@ export class OperatorClient {
     return (await this.#get('audit/stores', AUDIT_TIMEOUT_MS, query)) as AuditStep;
   }
 
+  async fillSamples(from: string | undefined): Promise<FillStep> {
+    const query = from === undefined ? '' : `?${new URLSearchParams({ from })}`;
+    return (await this.#write('POST', `samples/fill${query}`, undefined, AUDIT_TIMEOUT_MS)) as FillStep;
+  }
+
   async issue({
     partnerId,
     song,
@@ -510,7 +526,12 @@ export class OperatorClient {
     return this.#write('POST', path, value);
   }
 
-  async #write(method: 'POST' | 'PUT' | 'DELETE', path: string, value?: object): Promise<object> {
+  async #write(
+    method: 'POST' | 'PUT' | 'DELETE',
+    path: string,
+    value?: object,
+    timeoutMs = TIMEOUT_MS,
+  ): Promise<object> {
     const headers = { accept: 'application/json' };
     const json =
       value === undefined
@@ -519,8 +540,7 @@ export class OperatorClient {
             headers: { ...headers, 'content-type': 'application/json' },
             body: Buffer.from(JSON.stringify(value)),
           };
-    return parseResponse(await this.#send({ method, url: this.#url(path), ...json, timeoutMs: TIMEOUT_MS }))
-      .value;
+    return parseResponse(await this.#send({ method, url: this.#url(path), ...json, timeoutMs })).value;
   }
 
   async #get(

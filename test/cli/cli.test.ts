@@ -65,6 +65,7 @@ const COMMANDS = [
     'audit read',
     'audit verify',
     'audit stores',
+    'samples fill',
     'authority',
     'signing list',
     'signing revoke',

@@ -31,6 +31,8 @@ t.test('the files of a directory are identified by digests, and no audio is sent
     answer(
       [match('prf_1', 'exact_file'), match('prf_2', 'bound_audio')],
       [match('prf_1', 'bound_audio'), match('prf_2', 'bound_audio'), match('prf_3', 'later_kind')],
+      [match('prf_1', 'same_samples')],
+      [],
       [],
     ),
   );
@@ -52,11 +54,13 @@ t.test('the files of a directory are identified by digests, and no audio is sent
   t.match(digests, [
     { sha256: sha256(FILE), of: 'file' },
     { sha256: /^[0-9a-f]{64}$/, of: 'bound' },
+    { sha256: digests[4]!.sha256, of: 'samples' },
     { sha256: sha256(PLAIN), of: 'file' },
+    { sha256: /^[0-9a-f]{64}$/, of: 'samples' },
   ]);
-  t.equal(digests.length, 3);
+  t.equal(digests.length, 5);
 
-  service.queue(PATH, answer([match('prf_1', 'exact_file')], [], [match('prf_1', 'original_file')]));
+  service.queue(PATH, answer([match('prf_1', 'exact_file')], [], [], [match('prf_1', 'original_file')], []));
   const { code, out } = await takemark('identify', folder, '--json');
   t.equal(code, 0);
   t.strictSame(
@@ -65,13 +69,13 @@ t.test('the files of a directory are identified by digests, and no audio is sent
       .split('\n')
       .map((line) => JSON.parse(line) as unknown),
     [
-      { file: take, digests: digests.slice(0, 2), matches: [match('prf_1', 'exact_file')] },
-      { file: other, digests: digests.slice(2), matches: [match('prf_1', 'original_file')] },
+      { file: take, digests: digests.slice(0, 3), matches: [match('prf_1', 'exact_file')] },
+      { file: other, digests: digests.slice(3), matches: [match('prf_1', 'original_file')] },
     ],
   );
 
   await file(join('delivery', 'empty.wav'), Buffer.alloc(0));
-  service.queue(PATH, answer([match('prf_1', 'exact_file')], [], [match('prf_1', 'original_file')]));
+  service.queue(PATH, answer([match('prf_1', 'exact_file')], [], [], [match('prf_1', 'original_file')], []));
   t.match(await takemark('identify', folder), { code: 3, err: /empty\.wav: the file is empty/ });
   await mkdir(join(directory, 'none'));
   t.match(await takemark('identify', join(directory, 'none')), { code: 3, err: /no audio files found/ });
@@ -110,4 +114,18 @@ t.test('a list of digests is the output of sha256sum, or CSV', async (t) => {
       text,
     );
   t.equal(service.requests(PATH).length, before, 'nothing of a broken list is sent');
+});
+
+t.test('the operator fills samples digests in steps', async (t) => {
+  const { takemark } = await setUp(t);
+  t.strictSame(await takemark('operator', 'samples', 'fill'), {
+    code: 1,
+    out: 'prf_1  the file is missing or damaged\n4 proofs: 2 filled, 1 without a samples digest, 1 failed\n',
+    err: '',
+  });
+  t.strictSame(await takemark('operator', 'samples', 'fill', '--from', '2:'), {
+    code: 0,
+    out: '1 proofs: 1 filled, 0 without a samples digest, 0 failed\n',
+    err: '',
+  });
 });

@@ -5,6 +5,7 @@ import '../operations/declarations.test.js';
 import '../operations/devices.test.js';
 import '../operations/erasing.test.js';
 import '../operations/evidence.test.js';
+import '../operations/fill-samples.test.js';
 import '../operations/heavy-reads.test.js';
 import '../operations/identify.test.js';
 import '../operations/legacy-proofs.test.js';

@@ -110,7 +110,11 @@ export class MemoryContract {
           throw new DomainError('unprocessable', 'The file is no audio that the service knows.');
         if (!request.uploadId.startsWith('upl_'))
           throw new DomainError('not_found', 'There is no such upload.');
-        return { matches: [{ proofId: 'prf_1', type: 'bound_audio', confidence: 1 }] };
+        return {
+          matches: [{ proofId: 'prf_1', type: 'bound_audio', confidence: 1 }],
+          samples: null,
+          samplesReason: 'encoding_unsupported',
+        };
       },
       listProofs: async (_caller, query) => {
         this.asked.push(query);
@@ -286,6 +290,7 @@ export class MemoryContract {
     | 'revokeConsent'
     | 'revokeDevice'
     | 'auditStores'
+    | 'fillSamples'
   > {
     return {
       listPartners: async () => [PARTNER],
@@ -352,6 +357,10 @@ export class MemoryContract {
           ...declaration,
           authentic: true,
         })),
+      fillSamples: async (request) => {
+        this.asked.push(request);
+        return { looked: 0, filled: 0, without: 0, failed: [] };
+      },
       auditStores: async (request) => {
         this.asked.push(request);
         return { findings: [], looked: 0 };

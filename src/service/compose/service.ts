@@ -200,6 +200,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       ids,
       observer,
       processes,
+      samplesRate: config.samplesRate,
     });
     // Runs after the listeners are closed and before the store is closed.
     disposer.add(() => Promise.allSettled([meter.flush(), uses.flush()]));

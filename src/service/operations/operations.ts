@@ -28,6 +28,7 @@ import { assignPlan, createPlan, listPlans, Plans, setPlan } from './partners/pl
 import { listDeclarations, recordDeclaration } from './proofs/declarations.js';
 import { eraseProof, erasureStatus } from './proofs/erase-proof.js';
 import type { ComposeDeps } from './proofs/evidence.js';
+import { fillSamples } from './proofs/fill-samples.js';
 import { importLegacy } from './proofs/import-legacy.js';
 import { readAsset, readOwnAsset } from './proofs/read-asset.js';
 import { listProofs, readProof, readRecord } from './proofs/read-proofs.js';
@@ -107,6 +108,8 @@ export interface OperationsDeps {
   readonly observer: Observer;
   /** The number of processes that share the rates of a plan. */
   readonly processes: number;
+  /** The bytes of files per second that are read to fill samples digests. */
+  readonly samplesRate: number;
 }
 
 /**
@@ -200,6 +203,7 @@ export function createOperations(given: OperationsDeps) {
       ...bind(withoutContent, { erasureStatus }),
       ...bind(ordinary, {
         auditStores,
+        fillSamples,
         listPartners,
         listPlans,
         createPlan,
