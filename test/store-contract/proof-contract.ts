@@ -170,6 +170,14 @@ export async function proofContract(t: Test, { opened, id }: Contract): Promise<
       [pair.proofId],
       'the newest are within the limit',
     );
+    const followed = await stores.findByDigests([file], 100, (first) =>
+      (first.get(file) ?? []).map(({ originalSha256 }) => originalSha256),
+    );
+    t.strictSame(
+      [file, bound, original].map((sha256) => followed.get(sha256)?.map(({ proofId }) => proofId)),
+      [[embedded.proofId], undefined, [pair.proofId, embedded.proofId]],
+      'digests of what was found are looked for, too',
+    );
     await erase(stores, embedded);
     t.strictSame(await find(file, bound, original, samples), [[], [], [pair.proofId], []]);
     t.strictSame(await stores.findProofs('file', file, 5), []);

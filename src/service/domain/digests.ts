@@ -20,6 +20,9 @@ export type IndexedProof = Pick<
 /** Digests that records of earlier versions lack. */
 export type AddedDigests = Pick<IssuedProof, 'fileSha256' | 'samplesSha256' | 'samplesReason'>;
 
+/** Returns digests to look for after a first look-up, from what it found. */
+export type FurtherDigests = (found: ReadonlyMap<string, readonly IndexedProof[]>) => Iterable<string>;
+
 export interface ProofDigest {
   readonly kind: DigestKind;
   readonly sha256: string;

@@ -1,7 +1,7 @@
 import type { EvidenceOverlay, EvidencePart } from '../../witness/domain/evidence.js';
 import type { StoredSummary } from '../../witness/domain/evidence-summary.js';
 import type { AuditDraft, AuditEntry } from '../domain/audit.js';
-import type { AddedDigests, DigestKind, IndexedProof } from '../domain/digests.js';
+import type { AddedDigests, DigestKind, FurtherDigests, IndexedProof } from '../domain/digests.js';
 import type { ReviewReminder, ServiceEvent, Topic, UsageEvent } from '../domain/events.js';
 import type { KeyRevocation, RevocationRefusal } from '../domain/key-revocation.js';
 import type { Partner, PartnerKey, SourceDetailApproval } from '../domain/partner.js';
@@ -205,10 +205,12 @@ export interface ProofStore {
   /**
    * Lists, for each digest, the environment's issued proofs that have it as a digest of any kind. The newest is
    * first (proofId, descending), at most `limit`. A digest that no proof has is absent.
+   * @param further returns digests to look for as well, from what was found
    */
   findByDigests(
     digests: readonly string[],
     limit: number,
+    further?: FurtherDigests,
   ): Promise<ReadonlyMap<string, readonly IndexedProof[]>>;
   /**
    * Adds digests that the record of an issued proof lacks, with their index entries, as one atomic step. A digest that

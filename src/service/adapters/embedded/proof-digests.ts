@@ -1,4 +1,4 @@
-import { DIGEST_KINDS, digestsOf, type IndexedProof } from '../../domain/digests.js';
+import { DIGEST_KINDS, digestsOf, type FurtherDigests, type IndexedProof } from '../../domain/digests.js';
 import type { IssuedProof } from '../../domain/proof.js';
 import type { Transaction } from './commit-queue.js';
 import { digestKey, following, type HoldersRow, holdersKey, lastPart, proofKey, under } from './keys.js';
@@ -53,11 +53,12 @@ function withoutHolder(row: HoldersRow | undefined, proofId: string): HoldersRow
   return proofIds.length > 0 ? { proofIds } : undefined;
 }
 
-/** Finds proofs by digests. One read of the database answers for all digests that no proof has. */
+/** Finds proofs by digests. One read of the database answers for all digests that no proof has. Each proof is read once. */
 export async function findByDigests(
   rows: Rows,
   digests: readonly string[],
   limit: number,
+  further: FurtherDigests = () => [],
 ): Promise<ReadonlyMap<string, readonly IndexedProof[]>> {
   const read = new Map<string, IssuedProof | undefined>();
   const issued = (proofId: string): IssuedProof | undefined => {
@@ -68,17 +69,26 @@ export async function findByDigests(
     return read.get(proofId);
   };
   const found = new Map<string, readonly IndexedProof[]>();
-  const holders = await rows.getMany(digests.map(holdersKey));
-  for (const [i, row] of holders.entries()) {
-    const sha256 = digests[i]!;
-    if (row === undefined) continue;
-    const proofs =
-      'count' in row
-        ? await listHolders(rows, sha256, limit)
-        : row.proofIds.map(issued).filter((proof) => proof !== undefined);
-    found.set(sha256, newest(proofs, limit));
-  }
+  const lookFor = async (wanted: readonly string[]): Promise<void> => {
+    for (const [i, row] of (await rows.getMany(wanted.map(holdersKey))).entries()) {
+      if (row === undefined) continue;
+      const sha256 = wanted[i]!;
+      const proofs =
+        'count' in row
+          ? await listHolders(rows, sha256, limit)
+          : row.proofIds.map(issued).filter((proof) => proof !== undefined);
+      found.set(sha256, newest(proofs, limit));
+    }
+  };
+  await lookFor(digests);
+  await lookFor(notIn(digests, further(found)));
   return found;
+}
+
+/** Returns the digests that were not looked for before, each once. */
+function notIn(before: readonly string[], digests: Iterable<string>): readonly string[] {
+  const known = new Set(before);
+  return [...new Set(digests)].filter((sha256) => !known.has(sha256));
 }
 
 async function listHolders(rows: Rows, sha256: string, limit: number): Promise<readonly IssuedProof[]> {

@@ -108,7 +108,7 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, reviews: R
 
     findProofs: (kind, sha256, limit) => listIssued(rows, under(kind, sha256), limit, true),
 
-    findByDigests: (digests, limit) => findByDigests(rows, digests, limit),
+    findByDigests: (...search) => findByDigests(rows, ...search),
 
     eraseProof: (proofId, partnerId, at, audit, capacity) =>
       log.run((tx, append) => {

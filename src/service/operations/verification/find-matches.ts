@@ -53,28 +53,25 @@ export async function findMatches(
   files: readonly KnownDigests[],
   view?: OwnerView,
 ): Promise<readonly (readonly IdentifyMatch[])[]> {
-  const found = new Map<string, readonly IndexedProof[]>();
-  const lookUp = async (digests: Iterable<string>): Promise<void> => {
-    const unknown = [...new Set(digests)].filter((sha256) => !found.has(sha256));
-    if (unknown.length === 0) return;
-    const proofs = await stores.findByDigests(unknown, MOST_MATCHES);
-    const complete = await Promise.all(
-      [...proofs].map(async ([sha256, each]) => {
-        return [sha256, await Promise.all(each.map((proof) => withFile(stores, proof)))] as const;
+  const proofs = await stores.findByDigests(
+    [...new Set(files.flatMap(digestsKnown))],
+    MOST_MATCHES,
+    (first) =>
+      files.flatMap((file) => {
+        const { bound, samples } = learn(file, (sha256) => first.get(sha256) ?? []);
+        return [...bound, ...samples];
       }),
-    );
-    for (const sha256 of unknown) found.set(sha256, []);
-    for (const [sha256, each] of complete)
-      found.set(
-        sha256,
-        each.filter((proof) => proof !== undefined),
-      );
-  };
+  );
+  const found = new Map(
+    await Promise.all(
+      [...proofs].map(async ([sha256, each]) => {
+        const complete = await Promise.all(each.map((proof) => withFile(stores, proof)));
+        return [sha256, complete.filter((proof) => proof !== undefined)] as const;
+      }),
+    ),
+  );
   const proofsOf = (sha256: string): readonly IndexedProof[] => found.get(sha256) ?? [];
-
-  await lookUp(files.flatMap(digestsKnown));
   const learnt = files.map((file) => learn(file, proofsOf));
-  await lookUp(learnt.flatMap(({ bound, samples }) => [...bound, ...samples]));
   return learnt.map((file) => matchesOf(file, proofsOf, view));
 }
 

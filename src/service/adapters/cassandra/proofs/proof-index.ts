@@ -1,5 +1,11 @@
 import { eachOf } from '../../../../core/async/each-of.js';
-import { DIGEST_KINDS, type DigestKind, digestsOf, type IndexedProof } from '../../../domain/digests.js';
+import {
+  DIGEST_KINDS,
+  type DigestKind,
+  digestsOf,
+  type FurtherDigests,
+  type IndexedProof,
+} from '../../../domain/digests.js';
 import type { IssuedProof } from '../../../domain/proof.js';
 import type { ProofStore } from '../../../ports/stores.js';
 import { isReadFailure, numberIn, type Row, type Session, textIn } from '../driver/session.js';
@@ -122,7 +128,7 @@ export class ProofIndex {
       const ids = (await this.#session.rows(findIn(TABLES[kind]), [sha256, before, asked])).map(
         (row) => textIn(row, 'proof_id')!,
       );
-      found.push(...(await this.#issuedProofs(ids)));
+      found.push(...(await this.#issuedBy(kind, sha256, ids)));
       if (ids.length < asked) break;
       before = ids.at(-1)!;
     }
@@ -132,14 +138,19 @@ export class ProofIndex {
   async findByDigests(
     digests: readonly string[],
     limit: number,
+    further: FurtherDigests = () => [],
   ): Promise<ReadonlyMap<string, readonly IndexedProof[]>> {
     const found = new Map<string, readonly IndexedProof[]>();
-    await eachOf(new Set(digests), DIGESTS_AT_ONCE, async (sha256) => {
-      const lists = await Promise.all(DIGEST_KINDS.map((kind) => this.find(kind, sha256, limit)));
-      const proofs = [...new Map(lists.flat().map((proof) => [proof.proofId, proof])).values()];
-      if (proofs.length > 0)
-        found.set(sha256, proofs.sort((a, b) => (a.proofId < b.proofId ? 1 : -1)).slice(0, limit));
-    });
+    const wanted = new Set(digests);
+    const lookFor = (some: readonly string[]): Promise<void> =>
+      eachOf(some, DIGESTS_AT_ONCE, async (sha256) => {
+        const lists = await Promise.all(DIGEST_KINDS.map((kind) => this.find(kind, sha256, limit)));
+        const proofs = [...new Map(lists.flat().map((proof) => [proof.proofId, proof])).values()];
+        if (proofs.length > 0)
+          found.set(sha256, proofs.sort((a, b) => (a.proofId < b.proofId ? 1 : -1)).slice(0, limit));
+      });
+    await lookFor([...wanted]);
+    await lookFor([...new Set(further(found))].filter((sha256) => !wanted.has(sha256)));
     return found;
   }
 
@@ -176,6 +187,22 @@ export class ProofIndex {
       }
       return found;
     }
+  }
+
+  /** Returns the issued proofs of a digest. Removes the entries of erased proofs that an earlier version left. */
+  async #issuedBy(
+    kind: DigestKind,
+    sha256: string,
+    proofIds: readonly string[],
+  ): Promise<readonly IssuedProof[]> {
+    const proofs = await Promise.all(proofIds.map((proofId) => this.#rows.get(proofId)));
+    for (const proof of proofs)
+      if (proof?.state === 'erased')
+        // Not waited for: the next look-up finds an entry that stays.
+        this.#session
+          .write(deleteFrom(TABLES[kind]), [proof.erasedAt * 1_000_000 + 1, sha256, proof.proofId])
+          .catch(() => undefined);
+    return proofs.filter((proof) => proof?.state === 'issued');
   }
 
   async #issuedProofs(proofIds: readonly string[]): Promise<readonly IssuedProof[]> {

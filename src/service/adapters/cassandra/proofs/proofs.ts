@@ -74,7 +74,7 @@ export function proofStore({
     listProofs: (partnerId, query) => index.list(partnerId, query),
     listBriefs: async (partnerId, query) => (await index.list(partnerId, query)).map(briefOf),
     findProofs: (kind, sha256, limit) => index.find(kind, sha256, limit),
-    findByDigests: (digests, limit) => index.findByDigests(digests, limit),
+    findByDigests: (...search) => index.findByDigests(...search),
     addDigests: (proofId, digests) => mutex.run(`proof/${proofId}`, () => addDigests(proofId, digests)),
     collectReservations: (before, remove) => reservations.collect(before, remove),
     eraseProof: (proofId, ...rest) =>
