@@ -624,7 +624,7 @@ void t.test('records without the digest of their file get it after the start', a
   }
   const { sha256 } = proofs[0]!.asset;
   const found = async () => (await stores.findByDigests([sha256], 10)).get(sha256)?.length;
-  const filling = new FileDigests({ stores, audited: stores.audited, rate: 1 });
+  const filling = new FileDigests({ stores, encrypted: stores, audited: stores.audited, rate: 1 });
   await filling.run(2);
   t.equal(await found(), 2, 'as many as the rate permits');
   await filling.run(2);

@@ -40,6 +40,7 @@ t.test('each proof without samples gets them from its file, in steps that contin
   const deps: FillSamplesDeps = {
     engine,
     samplesRate: 1e9,
+    encrypted: { getProof: async (proofId) => proofs.get(proofId) },
     stores: {
       getProof: async (proofId) => proofs.get(proofId),
       addDigests: async (proofId, digests) => {

@@ -1,8 +1,11 @@
 /** Identification by digests on a whole service, compared with the identification of uploads. */
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import t from 'tap';
 import type { Caller } from '../../src/service/operations/caller.js';
 import type { AskedDigest } from '../../src/service/operations/verification/identify.js';
+import { corpusFiles, NO_CORPUS } from '../fixtures/corpus.js';
+import { sampled } from '../fixtures/sampling.js';
 import { chunk, wav } from '../fixtures/wav.js';
 import { RestartedService } from './restarted-service.js';
 
@@ -170,3 +173,37 @@ t.test('a file with the same samples is found, and only the owner is told what c
   t.strictSame((await byDigests(stranger, [ofSamples]))[0]!.matches, []);
   t.strictSame(await byUpload(caller, retagged), []);
 });
+
+t.test(
+  'digests of the files of a corpus find what uploads of the files find',
+  { skip: corpusFiles() === undefined && NO_CORPUS },
+  async (t) => {
+    const { partnerId } = await house.service.partner('volume');
+    // Not the owner, who learns more from an upload.
+    const { caller } = await house.service.partner('volume');
+    const isTried = sampled(11);
+    const files = corpusFiles()!
+      .filter(isTried)
+      .map(({ path }) => readFileSync(path))
+      .filter((file) => file.length > 0 && file.length < 10_000_000);
+    const known: Uint8Array[] = [];
+    for (const file of files) {
+      const issued = await house.service
+        .issue(partnerId, file)
+        .catch(() =>
+          house.service.issue(partnerId, file, { carrier: 'sidecar', allowUnknownContainer: true }),
+        );
+      known.push(file, issued.file);
+    }
+    const expected = new Map<string, unknown>();
+    for (const file of known)
+      if (!expected.has(sha256(file))) expected.set(sha256(file), await byUpload(caller, file));
+    const digests = [...expected.keys()];
+    const asked = Array.from({ length: 1000 }, (_, i) => ({ sha256: digests[i % digests.length]! }));
+    t.ok(digests.length > 10, `${digests.length} digests`);
+    t.strictSame(
+      await byDigests(caller, asked),
+      asked.map((digest) => ({ ...digest, matches: expected.get(digest.sha256) })),
+    );
+  },
+);

@@ -4,9 +4,13 @@ import type { ProofStore } from '../ports/stores.js';
 
 /** The most records that one step reads. */
 const STEP = 500;
+/** The minimum time from the start of one pass to the start of the next, in milliseconds. */
+const PASS_MS = 24 * 3_600_000;
 
 export interface FileDigestsParts {
   readonly stores: Pick<ProofStore, 'getProof' | 'addDigests'>;
+  /** The stores below the encryption. Reading a record there needs no content key. */
+  readonly encrypted: Pick<ProofStore, 'getProof'>;
   readonly audited: Pick<AuditedStore, 'proofs' | 'lease'>;
   /** The records to read per second. */
   readonly rate: number;
@@ -14,12 +18,14 @@ export interface FileDigestsParts {
 
 /**
  * Adds the digest of the delivered file to records of versions that stored none, so that each proof is found by it.
- * Reads all records once after the start of the process, at a bounded rate. One process of a cluster does it.
+ * Reads all records after the start of the process, and once a day, because processes of earlier versions may run
+ * beside this one. One process of a cluster does it, at a bounded rate.
  */
 export class FileDigests {
   readonly #parts: FileDigestsParts;
   #place: string | undefined;
-  #isDone = false;
+  /** The time of the monotonic clock before which no new pass begins. */
+  #restsUntil = 0;
 
   constructor(parts: FileDigestsParts) {
     this.#parts = parts;
@@ -28,24 +34,26 @@ export class FileDigests {
   /** Continues, with as many records as `rate` permits in `seconds`. */
   async run(seconds: number): Promise<void> {
     const { audited, rate } = this.#parts;
-    if (this.#isDone || !(await audited.lease())) return;
+    if (this.#place === undefined && performance.now() < this.#restsUntil) return;
+    if (!(await audited.lease())) return;
+    if (this.#place === undefined) this.#restsUntil = performance.now() + PASS_MS;
     for (let left = rate * seconds; left > 0; ) {
       const { items, next } = await audited.proofs(this.#place, Math.min(STEP, left));
       for (const proofId of items) await this.#complete(proofId);
       this.#place = next;
-      this.#isDone = next === undefined;
-      if (this.#isDone) return;
+      if (next === undefined) return;
       // An empty page also costs work, so it counts as one record.
       left -= Math.max(1, items.length);
     }
   }
 
   async #complete(proofId: string): Promise<void> {
-    const { stores } = this.#parts;
+    const { stores, encrypted } = this.#parts;
     try {
+      const stored = await encrypted.getProof(proofId);
+      if (stored?.state !== 'issued' || stored.fileSha256 !== undefined) return;
       const proof = await stores.getProof(proofId);
-      if (proof?.state === 'issued' && proof.fileSha256 === undefined)
-        await stores.addDigests(proofId, { fileSha256: proof.asset.sha256 });
+      if (proof?.state === 'issued') await stores.addDigests(proofId, { fileSha256: proof.asset.sha256 });
     } catch (error) {
       // The auditor reports a damaged record.
       if (!isRecordDamaged(error)) throw error;

@@ -203,6 +203,7 @@ export async function openInfrastructure(
     auditor: openedAuditor,
     fileDigests: new FileDigests({
       stores: readable,
+      encrypted,
       audited: opened.audited,
       rate: FILE_DIGESTS_PER_SECOND,
     }),

@@ -11,6 +11,8 @@ import { measure } from '../issuing/issue-proof.js';
 
 export interface FillSamplesDeps {
   readonly stores: Pick<ProofStore, 'getProof' | 'addDigests'>;
+  /** The stores below the encryption. Reading a record there needs no content key. */
+  readonly encrypted: Pick<ProofStore, 'getProof'>;
   readonly assets: Pick<AssetStore, 'read'>;
   readonly engine: AudioEngine;
   readonly audited: Pick<AuditedStore, 'proofs'>;
@@ -76,10 +78,12 @@ async function fill(
   proofId: string,
 ): Promise<'filled' | 'without' | 'failed' | undefined> {
   try {
+    const stored = await deps.encrypted.getProof(proofId);
+    if (stored?.state !== 'issued') return undefined;
+    if (stored.samplesSha256 !== undefined || stored.samplesReason !== undefined) return undefined;
     const proof = await deps.stores.getProof(proofId);
     // An imported proof has no files.
     if (proof?.state !== 'issued' || proof.legacy !== undefined) return undefined;
-    if (proof.samplesSha256 !== undefined || proof.samplesReason !== undefined) return undefined;
     const digests = await digestsOf(deps, proof);
     if (digests === undefined) {
       // The file of a proof that was erased meanwhile is missing, too.
