@@ -143,6 +143,7 @@ export function createOperations(given: OperationsDeps) {
       signal,
       // Files were published, and the registration completes their issuing.
       stores: stoppable(stores, signal, ['issueProof']),
+      encrypted: stoppable(encrypted, signal),
       // An erasure or a refused issuing deletes files after the registry decided it.
       assets: stoppable(given.assets, signal, ['delete']),
       keys: stoppable(given.keys, signal),

@@ -68,7 +68,7 @@ export async function receiveUpload(
   const release = deps.uploadLocks.take(uploadId, upload.slot.partnerId, limit);
   try {
     const { partnerId, purpose } = upload.slot;
-    const ingest = deps.engine.open(partnerId, { samples: purpose === 'identify' });
+    const ingest = deps.engine.open(partnerId, { samples: purpose.startsWith('identify') });
     return receiver(deps, upload.slot, policy.maxBytes, ingest, release);
   } catch (error) {
     release();
