@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { store } from './adapters/embedded/charge.js';
+import { digests } from './adapters/embedded/digests.js';
 import { compare } from './compare.js';
 import { askedAgain, heldAgainst, type Outcome, readEarlierRun } from './earlier-run.js';
 import { hash } from './engine/hash.js';
@@ -35,6 +36,7 @@ const MEASURES: readonly Measure[] = [
   flow,
   oneCall,
   store,
+  digests,
   evidence,
   scaleOverload,
   scaleUploads,

@@ -82,10 +82,12 @@ function typeOf(schema, named, closed) {
   if (schema.const === true) return 'true';
   if (Array.isArray(schema.type))
     return schema.type.map((type) => typeOf({ type }, named, closed)).join(' | ');
-  if (schema.anyOf !== undefined) return schema.anyOf.map((part) => typeOf(part, named, closed)).join(' | ');
+  const alternatives = schema.anyOf ?? schema.oneOf;
+  if (alternatives !== undefined) return alternatives.map((part) => typeOf(part, named, closed)).join(' | ');
   switch (schema.type) {
     case 'string':
     case 'boolean':
+    case 'null':
       return schema.type;
     case 'integer':
     case 'number':

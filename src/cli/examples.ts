@@ -14,6 +14,7 @@ const VALUES: Readonly<Record<string, string>> = {
   minutes: '10',
   name: 'example',
   number: '10',
+  path: 'song.wav',
   partnerId: 'ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
   plan: 'standard',
   proof: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',

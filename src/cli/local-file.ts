@@ -16,10 +16,11 @@ export interface LocalFile {
 /**
  * Opens a file to read it several times.
  * @param signal ends every reading when it aborts
+ * @param stored the path as it is stored, if the file was found and its path is not UTF-8
  * @throws RuntimeError for a pipe, a device or a directory
  */
-export async function openLocalFile(path: string, signal: AbortSignal): Promise<LocalFile> {
-  const named = await namedFile(path);
+export async function openLocalFile(path: string, signal: AbortSignal, stored?: Buffer): Promise<LocalFile> {
+  const named = stored === undefined ? await namedFile(path) : { path: stored };
   const place = typeof named === 'string' ? named : named.path;
   // A pipe is refused before it is opened, because opening it would wake its writer.
   if (!(await stat(place)).isFile()) throw notRegular(path);

@@ -265,6 +265,11 @@ export class OperatorClient {
     return this.#get<'auditStores'>('audit/stores', defined({ from }), AUDIT_TIMEOUT_MS);
   }
 
+  fillSamples(from: string | undefined): Promise<ResponseOf<'fillSamples'>> {
+    const query = from === undefined ? '' : `?${new URLSearchParams({ from })}`;
+    return this.#write<'fillSamples'>('POST', `samples/fill${query}`, undefined, AUDIT_TIMEOUT_MS);
+  }
+
   async issue({
     partnerId,
     song,
@@ -337,14 +342,20 @@ export class OperatorClient {
   }
 
   /** Sends a call that may be repeated after a failure. */
-  #write<Id extends OperatorRoute>(method: Method, path: string, value?: object): Promise<ResponseOf<Id>> {
-    return retrying(RETRY, this.#signal, () => this.#once<Id>(method, path, value));
+  #write<Id extends OperatorRoute>(
+    method: Method,
+    path: string,
+    value?: object,
+    timeoutMs?: number,
+  ): Promise<ResponseOf<Id>> {
+    return retrying(RETRY, this.#signal, () => this.#once<Id>(method, path, value, timeoutMs));
   }
 
   async #once<Id extends OperatorRoute>(
     method: Method,
     path: string,
     value?: object,
+    timeoutMs = TIMEOUT_MS,
   ): Promise<ResponseOf<Id>> {
     const headers = { accept: 'application/json' };
     const json =
@@ -354,7 +365,7 @@ export class OperatorClient {
             headers: { ...headers, 'content-type': 'application/json' },
             body: Buffer.from(JSON.stringify(value)),
           };
-    const response = await this.#send({ method, url: this.#url(path), ...json, timeoutMs: TIMEOUT_MS });
+    const response = await this.#send({ method, url: this.#url(path), ...json, timeoutMs });
     return parseResponse(response).value as ResponseOf<Id>;
   }
 
@@ -436,10 +447,11 @@ export class OperatorClient {
 
   #url(path: string, query: Readonly<Record<string, string>> = {}): URL {
     const url = new URL(`operator/v1/${path}`, this.#base);
+    const parameters = Object.entries(query);
+    // A path may have a query of its own.
+    if (parameters.length === 0) return url;
     // URLSearchParams.toString() would encode a space as `+`, which is for forms only.
-    url.search = Object.entries(query)
-      .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
-      .join('&');
+    url.search = parameters.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&');
     return url;
   }
 }

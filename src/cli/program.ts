@@ -28,6 +28,7 @@ import { importLegacy } from './commands/operator-legacy.js';
 import { assignPlan, createPlan, listPlans, setPlan } from './commands/operator-plans.js';
 import { auditStores, erasureStatus, readAudit, verifyAudit } from './commands/operator-records.js';
 import { getPartnerReview, listPartnerReviews, supplyEvidence } from './commands/operator-reviews.js';
+import { fillSamples } from './commands/operator-samples.js';
 import { listSigners, reinstateSigner, revokeSigner } from './commands/operator-signing.js';
 import {
   approveSourceDetail,
@@ -112,6 +113,7 @@ const COMMANDS: readonly Command[] = [
   readAudit,
   verifyAudit,
   auditStores,
+  fillSamples,
   authority,
   listSigners,
   revokeSigner,
@@ -161,6 +163,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   'operator reviews': "Partners' review cases, and the evidence requests of each case",
   'operator erasure': 'Erasures of proofs',
   'operator audit': 'Audit logs',
+  'operator samples': 'Samples digests',
   'operator signing': 'Signing certificates',
   'operator dlq': 'Dead letters: events that no consumer could process',
   'operator secrets': "A cluster's bundle of secrets",

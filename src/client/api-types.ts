@@ -369,6 +369,23 @@ export interface CreatorDeclaration {
   readonly bindingStatus: Growing<'authenticated_post_issuance_record'>;
 }
 
+export interface DigestsIdentification {
+  /** One result for each digest, in the order of the request. */
+  readonly results: readonly {
+    /** Digest that was looked for. */
+    readonly sha256: Sha256;
+    /** At most 100 matches, strongest first. Empty if there are none. */
+    readonly matches: readonly {
+      /** Id of the matching proof. */
+      readonly proofId: Identifier;
+      /** What matches. */
+      readonly type: Growing<'exact_file' | 'bound_audio' | 'original_file' | 'same_samples'>;
+      /** Confidence from 0 to 1. If the digests are equal, it is 1. */
+      readonly confidence: number;
+    }[];
+  }[];
+}
+
 /**
  * Report on a Content Credential in the uploaded file. `integrity` and `trust` are independent
  * results.
@@ -613,6 +630,8 @@ export interface Fixtures {
       /** Where the service found the credential. */
       readonly credentialCarrier: Growing<'embedded' | 'sidecar' | 'none'>;
     };
+    /** Strongest match of an identify of the audio. Absent if the fixture does not show one. */
+    readonly match?: Growing<'exact_file' | 'bound_audio' | 'original_file' | 'same_samples'>;
     /** The audio file, and the sidecar if the fixture has one. */
     readonly files: readonly {
       /** Which file of the fixture this is. */
@@ -647,15 +666,40 @@ export interface Health {
 }
 
 export interface Identification {
-  /** Matches, highest confidence first. Empty if there are none. */
+  /** At most 100 matches, strongest first. Empty if there are none. */
   readonly matches: readonly {
     /** Id of the matching proof. */
     readonly proofId: Identifier;
-    /** Which bytes match. */
-    readonly type: Growing<'exact_file' | 'bound_audio' | 'original_file'>;
+    /** What matches. */
+    readonly type: Growing<'exact_file' | 'bound_audio' | 'original_file' | 'same_samples'>;
     /** Confidence from 0 to 1. If the digests are equal, it is 1. */
     readonly confidence: number;
+    /**
+     * Reasons for which a verify of the upload is `unreadable`. Present only for the owner of a proof with
+     * the match `same_samples`: something outside the samples changed.
+     */
+    readonly unreadableBecause?: readonly DecisionReason[];
   }[];
+  /** Samples digest of the upload. It is null if the file has none. */
+  readonly samples?: Sha256 | null;
+  /** Why the file has no samples digest. Present only if `samples` is null. */
+  readonly samplesReason?: Growing<
+    | 'container_unsupported'
+    | 'encoding_unsupported'
+    | 'format_unsupported'
+    | 'padding_not_zero'
+    | 'samples_absent'
+    | 'samples_ambiguous'
+    | 'samples_unsized'
+    | 'samples_incomplete'
+    | 'frames_incomplete'
+    | 'frames_disagree'
+    | 'structure_malformed'
+    | 'stream_changes'
+    | 'checksum_mismatch'
+    | 'samples_too_large'
+    | 'decoder_busy'
+  >;
 }
 
 /** Opaque identifier. The response to a malformed identifier is 400, and to an unknown identifier 404. */
@@ -664,6 +708,19 @@ export type Identifier = string;
 export interface Identify {
   /** Upload to identify. Its purpose must be `identify`. */
   readonly uploadId: Identifier;
+}
+
+export interface IdentifyDigests {
+  /** Digests of files that you do not send. A digest may occur several times. */
+  readonly digests: readonly {
+    /** SHA-256 digest to look for, in lower-case hex. */
+    readonly sha256: Sha256;
+    /**
+     * What the digest was computed of: the whole `file`, what a proof of it is `bound` to, or its
+     * `samples`. Without it, the digest may be any of them.
+     */
+    readonly of?: 'file' | 'bound' | 'samples';
+  }[];
 }
 
 /** A file whose import into the session was observed. */

@@ -18,7 +18,9 @@ import { type RotateOptions, type Rotation, rotate } from './rotation.js';
 import { type AudioInput, type AudioSource, audioSource, release, sidecarBytes } from './source.js';
 import type { Progress } from './transport.js';
 import type {
+  AskedDigest,
   DecisionEnvelope,
+  DigestsIdentification,
   ErasedProof,
   EvidenceKind,
   FixturePart,
@@ -90,6 +92,9 @@ export interface AssetOptions extends CallOptions {
 
 /** The page size of the iterators. It is the maximum, so that a long list needs the fewest calls. */
 const PAGE_ENTRIES = 100;
+
+/** The most digests of one call. */
+const DIGESTS_OF_CALL = 1000;
 
 /** The largest file that is sent in one call with its verification: 65 MiB. */
 const MAX_ONE_CALL_BYTES = 68_157_440;
@@ -210,18 +215,52 @@ export class Client {
   }
 
   /**
-   * Finds the issued recordings that match an upload with purpose `identify`. Each call counts towards the
-   * quota, so the client does not retry it.
+   * Finds the issued recordings that match an upload with purpose `identify`, or each of 1 to 1,000 digests. Each
+   * call counts towards the quota, so the client does not retry it.
    */
+  identify(request: { readonly uploadId: string }, options?: CallOptions): Promise<Responded<Identification>>;
   identify(
-    { uploadId }: { readonly uploadId: string },
+    request: { readonly digests: readonly AskedDigest[] },
+    options?: CallOptions,
+  ): Promise<Responded<DigestsIdentification>>;
+  identify(
+    request: { readonly uploadId: string } | { readonly digests: readonly AskedDigest[] },
     { signal }: CallOptions = {},
-  ): Promise<Responded<Identification>> {
-    return this.#connection.json<Identification>(
-      { method: 'POST', path: 'recordings/identify', json: { uploadId }, signal },
-      'a list of matches',
-      ({ matches }) => Array.isArray(matches),
+  ): Promise<Responded<Identification> | Responded<DigestsIdentification>> {
+    const call = { method: 'POST', path: 'recordings/identify', signal } as const;
+    if ('uploadId' in request)
+      return this.#connection.json<Identification>(
+        { ...call, json: { uploadId: request.uploadId } },
+        'a list of matches',
+        ({ matches }) => Array.isArray(matches),
+      );
+    const digests = request.digests.map(({ sha256, of }) => (of === undefined ? { sha256 } : { sha256, of }));
+    return this.#connection.json<DigestsIdentification>(
+      { ...call, json: { digests } },
+      'a result for each digest',
+      ({ results }) =>
+        Array.isArray(results) &&
+        results.length === digests.length &&
+        results.every(({ matches }) => Array.isArray(matches)),
     );
+  }
+
+  /**
+   * Yields the result of each digest, in the order of the digests. Sends 1,000 digests in a call, and no audio. Each
+   * 100 digests begun cost one unit.
+   */
+  async *identifyDigests(
+    digests: Iterable<AskedDigest> | AsyncIterable<AskedDigest>,
+    options: CallOptions = {},
+  ): AsyncGenerator<DigestsIdentification['results'][number], void, undefined> {
+    let page: AskedDigest[] = [];
+    for await (const digest of digests) {
+      page.push(digest);
+      if (page.length < DIGESTS_OF_CALL) continue;
+      yield* (await this.identify({ digests: page }, options)).results;
+      page = [];
+    }
+    if (page.length > 0) yield* (await this.identify({ digests: page }, options)).results;
   }
 
   /** Yields all proofs of the partner, newest first. */

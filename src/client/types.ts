@@ -3,6 +3,7 @@ import type {
   DecisionEnvelope,
   Fixtures,
   Growing,
+  IdentifyDigests,
   ProcessNote,
   ProofEntry,
   Telemetry,
@@ -16,6 +17,7 @@ export type {
   CredentialReport,
   DecisionEnvelope,
   DecisionReason,
+  DigestsIdentification,
   ErasedProof,
   EvidenceFact,
   EvidenceKind,
@@ -42,6 +44,13 @@ export type {
   UploadSlot,
   UsageReport,
 } from './api-types.js';
+
+/** A digest of a file that is not sent. Without `of`, it may be a digest of any kind. */
+export interface AskedDigest {
+  /** The digest in lower-case hex. */
+  readonly sha256: string;
+  readonly of?: IdentifyDigests['digests'][number]['of'] | undefined;
+}
 
 /** The part of a fixture. */
 export type FixturePart = Fixtures['fixtures'][number]['files'][number]['part'];

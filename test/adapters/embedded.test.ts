@@ -20,10 +20,12 @@ import { RecordCodec } from '../../src/core/codec/record.js';
 import type { Commit } from '../../src/service/adapters/embedded/commit-queue.js';
 import { findDamage } from '../../src/service/adapters/embedded/log-check.js';
 import {
+  type EmbeddedStore,
   type EmbeddedStoreOptions,
   openEmbeddedStore,
   STORE_FORMAT,
 } from '../../src/service/adapters/embedded/store.js';
+import { FileDigests } from '../../src/service/background/file-digests.js';
 import { type AuditEntry, AuditWalk } from '../../src/service/domain/audit.js';
 import { REVIEW_LIFE_SECONDS } from '../../src/service/domain/review.js';
 import type { AuditHeads } from '../../src/service/ports/journals.js';
@@ -187,7 +189,7 @@ void t.test('a directory that cannot be served is refused with its reason', asyn
       new RecordCodec(authenticator).encode('meta/format', { format: STORE_FORMAT + 1 }),
     ),
   );
-  await t.rejects(openStore(inner), { code: 'newer_format', message: /format 7, but .* up to 6/ });
+  await t.rejects(openStore(inner), { code: 'newer_format', message: /format 8, but .* up to 7/ });
   await t.rejects(openStore(inner), { code: 'newer_format' }, 'and the refusal leaves it closed');
 
   const foreign = join(directory, 'foreign');
@@ -575,6 +577,8 @@ void t.test('erasing and expiring leave no index entry behind', async (t) => {
     [
       `bound/${digests.boundAudioSha256}/prf_kept`,
       `credential/${digests.credentialSha256}/prf_kept`,
+      `digest/${digests.originalSha256}`,
+      `digest/${digests.boundAudioSha256}`,
       `original/${digests.originalSha256}/prf_kept`,
       `proof-time/ptr_1/00${NOW}/prf_kept`,
       'proof/prf_erased',
@@ -582,6 +586,49 @@ void t.test('erasing and expiring leave no index entry behind', async (t) => {
     ],
     'nothing of expired reviews',
   );
+});
+
+void t.test('a store of a former format finds its proofs by digest', async (t) => {
+  const directory = join(t.testdir(), 'store');
+  const proof = issuedProof('prf_former', 'ptr_1');
+  const erased = issuedProof('prf_erased', 'ptr_1');
+  let stores = await openStore(directory);
+  for (const each of [proof, erased]) {
+    await stores.reserveProof(each.proofId, 'ptr_1', NOW);
+    await stores.issueProof(each, audit('ptr_1', 'proof_issued', each.proofId));
+  }
+  await stores.eraseProof('prf_erased', 'ptr_1', NOW, audit('ptr_1', 'proof_erased', 'prf_erased'));
+  await stores.close();
+  const digest = `digest/${proof.originalSha256}`;
+  await withLevel(directory, async (level) => {
+    await level.del(`digest/${proof.boundAudioSha256}`);
+    // A start that was interrupted left this row.
+    await level.put(digest, (await level.get(digest))!);
+    await level.put('meta/format', new RecordCodec(authenticator).encode('meta/format', { format: 6 }));
+  });
+  const raised: (readonly [number, number])[] = [];
+  stores = await openStore(directory, { onFormatRaised: (from, to) => void raised.push([from, to]) });
+  t.teardown(() => stores.close());
+  t.strictSame(raised, [[6, STORE_FORMAT]]);
+  for (const sha256 of [proof.boundAudioSha256, proof.originalSha256])
+    t.strictSame((await stores.findByDigests([sha256], 10)).get(sha256), [proof]);
+});
+
+void t.test('records without the digest of their file get it after the start', async (t) => {
+  const stores = (await openStore(join(t.testdir(), 'store'))) as EmbeddedStore;
+  t.teardown(() => stores.close());
+  const proofs = ['prf_1', 'prf_2', 'prf_3'].map((proofId) => issuedProof(proofId, 'ptr_1'));
+  for (const proof of proofs) {
+    await stores.reserveProof(proof.proofId, 'ptr_1', NOW);
+    await stores.issueProof(proof, audit('ptr_1', 'proof_issued', proof.proofId));
+  }
+  const { sha256 } = proofs[0]!.asset;
+  const found = async () => (await stores.findByDigests([sha256], 10)).get(sha256)?.length;
+  const filling = new FileDigests({ stores, encrypted: stores, audited: stores.audited, rate: 1 });
+  await filling.run(2);
+  t.equal(await found(), 2, 'as many as the rate permits');
+  await filling.run(2);
+  t.equal(await found(), 3);
 });
 
 void t.test('a change of the audit log in the store is found', async (t) => {

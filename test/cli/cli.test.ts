@@ -65,6 +65,7 @@ const COMMANDS = [
     'audit read',
     'audit verify',
     'audit stores',
+    'samples fill',
     'authority',
     'signing list',
     'signing revoke',
@@ -532,6 +533,9 @@ t.test('the operator lists accounts, records and audit logs', async (t) => {
     code: 0,
     out: /^key_1 {2}revoked /,
   });
+  t.equal(operator.calls.at(-1)!.query.get('successors'), null);
+  await takemark('operator', 'key', 'revoke', 'key_1', '--partner', 'ptr_1', '--successors');
+  t.equal(operator.calls.at(-1)!.query.get('successors'), 'true');
   t.match(
     await takemark(
       'operator',

@@ -284,6 +284,13 @@ export class OperatorDouble {
         return send(200, { ok: false, entries: 9, fault: { sequence: 9, reason: 'truncated' } });
       case 'GET /operator/v1/partners/signers/audit/verification':
         return send(200, { ok: true, entries: 2 });
+      case 'POST /operator/v1/samples/fill':
+        return send(
+          200,
+          url.searchParams.get('from') === '2:'
+            ? { looked: 1, filled: 1, without: 0, failed: [] }
+            : { looked: 3, filled: 1, without: 1, failed: ['prf_1'], next: '2:' },
+        );
       case 'GET /operator/v1/audit/stores':
         return send(
           200,

@@ -137,6 +137,8 @@ t.test('a partner identifies a file, and asks whether the service is up', async 
   t.match(await takemark('identify', path), { code: 0, out: 'prf_1  exact_file  1\n', err: '' });
   t.match(await takemark('identify', path), { code: 1, out: '', err: 'no match\n' });
   t.match(service.requests('/v1/uploads')[0]!.text, /"purpose":"identify"/);
+  t.match(await takemark('identify'), { code: 2, err: /name a file or a directory, or use --digests/ });
+  t.match(await takemark('identify', path, '--digests', path), { code: 2 });
 
   const health = {
     ok: true,

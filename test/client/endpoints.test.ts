@@ -156,6 +156,13 @@ t.test('every method of the client calls its endpoint and returns its response',
     ],
     [
       'POST',
+      '/v1/recordings/identify',
+      { status: 200, body: { results: [{ sha256: 'ab', matches: [] }] } },
+      () => client.identify({ digests: [{ sha256: 'ab', of: undefined }] }),
+      { body: { digests: [{ sha256: 'ab' }] } },
+    ],
+    [
+      'POST',
       '/v1/telemetry',
       { status: 202, body: { accepted: 1 } },
       () => client.sendTelemetry([{ name: 'verify_shown', count: 1, at: 2 }]),
@@ -672,4 +679,27 @@ t.test('what a later service adds to a report reaches the caller as it is', asyn
   const page = await client.listProofsPage({ include: 'evidenceReport' });
   t.strictSame(page.proofs, [entry]);
   t.match(service.seen.at(-1)!.query, { include: 'evidenceReport' });
+});
+
+t.test('digests are identified in pages of 1,000, in their order', async (t) => {
+  const { service, client } = await setUp(t);
+  const path = '/v1/recordings/identify';
+  const asked = Array.from({ length: 2001 }, (_, i) => ({ sha256: String(i), of: 'file' as const }));
+  const page = (from: number, to: number) => ({
+    status: 200,
+    body: { results: asked.slice(from, to).map(({ sha256 }) => ({ sha256, matches: [] })) },
+  });
+  service.queue(path, page(0, 1000), page(1000, 2000), page(2000, 2001));
+  const found: string[] = [];
+  for await (const { sha256 } of client.identifyDigests(asked)) found.push(sha256);
+  t.strictSame(
+    found,
+    asked.map(({ sha256 }) => sha256),
+  );
+  t.strictSame(
+    service.requests(path).map(({ text }) => (JSON.parse(text) as { digests: unknown[] }).digests.length),
+    [1000, 1000, 1],
+  );
+  service.queue(path, page(0, 2));
+  await t.rejects(client.identify({ digests: asked.slice(0, 3) }), { code: 'bad_response' });
 });

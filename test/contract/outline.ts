@@ -70,7 +70,7 @@ function addSchema(
   add(
     outline,
     subject,
-    typeOf(schema),
+    ...typesOf(schema),
     ...(required === undefined ? [] : [required ? 'required' : 'optional']),
   );
   for (const one of [schema, ...alternatives(schema)]) {
@@ -85,6 +85,11 @@ function addSchema(
 function add(outline: Map<string, string[]>, subject: string, ...facts: readonly string[]): void {
   const known = outline.get(subject) ?? [];
   outline.set(subject, [...known, ...facts.filter((fact) => !known.includes(fact))]);
+}
+
+/** Returns the type of a schema, or the type of each of its exclusive alternatives. A new alternative breaks no caller. */
+function typesOf(schema: JsonSchema): readonly string[] {
+  return ((schema['oneOf'] as readonly JsonSchema[] | undefined) ?? [schema]).map(typeOf);
 }
 
 function typeOf(schema: JsonSchema): string {
@@ -127,13 +132,20 @@ function lastSegment(reference: JsonSchema): string {
   return String(reference['$ref']).split('/').at(-1)!;
 }
 
-/** Returns the paths of the required members of a request body, including the members of optional objects. */
+/**
+ * Returns the paths of the required members of a request body, including the members of optional objects. Of exclusive
+ * alternatives, a member is required if all of them require it.
+ */
 function requiredMembers(
   schema: JsonSchema,
   at: string,
   schemas: Readonly<Record<string, JsonSchema>>,
 ): readonly string[] {
   const resolved = schema['$ref'] === undefined ? schema : schemas[lastSegment(schema)]!;
+  if (resolved['oneOf'] !== undefined) {
+    const [first = [], ...others] = alternatives(resolved).map((one) => requiredMembers(one, at, schemas));
+    return first.filter((member) => others.every((other) => other.includes(member)));
+  }
   return [resolved, ...alternatives(resolved)].flatMap((one) => [
     ...membersOf(one).flatMap(([name, member]) => [
       ...(isRequired(one, name) ? [`${at}.${name}`] : []),

@@ -79,7 +79,13 @@ t.test('the Python blocks run as one program', { skip: needs('python3') }, async
   await writeFile(join(directory, 'flow.py'), codeOf('python').join('\n'));
   const { code, out, err } = await run('python3', 'flow.py');
   t.strictSame([code, err], [0, '']);
-  t.strictSame(out.trim().split('\n'), ['valid verified_binding True', '2', 'held', 'exact_file 1']);
+  t.strictSame(out.trim().split('\n'), [
+    'valid verified_binding True',
+    '2',
+    'held',
+    'exact_file 1',
+    "['exact_file']",
+  ]);
 });
 
 t.test('the TypeScript block compiles, and verifies the file', async (t) => {

@@ -4,6 +4,7 @@ import '../cli/capture.test.js';
 import '../cli/cli.test.js';
 import '../cli/completion.test.js';
 import '../cli/delivery-names.test.js';
+import '../cli/identify.test.js';
 import '../cli/kit.test.js';
 import '../cli/operator-challenge.test.js';
 import '../cli/partner.test.js';

@@ -184,6 +184,7 @@ async function startCounted(t: Test) {
     ids,
     observer: reports,
     processes: 1,
+    samplesRate: 1e9,
   });
   const signals: AbortSignal[] = [];
   const watched = <Methods extends { until(signal: AbortSignal): unknown }>(methods: Methods): Methods => ({
@@ -365,6 +366,7 @@ async function callsOf({ operations }: Counted) {
     readAudit: () => ({ params: own }),
     verifyAudit: () => ({ params: own }),
     auditStores: () => ({}),
+    fillSamples: () => ({}),
     listPartnerReviews: () => ({ params: own }),
     readPartnerReview: () => ({ params: { reviewId } }),
     supplyEvidence: async () => ({ params: await withRequest() }),

@@ -634,6 +634,11 @@ t.test('every route of the operator listener answers as its table says', async (
   for (const query of ['from=0', 'limit=1001', 'x=1'])
     t.match(await read(`partners/ptr_1/audit?${query}`, 400), { reason: 'invalid_member' });
   t.match(await read('partners/ptr_1/audit/verification'), { ok: true });
+  const fill = (query: string) =>
+    ask(port, request('POST', `/operator/v1/samples/fill${query}`, { Authorization: `Bearer ${TOKEN}` }));
+  t.equal((await fill('?from=2:prf_1'))!.status, 200);
+  t.strictSame(operations.contract.asked.at(-1), { from: '2:prf_1' });
+  matchError(t, await fill('?from='), 'invalid_request', 'invalid_member', 'an empty place');
   t.strictSame(await read('audit/stores'), { findings: [], looked: 0 });
   t.strictSame(operations.contract.asked.at(-1), { limit: 200 });
   await read('audit/stores?from=objects:a-b&limit=500');

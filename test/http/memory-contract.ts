@@ -99,11 +99,22 @@ export class MemoryContract {
       },
       meter: (_caller, operation) => void this.metered.push(operation),
       identify: async (_caller, request) => {
+        if (request.digests !== undefined)
+          return {
+            results: request.digests.map(({ sha256, of }) => ({
+              sha256,
+              matches: of === 'samples' ? [{ proofId: 'prf_1', type: 'same_samples', confidence: 1 }] : [],
+            })),
+          };
         if (request.uploadId === 'upl_text')
           throw new DomainError('unprocessable', 'The file is no audio that the service knows.');
         if (!request.uploadId.startsWith('upl_'))
           throw new DomainError('not_found', 'There is no such upload.');
-        return { matches: [{ proofId: 'prf_1', type: 'bound_audio', confidence: 1 }] };
+        return {
+          matches: [{ proofId: 'prf_1', type: 'bound_audio', confidence: 1 }],
+          samples: null,
+          samplesReason: 'encoding_unsupported',
+        };
       },
       listProofs: async (_caller, query) => {
         this.asked.push(query);
@@ -279,6 +290,7 @@ export class MemoryContract {
     | 'revokeConsent'
     | 'revokeDevice'
     | 'auditStores'
+    | 'fillSamples'
   > {
     return {
       listPartners: async () => [PARTNER],
@@ -345,6 +357,10 @@ export class MemoryContract {
           ...declaration,
           authentic: true,
         })),
+      fillSamples: async (request) => {
+        this.asked.push(request);
+        return { looked: 0, filled: 0, without: 0, failed: [] };
+      },
       auditStores: async (request) => {
         this.asked.push(request);
         return { findings: [], looked: 0 };

@@ -559,6 +559,7 @@ t.test('the error of a member names the member, and repeats no value', async (t)
     ['/v1/uploads', '{"contentLength":68157441}', 'contentLength must be at most 68157440.'],
     ['/v1/partner/reviews', binding('a@b'), `bindings.creatorId ${identifier}.`],
     ['/v1/telemetry', '{"events":[]}', 'events must have at least 1 entry.'],
+    ...identifyProblems(),
   ] as const)
     t.equal(await sentence(path, body), expected);
 });
@@ -945,4 +946,51 @@ t.test('expectations, kept connections and stopping end in order', async (t) => 
   t.ok(Date.now() - started < 40_000, 'what is left is cut');
   agent.destroy();
   stuck.destroy();
+});
+
+/** Returns bodies of an identify, with the problem that the error names. */
+function identifyProblems(): readonly (readonly [path: string, body: string, problem: string])[] {
+  const digest = 'a'.repeat(64);
+  const lower = 'must be a SHA-256 in lower-case hex.';
+  const entries = (count: number) => `{"digests":[${`{"sha256":"${digest}"},`.repeat(count).slice(0, -1)}]}`;
+  return (
+    [
+      [
+        `{"digests":[{"sha256":"${digest}"},{"sha256":"${digest.toUpperCase()}"}]}`,
+        `digests.1.sha256 ${lower}`,
+      ],
+      [`{"digests":[{"sha256":"${digest}0"}]}`, `digests.0.sha256 ${lower}`],
+      [
+        `{"digests":[{"sha256":"${digest}","of":"acoustic"}]}`,
+        'digests.0.of must be one of file, bound, samples.',
+      ],
+      [`{"digests":[{"sha256":"${digest}","note":"x"}]}`, 'digests.0 has the unknown member `note`.'],
+      ['{"digests":[]}', 'digests must have at least 1 entry.'],
+      [entries(1001), 'digests must have at most 1000 entries.'],
+      [
+        `{"uploadId":"upl_1","digests":[{"sha256":"${digest}"}]}`,
+        'The body has the unknown member `digests`.',
+      ],
+      ['{}', 'uploadId is missing.'],
+      ['[]', 'The body must be an object.'],
+    ] as const
+  ).map(([body, problem]) => ['/v1/recordings/identify', body, problem] as const);
+}
+
+t.test('an identify takes 1,000 digests of any form, and null for what it lacks', async (t) => {
+  const { port, listener } = await startPartner();
+  t.teardown(() => listener.close(100));
+  const digests = Array.from({ length: 1000 }, (_, i) => ({
+    sha256: String(i).padStart(64, '0'),
+    of: (['file', 'bound', 'samples', null] as const)[i % 4],
+  }));
+  const body = JSON.stringify({ uploadId: null, digests }, null, 2);
+  t.ok(body.length > 65_536);
+  const answer = await ask(port, request('POST', '/v1/recordings/identify', JSON_AUTH, body));
+  t.equal(answer!.status, 200);
+  const { results } = jsonOf(answer) as { readonly results: readonly { readonly sha256: string }[] };
+  t.strictSame(
+    results.map(({ sha256 }) => sha256),
+    digests.map(({ sha256 }) => sha256),
+  );
 });

@@ -204,6 +204,7 @@ export const PARTS: readonly Part[] = [
           'evidence/work-budget',
           'http/abandoned-calls',
           'lab/simulation/simulation',
+          'operations/identify',
           'service/binding',
           'service/evidence-damage',
           'service/stripping',

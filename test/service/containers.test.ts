@@ -239,7 +239,7 @@ t.test('a file of unknown container costs nothing unless a sidecar comes with it
   const spent = { ...caller, plan: { ...caller.plan, monthlyQuota: 0 } };
   t.match(await partner.verifyUpload(spent, { uploadId }), without, 'it needs no unit either');
   const identified = await upload(service, caller, exotic);
-  t.match((await partner.identify(caller, { uploadId: identified })).matches, [{ type: 'exact_file' }]);
+  t.match(await partner.identify(caller, { uploadId: identified }), { matches: [{ type: 'exact_file' }] });
   const page = await upload(service, caller, PAGE);
   await t.rejects(partner.identify(caller, { uploadId: page }), { code: 'unprocessable' });
   t.equal(await used(), 0);

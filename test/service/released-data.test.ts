@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ClassicLevel } from 'classic-level';
@@ -54,7 +55,25 @@ for (const version of await releases())
       proofId: embedded.proofId,
       status: 'open',
     });
+    const sha256 = createHash('sha256').update(bytesOf(pair.file)).digest('hex');
+    const byDigest = () => partner.identify(caller, { digests: [{ sha256 }] });
+    t.match(await byDigest(), { results: [{ matches: [{ proofId: pair.proofId, type: 'exact_file' }] }] });
+    const slot = await partner.createUpload(caller, { purpose: 'identify' });
+    const receiver = await partner.receiveUpload(slot.uploadId, new Map(Object.entries(slot.fields)));
+    await receiver.write(bytesOf(embedded.file));
+    const { uploadId } = await receiver.finish();
+    const identified = await partner.identify(caller, { uploadId });
+    t.match(identified, { matches: [{ proofId: embedded.proofId, type: 'exact_file' }] });
+    const samples = ('samples' in identified && identified.samples) || '';
+    const bySamples = async () => {
+      const found = await partner.identify(caller, { digests: [{ sha256: samples, of: 'samples' }] });
+      return 'results' in found ? found.results[0]!.matches.map(({ proofId }) => proofId) : [];
+    };
+    t.strictSame(await bySamples(), [], 'samples of earlier proofs are not known');
+    t.match(await operator.fillSamples({}), { failed: [] });
+    t.ok((await bySamples()).includes(embedded.proofId), 'until an operator has them computed');
     t.match(await partner.eraseProof(caller, { proofId: pair.proofId }), { outcome: 'erased' });
+    t.strictSame(await byDigest(), { results: [{ sha256, matches: [] }] });
     t.match(await operator.verifyAudit({ partnerId: data.partnerId }), { ok: true });
     const raised = eventsOf(service, 'store_format_raised');
     await service.stop({ keep: true });

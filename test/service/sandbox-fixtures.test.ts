@@ -86,6 +86,20 @@ t.test('each fixture is answered as it was announced, and covers what verify can
   t.equal(new Set(fixtures.map(({ name }) => name)).size, listFixtures().length, 'each name once');
 });
 
+t.test('a fixture with a match is identified as announced', async (t) => {
+  const { partner } = beta.service.operations;
+  const announced = (await list()).filter(({ match }) => match !== undefined);
+  t.strictSame(new Set(announced.map(({ match }) => match)), new Set(['exact_file', 'same_samples']));
+  for (const fixture of announced) {
+    const slot = await partner.createUpload(caller, { purpose: 'identify' });
+    const receiver = await partner.receiveUpload(slot.uploadId, new Map(Object.entries(slot.fields)));
+    await receiver.write((await download(fixture, 'audio'))!);
+    const { uploadId } = await receiver.finish();
+    const identified = await partner.identify(caller, { uploadId });
+    t.equal('matches' in identified && identified.matches[0]?.type, fixture.match, fixture.name);
+  }
+});
+
 t.test('a file is downloaded with its digest, in ranges, and once', async (t) => {
   const fixture = (await list()).find(({ name }) => name === 'valid_pair')!;
   for (const { href, bytes, sha256, mediaType, part } of fixture.files) {

@@ -118,6 +118,123 @@ export async function proofContract(t: Test, { opened, id }: Contract): Promise<
     t.strictSame(await stores.findProofs('original', original, 2), [proofs[2], proofs[1]]);
   });
 
+  await t.test('proofs are found by any of their digests until they are erased', async (t) => {
+    const { stores } = opened();
+    const digest = (name: string) => createHash('sha256').update(id('digest', name)).digest('hex');
+    const { file, bound, original, samples } = {
+      file: digest('any-file'),
+      bound: digest('any-bound'),
+      original: digest('any-original'),
+      samples: digest('any-samples'),
+    };
+    const find = async (...digests: readonly string[]) => {
+      const found = await stores.findByDigests(digests, 100);
+      return digests.map((sha256) => (found.get(sha256) ?? []).map(({ proofId }) => proofId));
+    };
+    const embedded = issuedProof(id('prf', 'any-1'), id('ptr', 'any-1'), {
+      fileSha256: file,
+      boundAudioSha256: bound,
+      originalSha256: original,
+      samplesSha256: samples,
+    });
+    // All digests of the files of this pair are the same.
+    const pair = issuedProof(id('prf', 'any-2'), id('ptr', 'any-2'), {
+      fileSha256: original,
+      boundAudioSha256: original,
+      originalSha256: original,
+    });
+    t.strictSame(await find(file, bound, original, samples), [[], [], [], []]);
+    await issue(stores, embedded);
+    await issue(stores, pair);
+    t.strictSame(await find(file, bound, original, samples, digest('none')), [
+      [embedded.proofId],
+      [embedded.proofId],
+      [pair.proofId, embedded.proofId],
+      [embedded.proofId],
+      [],
+    ]);
+    t.match((await stores.findByDigests([file], 100)).get(file), [
+      {
+        proofId: embedded.proofId,
+        createdAt: embedded.createdAt,
+        fileSha256: file,
+        boundAudioSha256: bound,
+        originalSha256: original,
+        samplesSha256: samples,
+      },
+    ]);
+    t.strictSame(await stores.findProofs('file', file, 5), [embedded]);
+    t.strictSame(await stores.findProofs('samples', samples, 5), [embedded]);
+    t.strictSame(
+      (await stores.findByDigests([original], 1)).get(original)?.map(({ proofId }) => proofId),
+      [pair.proofId],
+      'the newest are within the limit',
+    );
+    const followed = await stores.findByDigests([file], 100, (first) =>
+      (first.get(file) ?? []).map(({ originalSha256 }) => originalSha256),
+    );
+    t.strictSame(
+      [file, bound, original].map((sha256) => followed.get(sha256)?.map(({ proofId }) => proofId)),
+      [[embedded.proofId], undefined, [pair.proofId, embedded.proofId]],
+      'digests of what was found are looked for, too',
+    );
+    await erase(stores, embedded);
+    t.strictSame(await find(file, bound, original, samples), [[], [], [pair.proofId], []]);
+    t.strictSame(await stores.findProofs('file', file, 5), []);
+    t.strictSame(await stores.findProofs('samples', samples, 5), []);
+    await erase(stores, pair);
+    t.strictSame(await find(original), [[]]);
+  });
+
+  await t.test('a digest that many proofs have finds them all, within the limit', async (t) => {
+    const { stores } = opened();
+    const original = createHash('sha256').update(id('digest', 'many')).digest('hex');
+    const proofs = Array.from({ length: 20 }, (_, i) =>
+      issuedProof(id('prf', `many-${String(i).padStart(2, '0')}`), id('ptr', 'many'), {
+        originalSha256: original,
+      }),
+    );
+    await Promise.all(proofs.map((proof) => issue(stores, proof)));
+    const find = async (limit: number) =>
+      ((await stores.findByDigests([original], limit)).get(original) ?? []).map(({ proofId }) => proofId);
+    const ids = proofs.map(({ proofId }) => proofId).reverse();
+    t.strictSame(await find(100), ids);
+    t.strictSame(await find(7), ids.slice(0, 7));
+    for (const proof of proofs.slice(1)) await erase(stores, proof);
+    t.strictSame(await find(100), [proofs[0]!.proofId]);
+    await erase(stores, proofs[0]!);
+    t.strictSame(await find(100), []);
+  });
+
+  await t.test('a record gets digests that it lacks, and an erasure removes them', async (t) => {
+    const { stores } = opened();
+    const digest = (name: string) => createHash('sha256').update(id('digest', name)).digest('hex');
+    const file = digest('added-file');
+    const samples = digest('added-samples');
+    const find = async (sha256: string) =>
+      ((await stores.findByDigests([sha256], 5)).get(sha256) ?? []).map(({ proofId }) => proofId);
+    const proof = issuedProof(id('prf', 'added'), id('ptr', 'added'), { originalSha256: digest('added') });
+    t.equal(await stores.addDigests(proof.proofId, { fileSha256: file }), 'proof_gone');
+    await issue(stores, proof);
+    t.equal(await stores.addDigests(proof.proofId, { fileSha256: file }), 'added');
+    t.strictSame(await find(file), [proof.proofId]);
+    t.equal(
+      await stores.addDigests(proof.proofId, { fileSha256: digest('other'), samplesSha256: samples }),
+      'added',
+    );
+    t.strictSame(await stores.getProof(proof.proofId), {
+      ...proof,
+      fileSha256: file,
+      samplesSha256: samples,
+    });
+    t.strictSame(await find(samples), [proof.proofId]);
+    t.strictSame(await find(digest('other')), [], 'a digest that the record has stays');
+    await erase(stores, proof);
+    for (const sha256 of [file, samples, proof.originalSha256]) t.strictSame(await find(sha256), []);
+    t.equal(await stores.addDigests(proof.proofId, { samplesSha256: samples }), 'proof_gone');
+    t.strictSame(await find(samples), []);
+  });
+
   await t.test('the first erasure of a proof wins and leaves nothing derived', async (t) => {
     const { stores } = opened();
     const proof = issuedProof(id('prf', 'erase'), id('ptr', 'erase'));

@@ -3,6 +3,7 @@ import type { Stores } from '../ports/stores.js';
 import type { Clock } from '../ports/system.js';
 import type { Auditor } from './auditor.js';
 import { collectExpired, collectReservations } from './collect.js';
+import type { FileDigests } from './file-digests.js';
 import { remindDue } from './remind.js';
 import type { RestoreGate } from './restore-gate.js';
 import type { PeriodicJob } from './scheduler.js';
@@ -11,6 +12,7 @@ const EXPIRED_MS = 10_000;
 const RESERVATIONS_MS = 600_000;
 const REMIND_MS = 30_000;
 const AUDIT_SECONDS = 10;
+const FILE_DIGESTS_SECONDS = 10;
 const LOOK_MS = 10_000;
 const BEAT_MS = 60_000;
 /** The age, in seconds, up to which an issuing may still use its reserved id, longer than any upload. */
@@ -68,6 +70,16 @@ export function auditJob(auditor: Auditor, { maySweep }: Pick<JobDeps, 'maySweep
     where: 'audit',
     everyMs: AUDIT_SECONDS * 1000,
     run: async () => (maySweep() ? auditor.run(AUDIT_SECONDS) : undefined),
+  };
+}
+
+/** Returns the job that adds the digests of files to records of former versions. */
+export function fileDigestsJob(fileDigests: FileDigests): PeriodicJob {
+  return {
+    where: 'file_digests',
+    everyMs: FILE_DIGESTS_SECONDS * 1000,
+    atStart: true,
+    run: () => fileDigests.run(FILE_DIGESTS_SECONDS),
   };
 }
 

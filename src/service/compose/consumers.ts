@@ -1,6 +1,6 @@
 import { defined } from '../../core/domain/defined.js';
 import { createIds, systemClock } from '../adapters/system/system.js';
-import { auditJob, collectionJobs, gatedJobs, reminderJob } from '../background/jobs.js';
+import { auditJob, collectionJobs, fileDigestsJob, gatedJobs, reminderJob } from '../background/jobs.js';
 import { startJobs } from '../background/scheduler.js';
 import { assertKnownSettings, type Config } from '../config/config.js';
 import { listen } from '../consumers/listen.js';
@@ -69,6 +69,7 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
       journal,
       bus,
       auditor,
+      fileDigests,
       clocks,
       gate,
     } = infrastructure;
@@ -106,6 +107,7 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
         ...collectionJobs({ stores, unissued, clock, maySweep }),
         reminderJob({ stores, clock, maySweep }),
         auditJob(auditor, { maySweep }),
+        fileDigestsJob(fileDigests),
       ]),
     ];
     disposer.add(startJobs(jobs, observer, graceMs));

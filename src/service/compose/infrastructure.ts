@@ -22,6 +22,7 @@ import { type FreeSpace, readFreeSpace } from '../adapters/system/free-space.js'
 import { Auditor } from '../background/auditor.js';
 import { ContentKeyWatch } from '../background/content-key-watch.js';
 import { DependencyWatch } from '../background/dependency-watch.js';
+import { FileDigests } from '../background/file-digests.js';
 import { acceptRestoredStore, findRestoredStore } from '../background/find-restored-store.js';
 import { createEventRelay } from '../background/relay.js';
 import { RestoreGate } from '../background/restore-gate.js';
@@ -59,6 +60,9 @@ const WAY_BACK =
   'Earlier versions refuse this store. To go back, stop the service, replace the data directory with a copy from before this start, and start the earlier version.';
 
 /** Adapters and reports that every kind of process needs. */
+/** The records per second to which the digests of their files are added. It is the default rate of the auditor. */
+const FILE_DIGESTS_PER_SECOND = 100;
+
 export interface Infrastructure {
   readonly telemetry: Telemetry;
   readonly stores: Stores;
@@ -76,6 +80,7 @@ export interface Infrastructure {
   readonly bus: EventBus;
   readonly audited: AuditedStore;
   readonly auditor: Auditor;
+  readonly fileDigests: FileDigests;
   /** The clock watch. Undefined if the store has no servers. */
   readonly clocks: ClockWatch | undefined;
   /** The progress that the store records. Undefined for an embedded store. */
@@ -179,6 +184,7 @@ export async function openInfrastructure(
     keyWatch: new ContentKeyWatch({ stores: readable, audited, keys: uncachedKeys, clock }),
     bus,
     auditor,
+    fileDigests: new FileDigests({ stores: readable, encrypted, audited, rate: FILE_DIGESTS_PER_SECOND }),
     pingBucket: ping,
   };
 }

@@ -11,7 +11,14 @@ import type { SteadyClock } from '../adapters/system/steady-clock.js';
 import { createIds, systemClock } from '../adapters/system/system.js';
 import { TlsFiles } from '../adapters/system/tls-files.js';
 import { collectReservations } from '../background/collect.js';
-import { auditJob, collectionJobs, gatedJobs, RESERVATION_SECONDS, reminderJob } from '../background/jobs.js';
+import {
+  auditJob,
+  collectionJobs,
+  fileDigestsJob,
+  gatedJobs,
+  RESERVATION_SECONDS,
+  reminderJob,
+} from '../background/jobs.js';
 import { replayErasures } from '../background/replay-erasures.js';
 import { type PeriodicJob, startJobs } from '../background/scheduler.js';
 import { assertKnownSettings, type Config } from '../config/config.js';
@@ -150,6 +157,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       wallClock: identity.wallClock,
       ids,
       observer,
+      samplesRate: config.samplesRate,
     });
     // Runs after the listeners are closed and before the store is closed.
     disposer.add(() => Promise.allSettled([meter.flush(), uses.flush()]));
@@ -351,13 +359,14 @@ function storeJobs(
   infrastructure: Infrastructure,
   clock: SteadyClock,
 ): readonly PeriodicJob[] {
-  const { stores, unissued, auditor, clocks, gate } = infrastructure;
+  const { stores, unissued, auditor, clocks, fileDigests, gate } = infrastructure;
   const maySweep = (): boolean => clocks?.maySweep() ?? true;
   return gatedJobs(gate, [
     contentKeyJob(infrastructure, config),
     ...collectionJobs({ stores, unissued, clock, maySweep }),
     ...(config.consumers ? [reminderJob({ stores, clock, maySweep })] : []),
     auditJob(auditor, { maySweep }),
+    fileDigestsJob(fileDigests),
   ]);
 }
 

@@ -21,6 +21,7 @@ import { type Restored, restore } from '../background/restore.js';
 import type { Config } from '../config/config.js';
 import { type PlainAudio, sealBesideFile, sealInFile } from '../operations/issuing/seal-audio.js';
 import { inspectFile } from '../operations/offline/inspect-file.js';
+import { readDigests } from '../operations/offline/read-digests.js';
 import { readOriginal } from '../operations/offline/read-original.js';
 import type { Clock } from '../ports/system.js';
 import { Disposer } from './disposer.js';
@@ -191,7 +192,10 @@ export async function openSealer(directory: string) {
   };
 }
 
-/** Opens what `takemark inspect` and `takemark strip` need: the engine and the reader of a verify, and no service. */
+/**
+ * Opens what `takemark inspect`, `takemark strip` and `takemark identify` need to read files: the engine and the reader
+ * of a verify, and no service.
+ */
 export async function openFileKit() {
   const engine = createAudioEngine({ kind: 'wasm', workers: 1, maxUploads: 1 });
   await engine.start();
@@ -202,6 +206,7 @@ export async function openFileKit() {
   });
   return {
     inspect: (read: () => AsyncIterable<Uint8Array>) => inspectFile({ engine, reader }, read),
+    digests: (audio: AsyncIterable<Uint8Array>) => readDigests(engine, audio),
     readOriginal,
     async close() {
       await Promise.all([engine.stop(), reader.stop()]);

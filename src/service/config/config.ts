@@ -135,6 +135,7 @@ function configOf(values: Values, environment: Environment, unknown: UnknownSett
     /** The maximum number of events that may wait to be published. */
     outboxLimit: values.TAKEMARK_OUTBOX_LIMIT,
     auditRate: values.TAKEMARK_AUDIT_RATE,
+    samplesRate: values.TAKEMARK_SAMPLES_FILL_MIB * 1_048_576,
     /** The code that accepts the state of an intentionally restored store. */
     acceptPutBack: values.TAKEMARK_ACCEPT_PUT_BACK,
     /** The code that accepts a loss of the content keys. */

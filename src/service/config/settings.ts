@@ -362,6 +362,10 @@ const CLUSTER = {
       .default(100),
     'records and files that the auditor checks per second, in a single process of the cluster. `0` turns the auditor off. Each check is one read of the store, and in most cases one of the bucket',
   ),
+  TAKEMARK_SAMPLES_FILL_MIB: setting(
+    countSchema(10_000).default(32),
+    'MiB of delivered files that `takemark operator samples fill` reads per second',
+  ),
   TAKEMARK_UNAUTHENTICATED: setting(
     z.enum(['refuse', 'accept']).default('refuse'),
     "`refuse`, or `accept` to read rows and events without a valid MAC of this installation's secrets. Use `accept` only while you replace a version that wrote no MACs, see [deploy/cassandra](../deploy/cassandra/README.md)",

@@ -5,11 +5,14 @@ import type { Deprecation } from './deprecation.js';
 import type { RouteErrors } from './errors.js';
 import type { HeaderName } from './response-headers.js';
 
+/** The schema of a JSON body: an object, or exactly one of several objects. */
+export type BodySchema = z.ZodObject | z.ZodXor<readonly z.ZodObject[]>;
+
 export type RouteBody =
   /** With `required: false`, a request without a body means `{}`. */
   | {
       readonly kind: 'json';
-      readonly schema: z.ZodObject;
+      readonly schema: BodySchema;
       readonly required: boolean;
       readonly maxBytes: number;
     }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { shownName, shownText } from '../../core/domain/display-name.js';
-import type { Route } from './route.js';
+import type { BodySchema, Route } from './route.js';
 
 type Output<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
 type Member<R, Name extends string> = R extends { readonly [K in Name]: infer Value } ? Value : undefined;
@@ -46,7 +46,7 @@ export type ResponseBodyOf<R extends Route> = {
     : never;
 }[keyof RouteOutput<R>];
 
-/** The schema of a request. */
+/** The schema of parameters or headers. */
 export type RequestSchema = z.ZodObject;
 
 /** The schema of a query that has no parameters. */
@@ -61,11 +61,13 @@ export type RequestPart = 'path' | 'query' | 'header' | 'body';
  * that was sent
  */
 export function validate(
-  schema: RequestSchema,
+  schema: BodySchema,
   value: unknown,
   part: RequestPart = 'body',
 ): { readonly value: unknown } | { readonly problem: string } {
-  const result = schema.safeParse(withoutNulls(schema, value), { error: inWords });
+  const alternatives = schema instanceof z.ZodObject ? [schema] : schema.options;
+  const meant = alternativeFor(alternatives, value);
+  const result = meant.safeParse(withoutNulls(meant, value, alternatives), { error: inWords });
   if (result.success) return { value: result.data };
   const issue = result.error.issues[0]!;
   const { path, message } = issue;
@@ -77,16 +79,49 @@ export function validate(
   return { problem: `${subject} ${problem}.` };
 }
 
-function withoutNulls({ shape }: RequestSchema, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  const members = Object.entries(value);
-  if (!members.some(([, member]) => member === null)) return value;
-  return Object.fromEntries(
-    members.filter(
-      ([name, member]) =>
-        member !== null || !Object.hasOwn(shape, name) || shape[name]!._zod.optin !== 'optional',
-    ),
+/** Returns the alternative that a value is meant for: the first one with a member that the value has. */
+function alternativeFor(alternatives: readonly z.ZodObject[], value: unknown): z.ZodObject {
+  const given = isObject(value) ? value : {};
+  const meant = alternatives.find(({ shape }) =>
+    Object.keys(shape).some((name) => (given[name] ?? null) !== null),
   );
+  return meant ?? alternatives[0]!;
+}
+
+/**
+ * Returns a value without the members that are null and may be absent, at any depth. A member of another alternative
+ * may be absent, too.
+ */
+function withoutNulls(
+  { shape }: z.ZodObject,
+  value: unknown,
+  alternatives: readonly z.ZodObject[] = [],
+): unknown {
+  if (!isObject(value)) return value;
+  const members = Object.entries(value);
+  if (!members.some(([, member]) => member === null || Array.isArray(member))) return value;
+  const mayLack = (name: string): boolean =>
+    Object.hasOwn(shape, name)
+      ? shape[name]!._zod.optin === 'optional'
+      : alternatives.some((each) => Object.hasOwn(each.shape, name));
+  return Object.fromEntries(
+    members
+      .filter(([name, member]) => member !== null || !mayLack(name))
+      .map(([name, member]) => [
+        name,
+        Object.hasOwn(shape, name) ? withoutInner(shape[name]!, member) : member,
+      ]),
+  );
+}
+
+function withoutInner(schema: z.core.$ZodType, member: unknown): unknown {
+  if (!Array.isArray(member) || !(schema instanceof z.ZodArray)) return member;
+  const { element } = schema;
+  return element instanceof z.ZodObject ? member.map((item) => withoutNulls(element, item)) : member;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 const KINDS: Readonly<Record<string, string>> = {

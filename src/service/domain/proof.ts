@@ -1,4 +1,5 @@
 /** The registry record of an issued credential. */
+import type { SamplesReason } from '../../core/domain/audio.js';
 import type { EvidenceOverlay, EvidenceReference } from '../../witness/domain/evidence.js';
 import type { StoredSummary } from '../../witness/domain/evidence-summary.js';
 import type { LegacyMark } from './legacy-proof.js';
@@ -42,6 +43,15 @@ export interface IssuedProof {
    * (sidecar).
    */
   readonly boundAudioSha256: string;
+  /**
+   * The SHA-256 of the delivered file, for the index. Absent in records of versions that stored
+   * none.
+   */
+  readonly fileSha256?: string;
+  /** The samples digest of the audio. Absent if the audio has none, or if it was not computed. */
+  readonly samplesSha256?: string;
+  /** Why the audio has no samples digest. Absent if it has one, or if it was not computed. */
+  readonly samplesReason?: SamplesReason;
   /** The SHA-256 of the credential chunk (including its header) or of the sidecar, exactly as issued. */
   readonly credentialSha256: string;
   /** The delivered file: the credentialed WAV, or the audio of a pair. */

@@ -28,6 +28,7 @@ import { assignPlan, createPlan, listPlans, Plans, setPlan } from './partners/pl
 import { listDeclarations, recordDeclaration } from './proofs/declarations.js';
 import { eraseProof, erasureStatus } from './proofs/erase-proof.js';
 import type { ComposeDeps } from './proofs/evidence.js';
+import { fillSamples } from './proofs/fill-samples.js';
 import { importLegacy } from './proofs/import-legacy.js';
 import { readAsset, readOwnAsset } from './proofs/read-asset.js';
 import { listProofs, readProof, readRecord } from './proofs/read-proofs.js';
@@ -63,7 +64,7 @@ import { readQuota } from './usage/quota.js';
 import { admit, createRateLimits, readRate } from './usage/rate-limits.js';
 import { readUsage } from './usage/read-usage.js';
 import { createUsageMeter, meterCall } from './usage/usage-meter.js';
-import { identifyUpload } from './verification/identify-upload.js';
+import { identify } from './verification/identify.js';
 import { verifyFile } from './verification/verify-file.js';
 import { verifyUpload } from './verification/verify-upload.js';
 
@@ -107,6 +108,8 @@ export interface OperationsDeps {
   readonly observer: Observer;
   /** The number of processes that share the rates of a plan. */
   readonly processes: number;
+  /** The bytes of files per second that are read to fill samples digests. */
+  readonly samplesRate: number;
 }
 
 /**
@@ -140,6 +143,7 @@ export function createOperations(given: OperationsDeps) {
       signal,
       // Files were published, and the registration completes their issuing.
       stores: stoppable(stores, signal, ['issueProof']),
+      encrypted: stoppable(encrypted, signal),
       // An erasure or a refused issuing deletes files after the registry decided it.
       assets: stoppable(given.assets, signal, ['delete']),
       keys: stoppable(given.keys, signal),
@@ -177,7 +181,7 @@ export function createOperations(given: OperationsDeps) {
         receiveUpload,
         verifyUpload,
         verifyFile,
-        identify: identifyUpload,
+        identify,
         listProofs,
         readProof,
         readRecord,
@@ -200,6 +204,7 @@ export function createOperations(given: OperationsDeps) {
       ...bind(withoutContent, { erasureStatus }),
       ...bind(ordinary, {
         auditStores,
+        fillSamples,
         listPartners,
         listPlans,
         createPlan,

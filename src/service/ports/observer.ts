@@ -16,6 +16,7 @@ export type Refusal = (typeof REFUSALS)[number];
 /** The parts of the program whose faults are counted apart. A fault of a call is counted by its route. */
 export const FAULT_PLACES = [
   'audit',
+  'file_digests',
   'certificates',
   'clock',
   'clocks',

@@ -1,6 +1,7 @@
 import type { EvidenceOverlay, EvidencePart } from '../../witness/domain/evidence.js';
 import type { StoredSummary } from '../../witness/domain/evidence-summary.js';
 import type { AuditDraft, AuditEntry } from '../domain/audit.js';
+import type { AddedDigests, DigestKind, FurtherDigests, IndexedProof } from '../domain/digests.js';
 import type { ReviewReminder, ServiceEvent, Topic, UsageEvent } from '../domain/events.js';
 import type { KeyRevocation, RevocationRefusal } from '../domain/key-revocation.js';
 import type { Partner, PartnerKey, SourceDetailApproval } from '../domain/partner.js';
@@ -197,10 +198,26 @@ export interface ProofStore {
   /** Lists as `listProofs` does, but reads only what a list shows of each proof. */
   listBriefs(...list: Parameters<ProofStore['listProofs']>): Promise<readonly ProofBrief[]>;
   /**
-   * Lists the environment's issued proofs whose bound or original audio has this digest. The newest is first
-   * (proofId, descending), at most `limit`.
+   * Lists the environment's issued proofs that have this digest. The newest is first (proofId, descending), at most
+   * `limit`.
    */
-  findProofs(kind: 'bound' | 'original', sha256: string, limit: number): Promise<readonly IssuedProof[]>;
+  findProofs(kind: DigestKind, sha256: string, limit: number): Promise<readonly IssuedProof[]>;
+  /**
+   * Lists, for each digest, the environment's issued proofs that have it as a digest of any kind. The newest is
+   * first (proofId, descending), at most `limit`. A digest that no proof has is absent.
+   * @param further returns digests to look for as well, from what was found
+   */
+  findByDigests(
+    digests: readonly string[],
+    limit: number,
+    further?: FurtherDigests,
+  ): Promise<ReadonlyMap<string, readonly IndexedProof[]>>;
+  /**
+   * Adds digests that the record of an issued proof lacks, with their index entries, as one atomic step. A digest that
+   * the record has stays. The step is not audited, because digests follow from what is stored.
+   * @returns `proof_gone` when the proof is not, or no longer, issued
+   */
+  addDigests(proofId: string, digests: AddedDigests): Promise<'added' | 'proof_gone'>;
   /**
    * Writes the tombstone. The same write deletes the record with its overlay, evidence and indexes, and adds
    * the event `proof_erased`. From then on no partner can read reviews of the proof. The rows of the reviews
@@ -266,6 +283,8 @@ export interface UsageCharge {
   /** The time of the call, in unix seconds. The UTC month and day of this time are the windows. */
   readonly at: number;
   readonly monthlyQuota: number;
+  /** The units of the call. All of them are charged, or none. The default is 1. */
+  readonly units?: number;
   /** The time, in unix seconds, until which a call with the same dedupeKey is not charged again. */
   readonly dedupeUntil: number;
   /**
@@ -280,8 +299,8 @@ export type EarlierCharge = 'already_charged' | 'key_reused';
 
 export interface UsageStore {
   /**
-   * Counts one unit, once for each dedupeKey of a partner and never beyond the quota. The same write adds the
-   * unit's event (see `unitsCounted`). Several charges may share an event. The dedupeKey is checked before
+   * Counts the units of a call, once for each dedupeKey of a partner and never beyond the quota. The same write adds
+   * the event of the units (see `unitsCounted`). Several charges may share an event. The dedupeKey is checked before
    * the quota, so a repeated call is `already_charged` even in an exhausted month.
    * @returns the outcome, and the partner's count in the month of `at` after the call
    */

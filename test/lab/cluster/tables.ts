@@ -10,7 +10,14 @@ import { again } from '../../fixtures/again.js';
  * unread, so the ids in `review_proof` and `due_notice` stay until their time is over; so does that of an idempotency
  * record, which nobody follows to an erased proof.
  */
-const NAMING_PROOFS = ['proof_by_partner', 'proof_by_bound', 'proof_by_original', 'review_by_partner'];
+const NAMING_PROOFS = [
+  'proof_by_partner',
+  'proof_by_file',
+  'proof_by_bound',
+  'proof_by_original',
+  'proof_by_samples',
+  'review_by_partner',
+];
 /** Tables of which decisions leave acts until all that follows is done. */
 const DECIDED = ['record', 'api_key', 'key_revocation', 'partner'];
 /** Kinds of pointers that need no decision to follow: an id may stay reserved, and charges lie elsewhere. */

@@ -177,6 +177,7 @@ export async function startMember(process: Process, around: Surroundings): Promi
     ids,
     observer,
     processes: 1,
+    samplesRate: 1e9,
   });
   return { process, stores, assets, operations, isReady: () => clocks.isRight && !gate.isClosed, gate };
 }

@@ -90,6 +90,15 @@ export class Database {
     }
   }
 
+  /** Returns the rows of keys, in the order of the keys. @throws as `get` */
+  async getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
+    try {
+      return await this.#level.getMany([...keys]);
+    } catch (error) {
+      throw storeUnavailable(error);
+    }
+  }
+
   /** Rows in key order. @throws as `get` */
   async scan(
     range: KeyRange,

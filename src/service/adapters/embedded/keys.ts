@@ -1,5 +1,6 @@
 import type { EvidencePart } from '../../../witness/domain/evidence.js';
 import type { AuditEntry, AuditHead } from '../../domain/audit.js';
+import type { DigestKind } from '../../domain/digests.js';
 import type { ReviewReminder, ServiceEvent } from '../../domain/events.js';
 import type { Partner, PartnerKey } from '../../domain/partner.js';
 import type { ErasedProof, IssuedProof, PendingProof } from '../../domain/proof.js';
@@ -29,6 +30,9 @@ import type { IssuingReplay, ReviewReplay, Rotation, RotationReplay } from '../.
  *                                index: a partner's issued proofs by time; read backwards, newest first
  *   bound/{sha256}/{proofId}     index: by the digest that the credential binds
  *   original/{sha256}/{proofId}  index: by the digest of the audio as it came to be issued
+ *   file/{sha256}/{proofId}      index: by the digest of the delivered file
+ *   samples/{sha256}/{proofId}   index: by the digest of the samples
+ *   digest/{sha256}              HoldersRow: the proofs that have this digest in one of the four indexes above
  *   credential/{sha256}/{proofId}
  *                                index: by the digest of the credential
  *   replay/{key}                 IssuingReplay
@@ -63,8 +67,7 @@ import type { IssuingReplay, ReviewReplay, Rotation, RotationReplay } from '../.
  *                                moves its entry
  *
  * The life of one proof. `reserveProof` writes proof/P (pending) and pending/T/P. `issueProof` then writes,
- * in one synced batch: proof/P (issued) over the pending row, its evidence, proof-time, bound, original and credential
- * entries, replay/K with its expiry entry, and removes pending/T/P. A kill before that batch leaves a pending
+ * in one synced batch: proof/P (issued) over the pending row, its evidence, its index entries with digest/…, replay/K with its expiry entry, and removes pending/T/P. A kill before that batch leaves a pending
  * row that `collectReservations` takes back; a kill after it leaves an issued proof. There is nothing
  * between. Taking back marks proof/P, so that nothing is issued under it, has the files removed, and then removes
  * proof/P and pending/T/P: whatever cuts this short, the rows lead to what is left.
@@ -119,6 +122,9 @@ export interface BilledRow {
   readonly request?: string;
 }
 
+/** The proofs that have a digest, or their number where they are many. */
+export type HoldersRow = { readonly proofIds: readonly string[] } | { readonly count: number };
+
 export interface KeyUseRow {
   readonly at: number;
 }
@@ -161,8 +167,9 @@ export const pendingKey = (reservedAt: number, proofId: string) =>
   key<null>('pending', digits(reservedAt), proofId);
 export const proofTimeKey = (partnerId: string, createdAt: number, proofId: string) =>
   key<null>('proof-time', partnerId, digits(createdAt), proofId);
-export const digestKey = (kind: 'bound' | 'original' | 'credential', sha256: string, proofId: string) =>
+export const digestKey = (kind: DigestKind | 'credential', sha256: string, proofId: string) =>
   key<null>(kind, sha256, proofId);
+export const holdersKey = (sha256: string) => key<HoldersRow>('digest', sha256);
 export const replayKey = (replay: string) => key<IssuingReplay>('replay', replay);
 export const replayLinkKey = (proofId: string) => key<ReplayLinkRow>('proof-replay', proofId);
 export const rotationKey = (keyId: string) => key<Rotation>('rotation', keyId);

@@ -13,7 +13,6 @@ import {
   evidenceKey,
   expiryKey,
   following,
-  type KeyRange,
   lastPart,
   type PendingRow,
   pendingKey,
@@ -26,7 +25,9 @@ import {
   under,
   within,
 } from './keys.js';
+import { listIssued } from './list-issued.js';
 import type { Outbox } from './outbox.js';
+import { findByDigests, indexDigests, unindexDigests } from './proof-digests.js';
 import type { ReviewRows } from './review-rows.js';
 import type { Rows } from './rows.js';
 
@@ -81,6 +82,7 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, reviews: R
         tx.put(proofKey(proof.proofId), proof);
         for (const { part, body } of evidence) tx.put(evidenceKey(proof.proofId, part), body);
         for (const entry of indexEntries(proof)) tx.put(entry, null);
+        indexDigests(tx, proof);
         if (earlier !== undefined) tx.delete(replayExpiry(earlier));
         if (replay !== undefined) {
           tx.put(replayKey(replay.key), replay);
@@ -106,6 +108,8 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, reviews: R
 
     findProofs: (kind, sha256, limit) => listIssued(rows, under(kind, sha256), limit, true),
 
+    findByDigests: (...search) => findByDigests(rows, ...search),
+
     eraseProof: (proofId, partnerId, at, audit, capacity) =>
       log.run((tx, append) => {
         const proof = tx.get(proofKey(proofId));
@@ -116,6 +120,7 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, reviews: R
         tx.put(proofKey(proofId), tombstone);
         removeEvidence(tx, proofId);
         for (const entry of indexEntries(proof)) tx.delete(entry);
+        unindexDigests(tx, proof);
         removeReplay(tx, proofId);
         tx.put(erasingKey(proofId), null);
         append(audit);
@@ -161,6 +166,16 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, reviews: R
         return 'settled';
       }),
 
+    addDigests: (proofId, digests) =>
+      rows.run((tx) => {
+        const proof = tx.get(proofKey(proofId));
+        if (proof?.state !== 'issued') return 'proof_gone';
+        const changed = { ...digests, ...proof };
+        tx.put(proofKey(proofId), changed);
+        indexDigests(tx, changed, proof);
+        return 'added';
+      }),
+
     async getIssuingReplay(key, now) {
       const replay = rows.get(replayKey(key));
       return replay !== undefined && replay.expiresAt > now ? replay : undefined;
@@ -203,8 +218,6 @@ function isReserved(row: Proof | PendingRow | undefined): row is PendingRow {
 function indexEntries(proof: IssuedProof): readonly RowKey<null>[] {
   return [
     proofTimeKey(proof.partnerId, proof.createdAt, proof.proofId),
-    digestKey('bound', proof.boundAudioSha256, proof.proofId),
-    digestKey('original', proof.originalSha256, proof.proofId),
     digestKey('credential', proof.credentialSha256, proof.proofId),
   ];
 }
@@ -232,29 +245,4 @@ function removeReplay(tx: Transaction, proofId: string): void {
   tx.delete(replayKey(link.key));
   tx.delete(replayExpiry(replay));
   tx.delete(linkExpiry(replay));
-}
-
-/**
- * The first `limit` issued proofs that an index's range names. A proof that is erased while the index is read
- * does not count, so that only the last page is short.
- */
-async function listIssued(
-  rows: Rows,
-  range: KeyRange,
-  limit: number,
-  reverse = false,
-): Promise<readonly IssuedProof[]> {
-  const found: IssuedProof[] = [];
-  let rest = range;
-  while (found.length < limit) {
-    const entries = await rows.keys(rest, limit - found.length, reverse);
-    const last = entries.at(-1);
-    if (last === undefined) break;
-    rest = reverse ? preceding(rest, last) : following(rest, last);
-    for (const entry of entries) {
-      const proof = rows.getKept(proofKey(lastPart(entry)));
-      if (proof?.state === 'issued') found.push(proof);
-    }
-  }
-  return found;
 }

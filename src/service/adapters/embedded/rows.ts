@@ -28,6 +28,12 @@ export class Rows {
     return row === undefined ? undefined : decodeRow(this.#codec, key, row);
   }
 
+  /** Returns the rows of many keys, in the order of the keys, by one read. */
+  async getMany<Row>(keys: readonly RowKey<Row>[]): Promise<readonly (Row | undefined)[]> {
+    const found = await this.#database.getMany(keys);
+    return found.map((row, i) => row && decodeRow(this.#codec, keys[i]!, row));
+  }
+
   /**
    * Returns the row as `get` does, and keeps it decoded and frozen. A kept row is always that of the disk: its batch
    * drops it before it is written. No row of a batch is kept while it is being written, or while it is not known

@@ -22,6 +22,7 @@ import {
 import { StoreOpenError } from './open-error.js';
 import { Outbox } from './outbox.js';
 import { keyStore, partnerStore } from './partners.js';
+import { rebuildDigests } from './proof-digests.js';
 import { proofStore } from './proofs.js';
 import { reminderStore } from './reminders.js';
 import { ReviewRows, removeReview } from './review-rows.js';
@@ -34,7 +35,7 @@ import { usageStore } from './usage.js';
  * Number of the layout in keys.ts. A change that older code would misread takes the next number, and a step
  * that brings stores up to it.
  */
-export const STORE_FORMAT = 6;
+export const STORE_FORMAT = 7;
 /** The last format in which rows had no codes. */
 const FORMER_FORMAT = 3;
 
@@ -88,7 +89,7 @@ export async function openEmbeddedStore({
   const reviews = new ReviewRows(rows);
   let outbox: Outbox;
   try {
-    const former = await checkFormat({ directory, database, codec, queue, reviews, adoptFormerRows });
+    const former = await checkFormat({ directory, database, codec, queue, rows, reviews, adoptFormerRows });
     if (former !== undefined && former < STORE_FORMAT) onFormatRaised(former, STORE_FORMAT);
     await log.catchUp();
     outbox = await Outbox.open(rows, outboxLimit);
@@ -158,6 +159,7 @@ interface FormatCheck {
   readonly database: Database;
   readonly codec: RecordCodec;
   readonly queue: CommitQueue;
+  readonly rows: Rows;
   readonly reviews: ReviewRows;
   readonly adoptFormerRows: boolean;
 }
@@ -172,6 +174,7 @@ async function checkFormat({
   database,
   codec,
   queue,
+  rows,
   reviews,
   adoptFormerRows,
 }: FormatCheck): Promise<number | undefined> {
@@ -197,14 +200,19 @@ async function checkFormat({
     // Format 1 had no events: its rows are valid as they are, but older code would not see what is still to
     // be aggregated. Format 2 had other indexes of reviews.
     if (format < 3) await reviews.rebuildIndexes();
+    await rebuildDigests(rows);
     await queue.run((tx) => tx.put(formatKey, { format: STORE_FORMAT }));
     return format;
   }
   const format = formatOf(directory, codec, stored);
   if (format > STORE_FORMAT) throw newerFormat(directory, format);
   // Format 4 had neither evidence nor overlays: older code would leave them out of an erasure. Some versions
-  // of format 5 encrypted no records: they would answer calls for encrypted ones with an error.
-  if (format < STORE_FORMAT) await queue.run((tx) => tx.put(formatKey, { format: STORE_FORMAT }));
+  // of format 5 encrypted no records: they would answer calls for encrypted ones with an error. Format 6 had no
+  // rows of the proofs that have a digest: older code would leave the digests of an erased proof there.
+  if (format < STORE_FORMAT) {
+    await rebuildDigests(rows);
+    await queue.run((tx) => tx.put(formatKey, { format: STORE_FORMAT }));
+  }
   return format;
 }
 

@@ -6,6 +6,7 @@ import {
   encryptBlock,
   encryptValue,
 } from '../../../core/codec/encrypt.js';
+import { defined } from '../../../core/domain/defined.js';
 import { DomainError, recordDamaged } from '../../../core/domain/errors.js';
 import type { EvidenceOverlay, EvidencePart } from '../../../witness/domain/evidence.js';
 import type { StoredSummary } from '../../../witness/domain/evidence-summary.js';
@@ -28,6 +29,9 @@ const CLEAR = [
   'originalSha256',
   'boundAudioSha256',
   'credentialSha256',
+  'fileSha256',
+  'samplesSha256',
+  'samplesReason',
 ] as const satisfies readonly (keyof IssuedProof)[];
 
 /** Record as it lies in a store: all else is in encrypted blocks. */
@@ -188,7 +192,7 @@ function isEncrypted(proof: IssuedProof): proof is IssuedProof & EncryptedProof 
 }
 
 function encryptProof(key: Uint8Array, proof: IssuedProof): IssuedProof {
-  const clear = Object.fromEntries(CLEAR.map((name) => [name, proof[name]]));
+  const clear = defined(Object.fromEntries(CLEAR.map((name) => [name, proof[name]])));
   return { ...clear, ...encryptMembers(key, proof) } as unknown as IssuedProof;
 }
 

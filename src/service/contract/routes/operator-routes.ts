@@ -26,6 +26,8 @@ import {
   auditStepSchema,
   auditStoresQuerySchema,
   auditVerificationSchema,
+  fillSamplesQuerySchema,
+  fillStepSchema,
 } from '../schemas/audit-schemas.js';
 import { declarationListSchema, declarationSchema, declareSchema } from '../schemas/evidence-schemas.js';
 import { idempotencyHeadersSchema, keyEntrySchema, revokeKeyQuerySchema } from '../schemas/key-schemas.js';
@@ -279,6 +281,16 @@ export const OPERATOR_ROUTES = {
     query: auditStoresQuerySchema,
     responses: { 200: { description: 'The findings', mediaTypes: JSON_TYPE, schema: auditStepSchema } },
     errors: bearerErrors(),
+  },
+  fillSamples: {
+    ...operatorRoute,
+    method: 'POST',
+    path: '/operator/v1/samples/fill',
+    summary: 'Compute the samples digests of proofs that have none yet. Each call is one step of a pass',
+    query: fillSamplesQuerySchema,
+    body: { kind: 'none' },
+    responses: { 200: { description: 'The step', mediaTypes: JSON_TYPE, schema: fillStepSchema } },
+    errors: bearerErrors({ 400: ['upload_aborted'], 503: ['engine_full', 'engine_failed'] }),
   },
   listPartnerReviews: {
     ...operatorRoute,

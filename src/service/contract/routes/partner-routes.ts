@@ -69,6 +69,8 @@ import {
 
 /** The largest JSON body, in bytes (rule 2.10). */
 export const JSON_BYTES = 65_536;
+/** The largest JSON body of an identify, in bytes: 1,000 digests with their white space. */
+const DIGESTS_BYTES = 131_072;
 /** The most bytes that boundaries, part headers, signed fields and text around the parts may add to the file. */
 export const FORM_BYTES = 65_536;
 
@@ -566,14 +568,15 @@ export const PARTNER_ROUTES = {
     group: 'Verification',
     method: 'POST',
     path: '/v1/recordings/identify',
-    summary: 'Find the issued proofs that match an upload',
-    description: 'The purpose of the upload must be `identify`. Costs one unit.',
+    summary: 'Find the issued proofs that match an upload, or digests of files',
+    description:
+      'Send `uploadId`, or 1 to 1,000 `digests`. The purpose of the upload must be `identify`. An upload costs one unit, and a list of digests costs one unit for each 100 begun. The digest of a file that was issued, or from which a proof was issued, finds what an upload of the file finds. A match is not a verification.',
     auth: 'key',
     scope: 'verify',
-    body: { kind: 'json', schema: identifySchema, required: true, maxBytes: JSON_BYTES },
+    body: { kind: 'json', schema: identifySchema, required: true, maxBytes: DIGESTS_BYTES },
     responses: {
       200: {
-        description: 'The matches, highest confidence first',
+        description: 'The matches of the upload, or of each digest',
         mediaTypes: JSON_TYPE,
         schema: identificationSchema,
       },

@@ -117,6 +117,35 @@ export const auditStepSchema = z
     ],
   });
 
+export const fillSamplesQuerySchema = z
+  .strictObject({
+    from: z
+      .string()
+      .regex(/^[\x21-\x7e]{1,1500}$/, 'must be 1 to 1500 visible ASCII characters')
+      .meta({ description: '`next` of the previous step. Omit it to start a pass.' })
+      .exactOptional(),
+  })
+  .meta({ id: 'FillSamplesQuery', examples: [{}] });
+
+/** One step of a pass that computes samples digests. */
+export const fillStepSchema = z
+  .object({
+    looked: countSchema.meta({ description: 'Number of records that this step read.' }),
+    filled: countSchema.meta({ description: 'Number of proofs that got a samples digest.' }),
+    without: countSchema.meta({ description: 'Number of proofs whose audio has no samples digest.' }),
+    failed: z
+      .array(identifierSchema)
+      .meta({ description: 'Ids of the proofs whose file is missing or damaged.' }),
+    next: z
+      .string()
+      .meta({ description: 'Send this as `from` of the next step. Absent at the end of the pass.' })
+      .exactOptional(),
+  })
+  .meta({
+    id: 'FillStep',
+    examples: [{ looked: 200, filled: 12, without: 1, failed: [], next: '12:prf_1' }],
+  });
+
 export const auditVerificationSchema = z
   .object({
     ok: z.boolean().meta({ description: 'True if the whole log is intact.' }),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { countSchema, identifierSchema, knownWords, sha256Schema } from '../primitives.js';
+import { MATCH_MEANINGS } from '../../domain/reference/values.js';
+import { countSchema, describedWords, identifierSchema, knownWords, sha256Schema } from '../primitives.js';
 import { verificationSchema } from './verify-schemas.js';
 
 /** The path parameters of a fixture's file (rule 19.6). */
@@ -29,6 +30,12 @@ export const fixturesSchema = z
               description:
                 'The members of the decision that are the same each time that this fixture is verified.',
             }),
+          match: describedWords(MATCH_MEANINGS)
+            .meta({
+              description:
+                'Strongest match of an identify of the audio. Absent if the fixture does not show one.',
+            })
+            .exactOptional(),
           files: z
             .array(
               z.object({

@@ -1,6 +1,10 @@
 import { z } from 'zod';
 import { meaningsOf } from '../../../core/domain/reference/entry.js';
-import { DECISION_REASON_MEANINGS, REPORT_REASON_MEANINGS } from '../../../core/domain/reference/reasons.js';
+import {
+  DECISION_REASON_MEANINGS,
+  REPORT_REASON_MEANINGS,
+  SAMPLES_REASON_MEANINGS,
+} from '../../../core/domain/reference/reasons.js';
 import {
   ACTION_REFERENCE,
   STATUS_REFERENCE,
@@ -201,32 +205,119 @@ export const verificationSchema = z
     ],
   });
 
-export const identifySchema = z
+/** The most digests of one call (rule 13.6). */
+const MAX_DIGESTS = 1000;
+const DIGEST = '2492654781ec4412cf22d1f3a2aabe38e478a25bd5de0d9fb9a3912a7ba628f2';
+
+export const identifyUploadSchema = z
   .strictObject({
     uploadId: identifierSchema.meta({ description: 'Upload to identify. Its purpose must be `identify`.' }),
   })
   .meta({ id: 'Identify', examples: [{ uploadId: 'upl_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }] });
 
-export const identificationSchema = z
-  .object({
-    matches: z
+export const identifyDigestsSchema = z
+  .strictObject({
+    digests: z
       .array(
-        z.object({
-          proofId: identifierSchema.meta({ description: 'Id of the matching proof.' }),
-          type: describedWords(MATCH_MEANINGS).meta({ description: 'Which bytes match.' }),
-          confidence: z
-            .number()
-            .min(0)
-            .max(1)
-            .meta({ description: 'Confidence from 0 to 1. If the digests are equal, it is 1.' }),
+        z.strictObject({
+          sha256: sha256Schema.meta({ description: 'SHA-256 digest to look for, in lower-case hex.' }),
+          of: z
+            .enum(['file', 'bound', 'samples'])
+            .meta({
+              description:
+                'What the digest was computed of: the whole `file`, what a proof of it is `bound` to, or its `samples`. Without it, the digest may be any of them.',
+            })
+            .exactOptional(),
         }),
       )
-      .meta({ description: 'Matches, highest confidence first. Empty if there are none.' }),
+      .min(1)
+      .max(MAX_DIGESTS)
+      .meta({ description: 'Digests of files that you do not send. A digest may occur several times.' }),
+  })
+  .meta({ id: 'IdentifyDigests', examples: [{ digests: [{ sha256: DIGEST, of: 'file' }] }] });
+
+/** The body of an identify (rules 13.1 and 13.6). */
+export const identifySchema = z
+  .xor([identifyUploadSchema, identifyDigestsSchema])
+  .meta({ examples: [...examplesOf(identifyUploadSchema), ...examplesOf(identifyDigestsSchema)] });
+
+const matchSchema = z.object({
+  proofId: identifierSchema.meta({ description: 'Id of the matching proof.' }),
+  type: describedWords(MATCH_MEANINGS).meta({ description: 'What matches.' }),
+  confidence: z
+    .number()
+    .min(0)
+    .max(1)
+    .meta({ description: 'Confidence from 0 to 1. If the digests are equal, it is 1.' }),
+});
+const MATCHES = { description: 'At most 100 matches, strongest first. Empty if there are none.' };
+const matchesSchema = z.array(matchSchema).meta(MATCHES);
+const uploadMatchesSchema = z
+  .array(
+    matchSchema.extend({
+      unreadableBecause: z
+        .array(decisionReasonSchema)
+        .meta({
+          description:
+            'Reasons for which a verify of the upload is `unreadable`. Present only for the owner of a proof with the match `same_samples`: something outside the samples changed.',
+        })
+        .exactOptional(),
+    }),
+  )
+  .meta(MATCHES);
+
+const uploadIdentificationSchema = z
+  .object({
+    matches: uploadMatchesSchema,
+    samples: sha256Schema
+      .nullable()
+      .meta({ description: 'Samples digest of the upload. It is null if the file has none.' })
+      .exactOptional(),
+    samplesReason: describedWords(SAMPLES_REASON_MEANINGS)
+      .meta({ description: 'Why the file has no samples digest. Present only if `samples` is null.' })
+      .exactOptional(),
   })
   .meta({
     id: 'Identification',
     examples: [
-      { matches: [{ proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', type: 'exact_file', confidence: 1 }] },
-      { matches: [] },
+      {
+        matches: [{ proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', type: 'exact_file', confidence: 1 }],
+        samples: DIGEST,
+      },
+      { matches: [], samples: null, samplesReason: 'encoding_unsupported' },
     ],
   });
+
+const digestsIdentificationSchema = z
+  .object({
+    results: z
+      .array(
+        z.object({
+          sha256: sha256Schema.meta({ description: 'Digest that was looked for.' }),
+          matches: matchesSchema,
+        }),
+      )
+      .meta({ description: 'One result for each digest, in the order of the request.' }),
+  })
+  .meta({
+    id: 'DigestsIdentification',
+    examples: [
+      {
+        results: [
+          {
+            sha256: DIGEST,
+            matches: [{ proofId: 'prf_01JZ7Q4W8YB2M6R9T3V5X7Z1A2', type: 'exact_file', confidence: 1 }],
+          },
+        ],
+      },
+    ],
+  });
+
+/** The response has the form of the request: for an upload, or for digests. */
+export const identificationSchema = z.xor([uploadIdentificationSchema, digestsIdentificationSchema]).meta({
+  examples: [...examplesOf(uploadIdentificationSchema), ...examplesOf(digestsIdentificationSchema)],
+});
+
+function examplesOf(schema: z.ZodType): readonly unknown[] {
+  return (schema.meta() as { readonly examples: readonly unknown[] }).examples;
+}

@@ -55,9 +55,10 @@ export const TRUST_MEANINGS = {
 } as const;
 
 export const MATCH_MEANINGS = {
-  exact_file: 'The upload is identical to the delivered file.',
-  bound_audio: 'The upload is identical to the audio that the proof is bound to.',
-  original_file: 'The upload is identical to the file before its credential was added.',
+  exact_file: 'The file is identical to the delivered file.',
+  bound_audio: 'The file is identical to the audio that the proof is bound to.',
+  original_file: 'The file is identical to the file before its credential was added.',
+  same_samples: 'The file has the same samples as the audio of the proof, and is another file.',
 } as const;
 
 export const KEY_STATUS_MEANINGS = {

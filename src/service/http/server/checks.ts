@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { DomainError } from '../../../core/domain/errors.js';
-import type { KeyRoute, Route } from '../../contract/route.js';
+import type { BodySchema, KeyRoute, Route } from '../../contract/route.js';
 import { NO_PARAMETERS, type RequestPart, type RequestSchema, validate } from '../../contract/validation.js';
 import { type ContentDigest, digestHolds } from '../../domain/message-signature.js';
 import { type Caller, requireScope } from '../../operations/caller.js';
@@ -221,7 +221,7 @@ function singleHeaders(
   );
 }
 
-function check(schema: RequestSchema, value: unknown, part: RequestPart): unknown {
+function check(schema: BodySchema, value: unknown, part: RequestPart): unknown {
   const result = validate(schema, value, part);
   if ('problem' in result)
     throw new DomainError('invalid_request', result.problem, { reason: 'invalid_member' });

@@ -14,6 +14,7 @@ import type { IssuingCertificates, Signer } from '../../../core/ports/signing.js
 import { observedProduction } from '../../../witness/domain/observe-production.js';
 import type { ResultOf } from '../../contract/results.js';
 import type { AuditDraft } from '../../domain/audit.js';
+import { samplesMembers } from '../../domain/digests.js';
 import type { Carrier, DeclaredSong, IssuedProof } from '../../domain/proof.js';
 import { MAX_UPLOAD_BYTES } from '../../domain/upload.js';
 import type { StagedAsset } from '../../ports/assets.js';
@@ -147,6 +148,8 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
       issuer: identity.issuer,
       originalSha256: original.sha256,
       boundAudioSha256: bound.boundAudioSha256,
+      fileSha256: bound.issued.sha256,
+      ...samplesMembers(bound.issued.samples),
       credentialSha256: bound.credentialSha256,
       asset: {
         bytes: bound.issued.bytes,

@@ -87,6 +87,7 @@ function proofOf(given: LegacyProof, importedAt: number): IssuedProof {
     kid,
     originalSha256,
     boundAudioSha256,
+    fileSha256: asset.sha256,
     credentialSha256,
     asset: {
       bytes: asset.bytes,

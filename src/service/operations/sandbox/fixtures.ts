@@ -4,6 +4,7 @@ import type { DecisionReason, ReasonOf } from '../../../core/domain/reference/re
 import type { Verdict } from '../../../core/domain/verdicts.js';
 import { decide } from '../../domain/decision.js';
 import type { DecisionEnvelope } from '../../domain/verification.js';
+import type { MatchType } from '../verification/find-matches.js';
 import { flipped, SIDECAR_EDITS, SIGNED_FAULTS, STORE_EDITS, storeIn, withStore } from './store-edits.js';
 import { chunk, fmtChunk, id3Tag, riff } from './wave-file.js';
 
@@ -34,6 +35,8 @@ export interface Fixture {
   readonly name: string;
   readonly verdict: Verdict;
   readonly decision: Pick<DecisionEnvelope, 'status' | 'reasons' | 'recommendedAction' | 'credentialCarrier'>;
+  /** The strongest match of an identify of the audio. Absent if the fixture does not show one. */
+  readonly match?: MatchType;
   /** The file name's extension, if the audio is not WAV. */
   readonly extension?: 'mp3';
   files(originals: Originals): FixtureFiles;
@@ -70,6 +73,8 @@ function tone(): Buffer {
 }
 
 const FMT = fmtChunk({ sampleRate: RATE });
+/** A title as a program for tags writes it. */
+const TAG = Buffer.concat([Buffer.from('INFO'), chunk({ id: 'INAM', data: Buffer.from('A tagged copy\0') })]);
 
 /** Returns the audio from which every fixture is made. */
 export function plainAudio(): Buffer {
@@ -84,8 +89,8 @@ export function headerlessAudio(): Buffer {
 /** Returns the fixtures, in the order of the verdicts. */
 export function listFixtures(): readonly Fixture[] {
   return [
-    original('valid', 'valid', ['credential_verified'], 'embedded'),
-    original('valid_pair', 'valid', ['credential_verified'], 'sidecar'),
+    { ...original('valid', 'valid', ['credential_verified'], 'embedded'), match: 'exact_file' },
+    { ...original('valid_pair', 'valid', ['credential_verified'], 'sidecar'), match: 'exact_file' },
     {
       ...original('container_unknown', 'valid', ['credential_verified', 'container_unknown'], 'sidecar'),
       extension: 'mp3',
@@ -106,7 +111,13 @@ export function listFixtures(): readonly Fixture[] {
     fixture('binding_mismatch', 'unreadable', ['binding_mismatch'], 'embedded', ({ valid: { audio } }) => ({
       audio: flipped(audio, 1000),
     })),
-    unreadable('credential_missing', plainAudio),
+    { ...unreadable('credential_missing', plainAudio), match: 'exact_file' },
+    {
+      ...fixture('same_samples', 'unreadable', ['credential_missing'], 'none', () => ({
+        audio: riff([FMT, chunk({ id: 'data', data: tone() }), chunk({ id: 'LIST', data: TAG })]),
+      })),
+      match: 'same_samples',
+    },
     unreadable('store_start_missing', () =>
       riff([FMT, chunk({ id: 'data', data: tone() }), chunk({ id: 'C2PA', data: Buffer.alloc(64) })]),
     ),

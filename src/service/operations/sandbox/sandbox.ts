@@ -16,6 +16,7 @@ import { type IssueProofDeps, issueProof } from '../issuing/issue-proof.js';
 import { findSignerFault } from '../issuing/signer-state.js';
 import { type RecordDeclarationDeps, recordDeclaration } from '../proofs/declarations.js';
 import { type Asset, type AssetPart, type ReadAssetDeps, readAsset } from '../proofs/read-asset.js';
+import type { MatchType } from '../verification/find-matches.js';
 import {
   type Fixture,
   type FixtureFiles,
@@ -52,6 +53,8 @@ export interface AnnouncedFixture {
   readonly verdict: Verdict;
   readonly good: boolean;
   readonly decision: Pick<DecisionEnvelope, 'status' | 'reasons' | 'recommendedAction' | 'credentialCarrier'>;
+  /** The strongest match of an identify of the audio. Absent if the fixture does not show one. */
+  readonly match?: MatchType;
   readonly files: readonly FixtureFile[];
 }
 
@@ -343,7 +346,7 @@ async function bytesOf(asset: Asset): Promise<Buffer> {
 }
 
 function announce(fixture: Fixture, originals: Originals): AnnouncedFixture {
-  const { name, verdict, decision, extension = 'wav' } = fixture;
+  const { name, verdict, decision, match, extension = 'wav' } = fixture;
   const { audio, sidecar } = fixture.files(originals);
   const file = (part: AssetPart, bytes: Uint8Array): FixtureFile => ({
     part,
@@ -359,6 +362,7 @@ function announce(fixture: Fixture, originals: Originals): AnnouncedFixture {
     verdict,
     good: verdict === 'valid',
     decision,
+    ...defined({ match }),
     files: [file('audio', audio), ...(sidecar === undefined ? [] : [file('sidecar', sidecar)])],
   };
 }

@@ -67,7 +67,9 @@ export async function receiveUpload(
   const limit = shareOf(plan.concurrentUploads, deps.processes);
   const release = deps.uploadLocks.take(uploadId, upload.slot.partnerId, limit);
   try {
-    return receiver(deps, upload.slot, policy.maxBytes, deps.engine.open(upload.slot.partnerId), release);
+    const { partnerId, purpose } = upload.slot;
+    const ingest = deps.engine.open(partnerId, { samples: purpose.startsWith('identify') });
+    return receiver(deps, upload.slot, policy.maxBytes, ingest, release);
   } catch (error) {
     release();
     throw error;

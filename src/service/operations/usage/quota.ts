@@ -16,14 +16,14 @@ export interface QuotaFacts {
 }
 
 /**
- * Spends one unit of the partner's monthly quota. A test key spends none (rule 19.2).
+ * Spends the units of a call from the partner's monthly quota. A test key spends none (rule 19.2).
  * @throws DomainError `rate_limited` / `quota_exceeded`, or `conflict` / `idempotency_key_reused`. A refused call
  * costs nothing
  */
 export async function charge(
   stores: UsageStore,
   caller: Caller,
-  { operation, dedupeKey, at, dedupeUntil, request }: Omit<UsageCharge, 'partnerId' | 'monthlyQuota'>,
+  { operation, dedupeKey, at, units, dedupeUntil, request }: Omit<UsageCharge, 'partnerId' | 'monthlyQuota'>,
 ): Promise<'charged' | 'already_charged'> {
   if (caller.testAnswer !== undefined) return 'charged';
   const { outcome, used } = await stores.charge(
@@ -33,6 +33,7 @@ export async function charge(
       dedupeKey,
       at,
       monthlyQuota: caller.plan.monthlyQuota,
+      units,
       dedupeUntil,
       request,
     }),

@@ -167,23 +167,30 @@ export function readRate({ limits }: { readonly limits: RateLimits }, caller: Ca
   return limits.read(caller.partnerId, caller.plan);
 }
 
-/** The entries of a list, and the bytes of a stored report, that one call of the request rate pays for. */
+/** What one call of the request rate pays for: entries of a list, digests, and bytes of a stored report. */
 const ENTRIES_OF_CALL = 10;
+const DIGESTS_OF_CALL = 100;
 const REPORT_BYTES_OF_CALL = 65_536;
 
 /**
  * Spends the calls that a read is worth beyond the one that admitted it (rule 6.17).
  * @param entries of the list. Absent for a read of one proof
+ * @param digests that were looked for
  * @param reportBytes the size of the stored reports that were read
  */
 export function weigh(
   { limits }: { readonly limits: Pick<RateLimits, 'weigh'> },
   { partnerId, plan }: Pick<Caller, 'partnerId' | 'plan'>,
-  { entries = 0, reportBytes = 0 }: { readonly entries?: number; readonly reportBytes?: number },
+  {
+    entries = 0,
+    digests = 0,
+    reportBytes = 0,
+  }: { readonly entries?: number; readonly digests?: number; readonly reportBytes?: number },
 ): void {
   const calls = Math.max(
     1,
     Math.ceil(entries / ENTRIES_OF_CALL),
+    Math.ceil(digests / DIGESTS_OF_CALL),
     Math.ceil(reportBytes / REPORT_BYTES_OF_CALL),
   );
   if (calls > 1) limits.weigh(partnerId, plan, calls - 1);

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { defined } from '../../../../core/domain/defined.js';
 import type { AuditDraft } from '../../../domain/audit.js';
+import type { IndexedProof } from '../../../domain/digests.js';
 import { proofErased } from '../../../domain/events.js';
 import type { ProofStore } from '../../../ports/stores.js';
 import type { Decisions } from '../commit/decisions.js';
 import type { Outbox } from '../commit/outbox.js';
 import { type Session, textIn } from '../driver/session.js';
-import type { Indexed, ProofIndex } from './proof-index.js';
+import type { ProofIndex } from './proof-index.js';
 import type { Head, ProofRows } from './proof-rows.js';
 
 const ERASE =
@@ -17,7 +18,7 @@ const CONFIRM =
   "UPDATE record SET confirmed_at = ?, confirm_op = ?, mac = ? WHERE proof_id = ? AND part = '' IF state = 'erased' AND confirmed_at = null AND confirm_op = null";
 
 /** Where the proof is pointed at from; nothing of it is in the record any more. */
-interface Erasure extends Indexed {
+interface Erasure extends IndexedProof {
   readonly erasedAt: number;
 }
 
@@ -76,7 +77,8 @@ export function proofErasing(
     sent: Set<string>,
   ): Promise<Awaited<ReturnType<ProofStore['eraseProof']>> | undefined> => {
     const { proofId, gen } = head;
-    const { partnerId, createdAt, boundAudioSha256, originalSha256 } = rows.issuedOf(head);
+    const issued = rows.issuedOf(head);
+    const { partnerId, createdAt, boundAudioSha256, originalSha256, fileSha256, samplesSha256 } = issued;
     const codeOf = (eraseOp: string) =>
       rows.codeOf({ proofId, partnerId, state: 'erased', erasedAt: at, eraseOp });
     const { applied } = await erasing.commit({
@@ -88,6 +90,8 @@ export function proofErasing(
         createdAt,
         boundAudioSha256,
         originalSha256,
+        fileSha256,
+        samplesSha256,
         erasedAt: at,
       }),
       statements: (op) => {

@@ -1,3 +1,11 @@
+import { eachOf } from '../../../../core/async/each-of.js';
+import {
+  DIGEST_KINDS,
+  type DigestKind,
+  digestsOf,
+  type FurtherDigests,
+  type IndexedProof,
+} from '../../../domain/digests.js';
 import type { IssuedProof } from '../../../domain/proof.js';
 import type { ProofStore } from '../../../ports/stores.js';
 import { isReadFailure, numberIn, type Row, type Session, textIn } from '../driver/session.js';
@@ -19,24 +27,20 @@ const DELETE_PARTNER =
   'DELETE FROM proof_by_partner USING TIMESTAMP ? WHERE partner_id = ? AND day = ? AND created_at = ? AND proof_id = ?';
 const LIST_DAY =
   'SELECT created_at, proof_id FROM proof_by_partner WHERE partner_id = ? AND day = ? AND (created_at, proof_id) < (?, ?) AND (created_at) >= (?) LIMIT ?';
-const DIGESTS = {
-  bound: {
-    set: 'INSERT INTO proof_by_bound (sha256, proof_id) VALUES (?, ?) USING TIMESTAMP ?',
-    delete: 'DELETE FROM proof_by_bound USING TIMESTAMP ? WHERE sha256 = ? AND proof_id = ?',
-    find: 'SELECT proof_id FROM proof_by_bound WHERE sha256 = ? AND proof_id < ? ORDER BY proof_id DESC LIMIT ?',
-  },
-  original: {
-    set: 'INSERT INTO proof_by_original (sha256, proof_id) VALUES (?, ?) USING TIMESTAMP ?',
-    delete: 'DELETE FROM proof_by_original USING TIMESTAMP ? WHERE sha256 = ? AND proof_id = ?',
-    find: 'SELECT proof_id FROM proof_by_original WHERE sha256 = ? AND proof_id < ? ORDER BY proof_id DESC LIMIT ?',
-  },
-} as const;
+const TABLES: Readonly<Record<DigestKind, string>> = {
+  file: 'proof_by_file',
+  bound: 'proof_by_bound',
+  original: 'proof_by_original',
+  samples: 'proof_by_samples',
+};
+const setIn = (table: string) => `INSERT INTO ${table} (sha256, proof_id) VALUES (?, ?) USING TIMESTAMP ?`;
+const deleteFrom = (table: string) =>
+  `DELETE FROM ${table} USING TIMESTAMP ? WHERE sha256 = ? AND proof_id = ?`;
+const findIn = (table: string) =>
+  `SELECT proof_id FROM ${table} WHERE sha256 = ? AND proof_id < ? ORDER BY proof_id DESC LIMIT ?`;
+/** Digests that are looked for at once. */
+const DIGESTS_AT_ONCE = 32;
 
-/** Members of an issued proof by which its index entries are found. */
-export type Indexed = Pick<
-  IssuedProof,
-  'proofId' | 'partnerId' | 'createdAt' | 'boundAudioSha256' | 'originalSha256'
->;
 type Query = Parameters<ProofStore['listProofs']>[1];
 interface PageKey {
   readonly createdAt: number;
@@ -58,26 +62,27 @@ export class ProofIndex {
     this.#rows = rows;
   }
 
-  async add({ proofId, partnerId, createdAt, boundAudioSha256, originalSha256 }: Indexed): Promise<void> {
+  async add(proof: IndexedProof): Promise<void> {
+    const { proofId, partnerId, createdAt } = proof;
     const at = createdAt * 1_000_000;
     const day = dayOf(createdAt);
     await this.#session.write(SET_DAY, [partnerId, day]);
     await Promise.all([
       this.#session.write(SET_PARTNER, [partnerId, day, createdAt, proofId, at]),
-      this.#session.write(DIGESTS.bound.set, [boundAudioSha256, proofId, at]),
-      this.#session.write(DIGESTS.original.set, [originalSha256, proofId, at]),
+      ...digestsOf(proof).map(({ kind, sha256 }) =>
+        this.#session.write(setIn(TABLES[kind]), [sha256, proofId, at]),
+      ),
     ]);
   }
 
-  async remove(
-    { proofId, partnerId, createdAt, boundAudioSha256, originalSha256 }: Indexed,
-    erasedAt: number,
-  ): Promise<void> {
+  async remove(proof: IndexedProof, erasedAt: number): Promise<void> {
+    const { proofId, partnerId, createdAt } = proof;
     const at = Math.max(createdAt, erasedAt) * 1_000_000 + 1;
     await Promise.all([
       this.#session.write(DELETE_PARTNER, [at, partnerId, dayOf(createdAt), createdAt, proofId]),
-      this.#session.write(DIGESTS.bound.delete, [at, boundAudioSha256, proofId]),
-      this.#session.write(DIGESTS.original.delete, [at, originalSha256, proofId]),
+      ...digestsOf(proof).map(({ kind, sha256 }) =>
+        this.#session.write(deleteFrom(TABLES[kind]), [at, sha256, proofId]),
+      ),
     ]);
   }
 
@@ -115,18 +120,37 @@ export class ProofIndex {
     return found;
   }
 
-  async find(kind: 'bound' | 'original', sha256: string, limit: number): Promise<readonly IssuedProof[]> {
+  async find(kind: DigestKind, sha256: string, limit: number): Promise<readonly IssuedProof[]> {
     const found: IssuedProof[] = [];
     let before = BEHIND_ALL_IDS;
     while (found.length < limit) {
       const asked = limit - found.length;
-      const ids = (await this.#session.rows(DIGESTS[kind].find, [sha256, before, asked])).map(
+      const ids = (await this.#session.rows(findIn(TABLES[kind]), [sha256, before, asked])).map(
         (row) => textIn(row, 'proof_id')!,
       );
-      found.push(...(await this.#issuedProofs(ids)));
+      found.push(...(await this.#issuedBy(kind, sha256, ids)));
       if (ids.length < asked) break;
       before = ids.at(-1)!;
     }
+    return found;
+  }
+
+  async findByDigests(
+    digests: readonly string[],
+    limit: number,
+    further: FurtherDigests = () => [],
+  ): Promise<ReadonlyMap<string, readonly IndexedProof[]>> {
+    const found = new Map<string, readonly IndexedProof[]>();
+    const wanted = new Set(digests);
+    const lookFor = (some: readonly string[]): Promise<void> =>
+      eachOf(some, DIGESTS_AT_ONCE, async (sha256) => {
+        const lists = await Promise.all(DIGEST_KINDS.map((kind) => this.find(kind, sha256, limit)));
+        const proofs = [...new Map(lists.flat().map((proof) => [proof.proofId, proof])).values()];
+        if (proofs.length > 0)
+          found.set(sha256, proofs.sort((a, b) => (a.proofId < b.proofId ? 1 : -1)).slice(0, limit));
+      });
+    await lookFor([...wanted]);
+    await lookFor([...new Set(further(found))].filter((sha256) => !wanted.has(sha256)));
     return found;
   }
 
@@ -163,6 +187,22 @@ export class ProofIndex {
       }
       return found;
     }
+  }
+
+  /** Returns the issued proofs of a digest. Removes the entries of erased proofs that an earlier version left. */
+  async #issuedBy(
+    kind: DigestKind,
+    sha256: string,
+    proofIds: readonly string[],
+  ): Promise<readonly IssuedProof[]> {
+    const proofs = await Promise.all(proofIds.map((proofId) => this.#rows.get(proofId)));
+    for (const proof of proofs)
+      if (proof?.state === 'erased')
+        // Not waited for: the next look-up finds an entry that stays.
+        this.#session
+          .write(deleteFrom(TABLES[kind]), [proof.erasedAt * 1_000_000 + 1, sha256, proof.proofId])
+          .catch(() => undefined);
+    return proofs.filter((proof) => proof?.state === 'issued');
   }
 
   async #issuedProofs(proofIds: readonly string[]): Promise<readonly IssuedProof[]> {

@@ -7,6 +7,7 @@ import type { Blobs } from '../driver/blobs.js';
 import { KeyedMutex } from '../driver/keyed-mutex.js';
 import { Lease } from '../driver/lease.js';
 import type { Session } from '../driver/session.js';
+import { addingDigests } from './adding-digests.js';
 import { proofErasing } from './erasing.js';
 import { IdempotencyRecords } from './idempotency-records.js';
 import { proofIssuing } from './issuing.js';
@@ -54,6 +55,7 @@ export function proofStore({
   });
   const erasing = proofErasing(session, decisions, { rows, index, outbox, forgetReviews });
   const { changeOverlay, changeSummary } = proofOverlaying(session, decisions, rows);
+  const { addDigests } = addingDigests(decisions, rows, index);
 
   return {
     reserveProof: (proofId, partnerId, now) => reservations.reserve(proofId, partnerId, now),
@@ -72,6 +74,8 @@ export function proofStore({
     listProofs: (partnerId, query) => index.list(partnerId, query),
     listBriefs: async (partnerId, query) => (await index.list(partnerId, query)).map(briefOf),
     findProofs: (kind, sha256, limit) => index.find(kind, sha256, limit),
+    findByDigests: (...search) => index.findByDigests(...search),
+    addDigests: (proofId, digests) => mutex.run(`proof/${proofId}`, () => addDigests(proofId, digests)),
     collectReservations: (before, remove) => reservations.collect(before, remove),
     eraseProof: (proofId, ...rest) =>
       mutex.run(`proof/${proofId}`, () => erasing.eraseProof(proofId, ...rest)),
