@@ -17,7 +17,8 @@ import {
   listPartners,
   revokeKey,
 } from './commands/operator-accounts.js';
-import { initSecrets, migrateStore, restore, rotateSecrets } from './commands/operator-cluster.js';
+import { backup, restore } from './commands/operator-backup.js';
+import { initSecrets, migrateStore, rotateSecrets } from './commands/operator-cluster.js';
 import { discardDeadLetters, listDeadLetters, replayDeadLetters } from './commands/operator-dead-letters.js';
 import { listDeclarations, recordDeclaration } from './commands/operator-declarations.js';
 import { enrolDevice, listDevices, revokeDevice } from './commands/operator-devices.js';
@@ -130,6 +131,7 @@ const COMMANDS: readonly Command[] = [
   listDeadLetters,
   replayDeadLetters,
   discardDeadLetters,
+  backup,
   restore,
   initSecrets,
   rotateSecrets,

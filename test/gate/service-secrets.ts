@@ -1,3 +1,4 @@
+import '../service/backup.test.js';
 import '../service/content-keys-lost.test.js';
 import '../service/secrecy.test.js';
 import '../service/secret-rotation.test.js';

@@ -157,6 +157,7 @@ async function startCounted(t: Test) {
     } as never),
     heads: steps.counted('heads', heads),
     audited: steps.counted('audited', raw.audited),
+    snapshots: steps.counted('snapshots', { snapshot: async () => raw.snapshot() } as never),
     bus: steps.counted('bus', {
       deadLetters: async () => [],
       replayDeadLetters: async () => 0,
@@ -398,6 +399,7 @@ async function callsOf({ operations }: Counted) {
     discardDeadLetters: () => ({ body: { topic: 'usage', limit: 1 } }),
     readOperatorDocument: () => ({}),
     readAuthority: () => ({}),
+    readSnapshot: () => ({}),
   };
   return { calls, keyId };
 }

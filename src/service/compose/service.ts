@@ -25,6 +25,7 @@ import { Devices } from '../operations/system/devices.js';
 import { SignerRevocations } from '../operations/system/signer-revocations.js';
 import type { Clock, Ids } from '../ports/system.js';
 import type { Telemetry, TelemetryParts } from '../telemetry/telemetry.js';
+import { assertRestored } from './backup.js';
 import { type Build, buildText, commitOf } from './build.js';
 import { createCertificateWatch } from './certificate-watch.js';
 import { disposedOnFailure, sharedGrace } from './disposer.js';
@@ -36,6 +37,7 @@ import {
   type Infrastructure,
   isStoreShared,
   lookForKeys,
+  mirrorJobs,
   openInfrastructure,
   openProbes,
   servedRoutes,
@@ -102,6 +104,7 @@ const CLOCK_SLACK_MS = 2000;
  */
 export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
   assertKnownSettings(config);
+  await assertRestored(config);
   return disposedOnFailure(async (disposer) => {
     const directory = config.dataDirectory;
     const isNewlyLocal = await becomesLocal(config);
@@ -129,7 +132,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       disposer,
     );
     const { telemetry, stores, encrypted, assets, unissued, keys, journal, heads, bus } = infrastructure;
-    const { audited, auditor, clocks, gate, keyWatch } = infrastructure;
+    const { audited, auditor, clocks, gate, keyWatch, snapshots } = infrastructure;
     const maySweep = (): boolean => clocks?.maySweep() ?? true;
     const { observer } = telemetry;
     const { kind, maxUploads, workers } = config.engine;
@@ -176,6 +179,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       journal,
       heads,
       audited,
+      ...defined({ snapshots }),
       bus,
       engine,
       reader,
@@ -251,6 +255,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       dependencies.job,
       ...gatedJobs(gate, [
         contentKeyJob(infrastructure, config),
+        ...mirrorJobs(infrastructure),
         ...collectionJobs({ stores, unissued, clock, maySweep }),
         ...(config.consumers ? [reminderJob({ stores, clock, maySweep })] : []),
         auditJob(auditor, { maySweep }),
@@ -291,9 +296,9 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     if (gate.isClosed) telemetry.warn('store_put_back');
     if (await keysShareDevice(config))
       telemetry.warn('content_keys_beside_store', {
-        directory: config.contentKeysDirectory,
+        directory: config.mirror?.directory ?? config.contentKeysDirectory,
         advice:
-          'The keys and the store are on one device, so its loss or a copy of it concerns both. Set TAKEMARK_CONTENT_KEYS_DIR to a mirrored volume of its own.',
+          'Every copy of the keys is on the device of the store, so its loss concerns both. Set TAKEMARK_MIRROR_DIR to a directory on another disk.',
       });
     if (erasedAgain > 0) telemetry.note('erasures_replayed', { count: erasedAgain });
     const runtimeWarning = noteRuntime(telemetry, clock);
@@ -397,10 +402,13 @@ function buildOf(config: Config, options: ServiceOptions, clock: Clock) {
   return { version: options.version, commit: commitOf(config, options), deployedAt, environment };
 }
 
-/** Reports whether content keys in files are on the device of the store. */
+/** Reports whether content keys in files are on the device of the store alone. */
 async function keysShareDevice(config: Config): Promise<boolean> {
   if (config.assetBucket !== undefined || isStoreShared(config)) return false;
-  return isOneDevice(config.contentKeysDirectory, join(config.dataDirectory, 'store'));
+  const store = join(config.dataDirectory, 'store');
+  const { contentKeysDirectory, mirror } = config;
+  if (!(await isOneDevice(contentKeysDirectory, store))) return false;
+  return mirror === undefined || isOneDevice(mirror.directory, store);
 }
 
 async function watchClock(directory: string, clock: SteadyClock, telemetry: Telemetry): Promise<void> {

@@ -111,6 +111,8 @@ function configOf(values: Values, environment: Environment, unknown: UnknownSett
     dataDirectory: values.TAKEMARK_DATA_DIR,
     journalDirectory: values.TAKEMARK_JOURNAL_DIR ?? join(values.TAKEMARK_DATA_DIR, 'journals'),
     contentKeysDirectory: values.TAKEMARK_CONTENT_KEYS_DIR ?? join(values.TAKEMARK_DATA_DIR, 'content-keys'),
+    /** The directories of the second copies of keys and journals. */
+    mirror: values.TAKEMARK_MIRROR_DIR === undefined ? undefined : mirrorOf(values.TAKEMARK_MIRROR_DIR),
     environment: values.TAKEMARK_ENVIRONMENT,
     /** The public URL without a trailing slash. If absent, it is this machine at the bound port. */
     publicUrl: publicUrlOf(values, tls !== undefined),
@@ -190,6 +192,10 @@ function configOf(values: Values, environment: Environment, unknown: UnknownSett
       dataDirectoryNamed: (environment['TAKEMARK_DATA_DIR'] ?? '') !== '',
     }),
   });
+}
+
+function mirrorOf(directory: string) {
+  return { directory, contentKeys: join(directory, 'content-keys'), journals: join(directory, 'journals') };
 }
 
 /** Combines two settings that belong together. Returns undefined if one is missing. */

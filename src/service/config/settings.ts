@@ -149,6 +149,10 @@ const PROCESS = {
     'directory of the keys that encrypt the content of proofs, if assets are stored in a directory. Mirror it, but never back it up ([operating](operating.md#content-keys))',
     '`content-keys` in the data directory',
   ),
+  TAKEMARK_MIRROR_DIR: setting(
+    text.optional(),
+    'directory on another disk with a second copy of content keys and journals. Each key and each erasure is written to both before its answer, and an erasure destroys both keys ([operating](operating/data.md#a-second-disk))',
+  ),
   TAKEMARK_ACCEPT_PUT_BACK: setting(
     z
       .string()

@@ -153,6 +153,14 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
       };
     },
 
+    readSnapshot: ({ signal }) => ({
+      kind: 'stream',
+      status: 200,
+      mediaType: 'application/octet-stream',
+      bytes: undefined,
+      stream: operations.until(signal).readSnapshot(),
+    }),
+
     readAuthority: () => ({
       kind: 'text',
       status: 200,

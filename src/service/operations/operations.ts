@@ -11,6 +11,7 @@ import type { CredentialReader } from '../ports/credential-reader.js';
 import type { AuditHeads, ErasureJournal } from '../ports/journals.js';
 import type { Observer } from '../ports/observer.js';
 import type { Secrets } from '../ports/secrets.js';
+import type { SnapshotSource } from '../ports/store-snapshot.js';
 import type { Stores } from '../ports/stores.js';
 import type { Clock, Ids } from '../ports/system.js';
 import { issueProof } from './issuing/issue-proof.js';
@@ -53,6 +54,7 @@ import { auditStores } from './system/audit-stores.js';
 import { discardDeadLetters, listDeadLetters, replayDeadLetters } from './system/dead-letters.js';
 import { type Devices, enrolDevice, listDevices, revokeDevice } from './system/devices.js';
 import { findDownload, takeTelemetry } from './system/product.js';
+import { readSnapshot } from './system/read-snapshot.js';
 import type { SignerRevocations } from './system/signer-revocations.js';
 import { listSigners, readAuthority, reinstateSigner, revokeSigner } from './system/signers.js';
 import { createUpload } from './uploads/create-upload.js';
@@ -83,6 +85,8 @@ export interface OperationsDeps {
   readonly journal: ErasureJournal;
   readonly heads: AuditHeads;
   readonly audited: AuditedStore;
+  /** The source of snapshots. Absent if the store is shared with other processes. */
+  readonly snapshots?: SnapshotSource;
   readonly bus: Pick<EventBus, 'deadLetters' | 'replayDeadLetters' | 'discardDeadLetters'>;
   readonly engine: AudioEngine;
   readonly reader: CredentialReader;
@@ -233,6 +237,7 @@ export function createOperations(given: OperationsDeps) {
         enrolDevice,
         revokeDevice,
         readAuthority,
+        readSnapshot,
       }),
     }),
   };

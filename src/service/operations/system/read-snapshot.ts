@@ -1,0 +1,15 @@
+import type { Readable } from 'node:stream';
+import { DomainError } from '../../../core/domain/errors.js';
+import type { SnapshotSource } from '../../ports/store-snapshot.js';
+
+/**
+ * Returns a snapshot of the store, for a backup.
+ * @throws DomainError `conflict` / `snapshot_unsupported`, `snapshot_running`
+ */
+export function readSnapshot({ snapshots }: { readonly snapshots?: SnapshotSource }): Readable {
+  if (snapshots === undefined)
+    throw new DomainError('conflict', 'The store is shared by several processes.', {
+      reason: 'snapshot_unsupported',
+    });
+  return snapshots.snapshot();
+}
