@@ -27,7 +27,13 @@ import { issue } from './commands/operator-issue.js';
 import { initAuthority, installLeaf, issueLeaf, requestLeaf } from './commands/operator-leaf.js';
 import { importLegacy } from './commands/operator-legacy.js';
 import { assignPlan, createPlan, listPlans, setPlan } from './commands/operator-plans.js';
-import { auditStores, erasureStatus, readAudit, verifyAudit } from './commands/operator-records.js';
+import {
+  auditStores,
+  erasureStatus,
+  exportAudit,
+  readAudit,
+  verifyAudit,
+} from './commands/operator-records.js';
 import { getPartnerReview, listPartnerReviews, supplyEvidence } from './commands/operator-reviews.js';
 import { listSigners, reinstateSigner, revokeSigner } from './commands/operator-signing.js';
 import {
@@ -111,6 +117,7 @@ const COMMANDS: readonly Command[] = [
   supplyEvidence,
   erasureStatus,
   readAudit,
+  exportAudit,
   verifyAudit,
   auditStores,
   authority,

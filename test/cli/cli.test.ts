@@ -63,6 +63,7 @@ const COMMANDS = [
     'reviews supply',
     'erasure status',
     'audit read',
+    'audit export',
     'audit verify',
     'audit stores',
     'authority',

@@ -66,7 +66,7 @@ function snapshotOf(service: TestService): (receive: Receive) => Promise<void> {
 async function freed({ readSnapshot }: TestService['service']['operations']['operator']): Promise<void> {
   for (;;) {
     try {
-      const stream = readSnapshot();
+      const stream = await readSnapshot();
       for await (const _chunk of stream);
       return;
     } catch (error) {
@@ -179,7 +179,7 @@ t.test('a backup that was cut off is refused, and leaves the service free for th
   await t.rejects(makeBackup(config, backup, snapshotOf(service)), /is not empty/);
 
   const { operator } = service.service.operations;
-  const held = operator.readSnapshot();
+  const held = await operator.readSnapshot();
   await t.rejects(
     makeBackup(config, join(elsewhere, 'second'), snapshotOf(service)),
     { reason: 'snapshot_running' } as never,

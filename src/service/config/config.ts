@@ -105,6 +105,7 @@ function configOf(values: Values, environment: Environment, unknown: UnknownSett
       port: values.TAKEMARK_OPERATOR_PORT,
       host: values.TAKEMARK_OPERATOR_HOST,
       token: values.TAKEMARK_OPERATOR_TOKEN,
+      namedTokens: values.TAKEMARK_OPERATOR_TOKENS,
       /** Host names that probes and metrics accept. A leading dot accepts every name with this ending. */
       names: values.TAKEMARK_OPERATOR_NAMES,
     }),

@@ -98,6 +98,8 @@ export const DEFAULT_LIMITS: ListenerLimits = {
 /** An HTTP request with its response. */
 export interface Exchange {
   readonly requestId: string;
+  /** The trace id of W3C Trace Context, 32 hexadecimal digits. */
+  readonly traceId: string;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly limits: ListenerLimits;
@@ -109,6 +111,8 @@ export interface Exchange {
   route: RouteName;
   keyId: string | undefined;
   partnerId: string | undefined;
+  /** The name of the operator's token, if it has one. */
+  operator: string | undefined;
   /** The error that was sent as the response. */
   refusal: DomainError | undefined;
   /** The bytes read of the request body. */

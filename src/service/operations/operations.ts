@@ -14,6 +14,7 @@ import type { Secrets } from '../ports/secrets.js';
 import type { SnapshotSource } from '../ports/store-snapshot.js';
 import type { Stores } from '../ports/stores.js';
 import type { Clock, Ids } from '../ports/system.js';
+import { attributed } from './attributed.js';
 import { issueProof } from './issuing/issue-proof.js';
 import type { SettleEvidenceDeps } from './issuing/settle-evidence.js';
 import { authenticate, createKeyUses } from './keys/authenticate.js';
@@ -143,7 +144,7 @@ export function createOperations(given: OperationsDeps) {
     Object.assign(Object.create(deps) as typeof deps, {
       signal,
       // Files were published, and the registration completes their issuing.
-      stores: stoppable(stores, signal, ['issueProof']),
+      stores: stoppable(attributed(stores, signal), signal, ['issueProof']),
       // An erasure or a refused issuing deletes files after the registry decided it.
       assets: stoppable(given.assets, signal, ['delete']),
       keys: stoppable(given.keys, signal),

@@ -7,5 +7,5 @@ export interface SnapshotSource {
    * do not change what the stream returns. One snapshot at a time.
    * @throws DomainError `conflict` / `snapshot_running`
    */
-  snapshot(): Readable;
+  snapshot(): Promise<Readable>;
 }

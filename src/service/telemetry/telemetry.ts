@@ -108,8 +108,8 @@ export function createTelemetry({
         const dependency = dependencyOf(error);
         metrics.fault(where, dependency);
         // Pino omits undefined members.
-        const { requestId, partnerId, route } = call ?? {};
-        const facts = { event: 'fault', where, dependency, requestId, partnerId, route };
+        const { requestId, traceId, partnerId, route } = call ?? {};
+        const facts = { event: 'fault', where, dependency, requestId, traceId, partnerId, route };
         fold(`fault ${where} ${dependency} ${kindOf(error)}`, (count) =>
           log.error({ ...facts, ...countOf(count), error: describeError(error) }, 'fault'),
         );
@@ -118,7 +118,8 @@ export function createTelemetry({
     requestLog: {
       request: (record) => {
         metrics.request(record);
-        const { listener, method, route, status, requestId, keyId, partnerId, code, reason } = record;
+        const { listener, method, route, status, requestId, traceId, keyId, partnerId, code, reason } =
+          record;
         // Pino omits undefined members.
         const facts = {
           event: 'request',
@@ -127,8 +128,10 @@ export function createTelemetry({
           route,
           status,
           requestId,
+          traceId,
           keyId,
           partnerId,
+          operator: record.operator,
           address: logsAddresses ? record.address : undefined,
           code,
           reason,

@@ -118,7 +118,7 @@ export async function openEmbeddedStore({
 
     audited: auditedStore(rows),
 
-    snapshot() {
+    async snapshot() {
       if (database.hasSnapshot)
         throw new DomainError('conflict', 'Another snapshot of the store is being read.', {
           reason: 'snapshot_running',

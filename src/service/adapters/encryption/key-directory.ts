@@ -15,7 +15,7 @@ import type { ContentKeys } from '../../ports/content-keys.js';
 const UNFINISHED_KEYS = 'unfinished';
 const ENDING = '.key';
 
-/** Keys in a directory, of which a second directory can hold a copy. */
+/** Keys in a directory. A second directory can hold a copy of them. */
 export interface KeyDirectory extends ContentKeys {
   /** Stores a key that exists elsewhere, durably. An existing key stays unchanged. */
   store(proofId: string, key: Uint8Array): Promise<void>;
@@ -85,6 +85,8 @@ export async function openKeyDirectory({ directory }: { readonly directory: stri
     store: (proofId, key) =>
       guarded(async () => {
         const stem = stemOf(proofId);
+        // The usual case, which needs no sync.
+        if ((await read(stem)) !== undefined) return;
         const path = files.path(stem + ENDING);
         await files.prepare(stem);
         if (await createFile(path, key, 0o600, unfinished)) return;

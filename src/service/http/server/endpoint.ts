@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { defined } from '../../../core/domain/defined.js';
 import { DomainError } from '../../../core/domain/errors.js';
 import { isRouteOf, type KeyRoute, type OpenRoute, type Route } from '../../contract/route.js';
 import { ROUTES, type RouteIdOf } from '../../contract/routes/routes.js';
@@ -11,6 +12,8 @@ import {
   validate,
 } from '../../contract/validation.js';
 import { type ContentDigest, digestHolds } from '../../domain/message-signature.js';
+import type { NamedToken } from '../../domain/operator-token.js';
+import type { CallSignal } from '../../operations/attributed.js';
 import { type Caller, requireScope } from '../../operations/caller.js';
 import type { PartnerOperations } from '../../operations/operations.js';
 import type { Observer } from '../../ports/observer.js';
@@ -113,8 +116,11 @@ interface KeyGuard {
 interface AnyOperations {
   until(signal: AbortSignal): Readonly<Record<string, (...input: unknown[]) => unknown>>;
 }
-/** Throws `forbidden` for a request without a valid bearer token of the operator. */
-type BearerGuard = (request: Exchange['request']) => void;
+/**
+ * Returns the name of the operator's token of a request, or undefined for a token without a name. Throws
+ * `forbidden` for a request without a valid token.
+ */
+type BearerGuard = (request: Exchange['request']) => string | undefined;
 
 /** A route with its function and the guard that its authentication needs. */
 export type Endpoint = { readonly id: string; readonly run: Run } & (
@@ -209,7 +215,10 @@ export async function runEndpoint(
   exchange.giveUp = () => end.abort(givenUp());
   if (exchange.gone) exchange.giveUp();
   if (endpoint.auth === 'key') return runForPartner(endpoint, observer, exchange, params, end.signal);
-  if (endpoint.auth === 'bearer') endpoint.authorise(exchange.request);
+  if (endpoint.auth === 'bearer') {
+    exchange.operator = endpoint.authorise(exchange.request);
+    Object.assign(end.signal, defined({ operator: exchange.operator }) satisfies Partial<CallSignal>);
+  }
   return runChecked(endpoint.route, endpoint.run, exchange, params, { signal: end.signal });
 }
 
@@ -414,17 +423,20 @@ function check(schema: RequestSchema, value: unknown, part: RequestPart): unknow
 }
 
 /** Checks `Authorization: Bearer <token>` in constant time. */
-export function bearerGuard(tokens: readonly string[]): BearerGuard {
-  const expected = tokens.map((token) => createHash('sha256').update(`Bearer ${token}`).digest());
+export function bearerGuard(tokens: readonly string[], named: readonly NamedToken[] = []): BearerGuard {
+  const accepted = [...tokens.map((token) => ({ name: undefined, token })), ...named];
+  const expected = accepted.map(({ name, token }) => ({
+    name,
+    digest: createHash('sha256').update(`Bearer ${token}`).digest(),
+  }));
   return (request) => {
     const given = createHash('sha256')
       .update(request.headers.authorization ?? '')
       .digest();
     // Node keeps only the first of several Authorization headers.
-    if (
-      !expected.some((token) => timingSafeEqual(given, token)) ||
-      countHeader(request, 'authorization') !== 1
-    )
+    const [found] = expected.filter(({ digest }) => timingSafeEqual(given, digest));
+    if (found === undefined || countHeader(request, 'authorization') !== 1)
       throw new DomainError('forbidden', 'The token in the header `Authorization` is missing or not valid.');
+    return found.name;
   };
 }

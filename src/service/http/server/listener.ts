@@ -26,6 +26,7 @@ import { type Endpoint, runEndpoint } from './endpoint.js';
 import { checkGrammar, malformed, toOriginForm } from './http-grammar.js';
 import { respondToParserErrors, tooLate } from './parser-errors.js';
 import { TlsFront } from './tls-front.js';
+import { traceIdOf } from './trace-context.js';
 
 export interface ListenerParts {
   readonly ids: Ids;
@@ -197,6 +198,7 @@ export function createListener(
       forwardedFor === undefined ? connection.address : addresses.of(connection.remoteAddress, forwardedFor);
     const exchange: Exchange = {
       requestId,
+      traceId: traceIdOf(request.headers['traceparent'] as string | undefined, ids.random),
       request,
       response,
       limits,
@@ -205,6 +207,7 @@ export function createListener(
       route: 'unmatched',
       keyId: undefined,
       partnerId: undefined,
+      operator: undefined,
       refusal: undefined,
       bytesIn: 0,
       bytesOut: 0,
@@ -237,7 +240,7 @@ export function createListener(
     exchange.logged = true;
     exchange.lease.end();
     const { request, response, requestId, route, startedAt, keyId, partnerId, address } = exchange;
-    const { bytesIn, bytesOut, refusal } = exchange;
+    const { bytesIn, bytesOut, refusal, traceId, operator } = exchange;
     const method = METHODS.has(request.method!) ? request.method! : 'other';
     const durationMs = performance.now() - startedAt;
     const status = response.headersSent ? response.statusCode : 0;
@@ -248,8 +251,10 @@ export function createListener(
       route,
       status,
       requestId,
+      traceId,
       keyId,
       partnerId,
+      operator,
       address,
       code: refusal?.code,
       reason: refusal?.reason,

@@ -6,7 +6,11 @@ import type { SnapshotSource } from '../../ports/store-snapshot.js';
  * Returns a snapshot of the store, for a backup.
  * @throws DomainError `conflict` / `snapshot_unsupported`, `snapshot_running`
  */
-export function readSnapshot({ snapshots }: { readonly snapshots?: SnapshotSource }): Readable {
+export async function readSnapshot({
+  snapshots,
+}: {
+  readonly snapshots?: SnapshotSource;
+}): Promise<Readable> {
   if (snapshots === undefined)
     throw new DomainError('conflict', 'The store is shared by several processes.', {
       reason: 'snapshot_unsupported',
