@@ -1,4 +1,5 @@
 import '../service/backup.test.js';
+import '../service/backup-drill.test.js';
 import '../service/content-keys-lost.test.js';
 import '../service/named-operators.test.js';
 import '../service/secrecy.test.js';
