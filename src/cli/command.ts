@@ -41,6 +41,14 @@ export interface RunningProcess {
   stop(): Promise<void>;
 }
 
+export interface BackupFacts {
+  /** The time before the rows were read, in unix seconds. */
+  readonly takenAt: number;
+  readonly rows: number;
+  readonly files: number;
+  readonly bytes: number;
+}
+
 export interface Cluster {
   /**
    * Brings the store's schema and the bus's topics up to date.
@@ -69,6 +77,20 @@ export interface Cluster {
       readonly purposes: readonly string[] | undefined;
     },
   ): Promise<string>;
+  /**
+   * Makes a backup of one machine.
+   * @param readSnapshot reads the rows of the store from the running service
+   */
+  makeBackup(
+    directory: string,
+    readSnapshot: (receive: (body: AsyncIterable<Uint8Array>) => Promise<void>) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<BackupFacts & { readonly isBesideStore: boolean }>;
+  /** Restores a backup of one machine into the data directory. */
+  restoreBackup(
+    directory: string,
+    options: { readonly acceptLostJournals: boolean; readonly signal: AbortSignal },
+  ): Promise<BackupFacts>;
   /** Repeats the erasures and usage that a restored backup is missing. */
   restore(): Promise<{
     readonly epoch: number;

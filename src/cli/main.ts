@@ -56,6 +56,14 @@ const cluster: Cluster = {
   makeSecrets: async () => (await loadTools()).makeSecrets(readConfig()),
   rotateSecrets: async (bundle, rotation) =>
     (await loadTools()).rotateSecrets(readConfig(), bundle, rotation),
+  makeBackup: async (directory, readSnapshot, signal) => {
+    const { makeBackup } = await import('../service/compose/backup.js');
+    return makeBackup(readConfig(), directory, readSnapshot, signal);
+  },
+  restoreBackup: async (directory, options) => {
+    const { restoreBackup } = await import('../service/compose/backup.js');
+    return restoreBackup(readConfig(), directory, options);
+  },
   restore: async () => (await loadTools()).restoreCluster(readConfig()),
   requestLeaf: async () => (await loadTools()).requestSigningLeaf(readConfig()),
   installLeaf: async (pem) => (await loadTools()).installSigningLeaf(readConfig(), pem),

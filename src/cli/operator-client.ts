@@ -63,6 +63,8 @@ const TIMEOUT_MS = 30_000;
 const ISSUE_TIMEOUT_MS = 120_000;
 /** Longer, because the service reads and checks every log entry before it responds. */
 const AUDIT_TIMEOUT_MS = 600_000;
+/** Longer, because a busy disk delays the rows. */
+const SNAPSHOT_TIMEOUT_MS = 120_000;
 
 type Method = 'POST' | 'PUT' | 'DELETE';
 
@@ -325,6 +327,17 @@ export class OperatorClient {
       url: this.#url(`proofs/${pathPart(proofId)}/asset`, { part }),
       headers: {},
       timeoutMs: TIMEOUT_MS,
+      receive,
+    });
+  }
+
+  /** @param receive consumes the rows of the store while they arrive. It is called at most once */
+  async readSnapshot(receive: (body: AsyncIterable<Uint8Array>) => Promise<void>): Promise<void> {
+    await this.#send({
+      method: 'GET',
+      url: this.#url('snapshot'),
+      headers: {},
+      timeoutMs: SNAPSHOT_TIMEOUT_MS,
       receive,
     });
   }

@@ -17,7 +17,8 @@ import {
   listPartners,
   revokeKey,
 } from './commands/operator-accounts.js';
-import { initSecrets, migrateStore, restore, rotateSecrets } from './commands/operator-cluster.js';
+import { backup, restore } from './commands/operator-backup.js';
+import { initSecrets, migrateStore, rotateSecrets } from './commands/operator-cluster.js';
 import { discardDeadLetters, listDeadLetters, replayDeadLetters } from './commands/operator-dead-letters.js';
 import { listDeclarations, recordDeclaration } from './commands/operator-declarations.js';
 import { enrolDevice, listDevices, revokeDevice } from './commands/operator-devices.js';
@@ -26,7 +27,13 @@ import { issue } from './commands/operator-issue.js';
 import { initAuthority, installLeaf, issueLeaf, requestLeaf } from './commands/operator-leaf.js';
 import { importLegacy } from './commands/operator-legacy.js';
 import { assignPlan, createPlan, listPlans, setPlan } from './commands/operator-plans.js';
-import { auditStores, erasureStatus, readAudit, verifyAudit } from './commands/operator-records.js';
+import {
+  auditStores,
+  erasureStatus,
+  exportAudit,
+  readAudit,
+  verifyAudit,
+} from './commands/operator-records.js';
 import { getPartnerReview, listPartnerReviews, supplyEvidence } from './commands/operator-reviews.js';
 import { fillSamples } from './commands/operator-samples.js';
 import { listSigners, reinstateSigner, revokeSigner } from './commands/operator-signing.js';
@@ -111,6 +118,7 @@ const COMMANDS: readonly Command[] = [
   supplyEvidence,
   erasureStatus,
   readAudit,
+  exportAudit,
   verifyAudit,
   auditStores,
   fillSamples,
@@ -132,6 +140,7 @@ const COMMANDS: readonly Command[] = [
   listDeadLetters,
   replayDeadLetters,
   discardDeadLetters,
+  backup,
   restore,
   initSecrets,
   rotateSecrets,

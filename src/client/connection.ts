@@ -54,6 +54,11 @@ export interface ClientOptions extends ClientHooks {
   readonly agent?: Agent;
   /** Product tokens such as `ingest/2.1` to put before the client's own. Default: only the client's own. */
   readonly userAgent?: string;
+  /**
+   * Returns the W3C trace context of the running operation, which each request then sends as `traceparent`. The
+   * service logs its trace id beside the request id. A value of another form is not sent.
+   */
+  readonly traceparent?: (() => string | undefined) | undefined;
 }
 
 export interface CallOptions {
@@ -123,6 +128,7 @@ export class Connection {
     retry,
     agent,
     userAgent,
+    traceparent,
     onExchange,
     onDeprecation,
   }: ClientOptions) {
@@ -134,7 +140,7 @@ export class Connection {
     }
     if (userAgent !== undefined && !TEXT.test(userAgent))
       throw new TypeError('userAgent must be printable ASCII');
-    this.transport = new Transport({ ca, agent, userAgent, onExchange, onDeprecation });
+    this.transport = new Transport({ ca, agent, userAgent, traceparent, onExchange, onDeprecation });
     this.#allowPlainHttp = allowPlainHttp;
     if (apiKey !== undefined && !PRINTABLE.test(apiKey))
       throw new TypeError('apiKey must be printable ASCII without spaces');

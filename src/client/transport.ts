@@ -10,6 +10,9 @@ import { CLIENT_VERSION } from './version.js';
 /** The largest response that is read into memory, in bytes. A larger one fails with `bad_response`. */
 const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 
+/** The header of W3C Trace Context, version 00. */
+const TRACEPARENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+
 export interface Progress {
   /** The number of bytes of the file given to the connection. */
   readonly sentBytes: number;
@@ -63,6 +66,8 @@ export interface TransportOptions extends ClientHooks {
   readonly agent?: http.Agent | undefined;
   /** Product tokens before the client's own (RFC 9110, section 10.1.5). */
   readonly userAgent?: string | undefined;
+  /** Returns the W3C trace context of the running operation, for the header `traceparent` of each request. */
+  readonly traceparent?: (() => string | undefined) | undefined;
 }
 
 /**
@@ -76,13 +81,15 @@ export class Transport {
   readonly #trust: { readonly ca?: string | Buffer };
   readonly #userAgent: string;
   readonly #hooks: ClientHooks;
+  readonly #traceparent: (() => string | undefined) | undefined;
 
-  constructor({ ca, agent, userAgent, onExchange, onDeprecation }: TransportOptions = {}) {
+  constructor({ ca, agent, userAgent, traceparent, onExchange, onDeprecation }: TransportOptions = {}) {
     this.#agent = agent;
     this.#trust = ca === undefined ? {} : { ca: typeof ca === 'string' ? ca : Buffer.from(ca) };
     const own = `takemark-client/${CLIENT_VERSION} node/${process.versions.node}`;
     this.#userAgent = userAgent === undefined ? own : `${userAgent} ${own}`;
     this.#hooks = { onExchange, onDeprecation };
+    this.#traceparent = traceparent;
   }
 
   /**
@@ -144,7 +151,7 @@ export class Transport {
     const once = body !== undefined && !Buffer.isBuffer(body) && !body.source.reopenable;
     const options = {
       method,
-      headers: { 'user-agent': this.#userAgent, ...headers, ...lengthHeader(body) },
+      headers: { 'user-agent': this.#userAgent, ...this.#trace(), ...headers, ...lengthHeader(body) },
       agent: this.#agent ?? (once ? false : secure ? this.#secure : this.#plain),
     } as const;
     if (secure) return https.request(url, { ...options, ...this.#trust });
@@ -152,6 +159,12 @@ export class Transport {
       url,
       url.hostname === 'localhost' ? { ...options, lookup: lookupLocalhost } : options,
     );
+  }
+
+  /** Returns the header of the trace context. A value of another form would only be ignored. */
+  #trace(): Record<string, string> {
+    const traceparent = this.#traceparent?.();
+    return traceparent !== undefined && TRACEPARENT.test(traceparent) ? { traceparent } : {};
   }
 
   #call(spec: RequestSpec, startedAt: number): Call {

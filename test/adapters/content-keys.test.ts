@@ -17,7 +17,8 @@ import { defined } from '../../src/core/domain/defined.js';
 import type { BucketConnection } from '../../src/service/adapters/assets/bucket-connection.js';
 import { openBucketKeys } from '../../src/service/adapters/assets/bucket-keys.js';
 import { keptKeys } from '../../src/service/adapters/encryption/kept-keys.js';
-import { openKeyDirectory } from '../../src/service/adapters/encryption/key-directory.js';
+import { type KeyDirectory, openKeyDirectory } from '../../src/service/adapters/encryption/key-directory.js';
+import { type MirroredKeys, mirroredKeys } from '../../src/service/adapters/encryption/mirrored-keys.js';
 import type { ContentKeys } from '../../src/service/ports/content-keys.js';
 import { namesBelow, shardedPath } from '../fixtures/sharded-path.js';
 import { contentKeyContract } from '../store-contract/content-key-contract.js';
@@ -30,6 +31,16 @@ contentKeyContract(t, 'directory', async (t) => {
 contentKeyContract(t, 'directory, kept in memory', async (t) => {
   const directory = join(t.testdir(), 'keys');
   return async () => keptKeys(await openKeyDirectory({ directory }));
+});
+
+contentKeyContract(t, 'two directories', async (t) => {
+  const directory = t.testdir();
+  return async () => {
+    const [first, second] = await Promise.all(
+      ['first', 'second'].map((name) => openKeyDirectory({ directory: join(directory, name) })),
+    );
+    return mirroredKeys(first!, second!);
+  };
 });
 
 const keysIn = (directory: string): readonly string[] =>
@@ -325,4 +336,75 @@ void t.test('keys in memory', async (t) => {
     await brief.read('prf_1');
     t.equal(asked.read, 3);
   });
+});
+
+t.test(
+  'two directories: a key that one of them lacks is copied, and an erased one is never copied back',
+  async (t) => {
+    const directory = t.testdir();
+    const [first, second] = (await Promise.all(
+      ['first', 'second'].map((name) => openKeyDirectory({ directory: join(directory, name) })),
+    )) as [KeyDirectory, KeyDirectory];
+    const both = mirroredKeys(first, second);
+    const shared = await both.obtain('prf:shared');
+    const onlyFirst = await first.obtain('prf_first');
+    const onlySecond = await second.obtain('prf_second');
+    await first.obtain('prf_differs');
+    await second.obtain('prf_differs');
+    await second.obtain('prf_erased');
+    const bytesOf = async (keys: ContentKeys, proofId: string) =>
+      Buffer.from((await keys.read(proofId)) ?? []);
+    t.ok((await bytesOf(both, 'prf_second')).equals(onlySecond), 'a lost key is read from the other disk');
+    t.ok(
+      Buffer.from(await both.obtain('prf_second')).equals(onlySecond),
+      'and no other key is made for its id',
+    );
+    await first.destroy('prf_second');
+
+    const held = await bytesOf(second, 'prf_differs');
+    const erased = async function* () {
+      yield { proofId: 'prf_erased' };
+      yield { proofId: 'prf_never_had_a_key' };
+    };
+    t.strictSame(await both.align(erased()), { copied: 2, destroyed: 1, different: 1 });
+    t.strictSame(await both.align(erased()), { copied: 0, destroyed: 0, different: 1 });
+    for (const keys of [first, second]) {
+      t.ok((await bytesOf(keys, 'prf:shared')).equals(shared));
+      t.ok((await bytesOf(keys, 'prf_first')).equals(onlyFirst));
+      t.ok((await bytesOf(keys, 'prf_second')).equals(onlySecond));
+      t.equal(await keys.read('prf_erased'), undefined);
+    }
+    t.ok((await bytesOf(second, 'prf_differs')).equals(held), 'a key that differs may be the right one');
+  },
+);
+
+t.test('two directories: an erasure during the comparison destroys the key on both disks', async (t) => {
+  const directory = t.testdir();
+  const [first, second] = (await Promise.all(
+    ['first', 'second'].map((name) => openKeyDirectory({ directory: join(directory, name) })),
+  )) as [KeyDirectory, KeyDirectory];
+  await first.obtain('prf_1');
+  let erasing: Promise<void> | undefined;
+  const both: MirroredKeys = mirroredKeys(first, {
+    ...second,
+    store: async (proofId, key) => {
+      // The copy has read the key, and has not written it yet.
+      erasing = both.destroy(proofId);
+      await second.store(proofId, key);
+    },
+  });
+  await both.align((async function* () {})());
+  await erasing;
+  t.equal(await first.read('prf_1'), undefined);
+  t.equal(await second.read('prf_1'), undefined);
+});
+
+t.test('two directories: a key that only one disk could store is given to no caller', async (t) => {
+  const directory = t.testdir();
+  const first = await openKeyDirectory({ directory: join(directory, 'first') });
+  const second = await openKeyDirectory({ directory: join(directory, 'second') });
+  const full = { ...second, store: () => Promise.reject(new Error('the disk is full')) };
+  await t.rejects(mirroredKeys(first, full).obtain('prf_1'), /is full/);
+  const key = await mirroredKeys(first, second).obtain('prf_1');
+  t.ok(Buffer.from((await second.read('prf_1')) ?? []).equals(key), 'a repeated call stores it on both');
 });

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import t from 'tap';
 import { AUDIT_HEADS_FILE, createAuditHeads } from '../../src/service/adapters/journals/audit-heads.js';
 import { openErasureJournal } from '../../src/service/adapters/journals/erasure-journal.js';
+import { mirroredErasures, mirroredHeads } from '../../src/service/adapters/journals/mirrored-journals.js';
+import type { ErasureJournal } from '../../src/service/ports/journals.js';
 import type { Secrets } from '../../src/service/ports/secrets.js';
 import { secretsOf } from '../operations/doubles.js';
 
@@ -229,3 +231,70 @@ t.test('a head that was put back is lower from then on', async (t) => {
   );
   await heads.close();
 });
+
+t.test(
+  'two journals of erasures: each gets what only the other one has, and a new entry is in both',
+  async (t) => {
+    const directory = t.testdir();
+    const secrets = secretsOf();
+    const open = () =>
+      Promise.all(
+        ['first', 'second'].map((name) => openErasureJournal({ directory: join(directory, name), secrets })),
+      );
+    const erasure = (n: number) => ({ proofId: `prf_${n}`, partnerId: 'ptr_1', erasedAt: 1000 + n });
+    const ids = async (journal: ErasureJournal) =>
+      (await all(journal.read())).map(({ erasedAt }) => erasedAt - 1000);
+    let [first, second] = await open();
+    for (const n of [1, 2]) await first!.record(erasure(n));
+    let both = await mirroredErasures(first!, second!);
+    await both.record(erasure(3));
+    t.strictSame(await Promise.all([first!, second!].map(ids)), [
+      [1, 2, 3],
+      [1, 2, 3],
+    ]);
+    await both.close();
+
+    // Each disk was used alone for some time.
+    [first, second] = await open();
+    await first!.record(erasure(4));
+    for (const n of [5, 6]) await second!.record(erasure(n));
+    both = await mirroredErasures(first!, second!);
+    const expected = [
+      [1, 2, 3, 4, 5, 6],
+      [1, 2, 3, 5, 6, 4],
+    ];
+    t.strictSame(await Promise.all([first!, second!].map(ids)), expected);
+    await both.close();
+    [first, second] = await open();
+    both = await mirroredErasures(first!, second!);
+    t.strictSame(await Promise.all([first!, second!].map(ids)), expected, 'nothing is added twice');
+    await both.close();
+  },
+);
+
+t.test(
+  'two records of audit heads: the higher head counts, and an accepted one counts in both',
+  async (t) => {
+    const directory = t.testdir();
+    const secrets = secretsOf();
+    const [first, second] = ['first', 'second'].map((name) =>
+      createAuditHeads({ directory: join(directory, name), secrets }),
+    );
+    const head = (partnerId: string, sequence: number) => ({ partnerId, sequence, mac: 'ab'.repeat(32) });
+    await first!.record(head('ptr_1', 3));
+    await second!.record(head('ptr_1', 5));
+    await second!.record(head('ptr_2', 1));
+    const both = mirroredHeads(first!, second!);
+    t.strictSame(await both.all(), [head('ptr_1', 5), head('ptr_2', 1)]);
+    t.strictSame(await both.get('ptr_1'), head('ptr_1', 5));
+    await both.record(head('ptr_1', 6));
+    await both.acceptRestored('ptr_2', undefined);
+    await both.acceptRestored('ptr_1', head('ptr_1', 2));
+    t.strictSame(await Promise.all([first!.all(), second!.all(), both.all()]), [
+      [head('ptr_1', 2)],
+      [head('ptr_1', 2)],
+      [head('ptr_1', 2)],
+    ]);
+    await both.close();
+  },
+);

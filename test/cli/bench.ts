@@ -102,6 +102,17 @@ export async function setUp(
         makeSecrets: async () => '{}\n',
         rotateSecrets: async ({ text }, { step, early, purposes }) =>
           `${text.trim()} ${step} ${early} ${purposes?.join('+')}\n`,
+        makeBackup: async (_directory, readSnapshot) => {
+          let bytes = 0;
+          await readSnapshot(async (body) => {
+            for await (const chunk of body) bytes += chunk.length;
+          });
+          return { takenAt: 1_767_225_600, rows: 3, files: 2, bytes, isBesideStore: true };
+        },
+        restoreBackup: async (_from, { acceptLostJournals }) => {
+          if (!acceptLostJournals) throw new Error('there is no journal');
+          return { takenAt: 1_767_225_600, rows: 3, files: 2, bytes: 4 };
+        },
         restore: async () => ({ epoch: 3, erasures: 7, erasedAgain: 2, usage: 30, left: 0, seconds: 0.5 }),
         requestLeaf: async () => 'a request\n',
         installLeaf: async (pem) => ({ kid: pem.trim(), notAfter: 1_767_225_600, former: 'ff' }),

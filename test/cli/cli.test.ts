@@ -63,6 +63,7 @@ const COMMANDS = [
     'reviews supply',
     'erasure status',
     'audit read',
+    'audit export',
     'audit verify',
     'audit stores',
     'samples fill',
@@ -83,6 +84,7 @@ const COMMANDS = [
     'doctor',
     'secrets init',
     'secrets rotate',
+    'backup',
     'restore',
     'dlq list',
     'dlq replay',
@@ -1260,6 +1262,18 @@ t.test('the operator replays dead letters and erasures', async (t) => {
     code: 0,
     out: '7 erasures compared with the store, 14 per second; 2 erased again\n30 usage counts compared with the store; epoch 3 has begun\n',
   });
+  t.match(await takemark('operator', 'backup', '--out', 'copy'), {
+    code: 0,
+    out: 'wrote copy: 3 rows, 2 files, 4 bytes\n',
+    err: /is on the disk of the data directory/,
+  });
+  t.equal(operator.calls.at(-1)?.path, '/operator/v1/snapshot');
+  t.match(await takemark('operator', 'restore', '--from', 'copy'), { code: 3, err: /there is no journal/ });
+  t.match(await takemark('operator', 'restore', '--from', 'copy', '--accept-lost-journals'), {
+    code: 0,
+    out: /from the backup of 2026-01-01T00:00:00Z: 3 rows, 2 files, 4 bytes\n/,
+  });
+  t.match(await takemark('operator', 'restore', '--accept-lost-journals'), { code: 2 });
   t.match(await takemark('operator', 'erasure', 'status', 'prf_1'), {
     out: /deliverable gone, confirmed 2026-01-01T00:00:01Z/,
   });

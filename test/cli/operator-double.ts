@@ -351,6 +351,8 @@ export class OperatorDouble {
         });
       case `POST /operator/v1/signers/${SIGNER.kid}/reinstate`:
         return send(200, SIGNER);
+      case 'GET /operator/v1/snapshot':
+        return send(200, 'rows');
       case 'GET /operator/v1/authority':
         return send(200, '-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n');
       default:

@@ -10,6 +10,7 @@ import '../http/foundations.test.js';
 import '../http/ingress.test.js';
 import '../http/operator.test.js';
 import '../http/partner.test.js';
+import '../http/trace-context.test.js';
 import '../http/upload.test.js';
 import '../http/verify-file.test.js';
 import '../telemetry/log-lines.test.js';

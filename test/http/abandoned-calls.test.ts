@@ -157,6 +157,7 @@ async function startCounted(t: Test) {
     } as never),
     heads: steps.counted('heads', heads),
     audited: steps.counted('audited', raw.audited),
+    snapshots: steps.counted('snapshots', raw),
     bus: steps.counted('bus', {
       deadLetters: async () => [],
       replayDeadLetters: async () => 0,
@@ -400,6 +401,7 @@ async function callsOf({ operations }: Counted) {
     discardDeadLetters: () => ({ body: { topic: 'usage', limit: 1 } }),
     readOperatorDocument: () => ({}),
     readAuthority: () => ({}),
+    readSnapshot: () => ({}),
   };
   return { calls, keyId };
 }

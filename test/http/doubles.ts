@@ -207,6 +207,7 @@ export class MemoryOperations implements Operations {
       const { fileName, stream, bytes } = this.asset;
       return { bytes, sha256: '', fileName, mediaType: 'audio/wav', read: async () => stream() };
     },
+    readSnapshot: async () => Readable.from([Buffer.from('rows')]),
     readAuthority: () => '-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n',
     until: (signal): Operations['operator'] => {
       this.signals.push(signal);

@@ -309,6 +309,13 @@ export const PARTS: readonly Part[] = [
     commands: () => [node('restarts/main.js')],
   },
   {
+    name: 'backup',
+    shows:
+      'A backup under load keeps what was acknowledged and every erasure. Kills at ten places of a backup and of a restore leave nothing that passes for whole.',
+    minutes: 5,
+    commands: () => [tests(['service/backup-drill'], { TAKEMARK_EXHAUSTIVE: '1' })],
+  },
+  {
     name: 'tombstones',
     shows: 'No read of Cassandra passes over more than 10,000 tombstones after 180,000 issued proofs.',
     minutes: 25,

@@ -546,6 +546,7 @@ t.test('the whole service, at its most talkative, logs no secret', async (t) => 
       'service',
       'status',
       'time',
+      'traceId',
       'version',
     ],
     'and holds nothing else',

@@ -100,31 +100,3 @@ export const rotateSecrets = defineCommand({
     return EXIT.good;
   },
 });
-
-export const restore = defineCommand({
-  name: 'operator restore',
-  summary: 'Make a keyspace safe to serve after it was restored from a backup',
-  details: [
-    "Runs directly against a cluster's servers after you have restored the backup. Services may be stopped",
-    'or running: running services refuse every call until this command has ended. It repeats the erasures',
-    'and adds the usage since the backup, and starts a new epoch for later usage counts. After an',
-    'interruption, run it again. A single service does not need it, because it replays its journal at every',
-    'start. Exit code 1: some messages or records could not be processed; the service is open again.',
-  ],
-  operands: [],
-  options: { json: { help: 'print the result as one line of JSON' } },
-  async run(_operands, options, { terminal, cluster }) {
-    const restored = await cluster.restore();
-    const { epoch, erasures, erasedAgain, usage, left, seconds } = restored;
-    if (options.json) terminal.printJson(restored);
-    else {
-      const rate = Math.round(erasures / Math.max(seconds, 0.001));
-      terminal.print(
-        `${erasures} erasures compared with the store, ${rate} per second; ${erasedAgain} erased again`,
-      );
-      terminal.print(`${usage} usage counts compared with the store; epoch ${epoch} has begun`);
-      if (left > 0) terminal.print(`${left} messages or records could not be processed`);
-    }
-    return left === 0 ? EXIT.good : EXIT.notGood;
-  },
-});

@@ -1,5 +1,8 @@
+import { readFile, stat } from 'node:fs/promises';
+import { replaceFile } from '../../core/files/durable.js';
+import { ifPresent } from '../../core/files/if-present.js';
 import { SERVICE_LOGS } from '../../service/domain/service-logs.js';
-import { defineCommand, EXIT } from '../command.js';
+import { defineCommand, EXIT, RuntimeError } from '../command.js';
 import type { AuditVerification } from '../operator-client.js';
 import { formatTime, printable } from '../terminal.js';
 import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
@@ -56,6 +59,60 @@ export const readAudit = defineCommand({
     return EXIT.good;
   },
 });
+
+/** The most bytes of a state file: half a million partners. */
+const MOST_STATE_BYTES = 32 * 1024 * 1024;
+const EXPORT_PAGE = 1000;
+
+export const exportAudit = defineCommand({
+  name: 'operator audit export',
+  service: 'operator',
+  summary: 'Print the new entries of all audit logs as lines of JSON',
+  details: [
+    'Reads the logs of all partners and of the service, each from its oldest entry. With --state it prints',
+    'only entries that no earlier run has printed, and records their numbers in the file at its end. An',
+    'interrupted run prints its entries again. Run it each minute to feed a SIEM. Every entry has partnerId',
+    'and sequence, which together are unique.',
+    '',
+    ...OPERATOR_DETAILS,
+  ],
+  operands: [],
+  options: { state: { value: 'file', help: 'file that records which entries were printed' } },
+  async run(_operands, { state }, context) {
+    const { terminal } = context;
+    const printed = new Map(state === undefined ? [] : Object.entries(await readState(state)));
+    await withOperator(context, async (client) => {
+      const partners = await client.listPartners();
+      for (const log of [...partners.map(({ partnerId }) => partnerId), ...SERVICE_LOGS])
+        for (;;) {
+          const from = (printed.get(log) ?? 0) + 1;
+          const entries = await client.readAudit(log, { from, limit: EXPORT_PAGE });
+          for (const entry of entries) terminal.printJson(entry);
+          const last = entries.at(-1);
+          if (last !== undefined) printed.set(log, last.sequence);
+          if (entries.length < EXPORT_PAGE) break;
+        }
+    });
+    context.signal.throwIfAborted();
+    if (state !== undefined) await replaceFile(state, `${JSON.stringify(Object.fromEntries(printed))}\n`);
+    return EXIT.good;
+  },
+});
+
+/** Returns the number of the last printed entry of each log. @throws RuntimeError for a file of another form */
+async function readState(path: string): Promise<Readonly<Record<string, number>>> {
+  const found = await ifPresent(stat(path));
+  if (found === undefined) return {};
+  try {
+    if (found.size > MOST_STATE_BYTES) throw new SyntaxError('the file is too long');
+    const state = JSON.parse(await readFile(path, 'utf8')) as Readonly<Record<string, number>>;
+    if (Object.values(state).every((sequence) => Number.isSafeInteger(sequence) && sequence > 0))
+      return state;
+  } catch (error) {
+    if (!(error instanceof SyntaxError || error instanceof TypeError)) throw error;
+  }
+  throw new RuntimeError(`${path} is not a state file of this command`);
+}
 
 /**
  * The number of findings after which the command stops. Without it, output could grow with the number of

@@ -123,6 +123,9 @@ export const ERROR_REASONS = [
   'shutting_down',
   'restoring',
   'content_keys_lost',
+  // backup
+  'snapshot_running',
+  'snapshot_unsupported',
 ] as const;
 export type ErrorReason = (typeof ERROR_REASONS)[number];
 

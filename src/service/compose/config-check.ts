@@ -13,7 +13,7 @@ import { checked, passed, type ServerCheck } from '../domain/server-check.js';
  * settings, files, the data directory and the ports. `takemark operator doctor` checks the servers.
  */
 export async function checkConfig(config: Config): Promise<readonly ServerCheck[]> {
-  const { unknown, partner, operator, dataDirectory } = config;
+  const { unknown, partner, operator, dataDirectory, mirror } = config;
   const names = unknown.misspelt.map(({ name, nearest }) =>
     checked(
       'config.name',
@@ -26,7 +26,8 @@ export async function checkConfig(config: Config): Promise<readonly ServerCheck[
     ...(names.length === 0 ? [passed('config.name', 'every name is a setting', 'settings')] : names),
     ...(await Promise.all(namedFiles(config).map(([setting, path]) => checkFile(setting, path)))),
     ...(partner.tls === undefined ? [] : [await checkTls(partner.tls)]),
-    await checkDirectory(dataDirectory),
+    await checkDirectory('TAKEMARK_DATA_DIR', dataDirectory),
+    ...(mirror === undefined ? [] : [await checkDirectory('TAKEMARK_MIRROR_DIR', mirror.directory)]),
     await checkPort('TAKEMARK_PORT', partner),
     await checkPort('TAKEMARK_OPERATOR_PORT', operator),
   ];
@@ -75,13 +76,13 @@ async function checkTls(paths: NonNullable<Config['partner']['tls']>): Promise<S
   return checked('TAKEMARK_TLS_CERT', facts, 'warn', warning && VALIDITY_TEXTS[warning]);
 }
 
-/** Checks that the data directory, or the nearest existing directory above it, can be written. */
-async function checkDirectory(path: string): Promise<ServerCheck> {
+/** Checks that a directory, or the nearest existing directory above it, can be written. */
+async function checkDirectory(setting: string, path: string): Promise<ServerCheck> {
   let existing = resolve(path);
   while (dirname(existing) !== existing && (await faultOf(access(existing))) !== undefined)
     existing = dirname(existing);
   return checked(
-    'TAKEMARK_DATA_DIR',
+    setting,
     { found: path, wanted: 'a directory that this user can write' },
     'refuse',
     await faultOf(access(existing, constants.W_OK | constants.X_OK)),

@@ -14,12 +14,13 @@ import type { Telemetry } from '../telemetry/telemetry.js';
  * works whether or not the service is running.
  */
 export async function examineInstallation(config: Config): Promise<readonly ServerCheck[]> {
-  const { dataDirectory, journalDirectory, contentKeysDirectory, assetBucket, partner } = config;
+  const { dataDirectory, journalDirectory, contentKeysDirectory, mirror, assetBucket, partner } = config;
   const machine = examineMachine(
     defined({
       dataDirectory,
       journalDirectory,
       contentKeysDirectory: assetBucket === undefined ? contentKeysDirectory : undefined,
+      mirrorDirectory: mirror?.directory,
       secretFiles: [SECRETS_FILE, OPERATOR_TOKEN_FILE],
       certificate: partner.tls?.certificate,
       now: Date.now(),

@@ -14,8 +14,10 @@ import { encryptedAssets, unissuedAssets } from '../adapters/encryption/encrypte
 import { encryptedStores } from '../adapters/encryption/encrypted-stores.js';
 import { keptKeys } from '../adapters/encryption/kept-keys.js';
 import { openKeyDirectory } from '../adapters/encryption/key-directory.js';
+import { type MirroredKeys, mirroredKeys } from '../adapters/encryption/mirrored-keys.js';
 import { createAuditHeads } from '../adapters/journals/audit-heads.js';
 import { openErasureJournal } from '../adapters/journals/erasure-journal.js';
+import { mirroredErasures, mirroredHeads } from '../adapters/journals/mirrored-journals.js';
 import { openKafkaBus } from '../adapters/kafka/bus.js';
 import { openLocalBus } from '../adapters/local-bus/bus.js';
 import { type FreeSpace, readFreeSpace } from '../adapters/system/free-space.js';
@@ -35,9 +37,16 @@ import type { AssetStore } from '../ports/assets.js';
 import type { AuditedStore } from '../ports/audited-store.js';
 import type { DeadLetterReport, EventBus } from '../ports/bus.js';
 import type { ContentKeys } from '../ports/content-keys.js';
-import type { AuditHeads, ErasureJournal, InstallationMarks, InstallationRow } from '../ports/journals.js';
+import type {
+  AuditHeads,
+  ErasureJournal,
+  InstallationMarks,
+  InstallationRow,
+  OwnAuditHeads,
+} from '../ports/journals.js';
 import type { Observer } from '../ports/observer.js';
 import type { Secrets } from '../ports/secrets.js';
+import type { SnapshotSource } from '../ports/store-snapshot.js';
 import type { Stores } from '../ports/stores.js';
 import type { Clock } from '../ports/system.js';
 import type { DirectorySpace } from '../telemetry/gauges.js';
@@ -75,10 +84,14 @@ export interface Infrastructure {
   /** The files of ids without an issued proof. */
   readonly unissued: Pick<AssetStore, 'delete'>;
   readonly keys: ContentKeys;
+  /** The content keys in two directories. Undefined if there is one directory, or a bucket. */
+  readonly mirrored: MirroredKeys | undefined;
   readonly journal: ErasureJournal;
   readonly heads: AuditHeads;
   readonly bus: EventBus;
   readonly audited: AuditedStore;
+  /** The source of snapshots. Undefined if the store is shared. */
+  readonly snapshots: SnapshotSource | undefined;
   readonly auditor: Auditor;
   readonly fileDigests: FileDigests;
   /** The clock watch. Undefined if the store has no servers. */
@@ -143,10 +156,9 @@ export async function openInfrastructure(
   // From here on, this process owns the store, and the store has no rows without a MAC.
   await complete?.();
   const notes = openNotes(config, secrets);
-  const journal =
-    notes?.journal ?? (await openErasureJournal({ directory: config.journalDirectory, secrets }));
+  const journal = notes?.journal ?? (await openOwnJournal(config, secrets));
   disposer.add(() => journal.close());
-  const uncachedKeys = await openContentKeys(config, disposer);
+  const { keys: uncachedKeys, mirrored } = await openContentKeys(config, disposer);
   const keys = keptKeys(uncachedKeys);
   const { files, ping } = await openAssets(config, disposer);
   const assets = encryptedAssets(files, keys);
@@ -178,6 +190,7 @@ export async function openInfrastructure(
     assets,
     unissued: unissuedAssets(files, keys),
     keys,
+    mirrored,
     journal,
     marks,
     gate,
@@ -269,6 +282,28 @@ export function contentKeyJob(
 }
 
 /**
+ * Returns the job that aligns both copies of the content keys, once. It waits until the keys are those of the store:
+ * keys in a wrong directory must not be copied.
+ */
+export function mirrorJobs({
+  mirrored,
+  journal,
+  keyWatch,
+  telemetry,
+}: Pick<Infrastructure, 'mirrored' | 'journal' | 'keyWatch' | 'telemetry'>): readonly PeriodicJob[] {
+  if (mirrored === undefined) return [];
+  let isAligned = false;
+  const align = async (): Promise<void> => {
+    if (isAligned || !keyWatch.isSettled) return;
+    const { copied, destroyed, different } = await mirrored.align(journal.read());
+    isAligned = true;
+    telemetry.note('content_keys_mirrored', { copied, destroyed });
+    if (different > 0) telemetry.warn('content_keys_differ', { count: different });
+  };
+  return [{ where: 'content_keys', everyMs: KEYS_MS, atStart: true, run: align }];
+}
+
+/**
  * Watches the dependencies without which the process stays ready, and adds the gauges of its state.
  * @param bus absent if the process is not ready without its bus, or the bus has no servers
  */
@@ -309,6 +344,7 @@ async function readSpaces(config: Config): Promise<readonly DirectorySpace[]> {
   const directories = {
     data: config.dataDirectory,
     ...(isStoreShared(config) ? {} : { journals: config.journalDirectory }),
+    ...(config.mirror === undefined ? {} : { mirror: config.mirror.directory }),
     ...(config.assetBucket === undefined ? { content_keys: config.contentKeysDirectory } : {}),
   };
   const spaces = await Promise.all(
@@ -419,13 +455,35 @@ async function openAssets(
 
 /** Opens the content keys beside the assets, so that no backup of the store contains either. */
 async function openContentKeys(
-  { contentKeysDirectory: directory, assetBucket }: Config,
+  { contentKeysDirectory: directory, assetBucket, mirror }: Config,
   disposer: Disposer,
-): Promise<ContentKeys> {
-  if (assetBucket === undefined) return openKeyDirectory({ directory });
-  const keys = openBucketKeys(assetBucket);
-  disposer.add(async () => keys.close());
-  return keys;
+): Promise<Pick<Infrastructure, 'keys' | 'mirrored'>> {
+  if (assetBucket !== undefined) {
+    const keys = openBucketKeys(assetBucket);
+    disposer.add(async () => keys.close());
+    return { keys, mirrored: undefined };
+  }
+  const keys = await openKeyDirectory({ directory });
+  if (mirror === undefined) return { keys, mirrored: undefined };
+  const mirrored = mirroredKeys(keys, await openKeyDirectory({ directory: mirror.contentKeys }));
+  return { keys: mirrored, mirrored };
+}
+
+/** Opens the journal of erasures of one machine, with its second copy. */
+async function openOwnJournal(
+  { journalDirectory, mirror }: Config,
+  secrets: Secrets,
+): Promise<ErasureJournal> {
+  const journal = await openErasureJournal({ directory: journalDirectory, secrets });
+  if (mirror === undefined) return journal;
+  return mirroredErasures(journal, await openErasureJournal({ directory: mirror.journals, secrets }));
+}
+
+/** Creates the heads of the audit logs of one machine, with their second copy. */
+function createOwnHeads({ journalDirectory, mirror }: Config, secrets: Secrets): OwnAuditHeads {
+  const heads = createAuditHeads({ directory: journalDirectory, secrets });
+  if (mirror === undefined) return heads;
+  return mirroredHeads(heads, createAuditHeads({ directory: mirror.journals, secrets }));
 }
 
 interface StoreParts {
@@ -436,7 +494,10 @@ interface StoreParts {
   readonly clock: Clock;
 }
 
-type OpenedStores = Pick<Infrastructure, 'stores' | 'heads' | 'audited' | 'clocks' | 'installation'>;
+type OpenedStores = Pick<
+  Infrastructure,
+  'stores' | 'heads' | 'audited' | 'snapshots' | 'clocks' | 'installation'
+>;
 
 async function openStores(config: Config, parts: StoreParts, disposer: Disposer): Promise<OpenedStores> {
   if (config.store === 'embedded') return openEmbedded(config, parts, disposer);
@@ -452,7 +513,7 @@ async function openStores(config: Config, parts: StoreParts, disposer: Disposer)
   });
   disposer.add(() => stores.close());
   const { heads, audited, clocks, installation } = stores;
-  return { stores, heads, audited, clocks, installation };
+  return { stores, heads, audited, snapshots: undefined, clocks, installation };
 }
 
 async function openEmbedded(
@@ -460,7 +521,7 @@ async function openEmbedded(
   { secrets, adoptFormerRows, telemetry }: StoreParts,
   disposer: Disposer,
 ): Promise<OpenedStores> {
-  const heads = createAuditHeads({ directory: config.journalDirectory, secrets });
+  const heads = createOwnHeads(config, secrets);
   disposer.add(() => heads.close());
   const stores = await openEmbeddedStore({
     directory: join(config.dataDirectory, 'store'),
@@ -482,5 +543,12 @@ async function openEmbedded(
     await acceptRestoredStore(heads, restored);
     telemetry.note('store_put_back', { partners });
   }
-  return { stores, heads, audited: stores.audited, clocks: undefined, installation: undefined };
+  return {
+    stores,
+    heads,
+    audited: stores.audited,
+    snapshots: stores,
+    clocks: undefined,
+    installation: undefined,
+  };
 }

@@ -140,6 +140,7 @@ export async function openListeners(
     ...common,
     operations: operations.operator,
     tokens,
+    namedTokens: config.operator.namedTokens,
     metrics: telemetry.metrics,
     ready: async () => {
       await probes.ready();

@@ -6,7 +6,7 @@ import type { Config } from '../config/config.js';
 import { openWritableDirectory } from './writable-directory.js';
 
 /** The file in the data directory that says that the operator knows the default address of the listener. */
-const NOTED_FILE = 'listens-on-loopback';
+export const NOTED_FILE = 'listens-on-loopback';
 
 /**
  * Returns true once for each data directory of an earlier version, whose partner listener accepted connections

@@ -31,6 +31,7 @@ import { Devices } from '../operations/system/devices.js';
 import { SignerRevocations } from '../operations/system/signer-revocations.js';
 import type { Clock, Ids } from '../ports/system.js';
 import type { Telemetry, TelemetryParts } from '../telemetry/telemetry.js';
+import { assertRestored } from './backup.js';
 import { type Build, buildText, commitOf } from './build.js';
 import { createCertificateWatch } from './certificate-watch.js';
 import { type Disposer, disposedOnFailure, sharedGrace } from './disposer.js';
@@ -42,6 +43,7 @@ import {
   type Infrastructure,
   isStoreShared,
   lookForKeys,
+  mirrorJobs,
   openInfrastructure,
   openProbes,
   servedRoutes,
@@ -109,6 +111,7 @@ const CLOCK_SLACK_MS = 2000;
  */
 export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
   assertKnownSettings(config);
+  await assertRestored(config);
   return disposedOnFailure(async (disposer) => {
     const isNewlyLocal = await becomesLocal(config);
     const identity = await openIdentity(config, options);
@@ -363,6 +366,7 @@ function storeJobs(
   const maySweep = (): boolean => clocks?.maySweep() ?? true;
   return gatedJobs(gate, [
     contentKeyJob(infrastructure, config),
+    ...mirrorJobs(infrastructure),
     ...collectionJobs({ stores, unissued, clock, maySweep }),
     ...(config.consumers ? [reminderJob({ stores, clock, maySweep })] : []),
     auditJob(auditor, { maySweep }),
@@ -391,9 +395,9 @@ async function noteState(
   if (gate.isClosed) telemetry.warn('store_put_back');
   if (await keysShareDevice(config))
     telemetry.warn('content_keys_beside_store', {
-      directory: config.contentKeysDirectory,
+      directory: config.mirror?.directory ?? config.contentKeysDirectory,
       advice:
-        'The keys and the store are on one device, so its loss or a copy of it concerns both. Set TAKEMARK_CONTENT_KEYS_DIR to a mirrored volume of its own.',
+        'Every copy of the keys is on the device of the store, so its loss concerns both. Set TAKEMARK_MIRROR_DIR to a directory on another disk.',
     });
 }
 
@@ -461,10 +465,13 @@ function buildOf(config: Config, options: ServiceOptions, clock: Clock) {
   return { version: options.version, commit: commitOf(config, options), deployedAt, environment };
 }
 
-/** Reports whether content keys in files are on the device of the store. */
+/** Reports whether content keys in files are on the device of the store alone. */
 async function keysShareDevice(config: Config): Promise<boolean> {
   if (config.assetBucket !== undefined || isStoreShared(config)) return false;
-  return isOneDevice(config.contentKeysDirectory, join(config.dataDirectory, 'store'));
+  const store = join(config.dataDirectory, 'store');
+  const { contentKeysDirectory, mirror } = config;
+  if (!(await isOneDevice(contentKeysDirectory, store))) return false;
+  return mirror === undefined || isOneDevice(mirror.directory, store);
 }
 
 async function watchClock(directory: string, clock: SteadyClock, telemetry: Telemetry): Promise<void> {

@@ -62,7 +62,7 @@ export async function restoreCluster(
 ): Promise<Restored> {
   if (!isStoreShared(config) || config.bus !== 'kafka')
     throw new Error(
-      'takemark operator restore needs TAKEMARK_STORE=cassandra and TAKEMARK_BUS=kafka; a single service replays its journal at every start',
+      'takemark operator restore needs --from with the directory of a backup. Without --from it is for a cluster, with TAKEMARK_STORE=cassandra and TAKEMARK_BUS=kafka',
     );
   const { clock = systemClock, logDestination } = options;
   const disposer = new Disposer();

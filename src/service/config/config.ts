@@ -109,12 +109,15 @@ function configOf(values: Values, environment: Environment, unknown: UnknownSett
       port: values.TAKEMARK_OPERATOR_PORT,
       host: values.TAKEMARK_OPERATOR_HOST,
       token: values.TAKEMARK_OPERATOR_TOKEN,
+      namedTokens: values.TAKEMARK_OPERATOR_TOKENS,
       /** Host names that probes and metrics accept. A leading dot accepts every name with this ending. */
       names: values.TAKEMARK_OPERATOR_NAMES,
     }),
     dataDirectory: values.TAKEMARK_DATA_DIR,
     journalDirectory: values.TAKEMARK_JOURNAL_DIR ?? join(values.TAKEMARK_DATA_DIR, 'journals'),
     contentKeysDirectory: values.TAKEMARK_CONTENT_KEYS_DIR ?? join(values.TAKEMARK_DATA_DIR, 'content-keys'),
+    /** The directories of the second copies of keys and journals. */
+    mirror: values.TAKEMARK_MIRROR_DIR === undefined ? undefined : mirrorOf(values.TAKEMARK_MIRROR_DIR),
     environment: values.TAKEMARK_ENVIRONMENT,
     /** The public URL without a trailing slash. If absent, it is this machine at the bound port. */
     publicUrl: publicUrlOf(values, tls !== undefined),
@@ -196,6 +199,10 @@ function configOf(values: Values, environment: Environment, unknown: UnknownSett
       dataDirectoryNamed: (environment['TAKEMARK_DATA_DIR'] ?? '') !== '',
     }),
   });
+}
+
+function mirrorOf(directory: string) {
+  return { directory, contentKeys: join(directory, 'content-keys'), journals: join(directory, 'journals') };
 }
 
 /** Combines two settings that belong together. Returns undefined if one is missing. */

@@ -94,6 +94,11 @@ export const CONFLICTS: readonly Conflict[] = [
     message: 'must be on with TAKEMARK_STORE=embedded: no other process can open the store',
     holds: (values) => !isCluster(values) && values.TAKEMARK_CONSUMERS === 'off',
   },
+  {
+    name: 'TAKEMARK_MIRROR_DIR',
+    message: 'excludes TAKEMARK_STORE=cassandra: a cluster has its keys and journals in the bucket',
+    holds: (values) => isCluster(values) && isSet(values, 'TAKEMARK_MIRROR_DIR'),
+  },
   needed('TAKEMARK_KAFKA', 'TAKEMARK_BUS=kafka', (values) => values.TAKEMARK_BUS === 'kafka'),
   bothOrNone('TAKEMARK_KAFKA_USERNAME', 'TAKEMARK_KAFKA_PASSWORD'),
   {

@@ -9,7 +9,7 @@ export interface ListedSetting {
 }
 
 /** The settings whose value is a secret. */
-const SECRET = /_(?:TOKEN|PIN|SECRETS|PASSWORD|ACCESS_KEY|SECRET_KEY|API_KEY)$/;
+const SECRET = /_(?:TOKENS?|PIN|SECRETS|PASSWORD|ACCESS_KEY|SECRET_KEY|API_KEY)$/;
 /** The label of a PKCS#11 token, which is not a secret. */
 const NOT_SECRET: ReadonlySet<string> = new Set(['TAKEMARK_SIGNING_PKCS11_TOKEN']);
 

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { defined } from '../../core/domain/defined.js';
-import { OPERATOR_TOKEN_PATTERN } from '../domain/operator-token.js';
+import { type NamedToken, OPERATOR_TOKEN_PATTERN } from '../domain/operator-token.js';
 
 const text = z.string().min(1);
 
@@ -40,6 +40,32 @@ const namesSchema = z
     'must be a comma-separated list of host names',
   )
   .transform((text) => text.toLowerCase().split(','));
+
+/** The most operator tokens with names. Each of them makes the first challenge after a start slower. */
+const MOST_NAMED_TOKENS = 16;
+
+/** Lines of a name and a token. The message quotes nothing, because the text is secret. */
+const namedTokensSchema = z.string().transform((text, context): readonly NamedToken[] => {
+  const tokens: NamedToken[] = [];
+  for (const line of text.split(/\r?\n/)) {
+    if (line.trim() === '') continue;
+    const [, name, token] = /^([a-z0-9][a-z0-9._-]{0,31}) +(\S+)$/.exec(line.trim()) ?? [];
+    const isNew = tokens.every((other) => other.name !== name && other.token !== token);
+    if (name !== undefined && token !== undefined && OPERATOR_TOKEN_PATTERN.test(token) && isNew)
+      tokens.push({ name, token });
+    else {
+      context.addIssue({
+        code: 'custom',
+        message:
+          'must have on each line a new name of up to 32 lower-case letters, digits, dots and dashes, a space, and a new token of 16 to 256 visible ASCII characters',
+      });
+      return z.NEVER;
+    }
+  }
+  if (tokens.length <= MOST_NAMED_TOKENS) return tokens;
+  context.addIssue({ code: 'custom', message: `must have at most ${MOST_NAMED_TOKENS} tokens` });
+  return z.NEVER;
+});
 
 const proxiesSchema = z.string().transform((text, context) => {
   const proxies = text.split(',').map((proxy) => proxy.trim());
@@ -148,6 +174,10 @@ const PROCESS = {
     text.optional(),
     'directory of the keys that encrypt the content of proofs, if assets are stored in a directory. Mirror it, but never back it up ([operating](operating.md#content-keys))',
     '`content-keys` in the data directory',
+  ),
+  TAKEMARK_MIRROR_DIR: setting(
+    text.optional(),
+    'directory on another disk with a second copy of content keys and journals. Each key and each erasure is written to both before its answer, and an erasure destroys both keys ([operating](operating/data.md#a-second-disk))',
   ),
   TAKEMARK_ACCEPT_PUT_BACK: setting(
     z
@@ -265,6 +295,11 @@ const LISTENERS = {
     'created on first start',
   ),
   TAKEMARK_OPERATOR_TOKEN_FILE: setting(text.optional(), 'file with `TAKEMARK_OPERATOR_TOKEN`'),
+  TAKEMARK_OPERATOR_TOKENS: setting(
+    namedTokensSchema.default([]),
+    'further operator tokens with names, at most 16: on each line a name and a token, with a space between. Audit entries and log lines have the name ([monitor](operating/monitor.md#who-made-a-change))',
+  ),
+  TAKEMARK_OPERATOR_TOKENS_FILE: setting(text.optional(), 'file with `TAKEMARK_OPERATOR_TOKENS`'),
   TAKEMARK_MAX_CONNECTIONS: setting(
     countSchema(1_000_000).default(4096),
     'maximum number of open connections per listener. One client address may open a quarter of them, so list a proxy in front in `TAKEMARK_TRUSTED_PROXIES`',
@@ -526,6 +561,7 @@ const COMMAND_LINE = {
  */
 export const FILE_SETTINGS = {
   TAKEMARK_OPERATOR_TOKEN_FILE: 'TAKEMARK_OPERATOR_TOKEN',
+  TAKEMARK_OPERATOR_TOKENS_FILE: 'TAKEMARK_OPERATOR_TOKENS',
   TAKEMARK_CASSANDRA_PASSWORD_FILE: 'TAKEMARK_CASSANDRA_PASSWORD',
   TAKEMARK_KAFKA_PASSWORD_FILE: 'TAKEMARK_KAFKA_PASSWORD',
   TAKEMARK_S3_ACCESS_KEY_FILE: 'TAKEMARK_S3_ACCESS_KEY',

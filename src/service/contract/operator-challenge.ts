@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, scryptSync } from 'node:crypto';
+import { createHmac, randomBytes, scrypt, scryptSync } from 'node:crypto';
 
 /**
  * Proves that the operator listener knows the operator's token, before a caller sends the token. On a shared
@@ -6,13 +6,26 @@ import { createHmac, randomBytes, scryptSync } from 'node:crypto';
  */
 const SALT = 'takemark operator challenge';
 const NONCE_BYTES = 32;
+const KEY_BYTES = 32;
 
 /**
  * Derives the key of a token. The derivation is slow on purpose (about 50 ms): any caller can get an answer
  * and guess tokens against it, and an operator may have chosen a short token.
  */
 export function challengeKey(token: string): Buffer {
-  return scryptSync(token, SALT, 32);
+  return scryptSync(token, SALT, KEY_BYTES);
+}
+
+/** Derives the keys of several tokens, outside the thread that serves callers. */
+export function challengeKeys(tokens: readonly string[]): Promise<readonly Buffer[]> {
+  return Promise.all(
+    tokens.map(
+      (token) =>
+        new Promise<Buffer>((resolve, reject) => {
+          scrypt(token, SALT, KEY_BYTES, (error, key) => (error === null ? resolve(key) : reject(error)));
+        }),
+    ),
+  );
 }
 
 /** Returns a new nonce for each challenge, so that an answer cannot be used twice. */

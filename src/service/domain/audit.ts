@@ -42,7 +42,7 @@ export interface AuditDraft {
   readonly action: AuditAction;
   /** The time of the action in unix seconds. */
   readonly at: number;
-  /** The id of the key that acted, or `operator`. */
+  /** The id of the key that acted, `operator`, or `operator:` and the name of the operator's token. */
   readonly actor: string;
   /** Ids and closed words that identify what the action changed. */
   readonly subjects: readonly string[];

@@ -8,6 +8,8 @@ export interface KeyRevocation {
   readonly at: number;
   /** The partner's key that makes the call, which rule 4.15 restricts. Absent if the operator revokes. */
   readonly callingKeyId?: string;
+  /** The actor in the audit entries if a named operator revokes. */
+  readonly operator?: string;
   /** Present to revoke every successor of the key as well. */
   readonly withSuccessors?: true;
 }

@@ -98,10 +98,14 @@ export const DEFAULT_LIMITS: ListenerLimits = {
 /** What is logged of a call. Each part that handles the call fills in its members. */
 export interface CallLog {
   readonly requestId: string;
+  /** The trace id of W3C Trace Context, 32 hexadecimal digits. */
+  readonly traceId: string;
   /** The template of the matched route. */
   route: RouteName;
   keyId: string | undefined;
   partnerId: string | undefined;
+  /** The name of the operator's token, if it has one. */
+  operator: string | undefined;
   /** The error that was sent as the response. */
   refusal: DomainError | undefined;
   /** The bytes read of the request body. */

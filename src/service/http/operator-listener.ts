@@ -3,8 +3,9 @@ import { defined } from '../../core/domain/defined.js';
 import { DomainError } from '../../core/domain/errors.js';
 import type { IssuingState } from '../../core/domain/validity.js';
 import { type OpenApiDocument, openApiDocument } from '../contract/openapi.js';
-import { challengeKey, challengeResponse } from '../contract/operator-challenge.js';
+import { challengeKeys, challengeResponse } from '../contract/operator-challenge.js';
 import { ROUTES } from '../contract/routes/routes.js';
+import type { NamedToken } from '../domain/operator-token.js';
 import type { OperatorOperations } from '../operations/operations.js';
 import { issuingBody } from './body/issuing-body.js';
 import { DEFAULT_LIMITS, type Exchange, type ListenerLimits } from './exchange.js';
@@ -36,6 +37,8 @@ export interface OperatorListenerParts extends ProbeListenerParts {
   readonly operations: OperatorOperations;
   /** The operator's bearer tokens. There are several while a token is being replaced. */
   readonly tokens: readonly string[];
+  /** Further tokens, whose names are in the log and in audit entries. */
+  readonly namedTokens?: readonly NamedToken[];
 }
 
 /**
@@ -61,7 +64,8 @@ export function createProbeListener(parts: ProbeListenerParts): Listener {
 export function createOperatorListener(parts: OperatorListenerParts): Listener {
   const { operations } = parts;
   /** Derived and built on first request, so that the start does not wait for them. */
-  let challengeKeys: readonly Buffer[] | undefined;
+  let keys: Promise<readonly Buffer[]> | undefined;
+  const { tokens, namedTokens = [] } = parts;
   let document: JsonResponse<200, OpenApiDocument> | undefined;
   /** The port, known once the listener is bound. */
   let port = 0;
@@ -154,6 +158,14 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
       };
     },
 
+    readSnapshot: async ({ signal }) => ({
+      kind: 'stream',
+      status: 200,
+      mediaType: 'application/octet-stream',
+      bytes: undefined,
+      stream: await operations.until(signal).readSnapshot(),
+    }),
+
     readAuthority: () => ({
       kind: 'text',
       status: 200,
@@ -163,18 +175,18 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
 
     readOperatorDocument: () => (document ??= constantJson(200, openApiDocument(ROUTES, 'operator'))),
 
-    challenge: ({ exchange, query: { nonce } }) => {
+    challenge: async ({ exchange, query: { nonce } }) => {
       // Without this check a web page could get an answer, and test guesses of a weak token against it.
       checkHost(exchange, parts.host === undefined ? [] : [parts.host]);
-      challengeKeys ??= parts.tokens.map(challengeKey);
-      return json(200, { port, answers: challengeKeys.map((key) => challengeResponse(key, nonce, port)) });
+      keys ??= challengeKeys([...tokens, ...namedTokens.map(({ token }) => token)]);
+      return json(200, { port, answers: (await keys).map((key) => challengeResponse(key, nonce, port)) });
     },
 
     ...probeEndpoints(parts),
   } satisfies Partial<Endpoints<'operator'>>;
   const listener = createListener(
     'operator',
-    joinEndpoints('operator', endpoints, operations, { bearer: bearerGuard(parts.tokens) }),
+    joinEndpoints('operator', endpoints, operations, { bearer: bearerGuard(tokens, namedTokens) }),
     { ...OPERATOR_LIMITS, ...parts.limits },
     parts,
   );

@@ -11,8 +11,10 @@ import type { CredentialReader } from '../ports/credential-reader.js';
 import type { AuditHeads, ErasureJournal } from '../ports/journals.js';
 import type { Observer } from '../ports/observer.js';
 import type { Secrets } from '../ports/secrets.js';
+import type { SnapshotSource } from '../ports/store-snapshot.js';
 import type { Stores } from '../ports/stores.js';
 import type { Clock, Ids } from '../ports/system.js';
+import { attributed } from './attributed.js';
 import { issueProof } from './issuing/issue-proof.js';
 import type { SettleEvidenceDeps } from './issuing/settle-evidence.js';
 import { authenticate, createKeyUses } from './keys/authenticate.js';
@@ -54,6 +56,7 @@ import { auditStores } from './system/audit-stores.js';
 import { discardDeadLetters, listDeadLetters, replayDeadLetters } from './system/dead-letters.js';
 import { type Devices, enrolDevice, listDevices, revokeDevice } from './system/devices.js';
 import { findDownload, takeTelemetry } from './system/product.js';
+import { readSnapshot } from './system/read-snapshot.js';
 import type { SignerRevocations } from './system/signer-revocations.js';
 import { listSigners, readAuthority, reinstateSigner, revokeSigner } from './system/signers.js';
 import { createUpload } from './uploads/create-upload.js';
@@ -84,6 +87,8 @@ export interface OperationsDeps {
   readonly journal: ErasureJournal;
   readonly heads: AuditHeads;
   readonly audited: AuditedStore;
+  /** The source of snapshots. Absent if the store is shared with other processes. */
+  readonly snapshots?: SnapshotSource | undefined;
   readonly bus: Pick<EventBus, 'deadLetters' | 'replayDeadLetters' | 'discardDeadLetters'>;
   readonly engine: AudioEngine;
   readonly reader: CredentialReader;
@@ -142,7 +147,7 @@ export function createOperations(given: OperationsDeps) {
     Object.assign(Object.create(deps) as typeof deps, {
       signal,
       // Files were published, and the registration completes their issuing.
-      stores: stoppable(stores, signal, ['issueProof']),
+      stores: stoppable(attributed(stores, signal), signal, ['issueProof']),
       encrypted: stoppable(encrypted, signal),
       // An erasure or a refused issuing deletes files after the registry decided it.
       assets: stoppable(given.assets, signal, ['delete']),
@@ -238,6 +243,7 @@ export function createOperations(given: OperationsDeps) {
         enrolDevice,
         revokeDevice,
         readAuthority,
+        readSnapshot,
       }),
     }),
   };

@@ -47,6 +47,7 @@ export type FaultPlace = (typeof FAULT_PLACES)[number] | RouteName;
 /** The call during which a fault happened. */
 export interface FaultedCall {
   readonly requestId: string;
+  readonly traceId?: string;
   readonly route: RouteName;
   /** Undefined before the key is known, and on routes without a partner. */
   readonly partnerId: string | undefined;

@@ -14,9 +14,13 @@ export interface RequestRecord {
   /** The status. 0 when the caller left before a response began. */
   readonly status: number;
   readonly requestId: string;
+  /** The trace id of the caller, or a new one. Undefined for bytes that are not a request. */
+  readonly traceId?: string | undefined;
   readonly keyId?: string | undefined;
   /** The partner of the key, or undefined before the key is known. */
   readonly partnerId?: string | undefined;
+  /** The name of the operator's token, if it has one. */
+  readonly operator?: string | undefined;
   /** The address group of the caller: an IPv4 address, or the /64 of an IPv6 address. */
   readonly address: string;
   /** The code and the reason of an error response. */

@@ -71,8 +71,8 @@ export function createTelemetry({
         metrics.fault(where, error);
         const dependency = dependencyOf(error);
         // Pino omits undefined members.
-        const { requestId, partnerId, route } = call ?? {};
-        const facts = { event: 'fault', where, dependency, requestId, partnerId, route };
+        const { requestId, traceId, partnerId, route } = call ?? {};
+        const facts = { event: 'fault', where, dependency, requestId, traceId, partnerId, route };
         fold(`fault ${where} ${dependency} ${kindOf(error)}`, (count) =>
           log.error({ ...facts, ...countOf(count), error: describeError(error) }, 'fault'),
         );
@@ -81,7 +81,8 @@ export function createTelemetry({
     requestLog: {
       request: (record) => {
         metrics.request(record);
-        const { listener, method, route, status, requestId, keyId, partnerId, code, reason } = record;
+        const { listener, method, route, status, requestId, traceId, keyId, partnerId, code, reason } =
+          record;
         // Pino omits undefined members.
         const facts = {
           event: 'request',
@@ -90,8 +91,10 @@ export function createTelemetry({
           route,
           status,
           requestId,
+          traceId,
           keyId,
           partnerId,
+          operator: record.operator,
           address: logsAddresses ? record.address : undefined,
           code,
           reason,

@@ -19,6 +19,9 @@ export type Writes = Iterable<readonly [key: string, row: Uint8Array | null]>;
 const WRITE_BUFFER_BYTES = 16 * 1024 * 1024;
 const CACHE_BYTES = 32 * 1024 * 1024;
 const REOPEN_DELAY_MS = 250;
+/** The rows of a page of a snapshot, and the bytes after which a page ends. */
+const SNAPSHOT_ROWS = 256;
+const SNAPSHOT_BYTES = 256 * 1024;
 
 /**
  * LevelDB in one directory, owned by this process. Rows that `get` and `scan` see are on disk: LevelDB shows
@@ -28,6 +31,7 @@ export class Database {
   readonly #level: ClassicLevel<string, Uint8Array>;
   #reopening: Promise<void> | undefined;
   readonly #closing = new AbortController();
+  #snapshots = 0;
 
   private constructor(level: ClassicLevel<string, Uint8Array>) {
     this.#level = level;
@@ -111,6 +115,43 @@ export class Database {
     } catch (error) {
       throw storeUnavailable(error);
     }
+  }
+
+  /** True while a snapshot holds former values of rows, which a compaction then leaves in the files. */
+  get hasSnapshot(): boolean {
+    return this.#snapshots > 0;
+  }
+
+  /**
+   * Reads every row as it is at the call, in key order, while later writes go on.
+   * @returns the pages, and a function that ends the reading. Call it in any case, also repeatedly.
+   */
+  snapshot(): {
+    readonly pages: AsyncIterable<readonly (readonly [key: string, row: Uint8Array])[]>;
+    readonly close: () => Promise<void>;
+  } {
+    // LevelDB takes the snapshot now, and not at the first read.
+    const iterator = this.#level.iterator({ highWaterMarkBytes: SNAPSHOT_BYTES });
+    this.#snapshots += 1;
+    let closed: Promise<void> | undefined;
+    const close = (): Promise<void> =>
+      (closed ??= iterator.close().finally(() => {
+        this.#snapshots -= 1;
+      }));
+    async function* pages() {
+      try {
+        for (;;) {
+          const rows = await iterator.nextv(SNAPSHOT_ROWS);
+          if (rows.length === 0) return;
+          yield rows;
+        }
+      } catch (error) {
+        throw storeUnavailable(error);
+      } finally {
+        await close();
+      }
+    }
+    return { pages: pages(), close };
   }
 
   /**

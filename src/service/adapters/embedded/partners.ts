@@ -140,7 +140,7 @@ function revokeIn(
   revocation: KeyRevocation,
   otherKeyId: string | undefined,
 ): RevocationOutcome | NeedsAnother {
-  const { partnerId, keyId, at, callingKeyId, withSuccessors } = revocation;
+  const { partnerId, keyId, at, callingKeyId, operator, withSuccessors } = revocation;
   const calling = callingKeyId === undefined ? undefined : tx.get(keyKey(callingKeyId));
   const refusal = callingKeyId === undefined ? undefined : refuseCallingKey(calling, revocation);
   if (refusal !== undefined) return { outcome: refusal };
@@ -165,7 +165,7 @@ function revokeIn(
       partnerId,
       action: 'key_revoked',
       at,
-      actor: callingKeyId ?? 'operator',
+      actor: callingKeyId ?? operator ?? 'operator',
       subjects: [key.keyId],
     });
   }

@@ -1,6 +1,10 @@
+import { Readable } from 'node:stream';
 import type { Authenticator } from '../../../core/codec/authenticator.js';
 import { RecordCodec, RecordError } from '../../../core/codec/record.js';
+import { encodeSnapshot, type SnapshotRow } from '../../../core/codec/store-snapshot.js';
+import { DomainError } from '../../../core/domain/errors.js';
 import type { AuditedStore } from '../../ports/audited-store.js';
+import type { SnapshotSource } from '../../ports/store-snapshot.js';
 import type { Stores } from '../../ports/stores.js';
 import { adoptRows } from './adopt-rows.js';
 import { AuditLog, type AuditOptions } from './audit-log.js';
@@ -18,6 +22,7 @@ import {
   isRotationReplayKey,
   lastPart,
   pingKey,
+  type RowKey,
 } from './keys.js';
 import { StoreOpenError } from './open-error.js';
 import { Outbox } from './outbox.js';
@@ -42,6 +47,8 @@ const FORMER_FORMAT = 3;
 /** Rows that are removed in one batch, so that a collection never holds up the writers behind it for long. */
 const COLLECT_STEP = 256;
 const OUTBOX_LIMIT = 100_000;
+/** The longest time of a snapshot in milliseconds. LevelDB keeps former values of rows during it. */
+const SNAPSHOT_MS = 6 * 3_600_000;
 
 export interface EmbeddedStoreOptions {
   /** Directory of one process at a time, made where it is not there. */
@@ -61,8 +68,8 @@ export interface EmbeddedStoreOptions {
   readonly onFormatRaised?: (from: number, to: number) => void;
 }
 
-/** Store of one machine, with what the auditor reads. */
-export type EmbeddedStore = Stores & { readonly audited: AuditedStore };
+/** Store of one machine, with what the auditor and a backup read. */
+export type EmbeddedStore = Stores & SnapshotSource & { readonly audited: AuditedStore };
 
 /**
  * Store of one machine: LevelDB with a synced log, one writer with group commit, reads of what is on disk.
@@ -114,6 +121,23 @@ export async function openEmbeddedStore({
 
     audited: auditedStore(rows),
 
+    async snapshot() {
+      if (database.hasSnapshot)
+        throw new DomainError('conflict', 'Another snapshot of the store is being read.', {
+          reason: 'snapshot_running',
+        });
+      const { pages, close } = database.snapshot();
+      const stream = Readable.from(encodeSnapshot(withoutReplays(pages)), { objectMode: false });
+      const timer = setTimeout(() => stream.destroy(new Error('the snapshot took too long')), SNAPSHOT_MS);
+      timer.unref();
+      // A stream that was not read has not begun, and would hold the snapshot.
+      stream.once('close', () => {
+        clearTimeout(timer);
+        void close();
+      });
+      return stream;
+    },
+
     async collectExpired(now, limit) {
       let collected = await reviews.removeErased(limit);
       const shredded: string[] = [];
@@ -126,10 +150,12 @@ export async function openEmbeddedStore({
         range = following(range, last);
         await rows.run((tx) => {
           for (const entry of entries) {
+            const row = expiringRow(entry);
+            // A later collection deletes it: now its former value would stay in the files.
+            if (isRotationReplayKey(row) && database.hasSnapshot) continue;
             // An entry that is gone since it was read: the row was given more time.
             if (tx.getSound(entry) === undefined) continue;
             tx.delete(entry);
-            const row = expiringRow(entry);
             if (isReviewKey(row)) removeReview(tx, lastPart(row));
             else tx.delete(row);
             if (isRotationReplayKey(row)) shredded.push(row);
@@ -152,6 +178,16 @@ export async function openEmbeddedStore({
       await database.close();
     },
   };
+}
+
+/**
+ * Leaves out the replays of rotations. New keys of partners are derived from them, and the store removes them from
+ * its files when their time has passed.
+ */
+async function* withoutReplays(
+  pages: AsyncIterable<readonly SnapshotRow[]>,
+): AsyncGenerator<readonly SnapshotRow[]> {
+  for await (const rows of pages) yield rows.filter(([key]) => !isRotationReplayKey(key as RowKey<unknown>));
 }
 
 interface FormatCheck {

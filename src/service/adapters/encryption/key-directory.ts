@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { open, readdir, readFile, rm, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CONTENT_KEY_BYTES } from '../../../core/codec/encrypt.js';
+import { defined } from '../../../core/domain/defined.js';
 import { DomainError } from '../../../core/domain/errors.js';
 import { IDENTIFIER_PATTERN } from '../../../core/domain/identifiers.js';
 import { createFile, writeAll } from '../../../core/files/durable.js';
@@ -14,12 +15,23 @@ import type { ContentKeys } from '../../ports/content-keys.js';
 const UNFINISHED_KEYS = 'unfinished';
 const ENDING = '.key';
 
+/** Keys in a directory. A second directory can hold a copy of them. */
+export interface KeyDirectory extends ContentKeys {
+  /** Stores a key that exists elsewhere, durably. An existing key stays unchanged. */
+  store(proofId: string, key: Uint8Array): Promise<void>;
+  /** Lists the ids of keys after `after`, at most `limit`. `next` is given as long as more ids follow. */
+  list(
+    after: string | undefined,
+    limit: number,
+  ): Promise<{ readonly proofIds: readonly string[]; readonly next?: string }>;
+}
+
 /**
  * Keys as files of a sharded directory (mode 0700, files 0600), `<proof id>.key`. A key that is destroyed is overwritten
  * in its place before its name goes. Nothing brings it back: a key is made in the process that gives it its place, and
  * never sent twice.
  */
-export async function openKeyDirectory({ directory }: { readonly directory: string }): Promise<ContentKeys> {
+export async function openKeyDirectory({ directory }: { readonly directory: string }): Promise<KeyDirectory> {
   const files = await ShardedDirectory.open(directory, [ENDING]);
   // Left by a kill; a key that another process makes at this moment is refused to it, and made at the repeat. They are
   // not overwritten: one that has its place already is the same file.
@@ -70,9 +82,38 @@ export async function openKeyDirectory({ directory }: { readonly directory: stri
 
     read: (proofId) => guarded(() => read(stemOf(proofId))),
 
+    store: (proofId, key) =>
+      guarded(async () => {
+        const stem = stemOf(proofId);
+        // The usual case, which needs no sync.
+        if ((await read(stem)) !== undefined) return;
+        const path = files.path(stem + ENDING);
+        await files.prepare(stem);
+        if (await createFile(path, key, 0o600, unfinished)) return;
+        if ((await read(stem)) !== undefined) return;
+        // A kill left an overwritten file without a key.
+        await ifPresent(unlink(path));
+        await createFile(path, key, 0o600, unfinished);
+      }),
+
+    list: (after, limit) =>
+      guarded(async () => {
+        const { names, next } = await files.page(after && nameOf(after), limit);
+        return { proofIds: names.map(idOf), ...defined({ next: next && idOf(next) }) };
+      }),
+
     destroy,
     release: destroy,
   };
+}
+
+function idOf(name: string): string {
+  return name.slice(0, -ENDING.length).replaceAll('=', ':');
+}
+
+/** Returns the name of a key's file. `:`, alone of an identifier's characters, has a meaning in some file systems. */
+function nameOf(proofId: string): string {
+  return proofId.replaceAll(':', '=') + ENDING;
 }
 
 async function guarded<Value>(work: () => Promise<Value>): Promise<Value> {

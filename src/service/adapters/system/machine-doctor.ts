@@ -13,6 +13,8 @@ export interface MachineParts {
   readonly journalDirectory: string;
   /** The directory of the content keys. Absent if they are in a bucket. */
   readonly contentKeysDirectory?: string;
+  /** The directory of the second copy of the content keys. */
+  readonly mirrorDirectory?: string;
   /** The names of files of the data directory that hold secrets. */
   readonly secretFiles: readonly string[];
   /** The PEM file of the partner listener's certificate. */
@@ -153,18 +155,24 @@ async function examineCertificate(path: string, now: number): Promise<ServerChec
 async function examineKeys({
   dataDirectory,
   contentKeysDirectory,
+  mirrorDirectory,
 }: MachineParts): Promise<readonly ServerCheck[]> {
   const store = join(dataDirectory, 'store');
   const isThere = async (path: string): Promise<boolean> => (await ifPresent(stat(path))) !== undefined;
   if (contentKeysDirectory === undefined || !(await isThere(store)) || !(await isThere(contentKeysDirectory)))
     return [];
-  const isBeside = await isOneDevice(contentKeysDirectory, store);
+  // One copy on another device is enough.
+  const isBeside =
+    (await isOneDevice(contentKeysDirectory, store)) &&
+    (mirrorDirectory === undefined ||
+      !(await isThere(mirrorDirectory)) ||
+      (await isOneDevice(mirrorDirectory, store)));
   return [
     checked(
       'machine.content_keys',
       {
         found: isBeside ? 'on the device of the store' : 'on another device than the store',
-        wanted: 'a mirrored volume of their own',
+        wanted: 'a second disk (TAKEMARK_MIRROR_DIR)',
       },
       'warn',
       isBeside ? 'the loss or a copy of the device concerns both keys and content' : undefined,

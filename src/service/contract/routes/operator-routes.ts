@@ -496,6 +496,18 @@ export const OPERATOR_ROUTES = {
     },
     errors: bearerErrors(JSON_BODY, BUS),
   },
+  readSnapshot: {
+    ...operatorRoute,
+    method: 'GET',
+    path: '/operator/v1/snapshot',
+    summary: 'Read every row of the store as it is at this moment, for a backup',
+    description:
+      'Only a store of one process can be read. The response is for `takemark operator backup`. Its form is not part of the contract.',
+    responses: {
+      200: { description: 'The rows', mediaTypes: ['application/octet-stream'] },
+    },
+    errors: bearerErrors({ 409: ['snapshot_running', 'snapshot_unsupported'] }),
+  },
   readOperatorDocument: {
     ...operatorRoute,
     method: 'GET',

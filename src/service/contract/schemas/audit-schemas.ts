@@ -35,7 +35,10 @@ export const auditSchema = z
             .meta({ description: 'Number of the entry. The first entry is 1, and no number is skipped.' }),
           action: knownWords(AUDIT_ACTIONS).meta({ description: 'Action that the entry records.' }),
           at: timestampSchema.meta({ description: 'Time of the action, in unix seconds.' }),
-          actor: z.string().meta({ description: 'Id of the key that made the change, or `operator`.' }),
+          actor: z.string().meta({
+            description:
+              "Id of the key that made the change, `operator`, or `operator:` and the name of the operator's token.",
+          }),
           subjects: z
             .array(z.string())
             .meta({ description: 'Ids and fixed words that identify what the action changed.' }),

@@ -384,4 +384,13 @@ export const ERROR_REASON_REFERENCE = {
     meaning: 'The keys that decrypt the registry are not in their place.',
     caller: REPEAT,
   },
+  snapshot_running: {
+    meaning: 'Another call is reading a snapshot of the store.',
+    caller: 'Wait until the other backup has ended, and repeat the request.',
+  },
+  snapshot_unsupported: {
+    meaning:
+      'The store of this service is shared by several processes, so a snapshot cannot be read from one.',
+    caller: 'Back up the servers of the store instead.',
+  },
 } as const satisfies Readonly<Record<ErrorReason, ErrorEntry>>;

@@ -48,7 +48,8 @@ export interface StreamResponse<Status extends number> {
   readonly kind: 'stream';
   readonly status: Status;
   readonly mediaType: string;
-  readonly bytes: number;
+  /** The length of the body. If it is undefined, the body is sent in chunks. */
+  readonly bytes: number | undefined;
   readonly stream: Readable;
   readonly headers?: Headers;
 }
@@ -235,7 +236,7 @@ async function sendStream(exchange: Exchange, file: StreamResponse<number>): Pro
   const { request, response, gone, log } = exchange;
   const headers: Record<string, string | number> = {
     'Content-Type': file.mediaType,
-    'Content-Length': file.bytes,
+    ...(file.bytes === undefined ? {} : { 'Content-Length': file.bytes }),
     ...file.headers,
     ...exchange.headers,
   };
@@ -276,7 +277,7 @@ async function sendStream(exchange: Exchange, file: StreamResponse<number>): Pro
   try {
     for await (const piece of file.stream as AsyncIterable<Buffer>) {
       log.bytesOut += piece.length;
-      if (log.bytesOut > file.bytes) break;
+      if (file.bytes !== undefined && log.bytesOut > file.bytes) break;
       pace.waiting();
       // The next piece is read only when the network has taken this one.
       const isTaken = await new Promise<boolean>((resolve) => {
@@ -295,7 +296,7 @@ async function sendStream(exchange: Exchange, file: StreamResponse<number>): Pro
     pace.stop();
   }
   // The connection cannot continue after a response that is not as long as announced.
-  if (log.bytesOut !== file.bytes && !gone.aborted)
+  if (file.bytes !== undefined && log.bytesOut !== file.bytes && !gone.aborted)
     throw new Error('the length of the file differs from its Content-Length');
   response.end();
 }

@@ -10,6 +10,7 @@ import { type Response, send, sendError } from '../response/response.js';
 import type { CallerAddresses } from './caller-address.js';
 import type { CallerConnection } from './connection.js';
 import { givenUp } from './deadline.js';
+import { traceIdOf } from './trace-context.js';
 
 /** The calls that ended while a listener stopped. */
 export interface EndedCalls {
@@ -117,9 +118,11 @@ export class Calls {
       message: new MessageEnd(response, awaitsContinue, this.#isDraining),
       log: {
         requestId,
+        traceId: traceIdOf(request.headers['traceparent'] as string | undefined, ids.random),
         route: 'unmatched',
         keyId: undefined,
         partnerId: undefined,
+        operator: undefined,
         refusal: undefined,
         bytesIn: 0,
         bytesOut: 0,

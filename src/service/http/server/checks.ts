@@ -1,8 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { defined } from '../../../core/domain/defined.js';
 import { DomainError } from '../../../core/domain/errors.js';
 import type { BodySchema, KeyRoute, Route } from '../../contract/route.js';
 import { NO_PARAMETERS, type RequestPart, type RequestSchema, validate } from '../../contract/validation.js';
 import { type ContentDigest, digestHolds } from '../../domain/message-signature.js';
+import type { NamedToken } from '../../domain/operator-token.js';
+import type { CallSignal } from '../../operations/attributed.js';
 import { type Caller, requireScope } from '../../operations/caller.js';
 import type { PartnerOperations } from '../../operations/operations.js';
 import { bodyNotSigned, fileTooLarge, readBody, tooLarge } from '../body/body-reader.js';
@@ -120,19 +123,26 @@ function checkRateAndSignature(partners: PartnerGuard): KeyCheck {
   };
 }
 
-/** Returns the check of `Authorization: Bearer <token>`, in constant time. */
-export function bearerGuard(tokens: readonly string[]): Check {
-  const expected = tokens.map((token) => createHash('sha256').update(`Bearer ${token}`).digest());
-  return ({ exchange: { request } }) => {
+/**
+ * Returns the check of `Authorization: Bearer <token>`, in constant time. It records the name of the token, if it has
+ * one, for the log and for audit entries.
+ */
+export function bearerGuard(tokens: readonly string[], named: readonly NamedToken[] = []): Check {
+  const accepted = [...tokens.map((token) => ({ name: undefined, token })), ...named];
+  const expected = accepted.map(({ name, token }) => ({
+    name,
+    digest: createHash('sha256').update(`Bearer ${token}`).digest(),
+  }));
+  return ({ exchange: { request, log }, signal }) => {
     const given = createHash('sha256')
       .update(request.headers.authorization ?? '')
       .digest();
     // Node keeps only the first of several Authorization headers.
-    if (
-      !expected.some((token) => timingSafeEqual(given, token)) ||
-      countHeader(request, 'authorization') !== 1
-    )
+    const [found] = expected.filter(({ digest }) => timingSafeEqual(given, digest));
+    if (found === undefined || countHeader(request, 'authorization') !== 1)
       throw new DomainError('forbidden', 'The token in the header `Authorization` is missing or not valid.');
+    log.operator = found.name;
+    Object.assign(signal, defined({ operator: found.name }) satisfies Partial<CallSignal>);
   };
 }
 

@@ -3,6 +3,7 @@ import { DomainError } from '../../../core/domain/errors.js';
 import type { RevocationRefusal } from '../../domain/key-revocation.js';
 import type { KeyStore, PartnerStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
+import { namedActor } from '../attributed.js';
 import type { Caller } from '../caller.js';
 import type { Plans } from '../partners/plans.js';
 import { invalidKey } from './authenticate.js';
@@ -43,13 +44,25 @@ export async function revokeKey(
     stores,
     plans,
     clock,
-  }: { readonly stores: KeyStore & PartnerStore; readonly plans: Plans; readonly clock: Clock },
+    signal,
+  }: {
+    readonly stores: KeyStore & PartnerStore;
+    readonly plans: Plans;
+    readonly clock: Clock;
+    readonly signal?: AbortSignal;
+  },
   { partnerId, keyId, successors }: RevokeRequest & { readonly partnerId: string },
 ): Promise<KeyEntry> {
   const at = Math.floor(clock.now() / 1000);
   const partner = await stores.getPartner(partnerId);
   const revoked = await stores.revokeKey(
-    defined({ partnerId, keyId, at, withSuccessors: successors === true || undefined }),
+    defined({
+      partnerId,
+      keyId,
+      at,
+      operator: namedActor(signal),
+      withSuccessors: successors === true || undefined,
+    }),
   );
   if (!('keyIds' in revoked) || partner === undefined)
     throw new DomainError('not_found', 'There is no such key of this partner.');

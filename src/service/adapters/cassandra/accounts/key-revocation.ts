@@ -63,7 +63,10 @@ export function keyRevocation(
   const revokingOne = decisions.operations<undefined>({ kind: 'key_revoked', table: rows.table });
 
   /** Revokes one key, unless it is revoked. */
-  const revokeOne = async (keyId: string, { partnerId, at, callingKeyId }: KeyRevocation): Promise<void> => {
+  const revokeOne = async (
+    keyId: string,
+    { partnerId, at, callingKeyId, operator }: KeyRevocation,
+  ): Promise<void> => {
     for (;;) {
       const row = await rows.getWhole(keyId);
       const key = row && rows.keyOf(row);
@@ -75,7 +78,7 @@ export function keyRevocation(
           partnerId,
           action: 'key_revoked',
           at,
-          actor: callingKeyId ?? 'operator',
+          actor: callingKeyId ?? operator ?? 'operator',
           subjects: [keyId],
         },
         data: undefined,
