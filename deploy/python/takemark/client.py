@@ -17,7 +17,7 @@ from .operations import Operations
 from .retry import retrying
 from .rotation import rotate
 from .transport import Transport, address_of, is_plain
-from .types import Identification, RotatedKey, StoredUpload, UploadPurpose, Verification
+from .types import Identification, RotatedKey, StoredUpload, UploadPurpose, UploadSlot, Verification
 
 MAX_DOWNLOAD_BYTES = 4 * 1024**3
 
@@ -94,16 +94,23 @@ class Client(Operations):
             stored = self._repeated(lambda: self._upload_once(audio, purpose), _is_transient)
         return cast(StoredUpload, stored)
 
+    def upload(self, slot: UploadSlot, file: AudioFile) -> StoredUpload:
+        """Posts a file to a slot, once. After a failure the slot may be used up, so create a new slot."""
+        with opened(file) as audio:
+            return cast(StoredUpload, self._post(cast(dict[str, Any], slot), audio))
+
     def _upload_once(self, audio: Audio, purpose: UploadPurpose) -> dict[str, Any]:
         slot = self._once("createUpload", "POST", ("v1", "uploads"), body={"purpose": purpose})
+        return self._post(slot, audio)
+
+    def _post(self, slot: dict[str, Any], audio: Audio) -> dict[str, Any]:
         fields = slot.get("fields")
         if not isinstance(fields, dict) or not all(isinstance(value, str) for value in fields.values()):
             raise TakemarkError("bad_response", "the response is not an upload slot")
-        address = self._slot_address(slot.get("url"))
         form = Form(audio, fields)
         # The signed fields authorise the upload. The key must not go to an address from a response.
         headers = {"Accept": "application/json", **form.headers}
-        stored = self._transport.json("postUpload", "POST", address, headers, form)
+        stored = self._transport.json("postUpload", "POST", self._slot_address(slot.get("url")), headers, form)
         if stored.get("uploadId") != slot.get("uploadId"):
             raise TakemarkError("bad_response", "the response is not the stored upload")
         return stored
