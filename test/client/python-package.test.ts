@@ -89,7 +89,8 @@ found["verified"] = [
     (result["verdict"], result["accepted"], result["proofId"])
     for result in (
         takemark.verify_file("song.wav"),
-        takemark.verify_file(io.BytesIO(open("song.wav", "rb").read())),
+        takemark.verify_file(open("song.wav", "rb").read()),
+        takemark.verify_file(open("song.wav", "rb")),
         takemark.verify_file("song.mp3", sidecar="song.sidecar"),
         takemark.verify({"uploadId": takemark.upload_file("song.wav")["uploadId"]}),
     )
@@ -105,7 +106,7 @@ proof = found["verified"][0][2]
 found["title"] = takemark.read_record(proof)["song"]["title"]
 found["digests"] = [
     takemark.download_asset(proof, "asset.wav"),
-    takemark.download_asset(found["verified"][2][2], "asset.sidecar", part="sidecar"),
+    takemark.download_asset(found["verified"][3][2], "asset.sidecar", part="sidecar"),
 ]
 bindings = {name: "a-1" for name in ("creatorId", "accountId", "submissionId", "trackId")}
 case = {"proofId": proof, "bindings": bindings}
@@ -136,6 +137,7 @@ print(json.dumps(found))
   const digest = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
   t.strictSame(found, {
     verified: [
+      ['valid', true, proofId],
       ['valid', true, proofId],
       ['valid', true, proofId],
       ['valid', true, pair.proofId],

@@ -1,5 +1,6 @@
 """Reads files, and builds the multipart form that sends them."""
 
+import io
 import os
 import secrets
 import stat
@@ -13,8 +14,8 @@ from .errors import TakemarkError
 CHUNK_BYTES = 262_144
 MAX_SIDECAR_BYTES = 32_768
 
-AudioFile = str | os.PathLike[str] | BinaryIO
-"""A path, or a binary file object that can seek. Wrap bytes in `io.BytesIO`."""
+AudioFile = str | os.PathLike[str] | bytes | BinaryIO
+"""A path, bytes, or a binary file object that can seek."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class Audio:
 @contextmanager
 def opened(file: AudioFile) -> Iterator[Audio]:
     """Opens a path, or takes a file object from its present position. Errors are those of Python."""
+    if isinstance(file, bytes):
+        file = io.BytesIO(file)
     if isinstance(file, (str, os.PathLike)):
         _check_regular(file)
         with open(file, "rb") as own:
