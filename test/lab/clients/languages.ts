@@ -22,6 +22,8 @@ export interface Work {
 
 export interface Language {
   readonly name: string;
+  /** Operations that the generated client cannot call. */
+  readonly unable?: readonly string[];
   /** Resolves with the command that runs the program. The address of the server and the path of a file come last. */
   readonly prepare: (work: Work) => Promise<readonly [string, ...string[]]>;
 }
@@ -123,6 +125,8 @@ export const LANGUAGES: readonly Language[] = [
   },
   {
     name: 'java',
+    // The generated client keeps the parts of a form in a HashMap, so the file is not the last part.
+    unable: ['postUpload'],
     prepare: async ({ document, directory }) => {
       const pom = join(SOURCES, 'java/pom.xml');
       const jars = await cached('java', await readFile(pom), async (target) => {

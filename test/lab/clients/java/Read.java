@@ -78,7 +78,6 @@ final class Read {
     read("identify", () -> verification.identifyWithHttpInfo(new Identify().uploadId("upl_1")));
     read("createUpload", () -> verification.createUploadWithHttpInfo(UploadPurpose.VERIFY, new CreateUpload()));
     var song = new File(arguments[1]);
-    read("postUpload", () -> verification.postUploadWithHttpInfo("upl_1", "given", "given", song));
     read("verifyFile", () -> verification.verifyFileWithHttpInfo(song, null, null));
     read("readRecord", () -> proofs.readRecordWithHttpInfo("prf_1"));
     read("listProofs", () -> proofs.listProofsWithHttpInfo(null, null, null, null, "evidenceReport"));
