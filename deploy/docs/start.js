@@ -23,14 +23,25 @@ function expand() {
 /** The sections of the reference, which have no operations. */
 const WORDS = content['x-tagGroups'].slice(1).flatMap(({ tags }) => tags);
 const KINDS = [...new Set(WORDS.map((name) => name.slice(0, name.indexOf('-') + 1)))];
-/** Long words break, nothing widens the page, the sections of words are short, and the page names no other site. */
+const WORD_SECTION = `:is(${KINDS.map((kind) => `[id^="${NAME}/tag/${kind}"]`).join(', ')})`;
+/**
+ * Long words break, nothing widens the page, and the page names no other site. The sections of words are short, and on a
+ * wide screen two are side by side, because they have no samples.
+ */
 const STYLE = `
 .section-header, .section-header-label { min-width: 0; max-width: 100%; overflow-wrap: anywhere; white-space: normal; }
 .references-rendered { overflow-x: clip; }
 .markdown-summary { line-height: 1.6; }
 .markdown pre, .markdown table { max-width: 100%; overflow-x: auto; }
-:is(${KINDS.map((kind) => `[id^="${NAME}/tag/${kind}"]`).join(', ')}).section { padding-block: 24px; }
-.tag-section-container:has(> :is(${KINDS.map((kind) => `[id^="${NAME}/tag/${kind}"]`).join(', ')})) { padding-block: 0; }
+${WORD_SECTION}.section { padding-block: 24px; }
+.tag-section-container:has(> ${WORD_SECTION}) { padding-block: 0; }
+@media (min-width: 1200px) {
+  .narrow-references-container { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); }
+  .narrow-references-container > * { grid-column: 1 / -1; }
+  .narrow-references-container > .tag-section-container:has(> ${WORD_SECTION}) { grid-column: auto; }
+  ${WORD_SECTION} :is(.section-columns, .section-header-wrapper) { display: block; }
+  ${WORD_SECTION} .section-header { width: 100%; max-width: 100%; }
+}
 a[href*="scalar.com"] { display: none; }
 `;
 

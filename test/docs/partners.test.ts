@@ -1,4 +1,7 @@
-/** The blocks of docs/partners.md: each runs as the page shows it, and each JSON has the form of a real response. */
+/**
+ * The blocks of docs/partners.md: each runs as the page shows it, and each JSON has the form of a real response. The
+ * three flows run in test/service/transcript.test.ts.
+ */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -13,26 +16,33 @@ import { runProgram } from './run-program.js';
 const MARK = '--- next block ---';
 
 const page = await readFile(join(ROOT, 'docs/partners.md'), 'utf8');
-const part = page.slice(
-  page.indexOf('\n## One file, step by step'),
-  page.indexOf('\n## Three partner flows'),
-);
-const blocks = [...part.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, language, code]) => ({
-  language: language!,
-  code: code!,
-}));
+const blocksOf = (text: string) =>
+  [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, language, code]) => ({
+    language: language!,
+    code: code!,
+  }));
+const STEPS = page.indexOf('\n## One file, step by step');
+const FLOWS = page.indexOf('\n## Three partner flows');
+const blocks = blocksOf(page.slice(STEPS, FLOWS));
 const codeOf = (language: string) =>
   blocks.filter((block) => block.language === language).map(({ code }) => code);
+/** The blocks before the steps, and after them. */
+const [oneCall, ...others] = [page.slice(0, STEPS), page.slice(FLOWS)].flatMap(blocksOf);
 
 async function partnerWithFile(t: Test) {
-  const service = await TestService.start();
+  const service = await TestService.start({ TAKEMARK_ENVIRONMENT: 'beta' });
   t.teardown(() => service.stop());
   const { partnerId, apiKey } = await service.partner();
   const { file, proofId } = await service.issue(partnerId, wav(96_000));
   await service.issue(partnerId, wav(48_000));
   const directory = t.testdir();
   await writeFile(join(directory, 'song.wav'), file);
-  const environment = { TAKEMARK_URL: service.partnerUrl, TAKEMARK_API_KEY: apiKey };
+  const environment = {
+    TAKEMARK_URL: service.partnerUrl,
+    TAKEMARK_API_KEY: apiKey,
+    PYTHONPATH: join(ROOT, 'deploy/python'),
+    PYTHONDONTWRITEBYTECODE: '1',
+  };
   const run = (...command: readonly string[]) =>
     runProgram('sh', ['-c', 'cd "$0" && exec "$@"', directory, ...command], environment);
   return { directory, proofId, run };
@@ -76,16 +86,27 @@ t.test(
 
 t.test('the Python blocks run as one program', { skip: needs('python3') }, async (t) => {
   const { directory, run } = await partnerWithFile(t);
-  await writeFile(join(directory, 'flow.py'), codeOf('python').join('\n'));
+  const program = [...codeOf('python'), 'import json', 'print(json.dumps(found))'].join('\n');
+  await writeFile(join(directory, 'flow.py'), program);
   const { code, out, err } = await run('python3', 'flow.py');
   t.strictSame([code, err], [0, '']);
-  t.strictSame(out.trim().split('\n'), [
+  const lines = out.trim().split('\n');
+  const found = lines.pop()!;
+  t.strictSame(lines, [
+    'valid verified_binding True',
     'valid verified_binding True',
     '2',
     'held',
     'exact_file 1',
     "['exact_file']",
   ]);
+  const shown = blocks.filter(
+    ({ language }, at) => language === 'json' && blocks[at - 1]!.language === 'python',
+  );
+  t.strictSame(
+    shown.map(({ code }) => differences(JSON.parse(code), JSON.parse(found))),
+    [[]],
+  );
 });
 
 t.test('the TypeScript block compiles, and verifies the file', async (t) => {
@@ -96,6 +117,45 @@ t.test('the TypeScript block compiles, and verifies the file', async (t) => {
   t.equal(compile(join(directory, 'flow.mts'), { directory }), '');
   const { code, out, err } = await run(process.execPath, 'flow.mjs');
   t.strictSame([code, out, err], [0, 'valid verified_binding true\n', '']);
+});
+
+t.test('the first block verifies a file in one call', { skip: needs('curl') }, async (t) => {
+  const { directory, proofId, run } = await partnerWithFile(t);
+  const program = `KEY=$TAKEMARK_API_KEY TAKEMARK=$TAKEMARK_URL\n${oneCall!.code}`;
+  await writeFile(join(directory, 'call.sh'), program.replace('curl', 'curl --noproxy "*" --silent'));
+  const { code, out, err } = await run('sh', '-eu', 'call.sh');
+  t.strictSame([code, err], [0, '']);
+  t.match(JSON.parse(out), { verdict: 'valid', good: true, proofId });
+});
+
+t.test('the blocks for the client run as one program', async (t) => {
+  const { directory, proofId, run } = await partnerWithFile(t);
+  const [flows, verify, ...rest] = others;
+  t.strictSame(
+    [oneCall, flows, verify, ...rest].map((block) => block!.language),
+    ['sh', 'sh', 'ts', 'ts', 'ts'],
+    'each block of the page has a test',
+  );
+  const client = join(ROOT, 'dist/src/client/index.js');
+  const program = `import assert from 'node:assert/strict';
+import { buffer } from 'node:stream/consumers';
+const seen: unknown[] = [];
+const accept = (id: string | undefined) => seen.push(id);
+const show = (title: string) => seen.push(title);
+let state: import('${client}').RotationState | undefined;
+const readState = async () => state;
+const writeStateDurably = async (next: NonNullable<typeof state>) => void (state = next);
+${verify!.code.replace("'takemark'", `'${client}'`).replace("'http://127.0.0.1:8080'", 'process.env.TAKEMARK_URL!')}
+${rest.map(({ code }) => code).join('\n')}
+takemark.close();
+console.log(JSON.stringify([seen, apiKey === state?.rotated?.apiKey]));
+`;
+  await writeFile(join(directory, 'credentialed.wav'), await readFile(join(directory, 'song.wav')));
+  await writeFile(join(directory, 'flow.mts'), program);
+  t.equal(compile(join(directory, 'flow.mts'), { directory }), '');
+  const { code, out, err } = await run(process.execPath, 'flow.mjs');
+  t.strictSame([code, err], [0, '']);
+  t.strictSame(JSON.parse(out), [[proofId, 'Take one', 'Take one'], true]);
 });
 
 t.test('the Go block verifies the file', { skip: needs('go') }, async (t) => {

@@ -46,7 +46,7 @@ interface Received {
 }
 
 /** Starts a server that keeps each request and answers it with a body and an address. */
-async function listen(t: Test) {
+async function listen(t: Test, status = 200) {
   const received: Received[] = [];
   const server = createServer(async (request, response) => {
     const { method, url: target, headers } = request;
@@ -59,7 +59,7 @@ async function listen(t: Test) {
       headers,
     });
     const isRedirect = target!.startsWith('/v1/download') || target === '/';
-    response.writeHead(isRedirect ? 302 : 200, isRedirect ? { location: '/elsewhere' } : {}).end(ANSWER);
+    response.writeHead(isRedirect ? 302 : status, isRedirect ? { location: '/elsewhere' } : {}).end(ANSWER);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => server.close().closeAllConnections());
@@ -145,5 +145,26 @@ for (const [language, { file, command }] of Object.entries(LANGUAGES))
         if (call.result === 'file')
           t.equal(await readFile(join(directory, 'response.bin'), 'utf8'), ANSWER, id);
       }
+    },
+  );
+
+for (const [language, { file, command }] of Object.entries(LANGUAGES))
+  t.test(
+    `a ${language} sample prints the body of a refusal, and fails`,
+    { skip: needs('go', 'javac', 'curl', 'python3') },
+    async (t) => {
+      const { url } = await listen(t, 403);
+      const { call } = calls.find(({ id }) => id === 'readUsage')!;
+      const directory = t.testdir();
+      const source = samplesOf(call).find(({ lang }) => lang === language)!.source;
+      await writeFile(join(directory, file), source);
+      if (language === 'typescript') t.equal(compile(join(directory, file), { directory }), '');
+      const { code, out, err } = await runProgram(
+        'sh',
+        ['-c', 'cd "$0" && exec "$@"', directory, ...command],
+        { TAKEMARK_URL: url, TAKEMARK_API_KEY: KEY, no_proxy: '127.0.0.1' },
+      );
+      t.not(code, 0);
+      t.match(out + err, ANSWER);
     },
   );

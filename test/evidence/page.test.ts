@@ -132,7 +132,33 @@ t.test('a page holds all it needs, and nothing of the report becomes markup', as
 t.test('the largest report makes a page of bounded size', async (t) => {
   const page = renderReportPage({ proof: PROOF, report: hugeReport() });
   t.ok(page.length < 1_000_000, `${page.length} characters`);
-  t.match(page, 'further', 'what is left out is counted');
+  t.match(page, /Further [a-z ]+: [\d\u00a0]+\./, 'what is left out is counted');
+});
+
+t.test('a count of one has its noun in the singular', async (t) => {
+  const report = adverseReport();
+  const { session, sourceDetail } = report;
+  const page = renderReportPage({
+    proof: PROOF,
+    report: {
+      ...report,
+      session: {
+        ...session!,
+        evidence: {
+          ...session!.evidence,
+          activity: { bucketSeconds: 60, buckets: [{ atSeconds: 0, edits: 1, recordings: 0, imports: 2 }] },
+        },
+      },
+      sourceDetail: {
+        ...sourceDetail!,
+        placements: sourceDetail!.placements.map((placement) => ({ ...placement, edits: 1 })),
+      },
+    },
+  });
+  t.match(page, '0:00: 1 edit, 0 recordings, 2 imports');
+  t.match(page, 'Observed: 1 edit, 0 recordings, 2 imports; ');
+  t.match(page, /, 1 edit</);
+  t.notMatch(page, /\b1 edits/);
 });
 
 t.test('a channel that is not watched has its word and never a number', async (t) => {
@@ -225,7 +251,7 @@ t.test(
       ),
       ['s5', 's4', 's2', 's1'],
     );
-    t.match(readText(page), '288 further imports are not listed here');
+    t.match(readText(page), 'Further imports that are not listed here: 288.');
   },
 );
 

@@ -103,6 +103,23 @@ t.test('the page fits each screen, and asks nothing of another host', { skip }, 
   }
 });
 
+t.test('the words are side by side on a wide screen, so that the page is shorter', { skip }, async (t) => {
+  const { chromium, url } = await open(t);
+  for (const [width, columns] of [
+    [820, 1],
+    [1440, 2],
+  ] as const) {
+    await chromium.show('about:blank', width, 'light');
+    await chromium.show(url, width, 'light');
+    await until(chromium, `document.getElementById('takemark/tag/verdict-tampered') !== null`);
+    const lefts = (await chromium.evaluate(
+      `[...document.querySelectorAll('section[id^="takemark/tag/verdict-"]')].map((section) => section.getBoundingClientRect().left)`,
+    )) as readonly number[];
+    t.equal(lefts.length, 6);
+    t.equal(new Set(lefts).size, columns, `${width} px`);
+  }
+});
+
 t.test('a fragment shows its section', { skip }, async (t) => {
   const { chromium, url } = await open(t);
   for (const [short, long, heading] of [

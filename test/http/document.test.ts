@@ -124,6 +124,20 @@ t.test('every file in a body is declared as bytes, so that client generators sen
   ]);
 });
 
+t.test('a link has its body as JSON in a string, as client generators need', async (t) => {
+  const bodies = operationsOf(openApiDocument())
+    .flatMap(({ responses }) => Object.values(responses))
+    .flatMap(({ links = {} }) => Object.values(links) as readonly { readonly requestBody?: unknown }[])
+    .flatMap(({ requestBody = [] }) => requestBody);
+  t.strictSame(
+    [...new Set(bodies)]
+      .map(String)
+      .sort()
+      .map((body) => JSON.parse(body)),
+    [{ proofId: '{$response.body#/proofId}' }, { uploadId: '{$response.body#/uploadId}' }],
+  );
+});
+
 t.test("the operator's document has the operator's routes, and is served to the operator", async (t) => {
   const document = openApiDocument(ROUTES, 'operator');
   const checkedIn = readFileSync('deploy/openapi/operator.json', 'utf8');

@@ -259,9 +259,31 @@ export const PARTS: readonly Part[] = [
     commands: () => [node('attacks/main.js')],
   },
   {
+    name: 'document',
+    shows:
+      'A linter for OpenAPI finds no error in the document of partners and in the document of operators.',
+    minutes: 1,
+    commands: () => [
+      {
+        run: [
+          'npm',
+          'exec',
+          '--yes',
+          '--package=@redocly/cli@2.77.0',
+          '--',
+          'redocly',
+          'lint',
+          'deploy/openapi/takemark.json',
+          'deploy/openapi/operator.json',
+        ],
+        env: { REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
+      },
+    ],
+  },
+  {
     name: 'clients',
     shows:
-      'Clients generated in four languages read every answer, and each planted defect of the document is found.',
+      'Clients generated in four languages and the Python package send a file and read every answer, and each planted defect of the document is found.',
     minutes: 20,
     debian: { go: 'golang', mvn: 'maven', javac: 'default-jdk-headless' },
     commands: () => [

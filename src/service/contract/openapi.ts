@@ -263,11 +263,23 @@ function operation(
   });
 }
 
+/**
+ * Returns the links of a response. The body of the next call is a string with embedded expressions, because
+ * openapi-generator refuses a document in which this body is an object.
+ */
 function linksOf(next: Readonly<Record<string, NextCall>>): Response['links'] {
   return Object.fromEntries(
     Object.entries(next).map(([operationId, { parameters, body }]) => [
       operationId,
-      defined({ operationId, parameters, requestBody: body }),
+      defined({
+        operationId,
+        parameters,
+        requestBody:
+          body &&
+          JSON.stringify(
+            Object.fromEntries(Object.entries(body).map(([name, expression]) => [name, `{${expression}}`])),
+          ),
+      }),
     ]),
   );
 }

@@ -71,7 +71,7 @@ ${renderLegend(
           `Exported: ${clockText(exportSeconds)}`,
         )
   }<div class="row"><span></span>${drawAxis(total, clockText)}</div></div>
-${moreThan(rows.length - DRAWN_TRACKS, 'further tracks with clips are in the report data')}${empty === 0 ? undefined : html`<p class="more">${countText(empty, 'track has', 'tracks have')} no clip.</p>`}
+${moreThan(rows.length - DRAWN_TRACKS, 'Further tracks with clips in the report data')}${empty === 0 ? undefined : html`<p class="more">${countText(empty, 'track has', 'tracks have')} no clip.</p>`}
 ${renderSourceNames(sources, placements)}
 <details><summary>The clips as a table</summary>${renderPlacementTable(placements, detail.placementCount ?? placements.length)}</details>`;
 }
@@ -93,7 +93,7 @@ function spanOf(placement: SourcePlacement): readonly Span[] {
       end,
       kind: `block ${origin in ORIGINS ? origin : 'unknown'}${state === 'removed' ? ' removed' : ''}`,
       ...(sourceId === undefined ? {} : { label: sourceId }),
-      title: `${placementId}: ${word}${sourceId === undefined ? '' : ` ${sourceId}`}, ${clockText(start)} to ${clockText(end)}, ${edits} edits${state === 'removed' ? ', removed' : ''}`,
+      title: `${placementId}: ${word}${sourceId === undefined ? '' : ` ${sourceId}`}, ${clockText(start)} to ${clockText(end)}, ${countText(edits, 'edit', 'edits')}${state === 'removed' ? ', removed' : ''}`,
     },
   ];
 }
@@ -113,7 +113,7 @@ function renderPlacementTable(placements: readonly SourcePlacement[], count: num
     .map(
       ({ placementId, trackId, origin, sourceId, beats, approximateSeconds, edits, state }) =>
         html`<tr><th scope="row">${placementId}</th><td>${trackId}</td><td>${originText(origin)} ${sourceId}</td><td>${beats === undefined ? 'unknown' : `${beatText(beats.start)} to ${beatText(beats.end)}`}</td><td>${approximateSeconds === undefined ? 'unknown' : `${clockText(approximateSeconds.start)} to ${clockText(approximateSeconds.end)}`}</td><td>${edits}</td><td>${state}</td></tr>`,
-    )}</tbody></table></div>${moreThan(count - Math.min(placements.length, TABLE_ROWS), 'further clips are not listed here')}`;
+    )}</tbody></table></div>${moreThan(count - Math.min(placements.length, TABLE_ROWS), 'Further clips that are not listed here')}`;
 }
 
 /** Renders only imports and the export: a report without source detail has no other placements. */
@@ -150,7 +150,7 @@ ${renderLegend(placed.length > 0 ? ['imported'] : [], false)}
           `Exported: ${clockText(exportSeconds)}`,
         )
   }<div class="row"><span></span>${drawAxis(total, clockText)}</div></div>
-${moreThan(placed.length - DRAWN_SOURCES, 'further imports are listed below')}${placed.length === 0 ? undefined : renderSpanTable(placed)}`;
+${moreThan(placed.length - DRAWN_SOURCES, 'Further imports, which are listed below')}${placed.length === 0 ? undefined : renderSpanTable(placed)}`;
 }
 
 /** Returns the spans of an import, or none if its placements were not watched. */
@@ -167,7 +167,7 @@ function renderSpanTable(placed: readonly ImportedSource[]): Markup {
     .map(
       ({ sourceId, startSeconds, endSeconds }) =>
         html`<tr><th scope="row">${sourceId}</th><td>${clockText(startSeconds)}</td><td>${clockText(endSeconds)}</td></tr>`,
-    )}</tbody></table></div>${moreThan(rows.length - TABLE_ROWS, 'further positions are in the report data')}</details>`;
+    )}</tbody></table></div>${moreThan(rows.length - TABLE_ROWS, 'Further positions in the report data')}</details>`;
 }
 
 /** Renders a sentence that explains the short names of imports in the drawing. */
@@ -210,5 +210,5 @@ function beatText(beats: number): string {
 
 /** Renders a sentence about entries that are not shown, if there are any. */
 export function moreThan(count: number, what: string): Markup | undefined {
-  return count > 0 ? html`<p class="more">${groupDigits(count)} ${what}.</p>` : undefined;
+  return count > 0 ? html`<p class="more">${what}: ${groupDigits(count)}.</p>` : undefined;
 }

@@ -27,7 +27,7 @@ const LISTED_SUBMISSIONS = 32;
 export function renderConflicts(report: EvidenceReport): Markup {
   const asking = needsReview(report);
   if (asking.length === 0) return html`<p class="quiet">No conflicts. The report needs no decision.</p>`;
-  return html`${groupsOf(asking.slice(0, LISTED_FACTS)).map(renderAlert)}${moreThan(asking.length - LISTED_FACTS, 'further entries are in the report data')}`;
+  return html`${groupsOf(asking.slice(0, LISTED_FACTS)).map(renderAlert)}${moreThan(asking.length - LISTED_FACTS, 'Further entries in the report data')}`;
 }
 
 /** Returns the conflicts, then the other facts that need a person's decision. */
@@ -121,7 +121,7 @@ export function renderDeclarations(report: EvidenceReport): Markup {
         return answer === undefined ? [] : [{ answer: answerText(answer), submission: at + 1 }];
       });
       return html`<div class="pair"><h3>${words?.title ?? html`<code>${dimension}</code>`}</h3><div class="declared"><span class="side">Declared</span>${given.map(({ answer, submission }) => html`<p><strong>${answer}</strong>${declarations.length === 1 ? undefined : html` <small>submission ${submission}</small>`}</p>`)}</div><div class="witnessed"><span class="side">Compare with</span>${renderComparison(words?.channels ?? [], isDetected && (dimension === 'aiShareBand' || dimension === 'aiRoles'), session)}</div></div>`;
-    })}</div>${moreThan(declarations.length - listed.length, 'further submissions are in the report data')}
+    })}</div>${moreThan(declarations.length - listed.length, 'Further submissions in the report data')}
 <p class="soft">Answers were recorded after the proof was issued, so its signature does not cover them.</p>`;
 }
 
@@ -163,7 +163,7 @@ export function renderImports({
   );
   const isDetected = ordered.some(({ detections = [] }) => detections.length > 0);
   const rest = ordered.slice(SHOWN_SOURCES, LISTED_SOURCES);
-  return html`${rest.length === 0 ? undefined : html`<p class="lead">Shown first: ${isDetected ? 'files with detector results, then ' : ''}the files that fill most of the arrangement.</p>`}<ul class="sources">${ordered.slice(0, SHOWN_SOURCES).map(renderSource)}</ul>${rest.length === 0 ? undefined : renderSourceTable(rest)}${moreThan(importedSourceCount - Math.min(importedSources.length, LISTED_SOURCES), 'further imports are not listed here')}
+  return html`${rest.length === 0 ? undefined : html`<p class="lead">Shown first: ${isDetected ? 'files with detector results, then ' : ''}the files that fill most of the arrangement.</p>`}<ul class="sources">${ordered.slice(0, SHOWN_SOURCES).map(renderSource)}</ul>${rest.length === 0 ? undefined : renderSourceTable(rest)}${moreThan(importedSourceCount - Math.min(importedSources.length, LISTED_SOURCES), 'Further imports that are not listed here')}
 <p class="soft">The clips are those of the last observation.</p>${
     isDetected
       ? html`
@@ -220,5 +220,5 @@ export function renderFacts(report: EvidenceReport): Markup | undefined {
   );
   if (others.length === 0) return undefined;
   const listed = groupsOf(others.slice(0, LISTED_FACTS));
-  return html`<ul class="facts">${listed.map((facts) => html`<li><p>${headOf(facts[0]!)}</p>${facts.map((fact) => renderValues(fact))}</li>`)}</ul>${moreThan(others.length - LISTED_FACTS, 'further entries are in the report data')}`;
+  return html`<ul class="facts">${listed.map((facts) => html`<li><p>${headOf(facts[0]!)}</p>${facts.map((fact) => renderValues(fact))}</li>`)}</ul>${moreThan(others.length - LISTED_FACTS, 'Further entries in the report data')}`;
 }

@@ -20,7 +20,7 @@ export function renderMachineWords(
       : html`<p class="code">Decision <code>${decision.status}</code>, recommended action <code>${decision.recommendedAction}</code>${decision.reasons.slice(0, 8).map((reason) => html`, reason <code>${reason}</code>`)}${decision.sourceDetailCoverage === undefined ? undefined : html`, source detail <code>${decision.sourceDetailCoverage}</code>`}</p>`
   }<ul class="codes">${lists.flatMap((list) => list.slice(0, LISTED_FACTS).map(renderFact))}</ul>${moreThan(
     lists.reduce((sum, list) => sum + Math.max(0, list.length - LISTED_FACTS), 0),
-    'further facts are in the report data',
+    'Further facts in the report data',
   )}</details>`;
 }
 

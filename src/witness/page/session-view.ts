@@ -8,7 +8,7 @@ import { CHANNEL_WORDS, CHANNELS, type Channel } from '../domain/trace.js';
 import { moreThan } from './arrangement.js';
 import { drawAxis, drawLane, number, percent, type Span } from './lanes.js';
 import { html, type Markup } from './markup.js';
-import { COUNTER_NAMES, clockText, counterText, groupDigits, wordText } from './words.js';
+import { COUNTER_NAMES, clockText, counterText, countText, groupDigits, wordText } from './words.js';
 
 const CHART_HEIGHT = 120;
 /** The most recordings that the page lists. The report lists the longest first. */
@@ -28,7 +28,7 @@ export function renderActivity({ activity, coverage, durationSeconds }: SessionE
     const width = Math.max(0.25, percent(bucketSeconds, total) - 0.08);
     const counts = { edits: edits ?? 0, recorded: recordings ?? 0, imported: imports ?? 0 };
     let y = CHART_HEIGHT;
-    const title = `${clockText(atSeconds)}: ${edits ?? 'unknown'} edits, ${recordings ?? 'unknown'} recordings, ${imports ?? 'unknown'} imports`;
+    const title = `${clockText(atSeconds)}: ${actsText(edits, recordings, imports)}`;
     return Object.entries(counts).map(([kind, count]) => {
       const height = (count / most) * (CHART_HEIGHT - 8);
       y -= height;
@@ -37,12 +37,12 @@ export function renderActivity({ activity, coverage, durationSeconds }: SessionE
         : undefined;
     });
   });
-  const sumOf = (act: 'edits' | 'recordings' | 'imports'): string => {
+  const sumOf = (act: 'edits' | 'recordings' | 'imports'): number | undefined => {
     const counts = buckets.flatMap((bucket) => bucket[act] ?? []);
-    return counts.length === 0 ? 'unknown' : groupDigits(counts.reduce((sum, count) => sum + count, 0));
+    return counts.length === 0 ? undefined : counts.reduce((sum, count) => sum + count, 0);
   };
-  const acts = { edits: sumOf('edits'), recordings: sumOf('recordings'), imports: sumOf('imports') };
-  const label = `Observed: ${acts.edits} edits, ${acts.recordings} recordings, ${acts.imports} imports; ${gaps.length} gaps that were not watched`;
+  const acts = actsText(sumOf('edits'), sumOf('recordings'), sumOf('imports'));
+  const label = `Observed: ${acts}; ${countText(gaps.length, 'gap', 'gaps')} without observation`;
   return html`<p class="lead">The session lasted ${clockText(durationSeconds)}.</p><ul class="legend"><li>${swatch('block edits')}edits</li><li>${swatch('block recorded')}recordings</li><li>${swatch('block imported')}imports</li>${gaps.length > 0 ? html`<li>${swatch('gap')}not watched, or watched in part</li>` : undefined}</ul>
 <div class="chart"><p class="scale">maximum ${groupDigits(most)} per ${bucketText(bucketSeconds)}</p><svg class="bars" width="100%" height="${CHART_HEIGHT}" role="img" aria-label="${label}" focusable="false">${gaps.map(
     ({ fromSeconds, toSeconds }) => {
@@ -152,7 +152,18 @@ export function renderRecordings({ recordings, counters }: SessionEvidence): Mar
     .map(
       ({ durationSeconds, realTime, input, growthSteps, placementCount }) =>
         html`<tr><th scope="row">${clockText(durationSeconds)}</th><td>${wordText(realTime)}</td><td>${wordText(input)}</td><td>${groupDigits(growthSteps)}</td><td>${placementCount === undefined ? 'unknown' : groupDigits(placementCount)}</td></tr>`,
-    )}</tbody></table></div>${moreThan(count - Math.min(recordings.length, LISTED_RECORDINGS), 'further takes are not listed here; none is longer')}`;
+    )}</tbody></table></div>${moreThan(count - Math.min(recordings.length, LISTED_RECORDINGS), 'Further takes that are not listed here, none of them longer')}`;
+}
+
+/** Returns the counts of acts with their nouns. A count is undefined if the agent did not watch the act. */
+function actsText(
+  edits: number | undefined,
+  recordings: number | undefined,
+  imports: number | undefined,
+): string {
+  const text = (count: number | undefined, noun: string): string =>
+    count === undefined ? `unknown ${noun}s` : countText(count, noun, `${noun}s`);
+  return [text(edits, 'edit'), text(recordings, 'recording'), text(imports, 'import')].join(', ');
 }
 
 /** Removes duplicate gaps of the same time. */

@@ -1,10 +1,10 @@
 /**
- * Clients that generators make of the OpenAPI document, each with a program that calls it. What is downloaded has a fixed
+ * Clients that generators make of the OpenAPI document, and the Python package, each with a program that calls it. What is downloaded has a fixed
  * version and is kept in a cache; what is generated is thrown away.
  */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { copyFile, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { ROOT } from '../../docs/pages.js';
@@ -22,7 +22,9 @@ export interface Work {
 
 export interface Language {
   readonly name: string;
-  /** Resolves with the command that runs the program; the address of the server comes last. */
+  /** Operations that the generated client cannot call. */
+  readonly unable?: readonly string[];
+  /** Resolves with the command that runs the program. The address of the server and the path of a file come last. */
   readonly prepare: (work: Work) => Promise<readonly [string, ...string[]]>;
 }
 
@@ -39,13 +41,31 @@ const CODE_ALONE =
 
 export const LANGUAGES: readonly Language[] = [
   {
+    // The package of this project, built, type-checked, and installed in an environment that has nothing else.
+    name: 'package',
+    prepare: async ({ directory }) => {
+      const requirements = join(SOURCES, 'package/requirements.txt');
+      const checker = await cached('package', await readFile(requirements), (target) =>
+        environment(target, ['--only-binary', ':all:', '-r', requirements]),
+      );
+      await built(process.execPath, join(ROOT, 'deploy/libraries/pack-python.mjs'), directory);
+      const wheel = (await readdir(directory)).find((name) => name.endsWith('.whl'));
+      const installed = join(directory, 'environment');
+      await environment(installed, ['--no-index', join(directory, wheel!)]);
+      const interpreter = join(installed, 'bin/python');
+      const program = join(directory, 'read.py');
+      await copyFile(join(SOURCES, 'package/read.py'), program);
+      const strict = ['-m', 'mypy', '--strict', '--python-executable', interpreter];
+      await built(join(checker, 'bin/python'), ...strict, '--cache-dir', join(directory, 'mypy'), program);
+      return [interpreter, program];
+    },
+  },
+  {
     name: 'python',
     prepare: async ({ document, directory }) => {
       const requirements = join(SOURCES, 'python/requirements.txt');
       const python = await cached('python', await readFile(requirements), async (target) => {
-        await built('python3', '-m', 'venv', target);
-        const options = ['--quiet', '--no-deps', '--only-binary', ':all:'];
-        await built(join(target, 'bin/python'), '-m', 'pip', 'install', ...options, '-r', requirements);
+        await environment(target, ['--no-deps', '--only-binary', ':all:', '-r', requirements]);
       });
       const interpreter = join(python, 'bin/python');
       const generate = ['-m', 'openapi_python_client', 'generate', '--meta', 'none'];
@@ -105,6 +125,8 @@ export const LANGUAGES: readonly Language[] = [
   },
   {
     name: 'java',
+    // The generated client keeps the parts of a form in a HashMap, so the file is not the last part.
+    unable: ['postUpload'],
     prepare: async ({ document, directory }) => {
       const pom = join(SOURCES, 'java/pom.xml');
       const jars = await cached('java', await readFile(pom), async (target) => {
@@ -126,6 +148,12 @@ export const LANGUAGES: readonly Language[] = [
     },
   },
 ];
+
+/** Creates a Python environment, and installs packages there. */
+async function environment(target: string, packages: readonly string[]): Promise<void> {
+  await built('python3', '-m', 'venv', target);
+  await built(join(target, 'bin/python'), '-m', 'pip', 'install', '--quiet', ...packages);
+}
 
 async function generate(generator: string, document: string, output: string, properties: string) {
   const jar = await generatorJar();
@@ -172,5 +200,5 @@ function typedAnswers(answers: Work['answers']): string {
       return `export const ${pass}_${name.replace(' ', '_')}: ${type} = ${JSON.stringify(body)};\n`;
     }),
   );
-  return `import type { AnswerOf, Refusal } from '../../clients/read.js';\n\n${lines.join('')}`;
+  return `import type { AnswerOf, Refusal } from './read.js';\n\n${lines.join('')}`;
 }

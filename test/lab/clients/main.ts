@@ -1,6 +1,6 @@
 /**
  * `npm run check:clients`: clients that are generated from the OpenAPI document read what the service answers today, and
- * what a later version may answer. Downloads generators, so it is no part of `npm test`.
+ * what a later version may answer, and send a file. So does the Python package. Downloads generators, so it is no part of `npm test`.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { isDeepStrictEqual, parseArgs } from 'node:util';
 import { openApiDocument } from '../../../src/service/contract/openapi.js';
 import { runProgram } from '../../docs/run-program.js';
+import { noise } from '../../fixtures/wav.js';
 import { serve } from './answer-server.js';
 import { LANGUAGES, type Language } from './languages.js';
 import { firstDifference, notFed, OpenValues } from './open-values.js';
@@ -31,6 +32,8 @@ if (
 }
 
 const document = openApiDocument();
+/** Bytes that a form reader could take for the end of the file, and that are not text. */
+const file = Buffer.concat([Buffer.from('RIFF\r\n--\r\n\0\xff', 'latin1'), noise(100_000)]);
 const directory = await mkdtemp(join(tmpdir(), 'takemark-clients-'));
 let passed = 0;
 const failures: string[] = [];
@@ -44,6 +47,7 @@ try {
     ]),
   );
   note('every value that may grow was fed', notFed(document, open, known));
+  await writeFile(join(directory, 'song.wav'), file);
   const given = join(directory, 'openapi.json');
   await writeFile(given, JSON.stringify(plant === undefined ? document : planted(document, plant)));
   for (const language of LANGUAGES.filter(({ name }) => only?.includes(name) ?? true))
@@ -64,7 +68,7 @@ function note(what: string, faults: readonly string[], looked = 1): void {
 
 /** Generates and compiles a client, and compares what it reads with what was served. */
 async function read(
-  { name, prepare }: Language,
+  { name, unable = [], prepare }: Language,
   given: string,
   passes: Readonly<Record<'known' | 'later', Answers>>,
 ): Promise<void> {
@@ -78,10 +82,15 @@ async function read(
     const told = (error as Error).message.split('\n').slice(-40).join('\n  ');
     return note(`${name}: no client (${seconds()})`, [told]);
   }
-  for (const [pass, answers] of Object.entries(passes)) {
-    const server = await serve(document, answers);
+  for (const [pass, all] of Object.entries(passes)) {
+    const answers = new Map([...all].filter(([call]) => !unable.includes(call)));
+    const server = await serve(document, answers, file);
     try {
-      const { out, err } = await runProgram(command[0], [...command.slice(1), server.url]);
+      const { out, err } = await runProgram(command[0], [
+        ...command.slice(1),
+        server.url,
+        join(directory, 'song.wav'),
+      ]);
       const faults = faultsOf(out, answers);
       if (faults.length > 0 && err !== '') process.stderr.write(err.slice(-2000));
       note(`${name}: ${answers.size} ${pass} answers (${seconds()})`, faults, answers.size);

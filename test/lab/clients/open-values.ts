@@ -147,8 +147,8 @@ const PROMISED = [
   'Error.reason',
 ];
 
-/** The form, which each generator has its own way with, and the document itself: neither has a value that may grow. */
-const NOT_CALLED = ['postUpload', 'readDocument'];
+/** The document itself has no value that may grow. */
+const NOT_CALLED = ['readDocument'];
 
 /** @returns what no client was fed, of the places and operations that it has to be fed with */
 export function notFed(

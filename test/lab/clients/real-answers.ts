@@ -2,7 +2,8 @@
 import { collect, TestService } from '../../fixtures/service.js';
 import { issueWithSession } from '../../fixtures/simulated-session.js';
 import { wav } from '../../fixtures/wav.js';
-import { call, closeWire, upload } from '../../fixtures/wire.js';
+import { call, closeWire, FORM_TYPE, type Slot, slotForm, upload } from '../../fixtures/wire.js';
+import { form } from '../../http/raw-client.js';
 
 export interface Answer {
   readonly status: number;
@@ -54,8 +55,14 @@ async function askAll(service: TestService): Promise<Answers> {
   await ask('verify', ['POST', '/v1/verify'], { uploadId });
   await ask('verify 400', ['POST', '/v1/verify'], { uploadId, note: 1 });
   await ask('verify 429', ['POST', '/v1/verify'], { uploadId }, { key: limited.apiKey });
+  // The post belongs to the slot of `createUpload`, because a client may compare the two ids.
+  const slot = (await ask('createUpload', ['POST', '/v1/uploads'], { purpose: 'verify' })) as unknown as Slot;
+  await ask('postUpload', ['POST', `/uploads/${slot.uploadId}`], slotForm(slot, file), {
+    headers: FORM_TYPE,
+  });
+  const oneCall = form([{ name: 'file', filename: 'take.wav', type: 'audio/wav', body: file }]);
+  await ask('verifyFile', ['POST', '/v1/verifications'], oneCall, { headers: FORM_TYPE });
   await ask('identify', ['POST', '/v1/recordings/identify'], { uploadId: toIdentify });
-  await ask('createUpload', ['POST', '/v1/uploads'], { purpose: 'verify' });
   await ask('readRecord', ['GET', `/v1/records/${proofId}`]);
   await ask('listProofs', ['GET', '/v1/proofs?include=evidenceReport']);
   await ask('readProof', ['GET', `/v1/proofs/${proofId}`]);

@@ -39,6 +39,14 @@ func read[Body any](call string, asked request[Body]) {
 	show(call, response, body, err)
 }
 
+func song() *os.File {
+	file, err := os.Open(os.Args[2])
+	if err != nil {
+		panic(err)
+	}
+	return file
+}
+
 func client(url string) *partner.APIClient {
 	configuration := partner.NewConfiguration()
 	configuration.Servers = partner.ServerConfigurations{{URL: url}}
@@ -57,6 +65,9 @@ func main() {
 	}
 	read("identify", usual.VerificationAPI.Identify(ctx).Identify(*partner.NewIdentify("upl_1")))
 	read("createUpload", usual.VerificationAPI.CreateUpload(ctx).CreateUpload(*partner.NewCreateUpload()))
+	post := usual.VerificationAPI.PostUpload(ctx, "upl_1").Policy("given").Signature("given")
+	read("postUpload", post.File(song()))
+	read("verifyFile", usual.VerificationAPI.VerifyFile(ctx).File(song()))
 	read("readRecord", usual.ProofsAPI.ReadRecord(ctx, "prf_1"))
 	read("listProofs", usual.ProofsAPI.ListProofs(ctx).Include("evidenceReport"))
 	read("readProof", usual.ProofsAPI.ReadProof(ctx, "prf_1"))

@@ -1,5 +1,6 @@
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
+import java.io.File;
 import java.util.List;
 import partner.ApiClient;
 import partner.ApiException;
@@ -76,13 +77,15 @@ final class Read {
     }
     read("identify", () -> verification.identifyWithHttpInfo(new Identify().uploadId("upl_1")));
     read("createUpload", () -> verification.createUploadWithHttpInfo(UploadPurpose.VERIFY, new CreateUpload()));
+    var song = new File(arguments[1]);
+    read("verifyFile", () -> verification.verifyFileWithHttpInfo(song, null, null));
     read("readRecord", () -> proofs.readRecordWithHttpInfo("prf_1"));
     read("listProofs", () -> proofs.listProofsWithHttpInfo(null, null, null, null, "evidenceReport"));
     read("readProof", () -> proofs.readProofWithHttpInfo("prf_1"));
     read("eraseProof", () -> proofs.eraseProofWithHttpInfo("prf_1"));
     read("listKeys", () -> keys.listKeysWithHttpInfo(null, null));
     read("rotateKey", () -> keys.rotateKeyWithHttpInfo("rotation-of-one-key"));
-    read("revokeOwnKey", () -> keys.revokeOwnKeyWithHttpInfo("key_1"));
+    read("revokeOwnKey", () -> keys.revokeOwnKeyWithHttpInfo("key_1", null));
     read("readUsage", () -> keys.readUsageWithHttpInfo(null));
     var bindings = new ReviewBindings().creatorId("c").accountId("a").submissionId("s").trackId("t");
     var review = new CreateReview().proofId("prf_1").bindings(bindings);

@@ -16,7 +16,7 @@ from partner.api.reviews import (
 )
 from partner.api.sandbox import sandbox_fixtures
 from partner.api.system import health, telemetry
-from partner.api.verification import create_upload, identify, verify
+from partner.api.verification import create_upload, identify, post_upload, verify, verify_file
 from partner.models import (
     CloseEvidence,
     CloseEvidenceStatus,
@@ -26,6 +26,7 @@ from partner.models import (
     ListProofsInclude,
     OpenEvidence,
     OpenEvidenceKind,
+    PostUploadBody,
     ResolveReview,
     ResolveReviewOutcome,
     ReviewBindings,
@@ -34,7 +35,9 @@ from partner.models import (
     TelemetryEventsItemName,
     UploadPurpose,
     Verify,
+    VerifyFileBody,
 )
+from partner.types import File
 
 
 def read(name, operation, *args, to, **members):
@@ -44,6 +47,10 @@ def read(name, operation, *args, to, **members):
     except Exception as error:
         line = {"error": f"{type(error).__name__}: {error}"}
     print(json.dumps({"call": name, **line}))
+
+
+def song():
+    return File(payload=open(sys.argv[2], "rb"), file_name="song.wav")
 
 
 def client(url):
@@ -60,6 +67,9 @@ for status in (400, 429):
     read(f"verify {status}", verify, to=client(f"{url}/{status}"), body=Verify(upload_id="upl_1"))
 read("identify", identify, to=usual, body=Identify(upload_id="upl_1"))
 read("createUpload", create_upload, to=usual, body=CreateUpload(purpose=UploadPurpose.VERIFY))
+form = PostUploadBody(policy="given", signature="given", file=song())
+read("postUpload", post_upload, "upl_1", to=usual, body=form)
+read("verifyFile", verify_file, to=usual, body=VerifyFileBody(file=song()))
 read("readRecord", read_record, "prf_1", to=usual)
 read("listProofs", list_proofs, to=usual, include=ListProofsInclude.EVIDENCEREPORT)
 read("readProof", read_proof, "prf_1", to=usual)

@@ -1,5 +1,6 @@
 /** Calls every operation through the generated types, and prints what it read of each answer: a line of JSON. */
-import type { operations } from '../../../clients/typescript/api.js';
+import { readFile } from 'node:fs/promises';
+import type { operations } from './api.js';
 
 type Operation = keyof operations;
 type Body<Responses, Status extends keyof Responses> = Responses[Status] extends {
@@ -17,22 +18,28 @@ type Content<Body> = [Body] extends [{ content: { 'application/json': infer Sent
     ? undefined
     : Sent
   : undefined;
+type FieldsOf<Name extends 'postUpload' | 'verifyFile'> = Omit<
+  NonNullable<operations[Name]['requestBody']>['content']['multipart/form-data'],
+  'file'
+>;
 /** Errors of every operation have one shape. */
 export type Refusal<Status extends 400 | 429> = Body<operations['verify']['responses'], Status>;
 
 const url = process.argv[2]!;
+const song = new Blob([await readFile(process.argv[3]!)]);
 
 async function ask<Name extends Operation>(
   name: Name,
   method: string,
   path: string,
   body: RequestOf<Name>,
-  base = url,
+  { base = url, form }: { readonly base?: string; readonly form?: FormData } = {},
 ): Promise<AnswerOf<Name>> {
   const response = await fetch(`${base}${path}`, {
     method,
-    headers: { 'x-api-key': 'key', 'content-type': 'application/json' },
+    headers: { 'x-api-key': 'key', ...(form === undefined && { 'content-type': 'application/json' }) },
     ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(form !== undefined && { body: form }),
   });
   const answer = await response.json();
   const call = response.ok ? name : `${name} ${response.status}`;
@@ -51,10 +58,20 @@ function meaning(verdict: typeof verification.verdict): string {
   }
 }
 meaning('a verdict of another year');
-await ask('verify', 'POST', '/v1/verify', { uploadId: 'upl_1' }, `${url}/400`);
-await ask('verify', 'POST', '/v1/verify', { uploadId: 'upl_1' }, `${url}/429`);
+await ask('verify', 'POST', '/v1/verify', { uploadId: 'upl_1' }, { base: `${url}/400` });
+await ask('verify', 'POST', '/v1/verify', { uploadId: 'upl_1' }, { base: `${url}/429` });
 await ask('identify', 'POST', '/v1/recordings/identify', { uploadId: 'upl_1' });
 await ask('createUpload', 'POST', '/v1/uploads', { purpose: 'verify' });
+/** Returns the form of an operation: each member of its type that is not the file, and then the file. */
+function formOf<Name extends 'postUpload' | 'verifyFile'>(fields: FieldsOf<Name>): FormData {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) form.set(name, String(value));
+  form.set('file', song, 'song.wav');
+  return form;
+}
+const fields = { policy: 'given', signature: 'given' };
+await ask('postUpload', 'POST', '/uploads/upl_1', undefined, { form: formOf<'postUpload'>(fields) });
+await ask('verifyFile', 'POST', '/v1/verifications', undefined, { form: formOf<'verifyFile'>({}) });
 await ask('readRecord', 'GET', '/v1/records/prf_1', undefined);
 await ask('listProofs', 'GET', '/v1/proofs?include=evidenceReport', undefined);
 await ask('readProof', 'GET', '/v1/proofs/prf_1', undefined);

@@ -143,7 +143,8 @@ import requests
 response = requests.request(
     ${argumentsOf.join('\n    ')}
 )
-response.raise_for_status()
+if not response.ok:
+    raise SystemExit(f"{response.status_code} {response.text}")
 ${output}
 `;
 }
@@ -194,7 +195,7 @@ function typescript({ method, target, needsKey, headers, body, result }: SampleC
 }
 
 function go({ method, target, needsKey, headers, body, result }: SampleCall): string {
-  const imports = ['log', 'net/http', 'os', 'time'];
+  const imports = ['io', 'log', 'net/http', 'os', 'time'];
   const before: string[] = [];
   let reader = 'nil';
   const set = [
@@ -209,7 +210,7 @@ function go({ method, target, needsKey, headers, body, result }: SampleCall): st
     set.push('request.Header.Set("content-type", "application/json")');
   }
   if (body?.kind === 'form') {
-    imports.push('bytes', 'io', 'mime/multipart');
+    imports.push('bytes', 'mime/multipart');
     reader = '&body';
     before.push(
       'var body bytes.Buffer',
@@ -239,7 +240,7 @@ function go({ method, target, needsKey, headers, body, result }: SampleCall): st
     ],
     location: ['fmt.Println(response.Header.Get("Location"))'],
   }[result];
-  imports.push(result === 'location' ? 'fmt' : 'io');
+  if (result === 'location') imports.push('fmt');
   const main = [
     ...before,
     `request, err := http.NewRequest(${JSON.stringify(method)}, os.Getenv("TAKEMARK_URL")+${JSON.stringify(target)}, ${reader})`,
@@ -251,7 +252,8 @@ function go({ method, target, needsKey, headers, body, result }: SampleCall): st
     'check(err)',
     'defer response.Body.Close()',
     'if response.StatusCode >= 400 {',
-    '\tlog.Fatal(response.Status)',
+    '\tmessage, _ := io.ReadAll(io.LimitReader(response.Body, 4096))',
+    '\tlog.Fatal(response.Status, " ", string(message))',
     '}',
     ...output,
   ];

@@ -1,0 +1,3 @@
+"""The version of the package, which `User-Agent` names too."""
+
+VERSION = "1.0.0"
