@@ -83,11 +83,16 @@ class Types {
     if (schema.$ref !== undefined) return this.named(schema.$ref.split('/').at(-1));
     if (wordsOf(schema) !== undefined || schema.properties !== undefined)
       return this.#defined(name, schema, closed);
-    if (schema.anyOf !== undefined)
-      return schema.anyOf.map((part) => this.#typeOf(part, name, closed)).join(' | ');
+    const choice = schema.anyOf ?? schema.oneOf;
+    if (choice !== undefined)
+      return choice
+        .map((part, i) => this.#typeOf(part, i === 0 ? name : `${name}${i + 1}`, closed))
+        .join(' | ');
     switch (schema.type) {
       case 'string':
         return 'str';
+      case 'null':
+        return 'None';
       case 'boolean':
         return 'bool';
       case 'integer':
@@ -180,18 +185,40 @@ ${methods.join('\n')}`;
 function sendsAndReturnsJson({ operationId, requestBody, responses }) {
   if (BY_HAND.has(operationId)) return false;
   const sent = requestBody === undefined || requestBody.content['application/json'] !== undefined;
-  const { $ref } = successOf(responses)?.content?.['application/json']?.schema ?? {};
-  return sent && $ref !== undefined && !LEFT_OUT.has($ref.split('/').at(-1));
+  const [name] = namesOf(successOf(responses)?.content?.['application/json']?.schema);
+  return sent && name !== undefined && !LEFT_OUT.has(name);
+}
+
+/** Returns the names of a schema: one, or one for each choice. */
+function namesOf(schema) {
+  return (schema?.oneOf ?? [schema ?? {}]).flatMap(({ $ref }) =>
+    $ref === undefined ? [] : [$ref.split('/').at(-1)],
+  );
 }
 
 function successOf(responses) {
   return Object.entries(responses).find(([status]) => status.startsWith('2'))?.[1];
 }
 
-function methodsOf({ path, method, operation, schemas, used }) {
-  const { operationId, requestBody, parameters = [], responses, security = [] } = operation;
-  const result = successOf(responses).content['application/json'].schema.$ref.split('/').at(-1);
-  const sent = requestBody?.content['application/json'].schema.$ref.split('/').at(-1);
+/** Returns the method of an operation, or one for each choice of its body, whose response is the choice of its place. */
+function methodsOf(given) {
+  const { requestBody, responses, operationId } = given.operation;
+  const sent = namesOf(requestBody?.content['application/json'].schema);
+  return namesOf(successOf(responses).content['application/json'].schema)
+    .map((result, i) =>
+      methodOf({
+        ...given,
+        result,
+        sent: sent[i],
+        name: i === 0 ? snake(operationId) : snake(sent[i]).slice(1),
+        isFirst: i === 0,
+      }),
+    )
+    .join('\n');
+}
+
+function methodOf({ path, method, operation, schemas, used, result, sent, name, isFirst }) {
+  const { operationId, requestBody, parameters = [], security = [] } = operation;
   used.add(result);
   if (sent !== undefined) used.add(sent);
 
@@ -200,7 +227,8 @@ function methodsOf({ path, method, operation, schemas, used }) {
   const query = parameters.filter(
     (parameter) => parameter.in === 'query' && schemas[sent]?.properties[parameter.name] === undefined,
   );
-  const repeatable = method === 'get' || method === 'delete' || REPEATABLE.has(operationId);
+  // A choice other than the first is charged at each call.
+  const repeatable = method === 'get' || method === 'delete' || (isFirst && REPEATABLE.has(operationId));
   const parts = path
     .slice(1)
     .split('/')
@@ -224,7 +252,6 @@ function methodsOf({ path, method, operation, schemas, used }) {
     ...(security.length === 0 ? ['public=True'] : []),
   ];
   const page = query.some(({ name }) => name === 'cursor');
-  const name = snake(operationId);
   const read = definition({
     name: page ? `${name}_page` : name,
     parameters: [...positional, ...named([...keyed, ...query.map(optional)])],

@@ -12,11 +12,13 @@ from .types import (
     CloseEvidence,
     CreateReview,
     CreateUpload,
+    DigestsIdentification,
     Erasure,
     Fixtures,
     Health,
     Identification,
     Identify,
+    IdentifyDigests,
     Key,
     KeyPage,
     OpenEvidence,
@@ -446,12 +448,36 @@ class Operations(ABC):
         self,
         body: Identify,
     ) -> Identification:
-        """Find the issued proofs that match an upload.
+        """Find the issued proofs that match an upload, or digests of files.
 
-        The purpose of the upload must be `identify`. Costs one unit.
+        Send `uploadId`, or 1 to 1,000 `digests`. The purpose of the upload must be `identify`. An
+        upload costs one unit, and a list of digests costs one unit for each 100 begun. The digest
+        of a file that was issued, or from which a proof was issued, finds what an upload of the
+        file finds. A match is not a verification.
         """
         return cast(
             Identification,
+            self._json(
+                "identify",
+                "POST",
+                ("v1", "recordings", "identify"),
+                body=body,
+            ),
+        )
+
+    def identify_digests(
+        self,
+        body: IdentifyDigests,
+    ) -> DigestsIdentification:
+        """Find the issued proofs that match an upload, or digests of files.
+
+        Send `uploadId`, or 1 to 1,000 `digests`. The purpose of the upload must be `identify`. An
+        upload costs one unit, and a list of digests costs one unit for each 100 begun. The digest
+        of a file that was issued, or from which a proof was issued, finds what an upload of the
+        file finds. A match is not a verification.
+        """
+        return cast(
+            DigestsIdentification,
             self._json(
                 "identify",
                 "POST",

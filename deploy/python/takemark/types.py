@@ -488,6 +488,36 @@ class Declaration(TypedDict):
     """
 
 
+DigestsIdentificationResultsItemMatchesItemType = Literal[
+    "exact_file",
+    "bound_audio",
+    "original_file",
+    "same_samples",
+] | str
+"""What matches."""
+
+
+class DigestsIdentificationResultsItemMatchesItem(TypedDict):
+    proofId: str
+    """Id of the matching proof."""
+    type: DigestsIdentificationResultsItemMatchesItemType
+    """What matches."""
+    confidence: float
+    """Confidence from 0 to 1. If the digests are equal, it is 1."""
+
+
+class DigestsIdentificationResultsItem(TypedDict):
+    sha256: str
+    """Digest that was looked for."""
+    matches: list[DigestsIdentificationResultsItemMatchesItem]
+    """At most 100 matches, strongest first. Empty if there are none."""
+
+
+class DigestsIdentification(TypedDict):
+    results: list[DigestsIdentificationResultsItem]
+    """One result for each digest, in the order of the request."""
+
+
 EmbeddedCredentialFormat = Literal[
     "c2pa",
 ] | str
@@ -1307,6 +1337,15 @@ class FixturesFixturesItemDecision(TypedDict):
     """Where the service found the credential."""
 
 
+FixturesFixturesItemMatch = Literal[
+    "exact_file",
+    "bound_audio",
+    "original_file",
+    "same_samples",
+] | str
+"""Strongest match of an identify of the audio. Absent if the fixture does not show one."""
+
+
 FixturesFixturesItemFilesItemPart = Literal[
     "audio",
     "sidecar",
@@ -1340,6 +1379,8 @@ class FixturesFixturesItem(TypedDict):
     """True only if the verdict is `valid`."""
     decision: FixturesFixturesItemDecision
     """The members of the decision that are the same each time that this fixture is verified."""
+    match: NotRequired[FixturesFixturesItemMatch]
+    """Strongest match of an identify of the audio. Absent if the fixture does not show one."""
     files: list[FixturesFixturesItemFilesItem]
     """The audio file, and the sidecar if the fixture has one."""
 
@@ -1368,27 +1409,80 @@ IdentificationMatchesItemType = Literal[
     "exact_file",
     "bound_audio",
     "original_file",
+    "same_samples",
 ] | str
-"""Which bytes match."""
+"""What matches."""
 
 
 class IdentificationMatchesItem(TypedDict):
     proofId: str
     """Id of the matching proof."""
     type: IdentificationMatchesItemType
-    """Which bytes match."""
+    """What matches."""
     confidence: float
     """Confidence from 0 to 1. If the digests are equal, it is 1."""
+    unreadableBecause: NotRequired[list[DecisionReason]]
+    """Reasons for which a verify of the upload is `unreadable`. Present only for the owner of a
+    proof with the match `same_samples`: something outside the samples changed.
+    """
+
+
+IdentificationSamplesReason = Literal[
+    "container_unsupported",
+    "encoding_unsupported",
+    "format_unsupported",
+    "padding_not_zero",
+    "samples_absent",
+    "samples_ambiguous",
+    "samples_unsized",
+    "samples_incomplete",
+    "frames_incomplete",
+    "frames_disagree",
+    "structure_malformed",
+    "stream_changes",
+    "checksum_mismatch",
+    "samples_too_large",
+    "decoder_busy",
+] | str
+"""Why the file has no samples digest. Present only if `samples` is null."""
 
 
 class Identification(TypedDict):
     matches: list[IdentificationMatchesItem]
-    """Matches, highest confidence first. Empty if there are none."""
+    """At most 100 matches, strongest first. Empty if there are none."""
+    samples: NotRequired[str | None]
+    """Samples digest of the upload. It is null if the file has none."""
+    samplesReason: NotRequired[IdentificationSamplesReason]
+    """Why the file has no samples digest. Present only if `samples` is null."""
 
 
 class Identify(TypedDict):
     uploadId: str
     """Upload to identify. Its purpose must be `identify`."""
+
+
+IdentifyDigestsDigestsItemOf = Literal[
+    "file",
+    "bound",
+    "samples",
+]
+"""What the digest was computed of: the whole `file`, what a proof of it is `bound` to, or its
+`samples`. Without it, the digest may be any of them.
+"""
+
+
+class IdentifyDigestsDigestsItem(TypedDict):
+    sha256: str
+    """SHA-256 digest to look for, in lower-case hex."""
+    of: NotRequired[IdentifyDigestsDigestsItemOf]
+    """What the digest was computed of: the whole `file`, what a proof of it is `bound` to, or its
+    `samples`. Without it, the digest may be any of them.
+    """
+
+
+class IdentifyDigests(TypedDict):
+    digests: list[IdentifyDigestsDigestsItem]
+    """Digests of files that you do not send. A digest may occur several times."""
 
 
 KeyStatus = Literal[
