@@ -59,6 +59,38 @@ export async function usageContract(t: Test, { opened, id }: Contract): Promise<
     t.strictSame(await stores.getDailyUsage(id('ptr', 'none'), '2026-01-01', '2026-12-31'), []);
   });
 
+  await t.test('a charge of several units counts all of them, or none beyond the quota', async (t) => {
+    const { stores } = opened();
+    const partnerId = id('ptr', 'units');
+    const charge = (dedupeKey: string, over: Partial<UsageCharge> = {}) =>
+      stores.charge(usageCharge(partnerId, dedupeKey, { monthlyQuota: 40, ...over }));
+    t.strictSame(
+      await Promise.all([
+        charge('a', { units: 32 }),
+        charge('b'),
+        charge('c', { operation: 'identify', units: 3 }),
+      ]),
+      [
+        { outcome: 'charged', used: 32 },
+        { outcome: 'charged', used: 33 },
+        { outcome: 'charged', used: 36 },
+      ],
+    );
+    t.strictSame(await charge('a', { units: 32 }), { outcome: 'already_charged', used: 36 });
+    t.strictSame(await charge('d', { units: 5 }), { outcome: 'quota_exceeded', used: 36 });
+    t.strictSame(await charge('d', { units: 4 }), { outcome: 'charged', used: 40 });
+    const events = usageOf(await takeWaiting(stores), partnerId);
+    t.equal(
+      events.flatMap(({ data }) => data.counts).reduce((sum, { units }) => sum + units, 0),
+      40,
+      'the events have every unit',
+    );
+    await stores.aggregateUsage(events);
+    t.strictSame(await stores.getDailyUsage(partnerId, '2026-03-31', '2026-03-31'), [
+      { day: '2026-03-31', operations: { verify: 37, identify: 3 } },
+    ]);
+  });
+
   await t.test('a charge binds its dedupe key to the request, until the key may come again', async (t) => {
     const { stores } = opened();
     const partnerId = id('ptr', 'bound');

@@ -266,6 +266,8 @@ export interface UsageCharge {
   /** The time of the call, in unix seconds. The UTC month and day of this time are the windows. */
   readonly at: number;
   readonly monthlyQuota: number;
+  /** The units of the call. All of them are charged, or none. The default is 1. */
+  readonly units?: number;
   /** The time, in unix seconds, until which a call with the same dedupeKey is not charged again. */
   readonly dedupeUntil: number;
   /**
@@ -280,8 +282,8 @@ export type EarlierCharge = 'already_charged' | 'key_reused';
 
 export interface UsageStore {
   /**
-   * Counts one unit, once for each dedupeKey of a partner and never beyond the quota. The same write adds the
-   * unit's event (see `unitsCounted`). Several charges may share an event. The dedupeKey is checked before
+   * Counts the units of a call, once for each dedupeKey of a partner and never beyond the quota. The same write adds
+   * the event of the units (see `unitsCounted`). Several charges may share an event. The dedupeKey is checked before
    * the quota, so a repeated call is `already_charged` even in an exhausted month.
    * @returns the outcome, and the partner's count in the month of `at` after the call
    */

@@ -31,11 +31,11 @@ type Operations = Readonly<Record<string, number>>;
 
 export function usageStore(rows: Rows, outbox: Outbox): UsageStore {
   const free = freeSource(randomUUID());
-  const addUnit = unitEvents(outbox);
+  const addUnits = unitEvents(outbox);
   return {
     charge: (charge) =>
       rows.run((tx) => {
-        const { partnerId, operation, dedupeKey, at, monthlyQuota, dedupeUntil, request } = charge;
+        const { partnerId, operation, dedupeKey, at, monthlyQuota, units = 1, dedupeUntil, request } = charge;
         const day = dayOf(at);
         const month = monthKey(partnerId, day.slice(0, 7));
         const counted = tx.get(month);
@@ -44,15 +44,15 @@ export function usageStore(rows: Rows, outbox: Outbox): UsageStore {
         const earlier = tx.get(billed);
         const outcome = earlierCharge(earlier, charge);
         if (outcome !== undefined) return { outcome, used };
-        if (used >= monthlyQuota) return { outcome: 'quota_exceeded', used };
+        if (used + units > monthlyQuota) return { outcome: 'quota_exceeded', used };
 
-        countUnits(tx, partnerId, day, operation, 1);
-        tx.put(month, { ...counted, used: used + 1 });
+        countUnits(tx, partnerId, day, operation, units);
+        tx.put(month, { ...counted, used: used + units });
         if (earlier !== undefined) tx.delete(expiryKey(earlier.until + SPARE_SECONDS, billed));
         tx.put(billed, defined({ until: dedupeUntil, request }));
         tx.put(expiryKey(dedupeUntil + SPARE_SECONDS, billed), null);
-        addUnit(tx, charge, day, used);
-        return { outcome: 'charged', used: used + 1 };
+        addUnits(tx, charge, day, used);
+        return { outcome: 'charged', used: used + units };
       }),
 
     findCharge: async (charge) =>
@@ -160,7 +160,7 @@ function unitEvents(
   outbox: Outbox,
 ): (tx: Transaction, charge: UsageCharge, day: string, used: number) => void {
   const gathering = new WeakMap<Batch, Map<string, { to: number; readonly counts: MutableCount[] }>>();
-  return (tx, { partnerId, operation, at }, day, used) => {
+  return (tx, { partnerId, operation, at, units = 1 }, day, used) => {
     let events = gathering.get(tx.batch);
     if (events === undefined) {
       events = new Map();
@@ -169,17 +169,17 @@ function unitEvents(
     const name = `${partnerId}/${day.slice(0, 7)}`;
     const shared = events.get(name);
     if (shared !== undefined) {
-      shared.to = used + 1;
-      add(shared.counts, day, operation, 1);
+      shared.to = used + units;
+      add(shared.counts, day, operation, units);
       return;
     }
-    const units = { to: used + 1, counts: add([], day, operation, 1) };
+    const gathered = { to: used + units, counts: add([], day, operation, units) };
     const event = () =>
-      unitsCounted({ partnerId, source: billedSource(monthOf(at)), from: used, ...units }, at);
+      unitsCounted({ partnerId, source: billedSource(monthOf(at)), from: used, ...gathered }, at);
     const key = outbox.add(tx, event());
-    events.set(name, units);
+    events.set(name, gathered);
     tx.batch.beforeWrite((put) => {
-      if (units.to > used + 1) put(key, event());
+      if (gathered.to > used + units) put(key, event());
     });
   };
 }

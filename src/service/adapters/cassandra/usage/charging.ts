@@ -165,7 +165,8 @@ function decideGroup(partnerId: string, group: readonly UsageCharge[], found: It
     const usedBefore = used.get(month) ?? 0;
     const earlier = earlierCharge(charge, (item) => until.get(item));
     if (earlier !== undefined) return { outcome: earlier, used: usedBefore };
-    if (usedBefore >= charge.monthlyQuota) return { outcome: 'quota_exceeded', used: usedBefore };
+    const usedAfter = usedBefore + unitsOf(charge);
+    if (usedAfter > charge.monthlyQuota) return { outcome: 'quota_exceeded', used: usedBefore };
     for (const item of billedItems(charge)) {
       statements.push({
         query: SET_BILLED,
@@ -182,8 +183,8 @@ function decideGroup(partnerId: string, group: readonly UsageCharge[], found: It
       lastBilled = item;
     }
     charges.set(month, [...(charges.get(month) ?? []), charge]);
-    used.set(month, usedBefore + 1);
-    return { outcome: 'charged', used: usedBefore + 1 };
+    used.set(month, usedAfter);
+    return { outcome: 'charged', used: usedAfter };
   });
   for (const month of charges.keys())
     statements.push({
@@ -214,13 +215,19 @@ function decideGroup(partnerId: string, group: readonly UsageCharge[], found: It
 
 function countsOf(charges: readonly UsageCharge[]): readonly UsageCount[] {
   const counts = new Map<string, { day: string; operation: string; units: number }>();
-  for (const { at, operation } of charges) {
+  for (const charge of charges) {
+    const { at, operation } = charge;
+    const units = unitsOf(charge);
     const day = dayOf(at);
     const count = counts.get(`${day}/${operation}`);
-    if (count === undefined) counts.set(`${day}/${operation}`, { day, operation, units: 1 });
-    else count.units += 1;
+    if (count === undefined) counts.set(`${day}/${operation}`, { day, operation, units });
+    else count.units += units;
   }
   return [...counts.values()];
+}
+
+function unitsOf({ units = 1 }: UsageCharge): number {
+  return units;
 }
 
 async function itemsOf(session: Session, partnerId: string, items: readonly string[]): Promise<Items> {
