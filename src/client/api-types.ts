@@ -105,9 +105,16 @@ export interface CreateReview {
 }
 
 export interface CreateUpload {
-  /** Purpose of the upload. The default is `verify`. */
+  /**
+   * Purpose of the upload. The default is `verify`. `verify_large` and `identify_large` are for files
+   * above 65 MiB.
+   */
   readonly purpose?: UploadPurpose;
-  /** Exact length of the file, in bytes. The slot refuses a file of any other length. */
+  /**
+   * Exact length of the file, in bytes. The slot refuses a file of any other length. At most 68157440.
+   * `verify_large` and `identify_large` need it, and allow 2 GiB unless the operator has set another
+   * limit.
+   */
   readonly contentLength?: number;
 }
 
@@ -1295,7 +1302,7 @@ export interface TelemetryAccepted {
 /** Time in unix seconds. */
 export type Timestamp = number;
 
-export type UploadPurpose = 'verify' | 'identify';
+export type UploadPurpose = 'verify' | 'identify' | 'verify_large' | 'identify_large';
 
 /** A short-lived address to post one audio file to. */
 export interface UploadSlot {
@@ -1307,6 +1314,8 @@ export interface UploadSlot {
   readonly fields: Readonly<Record<string, string>>;
   /** Largest accepted file, in bytes. */
   readonly maxBytes: number;
+  /** Units of quota that the verify or the identify of the file will cost: one for each 65 MiB begun. */
+  readonly units: number;
   /** When the slot expires if it is not used, in unix seconds. */
   readonly expiresAt: Timestamp;
 }

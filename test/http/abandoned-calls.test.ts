@@ -16,6 +16,7 @@ import { openKeyDirectory } from '../../src/service/adapters/encryption/key-dire
 import { createIds, systemClock } from '../../src/service/adapters/system/system.js';
 import type { Route } from '../../src/service/contract/route.js';
 import { ROUTES } from '../../src/service/contract/routes/routes.js';
+import { DEFAULT_LARGE_BYTES } from '../../src/service/domain/upload.js';
 import { createOperatorListener } from '../../src/service/http/operator-listener.js';
 import { createPartnerListener } from '../../src/service/http/partner-listener.js';
 import { createOperations } from '../../src/service/operations/operations.js';
@@ -184,6 +185,7 @@ async function startCounted(t: Test) {
     ids,
     observer: reports,
     processes: 1,
+    largeBytes: DEFAULT_LARGE_BYTES,
   });
   const signals: AbortSignal[] = [];
   const watched = <Methods extends { until(signal: AbortSignal): unknown }>(methods: Methods): Methods => ({

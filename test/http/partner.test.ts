@@ -553,10 +553,25 @@ t.test('the error of a member names the member, and repeats no value', async (t)
       '{"proofId":"prf_1","bindings":{"extra":"secret"}}',
       'bindings.creatorId is missing.',
     ],
-    ['/v1/uploads', '{"purpose":"secret"}', 'purpose must be one of verify, identify.'],
+    [
+      '/v1/uploads',
+      '{"purpose":"secret"}',
+      'purpose must be one of verify, identify, verify_large, identify_large.',
+    ],
     ['/v1/uploads', '{"contentLength":0}', 'contentLength must be at least 1.'],
     ['/v1/uploads', '{"contentLength":1.5}', 'contentLength must be a whole number.'],
     ['/v1/uploads', '{"contentLength":68157441}', 'contentLength must be at most 68157440.'],
+    [
+      '/v1/uploads',
+      '{"purpose":"identify","contentLength":68157441}',
+      'contentLength must be at most 68157440.',
+    ],
+    ['/v1/uploads', '{"purpose":"verify_large"}', 'contentLength is missing.'],
+    [
+      '/v1/uploads',
+      '{"purpose":"verify_large","contentLength":1099511627777}',
+      'contentLength must be at most 1099511627776.',
+    ],
     ['/v1/partner/reviews', binding('a@b'), `bindings.creatorId ${identifier}.`],
     ['/v1/telemetry', '{"events":[]}', 'events must have at least 1 entry.'],
   ] as const)

@@ -78,10 +78,10 @@ export class WorkerEngine implements AudioEngine {
     return this.#started;
   }
 
-  open(owner: string): AudioIngest {
+  open(owner: string, size?: 'large'): AudioIngest {
     if (this.#stopped !== undefined) throw shuttingDown();
     if (this.#running === undefined) throw new Error('the audio engine has not started');
-    return this.#running.scheduler.open(owner);
+    return this.#running.scheduler.open(owner, size);
   }
 
   stop(): Promise<void> {

@@ -9,9 +9,11 @@ export interface AudioEngine {
    * Admits one upload. When all slots are taken, evicts the slowest upload of an owner above its fair share,
    * or a stalled upload.
    * @param owner the partner or tool that sends the upload. Slots are shared fairly between owners.
+   * @param size `large` for a file that may arrive for long. All such files together take at most half of the slots,
+   * which owners share in the same way.
    * @throws DomainError `unavailable` / `engine_full` with `retryAfterSeconds` when no upload can be evicted
    */
-  open(owner: string): AudioIngest;
+  open(owner: string, size?: 'large'): AudioIngest;
   /**
    * Starts the workers. Call it once, before `open`. Resolves when the workers run. Rejects when the audio
    * core cannot be loaded or no worker can run it.

@@ -193,6 +193,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       ids,
       observer,
       processes,
+      largeBytes: config.largeBytes,
     });
     // Runs after the listeners are closed and before the store is closed.
     disposer.add(() => Promise.allSettled([meter.flush(), uses.flush()]));

@@ -107,6 +107,8 @@ export interface OperationsDeps {
   readonly observer: Observer;
   /** The number of processes that share the rates of a plan. */
   readonly processes: number;
+  /** The largest file of a large purpose, in bytes. */
+  readonly largeBytes: number;
 }
 
 /**

@@ -1,6 +1,13 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { DomainError } from '../../../core/domain/errors.js';
-import { isRouteOf, type KeyRoute, type OpenRoute, type Route } from '../../contract/route.js';
+import {
+  isRouteOf,
+  type KeyRoute,
+  type OpenRoute,
+  type Route,
+  type RouteBody,
+} from '../../contract/route.js';
+import { FORM_BYTES } from '../../contract/routes/partner-routes.js';
 import { ROUTES, type RouteIdOf } from '../../contract/routes/routes.js';
 import {
   NO_PARAMETERS,
@@ -11,6 +18,7 @@ import {
   validate,
 } from '../../contract/validation.js';
 import { type ContentDigest, digestHolds } from '../../domain/message-signature.js';
+import { MAX_UPLOAD_BYTES } from '../../domain/upload.js';
 import { type Caller, requireScope } from '../../operations/caller.js';
 import type { PartnerOperations } from '../../operations/operations.js';
 import type { Observer } from '../../ports/observer.js';
@@ -336,10 +344,7 @@ async function runChecked(
   const { body, auth } = route;
   if (body !== undefined && body.kind !== 'none') {
     checkMediaType(request, body);
-    if (declaredLength(request) > body.maxBytes)
-      throw body.kind === 'form'
-        ? fileTooLarge(body.fileBytes, auth === 'form' ? 'slot' : undefined)
-        : tooLarge(body.maxBytes);
+    checkDeclaredLength(body, exchange);
   }
   const call = (json: unknown): AnyCall => ({
     exchange,
@@ -360,6 +365,20 @@ async function runChecked(
   const bytes = read instanceof Promise ? await read : read;
   if (digest !== undefined && !digestHolds(digest, bytes)) throw bodyNotSigned();
   return run(call(check(body.schema, bytes.length === 0 && !body.required ? {} : parseJson(bytes), 'body')));
+}
+
+/** @throws DomainError `payload_too_large` for a declared length beyond what any call of the route may send */
+function checkDeclaredLength(
+  body: Exclude<RouteBody, { kind: 'none' }>,
+  { request, limits }: Exchange,
+): void {
+  const declared = declaredLength(request);
+  if (body.kind === 'slot') {
+    // The slot may allow less. It is read later.
+    const largest = Math.max(MAX_UPLOAD_BYTES, limits.largeBytes);
+    if (declared > largest + FORM_BYTES) throw fileTooLarge(largest);
+  } else if (declared > body.maxBytes)
+    throw body.kind === 'form' ? fileTooLarge(body.fileBytes) : tooLarge(body.maxBytes);
 }
 
 /** Rejects a body on a route that has none. A chunked body may still be empty. */

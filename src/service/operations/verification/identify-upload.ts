@@ -1,6 +1,6 @@
 import { DomainError } from '../../../core/domain/errors.js';
 import type { IssuedProof } from '../../domain/proof.js';
-import type { UploadFacts } from '../../domain/upload.js';
+import { type UploadFacts, unitsOf } from '../../domain/upload.js';
 import type { ProofStore, UploadStore, UsageStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
@@ -49,6 +49,7 @@ export async function identifyUpload(
       operation: 'identify',
       dedupeKey: `identify ${uploadId}`,
       at: now,
+      units: unitsOf(measurement.bytes),
       dedupeUntil: expiresAt,
     });
   return {
