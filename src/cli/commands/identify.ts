@@ -11,7 +11,8 @@ export const identify = defineCommand({
   details: [
     'Prints one line per match: the proof, the matching part, and the confidence. A match means that',
     'the service knows the bytes. It does not mean that a credential in the file is valid; use',
-    '`takemark verify` for that. Each call counts towards the quota. Exit code 1: no match.',
+    '`takemark verify` for that. Each call costs one unit of the quota for each 65 MiB begun of the',
+    'file. Exit code 1: no match.',
     '',
     ...PARTNER_DETAILS,
   ],
