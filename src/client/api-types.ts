@@ -866,6 +866,11 @@ export interface ProofDetail {
     readonly mediaType: string;
     /** File name that is safe on every file system. */
     readonly fileName: string;
+    /**
+     * `verify_large` if the file exceeds 65 MiB: verifying it needs an upload slot of this purpose.
+     * Otherwise absent.
+     */
+    readonly uploadPurpose?: Growing<'verify_large'>;
   };
   /** Record of the production. It never changes the verdict. */
   readonly evidenceReport?: EvidenceReport;
@@ -971,6 +976,11 @@ export interface ProofRecord {
     readonly mediaType: string;
     /** File name that is safe on every file system. */
     readonly fileName: string;
+    /**
+     * `verify_large` if the file exceeds 65 MiB: verifying it needs an upload slot of this purpose.
+     * Otherwise absent.
+     */
+    readonly uploadPurpose?: Growing<'verify_large'>;
   };
 }
 

@@ -24,6 +24,11 @@ export function isLarge(purpose: UploadPurpose): boolean {
   return purpose === 'verify_large' || purpose === 'identify_large';
 }
 
+/** Returns the purpose that a verify of the file needs, if it is not `verify` (rule 10.21). */
+export function neededPurpose(bytes: number): 'verify_large' | undefined {
+  return bytes > MAX_UPLOAD_BYTES ? 'verify_large' : undefined;
+}
+
 /** Returns the units that a file costs: one for each 65 MiB begun (rule 6.20). */
 export function unitsOf(bytes: number): number {
   return Math.max(1, Math.ceil(bytes / MAX_UPLOAD_BYTES));

@@ -67,6 +67,8 @@ export interface ListenerLimits {
   readonly streamMs: number;
   /** The largest file that a caller may send for any purpose, in bytes. */
   readonly largeBytes: number;
+  /** The time limit for the body of an issuing with a large file. The reserved id of the proof lives an hour. */
+  readonly largeIssueMs: number;
   /** The minimum average rate of a large file, in bytes per second. */
   readonly minLargeRate: number;
   /** The most concurrent downloads of one partner. */
@@ -100,6 +102,7 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   graceMs: 30_000,
   streamMs: SLOT_LIFE_SECONDS * 1000,
   largeBytes: DEFAULT_LARGE_BYTES,
+  largeIssueMs: 45 * 60_000,
   minLargeRate: LEAST_LARGE_RATE,
   downloadsOfPartner: 16,
   calls: 128,

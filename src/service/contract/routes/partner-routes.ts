@@ -89,6 +89,7 @@ const FILE_HEADERS = {
   'Accept-Ranges': 'always',
   'Repr-Digest': 'always',
   'Content-Disposition': 'always',
+  'Upload-Purpose': 'sometimes',
 } as const;
 
 /**

@@ -377,7 +377,11 @@ function checkDeclaredLength(
     // The slot may allow less. It is read later.
     const largest = Math.max(MAX_UPLOAD_BYTES, limits.largeBytes);
     if (declared > largest + FORM_BYTES) throw fileTooLarge(largest);
-  } else if (declared > body.maxBytes)
+    return;
+  }
+  // The query of an issuing decides whether its audio may be large. It is read later.
+  const more = body.kind === 'issuing' ? Math.max(0, limits.largeBytes - body.audioBytes) : 0;
+  if (declared > body.maxBytes + more)
     throw body.kind === 'form' ? fileTooLarge(body.fileBytes) : tooLarge(body.maxBytes);
 }
 

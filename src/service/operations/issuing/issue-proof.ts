@@ -20,7 +20,7 @@ import type { IssuingCertificates, Signer } from '../../../core/ports/signing.js
 import { observedProduction } from '../../../witness/domain/observe-production.js';
 import type { AuditDraft } from '../../domain/audit.js';
 import type { Carrier, DeclaredSong, IssuedProof } from '../../domain/proof.js';
-import { MAX_UPLOAD_BYTES } from '../../domain/upload.js';
+import { MAX_UPLOAD_BYTES, neededPurpose } from '../../domain/upload.js';
 import type { StagedAsset } from '../../ports/assets.js';
 import type { CredentialReader } from '../../ports/credential-reader.js';
 import type { Observer } from '../../ports/observer.js';
@@ -50,8 +50,10 @@ export interface IssueRequest {
   readonly carrier: Carrier;
   /** Repairs a WAV file whose break has exactly one repair. Without it such a file is refused. */
   readonly mend?: boolean;
+  /** Issues a file above 65 MiB, up to the limit of large files (rule 10.21). */
+  readonly large?: boolean;
   readonly idempotencyKey?: string;
-  /** The audio. The route limits its length to the maximum length of an upload. */
+  /** The audio. The route limits its length. */
   readonly audio: AsyncIterable<Uint8Array>;
   /** The capture trace and the evidence submitted with it. */
   readonly evidence?: SubmittedEvidence;
@@ -70,6 +72,8 @@ export interface IssueResult {
     readonly sha256: string;
     readonly fileName: string;
     readonly mediaType: string;
+    /** Present if the file exceeds 65 MiB (rule 10.21). */
+    readonly uploadPurpose?: 'verify_large';
   };
   /** The harmless deviations of a WAV file that contains its credential. Absent if there are none. */
   readonly warnings?: readonly IssueWarning[];
@@ -103,6 +107,8 @@ export interface IssueProofDeps extends SettleEvidenceDeps {
   readonly ids: Ids;
   readonly observer: Observer;
   readonly reader: CredentialReader;
+  /** The largest file of a large purpose, in bytes. */
+  readonly largeBytes: number;
   /** The signal that aborts when the call is given up. */
   readonly signal?: AbortSignal;
 }
@@ -158,7 +164,14 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
     });
     const bound =
       request.carrier === 'embedded'
-        ? await embed(deps, statement, original, staged, evidence && observedProduction(evidence.facts))
+        ? await embed(
+            deps,
+            request,
+            statement,
+            original,
+            staged,
+            evidence && observedProduction(evidence.facts),
+          )
         : await pair(deps, statement, original);
     const proof: IssuedProof = defined({
       state: 'issued' as const,
@@ -261,11 +274,15 @@ interface Bound {
  */
 async function embed(
   deps: IssueProofDeps,
+  request: IssueRequest,
   statement: ProductionStatement,
   original: Measurement,
   staged: StagedAsset,
   observed: ObservedProduction | undefined,
 ): Promise<Bound> {
+  const most = largestResult(deps, request);
+  // A longer file has no plan, because its size does not fit into the RIFF header.
+  if (original.bytes > most) throw resultTooLarge(most, request);
   const plan = planEmbedding({
     audioBytes: original.bytes,
     statement,
@@ -273,13 +290,7 @@ async function embed(
     random: (length) => deps.ids.random(length),
     ...defined({ observed }),
   });
-  if (plan.start + plan.chunkLength + plan.pad > MAX_UPLOAD_BYTES) {
-    throw new DomainError(
-      'unprocessable',
-      `With its credential the file would exceed ${MAX_UPLOAD_BYTES} bytes.`,
-      { reason: 'result_too_large' },
-    );
-  }
+  if (plan.start + plan.chunkLength + plan.pad > most) throw resultTooLarge(most, request);
   const riffSize = new Uint8Array(4);
   new DataView(riffSize.buffer).setUint32(0, plan.riffSize, true);
   await staged.patch(4, riffSize);
@@ -293,6 +304,21 @@ async function embed(
     credentialSha256: chunkSha256,
     issued: await measure(deps.engine, staged.read()),
   };
+}
+
+/** The bytes that a RIFF file leaves for its credential: no credential is longer than 1 MiB. */
+const LONGEST_RIFF = 0xffff_ffff - 1_048_576;
+
+/** Returns the most bytes that the file with its credential may have. */
+function largestResult({ largeBytes }: IssueProofDeps, { large }: IssueRequest): number {
+  return large === true ? Math.min(Math.max(largeBytes, MAX_UPLOAD_BYTES), LONGEST_RIFF) : MAX_UPLOAD_BYTES;
+}
+
+function resultTooLarge(most: number, { large }: IssueRequest): DomainError {
+  const hint = large === true ? '' : ' `--large` issues it (`large=true` in the operator API).';
+  return new DomainError('unprocessable', `With its credential the file would exceed ${most} bytes.${hint}`, {
+    reason: 'result_too_large',
+  });
 }
 
 /** Returns the only possible repair of a broken file. The audio of a pair is opaque bytes and needs none. */
@@ -524,7 +550,7 @@ function resultOf(proof: IssuedProof, replayed: boolean): IssueResult {
     carrier,
     originalSha256,
     boundAudioSha256,
-    asset,
+    asset: defined({ ...asset, uploadPurpose: neededPurpose(asset.bytes) }),
     unknownContainer,
     replayed,
   });
