@@ -164,6 +164,7 @@ async function startCounted(t: Test) {
       discardDeadLetters: async () => [],
     }),
     engine,
+    issuingEngine: engine,
     reader: steps.counted('reader', {
       readEmbedded: async () => {
         throw new Error('nothing here is embedded');

@@ -1,8 +1,11 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import t from 'tap';
 import { unitsOf } from '../../src/service/domain/upload.js';
 import type { Caller } from '../../src/service/operations/caller.js';
-import { TestService } from '../fixtures/service.js';
-import { chunk, fmtChunk, riff } from '../fixtures/wav.js';
+import { collect, inPieces, TestService } from '../fixtures/service.js';
+import { chunk, fmtChunk, riff, wav } from '../fixtures/wav.js';
 
 const MIB = 1_048_576;
 const LIMIT = 65 * MIB;
@@ -160,4 +163,118 @@ t.test('a form that is longer than its slot allows is refused before its file ar
     reason: 'body_too_large',
     error: 'The file must be at most 68157440 bytes, the `maxBytes` of its slot.',
   });
+});
+
+t.test('a file above 65 MiB is issued on request, and says which purpose verifies it', async (t) => {
+  const service = await TestService.start({ TAKEMARK_MAX_LARGE_MIB: '66' });
+  t.teardown(() => service.stop());
+  const { partnerId, apiKey, caller } = await service.partner();
+  const { operator, partner } = service.service.operations;
+  async function* audio(bytes: number) {
+    yield* silence(bytes);
+  }
+  const issue = (bytes: number, over: { readonly large?: boolean; readonly carrier?: 'sidecar' } = {}) =>
+    operator.issueProof({
+      partnerId,
+      songTitle: 'Master',
+      fileName: 'master.wav',
+      carrier: 'embedded',
+      audio: audio(bytes),
+      ...over,
+    });
+  await t.rejects(issue(LIMIT), {
+    code: 'unprocessable',
+    reason: 'result_too_large',
+    message: /exceed 68157440 bytes\. `--large` issues it/,
+  });
+  await t.rejects(issue(66 * MIB, { large: true }), {
+    reason: 'result_too_large',
+    message: 'With its credential the file would exceed 69206016 bytes.',
+  });
+  t.equal((await issue(LIMIT, { large: true, carrier: 'sidecar' })).asset.uploadPurpose, undefined);
+
+  const { proofId, asset } = await issue(LIMIT, { large: true });
+  t.match(asset, { uploadPurpose: 'verify_large' });
+  const needed = { bytes: asset.bytes, uploadPurpose: 'verify_large' };
+  t.match((await partner.readRecord(caller, { proofId })).delivery, needed);
+  t.match((await partner.readProof(caller, { proofId })).delivery, needed);
+  const file = await fetch(`${service.partnerUrl}/v1/proofs/${proofId}/asset`, {
+    headers: { 'x-api-key': apiKey, range: 'bytes=0-9' },
+  });
+  t.equal(file.headers.get('upload-purpose'), 'verify_large');
+  t.equal((await file.arrayBuffer()).byteLength, 10);
+
+  const slot = await partner.createUpload(caller, {
+    purpose: 'verify_large',
+    contentLength: asset.bytes,
+  });
+  const receiver = await partner.receiveUpload(slot.uploadId, new Map(Object.entries(slot.fields)));
+  const stored = await (await operator.readAsset(proofId, 'audio')).read();
+  for await (const piece of stored) await receiver.write(piece as Uint8Array);
+  t.equal((await receiver.finish()).sha256, asset.sha256);
+  t.match(await partner.verifyUpload(caller, { uploadId: slot.uploadId }), { verdict: 'valid', proofId });
+});
+
+t.test('the operator listener accepts a long body of an issuing only with `large`', async (t) => {
+  const service = await TestService.start({ TAKEMARK_MAX_LARGE_MIB: '66' });
+  t.teardown(() => service.stop());
+  const { partnerId } = await service.partner();
+  const query = `partnerId=${partnerId}&song=Master&fileName=master.wav&carrier=sidecar`;
+  /** Returns `continue` if the body is asked for, or else the status. */
+  const offer = async (bytes: number, large: string) => {
+    const call = request(`${service.operatorUrl}/operator/v1/proofs?${query}${large}`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${service.service.operatorToken}`,
+        'content-type': 'application/octet-stream',
+        'content-length': bytes,
+        expect: '100-continue',
+      },
+    });
+    call.on('error', () => undefined);
+    call.flushHeaders();
+    const response = once(call, 'response').then(([answer]) => (answer as IncomingMessage).statusCode);
+    const outcome = await Promise.race([once(call, 'continue').then(() => 'continue'), response]);
+    call.destroy();
+    return outcome;
+  };
+  t.equal(await offer(LIMIT, ''), 'continue');
+  t.equal(await offer(LIMIT + 1, ''), 413);
+  t.equal(await offer(66 * MIB, '&large=true'), 'continue');
+  t.equal(await offer(66 * MIB + 1, '&large=true'), 413);
+});
+
+t.test('the pieces in which a file arrives do not change what is issued', async (t) => {
+  const service = await TestService.start();
+  t.teardown(() => service.stop());
+  const { partnerId, caller } = await service.partner();
+  const { operator } = service.service.operations;
+  const issue = (audio: Uint8Array, size: number) =>
+    operator.issueProof({
+      partnerId,
+      songTitle: 'Take',
+      fileName: 'take.wav',
+      carrier: 'embedded',
+      audio: inPieces(audio, size),
+    });
+  for (const [length, size] of [
+    [1000, 1],
+    [1000, 11],
+    [1000, 12],
+    [150_000, 65_536],
+    [150_000, 1_000_000],
+  ] as const) {
+    const file = wav(length);
+    const { proofId, originalSha256, asset } = await issue(file, size);
+    t.equal(originalSha256, createHash('sha256').update(file).digest('hex'), `pieces of ${size}`);
+    const issued = await collect(await (await operator.readAsset(proofId, 'audio')).read());
+    t.equal(issued.length, asset.bytes);
+    t.match(await service.verify(caller, issued), { verdict: 'valid', audio: { sha256: asset.sha256 } });
+    file.writeUInt32LE(file.length + 2, 4);
+    await t.rejects(
+      issue(file, size),
+      { reason: 'audio_malformed', message: new RegExp(`RIFF size ${file.length + 2}`) },
+      'a head that states another length is explained as it was sent',
+    );
+  }
 });

@@ -85,6 +85,8 @@ export interface OperationsDeps {
   readonly audited: AuditedStore;
   readonly bus: Pick<EventBus, 'deadLetters' | 'replayDeadLetters' | 'discardDeadLetters'>;
   readonly engine: AudioEngine;
+  /** The engine that measures what is issued. */
+  readonly issuingEngine: AudioEngine;
   readonly reader: CredentialReader;
   readonly signer: Signer;
   readonly certificates: IssuingCertificates;

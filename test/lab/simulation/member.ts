@@ -152,6 +152,7 @@ export async function startMember(process: Process, around: Surroundings): Promi
     bus,
     certificates: { chain: [], renewal: '' },
     engine: digestingEngine,
+    issuingEngine: digestingEngine,
     reader: {
       readEmbedded: () => Promise.reject(new Error('nothing here is embedded')),
       // A reading follows from the bytes alone, and is made once.

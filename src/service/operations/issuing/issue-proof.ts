@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { finishEmbedding, planEmbedding } from '../../../core/credential/embed.js';
+import { type EmbeddingPlan, planEmbedding } from '../../../core/credential/embed.js';
 import { signSidecar } from '../../../core/credential/sidecar.js';
 import { stateProduction } from '../../../core/credential/statement.js';
 import type { Container, Measurement } from '../../../core/domain/audio.js';
@@ -29,7 +29,16 @@ import type { Clock, Ids } from '../../ports/system.js';
 import { safeFileName } from '../file-name.js';
 import { idempotencyDigest, idempotencyKeyReused, REPLAY_SECONDS } from '../idempotency.js';
 import type { SignerRevocations } from '../system/signer-revocations.js';
-import { explainBreaks, type IssuingBreak, issuingBreaks } from './explain-breaks.js';
+import { explainBreaks, type IssuingBreak, issuingBreaks, RIFF_SIZE_AT } from './explain-breaks.js';
+import {
+  type Bound,
+  IssuedFile,
+  RIFF_HEAD_BYTES,
+  riffSizeField,
+  statedLength,
+  withRiffSize,
+  withWholeHead,
+} from './issued-file.js';
 import { type ByteChange, findRepair, type Repair } from './repair-wave.js';
 import {
   type ReplayedTrace,
@@ -99,7 +108,8 @@ export interface MendedFile {
 
 export interface IssueProofDeps extends SettleEvidenceDeps {
   readonly stores: PartnerStore & ProofStore;
-  readonly engine: AudioEngine;
+  /** The engine that measures what is issued. */
+  readonly issuingEngine: AudioEngine;
   readonly signer: Signer;
   readonly certificates: IssuingCertificates;
   readonly revocations: Pick<SignerRevocations, 'find'>;
@@ -115,9 +125,9 @@ export interface IssueProofDeps extends SettleEvidenceDeps {
 
 /**
  * Issues a proof.
- * 1. Streams the audio into a staged asset.
+ * 1. Streams the audio into a staged asset, and hashes and measures it.
  * 2. Binds a credential to it.
- * 3. Verifies the result exactly as a partner's upload.
+ * 3. Judges the result exactly as a partner's upload.
  * 4. Registers the proof in one atomic write.
  * A process that is killed before that write leaves no proof, and the next start deletes the staged asset.
  */
@@ -141,8 +151,14 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
     await trace?.staged.discard();
     throw error;
   });
+  const { identity } = deps.signer;
+  const state = (evidenceSha256: string | null) =>
+    stateProduction(identity, { proofId, createdAt, evidenceSha256 });
+  let foreseen: IssuedFile | undefined;
   try {
-    const sent = await measure(deps.engine, request.audio, (chunk) => staged.append(chunk));
+    const received = await receive(deps, request, staged, trace === undefined ? state(null) : undefined);
+    const { sent } = received;
+    foreseen = received.foreseen;
     const repair = await repairOf(deps, request, sent, staged);
     const notes = notesOf(request, sent, repair);
     const replay = replayOf(request, proofId, sent.sha256, trace, createdAt);
@@ -156,23 +172,19 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
         { proofId, now: Math.floor(deps.clock.now() / 1000), originalSha256: original.sha256 },
         trace,
       );
-    const { identity } = deps.signer;
-    const statement = stateProduction(identity, {
-      proofId,
-      createdAt,
-      evidenceSha256: evidence?.reference.traceSha256 ?? null,
-    });
+    const statement = state(evidence?.reference.traceSha256 ?? null);
     const bound =
-      request.carrier === 'embedded'
-        ? await embed(
-            deps,
-            request,
-            statement,
-            original,
-            staged,
-            evidence && observedProduction(evidence.facts),
-          )
-        : await pair(deps, statement, original);
+      request.carrier === 'sidecar'
+        ? await pair(deps, statement, original)
+        : await (foreseen?.finish(staged) ??
+            embed(
+              deps,
+              request,
+              statement,
+              original,
+              staged,
+              evidence && observedProduction(evidence.facts),
+            ));
     const proof: IssuedProof = defined({
       state: 'issued' as const,
       proofId,
@@ -234,6 +246,7 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
   } finally {
     // `discard` has no effect after `publish`. From then on the registry decides whether the proof exists,
     // and the orphan collection follows the registry.
+    foreseen?.abort();
     await staged.discard();
     await trace?.staged.discard();
     await evidence?.discard();
@@ -243,29 +256,86 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
 /** The owner name of the issuing side in the engine and the reader, which treat it like a partner. */
 const ISSUING = 'issuing';
 
-/** Measures `audio` with the engine. `alongside` receives each chunk before the engine does. */
-export async function measure(
-  engine: AudioEngine,
-  audio: AsyncIterable<Uint8Array>,
-  alongside?: (chunk: Uint8Array) => Promise<void>,
-): Promise<Measurement> {
+/** Measures `audio` with the engine. */
+export async function measure(engine: AudioEngine, audio: AsyncIterable<Uint8Array>): Promise<Measurement> {
   const ingest = engine.open(ISSUING);
   try {
-    for await (const chunk of audio) {
-      await alongside?.(chunk);
-      await ingest.write(chunk);
-    }
+    for await (const chunk of audio) await ingest.write(chunk);
     return await ingest.end();
   } finally {
     ingest.abort();
   }
 }
 
-interface Bound {
-  readonly boundAudioSha256: string;
-  readonly credentialSha256: string;
-  readonly issued: Measurement;
-  readonly sidecar?: Uint8Array;
+/**
+ * Stages and measures the audio while it arrives. If the head of a WAV file states the true length, the file is
+ * staged as it will be issued, and is bound and measured in the same pass.
+ * @param statement the statement of the credential, if it does not depend on the audio
+ */
+async function receive(
+  deps: IssueProofDeps,
+  request: IssueRequest,
+  staged: StagedAsset,
+  statement: ProductionStatement | undefined,
+): Promise<{ readonly sent: Measurement; readonly foreseen?: IssuedFile }> {
+  const ingest = deps.issuingEngine.open(ISSUING);
+  let head: Uint8Array | undefined;
+  let foreseen: IssuedFile | undefined;
+  try {
+    for await (const chunk of withWholeHead(request.audio)) {
+      let issued = chunk;
+      if (head === undefined) {
+        head = Uint8Array.from(chunk.subarray(0, RIFF_HEAD_BYTES));
+        const plan = statement && foresee(deps, request, statement, head);
+        if (plan !== undefined) {
+          foreseen = new IssuedFile(plan, deps.issuingEngine.open(ISSUING));
+          issued = withRiffSize(chunk, plan);
+        }
+      }
+      await staged.append(issued);
+      await ingest.write(chunk);
+      await foreseen?.write(issued);
+    }
+    const sent = await ingest.end();
+    if (foreseen === undefined || (sent.bytes === foreseen.plan.start && issuingBreaks(sent).length === 0))
+      return defined({ sent, foreseen });
+    // The head was wrong. The file is staged as it was sent, so that it can be explained or mended.
+    foreseen.abort();
+    await staged.patch(RIFF_SIZE_AT, head!.subarray(RIFF_SIZE_AT, RIFF_SIZE_AT + 4));
+    return { sent };
+  } catch (error) {
+    foreseen?.abort();
+    throw error;
+  } finally {
+    ingest.abort();
+  }
+}
+
+/** Plans the credential of a WAV file from its head. Returns undefined if only the whole file can decide. */
+function foresee(
+  deps: IssueProofDeps,
+  request: IssueRequest,
+  statement: ProductionStatement,
+  head: Uint8Array,
+): EmbeddingPlan | undefined {
+  const audioBytes = request.carrier === 'embedded' ? statedLength(head) : undefined;
+  const most = largestResult(deps, request);
+  if (audioBytes === undefined || audioBytes % 2 !== 0 || audioBytes < RIFF_HEAD_BYTES || audioBytes > most)
+    return undefined;
+  const plan = planFor(deps, { audioBytes, statement });
+  return resultBytes(plan) > most ? undefined : plan;
+}
+
+function planFor(
+  { signer, ids }: IssueProofDeps,
+  request: Pick<Parameters<typeof planEmbedding>[0], 'audioBytes' | 'statement' | 'observed'>,
+): EmbeddingPlan {
+  return planEmbedding({ ...request, signer, random: (length) => ids.random(length) });
+}
+
+/** Returns the length of the planned file. */
+function resultBytes({ start, chunkLength, pad }: EmbeddingPlan): number {
+  return start + chunkLength + pad;
 }
 
 /**
@@ -283,30 +353,19 @@ async function embed(
   const most = largestResult(deps, request);
   // A longer file has no plan, because its size does not fit into the RIFF header.
   if (original.bytes > most) throw resultTooLarge(most, request);
-  const plan = planEmbedding({
-    audioBytes: original.bytes,
-    statement,
-    signer: deps.signer,
-    random: (length) => deps.ids.random(length),
-    ...defined({ observed }),
-  });
-  if (plan.start + plan.chunkLength + plan.pad > most) throw resultTooLarge(most, request);
-  const riffSize = new Uint8Array(4);
-  new DataView(riffSize.buffer).setUint32(0, plan.riffSize, true);
-  await staged.patch(4, riffSize);
-  const binding = createHash('sha256');
-  for await (const chunk of staged.read()) binding.update(chunk as Uint8Array);
-  const boundAudioSha256 = binding.update(new Uint8Array(plan.pad)).digest('hex');
-  const { bytes, chunkSha256 } = await finishEmbedding(plan, boundAudioSha256);
-  await staged.append(bytes);
-  return {
-    boundAudioSha256,
-    credentialSha256: chunkSha256,
-    issued: await measure(deps.engine, staged.read()),
-  };
+  const plan = planFor(deps, defined({ audioBytes: original.bytes, statement, observed }));
+  if (resultBytes(plan) > most) throw resultTooLarge(most, request);
+  await staged.patch(RIFF_SIZE_AT, riffSizeField(plan));
+  const issued = new IssuedFile(plan, deps.issuingEngine.open(ISSUING));
+  try {
+    for await (const chunk of staged.read()) await issued.write(chunk as Uint8Array);
+    return await issued.finish(staged);
+  } finally {
+    issued.abort();
+  }
 }
 
-/** The bytes that a RIFF file leaves for its credential: no credential is longer than 1 MiB. */
+/** The longest file whose size fits into a RIFF header together with any credential, which has at most 1 MiB. */
 const LONGEST_RIFF = 0xffff_ffff - 1_048_576;
 
 /** Returns the most bytes that the file with its credential may have. */
@@ -323,7 +382,7 @@ function resultTooLarge(most: number, { large }: IssueRequest): DomainError {
 
 /** Returns the only possible repair of a broken file. The audio of a pair is opaque bytes and needs none. */
 async function repairOf(
-  { engine }: IssueProofDeps,
+  { issuingEngine }: IssueProofDeps,
   { carrier }: IssueRequest,
   sent: Measurement,
   staged: StagedAsset,
@@ -332,7 +391,7 @@ async function repairOf(
   return findRepair(
     sent,
     () => staged.read(),
-    (audio) => measure(engine, audio),
+    (audio) => measure(issuingEngine, audio),
   );
 }
 
