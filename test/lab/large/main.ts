@@ -50,7 +50,7 @@ interface House {
 async function withHouse(work: (house: House) => Promise<void>): Promise<void> {
   const service = await ConfinedService.start(SETTINGS);
   const partner = await service.partner('volume');
-  const client = createClient({ baseUrl: service.partnerUrl, apiKey: partner.apiKey });
+  const client = clientOf({ service, partner });
   try {
     await work({ service, partner, client });
     must((await service.oomKills()) === 0, 'the kernel killed the service at its limit of memory');
@@ -189,21 +189,25 @@ async function wholeLife(house: House, bytes: number): Promise<void> {
   await verified(house, uploadId, 'unregistered');
 }
 
-/** Kills the process after each share of an upload. Its slot is open afterwards. */
+/** Returns a client for the service, whose port changes when it starts again. */
+function clientOf({ service, partner }: Pick<House, 'service' | 'partner'>): Client {
+  return createClient({ baseUrl: service.partnerUrl, apiKey: partner.apiKey });
+}
+
+/** Kills the process after each share of an upload. It accepts the file again afterwards. */
 async function killUploads(kills: number, bytes: number): Promise<void> {
   await withHouse(async (house) => {
     for (let kill = 1; kill <= kills; kill += 1) {
       const at = (bytes * kill) / (kills + 1);
-      const cut = upload(house, 'verify_large', bytes, async (sent) => {
+      const doomed = clientOf(house);
+      await upload({ ...house, client: doomed }, 'verify_large', bytes, async (sent) => {
         if (sent >= at && house.service.running()) await house.service.stop('SIGKILL');
-      });
-      const outcome = await cut.then(
-        () => 'stored',
-        () => 'cut',
+      }).then(
+        () => must(false, `an upload that was killed at ${kill} is stored`),
+        () => doomed.close(),
       );
-      must(outcome === 'cut', `an upload that was killed at ${kill} is stored`);
       await house.service.restart();
-      const client = createClient({ baseUrl: house.service.partnerUrl, apiKey: house.partner.apiKey });
+      const client = clientOf(house);
       await verified(
         { ...house, client },
         await upload({ ...house, client }, 'verify_large', bytes),
