@@ -14,8 +14,8 @@ import { type AttackedPartner, ConfinedService } from '../attacks/confined-servi
 import { master, masterBytes } from './sources.js';
 
 const MIB = 1_048_576;
-/** The memory that a file above 65 MiB may cost beyond one of 65 MiB. */
-const SPARE_MIB = 8;
+/** The memory in MiB that a file above 65 MiB may cost beyond files of 65 MiB, by kind of call. */
+const SPARE_MIB = { upload: 8, issuing: 16 };
 const BASE_MIB = 65;
 /** Calls of 65 MiB after which the memory of a process has settled. */
 const WARM_CALLS = 4;
@@ -131,7 +131,10 @@ async function usage({ service }: House): Promise<{ readonly peakMiB: number; re
  * Measures one kind of call by length, each length in a new process. Before that, the process serves calls of 65 MiB,
  * so the memory of a longer file is compared with the memory that these took.
  */
-async function curve(kind: string, call: (house: House, bytes: number) => Promise<void>): Promise<void> {
+async function curve(
+  kind: keyof typeof SPARE_MIB,
+  call: (house: House, bytes: number) => Promise<void>,
+): Promise<void> {
   for (const size of sizes) {
     await withHouse(async (house) => {
       for (let warm = 0; warm < WARM_CALLS; warm += 1) await call(house, masterBytes(BASE_MIB));
@@ -145,7 +148,7 @@ async function curve(kind: string, call: (house: House, bytes: number) => Promis
         `${kind} of ${size} MiB: at most ${peakMiB.toFixed(0)} MiB resident (${before.peakMiB.toFixed(0)} before), ${(cpu - before.cpu).toFixed(2)} s CPU (${perGigabyte.toFixed(1)} s/GB), ${seconds.toFixed(1)} s`,
       );
       must(
-        peakMiB <= before.peakMiB + SPARE_MIB,
+        peakMiB <= before.peakMiB + SPARE_MIB[kind],
         `${kind} of ${size} MiB takes ${(peakMiB - before.peakMiB).toFixed(1)} MiB more than one of ${BASE_MIB} MiB`,
       );
     });
