@@ -47,6 +47,7 @@ export interface IssueCall {
   readonly carrier: 'embedded' | 'sidecar';
   /** Repairs a WAV file whose break has exactly one repair. */
   readonly mend?: boolean;
+  readonly large?: boolean;
   /** States that a file in a format that the service does not know is audio. */
   readonly allowUnknownContainer?: boolean;
   /** Makes a lost response harmless: repeating the call with the same key returns the first result. */
@@ -279,13 +280,14 @@ export class OperatorClient {
     fileName,
     carrier,
     mend = false,
+    large = false,
     allowUnknownContainer = false,
     idempotencyKey,
     audio,
     evidence,
     onProgress,
   }: IssueCall): Promise<IssuedProof> {
-    // An older service does not know `mend`, `unknownContainer` and the members of the declared song.
+    // An older service does not know `mend`, `large`, `unknownContainer` and the members of the declared song.
     const query = {
       partnerId,
       song,
@@ -293,6 +295,7 @@ export class OperatorClient {
       fileName,
       carrier,
       ...(mend ? { mend: 'true' } : {}),
+      ...(large ? { large: 'true' } : {}),
       ...(allowUnknownContainer ? { unknownContainer: 'allow' } : {}),
     };
     const url = this.#url('proofs', query);

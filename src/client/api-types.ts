@@ -105,9 +105,16 @@ export interface CreateReview {
 }
 
 export interface CreateUpload {
-  /** Purpose of the upload. The default is `verify`. */
+  /**
+   * Purpose of the upload. The default is `verify`. `verify_large` and `identify_large` are for files
+   * above 65 MiB.
+   */
   readonly purpose?: UploadPurpose;
-  /** Exact length of the file, in bytes. The slot refuses a file of any other length. */
+  /**
+   * Exact length of the file, in bytes. The slot refuses a file of any other length. At most 68157440.
+   * `verify_large` and `identify_large` need it, and allow 2 GiB unless the operator has set another
+   * limit.
+   */
   readonly contentLength?: number;
 }
 
@@ -916,6 +923,11 @@ export interface ProofDetail {
     readonly mediaType: string;
     /** File name that is safe on every file system. */
     readonly fileName: string;
+    /**
+     * `verify_large` if the file exceeds 65 MiB: verifying it needs an upload slot of this purpose.
+     * Otherwise absent.
+     */
+    readonly uploadPurpose?: Growing<'verify_large'>;
   };
   /** Record of the production. It never changes the verdict. */
   readonly evidenceReport?: EvidenceReport;
@@ -1021,6 +1033,11 @@ export interface ProofRecord {
     readonly mediaType: string;
     /** File name that is safe on every file system. */
     readonly fileName: string;
+    /**
+     * `verify_large` if the file exceeds 65 MiB: verifying it needs an upload slot of this purpose.
+     * Otherwise absent.
+     */
+    readonly uploadPurpose?: Growing<'verify_large'>;
   };
 }
 
@@ -1352,7 +1369,7 @@ export interface TelemetryAccepted {
 /** Time in unix seconds. */
 export type Timestamp = number;
 
-export type UploadPurpose = 'verify' | 'identify';
+export type UploadPurpose = 'verify' | 'identify' | 'verify_large' | 'identify_large';
 
 /** A short-lived address to post one audio file to. */
 export interface UploadSlot {
@@ -1364,6 +1381,8 @@ export interface UploadSlot {
   readonly fields: Readonly<Record<string, string>>;
   /** Largest accepted file, in bytes. */
   readonly maxBytes: number;
+  /** Units of quota that the verify or the identify of the file will cost: one for each 65 MiB begun. */
+  readonly units: number;
   /** When the slot expires if it is not used, in unix seconds. */
   readonly expiresAt: Timestamp;
 }

@@ -96,8 +96,8 @@ const PAGE_ENTRIES = 100;
 /** The most digests of one call. */
 const DIGESTS_OF_CALL = 1000;
 
-/** The largest file that is sent in one call with its verification: 65 MiB. */
-const MAX_ONE_CALL_BYTES = 68_157_440;
+/** The largest file of the purposes `verify` and `identify`, and of a call with a file: 65 MiB. A larger one is large. */
+const MAX_ORDINARY_BYTES = 68_157_440;
 
 /** Creates a client. @throws TypeError for an invalid address or key */
 export function createClient(options: ClientOptions): Client {
@@ -127,7 +127,8 @@ export class Client {
   /**
    * Verifies a file: a credentialed WAV/BWF file, or audio with its sidecar. Memory use does not depend on the
    * length. A file of at most 65 MiB takes one call. Audio takes an upload slot if it can be read only once, if it is
-   * larger, or if the client signs its calls.
+   * larger, or if the client signs its calls. A file above 65 MiB costs one unit for each 65 MiB begun. The service has
+   * a limit for it, which is 2 GiB by default.
    * @param input a path, bytes, or a stream. A stream cannot be sent again when an upload fails, and is
    * always closed at the end
    */
@@ -151,7 +152,7 @@ export class Client {
     }
   }
 
-  /** Uploads a file and finds the issued recordings that match it. The input is as for `verifyFile`. */
+  /** Uploads a file and finds the issued recordings that match it. Input and cost are as for `verifyFile`. */
   async identifyFile(input: AudioInput, options: UploadOptions = {}): Promise<Responded<Identification>> {
     try {
       const { uploadId } = await this.#uploadToFreshSlot(
@@ -215,8 +216,8 @@ export class Client {
   }
 
   /**
-   * Finds the issued recordings that match an upload with purpose `identify`, or each of 1 to 1,000 digests. Each
-   * call counts towards the quota, so the client does not retry it.
+   * Finds the issued recordings that match an upload with purpose `identify` or `identify_large`, or each of 1 to
+   * 1,000 digests. Each call counts towards the quota, so the client does not retry it.
    */
   identify(request: { readonly uploadId: string }, options?: CallOptions): Promise<Responded<Identification>>;
   identify(
@@ -602,7 +603,7 @@ export class Client {
       !this.#connection.signs &&
       reopenable &&
       bytes !== undefined &&
-      bytes <= MAX_ONE_CALL_BYTES
+      bytes <= MAX_ORDINARY_BYTES
     );
   }
 
@@ -632,13 +633,18 @@ export class Client {
 
   async #uploadToFreshSlot(
     source: AudioSource,
-    purpose: UploadPurpose,
+    use: 'verify' | 'identify',
     options: UploadOptions,
   ): Promise<StoredUpload> {
+    const isLarge = source.bytes !== undefined && source.bytes > MAX_ORDINARY_BYTES;
+    const purpose: UploadPurpose = isLarge ? `${use}_large` : use;
     for (let attempt = 1; ; attempt += 1) {
-      // `createUpload` retries its own failures. The length is not announced: a file that is too long is then
-      // refused by the limit of the slot, with an error about the file instead of an invalid member.
-      const slot = await this.createUpload({ purpose, signal: options.signal });
+      // `createUpload` retries its own failures.
+      const slot = await this.createUpload({
+        purpose,
+        contentLength: isLarge ? source.bytes : undefined,
+        signal: options.signal,
+      });
       try {
         return await this.#post(slot, source, options);
       } catch (error) {

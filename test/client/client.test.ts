@@ -328,14 +328,35 @@ t.test('a rejection is read while the audio is still being sent', async (t) => {
     'even while the source gives nothing',
   );
   t.ok(stuck.destroyed, 'and lets go of the source');
+  const slot = await client.createUpload();
   t.match(
-    await failure(client.verifyFile(endless(70_000_000), { bytes: 70_000_000 })),
+    await failure(client.upload(slot, endless(70_000_000), { bytes: 70_000_000 })),
     {
       code: 'payload_too_large',
       status: undefined,
       message: 'the file has 66.76 MiB (70000000 bytes), but the limit is 65 MiB (68157440 bytes)',
     },
-    'a file no slot takes is not sent',
+    'a file that the slot does not take is not sent',
+  );
+});
+
+t.test('the length of a file decides the purpose of its slot', async (t) => {
+  const { service, client } = await setUp(t);
+  const refusal = { status: 400, body: { error: 'refused', code: 'invalid_request' } };
+  service.queue('/v1/uploads', refusal, refusal, refusal, refusal);
+  const file = (bytes: number) => [endless(bytes), { bytes }] as const;
+  await failure(client.verifyFile(...file(68_157_440)));
+  await failure(client.verifyFile(...file(68_157_441)));
+  await failure(client.identifyFile(...file(68_157_440)));
+  await failure(client.identifyFile(...file(2 ** 31)));
+  t.strictSame(
+    service.requests('/v1/uploads').map(({ text }) => JSON.parse(text)),
+    [
+      { purpose: 'verify' },
+      { purpose: 'verify_large', contentLength: 68_157_441 },
+      { purpose: 'identify' },
+      { purpose: 'identify_large', contentLength: 2 ** 31 },
+    ],
   );
 });
 

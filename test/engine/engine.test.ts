@@ -395,6 +395,37 @@ for (const kind of ['wasm', 'native'] as const) {
       t.equal(engine.stats().slabsInUse, 0);
     });
 
+    await t.test('large uploads share half of the places, and others have the rest', async (t) => {
+      const clock = new TickedClock();
+      const displaced: Displacement[] = [];
+      const engine = await started(t, {
+        kind,
+        workers: 1,
+        maxUploads: 8,
+        ...clock.options,
+        observer: { fault: () => undefined, displaced: (reason) => displaced.push(reason) },
+      });
+      const large = Array.from({ length: 4 }, () => engine.open('greedy', { size: 'large' }));
+      t.match(await refusal(() => engine.open('greedy', { size: 'large' })), { reason: 'engine_full' });
+      const rates = [3, 1, 2, 4];
+      await clock.run(
+        20,
+        async () => void (await Promise.all(large.map((ingest, i) => ingest.write(noise(rates[i]! * 1000))))),
+      );
+      const modest = engine.open('modest', { size: 'large' });
+      t.strictSame(
+        large.map(({ signal }) => signal.aborted),
+        [false, true, false, false],
+        'the slowest goes for a partner below its share',
+      );
+      const small = Array.from({ length: 4 }, () => engine.open('small'));
+      t.strictSame(displaced, ['upload_over_share'], 'small files found places without displacing any');
+      for (const ingest of [...large, modest, ...small]) ingest.abort();
+      const again = Array.from({ length: 4 }, () => engine.open('greedy', { size: 'large' }));
+      t.equal(again.length, 4, 'ended uploads gave their places back');
+      for (const ingest of again) ingest.abort();
+    });
+
     await t.test(
       'an upload that stands still loses its place when places are scarce, and not before',
       async (t) => {

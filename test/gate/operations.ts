@@ -8,7 +8,6 @@ import '../operations/evidence.test.js';
 import '../operations/fill-samples.test.js';
 import '../operations/heavy-reads.test.js';
 import '../operations/identify.test.js';
-import '../operations/issuing-hashes-twice.test.js';
 import '../operations/legacy-proofs.test.js';
 import '../operations/offline.test.js';
 import '../operations/plans.test.js';

@@ -16,6 +16,7 @@ import { openKeyDirectory } from '../../src/service/adapters/encryption/key-dire
 import { createIds, systemClock } from '../../src/service/adapters/system/system.js';
 import type { Route } from '../../src/service/contract/route.js';
 import { ROUTES } from '../../src/service/contract/routes/routes.js';
+import { DEFAULT_LARGE_BYTES } from '../../src/service/domain/upload.js';
 import { createOperatorListener } from '../../src/service/http/operator-listener.js';
 import { createPartnerListener } from '../../src/service/http/partner-listener.js';
 import { createOperations } from '../../src/service/operations/operations.js';
@@ -164,6 +165,7 @@ async function startCounted(t: Test) {
       discardDeadLetters: async () => [],
     }),
     engine,
+    issuingEngine: engine,
     reader: steps.counted('reader', {
       readEmbedded: async () => {
         throw new Error('nothing here is embedded');
@@ -186,6 +188,7 @@ async function startCounted(t: Test) {
     observer: reports,
     processes: 1,
     samplesRate: 1e9,
+    largeBytes: DEFAULT_LARGE_BYTES,
   });
   const signals: AbortSignal[] = [];
   const watched = <Methods extends { until(signal: AbortSignal): unknown }>(methods: Methods): Methods => ({

@@ -42,6 +42,8 @@ export class MemoryOperations implements Operations {
   ]);
   readonly contract = new MemoryContract(ids);
   maxBytes = MAX_UPLOAD_BYTES;
+  /** The length of the large file that the slots are for. */
+  largeBytes: number | undefined;
   /** Thrown by the next receiveUpload. */
   refusal: DomainError | undefined;
   /** Awaited by each write, as a full engine would make it. */
@@ -85,10 +87,11 @@ export class MemoryOperations implements Operations {
         url: `http://127.0.0.1/uploads/${uploadId}`,
         fields: { ...FIELDS, purpose: request.purpose },
         maxBytes: request.contentLength ?? MAX_UPLOAD_BYTES,
+        units: 1,
         expiresAt: 1,
       };
     },
-    receiveUpload: async (uploadId, fields) => {
+    receiveUpload: async (uploadId, fields, leastBytes = 0) => {
       await new Promise((resolve) => setImmediate(resolve));
       if (this.refusal !== undefined) throw this.refusal;
       for (const name of fields.keys())
@@ -103,6 +106,8 @@ export class MemoryOperations implements Operations {
           });
       if (fields.get('signature') !== FIELDS.signature)
         throw new DomainError('forbidden', 'The form is not signed.', { reason: 'form_policy_invalid' });
+      if (leastBytes > this.maxBytes)
+        throw new DomainError('payload_too_large', 'The file is too large.', { reason: 'body_too_large' });
       if (this.uploads.has(uploadId))
         throw new DomainError('conflict', 'The slot has been used.', { reason: 'upload_already_used' });
       this.opened.push(uploadId);
@@ -222,6 +227,7 @@ export class MemoryOperations implements Operations {
     let done = false;
     return {
       signal: new AbortController().signal,
+      ...(this.largeBytes !== undefined && { largeBytes: this.largeBytes }),
       write: (chunk) => {
         hash.update(chunk);
         bytes += chunk.length;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import t from 'tap';
 import { DomainError } from '../../src/core/domain/errors.js';
-import { MAX_UPLOAD_BYTES } from '../../src/service/domain/upload.js';
+import { DEFAULT_LARGE_BYTES, MAX_UPLOAD_BYTES } from '../../src/service/domain/upload.js';
 import { FormPermits } from '../../src/service/http/body/form-permits.js';
 import { ByteBudget } from '../../src/service/http/byte-budget.js';
 import { noise } from '../fixtures/wav.js';
@@ -260,7 +260,7 @@ t.test('a form out of order is refused with its reason', async (t) => {
     ['empty', request('POST', PATH, { ...TYPE, 'Content-Length': '0' }), 'invalid_request', 'form_malformed'],
     [
       'too large by its length',
-      request('POST', PATH, { ...TYPE, 'Content-Length': String(MAX_UPLOAD_BYTES + 65_537) }),
+      request('POST', PATH, { ...TYPE, 'Content-Length': String(DEFAULT_LARGE_BYTES + 65_537) }),
       'payload_too_large',
       'body_too_large',
     ],
@@ -503,10 +503,6 @@ t.test('a form out of order is refused with its reason', async (t) => {
   t.equal(reports.faults.length, 0);
 
   for (const [bytes, message] of [
-    [
-      request('POST', PATH, { ...TYPE, 'Content-Length': String(MAX_UPLOAD_BYTES + 65_537) }),
-      'The file must be at most 68157440 bytes, and at most the `maxBytes` of its slot.',
-    ],
     [post(form([...fields, fields[0]!, file])), 'The field `policy` of the form is repeated.'],
     [
       post(form([{ name: 'big', body: 'x'.repeat(8193) }, ...fields, file])),
@@ -530,6 +526,19 @@ t.test('a form out of order is refused with its reason', async (t) => {
     ],
   ] as const)
     t.equal(jsonOf(await ask(port, bytes))['error'], message);
+
+  const length = (bytes: number) => ({ ...TYPE, 'Content-Length': String(bytes) });
+  const begun = form([...fields, file], { closing: '' });
+  const declared = (bytes: number) => Buffer.concat([request('POST', PATH, length(bytes)), begun]);
+  const opened = operations.opened.length;
+  matchError(
+    t,
+    await ask(port, declared(MAX_UPLOAD_BYTES + 65_537)),
+    'payload_too_large',
+    'body_too_large',
+    'a declared length beyond that of the slot is refused before the file has arrived',
+  );
+  t.equal(operations.opened.length, opened, 'and takes no place');
 
   operations.refusal = new DomainError('unavailable', 'Too many uploads at once.', {
     reason: 'engine_full',
@@ -623,6 +632,40 @@ t.test(
     client.destroy();
   },
 );
+
+t.test('a large file lasts longer than a slot lives, and keeps a least rate', async (t) => {
+  const { port, listener, operations } = await startPartner({
+    idleMs: 60_000,
+    minRate: 1,
+    graceMs: 100,
+    streamMs: 300,
+    minLargeRate: 5000,
+  });
+  t.teardown(() => listener.close(100));
+  operations.largeBytes = 1_000_000_000;
+  const whole = form([...fields, file]);
+  const head = request('POST', PATH, { ...TYPE, 'Content-Length': String(whole.length) });
+  const steady = new RawClient(port);
+  t.teardown(() => steady.destroy());
+  const began = performance.now();
+  await steady.send(head);
+  for (let at = 0; at < whole.length; at += 5000) {
+    // The last bytes are sent after the time that other bodies have.
+    do await sleep(5);
+    while (at + 5000 >= whole.length && performance.now() - began < 900);
+    await steady.send(whole.subarray(at, at + 5000));
+  }
+  t.equal((await steady.read())!.status, 201);
+
+  operations.uploads.clear();
+  const slow = new RawClient(port);
+  t.teardown(() => slow.destroy());
+  await slow.send(Buffer.concat([head, whole.subarray(0, 1000)]));
+  let at = 1000;
+  const feeding = setInterval(() => slow.socket.write(whole.subarray(at, (at += 100))), 50);
+  t.teardown(() => clearInterval(feeding));
+  matchError(t, await slow.read(), 'timeout', 'client_too_slow', 'below the least rate of large files');
+});
 
 t.test('a caller that stalls or leaves frees its place', async (t) => {
   const { port, listener, operations, reports } = await startPartner({

@@ -281,6 +281,13 @@ export const PARTS: readonly Part[] = [
     ],
   },
   {
+    name: 'large-files',
+    shows:
+      'Files of up to 2 GiB are uploaded, issued, downloaded and erased within 512 MiB of memory, also after kills.',
+    minutes: 10,
+    commands: () => [node('large/main.js')],
+  },
+  {
     name: 'clients',
     shows:
       'Clients generated in four languages and the Python package send a file and read every answer, and each planted defect of the document is found.',

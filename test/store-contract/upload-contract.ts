@@ -1,5 +1,5 @@
 import type { Test } from 'tap';
-import { FACTS_LIFE_SECONDS } from '../../src/service/domain/upload.js';
+import { FACTS_LIFE_SECONDS, type UploadSlot } from '../../src/service/domain/upload.js';
 import { NOW, uploadFacts, uploadSlot, usageCharge } from './samples.js';
 import type { Contract } from './suite.js';
 
@@ -40,6 +40,28 @@ export async function uploadContract(t: Test, { opened, id }: Contract): Promise
       await t.rejects(stores.putFacts(uploadFacts(uploadSlot(id('upl', 'never')), 'x')), {
         code: 'not_found',
       });
+    },
+  );
+
+  await t.test(
+    'the slot of a large file keeps its length, and its row as long as the post may last',
+    async (t) => {
+      const { stores } = opened();
+      const bytes = 2 ** 31;
+      const slot: UploadSlot = {
+        ...uploadSlot(id('upl', 'large')),
+        purpose: 'verify_large',
+        contentLength: bytes,
+      };
+      await stores.createSlot(slot);
+      t.strictSame(await stores.getUpload(slot.uploadId, NOW), { slot });
+      // 2 GiB at the least rate of 64 KiB a second.
+      const last = slot.expiresAt + bytes / 65_536;
+      while ((await stores.collectExpired(last, 7)) === 7);
+      const measured = uploadFacts(slot, 'large', last);
+      const facts = { ...measured, measurement: { ...measured.measurement, bytes } };
+      t.equal(await stores.putFacts(facts), 'stored');
+      t.strictSame(await stores.getUpload(slot.uploadId, last), { slot, facts });
     },
   );
 

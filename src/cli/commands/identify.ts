@@ -13,7 +13,7 @@ export const identify = defineCommand({
     'Prints one line per match: the proof, what matches, and the confidence. A match means that the service',
     'knows the file. It does not mean that a credential in the file is valid; use `takemark verify` for that.',
     '',
-    'A file is sent to the service, and costs one unit. The files of a directory are not sent: their digests are',
+    'A file is sent to the service, and costs one unit for each 65 MiB begun. The files of a directory are not sent: their digests are',
     'computed on this machine, with the same core as in the service. --digests reads digests from a file: the',
     'output of sha256sum, or CSV with the columns sha256, of (file, bound or samples) and name. Every 100',
     'digests begun cost one unit.',

@@ -33,6 +33,9 @@ export const issue = defineCommand({
     '--allow-unknown-container and --sidecar-out it is issued. The proof is then marked, and every decision',
     'about it has the reason container_unknown.',
     '',
+    'With --large, a file above 65 MiB is issued. The largest one has 2 GiB, unless the service has another',
+    'limit. Partners verify it with an upload slot of the purpose verify_large, as takemark verify does.',
+    '',
     ...OPERATOR_DETAILS,
   ],
   operands: ['<audio>'],
@@ -54,6 +57,7 @@ export const issue = defineCommand({
       value: 'key',
       help: '16 to 128 characters; repeating the same call with the same key returns the same proof',
     },
+    large: { help: 'issue a file above 65 MiB' },
     mend: { help: 'repair a broken WAV file that has exactly one repair' },
     force: { help: 'replace existing files' },
     json: { help: 'print the result as one line of JSON' },
@@ -83,6 +87,7 @@ export const issue = defineCommand({
           fileName: basename(path),
           carrier: outputs.sidecar === undefined ? 'embedded' : 'sidecar',
           mend: options.mend,
+          large: options.large,
           allowUnknownContainer,
           idempotencyKey,
           audio,
@@ -113,6 +118,10 @@ export const issue = defineCommand({
             `${proof.proofId}  issued ${formatTime(proof.issuedAt)}  ${printable(Object.values(written).join(', '))}`,
           );
           for (const line of deviations(proof)) terminal.print(printable(line));
+          if (proof.asset.uploadPurpose !== undefined)
+            terminal.note(
+              `takemark: verifying this file needs an upload slot of the purpose ${printable(proof.asset.uploadPurpose)}`,
+            );
           if (proof.unknownContainer === true)
             terminal.note(
               'takemark: the service does not know the format of this file; the proof is marked as unknownContainer',

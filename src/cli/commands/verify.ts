@@ -22,7 +22,9 @@ export const verify = defineCommand({
   service: 'partner',
   summary: 'Verify credentialed WAV/BWF files, audio with a sidecar, or whole directories',
   details: [
-    'Uploads each file and reports its verdict. A single file gets an explanation in plain words.',
+    'Uploads each file and reports its verdict. A single file gets an explanation in plain words. A file',
+    'above 65 MiB costs one unit of the quota for each 65 MiB begun. The largest file is 2 GiB, unless',
+    'the service has another limit.',
     'Several files, or a directory with its subdirectories, give a table, JSON lines or CSV, and a',
     'summary on stderr. If song.sidecar is beside song.mp3, they are verified as a pair, and you can',
     'name either of them. Names are compared in Unicode form NFC. If song.flac is there too, the sidecar',

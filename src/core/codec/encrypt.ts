@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, randomFillSync } from 'node:crypto';
 import { encode } from '@msgpack/msgpack';
 import { RowDecoder } from './row-decoder.js';
 
@@ -23,9 +23,19 @@ export class DecryptionError extends Error {
  * @param label what the block is; it opens under no other one
  */
 export function encryptBlock(key: Uint8Array, label: string, content: Uint8Array): Buffer {
-  const nonce = randomBytes(NONCE_BYTES);
+  const block = Buffer.allocUnsafe(content.length + ENCRYPTION_BYTES);
+  encryptInto(block, key, label, content);
+  return block;
+}
+
+/** Encrypts like `encryptBlock`, into a buffer whose length is that of the block. */
+export function encryptInto(block: Uint8Array, key: Uint8Array, label: string, content: Uint8Array): void {
+  const nonce = randomFillSync(block.subarray(0, NONCE_BYTES));
   const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES }).setAAD(Buffer.from(label));
-  return Buffer.concat([nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()]);
+  // GCM encrypts a stream, so `final` makes the tag and returns no further bytes.
+  block.set(cipher.update(content), NONCE_BYTES);
+  cipher.final();
+  block.set(cipher.getAuthTag(), block.length - TAG_BYTES);
 }
 
 /** @throws DecryptionError */

@@ -73,6 +73,8 @@ export interface SchedulerOptions {
 export class Scheduler {
   readonly #options: SchedulerOptions;
   readonly #places: Places<Ingest>;
+  /** Half of the places: those that large uploads may have. They count in `#places` as well. */
+  readonly #largePlaces: Places<Ingest>;
   /** Uploads whose context is in use, also of those that only wait for their slab in flight. */
   readonly #ingests = new Set<Ingest>();
   /** Uploads whose write waits for a slab, in the order in which they came. */
@@ -89,6 +91,7 @@ export class Scheduler {
   constructor(options: SchedulerOptions) {
     this.#options = options;
     this.#places = new Places(options.maxUploads);
+    this.#largePlaces = new Places(Math.max(1, Math.floor(options.maxUploads / 2)));
     this.#groups = Array.from({ length: options.groups }, () => ({
       ready: new Set<Ingest>(),
       running: 0,
@@ -118,7 +121,10 @@ export class Scheduler {
   /** @throws DomainError `unavailable` / `engine_full` */
   open(owner: string, options: IngestOptions = {}): AudioIngest {
     const { contexts, begin, displaced, occupied } = this.#options;
-    const displacement = this.#places.toDisplace(owner);
+    // A large upload that goes frees a place of both kinds.
+    const displacement =
+      (options.size === 'large' ? this.#largePlaces.toDisplace(owner) : undefined) ??
+      this.#places.toDisplace(owner);
     if (displacement !== undefined) this.#giveUp(displacement.holder, gaveWay());
     const context = contexts.take();
     if (context === undefined) throw new Error('more uploads than contexts');
@@ -131,6 +137,7 @@ export class Scheduler {
     this.#ingests.add(ingest);
     this.#groups[group]!.uploads += 1;
     this.#places.add(ingest);
+    if (options.size === 'large') this.#largePlaces.add(ingest);
     if (this.#ingests.size === 1) occupied(true);
     if (displacement !== undefined) {
       // Only now, when the place is taken: whoever learns of the displacement may open an upload at once.
@@ -451,6 +458,7 @@ export class Scheduler {
   #close(ingest: Ingest, reason: unknown): void {
     ingest.over = reason;
     this.#places.remove(ingest);
+    this.#largePlaces.remove(ingest);
     this.#waiting.delete(ingest);
     this.#groupOf(ingest).ready.delete(ingest);
     this.#ending.delete(ingest);

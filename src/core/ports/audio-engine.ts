@@ -28,6 +28,11 @@ export interface AudioEngine {
 export interface IngestOptions {
   /** Hashes the samples too, which costs about as much CPU as the file. The measurement then has `samples`. */
   readonly samples?: boolean;
+  /**
+   * `large` for a file that may arrive for long. All such files together take at most half of the slots, which owners
+   * share in the same way.
+   */
+  readonly size?: 'large' | undefined;
 }
 
 /** Limits the memory that a process holds for each partner. */

@@ -120,7 +120,7 @@ export async function openListeners(
     requestLog,
     observer,
     assertOpen,
-    limits: { connections: config.maxConnections },
+    limits: { connections: config.maxConnections, largeBytes: config.largeBytes },
     trustedProxies: config.trustedProxies,
     budget,
     ...defined({ requestIdHeader: config.requestIdHeader }),

@@ -161,6 +161,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       ids,
       observer,
       samplesRate: config.samplesRate,
+      largeBytes: config.largeBytes,
     });
     // Runs after the listeners are closed and before the store is closed.
     disposer.add(() => Promise.allSettled([meter.flush(), uses.flush()]));
@@ -310,6 +311,15 @@ function openEngines(
       note('engine_lanes', { lanes, outcome, gain: Math.round(gain * 100) / 100 }),
     ...defined({ maxUploads, workers }),
   });
+  // Issued files are few, and Node hashes a single file faster than the core. In an engine of its own, the issuing
+  // side and partners do not displace each other.
+  const issuingEngine = createAudioEngine({
+    kind: 'native',
+    workers: 1,
+    maxUploads: 512,
+    slabs: 64,
+    observer,
+  });
   const reader = createCredentialReader({ trust, observer, maxWaitingBytes: defaultBudgetBytes() });
   disposer.add(() => reader.stop());
   const replays = new Replays();
@@ -321,12 +331,13 @@ function openEngines(
   readerStarted.catch(() => undefined);
   const start = async (): Promise<void> => {
     await readerStarted;
-    await engine.start();
-    disposer.add(() => engine.stop());
+    await Promise.all([engine.start(), issuingEngine.start()]);
+    disposer.add(() => Promise.all([engine.stop(), issuingEngine.stop()]));
   };
   return {
     budget,
     engine,
+    issuingEngine,
     reader,
     start,
     replay: replays.replay.bind(replays),

@@ -156,6 +156,8 @@ function configOf(values: Values, environment: Environment, unknown: UnknownSett
       maxUploads: values.TAKEMARK_MAX_UPLOADS,
       workers: values.TAKEMARK_WORKERS,
     }),
+    /** The largest file of a large purpose, in bytes. */
+    largeBytes: values.TAKEMARK_MAX_LARGE_MIB * 1_048_576,
     maxConnections: values.TAKEMARK_MAX_CONNECTIONS,
     /** In bytes. If absent, it is a share of the memory of the process. */
     ingressBytes:

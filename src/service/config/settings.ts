@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 import { defined } from '../../core/domain/defined.js';
 import { type NamedToken, OPERATOR_TOKEN_PATTERN } from '../domain/operator-token.js';
+import { DEFAULT_LARGE_BYTES, MAX_LARGE_BYTES } from '../domain/upload.js';
 
 const text = z.string().min(1);
 
@@ -205,6 +206,10 @@ const PROCESS = {
     countSchema(1024).optional(),
     'maximum number of uploads measured at the same time',
     '512',
+  ),
+  TAKEMARK_MAX_LARGE_MIB: setting(
+    countSchema(MAX_LARGE_BYTES / 1_048_576).default(DEFAULT_LARGE_BYTES / 1_048_576),
+    'largest file in MiB of the purposes `verify_large` and `identify_large`. A file of any other purpose has at most 65 MiB ([large files](operating/limits.md#large-files))',
   ),
   TAKEMARK_WORKERS: setting(
     countSchema(256).optional(),

@@ -319,7 +319,8 @@ function requestBody(
         required: body.required,
         content: { 'application/json': jsonContent(body.schema, schemas) },
       };
-    case 'form': {
+    case 'form':
+    case 'slot': {
       const file = {
         ...FILE,
         description: 'The audio file. It must be the last part and have a file name.',
@@ -328,10 +329,9 @@ function requestBody(
         policy: { type: 'string', description: '`policy` from the `fields` of the slot, unchanged.' },
         signature: { type: 'string', description: '`signature` from the `fields` of the slot, unchanged.' },
       };
-      const { sidecarBytes } = body;
       const schema = {
         type: 'object',
-        ...(sidecarBytes === undefined
+        ...(body.kind === 'slot'
           ? {
               description: 'All entries of `fields` of the slot, then `file`.',
               properties: { ...slotFields, file },
@@ -342,7 +342,7 @@ function requestBody(
               properties: {
                 sidecar: {
                   ...FILE,
-                  description: `The sidecar of a pair, of at most ${sidecarBytes} bytes. It must have a file name.`,
+                  description: `The sidecar of a pair, of at most ${body.sidecarBytes} bytes. It must have a file name.`,
                 },
                 file,
               },

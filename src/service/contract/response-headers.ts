@@ -83,6 +83,12 @@ export const RESPONSE_HEADERS = {
     type: 'string',
     pattern: '^attachment; filename="[\\w.() -]+"; filename\\*=UTF-8\'\'\\S+$',
   },
+  'Upload-Purpose': {
+    description:
+      '`verify_large` if the whole file exceeds 65 MiB: verifying it needs an upload slot of this purpose.',
+    type: 'string',
+    pattern: '^verify_large$',
+  },
   'Content-Security-Policy': {
     description: 'Prevents the page from loading any other resource.',
     type: 'string',

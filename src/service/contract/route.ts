@@ -17,16 +17,17 @@ export type RouteBody =
       readonly maxBytes: number;
     }
   /**
-   * A multipart/form-data body, read as it streams. `fileBytes` limits its file, `maxBytes` the whole form. With
-   * `sidecarBytes` the form has an optional sidecar of at most this size before the file. Without it the form has the
-   * fields of a slot.
+   * A multipart/form-data body, read as it streams. `fileBytes` limits its file, `maxBytes` the whole form. The form
+   * has an optional sidecar of at most `sidecarBytes` before the file.
    */
   | {
       readonly kind: 'form';
       readonly maxBytes: number;
       readonly fileBytes: number;
-      readonly sidecarBytes?: number;
+      readonly sidecarBytes: number;
     }
+  /** A multipart/form-data body with the fields of a slot and a file, read as it streams. The slot limits the file. */
+  | { readonly kind: 'slot' }
   /**
    * The bytes of one audio file, or a form with small fields, a capture trace and the audio file, in this
    * order. The body is read as it streams. `maxBytes` limits the whole form.

@@ -2,7 +2,7 @@
 
 /** The limits of a plan. Each limit applies to a whole partner (rule 6.1). */
 export interface PlanLimits {
-  /** The units per UTC calendar month. `verify` and `identify` cost one unit. */
+  /** The units per UTC calendar month. `verify` and `identify` cost one for each 65 MiB begun of the file. */
   readonly monthlyQuota: number;
   readonly requestsPerSecond: number;
   readonly burst: number;

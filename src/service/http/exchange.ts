@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { DomainError } from '../../core/domain/errors.js';
+import { DEFAULT_LARGE_BYTES, LEAST_LARGE_RATE, SLOT_LIFE_SECONDS } from '../domain/upload.js';
 import type { RouteName } from '../ports/observer.js';
 import type { Lease } from './byte-budget.js';
 
@@ -59,8 +60,17 @@ export interface ListenerLimits {
    */
   readonly minRate: number;
   readonly graceMs: number;
-  /** The time limit for a whole streamed body, equal to the life of an upload slot. */
+  /**
+   * The time limit for a whole streamed body, equal to the life of an upload slot. A large file gets in addition the
+   * time that it takes at `minLargeRate` (rule 7.13).
+   */
   readonly streamMs: number;
+  /** The largest file that a caller may send for any purpose, in bytes. */
+  readonly largeBytes: number;
+  /** The time limit for the body of an issuing with a large file. The reserved id of the proof lives an hour. */
+  readonly largeIssueMs: number;
+  /** The minimum average rate of a large file, in bytes per second. */
+  readonly minLargeRate: number;
   /** The most concurrent downloads of one partner. */
   readonly downloadsOfPartner: number;
   /** The calls that all partners share evenly while the main thread is busy. See RunningCalls. */
@@ -90,7 +100,10 @@ export const DEFAULT_LIMITS: ListenerLimits = {
   stalledOfAddress: 64,
   minRate: 4096,
   graceMs: 30_000,
-  streamMs: 15 * 60_000,
+  streamMs: SLOT_LIFE_SECONDS * 1000,
+  largeBytes: DEFAULT_LARGE_BYTES,
+  largeIssueMs: 45 * 60_000,
+  minLargeRate: LEAST_LARGE_RATE,
   downloadsOfPartner: 16,
   calls: 128,
 };

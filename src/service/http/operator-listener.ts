@@ -7,7 +7,7 @@ import { challengeKeys, challengeResponse } from '../contract/operator-challenge
 import { ROUTES } from '../contract/routes/routes.js';
 import type { NamedToken } from '../domain/operator-token.js';
 import type { OperatorOperations } from '../operations/operations.js';
-import { issuingBody } from './body/issuing-body.js';
+import { issuingBody, issuingBounds } from './body/issuing-body.js';
 import { DEFAULT_LIMITS, type Exchange, type ListenerLimits } from './exchange.js';
 import { contentDisposition } from './response/asset-response.js';
 import { constantJson, type JsonResponse, json } from './response/response.js';
@@ -112,11 +112,13 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
     issueProof: async ({
       exchange,
       signal: ended,
-      query: { partnerId, song, artist, release, isrc, fileName, carrier, mend, unknownContainer },
+      query: { partnerId, song, artist, release, isrc, fileName, carrier, mend, large, unknownContainer },
       headers,
     }) => {
       const idempotencyKey = headers['idempotency-key'];
-      const { audio, trace, fields, signal, close } = await issuingBody(exchange, ROUTES.issueProof.body);
+      const isLarge = large === 'true';
+      const bounds = issuingBounds(ROUTES.issueProof.body, exchange.limits, isLarge);
+      const { audio, trace, fields, signal, close } = await issuingBody(exchange, bounds);
       try {
         const supplied = Object.fromEntries([...fields].map(([name, text]) => [name, Buffer.from(text)]));
         if (trace === undefined && fields.size > 0)
@@ -133,6 +135,7 @@ export function createOperatorListener(parts: OperatorListenerParts): Listener {
             fileName,
             carrier,
             mend: mend === 'true',
+            large: isLarge,
             allowUnknownContainer: unknownContainer === 'allow' ? true : undefined,
             audio,
             idempotencyKey,

@@ -1,12 +1,14 @@
 import { defined } from '../../core/domain/defined.js';
 import { DomainError } from '../../core/domain/errors.js';
 import { type OpenApiDocument, openApiDocument } from '../contract/openapi.js';
+import { FORM_BYTES } from '../contract/routes/partner-routes.js';
 import { CONTRACT_VERSION, ROUTES } from '../contract/routes/routes.js';
 import { MAX_SIDECAR_BYTES, type UploadPurpose } from '../domain/upload.js';
 import type { Caller } from '../operations/caller.js';
 import type { PartnerOperations } from '../operations/operations.js';
 import type { Observer } from '../ports/observer.js';
 import { FormPermits } from './body/form-permits.js';
+import { declaredLength } from './body/media-type.js';
 import { receiveForm, type UploadPermits } from './body/upload-form.js';
 import { DEFAULT_LIMITS, type Exchange } from './exchange.js';
 import { assetResponse } from './response/asset-response.js';
@@ -140,7 +142,11 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
           observer,
           exchange,
           receiveForm(exchange, permits, (fields) =>
-            opening.admit(() => operations.until(signal).receiveUpload(uploadId, fields)),
+            opening.admit(() =>
+              operations
+                .until(signal)
+                .receiveUpload(uploadId, fields, declaredLength(exchange.request) - FORM_BYTES),
+            ),
           ),
           ({ bytes }) => bytes,
         ),

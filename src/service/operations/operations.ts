@@ -91,6 +91,8 @@ export interface OperationsDeps {
   readonly snapshots?: SnapshotSource | undefined;
   readonly bus: Pick<EventBus, 'deadLetters' | 'replayDeadLetters' | 'discardDeadLetters'>;
   readonly engine: AudioEngine;
+  /** The engine that measures what is issued. */
+  readonly issuingEngine: AudioEngine;
   readonly reader: CredentialReader;
   readonly signer: Signer;
   readonly certificates: IssuingCertificates;
@@ -115,6 +117,8 @@ export interface OperationsDeps {
   readonly processes: number;
   /** The bytes of files per second that are read to fill samples digests. */
   readonly samplesRate: number;
+  /** The largest file of a large purpose, in bytes. */
+  readonly largeBytes: number;
 }
 
 /**

@@ -17,6 +17,7 @@ import { createEventRelay } from '../../../src/service/background/relay.js';
 import { RestoreGate } from '../../../src/service/background/restore-gate.js';
 import { startJobs } from '../../../src/service/background/scheduler.js';
 import { listen } from '../../../src/service/consumers/listen.js';
+import { DEFAULT_LARGE_BYTES } from '../../../src/service/domain/upload.js';
 import { createOperations, type Operations } from '../../../src/service/operations/operations.js';
 import { Devices } from '../../../src/service/operations/system/devices.js';
 import { SignerRevocations } from '../../../src/service/operations/system/signer-revocations.js';
@@ -151,6 +152,7 @@ export async function startMember(process: Process, around: Surroundings): Promi
     bus,
     certificates: { chain: [], renewal: '' },
     engine: digestingEngine,
+    issuingEngine: digestingEngine,
     reader: {
       readEmbedded: () => Promise.reject(new Error('nothing here is embedded')),
       // A reading follows from the bytes alone, and is made once.
@@ -178,6 +180,7 @@ export async function startMember(process: Process, around: Surroundings): Promi
     observer,
     processes: 1,
     samplesRate: 1e9,
+    largeBytes: DEFAULT_LARGE_BYTES,
   });
   return { process, stores, assets, operations, isReady: () => clocks.isRight && !gate.isClosed, gate };
 }

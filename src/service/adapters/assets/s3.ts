@@ -36,8 +36,9 @@ export interface AssetBucket extends AssetStore {
  * another.
  */
 const PART_MARK = '!';
-/** Milliseconds until a whole asset is taken. */
+/** Milliseconds until a whole asset is taken, and in addition the least rate of a large one in bytes per millisecond. */
 const PUT_MS = 120_000;
+const LEAST_PUT_RATE = 1024;
 /** Milliseconds in which a bucket takes some of an asset, or answers: one that hangs is not waited for. */
 const SILENT_MS = 15_000;
 const PUT_ATTEMPTS = 3;
@@ -81,7 +82,7 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
       );
       try {
         await client.send(new PutObjectCommand({ ...name, ...content, Body: body }), {
-          requestTimeout: PUT_MS,
+          requestTimeout: PUT_MS + spool.length / LEAST_PUT_RATE,
           abortSignal: silence.signal,
         });
         break;

@@ -1,5 +1,5 @@
 import { DomainError } from '../../../core/domain/errors.js';
-import { FACTS_LIFE_SECONDS } from '../../domain/upload.js';
+import { extraSecondsOf, FACTS_LIFE_SECONDS } from '../../domain/upload.js';
 import type { UploadStore } from '../../ports/stores.js';
 import { expiryKey, uploadKey } from './keys.js';
 import type { Rows } from './rows.js';
@@ -16,7 +16,8 @@ export function uploadStore(rows: Rows): UploadStore {
           throw new DomainError('conflict', 'This id is taken.');
         }
         // The row outlives the slot, unseen, so that a post that began in time finds the row when it ends.
-        const sweepAt = slot.expiresAt + FACTS_LIFE_SECONDS;
+        const { purpose, contentLength = 0, expiresAt } = slot;
+        const sweepAt = expiresAt + FACTS_LIFE_SECONDS + extraSecondsOf(purpose, contentLength);
         tx.put(key, { slot, sweepAt });
         tx.put(expiryKey(sweepAt, key), null);
       }),

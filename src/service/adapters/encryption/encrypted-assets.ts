@@ -4,6 +4,7 @@ import {
   decryptBlock,
   ENCRYPTION_BYTES,
   encryptBlock,
+  encryptInto,
 } from '../../../core/codec/encrypt.js';
 import { DomainError } from '../../../core/domain/errors.js';
 import type { EvidencePart } from '../../../witness/domain/evidence.js';
@@ -13,6 +14,8 @@ import type { ContentKeys } from '../../ports/content-keys.js';
 /** Bytes of a file that are encrypted together: what a range of one byte has read and opened. */
 const BLOCK = 64 * 1024;
 const ENCRYPTED_BLOCK = BLOCK + ENCRYPTION_BYTES;
+/** Whole blocks that are written together: a write for each block costs more than encrypting it. */
+const GATHERED = 8;
 
 /**
  * Files encrypted in blocks of 64 KiB with the key of their proof. The last block is shorter than the others, and empty
@@ -87,6 +90,11 @@ class Blocks {
     return encryptBlock(this.#key, this.#label(index, content.length), content);
   }
 
+  /** Encrypts a whole block into a buffer. */
+  encryptInto(block: Uint8Array, index: number, content: Uint8Array): void {
+    encryptInto(block, this.#key, this.#label(index, content.length), content);
+  }
+
   /** @throws DecryptionError */
   open(index: number, block: Uint8Array): Buffer {
     return decryptBlock(this.#key, this.#label(index, block.length - ENCRYPTION_BYTES), block);
@@ -147,7 +155,10 @@ function decryptedStream(
   return stream;
 }
 
-/** A file that is being built: whole blocks lie encrypted in its place, what follows them is in memory. */
+/**
+ * A file that is being built. Its whole blocks are encrypted, and are written some at a time. The rest of the content is
+ * in memory.
+ */
 class EncryptedStage implements StagedAsset {
   readonly #stage: StagedAsset;
   readonly #blocks: Blocks;
@@ -155,6 +166,9 @@ class EncryptedStage implements StagedAsset {
   #tailLength = 0;
   /** Whole blocks. */
   #count = 0;
+  /** Whole blocks that are not written yet, and their number. Made for the first one. */
+  #unwritten: Buffer | undefined;
+  #gathered = 0;
   #isDiscarded = false;
 
   constructor(stage: StagedAsset, blocks: Blocks) {
@@ -183,6 +197,7 @@ class EncryptedStage implements StagedAsset {
       const piece = bytes.subarray(done, done + BLOCK - at);
       if (index === this.#count) this.#tail.set(piece, at);
       else {
+        await this.#write();
         const content = await this.#read(index);
         content.set(piece, at);
         await this.#stage.patch(index * ENCRYPTED_BLOCK, this.#blocks.encrypt(index, content));
@@ -196,6 +211,7 @@ class EncryptedStage implements StagedAsset {
   }
 
   async publish(): Promise<void> {
+    await this.#write();
     await this.#stage.append(this.#blocks.encrypt(this.#count, this.#tail.subarray(0, this.#tailLength)));
     await this.#stage.publish();
   }
@@ -206,9 +222,20 @@ class EncryptedStage implements StagedAsset {
   }
 
   async #encryptTail(): Promise<void> {
-    await this.#stage.append(this.#blocks.encrypt(this.#count, this.#tail));
+    this.#unwritten ??= Buffer.allocUnsafe(GATHERED * ENCRYPTED_BLOCK);
+    const at = this.#gathered * ENCRYPTED_BLOCK;
+    this.#blocks.encryptInto(this.#unwritten.subarray(at, at + ENCRYPTED_BLOCK), this.#count, this.#tail);
+    this.#gathered += 1;
     this.#count += 1;
     this.#tailLength = 0;
+    if (this.#gathered === GATHERED) await this.#write();
+  }
+
+  /** Writes the gathered blocks. */
+  async #write(): Promise<void> {
+    if (this.#gathered === 0) return;
+    await this.#stage.append(this.#unwritten!.subarray(0, this.#gathered * ENCRYPTED_BLOCK));
+    this.#gathered = 0;
   }
 
   async #read(index: number): Promise<Buffer> {
@@ -219,6 +246,7 @@ class EncryptedStage implements StagedAsset {
   }
 
   async *#content(): AsyncGenerator<Buffer> {
+    await this.#write();
     let index = 0;
     if (this.#count > 0)
       for await (const block of blocksOf(this.#stage.read())) {

@@ -91,6 +91,7 @@ const FILE_HEADERS = {
   'Accept-Ranges': 'always',
   'Repr-Digest': 'always',
   'Content-Disposition': 'always',
+  'Upload-Purpose': 'sometimes',
 } as const;
 
 /**
@@ -166,7 +167,7 @@ export const PARTNER_ROUTES = {
     path: '/v1/verify',
     summary: 'Verify one credentialed file, or an audio file and its sidecar',
     description:
-      'Has no side effects and is safe to retry. Repeated calls for the same upload and sidecar are billed once. The status is 200 for every verdict. Accept the file only if `good` is true and `verdict` is `valid`.',
+      'Has no side effects and is safe to retry. Repeated calls for the same upload and sidecar are billed once, with one unit for each 65 MiB begun. The status is 200 for every verdict. Accept the file only if `good` is true and `verdict` is `valid`.',
     auth: 'key',
     scope: 'verify',
     body: { kind: 'json', schema: verifySchema, required: true, maxBytes: JSON_BYTES },
@@ -200,7 +201,7 @@ export const PARTNER_ROUTES = {
     path: '/v1/uploads',
     summary: 'Create a short-lived upload slot',
     description:
-      'Next, post the audio to `url` as multipart/form-data: first every entry of `fields`, then the file in a field named `file`. Unused slots expire after 15 minutes. Safe to retry.',
+      'Next, post the audio to `url` as multipart/form-data: first every entry of `fields`, then the file in a field named `file`. Unused slots expire after 15 minutes. A file above 65 MiB needs the purpose `verify_large` or `identify_large`, and costs one unit for each 65 MiB begun. Safe to retry.',
     auth: 'key',
     scope: 'verify',
     query: createUploadQuerySchema,
@@ -224,10 +225,10 @@ export const PARTNER_ROUTES = {
     path: '/uploads/{uploadId}',
     summary: 'Upload the audio to a slot, with the signed fields of the slot',
     description:
-      'Needs no key: the signed fields authorise the call. Use the `url` of the slot unchanged. A slot accepts one file. After a failed or interrupted post it stays open until it expires.',
+      'Needs no key: the signed fields authorise the call. Use the `url` of the slot unchanged. A slot accepts one file. After a failed or interrupted post it stays open until it expires. The post of a large file begins within the life of the slot, and may last as long as it keeps the minimum rate.',
     auth: 'form',
     params: uploadParamsSchema,
-    body: { kind: 'form', maxBytes: MAX_UPLOAD_BYTES + FORM_BYTES, fileBytes: MAX_UPLOAD_BYTES },
+    body: { kind: 'slot' },
     responses: {
       201: {
         description: 'The audio was received and measured',
@@ -570,7 +571,7 @@ export const PARTNER_ROUTES = {
     path: '/v1/recordings/identify',
     summary: 'Find the issued proofs that match an upload, or digests of files',
     description:
-      'Send `uploadId`, or 1 to 1,000 `digests`. The purpose of the upload must be `identify`. An upload costs one unit, and a list of digests costs one unit for each 100 begun. The digest of a file that was issued, or from which a proof was issued, finds what an upload of the file finds. A match is not a verification.',
+      'Send `uploadId`, or 1 to 1,000 `digests`. The purpose of the upload must be `identify` or `identify_large`. An upload costs one unit for each 65 MiB begun, and a list of digests costs one unit for each 100 begun. The digest of a file that was issued, or from which a proof was issued, finds what an upload of the file finds. A match is not a verification.',
     auth: 'key',
     scope: 'verify',
     body: { kind: 'json', schema: identifySchema, required: true, maxBytes: DIGESTS_BYTES },

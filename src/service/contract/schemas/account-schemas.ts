@@ -114,7 +114,7 @@ const PLAN_NAME = nameSchema(64).regex(
 const planLimits = {
   monthlyQuota: z.int().min(0).max(1_000_000_000_000).meta({
     description:
-      'Monthly quota, in units per UTC calendar month. `verify` and `identify` cost one unit each.',
+      'Monthly quota, in units per UTC calendar month. `verify` and `identify` cost one unit for each 65 MiB begun of the file.',
   }),
   requestsPerSecond: z
     .int()

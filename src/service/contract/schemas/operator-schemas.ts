@@ -10,7 +10,7 @@ import {
   sha256Schema,
   timestampSchema,
 } from '../primitives.js';
-import { unknownContainerSchema } from './proof-schemas.js';
+import { unknownContainerSchema, uploadPurposeSchema } from './proof-schemas.js';
 
 /** The query of a challenge: a nonce of 32 random bytes in base64url. */
 export const challengeQuerySchema = z
@@ -66,6 +66,10 @@ export const issueQuerySchema = z
       description:
         'Repair a WAV file whose break has exactly one repair: a missing pad byte at its end, a RIFF size that is wrong by one, a byte rate of 0. Only for the carrier `embedded`.',
     }),
+    large: z.enum(['true', 'false']).default('false').meta({
+      description:
+        'Accept a file above 65 MiB, up to the limit of large files. Verifying the result needs an upload slot of the purpose `verify_large`.',
+    }),
     unknownContainer: z.enum(['refuse', 'allow']).default('refuse').meta({
       description:
         'What to do if the service does not know the container format of the file. `allow` needs the carrier `sidecar`, and marks the proof.',
@@ -101,6 +105,7 @@ export const issuedProofSchema = z
         sha256: sha256Schema.meta({ description: 'SHA-256 of the file.' }),
         fileName: z.string().meta({ description: 'Name of the file.' }),
         mediaType: z.string().meta({ description: 'Media type of the file.' }),
+        uploadPurpose: uploadPurposeSchema,
       })
       .meta({
         description: 'The delivered audio file. It contains the credential unless the carrier is `sidecar`.',

@@ -96,6 +96,14 @@ const issuerSchema = z
   })
   .exactOptional();
 
+/** The schema of rule 10.21. */
+export const uploadPurposeSchema = knownWords(['verify_large'])
+  .meta({
+    description:
+      '`verify_large` if the file exceeds 65 MiB: verifying it needs an upload slot of this purpose. Otherwise absent.',
+  })
+  .exactOptional();
+
 const deliverySchema = z
   .object({
     carrier: describedWords(CARRIER_MEANINGS).meta({ description: 'Where the credential is stored.' }),
@@ -103,6 +111,7 @@ const deliverySchema = z
     sha256: sha256Schema.meta({ description: 'SHA-256 of the delivered audio file.' }),
     mediaType: z.string().meta({ description: 'Media type of the delivered audio file.' }),
     fileName: z.string().meta({ description: 'File name that is safe on every file system.' }),
+    uploadPurpose: uploadPurposeSchema,
   })
   .meta({ description: 'The delivered audio file, and where its credential is stored.' });
 

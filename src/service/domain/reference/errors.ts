@@ -47,7 +47,8 @@ export const ERROR_CODE_REFERENCE = {
   },
   payload_too_large: {
     meaning: 'The body is too large.',
-    caller: 'Send a body within the limit of the operation.',
+    caller:
+      'Send a body within the limit of the operation. A file above 65 MiB needs a slot of the purpose `verify_large` or `identify_large`, and an issuing with `--large`.',
   },
   unsupported_media_type: {
     meaning: 'The operation does not accept this media type, or the body is compressed.',
@@ -212,7 +213,7 @@ export const ERROR_REASON_REFERENCE = {
   },
   result_too_large: {
     meaning: 'With its credential, the file would exceed the maximum file size.',
-    caller: 'Request a sidecar, or send a smaller file.',
+    caller: 'Issue the file with --large, request a sidecar, or send a smaller file.',
   },
   idempotency_key_reused: {
     meaning: 'The Idempotency-Key was already used for a different request.',
@@ -344,7 +345,7 @@ export const ERROR_REASON_REFERENCE = {
   },
   signer_unavailable: { meaning: 'The signing key cannot be reached at the moment.', caller: REPEAT },
   quota_exceeded: {
-    meaning: 'The monthly quota is used up. Refused calls are free.',
+    meaning: 'The month has fewer units left than the call needs. Refused calls are free.',
     caller: 'Wait until the time in the message, or ask the operator for another plan.',
   },
   rate_exceeded: {

@@ -6,8 +6,13 @@ import { ClientPace } from './client-pace.js';
 /**
  * Yields the body as it arrives, one chunk at a time. The iterating caller sets the pace, and can iterate
  * only once. Throws the errors of readBody, and the connection then still carries the response.
+ * @param streamMs the time limit of the body, if it is not that of every streamed body
  */
-export async function* audioBody(exchange: Exchange, maxBytes: number): AsyncGenerator<Uint8Array, void> {
+export async function* audioBody(
+  exchange: Exchange,
+  maxBytes: number,
+  streamMs = exchange.limits.streamMs,
+): AsyncGenerator<Uint8Array, void> {
   const { request, message, log } = exchange;
   let chunk: Buffer | undefined;
   let ended = false;
@@ -17,7 +22,7 @@ export async function* audioBody(exchange: Exchange, maxBytes: number): AsyncGen
     failure ??= error;
     wake?.();
   };
-  const pace = new ClientPace(exchange.limits, { tooSlow: () => fail(tooSlow()) });
+  const pace = new ClientPace({ ...exchange.limits, streamMs }, { tooSlow: () => fail(tooSlow()) });
   const onData = (data: Buffer) => {
     request.pause();
     pace.received(data.length);

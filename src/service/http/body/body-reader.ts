@@ -61,13 +61,9 @@ export function tooLarge(maxBytes: number): DomainError {
   });
 }
 
-/**
- * Returns the error for a file beyond its limit. Boundaries, headers and fields of a form do not count.
- * @param unread `slot` if the slot was not read yet, so that its own limit is unknown
- */
-export function fileTooLarge(maxBytes: number, unread?: 'slot'): DomainError {
-  const own = unread === undefined ? '' : ', and at most the `maxBytes` of its slot';
-  return new DomainError('payload_too_large', `The file must be at most ${maxBytes} bytes${own}.`, {
+/** Returns the error for a file beyond its limit. Boundaries, headers and fields of a form do not count. */
+export function fileTooLarge(maxBytes: number): DomainError {
+  return new DomainError('payload_too_large', `The file must be at most ${maxBytes} bytes.`, {
     reason: 'body_too_large',
   });
 }

@@ -8,6 +8,8 @@ export class ClientPace {
   readonly #limits: ListenerLimits;
   readonly #startedAt = performance.now();
   readonly #timer: NodeJS.Timeout;
+  #minRate: number;
+  #streamMs: number;
   #waitingSince: number | undefined = this.#startedAt;
   #waitedMs = 0;
   #bytes = 0;
@@ -21,6 +23,8 @@ export class ClientPace {
     { tooSlow, stalled }: { readonly tooSlow: () => void; readonly stalled?: (stalled: boolean) => void },
   ) {
     this.#limits = limits;
+    this.#minRate = limits.minRate;
+    this.#streamMs = limits.streamMs;
     this.#timer = setInterval(
       () => {
         const now = performance.now();
@@ -29,6 +33,13 @@ export class ClientPace {
       },
       Math.max(10, Math.min(1000, limits.idleMs / 4, limits.stalledMs / 4)),
     );
+  }
+
+  /** Replaces the time limit of a body by the least rate of a large file (rule 7.13). @param bytes its length */
+  allowLarge(bytes: number): void {
+    const { minLargeRate, streamMs } = this.#limits;
+    this.#minRate = minLargeRate;
+    this.#streamMs = streamMs + (bytes / minLargeRate) * 1000;
   }
 
   /** Counts bytes that have arrived. */
@@ -55,11 +66,11 @@ export class ClientPace {
   }
 
   #isTooSlow(now: number): boolean {
-    const { idleMs, graceMs, minRate, streamMs } = this.#limits;
-    if (now - this.#startedAt > streamMs) return true;
+    const { idleMs, graceMs } = this.#limits;
+    if (now - this.#startedAt > this.#streamMs) return true;
     if (this.#waitingSince === undefined) return false;
     const idle = now - this.#waitingSince;
     const waited = this.#waitedMs + idle;
-    return idle > idleMs || (waited > graceMs && (this.#bytes * 1000) / waited < minRate);
+    return idle > idleMs || (waited > graceMs && (this.#bytes * 1000) / waited < this.#minRate);
   }
 }

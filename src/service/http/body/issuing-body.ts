@@ -2,9 +2,9 @@ import type { Readable } from 'node:stream';
 import busboy from 'busboy';
 import { shownName } from '../../../core/domain/display-name.js';
 import { DomainError } from '../../../core/domain/errors.js';
-import type { Exchange } from '../exchange.js';
+import type { Exchange, ListenerLimits } from '../exchange.js';
 import { audioBody } from './audio-body.js';
-import { fileTooLarge } from './body-reader.js';
+import { fileTooLarge, tooLarge } from './body-reader.js';
 import { declaredLength } from './media-type.js';
 import { FormFraming, formBoundary, malformedForm, notFormData } from './multipart-framing.js';
 
@@ -36,6 +36,20 @@ export interface IssuingBounds {
   /** The fields that the form may have, by name. */
   readonly fields: Readonly<Record<string, unknown>>;
   readonly maxBytes: number;
+  /** The time limit of the body in milliseconds, if it is not that of every streamed body. */
+  readonly streamMs?: number;
+}
+
+/** Returns the bounds of an issuing request. A large file may be longer and take more time (rule 10.21). */
+export function issuingBounds(
+  bounds: IssuingBounds,
+  { largeBytes, largeIssueMs }: ListenerLimits,
+  isLarge: boolean,
+): IssuingBounds {
+  if (!isLarge) return bounds;
+  const more = Math.max(0, largeBytes - bounds.audioBytes);
+  const { audioBytes, maxBytes } = bounds;
+  return { ...bounds, audioBytes: audioBytes + more, maxBytes: maxBytes + more, streamMs: largeIssueMs };
 }
 
 /**
@@ -45,9 +59,10 @@ export interface IssuingBounds {
  * @throws DomainError for an invalid form, also while the streams are read
  */
 export async function issuingBody(exchange: Exchange, bounds: IssuingBounds): Promise<IssuingBody> {
+  if (declaredLength(exchange.request) > bounds.maxBytes) throw tooLarge(bounds.maxBytes);
   const contentType = exchange.request.headers['content-type'];
   if (!/^multipart\//i.test(contentType ?? ''))
-    return { fields: new Map(), audio: soleAudio(exchange, bounds.audioBytes), close() {} };
+    return { fields: new Map(), audio: soleAudio(exchange, bounds), close() {} };
   const form = new IssuingForm(exchange, formBoundary(contentType), bounds);
   try {
     return await form.open();
@@ -57,9 +72,9 @@ export async function issuingBody(exchange: Exchange, bounds: IssuingBounds): Pr
   }
 }
 
-function soleAudio(exchange: Exchange, maxBytes: number): AsyncIterable<Uint8Array> {
-  if (declaredLength(exchange.request) > maxBytes) throw fileTooLarge(maxBytes);
-  return audioBody(exchange, maxBytes);
+function soleAudio(exchange: Exchange, { audioBytes, streamMs }: IssuingBounds): AsyncIterable<Uint8Array> {
+  if (declaredLength(exchange.request) > audioBytes) throw fileTooLarge(audioBytes);
+  return audioBody(exchange, audioBytes, streamMs);
 }
 
 interface FilePart {
@@ -108,7 +123,7 @@ class IssuingForm {
         this.#finished = true;
         this.#wake?.();
       });
-    this.#pumping = this.#pump(exchange, bounds.maxBytes);
+    this.#pumping = this.#pump(exchange, bounds);
   }
 
   /** Waits for the first file. All fields are complete at that moment. */
@@ -186,9 +201,9 @@ class IssuingForm {
     }
   }
 
-  async #pump(exchange: Exchange, maxBytes: number): Promise<void> {
+  async #pump(exchange: Exchange, { maxBytes, streamMs }: IssuingBounds): Promise<void> {
     try {
-      for await (const chunk of audioBody(exchange, maxBytes)) {
+      for await (const chunk of audioBody(exchange, maxBytes, streamMs)) {
         for (const { bytes } of this.#framing.push(chunk as Buffer)) {
           if (this.#failure !== undefined) return;
           if (!this.#parser.write(bytes) && this.#failure === undefined) await this.#drained();

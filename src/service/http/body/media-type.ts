@@ -36,6 +36,7 @@ export function checkMediaType(request: IncomingMessage, body: Exclude<RouteBody
       }
       break;
     case 'form':
+    case 'slot':
       formBoundary(contentType);
       break;
     case 'issuing':

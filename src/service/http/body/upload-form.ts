@@ -299,6 +299,7 @@ class FormReader<Result> {
       (receiver) => {
         if (this.#state === 'ended') return receiver.abort();
         this.#receiver = receiver;
+        if (receiver.largeBytes !== undefined) this.#pace.allowLarge(receiver.largeBytes);
         // The engine may abort an upload while the service waits for its client. Without this listener only
         // the client's next byte would reveal the abort.
         receiver.signal.addEventListener('abort', () => this.#fail(receiver.signal.reason), { once: true });

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { DomainError } from '../../../core/domain/errors.js';
+import { neededPurpose } from '../../domain/upload.js';
 import type { Asset } from '../../operations/proofs/read-asset.js';
 import { matchesTag } from './entity-tag.js';
 import type { EmptyResponse, FailedResponse, StreamResponse } from './response.js';
@@ -31,6 +32,7 @@ export async function assetResponse(
   admit: () => void,
 ): Promise<AssetResponse> {
   const { bytes, sha256, fileName, mediaType } = asset;
+  const purpose = neededPurpose(bytes);
   const etag = `"${sha256}"`;
   const kept = { ETag: etag, 'Cache-Control': 'private, no-cache' };
   if (headers['if-match'] !== undefined && !matchesTag(headers['if-match'], etag, 'strong'))
@@ -43,6 +45,7 @@ export async function assetResponse(
     'Accept-Ranges': 'bytes',
     'Repr-Digest': `sha-256=:${Buffer.from(sha256, 'hex').toString('base64')}:`,
     'Content-Disposition': contentDisposition(fileName),
+    ...(purpose !== undefined && { 'Upload-Purpose': purpose }),
   };
   // RFC 9110, 14.2 defines ranges only for GET.
   if (method === 'HEAD')

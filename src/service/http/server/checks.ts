@@ -2,9 +2,11 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { defined } from '../../../core/domain/defined.js';
 import { DomainError } from '../../../core/domain/errors.js';
 import type { BodySchema, KeyRoute, Route } from '../../contract/route.js';
+import { FORM_BYTES } from '../../contract/routes/partner-routes.js';
 import { NO_PARAMETERS, type RequestPart, type RequestSchema, validate } from '../../contract/validation.js';
 import { type ContentDigest, digestHolds } from '../../domain/message-signature.js';
 import type { NamedToken } from '../../domain/operator-token.js';
+import { MAX_UPLOAD_BYTES } from '../../domain/upload.js';
 import type { CallSignal } from '../../operations/attributed.js';
 import { type Caller, requireScope } from '../../operations/caller.js';
 import type { PartnerOperations } from '../../operations/operations.js';
@@ -150,11 +152,20 @@ function checkBodyType({ route: { body }, exchange: { request } }: AnyCall): voi
   if (body !== undefined && body.kind !== 'none') checkMediaType(request, body);
 }
 
-function checkSize({ route: { body, auth }, exchange: { request } }: AnyCall): void {
-  if (body === undefined || body.kind === 'none' || declaredLength(request) <= body.maxBytes) return;
-  throw body.kind === 'form'
-    ? fileTooLarge(body.fileBytes, auth === 'form' ? 'slot' : undefined)
-    : tooLarge(body.maxBytes);
+/** @throws DomainError `payload_too_large` for a declared length beyond what any call of the route may send */
+function checkSize({ route: { body }, exchange: { request, limits } }: AnyCall): void {
+  if (body === undefined || body.kind === 'none') return;
+  const declared = declaredLength(request);
+  if (body.kind === 'slot') {
+    // The slot may allow less. It is read later.
+    const largest = Math.max(MAX_UPLOAD_BYTES, limits.largeBytes);
+    if (declared > largest + FORM_BYTES) throw fileTooLarge(largest);
+    return;
+  }
+  // The query of an issuing decides whether its audio may be large. It is read later.
+  const more = body.kind === 'issuing' ? Math.max(0, limits.largeBytes - body.audioBytes) : 0;
+  if (declared > body.maxBytes + more)
+    throw body.kind === 'form' ? fileTooLarge(body.fileBytes) : tooLarge(body.maxBytes);
 }
 
 /** Rejects a body on a route that has none. A chunked body may still be empty. */

@@ -1,5 +1,5 @@
-import { createHash, type Hash } from 'node:crypto';
-import { finishEmbedding, planEmbedding } from '../../../core/credential/embed.js';
+import { createHash } from 'node:crypto';
+import { type EmbeddingPlan, planEmbedding } from '../../../core/credential/embed.js';
 import { signSidecar } from '../../../core/credential/sidecar.js';
 import { stateProduction } from '../../../core/credential/statement.js';
 import type { Container, Measurement } from '../../../core/domain/audio.js';
@@ -9,14 +9,14 @@ import { describeFinding, type FoundAt, isHarmless, MAX_CHUNKS } from '../../../
 import type { ObservedProduction } from '../../../core/domain/observed-production.js';
 import type { ProductionStatement } from '../../../core/domain/parsed-credential.js';
 import { judge } from '../../../core/domain/verdict.js';
-import type { AudioEngine } from '../../../core/ports/audio-engine.js';
+import type { AudioEngine, IngestOptions } from '../../../core/ports/audio-engine.js';
 import type { IssuingCertificates, Signer } from '../../../core/ports/signing.js';
 import { observedProduction } from '../../../witness/domain/observe-production.js';
 import type { ResultOf } from '../../contract/results.js';
 import type { AuditDraft } from '../../domain/audit.js';
 import { samplesMembers } from '../../domain/digests.js';
 import type { Carrier, DeclaredSong, IssuedProof } from '../../domain/proof.js';
-import { MAX_UPLOAD_BYTES } from '../../domain/upload.js';
+import { MAX_UPLOAD_BYTES, neededPurpose } from '../../domain/upload.js';
 import type { StagedAsset } from '../../ports/assets.js';
 import type { CredentialReader } from '../../ports/credential-reader.js';
 import type { Observer } from '../../ports/observer.js';
@@ -25,7 +25,16 @@ import type { Clock, Ids } from '../../ports/system.js';
 import { safeFileName } from '../file-name.js';
 import { idempotencyDigest, idempotencyKeyReused, REPLAY_SECONDS } from '../idempotency.js';
 import type { SignerRevocations } from '../system/signer-revocations.js';
-import { explainBreaks, type IssuingBreak, issuingBreaks } from './explain-breaks.js';
+import { explainBreaks, type IssuingBreak, issuingBreaks, RIFF_SIZE_AT } from './explain-breaks.js';
+import {
+  type Bound,
+  IssuedFile,
+  RIFF_HEAD_BYTES,
+  riffSizeField,
+  statedLength,
+  withRiffSize,
+  withWholeHead,
+} from './issued-file.js';
 import { findRepair, type Repair } from './repair-wave.js';
 import {
   type ReplayedTrace,
@@ -46,8 +55,10 @@ export interface IssueRequest {
   readonly carrier: Carrier;
   /** Repairs a WAV file whose break has exactly one repair. Without it such a file is refused. */
   readonly mend?: boolean;
+  /** Issues a file above 65 MiB, up to the limit of large files (rule 10.21). */
+  readonly large?: boolean;
   readonly idempotencyKey?: string;
-  /** The audio. The route limits its length to the maximum length of an upload. */
+  /** The audio. The route limits its length. */
   readonly audio: AsyncIterable<Uint8Array>;
   /** The capture trace and the evidence submitted with it. */
   readonly evidence?: SubmittedEvidence;
@@ -62,7 +73,8 @@ export type IssueResult = ResultOf<'issueProof'> & {
 
 export interface IssueProofDeps extends SettleEvidenceDeps {
   readonly stores: PartnerStore & ProofStore;
-  readonly engine: AudioEngine;
+  /** The engine that measures what is issued. */
+  readonly issuingEngine: AudioEngine;
   readonly signer: Signer;
   readonly certificates: IssuingCertificates;
   readonly revocations: Pick<SignerRevocations, 'find'>;
@@ -70,15 +82,17 @@ export interface IssueProofDeps extends SettleEvidenceDeps {
   readonly ids: Ids;
   readonly observer: Observer;
   readonly reader: CredentialReader;
+  /** The largest file of a large purpose, in bytes. */
+  readonly largeBytes: number;
   /** The signal that aborts when the call is given up. */
   readonly signal?: AbortSignal;
 }
 
 /**
  * Issues a proof.
- * 1. Streams the audio into a staged asset.
+ * 1. Streams the audio into a staged asset, and hashes and measures it.
  * 2. Binds a credential to it.
- * 3. Verifies the result exactly as a partner's upload.
+ * 3. Judges the result exactly as a partner's upload.
  * 4. Registers the proof in one atomic write.
  * A process that is killed before that write leaves no proof, and the next start deletes the staged asset.
  */
@@ -102,17 +116,14 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
     await trace?.staged.discard();
     throw error;
   });
+  const { identity } = deps.signer;
+  const state = (evidenceSha256: string | null) =>
+    stateProduction(identity, { proofId, createdAt, evidenceSha256 });
+  let foreseen: IssuedFile | undefined;
   try {
-    const second = createHash('sha256');
-    const sent = await measure(deps.engine, request.audio, {
-      alongside: (chunk) => {
-        second.update(chunk);
-        return staged.append(chunk);
-      },
-      // The samples of a file with its credential are read from the issued file.
-      samples: request.carrier === 'sidecar',
-    });
-    requireSame(deps, sent.sha256, second.digest('hex'));
+    const received = await receive(deps, request, staged, trace === undefined ? state(null) : undefined);
+    const { sent } = received;
+    foreseen = received.foreseen;
     const repair = await repairOf(deps, request, sent, staged);
     const notes = notesOf(request, sent, repair);
     const replay = replayOf(request, proofId, sent.sha256, trace, createdAt);
@@ -120,23 +131,25 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
     if (earlier !== undefined) return { ...earlier, ...notes };
     refuseNoAudio(sent, request);
     const original = await prepare(request, sent, staged, repair);
-    if (original !== sent) requireSame(deps, original.sha256, (await hashAll(staged.read())).digest('hex'));
     if (trace !== undefined)
       evidence = await settleEvidence(
         deps,
         { proofId, now: Math.floor(deps.clock.now() / 1000), originalSha256: original.sha256 },
         trace,
       );
-    const { identity } = deps.signer;
-    const statement = stateProduction(identity, {
-      proofId,
-      createdAt,
-      evidenceSha256: evidence?.reference.traceSha256 ?? null,
-    });
+    const statement = state(evidence?.reference.traceSha256 ?? null);
     const bound =
-      request.carrier === 'embedded'
-        ? await embed(deps, statement, original, staged, evidence && observedProduction(evidence.facts))
-        : await pair(deps, statement, original);
+      request.carrier === 'sidecar'
+        ? await pair(deps, statement, original)
+        : await (foreseen?.finish(staged) ??
+            embed(
+              deps,
+              request,
+              statement,
+              original,
+              staged,
+              evidence && observedProduction(evidence.facts),
+            ));
     const proof: IssuedProof = defined({
       state: 'issued' as const,
       proofId,
@@ -200,6 +213,7 @@ export async function issueProof(deps: IssueProofDeps, request: IssueRequest): P
   } finally {
     // `discard` has no effect after `publish`. From then on the registry decides whether the proof exists,
     // and the orphan collection follows the registry.
+    foreseen?.abort();
     await staged.discard();
     await trace?.staged.discard();
     await evidence?.discard();
@@ -211,55 +225,92 @@ const ISSUING = 'issuing';
 
 /**
  * Measures `audio` with the engine.
- * @param options `alongside` receives each chunk before the engine does. `samples` asks for the samples digest
+ * @param options `samples` asks for the samples digest
  */
 export async function measure(
   engine: AudioEngine,
   audio: AsyncIterable<Uint8Array>,
-  {
-    alongside,
-    samples = false,
-  }: { readonly alongside?: (chunk: Uint8Array) => Promise<void>; readonly samples?: boolean } = {},
+  options: Pick<IngestOptions, 'samples'> = {},
 ): Promise<Measurement> {
-  const ingest = engine.open(ISSUING, { samples });
+  const ingest = engine.open(ISSUING, options);
   try {
-    for await (const chunk of audio) {
-      await alongside?.(chunk);
-      await ingest.write(chunk);
-    }
+    for await (const chunk of audio) await ingest.write(chunk);
     return await ingest.end();
   } finally {
     ingest.abort();
   }
 }
 
-/** Hashes `audio` by Node, with every kind of engine. */
-async function hashAll(audio: AsyncIterable<Uint8Array>): Promise<Hash> {
-  const hash = createHash('sha256');
-  for await (const chunk of audio) hash.update(chunk);
-  return hash;
-}
-
 /**
- * Refuses to issue a file that two ways of hashing do not agree on: a credential or a record with a wrong digest
- * could never be corrected.
+ * Stages and measures the audio while it arrives. If the head of a WAV file states the true length, the file is
+ * staged as it will be issued, and is bound and measured in the same pass.
+ * @param statement the statement of the credential, if it does not depend on the audio
  */
-function requireSame({ observer }: Pick<IssueProofDeps, 'observer'>, measured: string, hashed: string): void {
-  if (measured === hashed) return;
-  const cause = new Error('the digests of the engine and of Node differ');
-  observer.fault('engine', cause);
-  throw new DomainError('unavailable', 'The audio could not be measured. Send it again.', {
-    reason: 'engine_failed',
-    retryAfterSeconds: 1,
-    cause,
-  });
+async function receive(
+  deps: IssueProofDeps,
+  request: IssueRequest,
+  staged: StagedAsset,
+  statement: ProductionStatement | undefined,
+): Promise<{ readonly sent: Measurement; readonly foreseen?: IssuedFile }> {
+  // The samples of a file with its credential are read from the issued file.
+  const ingest = deps.issuingEngine.open(ISSUING, { samples: request.carrier === 'sidecar' });
+  let head: Uint8Array | undefined;
+  let foreseen: IssuedFile | undefined;
+  try {
+    for await (const chunk of withWholeHead(request.audio)) {
+      let issued = chunk;
+      if (head === undefined) {
+        head = Uint8Array.from(chunk.subarray(0, RIFF_HEAD_BYTES));
+        const plan = statement && foresee(deps, request, statement, head);
+        if (plan !== undefined) {
+          foreseen = new IssuedFile(plan, deps.issuingEngine.open(ISSUING, { samples: true }));
+          issued = withRiffSize(chunk, plan);
+        }
+      }
+      await staged.append(issued);
+      await ingest.write(chunk);
+      await foreseen?.write(issued);
+    }
+    const sent = await ingest.end();
+    if (foreseen === undefined || (sent.bytes === foreseen.plan.start && issuingBreaks(sent).length === 0))
+      return defined({ sent, foreseen });
+    // The head was wrong. The file is staged as it was sent, so that it can be explained or mended.
+    foreseen.abort();
+    await staged.patch(RIFF_SIZE_AT, head!.subarray(RIFF_SIZE_AT, RIFF_SIZE_AT + 4));
+    return { sent };
+  } catch (error) {
+    foreseen?.abort();
+    throw error;
+  } finally {
+    ingest.abort();
+  }
 }
 
-interface Bound {
-  readonly boundAudioSha256: string;
-  readonly credentialSha256: string;
-  readonly issued: Measurement;
-  readonly sidecar?: Uint8Array;
+/** Plans the credential of a WAV file from its head. Returns undefined if only the whole file can decide. */
+function foresee(
+  deps: IssueProofDeps,
+  request: IssueRequest,
+  statement: ProductionStatement,
+  head: Uint8Array,
+): EmbeddingPlan | undefined {
+  const audioBytes = request.carrier === 'embedded' ? statedLength(head) : undefined;
+  const most = largestResult(deps, request);
+  if (audioBytes === undefined || audioBytes % 2 !== 0 || audioBytes < RIFF_HEAD_BYTES || audioBytes > most)
+    return undefined;
+  const plan = planFor(deps, { audioBytes, statement });
+  return resultBytes(plan) > most ? undefined : plan;
+}
+
+function planFor(
+  { signer, ids }: IssueProofDeps,
+  request: Pick<Parameters<typeof planEmbedding>[0], 'audioBytes' | 'statement' | 'observed'>,
+): EmbeddingPlan {
+  return planEmbedding({ ...request, signer, random: (length) => ids.random(length) });
+}
+
+/** Returns the length of the planned file. */
+function resultBytes({ start, chunkLength, pad }: EmbeddingPlan): number {
+  return start + chunkLength + pad;
 }
 
 /**
@@ -268,41 +319,45 @@ interface Bound {
  */
 async function embed(
   deps: IssueProofDeps,
+  request: IssueRequest,
   statement: ProductionStatement,
   original: Measurement,
   staged: StagedAsset,
   observed: ObservedProduction | undefined,
 ): Promise<Bound> {
-  const plan = planEmbedding({
-    audioBytes: original.bytes,
-    statement,
-    signer: deps.signer,
-    random: (length) => deps.ids.random(length),
-    ...defined({ observed }),
-  });
-  if (plan.start + plan.chunkLength + plan.pad > MAX_UPLOAD_BYTES) {
-    throw new DomainError(
-      'unprocessable',
-      `With its credential the file would exceed ${MAX_UPLOAD_BYTES} bytes.`,
-      { reason: 'result_too_large' },
-    );
+  const most = largestResult(deps, request);
+  // A longer file has no plan, because its size does not fit into the RIFF header.
+  if (original.bytes > most) throw resultTooLarge(most, request);
+  const plan = planFor(deps, defined({ audioBytes: original.bytes, statement, observed }));
+  if (resultBytes(plan) > most) throw resultTooLarge(most, request);
+  await staged.patch(RIFF_SIZE_AT, riffSizeField(plan));
+  const issued = new IssuedFile(plan, deps.issuingEngine.open(ISSUING, { samples: true }));
+  try {
+    for await (const chunk of staged.read()) await issued.write(chunk as Uint8Array);
+    return await issued.finish(staged);
+  } finally {
+    issued.abort();
   }
-  const riffSize = new Uint8Array(4);
-  new DataView(riffSize.buffer).setUint32(0, plan.riffSize, true);
-  await staged.patch(4, riffSize);
-  const binding = await hashAll(staged.read());
-  const whole = binding.copy();
-  const boundAudioSha256 = binding.update(new Uint8Array(plan.pad)).digest('hex');
-  const { bytes, chunkSha256 } = await finishEmbedding(plan, boundAudioSha256);
-  await staged.append(bytes);
-  const issued = await measure(deps.engine, staged.read(), { samples: true });
-  requireSame(deps, issued.sha256, whole.update(bytes).digest('hex'));
-  return { boundAudioSha256, credentialSha256: chunkSha256, issued };
+}
+
+/** The longest file whose size fits into a RIFF header together with any credential, which has at most 1 MiB. */
+const LONGEST_RIFF = 0xffff_ffff - 1_048_576;
+
+/** Returns the most bytes that the file with its credential may have. */
+function largestResult({ largeBytes }: IssueProofDeps, { large }: IssueRequest): number {
+  return large === true ? Math.min(Math.max(largeBytes, MAX_UPLOAD_BYTES), LONGEST_RIFF) : MAX_UPLOAD_BYTES;
+}
+
+function resultTooLarge(most: number, { large }: IssueRequest): DomainError {
+  const hint = large === true ? '' : ' `--large` issues it (`large=true` in the operator API).';
+  return new DomainError('unprocessable', `With its credential the file would exceed ${most} bytes.${hint}`, {
+    reason: 'result_too_large',
+  });
 }
 
 /** Returns the only possible repair of a broken file. The audio of a pair is opaque bytes and needs none. */
 async function repairOf(
-  { engine }: IssueProofDeps,
+  { issuingEngine }: IssueProofDeps,
   { carrier }: IssueRequest,
   sent: Measurement,
   staged: StagedAsset,
@@ -311,7 +366,7 @@ async function repairOf(
   return findRepair(
     sent,
     () => staged.read(),
-    (audio) => measure(engine, audio),
+    (audio) => measure(issuingEngine, audio),
   );
 }
 
@@ -529,7 +584,7 @@ function resultOf(proof: IssuedProof, replayed: boolean): IssueResult {
     carrier,
     originalSha256,
     boundAudioSha256,
-    asset,
+    asset: defined({ ...asset, uploadPurpose: neededPurpose(asset.bytes) }),
     unknownContainer,
     replayed,
   });

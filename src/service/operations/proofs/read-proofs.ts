@@ -5,6 +5,7 @@ import type { ProcessNote } from '../../../witness/domain/process-note.js';
 import { type LegacyValues, legacyValues } from '../../domain/legacy-proof.js';
 import type { Carrier, IssuedProof, Song } from '../../domain/proof.js';
 import type { ProofBrief } from '../../domain/proof-brief.js';
+import { neededPurpose } from '../../domain/upload.js';
 import type { PartnerStore, ProofStore } from '../../ports/stores.js';
 import type { Caller } from '../caller.js';
 import { type Cursors, cutPage } from '../page.js';
@@ -45,6 +46,8 @@ export interface Delivery {
   readonly sha256: string;
   readonly mediaType: string;
   readonly fileName: string;
+  /** Present if the file exceeds 65 MiB (rule 10.21). */
+  readonly uploadPurpose?: 'verify_large';
 }
 
 export interface ProofRecord {
@@ -235,7 +238,7 @@ export async function readRecord(
 
 function deliveryOf({ carrier, asset }: IssuedProof): Delivery {
   const { bytes, sha256, mediaType, fileName } = asset;
-  return { carrier, bytes, sha256, mediaType, fileName };
+  return defined({ carrier, bytes, sha256, mediaType, fileName, uploadPurpose: neededPurpose(bytes) });
 }
 
 /** Returns how many proofs, from the first on, have reports that fit on a page. At least one. */

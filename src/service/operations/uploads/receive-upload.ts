@@ -3,7 +3,14 @@ import { defined } from '../../../core/domain/defined.js';
 import { DomainError } from '../../../core/domain/errors.js';
 import type { EmbeddedParseResult } from '../../../core/domain/parsed-credential.js';
 import type { AudioEngine, AudioIngest } from '../../../core/ports/audio-engine.js';
-import { FACTS_LIFE_SECONDS, type UploadFacts, type UploadSlot } from '../../domain/upload.js';
+import {
+  extraSecondsOf,
+  FACTS_LIFE_SECONDS,
+  isLarge,
+  SLOT_LIFE_SECONDS,
+  type UploadFacts,
+  type UploadSlot,
+} from '../../domain/upload.js';
 import type { CredentialReader } from '../../ports/credential-reader.js';
 import type { PartnerStore, UploadStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
@@ -24,6 +31,8 @@ export interface FileReceiver<Result> {
    * the DomainError.
    */
   readonly signal: AbortSignal;
+  /** The length of a large file, in bytes. Its transfer has a least rate instead of a time limit (rule 7.13). */
+  readonly largeBytes?: number;
   /** Writes like AudioIngest.write. Throws `payload_too_large` at the first byte beyond the limit. */
   write(chunk: Uint8Array): Promise<void> | undefined;
   /** Completes the measurement and uses it. */
@@ -51,13 +60,16 @@ export interface ReceiveUploadDeps {
  * Begins to receive a post to a slot. The signed fields are checked before the file begins: each must be
  * present and unaltered, and no other field is accepted. The slot is locked in this process during the post.
  * Between processes, the conditional insert of the facts decides.
+ * @param leastBytes the least length of the file that the declared length of the form leaves
  */
 export async function receiveUpload(
   deps: ReceiveUploadDeps,
   uploadId: string,
   fields: ReadonlyMap<string, string>,
+  leastBytes = 0,
 ): Promise<UploadReceiver> {
-  const policy = deps.policies.check(uploadId, fields, nowSeconds(deps.clock));
+  const { maxBytes } = deps.policies.check(uploadId, fields, nowSeconds(deps.clock));
+  if (leastBytes > maxBytes) throw fileTooLarge(maxBytes);
   const upload = await deps.stores.getUpload(uploadId, nowSeconds(deps.clock));
   if (upload === undefined) throw new DomainError('not_found', 'There is no such upload slot.');
   if (upload.facts !== undefined) throw alreadyUsed();
@@ -68,8 +80,11 @@ export async function receiveUpload(
   const release = deps.uploadLocks.take(uploadId, upload.slot.partnerId, limit);
   try {
     const { partnerId, purpose } = upload.slot;
-    const ingest = deps.engine.open(partnerId, { samples: purpose.startsWith('identify') });
-    return receiver(deps, upload.slot, policy.maxBytes, ingest, release);
+    const ingest = deps.engine.open(partnerId, {
+      samples: purpose.startsWith('identify'),
+      size: isLarge(purpose) ? 'large' : undefined,
+    });
+    return receiver(deps, upload.slot, maxBytes, ingest, release);
   } catch (error) {
     release();
     throw error;
@@ -93,17 +108,12 @@ function receiver(
   };
   return {
     signal: ingest.signal,
+    ...(isLarge(slot.purpose) && { largeBytes: maxBytes }),
     write(chunk) {
       bytes += chunk.length;
       if (bytes > maxBytes) {
         giveBack();
-        throw new DomainError(
-          'payload_too_large',
-          `The file must be at most ${maxBytes} bytes, the \`maxBytes\` of its slot.`,
-          {
-            reason: 'body_too_large',
-          },
-        );
+        throw fileTooLarge(maxBytes);
       }
       return ingest.write(chunk);
     },
@@ -118,7 +128,7 @@ function receiver(
         const embedded = await readCredential(deps.reader, slot.partnerId, measurement);
         const now = nowSeconds(deps.clock);
         // The post ended after the slot expired, so the slot may already be deleted.
-        if (now >= slot.expiresAt)
+        if (now >= lastEndOf(slot))
           throw new DomainError('forbidden', 'The slot has expired. Request a new one.', {
             reason: 'form_policy_expired',
           });
@@ -131,6 +141,21 @@ function receiver(
     },
     abort: giveBack,
   };
+}
+
+/** Returns the unix second from which a post to the slot may not end any more. A post begins before the slot expires. */
+function lastEndOf({ purpose, contentLength = 0, expiresAt }: UploadSlot): number {
+  return isLarge(purpose)
+    ? expiresAt + SLOT_LIFE_SECONDS + extraSecondsOf(purpose, contentLength)
+    : expiresAt;
+}
+
+function fileTooLarge(maxBytes: number): DomainError {
+  return new DomainError(
+    'payload_too_large',
+    `The file must be at most ${maxBytes} bytes, the \`maxBytes\` of its slot.`,
+    { reason: 'body_too_large' },
+  );
 }
 
 /**

@@ -39,24 +39,35 @@ export async function charge(
     }),
   );
   caller.used = { units: used, at };
-  if (outcome === 'quota_exceeded') throw quotaExceeded(at);
+  if (outcome === 'quota_exceeded') throw quotaExceeded(at, caller.plan.monthlyQuota - used);
   if (outcome === 'key_reused') throw idempotencyKeyReused();
   return outcome;
 }
 
 /**
- * Refuses the call when the partner's monthly quota is used up. Spends no unit.
+ * Refuses the call when the rest of the partner's monthly quota does not pay for it. Spends no unit.
  * @param now in unix seconds
+ * @param needed the units of the call
  * @throws DomainError `rate_limited` / `quota_exceeded`
  */
-export async function requireQuota(stores: UsageStore, caller: Caller, now: number): Promise<void> {
+export async function requireQuota(
+  stores: UsageStore,
+  caller: Caller,
+  now: number,
+  needed = 1,
+): Promise<void> {
   const units = await stores.getUsed(caller.partnerId, now);
   caller.used = { units, at: now };
-  if (units >= caller.plan.monthlyQuota) throw quotaExceeded(now);
+  const left = caller.plan.monthlyQuota - units;
+  if (left < needed) throw quotaExceeded(now, left);
 }
 
-function quotaExceeded(now: number): DomainError {
-  return limited('The monthly quota is used up.', {
+function quotaExceeded(now: number, left: number): DomainError {
+  const message =
+    left > 0
+      ? `The call needs more units than the ${left} left of the month.`
+      : 'The monthly quota is used up.';
+  return limited(message, {
     reason: 'quota_exceeded',
     limit: 'monthly_quota',
     now,

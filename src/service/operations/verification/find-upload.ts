@@ -1,18 +1,18 @@
 import { DomainError } from '../../../core/domain/errors.js';
 import { createdAtOf } from '../../../core/domain/identifiers.js';
-import { SLOT_LIFE_SECONDS, type UploadFacts, type UploadPurpose } from '../../domain/upload.js';
+import { SLOT_LIFE_SECONDS, type UploadFacts } from '../../domain/upload.js';
 import type { UploadStore } from '../../ports/stores.js';
 import type { Caller } from '../caller.js';
 
 /**
- * Returns the facts of the caller's own upload.
+ * Returns the facts of the caller's own upload, of any length.
  * @throws DomainError `not_found`, perhaps with `upload_expired`, or `conflict` / `upload_incomplete`, `purpose_mismatch`
  */
 export async function findUpload(
   stores: UploadStore,
   caller: Caller,
   uploadId: string,
-  purpose: UploadPurpose,
+  purpose: 'verify' | 'identify',
   now: number,
 ): Promise<UploadFacts> {
   const upload = await stores.getUpload(uploadId, now);
@@ -21,7 +21,7 @@ export async function findUpload(
   const { facts } = upload;
   if (facts === undefined)
     throw new DomainError('conflict', 'The audio has not been uploaded.', { reason: 'upload_incomplete' });
-  if (facts.purpose !== purpose)
+  if (facts.purpose !== purpose && facts.purpose !== `${purpose}_large`)
     throw new DomainError('conflict', 'The upload slot was created for another purpose.', {
       reason: 'purpose_mismatch',
     });

@@ -2,6 +2,7 @@ import type { MeasuredSamples, SamplesReason } from '../../../core/domain/audio.
 import { defined } from '../../../core/domain/defined.js';
 import { DomainError } from '../../../core/domain/errors.js';
 import { refuseFile } from '../../../core/domain/verdict.js';
+import { unitsOf } from '../../domain/upload.js';
 import type { ProofStore, UploadStore, UsageStore } from '../../ports/stores.js';
 import type { Clock, Ids } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
@@ -81,6 +82,7 @@ async function identifyUpload(
     await charge(deps.stores, caller, {
       operation: 'identify',
       dedupeKey: `identify ${uploadId}`,
+      units: unitsOf(measurement.bytes),
       at: now,
       dedupeUntil: expiresAt,
     });

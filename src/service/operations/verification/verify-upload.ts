@@ -6,7 +6,7 @@ import type { SentReport } from '../../../witness/report/compose-stored.js';
 import { decide, summariseAudio } from '../../domain/decision.js';
 import { legacyValues } from '../../domain/legacy-proof.js';
 import type { IssuedProof } from '../../domain/proof.js';
-import type { UploadFacts } from '../../domain/upload.js';
+import { type UploadFacts, unitsOf } from '../../domain/upload.js';
 import type { VerificationResult } from '../../domain/verification.js';
 import type { CredentialReader } from '../../ports/credential-reader.js';
 import type { Observer } from '../../ports/observer.js';
@@ -52,6 +52,7 @@ export async function verifyUpload(
           operation: 'verify',
           dedupeKey: billingKey(request),
           at: now,
+          units: unitsOf(facts.measurement.bytes),
           dedupeUntil: facts.expiresAt,
         })
       : undefined,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { defined } from '../../../../core/domain/defined.js';
 import { DomainError } from '../../../../core/domain/errors.js';
 import {
+  extraSecondsOf,
   FACTS_LIFE_SECONDS,
   SLOT_LIFE_SECONDS,
   type UploadFacts,
@@ -25,13 +26,26 @@ const SPARE_SECONDS = 3600;
 /** Life of a row: a post may end up to an hour after its slot, and its facts live an hour more. */
 const ROW_SECONDS = SLOT_LIFE_SECONDS + 2 * FACTS_LIFE_SECONDS + SPARE_SECONDS;
 
+/** Returns the life of a row in seconds. The post of a large file may end later than others. */
+function rowSeconds(purpose: UploadPurpose, bytes: number): number {
+  return ROW_SECONDS + extraSecondsOf(purpose, bytes);
+}
+
 export function uploadStore(session: Session, blobs: Blobs): UploadStore {
   return {
     async createSlot(slot) {
       const { uploadId, partnerId, purpose, contentLength, createdAt, expiresAt } = slot;
       const { applied, current } = await session.lightweightTransaction({
         query: INSERT,
-        params: [uploadId, partnerId, purpose, contentLength, createdAt, expiresAt, ROW_SECONDS],
+        params: [
+          uploadId,
+          partnerId,
+          purpose,
+          contentLength,
+          createdAt,
+          expiresAt,
+          rowSeconds(purpose, contentLength ?? 0),
+        ],
       });
       // Ids are drawn once, so a row with the same owner and time is of this call.
       if (
@@ -53,12 +67,18 @@ export function uploadStore(session: Session, blobs: Blobs): UploadStore {
     },
 
     async putFacts(facts) {
-      const { uploadId, partnerId } = facts;
+      const { uploadId, partnerId, purpose, measurement } = facts;
       const op = randomUUID();
       // The facts live at least as long as the slot's own columns, so that a used slot stays used.
       const { applied, current } = await session.lightweightTransaction({
         query: PUT_FACTS,
-        params: [ROW_SECONDS, blobs.encode(`facts/${uploadId}`, facts), op, uploadId, partnerId],
+        params: [
+          rowSeconds(purpose, measurement.bytes),
+          blobs.encode(`facts/${uploadId}`, facts),
+          op,
+          uploadId,
+          partnerId,
+        ],
         operation: { column: 'facts_op', id: op },
       });
       if (applied) return 'stored';

@@ -1,0 +1,293 @@
+/**
+ * Large files against a service that is held to 512 MiB. A curve shows memory and processor time of uploads and
+ * issuings by length. Then the service is killed at ten places of each, and two large uploads run beside forty small
+ * ones. Options: `--sizes 1,65,256,1024,2046` in MiB, `--kills 10`, `--kill-size 128`.
+ */
+import { createHash, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { readdir, readFile } from 'node:fs/promises';
+import { type IncomingMessage, request } from 'node:http';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type Client, createClient } from '../../../src/client/index.js';
+import { type AttackedPartner, ConfinedService } from '../attacks/confined-service.js';
+import { master, masterBytes } from './sources.js';
+
+const MIB = 1_048_576;
+/** The memory in MiB that a file above 65 MiB may cost beyond files of 65 MiB, by kind of call. */
+const SPARE_MIB = { upload: 8, issuing: 16 };
+const BASE_MIB = 65;
+/** Calls of 65 MiB after which the memory of a process has settled. */
+const WARM_CALLS = 4;
+const CLOCK_TICKS = 100;
+const SETTINGS = { TAKEMARK_LOG_LEVEL: 'silent', TAKEMARK_STOP_GRACE_SECONDS: '30' };
+
+const { values } = parseArgs({
+  options: {
+    sizes: { type: 'string', default: `1,${BASE_MIB},256,1024,2046` },
+    kills: { type: 'string', default: '10' },
+    'kill-size': { type: 'string', default: '128' },
+  },
+});
+const sizes = values.sizes.split(',').map(Number);
+const violations: string[] = [];
+const must = (holds: boolean, what: string): void => {
+  if (!holds) violations.push(what);
+};
+
+interface Issued {
+  readonly proofId: string;
+  readonly asset: { readonly bytes: number; readonly sha256: string; readonly uploadPurpose?: string };
+}
+
+/** The service, one partner of it, and the client of this partner. */
+interface House {
+  readonly service: ConfinedService;
+  readonly partner: AttackedPartner;
+  readonly client: Client;
+}
+
+async function withHouse(work: (house: House) => Promise<void>): Promise<void> {
+  const service = await ConfinedService.start(SETTINGS);
+  const partner = await service.partner('volume');
+  const client = clientOf({ service, partner });
+  try {
+    await work({ service, partner, client });
+    must((await service.oomKills()) === 0, 'the kernel killed the service at its limit of memory');
+  } finally {
+    client.close();
+    await service.remove();
+  }
+}
+
+/** Sends an issuing that may be large. `sent` is called with the bytes sent so far. */
+async function issue(
+  { service, partner }: House,
+  bytes: number,
+  { key, sent }: { readonly key: string; readonly sent?: (bytes: number) => Promise<void> },
+): Promise<Issued> {
+  const query = new URLSearchParams({
+    partnerId: partner.partnerId,
+    song: 'Master',
+    fileName: 'master.wav',
+    carrier: 'embedded',
+    large: 'true',
+  });
+  const call = request(`${service.operatorUrl}/proofs?${query}`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${service.token}`,
+      'content-type': 'application/octet-stream',
+      'content-length': bytes,
+      'idempotency-key': key,
+    },
+  });
+  const answered = once(call, 'response') as Promise<[IncomingMessage]>;
+  answered.catch(() => undefined);
+  let done = 0;
+  for (const piece of master(bytes)) {
+    if (!call.write(piece)) await Promise.race([once(call, 'drain'), answered]);
+    done += piece.length;
+    await sent?.(done);
+  }
+  call.end();
+  const [response] = await answered;
+  let text = '';
+  for await (const chunk of response.setEncoding('utf8')) text += chunk as string;
+  if (response.statusCode !== 201) throw new Error(`issuing answers ${response.statusCode}: ${text}`);
+  return JSON.parse(text) as Issued;
+}
+
+/** Uploads a master to a new slot. @param sent called with the bytes sent so far */
+async function upload(
+  { client }: House,
+  purpose: 'verify' | 'verify_large',
+  bytes: number,
+  sent?: (bytes: number) => Promise<void>,
+): Promise<string> {
+  const slot = await client.createUpload({ purpose, contentLength: bytes });
+  async function* audio(): AsyncGenerator<Uint8Array> {
+    let done = 0;
+    for (const piece of master(bytes)) {
+      yield piece;
+      done += piece.length;
+      await sent?.(done);
+    }
+  }
+  return (await client.upload(slot, audio(), { bytes })).uploadId;
+}
+
+/** The most resident memory of the process so far in MiB, and its processor time in seconds. */
+async function usage({ service }: House): Promise<{ readonly peakMiB: number; readonly cpu: number }> {
+  const status = await readFile(`/proc/${service.pid}/status`, 'utf8');
+  const stat = (await readFile(`/proc/${service.pid}/stat`, 'utf8')).split(') ')[1]!.split(' ');
+  return {
+    peakMiB: Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)![1]) / 1024,
+    cpu: (Number(stat[11]) + Number(stat[12])) / CLOCK_TICKS,
+  };
+}
+
+/**
+ * Measures one kind of call by length, each length in a new process. Before that, the process serves calls of 65 MiB,
+ * so the memory of a longer file is compared with the memory that these took.
+ */
+async function curve(
+  kind: keyof typeof SPARE_MIB,
+  call: (house: House, bytes: number) => Promise<void>,
+): Promise<void> {
+  for (const size of sizes) {
+    await withHouse(async (house) => {
+      for (let warm = 0; warm < WARM_CALLS; warm += 1) await call(house, masterBytes(BASE_MIB));
+      const before = await usage(house);
+      const began = performance.now();
+      await call(house, masterBytes(size));
+      const seconds = (performance.now() - began) / 1000;
+      const { peakMiB, cpu } = await usage(house);
+      const perGigabyte = (cpu - before.cpu) / ((size * MIB) / 1e9);
+      console.log(
+        `${kind} of ${size} MiB: at most ${peakMiB.toFixed(0)} MiB resident (${before.peakMiB.toFixed(0)} before), ${(cpu - before.cpu).toFixed(2)} s CPU (${perGigabyte.toFixed(1)} s/GB), ${seconds.toFixed(1)} s`,
+      );
+      must(
+        peakMiB <= before.peakMiB + SPARE_MIB[kind],
+        `${kind} of ${size} MiB takes ${(peakMiB - before.peakMiB).toFixed(1)} MiB more than one of ${BASE_MIB} MiB`,
+      );
+    });
+  }
+}
+
+async function verified({ client }: House, uploadId: string, verdict: string): Promise<void> {
+  const result = await client.verify({ uploadId });
+  must(result.verdict === verdict, `the verdict is ${result.verdict} instead of ${verdict}`);
+}
+
+/** A master is issued, downloaded in two ranges, verified from the download, and erased. */
+async function wholeLife(house: House, bytes: number): Promise<void> {
+  const { client } = house;
+  const { proofId, asset } = await issue(house, bytes, { key: `whole-life-${bytes}` });
+  const large = asset.bytes > BASE_MIB * MIB;
+  must((asset.uploadPurpose === 'verify_large') === large, 'the answer names the wrong purpose');
+  const middle = Math.floor(asset.bytes / 2);
+  const ranges = [
+    { start: 0, end: middle - 1 },
+    { start: middle, end: asset.bytes - 1 },
+  ];
+  const hash = createHash('sha256');
+  async function* downloaded(): AsyncGenerator<Uint8Array> {
+    for (const range of ranges) {
+      const part = await client.readAsset(proofId, { range });
+      for await (const chunk of part.body) {
+        hash.update(chunk);
+        yield chunk;
+      }
+    }
+  }
+  const slot = await client.createUpload({
+    purpose: large ? 'verify_large' : 'verify',
+    contentLength: asset.bytes,
+  });
+  const { uploadId } = await client.upload(slot, downloaded(), { bytes: asset.bytes });
+  must(hash.digest('hex') === asset.sha256, 'the ranges are not the issued file');
+  await verified(house, uploadId, 'valid');
+  await client.eraseProof(proofId);
+  await verified(house, uploadId, 'unregistered');
+}
+
+/** Returns a client for the service, whose port changes when it starts again. */
+function clientOf({ service, partner }: Pick<House, 'service' | 'partner'>): Client {
+  return createClient({ baseUrl: service.partnerUrl, apiKey: partner.apiKey });
+}
+
+/** Kills the process after each share of an upload. It accepts the file again afterwards. */
+async function killUploads(kills: number, bytes: number): Promise<void> {
+  await withHouse(async (house) => {
+    for (let kill = 1; kill <= kills; kill += 1) {
+      const at = (bytes * kill) / (kills + 1);
+      const doomed = clientOf(house);
+      await upload({ ...house, client: doomed }, 'verify_large', bytes, async (sent) => {
+        if (sent >= at && house.service.running()) await house.service.stop('SIGKILL');
+      }).then(
+        () => must(false, `an upload that was killed at ${kill} is stored`),
+        () => doomed.close(),
+      );
+      await house.service.restart();
+      const client = clientOf(house);
+      await verified(
+        { ...house, client },
+        await upload({ ...house, client }, 'verify_large', bytes),
+        'unreadable',
+      );
+      client.close();
+    }
+    console.log(`${kills} kills of an upload of ${bytes} bytes`);
+  });
+}
+
+/** Kills the process after each share of an issuing. Afterwards one proof exists, and no other file. */
+async function killIssuings(kills: number, bytes: number): Promise<void> {
+  await withHouse(async (house) => {
+    const { service } = house;
+    const key = 'killed-issuing-0001';
+    for (let kill = 1; kill <= kills; kill += 1) {
+      const at = (bytes * kill) / (kills + 1);
+      await issue(house, bytes, {
+        key,
+        sent: async (sent) => {
+          if (sent >= at && service.running()) await service.stop('SIGKILL');
+        },
+      }).then(
+        () => must(false, `an issuing that was killed at ${kill} is answered`),
+        () => undefined,
+      );
+      await service.restart();
+    }
+    const first = await issue(house, bytes, { key });
+    const again = await issue(house, bytes, { key });
+    must(first.proofId === again.proofId, 'a repeated issuing makes a second proof');
+    const names = await readdir(join(service.dataDirectory, 'assets'), { recursive: true });
+    const files = names.filter((name) => name.endsWith('.asset') || name.startsWith('staging/'));
+    must(files.length === 1, `after the kills there are the files ${files.join(', ')}`);
+    console.log(`${kills} kills of an issuing of ${bytes} bytes`);
+  });
+}
+
+/** Two large uploads of one partner run beside forty small ones of another. */
+async function besideSmallOnes(bytes: number): Promise<void> {
+  await withHouse(async (house) => {
+    const other = await house.service.partner('volume');
+    const small = createClient({
+      baseUrl: house.service.partnerUrl,
+      apiKey: other.apiKey,
+      retry: { maxAttempts: 1 },
+    });
+    const large = [1, 2].map(() => upload(house, 'verify_large', bytes));
+    const posts = Array.from({ length: 40 }, () =>
+      upload({ ...house, client: small }, 'verify', masterBytes(1)),
+    );
+    const outcomes = await Promise.allSettled(posts);
+    const refused = outcomes.filter(({ status }) => status === 'rejected');
+    must(refused.length === 0, `${refused.length} small uploads were refused beside large ones`);
+    await Promise.all(large);
+    small.close();
+    console.log('40 small uploads beside 2 large ones');
+  });
+}
+
+await curve('upload', async (house, bytes) =>
+  verified(
+    house,
+    await upload(house, bytes > BASE_MIB * MIB ? 'verify_large' : 'verify', bytes),
+    'unreadable',
+  ),
+);
+await curve('issuing', async (house, bytes) => void (await issue(house, bytes, { key: randomUUID() })));
+await withHouse((house) => wholeLife(house, masterBytes(sizes.at(-1)!)));
+const kills = Number(values.kills);
+const killBytes = masterBytes(Number(values['kill-size']));
+if (kills > 0) {
+  await killUploads(kills, killBytes);
+  await killIssuings(kills, killBytes);
+  await besideSmallOnes(killBytes);
+}
+for (const violation of violations) console.log(`VIOLATION: ${violation}`);
+console.log(`${violations.length} violations`);
+process.exit(violations.length === 0 ? 0 : 1);
