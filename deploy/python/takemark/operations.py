@@ -63,8 +63,8 @@ class Operations(ABC):
         """Verify one credentialed file, or an audio file and its sidecar.
 
         Has no side effects and is safe to retry. Repeated calls for the same upload and sidecar are
-        billed once. The status is 200 for every verdict. Accept the file only if `good` is true and
-        `verdict` is `valid`.
+        billed once, with one unit for each 65 MiB begun. The status is 200 for every verdict.
+        Accept the file only if `good` is true and `verdict` is `valid`.
         """
         return cast(
             Verification,
@@ -84,7 +84,9 @@ class Operations(ABC):
         """Create a short-lived upload slot.
 
         Next, post the audio to `url` as multipart/form-data: first every entry of `fields`, then
-        the file in a field named `file`. Unused slots expire after 15 minutes. Safe to retry.
+        the file in a field named `file`. Unused slots expire after 15 minutes. A file above 65 MiB
+        needs the purpose `verify_large` or `identify_large`, and costs one unit for each 65 MiB
+        begun. Safe to retry.
         """
         return cast(
             UploadSlot,
@@ -450,10 +452,10 @@ class Operations(ABC):
     ) -> Identification:
         """Find the issued proofs that match an upload, or digests of files.
 
-        Send `uploadId`, or 1 to 1,000 `digests`. The purpose of the upload must be `identify`. An
-        upload costs one unit, and a list of digests costs one unit for each 100 begun. The digest
-        of a file that was issued, or from which a proof was issued, finds what an upload of the
-        file finds. A match is not a verification.
+        Send `uploadId`, or 1 to 1,000 `digests`. The purpose of the upload must be `identify` or
+        `identify_large`. An upload costs one unit for each 65 MiB begun, and a list of digests
+        costs one unit for each 100 begun. The digest of a file that was issued, or from which a
+        proof was issued, finds what an upload of the file finds. A match is not a verification.
         """
         return cast(
             Identification,
@@ -471,10 +473,10 @@ class Operations(ABC):
     ) -> DigestsIdentification:
         """Find the issued proofs that match an upload, or digests of files.
 
-        Send `uploadId`, or 1 to 1,000 `digests`. The purpose of the upload must be `identify`. An
-        upload costs one unit, and a list of digests costs one unit for each 100 begun. The digest
-        of a file that was issued, or from which a proof was issued, finds what an upload of the
-        file finds. A match is not a verification.
+        Send `uploadId`, or 1 to 1,000 `digests`. The purpose of the upload must be `identify` or
+        `identify_large`. An upload costs one unit for each 65 MiB begun, and a list of digests
+        costs one unit for each 100 begun. The digest of a file that was issued, or from which a
+        proof was issued, finds what an upload of the file finds. A match is not a verification.
         """
         return cast(
             DigestsIdentification,

@@ -132,14 +132,21 @@ class CreateReview(TypedDict):
 UploadPurpose = Literal[
     "verify",
     "identify",
+    "verify_large",
+    "identify_large",
 ]
 
 
 class CreateUpload(TypedDict):
     purpose: NotRequired[UploadPurpose]
-    """Purpose of the upload. The default is `verify`."""
+    """Purpose of the upload. The default is `verify`. `verify_large` and `identify_large` are for
+    files above 65 MiB.
+    """
     contentLength: NotRequired[int]
-    """Exact length of the file, in bytes. The slot refuses a file of any other length."""
+    """Exact length of the file, in bytes. The slot refuses a file of any other length. At most
+    68157440. `verify_large` and `identify_large` need it, and allow 2 GiB unless the operator has
+    set another limit.
+    """
 
 
 CredentialReason = Literal[
@@ -1662,6 +1669,14 @@ ProofDocumentDeliveryCarrier = Literal[
 """Where the credential is stored."""
 
 
+ProofDocumentDeliveryUploadPurpose = Literal[
+    "verify_large",
+] | str
+"""`verify_large` if the file exceeds 65 MiB: verifying it needs an upload slot of this purpose.
+Otherwise absent.
+"""
+
+
 class ProofDocumentDelivery(TypedDict):
     """The delivered audio file, and where its credential is stored."""
 
@@ -1675,6 +1690,10 @@ class ProofDocumentDelivery(TypedDict):
     """Media type of the delivered audio file."""
     fileName: str
     """File name that is safe on every file system."""
+    uploadPurpose: NotRequired[ProofDocumentDeliveryUploadPurpose]
+    """`verify_large` if the file exceeds 65 MiB: verifying it needs an upload slot of this purpose.
+    Otherwise absent.
+    """
 
 
 class ProofDocument(TypedDict):
@@ -1797,6 +1816,14 @@ ProofRecordDeliveryCarrier = Literal[
 """Where the credential is stored."""
 
 
+ProofRecordDeliveryUploadPurpose = Literal[
+    "verify_large",
+] | str
+"""`verify_large` if the file exceeds 65 MiB: verifying it needs an upload slot of this purpose.
+Otherwise absent.
+"""
+
+
 class ProofRecordDelivery(TypedDict):
     """The delivered audio file, and where its credential is stored."""
 
@@ -1810,6 +1837,10 @@ class ProofRecordDelivery(TypedDict):
     """Media type of the delivered audio file."""
     fileName: str
     """File name that is safe on every file system."""
+    uploadPurpose: NotRequired[ProofRecordDeliveryUploadPurpose]
+    """`verify_large` if the file exceeds 65 MiB: verifying it needs an upload slot of this purpose.
+    Otherwise absent.
+    """
 
 
 class ProofRecord(TypedDict):
@@ -1929,6 +1960,10 @@ class UploadSlot(TypedDict):
     """Signed form fields. Send each entry as a form field, before the file."""
     maxBytes: int
     """Largest accepted file, in bytes."""
+    units: int
+    """Units of quota that the verify or the identify of the file will cost: one for each 65 MiB
+    begun.
+    """
     expiresAt: int
     """When the slot expires if it is not used, in unix seconds."""
 
