@@ -215,6 +215,7 @@ t.test('every secret may be in a file', async (t) => {
   const directory = t.testdir({
     secret: 'a secret of 16 characters\n',
     token: 'operator-token-in-a-file',
+    tokens: 'night-shift another-token-in-a-file\n',
     empty: '\n',
   });
   const path = (name: string) => join(directory, name);
@@ -236,7 +237,7 @@ t.test('every secret may be in a file', async (t) => {
     ...Object.fromEntries(
       Object.keys(FILE_SETTINGS)
         .filter((name) => name !== 'TAKEMARK_OPERATOR_TOKEN_FILE')
-        .map((name) => [name, path('secret')]),
+        .map((name) => [name, path(name === 'TAKEMARK_OPERATOR_TOKENS_FILE' ? 'tokens' : 'secret')]),
     ),
   });
   const password = 'a secret of 16 characters';
@@ -245,6 +246,7 @@ t.test('every secret may be in a file', async (t) => {
     kafka: { credentials: { password } },
     assetBucket: { credentials: { accessKey: password, secretKey: password } },
     client: { apiKey: password },
+    operator: { namedTokens: [{ name: 'night-shift', token: 'another-token-in-a-file' }] },
   });
   // Each setting that the configuration calls a secret by its name.
   const secrets = Object.keys(variables).filter((name) =>

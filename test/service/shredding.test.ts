@@ -164,6 +164,6 @@ void t.test('a directory of keys that cannot be made ends the start', async (t) 
       TAKEMARK_DATA_DIR: join(directory, 'data'),
       TAKEMARK_CONTENT_KEYS_DIR: join(directory, 'keys'),
     }),
-    { code: 'EEXIST' },
+    { message: /^TAKEMARK_CONTENT_KEYS_DIR: .+ is not a directory$/ },
   );
 });
