@@ -397,6 +397,13 @@ async function digestWhile(
   return { bytes, sha256: hash.digest('hex') };
 }
 
+/** Returns false also if a directory of the path is a file. A start names the setting of such a directory later. */
 async function exists(path: string): Promise<boolean> {
-  return (await ifPresent(stat(path))) !== undefined;
+  return stat(path).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return false;
+      throw error;
+    },
+  );
 }
