@@ -111,7 +111,8 @@ t.test('the help of every command fits 80 columns', async (t) => {
         2,
         `${words}: no input is the output`,
       );
-    if (!/authority|secrets|serve|consumers|completion|capture|audit export/.test(words)) t.match(out, /--json/);
+    if (!/authority|secrets|serve|consumers|completion|capture|audit export/.test(words))
+      t.match(out, /--json/);
   }
 });
 
