@@ -89,7 +89,7 @@ t.test('a file above 65 MiB is measured and judged, for one unit for each 65 MiB
 
   const other = await upload(service, caller, 'identify_large', bytes);
   await t.rejects(partner.verifyUpload(caller, { uploadId: other }), mismatch);
-  t.strictSame(await partner.identify(caller, { uploadId: other }), { matches: [] });
+  t.match(await partner.identify(caller, { uploadId: other }), { matches: [], samples: /^[0-9a-f]{64}$/ });
   t.equal(await used(), 4);
 
   await t.rejects(
