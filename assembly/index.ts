@@ -68,12 +68,11 @@ export function samples(context: usize, address: usize, length: u32, tag: u32): 
 }
 
 /**
- * Reads and hashes the `count` slices in the scratch, with `eight` in eight lanes. Returns 0, or (nothing touched) a mask of the slices
- * whose context is not of this build or finished.
+ * Reads and hashes the `count` slices in the scratch, in eight lanes if `eight` is true. Returns 0, or a mask of the
+ * slices whose context is finished or of another build. Then it has changed nothing.
  *
- * The binding digest is a copy of the whole-file digest's state, made where the credential's header starts,
- * and goes on behind the chunk. Since a header may straddle slices, the first bytes of a header are held back
- * unhashed until the header is complete.
+ * The binding digest begins as a copy of the whole-file digest's state where the credential's header starts, and
+ * continues after the chunk. A header may straddle slices, so its first bytes are not hashed until it is complete.
  */
 export function update(scratch: usize, count: u32, eight: bool, tag: u32): u32 {
   let refused: u32 = 0;

@@ -36,7 +36,10 @@ export interface Slice {
  * memory, in any thread, may continue the upload. Two must not work on one context at the same time.
  */
 export interface Core {
-  /** Makes a context ready for a new file, whatever it held before. @param samples whether the samples are hashed too */
+  /**
+   * Makes a context ready for a new file. Its former content does not matter.
+   * @param samples true if the samples are hashed too
+   */
   init(context: number, samples?: boolean): void;
   /**
    * Parses and hashes in place one to eight slices of different uploads, of any lengths.

@@ -2,8 +2,9 @@ import { SETTINGS_BY_PART } from './settings.js';
 
 const INTRODUCTION = `# Configuration
 
-This page lists every setting. Each setting is an environment variable. Without any variable, the service runs on one machine with
-all of its data under \`./takemark-data\`. If a value is invalid, the service does not start and the error names the variable.
+This page lists every setting. Each setting is an environment variable. Without any variable, the service runs on one
+machine with all of its data under \`./takemark-data\`. If a value is invalid, the service does not start and the error
+names the variable.
 
 The page is generated from the table in \`src/service/config/\`, which is the only code that reads the environment
 (\`npm run build:configuration\`).

@@ -1,6 +1,6 @@
 /**
- * Clients that generators make of the OpenAPI document, and the Python package, each with a program that calls it. What is downloaded has a fixed
- * version and is kept in a cache; what is generated is thrown away.
+ * Clients that generators make of the OpenAPI document, and the Python package, each with a program that calls it. Each
+ * download has a fixed version and is kept in a cache. Generated code is deleted.
  */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';

@@ -1,6 +1,7 @@
 /**
- * `npm run check:clients`: clients that are generated from the OpenAPI document read what the service answers today, and
- * what a later version may answer, and send a file. So does the Python package. Downloads generators, so it is no part of `npm test`.
+ * `npm run check:clients`: clients that are generated from the OpenAPI document, and the Python package, send a file, and
+ * read the responses of today and those that a later version may send. It downloads generators, so `npm test` does not
+ * run it.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

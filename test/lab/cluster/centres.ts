@@ -1,7 +1,7 @@
 /**
- * `npm run lab -- centres`, or `node dist/test/lab/cluster/centres.js [--keep]`: a keyspace over two data centres, of one node each. What is not stated is
- * refused; with both centres active nothing erased is read, and no key gets two successors; without the
- * topology the same questions show both, so the checks can fail.
+ * `npm run lab -- centres`, or `node dist/test/lab/cluster/centres.js [--keep]`: a keyspace over two data centres of one
+ * node each. A topology that is not stated is refused. With both centres active, no erased proof is read, and no key
+ * gets two successors. Without the topology the same questions show both, so the checks can fail.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -66,17 +66,18 @@ import type { IssuingReplay, ReviewReplay, Rotation, RotationReplay } from '../.
  *   expiry/{time}/{row's key}    index: rows that may be collected from then on. A row that moves its expiry
  *                                moves its entry
  *
- * The life of one proof. `reserveProof` writes proof/P (pending) and pending/T/P. `issueProof` then writes,
- * in one synced batch: proof/P (issued) over the pending row, its evidence, its index entries with digest/…, replay/K with its expiry entry, and removes pending/T/P. A kill before that batch leaves a pending
- * row that `collectReservations` takes back; a kill after it leaves an issued proof. There is nothing
- * between. Taking back marks proof/P, so that nothing is issued under it, has the files removed, and then removes
- * proof/P and pending/T/P: whatever cuts this short, the rows lead to what is left.
+ * The life of one proof. `reserveProof` writes proof/P (pending) and pending/T/P. `issueProof` then writes one synced
+ * batch: proof/P (issued) over the pending row, its evidence, its index entries with digest/…, and replay/K with its
+ * expiry entry. The batch also removes pending/T/P. A kill before the batch leaves a pending row, which
+ * `collectReservations` takes back. A kill after it leaves an issued proof. Taking back marks proof/P, so that nothing
+ * is issued under it, has the files removed, and then removes proof/P and pending/T/P. If it is interrupted, the rows
+ * still name what is left.
  *
- * The life of one review. `createReview` writes review/R, review-open/…, both index entries with their
- * counts, an expiry entry and, under an Idempotency-Key, review-replay/K with an expiry entry. A resolution that is final removes review-open/… and leaves the rest; expiry
- * removes all. An erasure writes the tombstone and erasing/P alone: whoever reads or changes a review reads
- * proof/P too, so no review is there from then on, and creating one is refused. The rows go afterwards, in
- * steps, and erasing/P with the last of them.
+ * The life of one review. `createReview` writes review/R, review-open/…, both index entries with their counts, an expiry
+ * entry and, under an Idempotency-Key, review-replay/K with an expiry entry. A final resolution removes review-open/…
+ * and leaves the rest. Expiry removes all. An erasure writes only the tombstone and erasing/P. Every read or change of
+ * a review reads proof/P too, so no review exists from then on, and creating one is refused. The rows are removed
+ * afterwards, in steps, and erasing/P with the last of them.
  *
  * The life of one charge. One operation reads billed/…, usage-month/… and usage-day/…, and writes all three,
  * an expiry entry and its event. Charges that arrive while a batch is being synced run against what the
