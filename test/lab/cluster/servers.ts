@@ -25,6 +25,9 @@ const DISK_BYTES = 1 << 30;
  * the others away for some minutes; whoever supervises it in production starts it again, too.
  */
 const ALONE_MS = 7 * 60_000;
+/** A repair takes half a minute. One whose Paxos cleanup waits for an answer that was lost never ends by itself. */
+const REPAIR_MS = 5 * 60_000;
+const REPAIRS = 3;
 /** Left to be written, since the server writes meanwhile. */
 const SPARE_BLOCKS = 4096;
 
@@ -105,14 +108,16 @@ export async function startServers({
     TAKEMARK_SERVICES_JARS: jars,
     ...(measured && { _JAVA_OPTIONS: '-XX:TieredStopAtLevel=4' }),
   };
-  const launcher = async (...args: readonly string[]): Promise<string> => {
+  const launched = async (args: readonly string[], timeout = 0): Promise<string> => {
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [LAUNCHER, ...args], {
       env: environment,
       maxBuffer: 1 << 24,
+      timeout,
     });
     for (const line of stderr.split('\n')) if (line !== '' && !line.startsWith('variables')) say(line);
     return stdout;
   };
+  const launcher = (...args: readonly string[]): Promise<string> => launched(args);
   const named = (names: readonly string[]) => names.flatMap((name) => ['--name', name]);
   const up = async (...names: readonly string[]): Promise<void> => {
     if (names.includes(BUCKET_SERVER)) await removeUnfinished(join(directory, BUCKET_SERVER, 'data'));
@@ -200,7 +205,17 @@ export async function startServers({
       },
       repair: async (keyspace, names) => {
         const hosts = names.flatMap((name) => ['-hosts', `${prefix}.${name.slice('cassandra-'.length)}`]);
-        await launcher('nodetool', '--', names[0]!, 'repair', '--full', ...hosts, keyspace);
+        const command = ['nodetool', '--', names[0]!, 'repair', '--full', ...hosts, keyspace];
+        for (let left = REPAIRS; ; ) {
+          try {
+            await launched(command, REPAIR_MS);
+            return;
+          } catch (error) {
+            left -= 1;
+            if (left === 0) throw error;
+            say(`repair of ${names.join(', ')} did not end, starting again`);
+          }
+        }
       },
       replace: async (name) => void (await launcher('replace', '--name', name)),
       nodetool: (name, ...args) => launcher('nodetool', '--', name, ...args),
