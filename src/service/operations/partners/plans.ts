@@ -1,5 +1,6 @@
 import { defined } from '../../../core/domain/defined.js';
 import { DomainError } from '../../../core/domain/errors.js';
+import type { ResultOf } from '../../contract/results.js';
 import { type Partner, PLAN_LIMITS, type Plan, type PlanLimits } from '../../domain/partner.js';
 import {
   assignmentEntry,
@@ -20,17 +21,10 @@ import type { AuditStore, PartnerStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 import { LogFollower, UnsoundLog } from '../system/log-follower.js';
 
-/** A plan as the operator sees it. */
-export interface PlanView extends Plan {
-  /** The limits that replace these ones, and the unix second from which they apply. */
-  readonly next?: PlanLimits & { readonly from: number };
-}
-
-/** A partner with its current plan. */
-export interface PartnerView extends Partner {
-  /** The plan that replaces the current one, and the unix second from which it applies. */
-  readonly nextPlan?: { readonly plan: string; readonly from: number };
-}
+/** A plan as the operator sees it, with the limits that will replace its own. */
+type PlanView = ResultOf<'setPlan'>;
+/** A partner with its current plan, and with the plan that will replace it. */
+export type PartnerView = ResultOf<'assignPlan'>;
 
 /**
  * The interval in milliseconds between two reads of the log without `refresh`. Changes made by other

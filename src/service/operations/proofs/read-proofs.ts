@@ -1,9 +1,7 @@
 import { defined } from '../../../core/domain/defined.js';
-import type { EncodedJson } from '../../../core/domain/encoded-json.js';
-import type { EvidenceReport, EvidenceSummary } from '../../../witness/domain/evidence-report.js';
-import type { ProcessNote } from '../../../witness/domain/process-note.js';
-import { type LegacyValues, legacyValues } from '../../domain/legacy-proof.js';
-import type { Carrier, IssuedProof, Song } from '../../domain/proof.js';
+import type { Reported, ResultOf } from '../../contract/results.js';
+import { legacyValues } from '../../domain/legacy-proof.js';
+import type { IssuedProof } from '../../domain/proof.js';
 import type { ProofBrief } from '../../domain/proof-brief.js';
 import { neededPurpose } from '../../domain/upload.js';
 import type { PartnerStore, ProofStore } from '../../ports/stores.js';
@@ -14,53 +12,12 @@ import { composeFor, type ReadReportDeps, readReport, reportSize } from './evide
 import { findIssued, findOwnIssued, noSuchProof } from './find-proof.js';
 import { readSummary, type SummariseDeps } from './summaries.js';
 
-export interface ProofEntry {
-  readonly proofId: string;
-  readonly issuedAt: number;
-  readonly song: { readonly title: string };
-  readonly carrier: Carrier;
-  readonly boundAudioSha256: string;
-  readonly unknownContainer?: true;
-}
-
+export type ProofDetail = Reported<ResultOf<'readProof'>>;
+type ProofRecord = Reported<ResultOf<'readRecord'>>;
+type ProofPage = Omit<ResultOf<'listProofs'>, 'proofs'> & { readonly proofs: readonly ListedProof[] };
 /** An entry of a list (rule 9.30). */
-export interface ListedProof extends ProofEntry {
-  readonly evidenceSummary?: EvidenceSummary;
-  readonly evidenceReport?: EvidenceReport | EncodedJson<EvidenceReport>;
-}
-
-export interface ProofDetail extends ProofEntry, LegacyValues {
-  readonly createdAt: number;
-  readonly originalSha256: string;
-  readonly song: Song;
-  readonly issuer?: string;
-  readonly delivery: Delivery;
-  readonly evidenceReport?: EvidenceReport | EncodedJson<EvidenceReport>;
-  readonly processNote?: ProcessNote;
-}
-
-/** The delivered audio file. */
-export interface Delivery {
-  readonly carrier: Carrier;
-  readonly bytes: number;
-  readonly sha256: string;
-  readonly mediaType: string;
-  readonly fileName: string;
-  /** Present if the file exceeds 65 MiB (rule 10.21). */
-  readonly uploadPurpose?: 'verify_large';
-}
-
-export interface ProofRecord {
-  readonly proofId: string;
-  readonly song: Song;
-  readonly issuer?: string;
-  readonly issuedAt: number;
-  readonly boundAudioSha256: string;
-  readonly unknownContainer?: true;
-  readonly evidenceReport?: EvidenceReport | EncodedJson<EvidenceReport>;
-  readonly processNote?: ProcessNote;
-  readonly delivery: Delivery;
-}
+type ListedProof = Reported<ResultOf<'listProofs'>['proofs'][number]>;
+type ProofEntry = Omit<ListedProof, 'evidenceSummary' | 'evidenceReport'>;
 
 export interface ReadProofsDeps extends ReadReportDeps {
   readonly stores: ProofStore & PartnerStore;
@@ -90,11 +47,6 @@ export interface ListQuery {
   readonly issuedAfter?: number;
   readonly issuedBefore?: number;
   readonly include?: 'evidenceReport';
-}
-
-export interface ProofPage {
-  readonly proofs: readonly ListedProof[];
-  readonly nextCursor?: string;
 }
 
 /**
@@ -236,7 +188,7 @@ export async function readRecord(
   });
 }
 
-function deliveryOf({ carrier, asset }: IssuedProof): Delivery {
+function deliveryOf({ carrier, asset }: IssuedProof): ProofDetail['delivery'] {
   const { bytes, sha256, mediaType, fileName } = asset;
   return defined({ carrier, bytes, sha256, mediaType, fileName, uploadPurpose: neededPurpose(bytes) });
 }

@@ -1,5 +1,6 @@
 import { defined } from '../../../core/domain/defined.js';
 import { DomainError, type ErrorReason, limited } from '../../../core/domain/errors.js';
+import type { ResultOf } from '../../contract/results.js';
 import type { AuditAction } from '../../domain/audit.js';
 import {
   REVIEW_LIFE_SECONDS,
@@ -17,7 +18,7 @@ import { type Cursors, cutPage } from '../page.js';
 import { findIssued, noSuchProof } from '../proofs/find-proof.js';
 
 /** A review as the partner sees it. */
-export type ReviewView = Omit<ReviewCase, 'partnerId'>;
+export type ReviewView = ResultOf<'readReview'>;
 
 export interface CreateReviewDeps {
   readonly stores: ProofStore & ReviewStore;
@@ -128,11 +129,6 @@ export interface ReviewQuery {
   readonly status?: ReviewCase['status'];
 }
 
-export interface ReviewPage {
-  readonly reviews: readonly ReviewView[];
-  readonly nextCursor?: string;
-}
-
 interface ListReviewsDeps {
   readonly stores: Pick<ReviewStore, 'listReviews'>;
   readonly cursors: Cursors;
@@ -147,7 +143,7 @@ export async function listReviews(
   deps: ListReviewsDeps,
   { partnerId }: Pick<Caller, 'partnerId'>,
   query: ReviewQuery,
-): Promise<ReviewPage> {
+): Promise<ResultOf<'listReviews'>> {
   const { limit = DEFAULT_LIMIT, cursor, proofId, status } = query;
   const scope = { partnerId, route: 'GET /partner/reviews', filter: [proofId ?? null, status ?? null] };
   const before = cursor === undefined ? undefined : deps.cursors.read(scope, cursor);
@@ -178,7 +174,7 @@ export async function listReviews(
 export async function listPartnerReviews(
   deps: ListReviewsDeps & { readonly stores: PartnerStore },
   { partnerId, ...query }: ReviewQuery & { readonly partnerId: string },
-): Promise<ReviewPage> {
+): Promise<ResultOf<'listReviews'>> {
   if ((await deps.stores.getPartner(partnerId)) === undefined)
     throw new DomainError('not_found', 'There is no such partner.');
   return listReviews(deps, { partnerId }, query);
@@ -188,7 +184,7 @@ export async function listPartnerReviews(
 export async function readPartnerReview(
   deps: { readonly stores: ReviewStore; readonly clock: Clock },
   { reviewId }: { readonly reviewId: string },
-): Promise<ReviewCase> {
+): Promise<ResultOf<'readPartnerReview'>> {
   const partnerId = await deps.stores.findReviewPartner(reviewId, Math.floor(deps.clock.now() / 1000));
   if (partnerId === undefined) throw noSuchReview();
   return { partnerId, ...(await readReview(deps, { partnerId }, { reviewId })) };

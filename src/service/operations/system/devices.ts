@@ -1,5 +1,6 @@
 import { DomainError } from '../../../core/domain/errors.js';
 import type { DeviceAlgorithm, DeviceId } from '../../../witness/domain/trace.js';
+import type { ResultOf } from '../../contract/results.js';
 import {
   DEVICES_LOG,
   type Device,
@@ -68,7 +69,7 @@ export interface DevicesDeps {
 export async function listDevices(
   { devices }: Pick<DevicesDeps, 'devices'>,
   { from, limit }: { readonly from: number; readonly limit: number },
-): Promise<{ readonly devices: readonly Device[]; readonly deviceCount: number }> {
+): Promise<ResultOf<'listDevices'>> {
   await devices.refresh();
   return { devices: devices.list(from, limit), deviceCount: devices.count };
 }

@@ -1,19 +1,16 @@
 import { defined } from '../../../core/domain/defined.js';
 import type { ReasonOf } from '../../../core/domain/reference/reasons.js';
+import type { ResultOf } from '../../contract/results.js';
 import type { IndexedProof } from '../../domain/digests.js';
 import { MATCH_MEANINGS } from '../../domain/reference/values.js';
 import type { ProofStore } from '../../ports/stores.js';
 
 export type MatchType = keyof typeof MATCH_MEANINGS;
 
+/** The result of the identify of an upload. */
+export type IdentifiedUpload = Extract<ResultOf<'identify'>, { readonly matches: unknown }>;
 /** A match by digest, with a `confidence` of 1. Acoustic matches do not exist yet. */
-export interface IdentifyMatch {
-  readonly proofId: string;
-  readonly type: MatchType;
-  readonly confidence: number;
-  /** Why a verify of the upload is `unreadable`. Present if something outside the samples changed, for the owner. */
-  readonly unreadableBecause?: readonly ReasonOf<'unreadable'>[];
-}
+type IdentifyMatch = IdentifiedUpload['matches'][number];
 
 /** What the matches of an upload say to the owners of the proofs. */
 export interface OwnerView {

@@ -1,14 +1,15 @@
-import type { MeasuredSamples, SamplesReason } from '../../../core/domain/audio.js';
+import type { MeasuredSamples } from '../../../core/domain/audio.js';
 import { defined } from '../../../core/domain/defined.js';
 import { DomainError } from '../../../core/domain/errors.js';
 import { refuseFile } from '../../../core/domain/verdict.js';
+import type { ResultOf } from '../../contract/results.js';
 import { unitsOf } from '../../domain/upload.js';
 import type { ProofStore, UploadStore, UsageStore } from '../../ports/stores.js';
 import type { Clock, Ids } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 import { charge } from '../usage/quota.js';
 import { type RateLimits, weigh } from '../usage/rate-limits.js';
-import { findMatches, type IdentifyMatch, type KnownDigests } from './find-matches.js';
+import { findMatches, type IdentifiedUpload, type KnownDigests } from './find-matches.js';
 import { findUpload } from './find-upload.js';
 
 /** A digest to look for. Without `of`, it may be a digest of any kind. */
@@ -22,19 +23,7 @@ export type IdentifyRequest =
   | { readonly uploadId: string; readonly digests?: never }
   | { readonly uploadId?: never; readonly digests: readonly AskedDigest[] };
 
-export type Identified =
-  | IdentifiedUpload
-  | { readonly results: readonly { readonly sha256: string; readonly matches: readonly IdentifyMatch[] }[] };
-
-/**
- * The result of an upload. `samples` is null if the file has no samples digest, and `samplesReason` says why. Both are
- * absent for an upload that an earlier version measured.
- */
-interface IdentifiedUpload {
-  readonly matches: readonly IdentifyMatch[];
-  readonly samples?: string | null;
-  readonly samplesReason?: SamplesReason;
-}
+type Identified = ResultOf<'identify'>;
 
 /** The digests that one unit of the quota, and one call of the request rate, pays for. */
 const DIGESTS_OF_UNIT = 100;
