@@ -169,7 +169,7 @@ function errorOf(answer: FromProject): Error {
       return new DocumentError(answer.message);
     case 'missing_package':
       return new MissingPackageError(
-        'reading an Audacity project needs the optional package node-sqlite3-wasm: run npm install node-sqlite3-wasm',
+        'reading an Audacity project needs the optional package node-sqlite3-wasm: run npm install node-sqlite3-wasm@0.8',
       );
     case 'failed':
       return new Error(answer.message);
