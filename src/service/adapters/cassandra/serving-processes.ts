@@ -7,9 +7,9 @@ const LIFE_SECONDS = 30;
 /** The most entries of one read, which is the largest number that `TAKEMARK_PROCESSES` accepts. */
 const MOST = 10_000;
 
-const RENEW = "INSERT INTO serving_process (list, process) VALUES ('partners', ?) USING TTL ?";
-const LIST = "SELECT process FROM serving_process WHERE list = 'partners' LIMIT ?";
-const LEAVE = "DELETE FROM serving_process WHERE list = 'partners' AND process = ?";
+const RENEW = "INSERT INTO serving_process (name, process) VALUES ('partners', ?) USING TTL ?";
+const LIST = "SELECT process FROM serving_process WHERE name = 'partners' LIMIT ?";
+const LEAVE = "DELETE FROM serving_process WHERE name = 'partners' AND process = ?";
 
 /**
  * Registers one process in the keyspace. Its id is new at each start.
