@@ -11,6 +11,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from 'cassandra-driver';
 import t, { type Test } from 'tap';
 import { type MigrationOptions, migrate } from '../../src/service/adapters/cassandra/driver/migrations.js';
+import { connect } from '../../src/service/adapters/cassandra/driver/session.js';
+import { servingProcesses } from '../../src/service/adapters/cassandra/serving-processes.js';
 import { openCassandraStore } from '../../src/service/adapters/cassandra/store.js';
 import { type AuditAction, AuditWalk } from '../../src/service/domain/audit.js';
 import type { IssuedProof } from '../../src/service/domain/proof.js';
@@ -98,7 +100,13 @@ if (ADDRESSES === undefined) {
     const runs = await Promise.all([migrate(fresh), migrate(fresh)]);
     t.strictSame(
       runs.flat().toSorted(),
-      ['001-initial.cql', '002-lease.cql', '003-key-revocation.cql', '004-digests.cql'],
+      [
+        '001-initial.cql',
+        '002-lease.cql',
+        '003-key-revocation.cql',
+        '004-digests.cql',
+        '005-serving-process.cql',
+      ],
       'each by one of them',
     );
     t.strictSame(await migrate(fresh), []);
@@ -114,6 +122,7 @@ if (ADDRESSES === undefined) {
   void t.test('every part of a review expires with it', reviewExpires);
   void t.test('every row beside a review expires', rowsBesideExpire);
   void t.test('two processes at once decide as one', twoStores);
+  void t.test('processes that serve count each other', processesCounted);
   void t.test(
     'lists, reviews and erasures work where a read would pass over too much that was removed',
     muchRemoved,
@@ -842,6 +851,24 @@ async function leftOf(client: Client, table: string, key: string, value: string)
   return rows.flatMap((row) =>
     row.keys().filter((column) => row[column] !== null && ![key, 'op'].includes(column)),
   );
+}
+
+async function processesCounted(t: Test): Promise<void> {
+  const session = await connect(connection, connection.keyspace);
+  t.teardown(() => session.close());
+  const [one, other, killed] = [
+    servingProcesses(session),
+    servingProcesses(session),
+    servingProcesses(session, 1),
+  ];
+  t.equal(await one.renew(), 1);
+  t.equal(await other.renew(), 2);
+  t.equal(await one.renew(), 2, 'an entry is renewed, and none is added');
+  await other.leave();
+  t.equal(await one.renew(), 1, 'a process that stops is counted no longer');
+  t.equal(await killed.renew(), 2);
+  while ((await one.renew()) !== 1) await delay(100);
+  t.equal(await one.renew(), 1, 'the entry of a process that was killed expires');
 }
 
 async function twoStores(t: Test): Promise<void> {

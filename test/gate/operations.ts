@@ -11,6 +11,7 @@ import '../operations/identify.test.js';
 import '../operations/legacy-proofs.test.js';
 import '../operations/offline.test.js';
 import '../operations/plans.test.js';
+import '../operations/process-count.test.js';
 import '../operations/proofs.test.js';
 import '../operations/refused-calls.test.js';
 import '../operations/relay.test.js';

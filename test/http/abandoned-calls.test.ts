@@ -186,7 +186,7 @@ async function startCounted(t: Test) {
     wallClock: systemClock,
     ids,
     observer: reports,
-    processes: 1,
+    processes: () => 1,
     samplesRate: 1e9,
     largeBytes: DEFAULT_LARGE_BYTES,
   });

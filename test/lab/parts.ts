@@ -225,14 +225,15 @@ export const PARTS: readonly Part[] = [
   {
     name: 'kills',
     shows:
-      'An embedded store that is killed 300 times amid its writes, and a service 50 times, lose nothing acknowledged.',
-    minutes: 12,
+      'An embedded store that is killed 300 times amid its writes, and a service 50 times while it issues and 50 times while it changes kept rows, lose nothing acknowledged.',
+    minutes: 15,
     regressions: 'kills',
     commands: (seed) => [
-      tests(['adapters/embedded-kill', 'service/kill'], {
+      tests(['adapters/embedded-kill', 'service/kill', 'service/kept-rows-kill'], {
         TAKEMARK_TEST_SEED: String(seed),
         TAKEMARK_KILLS: '300',
         TAKEMARK_ISSUE_KILLS: '50',
+        TAKEMARK_KEPT_ROWS_KILLS: '50',
       }),
     ],
   },

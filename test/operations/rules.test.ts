@@ -96,7 +96,7 @@ t.test('a rate lets its burst pass at once and then its rate', async (t) => {
 
   t.test('each of several processes lets its share pass, and never nothing', (t) => {
     const admitted = (processes: number, lane: 'standard' | 'rotation') => {
-      const limits = createRateLimits(stillClock(), processes);
+      const limits = createRateLimits(stillClock(), () => processes);
       return Array.from({ length: 50 }, () => refusal(() => limits.spend('ptr_1', trial, lane))).filter(
         (error) => error === undefined,
       ).length;
@@ -109,6 +109,28 @@ t.test('a rate lets its burst pass at once and then its rate', async (t) => {
       [1, 2, 3, 40].map((processes) => admitted(processes, 'rotation')),
       [5, 3, 2, 1],
     );
+    t.end();
+  });
+
+  t.test('a bucket keeps at most its share, and gains no call, when the number of processes changes', (t) => {
+    const clock = stillClock();
+    let processes = 1;
+    const limits = createRateLimits(clock, () => processes);
+    const remaining = () => limits.read('ptr_1', trial).remaining;
+    t.equal(remaining(), 10);
+    processes = 2;
+    t.equal(remaining(), 5, 'a larger number takes calls away');
+    for (let i = 0; i < 5; i += 1) limits.spend('ptr_1', trial, 'standard');
+    t.match(
+      refusal(() => limits.spend('ptr_1', trial, 'standard')),
+      { reason: 'rate_exceeded' },
+    );
+    processes = 1;
+    t.equal(remaining(), 0, 'a smaller number gives no call at once');
+    clock.advanceMs(1000);
+    t.equal(remaining(), 5, 'the whole rate refills the bucket');
+    clock.advanceMs(1000);
+    t.equal(remaining(), 10, 'up to the whole burst');
     t.end();
   });
 

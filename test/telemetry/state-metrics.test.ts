@@ -32,6 +32,7 @@ t.test('gauges show the state of the process', async (t) => {
     ready: async () => undefined,
     dependencies: () => new Map([['bucket', true] as const, ['kafka', false] as const]),
     space: async () => [{ directory: 'data', resource: 'inodes', free: 0.25 }],
+    processes: () => 3,
   });
   for (const line of [
     'takemark_outbox_oldest_seconds 61',
@@ -40,6 +41,7 @@ t.test('gauges show the state of the process', async (t) => {
     'takemark_dependency_missing{dependency="kafka"} 0',
     'takemark_disk_free_ratio{directory="data",resource="inodes"} 0.25',
     'takemark_consumers 1',
+    'takemark_processes 3',
   ])
     t.ok(lines.includes(line), line);
   const unready = await linesOf({
@@ -50,6 +52,10 @@ t.test('gauges show the state of the process', async (t) => {
   t.ok(unready.includes('takemark_ready{reason="store_unavailable"} 0'));
   t.notOk(unready.some((line) => line.startsWith('takemark_ready{reason=""}')));
   t.ok(unready.includes('takemark_outbox_oldest_seconds 0'), 'nothing waits');
+  t.notOk(
+    unready.some((line) => line.startsWith('takemark_processes ')),
+    'it serves no partners',
+  );
 });
 
 t.test('a watch reports a dependency when it stops answering, and when it answers again', async (t) => {

@@ -46,6 +46,7 @@ import type {
 } from '../ports/journals.js';
 import type { Observer } from '../ports/observer.js';
 import type { Secrets } from '../ports/secrets.js';
+import type { ServingProcesses } from '../ports/serving-processes.js';
 import type { SnapshotSource } from '../ports/store-snapshot.js';
 import type { Stores } from '../ports/stores.js';
 import type { Clock } from '../ports/system.js';
@@ -98,6 +99,8 @@ export interface Infrastructure {
   readonly clocks: ClockWatch | undefined;
   /** The progress that the store records. Undefined for an embedded store. */
   readonly installation: InstallationRow | undefined;
+  /** The processes that serve partners. Undefined for a single process. */
+  readonly serving: ServingProcesses | undefined;
   /** The progress that the bucket records. Undefined for a single process. */
   readonly marks: InstallationMarks | undefined;
   readonly gate: RestoreGate;
@@ -496,7 +499,7 @@ interface StoreParts {
 
 type OpenedStores = Pick<
   Infrastructure,
-  'stores' | 'heads' | 'audited' | 'snapshots' | 'clocks' | 'installation'
+  'stores' | 'heads' | 'audited' | 'snapshots' | 'clocks' | 'installation' | 'serving'
 >;
 
 async function openStores(config: Config, parts: StoreParts, disposer: Disposer): Promise<OpenedStores> {
@@ -512,8 +515,8 @@ async function openStores(config: Config, parts: StoreParts, disposer: Disposer)
     clock: parts.clock,
   });
   disposer.add(() => stores.close());
-  const { heads, audited, clocks, installation } = stores;
-  return { stores, heads, audited, snapshots: undefined, clocks, installation };
+  const { heads, audited, clocks, installation, serving } = stores;
+  return { stores, heads, audited, snapshots: undefined, clocks, installation, serving };
 }
 
 async function openEmbedded(
@@ -550,5 +553,6 @@ async function openEmbedded(
     snapshots: stores,
     clocks: undefined,
     installation: undefined,
+    serving: undefined,
   };
 }

@@ -19,6 +19,7 @@ import {
   RESERVATION_SECONDS,
   reminderJob,
 } from '../background/jobs.js';
+import { ProcessCount } from '../background/process-count.js';
 import { replayErasures } from '../background/replay-erasures.js';
 import { type PeriodicJob, startJobs } from '../background/scheduler.js';
 import { assertKnownSettings, type Config } from '../config/config.js';
@@ -98,6 +99,8 @@ const METER_MS = 1000;
 const KEY_USES_MS = 30_000;
 /** The interval of the checks for a new certificate, in milliseconds. */
 const TLS_MS = 10_000;
+/** The interval of the looks at the processes of a cluster, a sixth of the life of an entry. */
+const PROCESSES_MS = 5000;
 const CLOCK_MS = 30_000;
 const LAST_JOBS_MS = 1000;
 /** The interval of the checks of the certificates' validity, in milliseconds. */
@@ -129,8 +132,13 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     );
     const { telemetry, stores, encrypted, assets, journal, bus, clocks, gate, keyWatch } = infrastructure;
     const { observer } = telemetry;
+    const processes = await openProcesses(config, infrastructure, disposer);
     const engines = openEngines(config, identity, telemetry, disposer);
-    telemetry.measure({ engineStats: () => engines.engine.stats(), certificates: watch.list });
+    telemetry.measure({
+      engineStats: () => engines.engine.stats(),
+      certificates: watch.list,
+      processes: () => processes.value,
+    });
     await gate.look();
     if (!gate.isClosed) await lookForKeys(infrastructure, config);
     const erasedAgain = await recover(config, clock, infrastructure);
@@ -149,7 +157,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       ...signing,
       environment: config.environment,
       downloads: config.downloads,
-      processes: config.processes,
+      processes: () => processes.value,
       publicUrl: () => publicUrl,
       secrets: secrets.secrets,
       newDevice: (algorithm) =>
@@ -207,6 +215,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       ...identityJobs(config, identity, telemetry),
       ...clockJobs(infrastructure),
       dependencies.job,
+      { where: 'processes', everyMs: PROCESSES_MS, run: () => processes.look() },
       ...storeJobs(config, infrastructure, clock),
       { where: 'meter', everyMs: METER_MS, run: () => meter.flush() },
       { where: 'key_uses', everyMs: KEY_USES_MS, run: () => uses.flush() },
@@ -243,6 +252,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       store: config.store,
       bus: config.bus,
       consumers: config.consumers,
+      processes: processes.value,
       publicUrl,
       partner: hostPort(partner),
       operator: hostPort(operator),
@@ -292,6 +302,25 @@ async function openIdentity(config: Config, options: ServiceOptions) {
     clock,
   });
   return { secrets, wallClock, clock, ids, operatorTokens, signing, tls, watch };
+}
+
+/**
+ * Registers this process among those that serve, long before it listens, and reads how many there are. A stop removes
+ * its entry after the listeners are closed.
+ */
+async function openProcesses(
+  { processes: fixed }: Config,
+  { serving, telemetry }: Infrastructure,
+  disposer: Disposer,
+): Promise<ProcessCount> {
+  const processes = new ProcessCount({
+    ...defined({ fixed, serving }),
+    onChange: (count, former) => telemetry.note('processes_counted', { processes: count, former }),
+  });
+  // An entry that stays expires by itself.
+  disposer.add(() => processes.leave().catch(() => undefined));
+  await processes.look();
+  return processes;
 }
 
 /** Opens what works on the bytes of callers. The reader of credentials starts at once, the engine with `start`. */

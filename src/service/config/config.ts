@@ -125,7 +125,7 @@ function configOf(values: Values, environment: Environment, unknown: UnknownSett
     cassandra: cassandraOf(values),
     /** The secrets bundle that all processes of a cluster share: its path or its text. */
     secrets: bundleOf(values),
-    /** The number of processes that share a plan's rates. */
+    /** The number of processes that share a plan's rates. If absent, a cluster counts them. */
     processes: values.TAKEMARK_PROCESSES,
     /** Accepts rows and events without a valid MAC. Used only while migrating. */
     acceptUnauthenticated: values.TAKEMARK_UNAUTHENTICATED === 'accept',

@@ -217,8 +217,9 @@ const PROCESS = {
     'number of cores minus one',
   ),
   TAKEMARK_PROCESSES: setting(
-    countSchema(10_000).default(1),
+    countSchema(10_000).optional(),
     "number of service processes behind the load balancer. Each process allows its share of a partner's rate, uploads and rotations. Quotas are exact without this setting",
+    'counted in a cluster ([grow](operating/grow.md#how-processes-are-counted)), otherwise 1',
   ),
   TAKEMARK_UNKNOWN_SETTINGS: setting(
     z.enum(['refuse', 'warn']).default('refuse'),

@@ -113,8 +113,8 @@ export interface OperationsDeps {
   readonly wallClock: Clock;
   readonly ids: Ids;
   readonly observer: Observer;
-  /** The number of processes that share the rates of a plan. */
-  readonly processes: number;
+  /** Returns the number of processes that share the limits of a plan. It changes while a cluster grows. */
+  readonly processes: () => number;
   /** The bytes of files per second that are read to fill samples digests. */
   readonly samplesRate: number;
   /** The largest file of a large purpose, in bytes. */

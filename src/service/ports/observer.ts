@@ -30,6 +30,7 @@ export const FAULT_PLACES = [
   'meter',
   'outbox',
   'plans',
+  'processes',
   'producer',
   'quota',
   'reader',

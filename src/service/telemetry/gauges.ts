@@ -64,6 +64,8 @@ export interface MetricSources {
   readonly dependencies?: () => ReadonlyMap<Dependency, boolean>;
   readonly space?: () => Promise<readonly DirectorySpace[]>;
   readonly runsConsumers?: boolean;
+  /** The number of processes among which the limits of plans are divided. Absent if the process serves no partners. */
+  readonly processes?: () => number;
 }
 
 /** A value of a gauge without labels. If it is undefined, the gauge keeps its former value, or 0. */
@@ -160,6 +162,12 @@ const GAUGES: readonly GaugeRow[] = [
     name: 'takemark_consumers',
     help: '1 if the process runs the consumers of events',
     read: ({ runsConsumers }) => (runsConsumers === true ? 1 : 0),
+  },
+  {
+    name: 'takemark_processes',
+    help: 'Processes among which the rates of plans are divided, as known by this process',
+    exists: ({ processes }) => processes !== undefined,
+    read: ({ processes }) => processes?.(),
   },
   {
     // A disconnected consumer must report no value instead of 0.

@@ -26,6 +26,7 @@ export function metricCatalogue(): Promise<readonly MetricDescription[]> {
       { certificate: 'tls', validity, warning: undefined },
     ],
     clocks: () => ({ processSeconds: 0, nodesSeconds: 0 }),
+    processes: () => 1,
   }).describe();
 }
 

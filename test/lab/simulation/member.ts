@@ -178,7 +178,7 @@ export async function startMember(process: Process, around: Surroundings): Promi
     wallClock: systemClock,
     ids,
     observer,
-    processes: 1,
+    processes: () => 1,
     samplesRate: 1e9,
     largeBytes: DEFAULT_LARGE_BYTES,
   });

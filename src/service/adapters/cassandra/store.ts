@@ -3,6 +3,7 @@ import type { Authenticator } from '../../../core/codec/authenticator.js';
 import type { AuditDraft } from '../../domain/audit.js';
 import type { AuditedStore } from '../../ports/audited-store.js';
 import type { AuditHeads, InstallationRow } from '../../ports/journals.js';
+import type { ServingProcesses } from '../../ports/serving-processes.js';
 import type { Stores } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 import { keyStore } from './accounts/partner-keys.js';
@@ -32,6 +33,7 @@ import { ProofRows } from './proofs/proof-rows.js';
 import { proofStore } from './proofs/proofs.js';
 import { reminderStore } from './reviews/reminders.js';
 import { reviewStore } from './reviews/reviews.js';
+import { servingProcesses } from './serving-processes.js';
 import { ChargeEvents } from './usage/charge-events.js';
 import { Consumption } from './usage/consumption.js';
 import { FoldLeft } from './usage/fold-left.js';
@@ -53,12 +55,13 @@ export interface CassandraStoreOptions extends ConnectionOptions {
 
 /**
  * Store of a cluster, with the heads that its audit logs are held against, the watch over its clocks, how far
- * it has come, and what the auditor reads.
+ * it has come, which processes serve, and what the auditor reads.
  */
 export type CassandraStore = Stores & {
   readonly heads: AuditHeads;
   readonly clocks: ClockWatch;
   readonly installation: InstallationRow;
+  readonly serving: ServingProcesses;
   readonly audited: AuditedStore;
 };
 
@@ -158,6 +161,7 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
       partnerIds,
     }),
     installation: installationRow(session, partnerIds),
+    serving: servingProcesses(session),
 
     // Rows expire by themselves; only what crashed processes left is finished and taken over.
     async collectExpired(now, limit) {

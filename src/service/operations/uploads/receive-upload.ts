@@ -52,8 +52,8 @@ export interface ReceiveUploadDeps {
   readonly uploadLocks: UploadLocks;
   readonly reader: Pick<CredentialReader, 'readEmbedded'>;
   readonly plans: Plans;
-  /** The number of processes that share a plan's limits. */
-  readonly processes: number;
+  /** Returns the number of processes that share a plan's limits. */
+  readonly processes: () => number;
 }
 
 /**
@@ -76,7 +76,7 @@ export async function receiveUpload(
   const partner = await deps.stores.getPartner(upload.slot.partnerId);
   const plan = partner && (await deps.plans.of(partner));
   if (plan === undefined) throw new DomainError('not_found', 'There is no such upload slot.');
-  const limit = shareOf(plan.concurrentUploads, deps.processes);
+  const limit = shareOf(plan.concurrentUploads, deps.processes());
   const release = deps.uploadLocks.take(uploadId, upload.slot.partnerId, limit);
   try {
     const { partnerId, purpose } = upload.slot;

@@ -65,7 +65,9 @@ interface Shape {
 
 interface TokenBucket {
   readonly plan: Plan;
-  readonly shape: Shape;
+  /** The number of processes from which `shape` was computed. */
+  processes: number;
+  shape: Shape;
   /**
    * The level in calls multiplied by the period in milliseconds, so that a refill is an exact whole number.
    */
@@ -76,9 +78,9 @@ interface TokenBucket {
 
 /**
  * Creates the rates of this process.
- * @param processes number of processes that share the calls. Each admits its share of a plan's rates
+ * @param processes returns the number of processes that share the calls. Each admits its share of a plan's rates
  */
-export function createRateLimits(clock: Clock, processes = 1): RateLimits {
+export function createRateLimits(clock: Clock, processes: () => number = () => 1): RateLimits {
   const buckets = new Map<string, TokenBucket>();
   let droppedAt = clock.now();
 
@@ -92,9 +94,14 @@ export function createRateLimits(clock: Clock, processes = 1): RateLimits {
     const name = `${rateClass} ${holder}`;
     const held = buckets.get(name);
     // A partner starts with a full bucket when its plan, or the limits of its plan, change.
-    if (held?.plan === plan) return refill(held, now);
-    const shape = shapeOf(plan, rateClass, processes);
-    const bucket = { plan, shape, level: capacity(shape), at: now };
+    const count = processes();
+    if (held?.plan === plan) {
+      refill(held, now);
+      if (held.processes !== count) reshape(held, shapeOf(plan, rateClass, count), count);
+      return held;
+    }
+    const shape = shapeOf(plan, rateClass, count);
+    const bucket = { plan, processes: count, shape, level: capacity(shape), at: now };
     buckets.set(name, bucket);
     return bucket;
   };
@@ -234,6 +241,13 @@ export function shareOf(number: number, processes: number): number {
 
 function capacity(shape: Shape): number {
   return shape.burst * shape.periodMs;
+}
+
+/** Gives a bucket the share of another number of processes. No call is added: a larger share is refilled at its rate. */
+function reshape(bucket: TokenBucket, shape: Shape, processes: number): void {
+  bucket.shape = shape;
+  bucket.processes = processes;
+  bucket.level = Math.min(capacity(shape), bucket.level);
 }
 
 /** Refills a bucket. A clock that was set back neither adds nor removes calls. */

@@ -25,8 +25,8 @@ export interface VerifyFileDeps extends JudgeFileDeps {
   readonly ids: Ids;
   readonly uploadLocks: UploadLocks;
   readonly reader: Pick<CredentialReader, 'readEmbedded' | 'readSidecar'>;
-  /** The number of processes that share a plan's limits. */
-  readonly processes: number;
+  /** Returns the number of processes that share a plan's limits. */
+  readonly processes: () => number;
 }
 
 /** A verdict, and whether the Idempotency-Key of the call had been charged for the same bytes. */
@@ -58,7 +58,7 @@ export async function verifyFile(
   const key =
     idempotencyKey === undefined ? undefined : idempotencyDigest('verification', partnerId, idempotencyKey);
   await requireUnit(deps, caller, key);
-  const release = deps.uploadLocks.take(id, partnerId, shareOf(plan.concurrentUploads, deps.processes));
+  const release = deps.uploadLocks.take(id, partnerId, shareOf(plan.concurrentUploads, deps.processes()));
   return { open: (sidecar) => receiver(deps, caller, { id, key, sidecar }), release };
 }
 
