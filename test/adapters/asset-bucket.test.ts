@@ -77,6 +77,34 @@ if (endpoint === undefined) {
     await assets.delete('prf_1');
   });
 
+  void t.test('an asset in parts is published, and one that a kill left is deleted', async (t) => {
+    const assets = await open(t, { partBytes: 5 << 20 });
+    const audio = randomBytes(11 << 20);
+    const build = async (proofId: string) => {
+      const staged = await assets.stage(proofId);
+      await staged.append(audio);
+      await staged.patch(4, Buffer.from('SIZE'));
+      return staged;
+    };
+    const staged = await build('prf_1');
+    const left = await build('prf_2');
+    await assets.deleteUnfinished('prf_2');
+    await t.rejects(left.publish(), { code: 'unavailable', dependency: 'bucket' });
+    await left.discard();
+    await staged.publish();
+    audio.write('SIZE', 4);
+    const read = Buffer.concat(await (await assets.read('prf_1'))!.toArray());
+    t.ok(read.equals(audio));
+    const around = { start: (5 << 20) - 3, end: (5 << 20) + 3 };
+    t.ok(
+      Buffer.concat(await (await assets.read('prf_1', around))!.toArray()).equals(
+        audio.subarray(around.start, around.end + 1),
+      ),
+    );
+    t.strictSame(await namesOf(assets), ['prf_1']);
+    await assets.delete('prf_1');
+  });
+
   void t.test('a service keeps its assets in a bucket', async (t) => {
     const prefix = `test/${randomBytes(8).toString('hex')}/`;
     const house = await TestService.start(settings(prefix));

@@ -1,5 +1,6 @@
 import '../service/binding.test.js';
 import '../service/containers.test.js';
+import '../service/large-pairs.test.js';
 import '../service/large-uploads.test.js';
 import '../service/sandbox-fixtures.test.js';
 import '../service/sandbox-keys.test.js';

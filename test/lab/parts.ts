@@ -285,8 +285,8 @@ export const PARTS: readonly Part[] = [
     name: 'large-files',
     shows:
       'Files of up to 2 GiB are uploaded, issued, downloaded and erased within 512 MiB of memory, also after kills.',
-    minutes: 10,
-    commands: () => [node('large/main.js')],
+    minutes: 12,
+    commands: () => [tests(['service/large-pairs'], { TAKEMARK_LAB: 'large-files' }), node('large/main.js')],
   },
   {
     name: 'clients',

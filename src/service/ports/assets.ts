@@ -45,6 +45,11 @@ export interface AssetStore {
    * @returns true when the asset existed
    */
   delete(proofId: string): Promise<boolean>;
+  /**
+   * Deletes what a killed process left of assets that it was building under this id. The caller knows that no asset is
+   * being built under it.
+   */
+  deleteUnfinished(proofId: string): Promise<void>;
 }
 
 export interface StagedAsset {

@@ -66,6 +66,7 @@ export class Bucket {
           );
         }),
       size: (proofId, part) => this.#ask(() => this.objects.get(nameOf(proofId, part))?.bytes.length),
+      deleteUnfinished: () => this.#ask(() => undefined),
       delete: (proofId) =>
         this.#ask(() => {
           const wasThere = this.objects.has(proofId);

@@ -62,6 +62,9 @@ export async function openAssetDirectory({ directory }: { readonly directory: st
         return removed;
       }),
 
+    // The start has removed every unfinished file.
+    deleteUnfinished: async () => undefined,
+
     list: (after, limit) =>
       guarded('disk', async () => {
         const { names, next } = await files.page(after, limit);

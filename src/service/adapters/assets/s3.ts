@@ -1,11 +1,12 @@
-import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import {
+  AbortMultipartUploadCommand,
   DeleteObjectCommand,
   GetBucketVersioningCommand,
   GetObjectCommand,
   HeadBucketCommand,
   HeadObjectCommand,
+  ListMultipartUploadsCommand,
   ListObjectsV2Command,
   PutObjectCommand,
   type S3Client,
@@ -17,11 +18,14 @@ import { EVIDENCE_PARTS, type EvidencePart } from '../../../witness/domain/evide
 import type { AssetEntry, AssetStore, ByteRange, StagedAsset } from '../../ports/assets.js';
 import { type BucketConnection, connectBucket, ifPresent, inTime, statusOf } from './bucket-connection.js';
 import { checkProofId, guarded } from './failure.js';
+import { type ObjectName, PART_BYTES, PartUpload, sendBody } from './part-upload.js';
 import { SpoolFile } from './spool-file.js';
 
 export interface AssetBucketOptions extends BucketConnection {
   /** Directory on this machine in which an asset is built before it is sent. */
   readonly spoolDirectory: string;
+  /** The bytes of a part of a long asset. Default: 128 MiB. */
+  readonly partBytes?: number;
 }
 
 export interface AssetBucket extends AssetStore {
@@ -36,68 +40,54 @@ export interface AssetBucket extends AssetStore {
  * another.
  */
 const PART_MARK = '!';
-/** Milliseconds until a whole asset is taken, and in addition the least rate of a large one in bytes per millisecond. */
-const PUT_MS = 120_000;
-const LEAST_PUT_RATE = 1024;
-/** Milliseconds in which a bucket takes some of an asset, or answers: one that hangs is not waited for. */
-const SILENT_MS = 15_000;
-const PUT_ATTEMPTS = 3;
 /** Milliseconds of a question about an object, its repetitions included. */
 const ANSWER_MS = 10_000;
 
 /**
  * Assets in a bucket of an S3-compatible store, `<prefix><proof id>` each and parts of evidence as
  * `<prefix><proof id>!<part>`, for any number of processes.
- * An asset is built in a local file, because parts of it are overwritten at the end, and sent as one
- * object, which is all there or not there. The bucket must keep no versions: what was erased would live on in
- * them. Failures are DomainError `unavailable` / `store_unavailable`; one in the middle of a read is an error
+ * An asset is built in a local file, because bytes of it are overwritten at the end. A long asset is sent in parts while
+ * it is built, any other one in one request, so an object is complete or does not exist. The bucket must keep no
+ * versions: what was erased would live on in them. Failures are DomainError `unavailable` / `store_unavailable`; one in the middle of a read is an error
  * of its stream.
  * @throws Error where the bucket keeps versions; DomainError where it cannot be reached
  */
 export async function openAssetBucket(options: AssetBucketOptions): Promise<AssetBucket> {
-  const { bucket, prefix, spoolDirectory } = options;
+  const { bucket, prefix, spoolDirectory, partBytes = PART_BYTES } = options;
   await makeDirectory(spoolDirectory);
   const client = connectBucket(options);
   const object = (proofId: string, part?: EvidencePart) => {
     checkProofId(proofId);
     return { Bucket: bucket, Key: prefix + proofId + (part === undefined ? '' : PART_MARK + part) };
   };
-  const sizeOf = async (name: { readonly Bucket: string; readonly Key: string }) =>
+  const sizeOf = async (name: ObjectName) =>
     (await ifPresent(client.send(new HeadObjectCommand(name), inTime(ANSWER_MS))))?.ContentLength;
 
-  async function put(
-    name: { readonly Bucket: string; readonly Key: string },
-    spool: SpoolFile,
-  ): Promise<void> {
-    const md5 = createHash('md5');
-    for await (const chunk of spool.read()) md5.update(chunk as Uint8Array);
-    // The server compares: a body that was damaged on its way is refused.
-    const content = { ContentLength: spool.length, ContentMD5: md5.digest('base64') };
-    for (let attempt = 1; ; attempt += 1) {
-      const silence = new AbortController();
-      const timer = setTimeout(() => silence.abort(), SILENT_MS);
-      const body = Readable.from(
-        passedOn(spool.read(), () => void timer.refresh()),
-        { objectMode: false },
+  async function publish(name: ObjectName, spool: SpoolFile, parts: PartUpload): Promise<void> {
+    if (parts.hasBegun) await parts.complete();
+    else
+      await sendBody({ spool, range: { start: 0, end: spool.length - 1 } }, (body, options) =>
+        client.send(new PutObjectCommand({ ...name, ...body }), options),
       );
-      try {
-        await client.send(new PutObjectCommand({ ...name, ...content, Body: body }), {
-          requestTimeout: PUT_MS + spool.length / LEAST_PUT_RATE,
-          abortSignal: silence.signal,
-        });
-        break;
-      } catch (error) {
-        // The client repeats nothing that has a stream for a body: it would send the rest of it.
-        if (attempt === PUT_ATTEMPTS || silence.signal.aborted || !isTransient(error)) throw error;
-      } finally {
-        clearTimeout(timer);
-        body.destroy();
-      }
-    }
     if ((await sizeOf(name)) !== spool.length) throw new Error('the bucket lacks an object that it accepted');
   }
 
-  async function remove(name: { readonly Bucket: string; readonly Key: string }): Promise<void> {
+  /** Returns the unfinished uploads of objects whose names begin with a prefix. */
+  async function* uploadsOf(prefix: string): AsyncGenerator<ObjectName & { readonly UploadId: string }> {
+    let after: { readonly KeyMarker?: string; readonly UploadIdMarker?: string } | undefined;
+    do {
+      const page = await client.send(
+        new ListMultipartUploadsCommand({ Bucket: bucket, Prefix: prefix, ...after }),
+        inTime(ANSWER_MS),
+      );
+      for (const { Key: key, UploadId: id } of page.Uploads ?? [])
+        if (key?.startsWith(prefix) && id !== undefined) yield { Bucket: bucket, Key: key, UploadId: id };
+      const { IsTruncated: goesOn, NextKeyMarker: KeyMarker, NextUploadIdMarker: UploadIdMarker } = page;
+      after = goesOn === true ? defined({ KeyMarker, UploadIdMarker }) : undefined;
+    } while (after !== undefined);
+  }
+
+  async function remove(name: ObjectName): Promise<void> {
     await client.send(new DeleteObjectCommand(name), inTime(ANSWER_MS));
     if ((await sizeOf(name)) !== undefined) throw new Error('the bucket still has an object that it deleted');
   }
@@ -107,7 +97,9 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
     stage: (proofId, part) =>
       guarded('disk', async () => {
         const name = object(proofId, part);
-        return new StagedObject(await SpoolFile.open(spoolDirectory), (spool) => put(name, spool));
+        const spool = await SpoolFile.open(spoolDirectory);
+        const parts = new PartUpload(client, name, spool, partBytes);
+        return new StagedObject(spool, parts, () => publish(name, spool, parts));
       }),
 
     read: (proofId, range, part) =>
@@ -146,6 +138,15 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
         return wasThere;
       }),
 
+    deleteUnfinished: (proofId) =>
+      guarded('bucket', async () => {
+        const { Key: key } = object(proofId);
+        // Another id may begin with this one.
+        for await (const upload of uploadsOf(key))
+          if (upload.Key === key || upload.Key.startsWith(key + PART_MARK))
+            await ifPresent(client.send(new AbortMultipartUploadCommand(upload), inTime(ANSWER_MS)));
+      }),
+
     list: (after, limit) =>
       guarded('bucket', async () => {
         const page = await client.send(
@@ -179,14 +180,6 @@ export async function openAssetBucket(options: AssetBucketOptions): Promise<Asse
   };
 }
 
-/** Returns the chunks, and reports each before it is passed on. */
-async function* passedOn(chunks: Readable, tell: () => void): AsyncGenerator<Uint8Array> {
-  for await (const chunk of chunks) {
-    tell();
-    yield chunk as Uint8Array;
-  }
-}
-
 /** Returns proof and part of an object's name after the prefix, or undefined for a name of another kind. */
 function entryOf(name: string): Omit<AssetEntry, 'writtenAt'> | undefined {
   const [proofId = '', mark, ...more] = name.split(PART_MARK);
@@ -197,20 +190,24 @@ function entryOf(name: string): Omit<AssetEntry, 'writtenAt'> | undefined {
 
 class StagedObject implements StagedAsset {
   readonly #spool: SpoolFile;
-  readonly #put: (spool: SpoolFile) => Promise<void>;
+  readonly #parts: PartUpload;
+  readonly #publish: () => Promise<void>;
 
-  constructor(spool: SpoolFile, put: (spool: SpoolFile) => Promise<void>) {
+  constructor(spool: SpoolFile, parts: PartUpload, publish: () => Promise<void>) {
     this.#spool = spool;
-    this.#put = put;
+    this.#parts = parts;
+    this.#publish = publish;
   }
 
-  append(chunk: Uint8Array): Promise<void> {
-    return guarded('disk', () => this.#spool.append(chunk));
+  async append(chunk: Uint8Array): Promise<void> {
+    await guarded('disk', () => this.#spool.append(chunk));
+    await guarded('bucket', () => this.#parts.advance());
   }
 
   async patch(offset: number, bytes: Uint8Array): Promise<void> {
     if (!Number.isSafeInteger(offset) || offset < 0 || offset + bytes.length > this.#spool.length)
       throw new RangeError('a patch is outside the appended bytes');
+    await guarded('bucket', () => this.#parts.change(offset, bytes.length));
     await guarded('disk', () => this.#spool.patch(offset, bytes));
   }
 
@@ -220,13 +217,14 @@ class StagedObject implements StagedAsset {
 
   publish(): Promise<void> {
     return guarded('bucket', async () => {
-      await this.#put(this.#spool);
+      await this.#publish();
       await this.#spool.close();
     });
   }
 
-  /** Nothing after `publish`; safe any number of times. An upload that failed half-way left no object. */
+  /** Has no effect after `publish`. An upload that failed half-way leaves no object. */
   async discard(): Promise<void> {
+    await this.#parts.abort();
     await this.#spool.close().catch(() => undefined);
   }
 }
@@ -247,13 +245,4 @@ async function checkBucket(client: S3Client, bucket: string): Promise<void> {
     throw new Error(
       `bucket ${bucket} has versioning, so erased files would survive as old versions: use a bucket that never had versioning`,
     );
-}
-
-/**
- * True where the same request may succeed when it is repeated: the store was not reached, or says that it is
- * the one to blame.
- */
-function isTransient(error: unknown): boolean {
-  const status = statusOf(error);
-  return status === undefined || status >= 500 || status === 429;
 }

@@ -50,14 +50,20 @@ export function encryptedAssets(assets: AssetStore, keys: ContentKeys): AssetSto
       await keys.destroy(proofId);
       return assets.delete(proofId);
     },
+
+    deleteUnfinished: (proofId) => assets.deleteUnfinished(proofId),
   };
 }
 
-/** Removes the files of an id under which nothing was issued, and its key: the id may be taken again. */
+/**
+ * Deletes the files of an id under which nothing was issued, also unfinished ones, and its key. The id can then be used
+ * again.
+ */
 export function unissuedAssets(assets: AssetStore, keys: ContentKeys): Pick<AssetStore, 'delete'> {
   return {
     async delete(proofId) {
       await keys.release(proofId);
+      await assets.deleteUnfinished(proofId);
       return assets.delete(proofId);
     },
   };
