@@ -27,7 +27,7 @@ function longWave(form: 'RF64' | 'BW64', audio: Buffer, chunks: readonly Buffer[
   const sizes = Buffer.alloc(28);
   const rest = [
     chunk({ id: 'ds64', data: sizes }),
-    fmtChunk({ channels: 2, rate: 96_000, bits: 24 }),
+    fmtChunk({ channels: 2, sampleRate: 96_000, bits: 24 }),
     chunk({ id: 'data', data: audio, size: UNKNOWN_SIZE }),
     ...chunks,
   ];
