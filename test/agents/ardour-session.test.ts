@@ -195,7 +195,7 @@ t.test(
       (event) =>
         !used.has(event) &&
         event.since === undefined &&
-        !/^(session|sourceMap|recording\.grew)/.test(event.kind),
+        !/^(session|sourceMap|recording\.grew|export\.rendered)/.test(event.kind),
     );
     t.strictSame(
       extra.map(({ kind }) => kind).sort(),

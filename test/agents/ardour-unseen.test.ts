@@ -2,49 +2,13 @@
 import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import t, { type Test } from 'tap';
-import { rerenderArdour } from '../../src/agents/ardour/rerender.js';
+import t from 'tap';
 import { needs } from '../fixtures/tools.js';
 import { floatWave, tone } from './ardour/forge.js';
-import { reportOf } from './ardour/report.js';
-import { follow, makeHome, runLua } from './ardour/studio.js';
+import { SETTLED, watched } from './ardour/watched.js';
 
 const skip = needs('ardour7-lua');
-/** Milliseconds within which the agent has read a save and reported an export. */
-const SETTLED = 1600;
 const NOT_TIED = 'export_not_tied_to_session';
-
-interface Studio {
-  readonly directory: string;
-  /** Opens the session, takes these steps of unseen.lua, and closes it without saving. */
-  readonly ardour: (...steps: readonly string[]) => Promise<void>;
-}
-
-/** Follows the work on a new session, and returns its report. */
-async function watched(
-  t: Test,
-  work: (studio: Studio) => Promise<void>,
-  { before, render = true }: { before?: (studio: Studio) => Promise<void>; render?: boolean } = {},
-): ReturnType<typeof reportOf> {
-  const scratch = t.testdir({ home: {} });
-  const home = join(scratch, 'home');
-  await makeHome(home);
-  const directory = join(scratch, 'session');
-  const studio: Studio = {
-    directory,
-    ardour: async (...steps) => {
-      const { code, output } = await runLua(home, 'unseen.lua', [directory, 'session', ...steps]);
-      // Ardour aborts now and then as it ends.
-      if (code !== null) t.equal(code, steps.includes('die') ? 3 : 0, output);
-      await pause(SETTLED);
-    },
-  };
-  await before?.(studio);
-  const trace = join(scratch, 'a.trace');
-  const options = { directory, countsDummy: true, ...(render ? { rerender: rerenderArdour } : {}) };
-  await follow(trace, options, () => work(studio));
-  return reportOf(trace);
-}
 
 /** The path of the first audio file of a session. */
 async function takeOf(directory: string): Promise<string> {

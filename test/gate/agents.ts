@@ -1,5 +1,6 @@
 import '../agents/ardour-export.test.js';
 import '../agents/ardour-files.test.js';
+import '../agents/ardour-honest.test.js';
 import '../agents/ardour-hook.test.js';
 import '../agents/ardour-laundering.test.js';
 import '../agents/ardour-saves.test.js';

@@ -153,6 +153,15 @@ export const PARTS: readonly Part[] = [
     ],
   },
   {
+    name: 'honest-sessions',
+    shows:
+      'Honest sessions of ten kinds in the real Ardour ask for no review, and independent readers trust their files.',
+    minutes: 12,
+    debian: { 'ardour7-lua': 'ardour' },
+    readers: true,
+    commands: () => [tests(['agents/ardour-honest'], { TAKEMARK_LAB: 'workstations' })],
+  },
+  {
     name: 'node-26',
     shows: 'What rests on Node itself works on the newest long-term release too.',
     minutes: 8,

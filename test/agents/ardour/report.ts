@@ -23,5 +23,7 @@ export async function reportOf(trace: string) {
     /** Values of the facts of a code; none where the report does not have it. */
     values: (code: string) => stated.filter((fact) => fact.code === code).map(({ values }) => values),
     codes: stated.map(({ code }) => code),
+    conflicts: report.conflicts.map(({ code }) => code),
+    reviewed: stated.filter(({ status }) => status === 'needs_review').map(({ code }) => code),
   };
 }

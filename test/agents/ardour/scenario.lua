@@ -17,6 +17,8 @@ local backend = AudioEngine:set_backend("None (Dummy)", "", "")
 backend:set_driver("Normal Speed") backend:set_device_name("Pink Noise") backend:set_buffer_size(8192)
 ARDOUR.config():set_history_depth(5000) ARDOUR.config():set_saved_history_depth(5000)
 local session = assert(create_session(directory, name, 48000))
+-- The agent first reads the session as it was found, without tracks.
+sleep(1.5)
 local function save() sleep(0.1) session:save_state("") act("session.save") sleep(1.3) end
 
 local function tempo(bpm, beats)

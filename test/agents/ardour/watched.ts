@@ -1,0 +1,56 @@
+/** A session of the real Ardour that is worked on in steps, while the agent follows it. */
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Test } from 'tap';
+import { rerenderArdour } from '../../../src/agents/ardour/rerender.js';
+import { DeviceKey } from '../../../src/witness/capture/index.js';
+import { reportOf } from './report.js';
+import { follow, makeHome, runLua } from './studio.js';
+
+/** Milliseconds within which the agent has read a save and reported an export. */
+export const SETTLED = 1600;
+
+export interface Studio {
+  readonly directory: string;
+  /** Opens the session, takes these steps of work.lua, and closes it without saving. */
+  readonly ardour: (...steps: readonly string[]) => Promise<void>;
+}
+
+export interface WatchOptions {
+  /** Work from before the agent starts. */
+  readonly before?: (studio: Studio) => Promise<void>;
+  readonly render?: boolean;
+  readonly key?: DeviceKey;
+}
+
+/** A session that was worked on, and its report. */
+export interface Watched extends Awaited<ReturnType<typeof reportOf>> {
+  readonly directory: string;
+  readonly trace: string;
+}
+
+/** Follows the work on a new session, and returns its report. */
+export async function watched(
+  t: Test,
+  work: (studio: Studio) => Promise<void>,
+  { before, render = true, key = DeviceKey.generate() }: WatchOptions = {},
+): Promise<Watched> {
+  const scratch = t.testdir({ home: {} });
+  const home = join(scratch, 'home');
+  await makeHome(home);
+  const directory = join(scratch, 'session');
+  const studio: Studio = {
+    directory,
+    ardour: async (...steps) => {
+      const { code, output } = await runLua(home, 'work.lua', [directory, 'session', ...steps]);
+      // Ardour aborts now and then as it ends.
+      if (code !== null) t.equal(code, steps.includes('die') ? 3 : 0, output);
+      await pause(SETTLED);
+    },
+  };
+  await before?.(studio);
+  const trace = join(scratch, 'a.trace');
+  const options = { directory, countsDummy: true, ...(render ? { rerender: rerenderArdour } : {}) };
+  await follow(trace, options, () => work(studio), key);
+  return { directory, trace, ...(await reportOf(trace)) };
+}
