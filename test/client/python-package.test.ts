@@ -1,5 +1,6 @@
 /** The Python package of deploy/python: its generated modules, its calls, and what it does with odd responses. */
-import { createHash } from 'node:crypto';
+import { spawnSync } from 'node:child_process';
+import { createHash, generateKeyPairSync } from 'node:crypto';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -13,6 +14,11 @@ import { ServiceDouble } from './service-double.js';
 
 const PACKAGE = join(ROOT, 'deploy/python');
 const skip = needs('python3');
+/** Calls are signed with a package that not every machine has. */
+const signingSkip =
+  skip ||
+  (spawnSync('python3', ['-c', 'import cryptography'], { stdio: 'ignore' }).status !== 0 &&
+    'the Python package cryptography is not installed');
 
 /** Runs a program in `directory`, and returns what it printed. */
 async function python(
@@ -330,4 +336,110 @@ t.test('the example of the Python page prints the verdict', { skip }, async (t) 
   const page = await readFile(join(PACKAGE, 'README.md'), 'utf8');
   const [, program] = /^```python\n([\s\S]*?)^```$/m.exec(page)!;
   t.equal(await python(t, { program: program!, url: service.url, directory }), 'valid needs_review True\n');
+});
+
+/** Returns a pair of keys whose public key an API key may have. */
+function keyPair(type: 'ed25519' | 'P-256') {
+  return type === 'ed25519'
+    ? generateKeyPairSync('ed25519')
+    : generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+}
+
+t.test('the Python package signs each call of a key with a public key', { skip: signingSkip }, async (t) => {
+  const service = await TestService.start({ TAKEMARK_ENVIRONMENT: 'beta' });
+  t.teardown(() => service.stop());
+  for (const type of ['ed25519', 'P-256'] as const) {
+    const { partnerId } = await service.partner();
+    const { publicKey, privateKey } = keyPair(type);
+    const { apiKey } = await service.service.operations.operator.createKey({
+      partnerId,
+      name: 'signed',
+      publicKey: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
+    });
+    const { file, proofId } = await service.issue(partnerId, wav(4800, {}, type === 'ed25519' ? 1 : 2));
+    const mp3 = Buffer.concat([Buffer.from('fffb9064', 'hex'), noise(300_000)]);
+    const pair = await service.issue(partnerId, mp3, { carrier: 'sidecar', fileName: 'song.mp3' });
+    const directory = t.testdir();
+    for (const [name, bytes] of Object.entries({
+      'song.wav': file,
+      'song.mp3': pair.file,
+      'song.sidecar': pair.sidecar!,
+      'signing.pem': privateKey.export({ type: 'pkcs8', format: 'pem' }),
+    }))
+      await writeFile(join(directory, name), bytes);
+    const program = `${START}
+key = open("signing.pem").read()
+takemark = client(signing_key=key)
+rotated = takemark.rotate_key("rotation.json")["apiKey"]
+print(json.dumps([
+    takemark.verify_file("song.wav")["proofId"],
+    takemark.verify_file("song.mp3", sidecar="song.sidecar")["proofId"],
+    [match["type"] for match in takemark.identify_file("song.wav")["matches"]],
+    len(takemark.list_proofs_page(limit=1)["proofs"]),
+    takemark.download_asset(takemark.verify_file("song.wav")["proofId"], "asset.wav"),
+    takemark.health()["ok"],
+    Client(os.environ["TAKEMARK_URL"], rotated, signing_key=key.encode()).read_usage(days=1)["used"],
+    failure(client().list_keys_page),
+]))
+`;
+    t.strictSame(JSON.parse(await python(t, { program, url: service.partnerUrl, directory, apiKey })), [
+      proofId,
+      pair.proofId,
+      ['exact_file'],
+      1,
+      createHash('sha256').update(file).digest('hex'),
+      true,
+      4,
+      ['forbidden', 403, null],
+    ]);
+  }
+});
+
+t.test(
+  'a signing key that cannot be used is refused without being shown',
+  { skip: signingSkip },
+  async (t) => {
+    const directory = t.testdir();
+    const pem = (key: ReturnType<typeof keyPair>['privateKey']) =>
+      key.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'word' }).toString();
+    await writeFile(join(directory, 'locked.pem'), pem(keyPair('ed25519').privateKey));
+    const curve = generateKeyPairSync('ec', { namedCurve: 'secp384r1' }).privateKey;
+    await writeFile(join(directory, 'curve.pem'), curve.export({ type: 'pkcs8', format: 'pem' }));
+    const program = `${START}
+refused = []
+for key in ("no key", open("locked.pem").read(), open("curve.pem").read()):
+    try:
+        client(signing_key=key)
+    except ValueError as error:
+        refused.append(str(error))
+try:
+    Client("https://partners.example", "tmk_key", signing_key="no key")
+except ValueError as error:
+    refused.append(str(error))
+print(json.dumps(refused))
+`;
+    const apiKey = `tmk_key_${'0'.repeat(26)}_secret`;
+    const url = 'https://partners.example';
+    t.strictSame(JSON.parse(await python(t, { program, url, directory, apiKey })), [
+      'signing_key must be a private key as PEM, without a password',
+      'signing_key must be a private key as PEM, without a password',
+      'signing_key must be an Ed25519 or P-256 key',
+      'the key does not contain a key id',
+    ]);
+  },
+);
+
+t.test('a signing key without the package cryptography names what to install', { skip }, async (t) => {
+  const directory = t.testdir({ 'cryptography.py': 'raise ImportError("absent")\n' });
+  const program = `${START}
+try:
+    client(signing_key="no key")
+except ImportError as error:
+    print(error)
+`;
+  const apiKey = `tmk_key_${'0'.repeat(26)}_secret`;
+  t.equal(
+    await python(t, { program, url: 'https://partners.example', directory, apiKey }),
+    'signing_key needs the package cryptography: pip install "takemark[signing]"\n',
+  );
 });

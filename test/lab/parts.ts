@@ -283,6 +283,7 @@ export const PARTS: readonly Part[] = [
           '--',
           'redocly',
           'lint',
+          '--config=deploy/openapi/redocly.yaml',
           'deploy/openapi/takemark.json',
           'deploy/openapi/operator.json',
         ],

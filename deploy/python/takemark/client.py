@@ -6,7 +6,7 @@ import os
 import re
 import time
 import uuid
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, cast
 from urllib.parse import SplitResult, urlencode
@@ -16,8 +16,9 @@ from .form import Audio, AudioFile, Form, opened, sidecar_bytes
 from .operations import Operations
 from .retry import retrying
 from .rotation import rotate
+from .signing import Signer
 from .transport import Transport, address_of, is_plain
-from .types import Identification, RotatedKey, StoredUpload, UploadPurpose, UploadSlot, Verification
+from .types import Identification, RotatedKey, StoredUpload, UploadPurpose, UploadSlot, Verification, Verify
 
 MAX_DOWNLOAD_BYTES = 4 * 1024**3
 
@@ -34,6 +35,8 @@ class Client(Operations):
     progress. `attempts` is the number of times that a call is sent, which includes the first. `ca_file` has
     the certificates to trust instead of those of the system. `proxy` is the address of an HTTP proxy that
     tunnels HTTPS. The variables of the environment for proxies are not used. `user_agent` names your product.
+    `signing_key` is the private key (Ed25519 or P-256, as PEM) for the public key of the API key. If it is set,
+    every call is signed. It needs the package `cryptography`.
 
     A call is repeated only if it certainly had no effect or is safe to repeat. A call with an
     `idempotency_key` is safe to repeat. The client obeys `Retry-After` up to 30 seconds.
@@ -50,6 +53,7 @@ class Client(Operations):
         proxy: str | None = None,
         allow_plain_http: bool = False,
         user_agent: str | None = None,
+        signing_key: str | bytes | None = None,
     ) -> None:
         base = address_of(base_url)
         if not allow_plain_http and is_plain(base):
@@ -62,6 +66,7 @@ class Client(Operations):
         self._allow_plain_http = allow_plain_http
         self._attempts = attempts
         self.__api_key = api_key
+        self._signer = None if signing_key is None else Signer(signing_key, api_key)
         self._transport = Transport(timeout=timeout, ca_file=ca_file, proxy=proxy, user_agent=user_agent)
 
     def verify_file(
@@ -70,10 +75,16 @@ class Client(Operations):
         """Verifies a credentialed WAV or BWF file, or audio with its sidecar, in one call.
 
         Accept the file only if `accepted` is true. The file is sent while it is read, so memory use does not
-        depend on its length. A repeated attempt is not charged again.
+        depend on its length. A repeated attempt is not charged again. A client that signs its calls uses an
+        upload slot instead, because the signature of one call would cover the digest of the whole form.
         """
         # The sidecar is read first, so that a missing sidecar does not cost an upload.
         proof = None if sidecar is None else sidecar_bytes(sidecar)
+        if self._signer is not None:
+            request: Verify = {"uploadId": self.upload_file(file)["uploadId"]}
+            if proof is not None:
+                request["sidecar"] = b64encode(proof).decode()
+            return self.verify(request)
         address = self._address(("v1", "verifications"))
         headers = {**self._headers(), "Idempotency-Key": str(uuid.uuid4())}
         with opened(file) as audio:
@@ -198,7 +209,10 @@ class Client(Operations):
         if body is not None:
             headers["Content-Type"] = "application/json"
         data = None if body is None else json.dumps(body).encode()
-        return self._transport.json(operation, method, self._address(path, query), headers, data)
+        address = self._address(path, query)
+        if not public:
+            headers |= self._signature(method, address, data)
+        return self._transport.json(operation, method, address, headers, data)
 
     def _download(
         self, operation: str, path: tuple[str, ...], query: Mapping[str, str], to: str | os.PathLike[str]
@@ -208,9 +222,10 @@ class Client(Operations):
 
         def attempt() -> str:
             digest = hashlib.sha256()
+            sent = {**self._headers(), **self._signature("GET", address, None), "Accept": "*/*"}
             with (
                 open(partial, "wb") as file,
-                self._transport.stream(operation, address, {**self._headers(), "Accept": "*/*"}) as (headers, chunks),
+                self._transport.stream(operation, address, sent) as (headers, chunks),
             ):
                 for chunk in chunks:
                     if file.tell() > MAX_DOWNLOAD_BYTES:
@@ -238,6 +253,9 @@ class Client(Operations):
 
     def _headers(self) -> dict[str, str]:
         return {"Accept": "application/json", "x-api-key": self.__api_key}
+
+    def _signature(self, method: str, address: SplitResult, body: bytes | None) -> dict[str, str]:
+        return {} if self._signer is None else self._signer.headers(method, address, body)
 
     def _address(
         self, path: tuple[str, ...], query: Mapping[str, str | int | None] | None = None
