@@ -1,7 +1,7 @@
 /** Replays in threads of their own: what is given up gives its place back. */
 import t from 'tap';
+import { seededDeviceKey, simulateTrace } from '../../src/cli/specimens/simulate-trace.js';
 import { Replays } from '../../src/service/adapters/replaying/replays.js';
-import { seededDeviceKey, simulateTrace } from '../../src/witness/capture/simulate/simulate-trace.js';
 import { TRACE_LIMITS } from '../../src/witness/domain/trace.js';
 import type { OpenTrace } from '../../src/witness/trace/read-trace.js';
 import { MemorySink, opened, writeClips } from '../capture/write-trace.js';

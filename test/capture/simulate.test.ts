@@ -1,10 +1,10 @@
 import t from 'tap';
-import { seededDeviceKey, simulateTrace } from '../../src/witness/capture/simulate/simulate-trace.js';
+import { seededDeviceKey, simulateTrace } from '../../src/cli/specimens/simulate-trace.js';
 import {
   ADVERSE_SCENARIOS,
   type AdverseScenario,
   type SessionOptions,
-} from '../../src/witness/capture/simulate/simulated-session.js';
+} from '../../src/cli/specimens/simulated-session.js';
 import { asksForReview, type EvidenceReport } from '../../src/witness/domain/evidence-report.js';
 import { CHANNELS, EVENTS, type TraceEvent } from '../../src/witness/domain/trace.js';
 import { replayTrace } from '../../src/witness/replay/replay-trace.js';

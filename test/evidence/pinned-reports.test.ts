@@ -5,9 +5,9 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import t from 'tap';
+import { SeededRandom } from '../../src/cli/specimens/random.js';
+import { seededDeviceKey, simulateTrace } from '../../src/cli/specimens/simulate-trace.js';
 import { openTrace } from '../../src/witness/capture/index.js';
-import { SeededRandom } from '../../src/witness/capture/simulate/random.js';
-import { seededDeviceKey, simulateTrace } from '../../src/witness/capture/simulate/simulate-trace.js';
 import { BINDING_STATUS, type DeclarationEnvelope } from '../../src/witness/domain/declaration.js';
 import { expm1, log1p } from '../../src/witness/domain/exact-logarithm.js';
 import type { TraceEvent } from '../../src/witness/domain/trace.js';

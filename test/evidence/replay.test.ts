@@ -1,12 +1,9 @@
 import { createHash } from 'node:crypto';
 import t from 'tap';
+import { SeededRandom } from '../../src/cli/specimens/random.js';
+import { simulateTrace } from '../../src/cli/specimens/simulate-trace.js';
+import { type AdverseScenario, SimulatedSession } from '../../src/cli/specimens/simulated-session.js';
 import { DeviceKey } from '../../src/witness/capture/index.js';
-import { SeededRandom } from '../../src/witness/capture/simulate/random.js';
-import { simulateTrace } from '../../src/witness/capture/simulate/simulate-trace.js';
-import {
-  type AdverseScenario,
-  SimulatedSession,
-} from '../../src/witness/capture/simulate/simulated-session.js';
 import type { EvidenceReport } from '../../src/witness/domain/evidence-report.js';
 import { observedProduction } from '../../src/witness/domain/observe-production.js';
 import { COUNTERS, type CounterName, REPORT_LIMITS } from '../../src/witness/domain/session-evidence.js';

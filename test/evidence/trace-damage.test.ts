@@ -1,10 +1,10 @@
 /** For any single bit that is changed in a trace, its reading says so. */
 import { createHash } from 'node:crypto';
 import t from 'tap';
+import { SeededRandom } from '../../src/cli/specimens/random.js';
+import { seededDeviceKey, simulateTrace } from '../../src/cli/specimens/simulate-trace.js';
+import type { AdverseScenario } from '../../src/cli/specimens/simulated-session.js';
 import { DeviceKey } from '../../src/witness/capture/index.js';
-import { SeededRandom } from '../../src/witness/capture/simulate/random.js';
-import { seededDeviceKey, simulateTrace } from '../../src/witness/capture/simulate/simulate-trace.js';
-import type { AdverseScenario } from '../../src/witness/capture/simulate/simulated-session.js';
 import { replayTrace } from '../../src/witness/replay/replay-trace.js';
 import { composeReport } from '../../src/witness/report/compose-report.js';
 import { evaluateOverlay } from '../../src/witness/report/overlay.js';

@@ -1,8 +1,8 @@
 /** A channel that nobody watches is nowhere a zero: not in a report's JSON, its page, its note, its projections or a list's summary. */
 import t from 'tap';
+import { simulateTrace } from '../../src/cli/specimens/simulate-trace.js';
 import { defined } from '../../src/core/domain/defined.js';
 import { DeviceKey } from '../../src/witness/capture/index.js';
-import { simulateTrace } from '../../src/witness/capture/simulate/simulate-trace.js';
 import type { DeclarationEnvelope } from '../../src/witness/domain/declaration.js';
 import { type EvidenceReport, summariseEvidence } from '../../src/witness/domain/evidence-report.js';
 import { COUNTER_WORDS, COUNTERS, type CounterName } from '../../src/witness/domain/session-evidence.js';

@@ -1,10 +1,7 @@
 /** The work that a replay may take: the same on every machine, ample for honest traces, and an end for costly ones. */
 import t from 'tap';
-import { seededDeviceKey, simulateTrace } from '../../src/witness/capture/simulate/simulate-trace.js';
-import {
-  ADVERSE_SCENARIOS,
-  type AdverseScenario,
-} from '../../src/witness/capture/simulate/simulated-session.js';
+import { seededDeviceKey, simulateTrace } from '../../src/cli/specimens/simulate-trace.js';
+import { ADVERSE_SCENARIOS, type AdverseScenario } from '../../src/cli/specimens/simulated-session.js';
 import { TRACE_LIMITS } from '../../src/witness/domain/trace.js';
 import { replayTrace } from '../../src/witness/replay/replay-trace.js';
 import { WORK, WORK_UNITS, WorkBudget } from '../../src/witness/trace/work-budget.js';

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { test } from 'tap';
+import { seededDeviceKey, simulateTrace } from '../../src/cli/specimens/simulate-trace.js';
 import { defined } from '../../src/core/domain/defined.js';
 import { openBucketKeys } from '../../src/service/adapters/assets/bucket-keys.js';
 import { openCassandraStore } from '../../src/service/adapters/cassandra/store.js';
@@ -14,7 +15,6 @@ import { encryptedStores } from '../../src/service/adapters/encryption/encrypted
 import { authenticatorOf, openSecrets } from '../../src/service/compose/identity.js';
 import { readConfig } from '../../src/service/config/config.js';
 import type { ContentKeys } from '../../src/service/ports/content-keys.js';
-import { seededDeviceKey, simulateTrace } from '../../src/witness/capture/simulate/simulate-trace.js';
 import { decodeEvidence } from '../../src/witness/report/evidence-body.js';
 import { ADDRESSES, connection, dropKeyspace, withClient } from '../adapters/cassandra-under-test.js';
 import { MemorySink } from '../capture/write-trace.js';

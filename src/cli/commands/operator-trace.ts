@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { createDeviceKey, DeviceKey, loadDeviceKey, type TraceSink } from '../../witness/capture/index.js';
-import { seededDeviceKey, simulateTrace } from '../../witness/capture/simulate/simulate-trace.js';
-import { ADVERSE_SCENARIOS, type AdverseScenario } from '../../witness/capture/simulate/simulated-session.js';
 import { defineCommand, EXIT, UsageError } from '../command.js';
 import { planOutput, writeOutput } from '../output-file.js';
+import { seededDeviceKey, simulateTrace } from '../specimens/simulate-trace.js';
+import { ADVERSE_SCENARIOS, type AdverseScenario } from '../specimens/simulated-session.js';
 import { printable } from '../terminal.js';
 
 /** A week. */
