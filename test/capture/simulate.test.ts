@@ -1,4 +1,5 @@
 import t from 'tap';
+import { MemorySink } from '../../src/cli/specimens/memory-sink.js';
 import { seededDeviceKey, simulateTrace } from '../../src/cli/specimens/simulate-trace.js';
 import {
   ADVERSE_SCENARIOS,
@@ -11,7 +12,7 @@ import { replayTrace } from '../../src/witness/replay/replay-trace.js';
 import { composeReport } from '../../src/witness/report/compose-report.js';
 import { settleFacts } from '../../src/witness/report/settle-facts.js';
 import { readTrace } from '../../src/witness/trace/read-trace.js';
-import { MemorySink, opened } from './write-trace.js';
+import { opened } from './write-trace.js';
 
 async function simulate(options: Partial<SessionOptions>) {
   const sink = new MemorySink();

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import t from 'tap';
+import { MemorySink } from '../../src/cli/specimens/memory-sink.js';
 import { SeededRandom } from '../../src/cli/specimens/random.js';
 import { seededDeviceKey, simulateTrace } from '../../src/cli/specimens/simulate-trace.js';
 import { openTrace } from '../../src/witness/capture/index.js';
@@ -16,7 +17,7 @@ import { composeReport } from '../../src/witness/report/compose-report.js';
 import { decodeEvidence, encodeEvidence } from '../../src/witness/report/evidence-body.js';
 import { evaluateOverlay } from '../../src/witness/report/overlay.js';
 import { settleFacts } from '../../src/witness/report/settle-facts.js';
-import { ALL_SUPPORTED, MemorySink, opened } from '../capture/write-trace.js';
+import { ALL_SUPPORTED, opened } from '../capture/write-trace.js';
 
 const EXPORTED = 'ee'.repeat(32);
 const IMPORTED = 'ab'.repeat(32);

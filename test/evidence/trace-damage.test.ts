@@ -1,6 +1,7 @@
 /** For any single bit that is changed in a trace, its reading says so. */
 import { createHash } from 'node:crypto';
 import t from 'tap';
+import { MemorySink } from '../../src/cli/specimens/memory-sink.js';
 import { SeededRandom } from '../../src/cli/specimens/random.js';
 import { seededDeviceKey, simulateTrace } from '../../src/cli/specimens/simulate-trace.js';
 import type { AdverseScenario } from '../../src/cli/specimens/simulated-session.js';
@@ -10,7 +11,7 @@ import { composeReport } from '../../src/witness/report/compose-report.js';
 import { evaluateOverlay } from '../../src/witness/report/overlay.js';
 import { settleFacts } from '../../src/witness/report/settle-facts.js';
 import { type ReadTrace, readTrace } from '../../src/witness/trace/read-trace.js';
-import { MemorySink, opened, SESSION, writeTrace } from '../capture/write-trace.js';
+import { opened, SESSION, writeTrace } from '../capture/write-trace.js';
 import { sized } from '../fixtures/sampling.js';
 
 /** Everything that a reading tells but the file's own digest; a refusal in its words. */

@@ -1,5 +1,6 @@
 /** A channel that nobody watches is nowhere a zero: not in a report's JSON, its page, its note, its projections or a list's summary. */
 import t from 'tap';
+import { MemorySink } from '../../src/cli/specimens/memory-sink.js';
 import { simulateTrace } from '../../src/cli/specimens/simulate-trace.js';
 import { defined } from '../../src/core/domain/defined.js';
 import { DeviceKey } from '../../src/witness/capture/index.js';
@@ -26,7 +27,7 @@ import { composeReport } from '../../src/witness/report/compose-report.js';
 import { evaluateOverlay } from '../../src/witness/report/overlay.js';
 import { writeProcessNote } from '../../src/witness/report/process-note.js';
 import { settleFacts } from '../../src/witness/report/settle-facts.js';
-import { MemorySink, opened, writeTrace } from '../capture/write-trace.js';
+import { opened, writeTrace } from '../capture/write-trace.js';
 
 const EXPORTED = 'ee'.repeat(32);
 const KEY = DeviceKey.generate();
