@@ -92,6 +92,11 @@ const MAY_IMPORT = {
     ...['core/domain', 'core/async', 'core/files', 'client', 'agents'],
     ...['witness', 'service/contract', 'service/domain', 'service/config', 'service/compose'],
   ],
+  // Of the service, only the maker of RIFF chunks: the sandbox makes its fixtures with it while it runs.
+  'cli/specimens': [
+    ...['witness/domain', 'witness/capture', 'client', 'cli/command.ts', 'cli/sealer.ts'],
+    'service/operations/sandbox/wave-file.ts',
+  ],
 };
 
 /** Folder of each third-party library: rule 18.1. */
@@ -139,7 +144,7 @@ const within = (name) => Object.keys(MAY_IMPORT).filter((inner) => inner.startsW
 const library = (name) => `(^|/)node_modules/(@types/)?${escaped(name)}/`;
 
 /** The most lines of each building. Generated files count. */
-const LINES = { core: 12_000, witness: 10_500, service: 52_000, client: 4200, cli: 10_000, agents: 5000 };
+const LINES = { core: 12_000, witness: 9600, service: 52_000, client: 4200, cli: 10_900, agents: 5000 };
 
 module.exports = {
   lines: LINES,
@@ -220,6 +225,16 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/cli/' },
       to: { path: '^src/service/compose/', dependencyTypesNot: ['dynamic-import'] },
+    },
+    {
+      name: 'specimens-where-asked-for',
+      comment: 'a specimen is not genuine: only the demonstration and one command make them, and no service',
+      severity: 'error',
+      from: {
+        path: '^src/',
+        pathNot: ['cli/specimens', 'cli/demo', 'cli/commands/operator-trace.ts'].map(place),
+      },
+      to: { path: place('cli/specimens') },
     },
     {
       name: 'client-alone',

@@ -1,6 +1,6 @@
+import { seededDeviceKey } from '../../src/cli/specimens/simulate-trace.js';
+import { SimulatedSession } from '../../src/cli/specimens/simulated-session.js';
 import { openTrace } from '../../src/witness/capture/index.js';
-import { seededDeviceKey } from '../../src/witness/capture/simulate/simulate-trace.js';
-import { SimulatedSession } from '../../src/witness/capture/simulate/simulated-session.js';
 
 /** Acts come this many times as often as a person's, so that hours hold millions of them. */
 const PACE = 400;

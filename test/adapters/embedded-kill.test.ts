@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import t, { type Test } from 'tap';
+import { SeededRandom } from '../../src/cli/specimens/random.js';
 import { openEmbeddedStore } from '../../src/service/adapters/embedded/store.js';
 import { type AuditHead, AuditWalk } from '../../src/service/domain/audit.js';
 import { EVIDENCE_KINDS } from '../../src/service/domain/review.js';
@@ -46,7 +47,7 @@ for (const seed of seedsOf('kills'))
     { timeout: 60_000 + KILLS * 15_000 },
     async (t) => {
       const directory = join(t.testdir(), 'store');
-      const random = mulberry32(seed);
+      const random = new SeededRandom(seed);
       const acknowledged: Record<string, number> = {};
       const ledger = new EventLedger();
       let slowest = 0;
@@ -56,7 +57,7 @@ for (const seed of seedsOf('kills'))
         const reader = createInterface({ input: child.stdout! });
         reader.on('line', (line) => lines.push(line));
         await once(reader, 'line');
-        await new Promise((resolve) => setTimeout(resolve, random() * 500));
+        await new Promise((resolve) => setTimeout(resolve, random.next() * 500));
         child.kill('SIGKILL');
         await once(reader, 'close');
 
@@ -326,15 +327,4 @@ async function checkReviews(
       );
   }
   return problems;
-}
-
-/** Small seeded generator (mulberry32), numbers in [0, 1). */
-function mulberry32(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

@@ -1,10 +1,11 @@
 /** Replays in threads of their own: what is given up gives its place back. */
 import t from 'tap';
+import { MemorySink } from '../../src/cli/specimens/memory-sink.js';
+import { seededDeviceKey, simulateTrace } from '../../src/cli/specimens/simulate-trace.js';
 import { Replays } from '../../src/service/adapters/replaying/replays.js';
-import { seededDeviceKey, simulateTrace } from '../../src/witness/capture/simulate/simulate-trace.js';
 import { TRACE_LIMITS } from '../../src/witness/domain/trace.js';
 import type { OpenTrace } from '../../src/witness/trace/read-trace.js';
-import { MemorySink, opened, writeClips } from '../capture/write-trace.js';
+import { opened, writeClips } from '../capture/write-trace.js';
 import { manyEvents, manySignatures } from '../evidence/costly-traces.js';
 
 const GONE = new Error('the caller is gone');

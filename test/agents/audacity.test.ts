@@ -13,6 +13,7 @@ import { DeviceKey, openTrace } from '../../src/witness/capture/index.js';
 import type { TraceEvent } from '../../src/witness/domain/trace.js';
 import { replayTrace } from '../../src/witness/replay/replay-trace.js';
 import { needs } from '../fixtures/tools.js';
+import { chunk, fmtChunk, riff } from '../fixtures/wav.js';
 import { RealAudacity } from './audacity/real-audacity.js';
 
 const RATE = 44_100;
@@ -25,20 +26,7 @@ function noise(seconds: number, channels: number, seed: number): Buffer {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     data.writeInt16LE((state >>> 17) - 16_384, at);
   }
-  const head = Buffer.alloc(44);
-  head.write('RIFF', 0, 'latin1');
-  head.writeUInt32LE(36 + data.length, 4);
-  head.write('WAVEfmt ', 8, 'latin1');
-  head.writeUInt32LE(16, 16);
-  head.writeUInt16LE(1, 20);
-  head.writeUInt16LE(channels, 22);
-  head.writeUInt32LE(RATE, 24);
-  head.writeUInt32LE(RATE * channels * 2, 28);
-  head.writeUInt16LE(channels * 2, 32);
-  head.writeUInt16LE(16, 34);
-  head.write('data', 36, 'latin1');
-  head.writeUInt32LE(data.length, 40);
-  return Buffer.concat([head, data]);
+  return riff([fmtChunk({ channels, sampleRate: RATE }), chunk({ id: 'data', data })]);
 }
 
 const real = { skip: needs('audacity', 'Xvfb') };

@@ -5,6 +5,7 @@ import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import t from 'tap';
+import { MemorySink } from '../../src/cli/specimens/memory-sink.js';
 import {
   CaptureError,
   createDeviceKey,
@@ -15,7 +16,7 @@ import {
   type TraceEvent,
 } from '../../src/witness/capture/index.js';
 import { readTrace } from '../../src/witness/trace/read-trace.js';
-import { ALL_SUPPORTED, MemorySink, opened, SESSION, writeTrace } from './write-trace.js';
+import { ALL_SUPPORTED, opened, SESSION, writeTrace } from './write-trace.js';
 
 const HEADER = { adapter: 'test', adapterVersion: '1.0', channels: ALL_SUPPORTED } as const;
 

@@ -1,17 +1,18 @@
 import t from 'tap';
-import { seededDeviceKey, simulateTrace } from '../../src/witness/capture/simulate/simulate-trace.js';
+import { MemorySink } from '../../src/cli/specimens/memory-sink.js';
+import { seededDeviceKey, simulateTrace } from '../../src/cli/specimens/simulate-trace.js';
 import {
   ADVERSE_SCENARIOS,
   type AdverseScenario,
   type SessionOptions,
-} from '../../src/witness/capture/simulate/simulated-session.js';
+} from '../../src/cli/specimens/simulated-session.js';
 import { asksForReview, type EvidenceReport } from '../../src/witness/domain/evidence-report.js';
 import { CHANNELS, EVENTS, type TraceEvent } from '../../src/witness/domain/trace.js';
 import { replayTrace } from '../../src/witness/replay/replay-trace.js';
 import { composeReport } from '../../src/witness/report/compose-report.js';
 import { settleFacts } from '../../src/witness/report/settle-facts.js';
 import { readTrace } from '../../src/witness/trace/read-trace.js';
-import { MemorySink, opened } from './write-trace.js';
+import { opened } from './write-trace.js';
 
 async function simulate(options: Partial<SessionOptions>) {
   const sink = new MemorySink();

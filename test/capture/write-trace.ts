@@ -1,4 +1,5 @@
-import { DeviceKey, openTrace, type TraceSink, type TraceWriter } from '../../src/witness/capture/index.js';
+import { MemorySink } from '../../src/cli/specimens/memory-sink.js';
+import { DeviceKey, openTrace, type TraceWriter } from '../../src/witness/capture/index.js';
 import type { Channel, ChannelSupport, TraceEvent } from '../../src/witness/domain/trace.js';
 import { CHANNELS } from '../../src/witness/domain/trace.js';
 
@@ -6,23 +7,6 @@ export const ALL_SUPPORTED = Object.fromEntries(CHANNELS.map((channel) => [chann
   Channel,
   ChannelSupport
 >;
-
-/** Sink that keeps what is written. */
-export class MemorySink implements TraceSink {
-  readonly #parts: Uint8Array[] = [];
-  closed = false;
-
-  async write(bytes: Uint8Array): Promise<void> {
-    this.#parts.push(Uint8Array.from(bytes));
-  }
-  async sync(): Promise<void> {}
-  async close(): Promise<void> {
-    this.closed = true;
-  }
-  bytes(): Buffer {
-    return Buffer.concat(this.#parts);
-  }
-}
 
 export interface Written {
   readonly bytes: Buffer;

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parseBuffer } from 'music-metadata';
 import t from 'tap';
-import { aiff, broadcastWave } from '../../src/cli/demo/audio-files.js';
-import { renderRecording } from '../../src/cli/demo/music.js';
 import type { ShownProduction } from '../../src/cli/demo/productions.js';
+import { aiff, broadcastWave } from '../../src/cli/specimens/audio-files.js';
+import { renderRecording } from '../../src/cli/specimens/music.js';
 import { MAIN, setUp } from './bench.js';
 
 const COMMANDS = [

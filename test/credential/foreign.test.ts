@@ -24,6 +24,7 @@ import {
   superbox,
   writeNode,
 } from '../fixtures/foreign-store.js';
+import { seededPicker } from '../fixtures/hostile-stores.js';
 import { judge, startJudge } from '../fixtures/judge.js';
 import { sampled, sized } from '../fixtures/sampling.js';
 import { testSigning } from '../fixtures/signing.js';
@@ -457,19 +458,8 @@ t.test(
   },
 );
 
-/** xorshift32: the same run every time. */
-function seeded(seed: number): (below: number) => number {
-  let x = seed;
-  return (below) => {
-    x ^= x << 13;
-    x ^= x >>> 17;
-    x ^= x << 5;
-    return (x >>> 0) % below;
-  };
-}
-
 t.test('fuzz: reading never throws and never takes a store for ours', (t) => {
-  const pick = seeded(0x7a6b);
+  const pick = seededPicker(0x7a6b);
   const issuedFile = issued(wav(30), ours.signer);
   const own = storeIn(issuedFile, extentOf(issuedFile)!);
   const sidecar = writeSidecar({
@@ -538,7 +528,7 @@ t.test('fuzz: reading never throws and never takes a store for ours', (t) => {
 });
 
 t.test('fuzz: well signed nonsense is never ours', (t) => {
-  const pick = seeded(0x51);
+  const pick = seededPicker(0x51);
   const words = [
     '',
     'url',

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import t from 'tap';
+import { MemorySink } from '../../src/cli/specimens/memory-sink.js';
 import { DeviceKey, openTrace } from '../../src/witness/capture/index.js';
 import {
   CHANNEL_SUPPORT,
@@ -20,7 +21,7 @@ import {
 import { readTrace } from '../../src/witness/trace/read-trace.js';
 import { headOfHeader, headOfSegment, signedMessage } from '../../src/witness/trace/trace-chain.js';
 import { FrameSplitter } from '../../src/witness/trace/trace-frames.js';
-import { type ALL_SUPPORTED, MemorySink, opened } from '../capture/write-trace.js';
+import { type ALL_SUPPORTED, opened } from '../capture/write-trace.js';
 import { ROOT } from './pages.js';
 
 const run = promisify(execFile);

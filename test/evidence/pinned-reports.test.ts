@@ -5,9 +5,10 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import t from 'tap';
+import { MemorySink } from '../../src/cli/specimens/memory-sink.js';
+import { SeededRandom } from '../../src/cli/specimens/random.js';
+import { seededDeviceKey, simulateTrace } from '../../src/cli/specimens/simulate-trace.js';
 import { openTrace } from '../../src/witness/capture/index.js';
-import { SeededRandom } from '../../src/witness/capture/simulate/random.js';
-import { seededDeviceKey, simulateTrace } from '../../src/witness/capture/simulate/simulate-trace.js';
 import { BINDING_STATUS, type DeclarationEnvelope } from '../../src/witness/domain/declaration.js';
 import { expm1, log1p } from '../../src/witness/domain/exact-logarithm.js';
 import type { TraceEvent } from '../../src/witness/domain/trace.js';
@@ -16,7 +17,7 @@ import { composeReport } from '../../src/witness/report/compose-report.js';
 import { decodeEvidence, encodeEvidence } from '../../src/witness/report/evidence-body.js';
 import { evaluateOverlay } from '../../src/witness/report/overlay.js';
 import { settleFacts } from '../../src/witness/report/settle-facts.js';
-import { ALL_SUPPORTED, MemorySink, opened } from '../capture/write-trace.js';
+import { ALL_SUPPORTED, opened } from '../capture/write-trace.js';
 
 const EXPORTED = 'ee'.repeat(32);
 const IMPORTED = 'ab'.repeat(32);

@@ -1,12 +1,10 @@
 import { createHash } from 'node:crypto';
 import t from 'tap';
+import { MemorySink } from '../../src/cli/specimens/memory-sink.js';
+import { SeededRandom } from '../../src/cli/specimens/random.js';
+import { simulateTrace } from '../../src/cli/specimens/simulate-trace.js';
+import { type AdverseScenario, SimulatedSession } from '../../src/cli/specimens/simulated-session.js';
 import { DeviceKey } from '../../src/witness/capture/index.js';
-import { SeededRandom } from '../../src/witness/capture/simulate/random.js';
-import { simulateTrace } from '../../src/witness/capture/simulate/simulate-trace.js';
-import {
-  type AdverseScenario,
-  SimulatedSession,
-} from '../../src/witness/capture/simulate/simulated-session.js';
 import type { EvidenceReport } from '../../src/witness/domain/evidence-report.js';
 import { observedProduction } from '../../src/witness/domain/observe-production.js';
 import { COUNTERS, type CounterName, REPORT_LIMITS } from '../../src/witness/domain/session-evidence.js';
@@ -25,7 +23,7 @@ import { composeReport } from '../../src/witness/report/compose-report.js';
 import { evaluateOverlay } from '../../src/witness/report/overlay.js';
 import { writeProcessNote } from '../../src/witness/report/process-note.js';
 import { settleFacts } from '../../src/witness/report/settle-facts.js';
-import { ALL_SUPPORTED, MemorySink, opened } from '../capture/write-trace.js';
+import { ALL_SUPPORTED, opened } from '../capture/write-trace.js';
 import { heldBytes } from '../fixtures/memory.js';
 import { sized } from '../fixtures/sampling.js';
 

@@ -1,16 +1,17 @@
 /** For any single bit that is changed in a trace, its reading says so. */
 import { createHash } from 'node:crypto';
 import t from 'tap';
+import { MemorySink } from '../../src/cli/specimens/memory-sink.js';
+import { SeededRandom } from '../../src/cli/specimens/random.js';
+import { seededDeviceKey, simulateTrace } from '../../src/cli/specimens/simulate-trace.js';
+import type { AdverseScenario } from '../../src/cli/specimens/simulated-session.js';
 import { DeviceKey } from '../../src/witness/capture/index.js';
-import { SeededRandom } from '../../src/witness/capture/simulate/random.js';
-import { seededDeviceKey, simulateTrace } from '../../src/witness/capture/simulate/simulate-trace.js';
-import type { AdverseScenario } from '../../src/witness/capture/simulate/simulated-session.js';
 import { replayTrace } from '../../src/witness/replay/replay-trace.js';
 import { composeReport } from '../../src/witness/report/compose-report.js';
 import { evaluateOverlay } from '../../src/witness/report/overlay.js';
 import { settleFacts } from '../../src/witness/report/settle-facts.js';
 import { type ReadTrace, readTrace } from '../../src/witness/trace/read-trace.js';
-import { MemorySink, opened, SESSION, writeTrace } from '../capture/write-trace.js';
+import { opened, SESSION, writeTrace } from '../capture/write-trace.js';
 import { sized } from '../fixtures/sampling.js';
 
 /** Everything that a reading tells but the file's own digest; a refusal in its words. */

@@ -1,8 +1,9 @@
 /** A channel that nobody watches is nowhere a zero: not in a report's JSON, its page, its note, its projections or a list's summary. */
 import t from 'tap';
+import { MemorySink } from '../../src/cli/specimens/memory-sink.js';
+import { simulateTrace } from '../../src/cli/specimens/simulate-trace.js';
 import { defined } from '../../src/core/domain/defined.js';
 import { DeviceKey } from '../../src/witness/capture/index.js';
-import { simulateTrace } from '../../src/witness/capture/simulate/simulate-trace.js';
 import type { DeclarationEnvelope } from '../../src/witness/domain/declaration.js';
 import { type EvidenceReport, summariseEvidence } from '../../src/witness/domain/evidence-report.js';
 import { COUNTER_WORDS, COUNTERS, type CounterName } from '../../src/witness/domain/session-evidence.js';
@@ -26,7 +27,7 @@ import { composeReport } from '../../src/witness/report/compose-report.js';
 import { evaluateOverlay } from '../../src/witness/report/overlay.js';
 import { writeProcessNote } from '../../src/witness/report/process-note.js';
 import { settleFacts } from '../../src/witness/report/settle-facts.js';
-import { MemorySink, opened, writeTrace } from '../capture/write-trace.js';
+import { opened, writeTrace } from '../capture/write-trace.js';
 
 const EXPORTED = 'ee'.repeat(32);
 const KEY = DeviceKey.generate();

@@ -1,14 +1,12 @@
 /** The work that a replay may take: the same on every machine, ample for honest traces, and an end for costly ones. */
 import t from 'tap';
-import { seededDeviceKey, simulateTrace } from '../../src/witness/capture/simulate/simulate-trace.js';
-import {
-  ADVERSE_SCENARIOS,
-  type AdverseScenario,
-} from '../../src/witness/capture/simulate/simulated-session.js';
+import { MemorySink } from '../../src/cli/specimens/memory-sink.js';
+import { seededDeviceKey, simulateTrace } from '../../src/cli/specimens/simulate-trace.js';
+import { ADVERSE_SCENARIOS, type AdverseScenario } from '../../src/cli/specimens/simulated-session.js';
 import { TRACE_LIMITS } from '../../src/witness/domain/trace.js';
 import { replayTrace } from '../../src/witness/replay/replay-trace.js';
 import { WORK, WORK_UNITS, WorkBudget } from '../../src/witness/trace/work-budget.js';
-import { MemorySink, opened, SESSION, writeTrace } from '../capture/write-trace.js';
+import { opened, SESSION, writeTrace } from '../capture/write-trace.js';
 import { onlyInFull, sized } from '../fixtures/sampling.js';
 import { manyDescendants, manyEvents, manyExports, manySignatures } from './costly-traces.js';
 

@@ -5,6 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import t from 'tap';
 import type { Inspection } from '../../src/core/domain/inspection.js';
 import { openFileKit } from '../../src/service/compose/tools.js';
+import { flipped } from '../../src/service/operations/sandbox/store-edits.js';
 import { bindingOf, extentOf, issued, sealed, storeIn, withStore } from '../fixtures/credentialed-file.js';
 import { foreignFile, PLAIN } from '../fixtures/foreign-file.js';
 import { samplesDigest } from '../fixtures/samples.js';
@@ -132,13 +133,6 @@ t.test('a file that changes after its inspection is refused', async (t) => {
 
 const good = issued(wav(1000), signer);
 const extent = extentOf(good)!;
-
-/** Returns a copy with one byte changed. */
-function flipped(file: Buffer, offset: number): Buffer {
-  const copy = Buffer.from(file);
-  copy[offset]! ^= 1;
-  return copy;
-}
 
 const HOSTILE: Readonly<
   Record<string, { file: Buffer; kind?: string; objection?: object; findings?: readonly string[] }>

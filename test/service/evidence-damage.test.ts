@@ -1,7 +1,7 @@
 /** A trace of which one bit was changed, through the service: its report says so, or nothing is issued. */
 import { createHash } from 'node:crypto';
 import { test } from 'tap';
-import { SeededRandom } from '../../src/witness/capture/simulate/random.js';
+import { SeededRandom } from '../../src/cli/specimens/random.js';
 import type { EvidenceReport } from '../../src/witness/domain/evidence-report.js';
 import { SESSION, writeTrace } from '../capture/write-trace.js';
 import { sized } from '../fixtures/sampling.js';

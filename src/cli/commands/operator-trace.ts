@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { createDeviceKey, DeviceKey, loadDeviceKey, type TraceSink } from '../../witness/capture/index.js';
-import { seededDeviceKey, simulateTrace } from '../../witness/capture/simulate/simulate-trace.js';
-import { ADVERSE_SCENARIOS, type AdverseScenario } from '../../witness/capture/simulate/simulated-session.js';
+import { createDeviceKey, DeviceKey, loadDeviceKey } from '../../witness/capture/index.js';
 import { defineCommand, EXIT, UsageError } from '../command.js';
 import { planOutput, writeOutput } from '../output-file.js';
+import { MemorySink } from '../specimens/memory-sink.js';
+import { seededDeviceKey, simulateTrace } from '../specimens/simulate-trace.js';
+import { ADVERSE_SCENARIOS, type AdverseScenario } from '../specimens/simulated-session.js';
 import { printable } from '../terminal.js';
 
 /** A week. */
@@ -51,20 +52,13 @@ export const simulateSessionTrace = defineCommand({
         : options.seededKey
           ? seededDeviceKey(seed)
           : DeviceKey.generate();
-    const chunks: Uint8Array[] = [];
-    const to: TraceSink = {
-      async write(bytes) {
-        chunks.push(bytes);
-      },
-      async sync() {},
-      async close() {},
-    };
+    const to = new MemorySink();
     const session = { minutes, seed, adverse, ...(exportSha256 === undefined ? {} : { exportSha256 }) };
     const { events, counters } = await simulateTrace({ ...session, to, key });
-    await writeOutput(output, chunks);
+    await writeOutput(output, to.parts);
     const { deviceId } = key;
     const publicKey = Buffer.from(key.publicKey).toString('base64');
-    const bytes = chunks.reduce((sum, { length }) => sum + length, 0);
+    const bytes = to.parts.reduce((sum, { length }) => sum + length, 0);
     if (options.json)
       terminal.printJson({ trace: options.out, bytes, events, deviceId, publicKey, counters });
     else

@@ -2,19 +2,19 @@ import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Context, defineCommand, EXIT, UsageError } from '../command.js';
-import { formatBytes, printable, type Terminal, table } from '../terminal.js';
-import { aiff, broadcastWave } from './audio-files.js';
-import { renderRecording } from './music.js';
-import { type ShownProduction, showProductions } from './productions.js';
-import { ServiceProcess } from './service-process.js';
+import { aiff, broadcastWave } from '../specimens/audio-files.js';
+import { renderRecording } from '../specimens/music.js';
 import {
-  DemoPartner,
   type Fixtures,
   type Specimen,
   sealedCopy,
   specimens,
   writeSpecimens,
-} from './specimens.js';
+} from '../specimens/verdict-specimens.js';
+import { formatBytes, printable, type Terminal, table } from '../terminal.js';
+import { DemoPartner } from './demo-partner.js';
+import { type ShownProduction, showProductions } from './productions.js';
+import { ServiceProcess } from './service-process.js';
 
 const TITLE = 'Late Train Home';
 

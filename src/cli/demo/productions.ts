@@ -2,15 +2,16 @@ import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DeviceKey } from '../../witness/capture/index.js';
-import { simulateTrace } from '../../witness/capture/simulate/simulate-trace.js';
-import type { AdverseScenario } from '../../witness/capture/simulate/simulated-session.js';
 import { renderReportPage } from '../../witness/page/render-report-page.js';
 import { reportInput } from '../report-subject.js';
 import { printReport } from '../report-text.js';
+import { broadcastWave } from '../specimens/audio-files.js';
+import { MemorySink } from '../specimens/memory-sink.js';
+import type { renderRecording } from '../specimens/music.js';
+import { simulateTrace } from '../specimens/simulate-trace.js';
+import type { AdverseScenario } from '../specimens/simulated-session.js';
 import type { Terminal } from '../terminal.js';
-import { broadcastWave } from './audio-files.js';
-import type { renderRecording } from './music.js';
-import type { DemoPartner } from './specimens.js';
+import type { DemoPartner } from './demo-partner.js';
 
 /** A simulated session, its creator's declaration, and the expected decision. */
 interface Production {
@@ -118,20 +119,7 @@ async function simulate(
   adverse: readonly AdverseScenario[],
   exportSha256: string,
 ): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  await simulateTrace({
-    minutes: 40,
-    seed: 7,
-    adverse,
-    exportSha256,
-    key,
-    to: {
-      async write(bytes) {
-        chunks.push(bytes);
-      },
-      async sync() {},
-      async close() {},
-    },
-  });
-  return Buffer.concat(chunks);
+  const to = new MemorySink();
+  await simulateTrace({ minutes: 40, seed: 7, adverse, exportSha256, key, to });
+  return to.bytes();
 }

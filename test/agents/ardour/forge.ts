@@ -1,6 +1,7 @@
 /** Sources that somebody writes into the file of a closed session: a file in its folder, a line, a clip. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { chunk, fmtChunk, riff } from '../../fixtures/wav.js';
 import { clocks } from './session-xml.js';
 
 /** Mono float WAVE at 48 kHz. */
@@ -18,20 +19,7 @@ export function shortWave(samples: readonly number[]): Buffer {
 }
 
 function wave(data: Buffer, format: number, bits: number): Buffer {
-  const head = Buffer.alloc(44);
-  head.write('RIFF', 0, 'latin1');
-  head.writeUInt32LE(36 + data.length, 4);
-  head.write('WAVEfmt ', 8, 'latin1');
-  head.writeUInt32LE(16, 16);
-  head.writeUInt16LE(format, 20);
-  head.writeUInt16LE(1, 22);
-  head.writeUInt32LE(48_000, 24);
-  head.writeUInt32LE((48_000 * bits) / 8, 28);
-  head.writeUInt16LE(bits / 8, 32);
-  head.writeUInt16LE(bits, 34);
-  head.write('data', 36, 'latin1');
-  head.writeUInt32LE(data.length, 40);
-  return Buffer.concat([head, data]);
+  return riff([fmtChunk({ tag: format, sampleRate: 48_000, bits }), chunk({ id: 'data', data })]);
 }
 
 /** A tone whose samples are exact in 16 bit. */

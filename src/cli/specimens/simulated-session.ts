@@ -1,4 +1,4 @@
-import { COUNTERS, type CounterName } from '../../domain/session-evidence.js';
+import { COUNTERS, type CounterName } from '../../witness/domain/session-evidence.js';
 import {
   CHANNELS,
   type Channel,
@@ -6,8 +6,8 @@ import {
   EVENTS,
   type TraceEvent,
   TraceFault,
-} from '../../domain/trace.js';
-import { TraceReferences } from '../../domain/trace-references.js';
+} from '../../witness/domain/trace.js';
+import { TraceReferences } from '../../witness/domain/trace-references.js';
 import { SeededRandom } from './random.js';
 
 /** Scenarios in which what was done speaks against the music, or the file against the trace. */

@@ -1,13 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { type Client, createClient, type KnownVerdict } from '../../client/index.js';
-import { audioSource } from '../../client/source.js';
+import type { KnownVerdict } from '../../client/index.js';
 import { RuntimeError } from '../command.js';
-import { OperatorClient } from '../operator-client.js';
 import type { Sealer } from '../sealer.js';
-import type { ServiceProcess } from './service-process.js';
 
 /** A file, its history, and the expected verdict. */
 export interface Specimen {
@@ -23,89 +19,6 @@ export interface Issued {
   readonly proofId: string;
   readonly audio: Buffer;
   readonly sidecar?: Buffer;
-}
-
-/** The version of the consent text that the demo's creator agreed to. */
-const CONSENT = 'demo-consent-1';
-
-/** A partner with a key on one service, and the operator client of that service. */
-export class DemoPartner {
-  readonly client: Client;
-  /** The address of the partner listener. */
-  readonly serviceUrl: string;
-  readonly #operator: OperatorClient;
-  readonly #partnerId: string;
-
-  private constructor(client: Client, serviceUrl: string, operator: OperatorClient, partnerId: string) {
-    this.client = client;
-    this.serviceUrl = serviceUrl;
-    this.#operator = operator;
-    this.#partnerId = partnerId;
-  }
-
-  static async create(service: ServiceProcess, signal: AbortSignal): Promise<DemoPartner> {
-    const operator = new OperatorClient({
-      url: service.operatorUrl,
-      token: service.operatorToken,
-      signal,
-      allowPlainHttp: false,
-    });
-    const { partnerId } = await operator.createPartner({ name: 'Demo Distribution' });
-    const { apiKey } = await operator.createKey(partnerId, { name: 'demo' });
-    const client = createClient({ baseUrl: service.url, apiKey });
-    return new DemoPartner(client, service.url, operator, partnerId);
-  }
-
-  async issue(
-    audio: Uint8Array,
-    song: string,
-    fileName: string,
-    carrier: 'embedded' | 'sidecar',
-    trace?: Uint8Array,
-  ): Promise<Issued> {
-    const { proofId } = await this.#operator.issue({
-      partnerId: this.#partnerId,
-      song,
-      fileName,
-      carrier,
-      idempotencyKey: randomUUID(),
-      audio: await audioSource(audio),
-      ...(trace === undefined ? {} : { evidence: { trace: await audioSource(trace) } }),
-    });
-    const issued = { proofId, audio: await this.#read(proofId, 'audio') };
-    return carrier === 'embedded' ? issued : { ...issued, sidecar: await this.#read(proofId, 'sidecar') };
-  }
-
-  enrolDevice(deviceId: string): Promise<unknown> {
-    return this.#operator.enrolDevice({ deviceId });
-  }
-
-  /** Records the creator's answers and the consent to the delivery of source detail. */
-  async declare(proofId: string, answers: object): Promise<void> {
-    const now = Math.floor(Date.now() / 1000);
-    await this.#operator.recordDeclaration(proofId, {
-      surveyVersion: 'demo-1',
-      submissionId: 'survey_1',
-      subject: 'creator_1',
-      submittedAt: now,
-      answers,
-    });
-    await this.#operator.approveSourceDetail(this.#partnerId, CONSENT);
-    await this.#operator.grantConsent(proofId, { consentVersion: CONSENT, grantedAt: now });
-  }
-
-  close(): void {
-    this.client.close();
-    this.#operator.close();
-  }
-
-  async #read(proofId: string, part: 'audio' | 'sidecar'): Promise<Buffer> {
-    let bytes = Buffer.alloc(0);
-    await this.#operator.readAsset(proofId, part, async (body) => {
-      bytes = await buffer(body);
-    });
-    return bytes;
-  }
 }
 
 export interface Fixtures {

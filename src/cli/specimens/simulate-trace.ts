@@ -1,8 +1,7 @@
 import { createHash, createPrivateKey } from 'node:crypto';
-import type { CounterName } from '../../domain/session-evidence.js';
-import type { TraceHeader } from '../../domain/trace.js';
-import { DeviceKey } from '../device-key.js';
-import { openTrace, type TraceSink } from '../open-trace.js';
+import { DeviceKey, openTrace, type TraceSink } from '../../witness/capture/index.js';
+import type { CounterName } from '../../witness/domain/session-evidence.js';
+import type { TraceHeader } from '../../witness/domain/trace.js';
 import { SeededRandom } from './random.js';
 import { type SessionOptions, SimulatedSession } from './simulated-session.js';
 

@@ -1,21 +1,13 @@
+import { chunk, fmtChunk, riff } from '../../service/operations/sandbox/wave-file.js';
 import type { Recording } from './music.js';
 
 /** 16-bit stereo BWF: `bext` (EBU Tech 3285 version 1), `fmt ` and `data`. */
 export function broadcastWave(recording: Recording, title: string): Buffer {
-  const fmt = Buffer.alloc(16);
-  fmt.writeUInt16LE(1, 0);
-  fmt.writeUInt16LE(2, 2);
-  fmt.writeUInt32LE(recording.sampleRate, 4);
-  fmt.writeUInt32LE(recording.sampleRate * 4, 8);
-  fmt.writeUInt16LE(4, 12);
-  fmt.writeUInt16LE(16, 14);
-  const body = Buffer.concat([
-    Buffer.from('WAVE'),
-    riffChunk('bext', broadcastExtension(title)),
-    riffChunk('fmt ', fmt),
-    riffChunk('data', samples(recording, 'little')),
+  return riff([
+    chunk({ id: 'bext', data: broadcastExtension(title) }),
+    fmtChunk({ channels: 2, sampleRate: recording.sampleRate }),
+    chunk({ id: 'data', data: samples(recording, 'little') }),
   ]);
-  return riffChunk('RIFF', body);
 }
 
 /** 16-bit stereo AIFF: `COMM` and `SSND`. */
@@ -24,15 +16,12 @@ export function aiff(recording: Recording): Buffer {
   comm.writeUInt16BE(2, 0);
   comm.writeUInt32BE(recording.left.length, 2);
   comm.writeUInt16BE(16, 6);
-  // The rate as an 80-bit float: exponent biased by 16,383, then the mantissa with its leading one.
-  const exponent = Math.floor(Math.log2(recording.sampleRate));
-  comm.writeUInt16BE(16_383 + exponent, 8);
-  comm.writeBigUInt64BE(BigInt(recording.sampleRate) << BigInt(63 - exponent), 10);
+  extended(recording.sampleRate).copy(comm, 8);
   // Offset and block size, both 0, precede the samples.
   const ssnd = Buffer.concat([Buffer.alloc(8), samples(recording, 'big')]);
-  return iffChunk(
+  return aiffChunk(
     'FORM',
-    Buffer.concat([Buffer.from('AIFF'), iffChunk('COMM', comm), iffChunk('SSND', ssnd)]),
+    Buffer.concat([Buffer.from('AIFF'), aiffChunk('COMM', comm), aiffChunk('SSND', ssnd)]),
   );
 }
 
@@ -56,14 +45,22 @@ function broadcastExtension(title: string): Buffer {
   return Buffer.concat([bext, Buffer.from('A=PCM,F=44100,W=16,M=stereo,T=synthesis\r\n')]);
 }
 
-function riffChunk(id: string, data: Buffer): Buffer {
-  const size = Buffer.alloc(4);
-  size.writeUInt32LE(data.length);
-  return Buffer.concat([Buffer.from(id), size, data, Buffer.alloc(data.length % 2)]);
+/** Returns the chunk of an AIFF file. */
+export function aiffChunk(id: string, data: Uint8Array): Buffer {
+  const header = Buffer.alloc(8);
+  header.write(id, 'latin1');
+  header.writeUInt32BE(data.length, 4);
+  return Buffer.concat([header, data, Buffer.alloc(data.length % 2)]);
 }
 
-function iffChunk(id: string, data: Buffer): Buffer {
-  const size = Buffer.alloc(4);
-  size.writeUInt32BE(data.length);
-  return Buffer.concat([Buffer.from(id), size, data, Buffer.alloc(data.length % 2)]);
+/**
+ * Returns a whole number from 1 to 2^32 - 1 as an 80-bit float: the exponent biased by 16,383, then the mantissa with
+ * its leading one.
+ */
+export function extended(value: number): Buffer {
+  const exponent = Math.floor(Math.log2(value));
+  const bytes = Buffer.alloc(10);
+  bytes.writeUInt16BE(16_383 + exponent, 0);
+  bytes.writeBigUInt64BE(BigInt(value) << BigInt(63 - exponent), 2);
+  return bytes;
 }
