@@ -30,7 +30,7 @@ export function hasFlag(context: usize, flag: u32): bool {
   return (load<u32>(context, FLAGS) & flag) != 0;
 }
 
-/** Sets a flag and tells whether it was set before. */
+/** Sets a flag, and returns whether it was set before. */
 export function setFlag(context: usize, flag: u32): bool {
   const flags = load<u32>(context, FLAGS);
   store<u32>(context, flags | flag, FLAGS);

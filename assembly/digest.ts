@@ -148,7 +148,7 @@ export function run(scratch: usize, count: u32, eight: bool): void {
     const j1 = jobs + i1 * JOB_BYTES;
     const j2 = jobs + i2 * JOB_BYTES;
     const full = i3 < count;
-    // The fourth lane without a stream repeats the first one's data into a state that nobody reads.
+    // The fourth lane without a stream repeats the first one's data into a state that is never read.
     const j3 = full ? jobs + i3 * JOB_BYTES : j0;
     const s3 = full ? <usize>load<u32>(j3, 0) : scratch + SPARE;
     const blocks = min(min(load<u32>(j0, 8), load<u32>(j1, 8)), min(load<u32>(j2, 8), load<u32>(j3, 8))) >> 6;

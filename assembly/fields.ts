@@ -110,7 +110,7 @@ export function readFmt(context: usize): void {
 }
 
 /**
- * Takes the end of the file from the 32-bit field, where no usable ds64 tells it; 0 and the sentinel mean
+ * Takes the end of the file from the 32-bit field, where no usable ds64 gives it; 0 and the sentinel mean
  * that the writer never came back.
  */
 export function takeRiffField(context: usize): void {

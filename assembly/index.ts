@@ -115,7 +115,7 @@ export function update(scratch: usize, count: u32, eight: bool, tag: u32): u32 {
   }
   run(scratch, jobs, eight);
 
-  // Second wave: what lies behind a fork, and the binding digests that have resumed.
+  // Second wave: the bytes after a fork, and the binding digests that have resumed.
   jobs = 0;
   for (let i: u32 = 0; i < count; i += 1) {
     const slice = scratch + SLICES + i * SLICE_BYTES;

@@ -31,7 +31,7 @@ import { ENCODING_OTHER, isPlaceholder } from './fields';
 import { Finding } from './findings';
 import { State } from './state';
 
-/** Adds the findings and facts that only the end of the file tells. */
+/** Adds the findings and facts that are known only at the end of the file. */
 export function finalize(context: usize): void {
   const bytes = load<u64>(context, BYTES);
   if (bytes < 12) addFinding(context, Finding.header_truncated, bytes);

@@ -53,7 +53,7 @@ export interface Curve {
   readonly lines: readonly CurveLine[];
 }
 
-/** Line of a curve: a median for each x, with the rounds behind it. */
+/** Line of a curve: a median for each x, with its rounds. */
 export interface CurveLine {
   readonly label: string;
   readonly role: Figure['role'];
@@ -116,7 +116,7 @@ export function ratio(
   };
 }
 
-/** A ratio of two figures of ours, of which either may change: neither more nor less of it is better. */
+/** A ratio of two figures of ours that both may change: neither more nor less of it is better. */
 export function proportion(
   id: string,
   label: string,
@@ -155,7 +155,7 @@ export function speedup(
   };
 }
 
-/** A value for each round that is no ratio. */
+/** A value for each round that is not a ratio. */
 export function held(
   id: string,
   label: string,

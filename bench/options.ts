@@ -101,7 +101,7 @@ export interface Options {
   readonly compare: { readonly kind: 'checkout' | 'results'; readonly path: string } | undefined;
   /** Rounds of a comparison with a checkout, each with one run of either build. */
   readonly pairs: number;
-  /** Slower figures are told and fail nothing. */
+  /** Slower figures are printed and fail nothing. */
   readonly advisory: boolean;
 }
 

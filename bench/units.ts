@@ -2,14 +2,14 @@
 export type Better = 'more' | 'less';
 
 interface Unit {
-  /** What the unit stands for, as a heading. */
+  /** What the unit means, as a heading. */
   readonly title: string;
   readonly better: Better;
-  /** A count is the same on every machine; what is not one tells of the machine, too. */
+  /** A count is the same on every machine; what is not one depends on the machine, too. */
   readonly count?: true;
 }
 
-/** The one list of units of which one way is better; a figure of another unit is neither faster nor slower. */
+/** The one list of units that are better in one direction; a figure of another unit is neither faster nor slower. */
 const UNITS: Readonly<Record<string, Unit>> = {
   'MB/s': { title: 'MB/s (millions of bytes)', better: 'more' },
   'calls/s': { title: 'Calls per second', better: 'more' },

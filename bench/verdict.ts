@@ -20,7 +20,7 @@ export interface Value {
 
 /** A value of two builds. */
 export interface Change extends Pick<Value, 'label' | 'unit' | 'better' | 'group' | 'isBaseline'> {
-  /** Each side's value, and the rounds by which it wanders. */
+  /** Each side's value, and the rounds that show its spread. */
   readonly before: Pick<Value, 'rounds' | 'value'>;
   readonly now: Pick<Value, 'rounds' | 'value'>;
   /** `now` to `before`. */
@@ -77,7 +77,7 @@ function absolute(role: Figure['role'], unit: string, group: string) {
 }
 
 /**
- * Two runs that lie apart in time differ where each side has three rounds or more, no round of one side lies
+ * Two runs at different times differ where each side has three rounds or more, no round of one side is
  * in the range of the other, and the medians differ by 5 % and by more than the range of either side's rounds
  * as a share of its median. On different machines only ratios and counts do.
  */
@@ -130,7 +130,7 @@ export function isAnySlower(changes: readonly Judged[]): boolean {
   return changes.some(({ verdict }) => verdict === 'slower');
 }
 
-/** How far a ratio is from 1, the same for a half and the double; none of a ratio that is no number. */
+/** How far a ratio is from 1, the same for a half and the double; none of a ratio that is not a number. */
 function distance(ratio: number): number {
   return Number.isFinite(ratio) && ratio > 0 ? Math.max(ratio, 1 / ratio) - 1 : 0;
 }

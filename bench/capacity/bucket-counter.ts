@@ -4,12 +4,12 @@ import type { AddressInfo } from 'node:net';
 /** Requests to the bucket and bytes sent with them, by `<method> <kind of object>`, such as `PUT keys`. */
 export type BucketUse = Readonly<Record<string, { readonly requests: number; readonly bytes: number }>>;
 
-/** Kinds of objects that lie behind a slash; all others are files. */
+/** Kinds of objects whose names have a slash; all others are files. */
 const KINDS = ['keys', 'erasures', 'installation'];
 
 type Counts = Map<string, { requests: number; bytes: number }>;
 
-/** Stands before an S3 server, counts what is asked of it, and changes nothing. */
+/** Relays to an S3 server, counts what is asked of it, and changes nothing. */
 export class BucketCounter {
   readonly endpoint: string;
   readonly #server: ReturnType<typeof createServer>;

@@ -110,7 +110,7 @@ export class Deployment {
     return { contactPoints: addresses.split(','), localDataCenter, keyspace: KEYSPACE };
   }
 
-  /** Work of another service over the same servers, of which the measured one has nothing in memory. */
+  /** Runs work in another service over the same servers, so that the measured one has nothing of it in memory. */
   async elsewhere<Result>(work: (service: ServiceProcess) => Promise<Result>): Promise<Result> {
     const other = await this.startAnother('elsewhere');
     try {
@@ -219,7 +219,7 @@ function secondsOf(ticks: readonly string[]): number {
   return ticks.reduce((sum, each) => sum + Number(each), 0) / TICKS_PER_SECOND;
 }
 
-/** Fields behind the program's name, which is in brackets and may have blanks in it. */
+/** Returns the fields after the program's name, which is in brackets and may have blanks in it. */
 function statOf(pid: number): readonly string[] {
   return readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1)!.split(' ');
 }

@@ -52,7 +52,7 @@ let samples: Buffer = Buffer.alloc(0);
 
 /**
  * A file for each connection: the same random samples from different offsets, so that no byte of one upload
- * stands where it stands in another. Bytes that end up in the wrong upload give a wrong digest.
+ * has the same place in another. Bytes that end up in the wrong upload give a wrong digest.
  */
 function takeOf(connection: number, bytes: number): Take {
   const name = `${connection} ${bytes}`;

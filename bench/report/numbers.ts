@@ -11,7 +11,7 @@ export function number(value: number): string {
   return size < 0.01 ? value.toPrecision(2) : value.toPrecision(3);
 }
 
-/** A number that is no measurement, as it is: a size, a tick of an axis. */
+/** Returns a number that is not a measurement, as it is: a size, a tick of an axis. */
 export function plainNumber(value: number): string {
   return value.toLocaleString('en-US', { maximumFractionDigits: 4 });
 }

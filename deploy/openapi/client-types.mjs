@@ -22,7 +22,7 @@ const NAMED_VALUES = {
   ReviewOutcome: ['ResolveReview', 'outcome'],
 };
 
-/** Errors reach a caller as `TakemarkError`, and the document itself is nobody's to read by the client. */
+/** Errors reach a caller as `TakemarkError`, and the client never reads the document itself. */
 const LEFT_OUT = new Set(['Error', 'OpenApiDocument']);
 
 const HEAD = `/**

@@ -28,7 +28,7 @@ const trace = await openTrace({
   },
 });
 
-// The session clock counts microseconds from the start, by a clock that nobody sets.
+// The session clock counts microseconds from the start, by a clock that is never set.
 const start = process.hrtime.bigint();
 const now = () => Number((process.hrtime.bigint() - start) / 1000n);
 const takes = new Map();

@@ -111,7 +111,7 @@ function csvCells(entry: FileResult): readonly string[] {
     return [file, sidecar, outcome, '', '', '', '', reason ?? code ?? '', '', '', requestId, message];
   }
   const { verdict, proofId = '', issuedAt, decision, requestId = '' } = entry.result;
-  // A response may lack a promised member. An empty cell is better than the end of the run.
+  // A promised member of a response may be absent. An empty cell is better than the end of the run.
   const audio = entry.result.audio as { readonly sha256?: string } | undefined;
   return [
     file,

@@ -177,7 +177,7 @@ function explain(result: Verification, path: string, sidecar: string | undefined
       `  ${terminal.style('The service does not know the format of this file, and cannot say whether it is audio.', 'yellow')}`,
     );
   const { decision } = result;
-  // A response may lack a promised member. The verdict is still worth printing.
+  // A promised member of a response may be absent. The verdict is still worth printing.
   const audio = result.audio as AudioSummary | undefined;
   const facts: [string, string | undefined][] = [
     ['sidecar', sidecar],

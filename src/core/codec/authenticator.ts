@@ -4,7 +4,7 @@ import crypto, { createHmac, timingSafeEqual } from 'node:crypto';
 export interface MacKeys {
   /** Secret with which new codes are made. */
   current(): { readonly id: string; readonly key: Uint8Array };
-  /** Secret of an id, former ones included, by which codes are verified. */
+  /** Secret of an id, former ones included, that verifies codes. */
   find(id: string): { readonly id: string; readonly key: Uint8Array } | undefined;
 }
 
@@ -56,7 +56,7 @@ export class Authenticator {
     return `${keyId}.${mac.toString('hex')}`;
   }
 
-  /** Tells whether `text` is what `sign` makes of these bytes. */
+  /** Returns whether `text` is what `sign` makes of these bytes. */
   verify(label: string, bytes: Uint8Array, text: string): boolean {
     const dot = text.lastIndexOf('.');
     const digits = text.slice(dot + 1);

@@ -8,7 +8,7 @@ const TAG_BYTES = 16;
 const VALUES = new RowDecoder();
 
 export const CONTENT_KEY_BYTES = 32;
-/** Bytes by which an encrypted block is longer than its content. */
+/** Bytes that encryption adds to a block. */
 export const ENCRYPTION_BYTES = NONCE_BYTES + TAG_BYTES;
 
 /** Error for a block that was not encrypted with this key for this place. */

@@ -88,7 +88,7 @@ export class RecordCodec {
     return this.#read(row, documentAt);
   }
 
-  /** Tells whether a row is of the form that had no code. */
+  /** Returns whether a row is of the form that had no code. */
   isFormer(row: Uint8Array): boolean {
     return row[0] === FORMER_VERSION;
   }
@@ -105,7 +105,7 @@ export class RecordCodec {
 
   #read(row: Uint8Array, documentAt: number): unknown {
     try {
-      // A plain view, whatever kind of Uint8Array the store hands out: bytes in the document come back as
+      // A plain view, because the store may return any kind of Uint8Array: bytes in the document come back as
       // views of it.
       return this.#decoder.decode(
         new Uint8Array(row.buffer, row.byteOffset + documentAt, row.length - documentAt),

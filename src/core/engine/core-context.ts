@@ -34,11 +34,11 @@ export function credentialSpan(
   return length === 0 ? undefined : { offset: view.getUint32(layout.SPAN_OFFSET, true), length };
 }
 
-/** Facts by which a hash outside the core computes the binding digest, with file offsets. */
+/** Facts with which a hash outside the core computes the binding digest, with file offsets. */
 export interface ForkReport {
   /** Start of the credential's header. */
   readonly forkAt?: number;
-  /** First byte behind its data; may lie ahead of what has been read. */
+  /** First byte after its data, which may not have been read yet. */
   readonly resumeAt?: number;
   /**
    * Number of trailing bytes (0 to 7) of the file so far that may turn out to be the start of the

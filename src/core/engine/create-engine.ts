@@ -27,7 +27,7 @@ export interface EngineOptions {
    */
   readonly decoders?: number;
   /**
-   * Uploads in flight, of 12 KiB each: many more than any plan allows. `Places` decides who gives way to one
+   * Uploads in flight, of 12 KiB each: many more than any plan allows. `Places` decides which one ends for one
    * more. Default 512.
    */
   readonly maxUploads?: number;

@@ -53,8 +53,8 @@ export interface PlaceHolder {
 /**
  * Places of an engine, shared between owners. As long as one is free anybody gets it. When none is, an
  * owner's fair share is what an even split among all who hold one, the newcomer included, would give: below
- * the share an owner always gets a place, from whoever is above; at or above the share only the place of an
- * upload that stands still.
+ * the share an owner always gets a place, from an owner above it; at or above the share only the place of an
+ * upload that is stalled.
  */
 export class Places<Holder extends PlaceHolder> {
   readonly #max: number;
@@ -67,7 +67,7 @@ export class Places<Holder extends PlaceHolder> {
 
   /**
    * Upload that has to end before `owner` may open another one; undefined while a place is free.
-   * @throws DomainError `unavailable` / `engine_full` when no upload has to give way
+   * @throws DomainError `unavailable` / `engine_full` when no upload has to end
    */
   toDisplace(owner: string): { readonly holder: Holder; readonly reason: Displacement } | undefined {
     if (this.#holders.size < this.#max) return undefined;
@@ -76,7 +76,7 @@ export class Places<Holder extends PlaceHolder> {
     const share = Math.max(1, Math.floor(this.#max / owners));
     const above = own < share ? this.#slowest(({ owner }) => this.#counts.get(owner)! > share) : undefined;
     if (above !== undefined) return { holder: above, reason: 'upload_over_share' };
-    // Whoever has less than a share keeps it even while it stands still.
+    // An owner below its share keeps a place even while its upload is stalled.
     const stalled = this.#slowest(({ owner, pace }) => pace.stalled && this.#counts.get(owner)! >= share);
     if (stalled === undefined) throw engineFull();
     return { holder: stalled, reason: 'upload_stalled' };

@@ -16,14 +16,14 @@ export const MOST_LANES = 8;
 export interface SchedulerOptions {
   /**
    * Groups of workers. An upload stays with the one it is given at first, which is the one with the fewest
-   * uploads: more than one where its state lies in a thread.
+   * uploads: more than one where a thread holds its state.
    */
   readonly groups: number;
   /** Workers of a group. */
   readonly workers: number;
   /** Tasks of a group that may wait for a worker. */
   readonly maxQueue: number;
-  /** The end of a file is told to a task, which gives its digests. */
+  /** The end of a file goes to a task, which returns its digests. */
   readonly endsInTask: boolean;
   /** Uploads for which a task is worth while beside one that runs: the lanes of a kernel that has some. */
   readonly worthwhile: number;
@@ -140,7 +140,7 @@ export class Scheduler {
     if (options.size === 'large') this.#largePlaces.add(ingest);
     if (this.#ingests.size === 1) occupied(true);
     if (displacement !== undefined) {
-      // Only now, when the place is taken: whoever learns of the displacement may open an upload at once.
+      // Only now, when the place is taken: a caller that learns of the displacement may open an upload at once.
       displaced(displacement.reason);
       this.#schedule();
     }
@@ -173,7 +173,7 @@ export class Scheduler {
     assertWritable(ingest);
     const ready = ingest.ready.length;
     let copied = 0;
-    // A slab that is free has nobody waiting for it who could take it.
+    // While a slab is free, no upload that could take it waits.
     while (copied < chunk.length && this.#hasSlab(ingest)) copied = this.#copy(ingest, chunk, copied);
     ingest.touched = true;
     if (copied === chunk.length) {
@@ -238,7 +238,7 @@ export class Scheduler {
   }
 
   /**
-   * Does everything that has become possible. Each step makes work for those behind it and never for those
+   * Does everything that has become possible. Each step makes work for those after it and never for those
    * before, so one pass leads to the fixpoint:
    * - no upload that has ended and is hashed still waits for its measurement,
    * - no slab is free while a write waits that may take one,
@@ -330,8 +330,8 @@ export class Scheduler {
 
   /**
    * Four lanes cost little more CPU than one, so a task that carries one upload wastes most of a core. Hence:
-   * an idle pool takes whatever is ready; while a task runs, the next one waits for four. No slab waits for
-   * ever: when the running tasks are done the pool is idle. With fewer than four uploads open four can never
+   * an idle pool takes all that is ready; while a task runs, the next one waits for four. No slab waits
+   * without end: when the running tasks are done the pool is idle. With fewer than four uploads open four can never
    * come together, and workers without a task are used at once. Where a task gains nothing from company one
    * upload is worth it.
    *

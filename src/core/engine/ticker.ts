@@ -1,5 +1,5 @@
 /**
- * Timer with a steady beat; each beat tells the time that passed, as far as clients may be charged for it.
+ * Timer with a steady beat; each beat reports the time that passed, as far as clients may be charged for it.
  */
 export class Ticker {
   readonly #timer: NodeJS.Timeout;

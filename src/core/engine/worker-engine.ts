@@ -32,7 +32,7 @@ import { SecondHashes } from './second-hashes.js';
 import { Ticker } from './ticker.js';
 import { WorkerPool } from './worker-pool.js';
 
-/** Digests of an empty file, of which no task ever hears. */
+/** Digests of an empty file, which never reaches a task. */
 const NOTHING = new ForkedHash().digests();
 
 export interface WorkerEngineOptions {
@@ -65,7 +65,7 @@ interface Running {
 
 /**
  * Engine with one shared memory: scratch areas, contexts of uploads, slabs, decoders. The ingress thread copies each
- * byte into a slab once, workers hash and parse the slab where it lies. All bookkeeping is on the ingress
+ * byte into a slab once, workers hash and parse the slab in place. All bookkeeping is on the ingress
  * thread. In the WASM kind the state of an upload is in its context, and any worker of the one pool goes on
  * with it. In the native kind Node's hash holds the state, which is a thread's own: each worker is a pool by
  * itself, and an upload stays with one.
@@ -228,7 +228,7 @@ export class WorkerEngine implements AudioEngine {
   }
 
   async #drain(): Promise<void> {
-    // A start that fails has its own caller to tell.
+    // A start that fails rejects for its own caller.
     await this.#started?.catch(() => undefined);
     const running = this.#running;
     if (running === undefined) return;

@@ -57,7 +57,7 @@ export interface TaskOutcome {
 // into this file, so a thread has no other place for what it keeps between two tasks. The cores are a cache:
 // an instance holds nothing but the address of its scratch area.
 const cores = new Map<number, Core>();
-/** States of uploads by their context, of which there are so many; one that was aborted stays until the next. */
+/** States of uploads by their context. The number of contexts bounds them; an aborted one stays until the next. */
 const hashes = new Map<number, ForkedHash>();
 
 /** Undefined in workers that use four lanes without a test. */

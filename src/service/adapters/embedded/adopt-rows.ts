@@ -8,8 +8,8 @@ const ALL = { gte: '', lt: '\uffff' };
 
 /**
  * Gives every row of a store of a former format its code. A kill leaves rows of both forms and the former
- * format, so the next start goes on. A row whose checksum does not hold is left as it is, and fails whoever
- * reads it.
+ * format, so the next start goes on. A row whose checksum does not hold is left as it is, and fails its
+ * reader.
  */
 export async function adoptRows(database: Database, codec: RecordCodec): Promise<void> {
   for (let range = ALL; ; ) {

@@ -20,7 +20,7 @@ import type { Rows } from './rows.js';
 
 /** View of the store of one machine that the auditor reads. */
 export function auditedStore(rows: Rows): AuditedStore {
-  /** Last parts of keys, from behind the place of the page before. */
+  /** Last parts of keys, from the entry after the page before. */
   const page = async (
     range: KeyRange,
     after: string | undefined,

@@ -91,7 +91,7 @@ export class CommitQueue {
   /**
    * Runs `operation` now and resolves with its value when all it wrote and saw is on disk. An operation that
    * throws writes nothing.
-   * @throws DomainError `unavailable`: whether the operation took effect is not known; repeating it tells
+   * @throws DomainError `unavailable`: whether the operation took effect is not known; repeating it shows that
    */
   async run<Value>(operation: (transaction: Transaction) => Value): Promise<Value> {
     if (this.#closed)
@@ -182,7 +182,7 @@ export class CommitQueue {
   }
 }
 
-/** @throws DomainError `internal` / `record_damaged` for a row that nobody wrote so, or of a later version */
+/** @throws DomainError `internal` / `record_damaged` for a row that was never written so, or of a later version */
 export function decodeRow<Row>(codec: RecordCodec, key: RowKey<Row>, bytes: Uint8Array): Row {
   try {
     return codec.decode(key, bytes) as Row;

@@ -184,7 +184,7 @@ export class Database {
    * Takes the former values of removed rows out of the files, where they would lie until a compaction happens
    * to come by. One compaction may put a row and its removal into the same file of the lowest level, and
    * leave the file as it is. A second removal ends above that file, and a second compaction merges the two.
-   * @param keys keys of one kind of rows, none of which is written again
+   * @param keys keys of one kind of rows that are never written again
    * @throws as `get`
    */
   async shred(keys: readonly string[]): Promise<void> {

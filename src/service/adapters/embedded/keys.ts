@@ -258,9 +258,9 @@ export const withinDays = (partnerId: string, month: string): KeyRange => ({
   gte: dayKey(partnerId, `${month}-`),
   lt: dayKey(partnerId, `${month}.`),
 });
-/** The part of a range that lies behind an entry. */
+/** The part of a range after an entry. */
 export const following = (range: KeyRange, entry: string): KeyRange => ({ gte: `${entry}\0`, lt: range.lt });
-/** The part of a range that lies before an entry. */
+/** The part of a range before an entry. */
 export const preceding = (range: KeyRange, entry: string): KeyRange => ({
   gte: range.gte,
   lt: entry < range.lt ? entry : range.lt,

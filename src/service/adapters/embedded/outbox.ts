@@ -21,7 +21,7 @@ export class Outbox implements OutboxStore {
   /** Counts of the events that a batch takes to the disk. */
   readonly #added = new WeakMap<Batch, Counts>();
   #next: number;
-  /** Number before which no row lies: LevelDB would read over all that was removed there. */
+  /** Number of the first row that may exist: LevelDB would read over all that was removed there. */
   #first: number;
   /** Counts of waiting events, also those that are still on their way to the disk. */
   readonly #waiting: Counts;

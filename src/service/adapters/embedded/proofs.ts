@@ -74,7 +74,7 @@ export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, reviews: R
         )
           return 'issued';
         const earlier = replay && tx.get(replayKey(replay.key));
-        // A replay that has expired by the time of issuing gives way.
+        // A replay that has expired by the time of issuing is replaced.
         if (earlier !== undefined && earlier.expiresAt > proof.createdAt) return 'replay_exists';
         if (!isReserved(row) || row.partnerId !== proof.partnerId)
           throw new DomainError('conflict', 'This id is no longer reserved.');

@@ -23,7 +23,7 @@ import {
 } from './keys.js';
 import type { Rows } from './rows.js';
 
-/** Reviews that are removed in one batch: about a millisecond, in which nobody else has a turn. */
+/** Reviews that are removed in one batch: about a millisecond, in which no other operation has a turn. */
 const REMOVAL_STEP = 32;
 /** Erased proofs that are read at once. */
 const ERASED_STEP = 256;

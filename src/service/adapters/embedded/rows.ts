@@ -53,7 +53,7 @@ export class Rows {
     return this.#queue.run(operation);
   }
 
-  /** Rows of a range, in key order. The limit may lack for ranges that are small by nature. */
+  /** Rows of a range, in key order. The limit may be absent for ranges that are small by nature. */
   async entries<Row>(
     range: KeyRange,
     limit?: number,

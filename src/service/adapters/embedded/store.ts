@@ -44,7 +44,7 @@ export const STORE_FORMAT = 7;
 /** The last format in which rows had no codes. */
 const FORMER_FORMAT = 3;
 
-/** Rows that are removed in one batch, so that a collection never holds up the writers behind it for long. */
+/** Rows that are removed in one batch, so that a collection never holds up the next writers for long. */
 const COLLECT_STEP = 256;
 const OUTBOX_LIMIT = 100_000;
 /** The longest time of a snapshot in milliseconds. LevelDB keeps former values of rows during it. */
@@ -223,7 +223,7 @@ async function checkFormat({
     return undefined;
   }
   if (codec.isFormer(stored)) {
-    // The row alone is not believed: whoever can write there could make a store look so, to have rows without
+    // The row alone is not believed: a person who can write there could make a store look so, to have rows without
     // codes believed.
     if (!adoptFormerRows)
       throw new StoreOpenError(

@@ -88,7 +88,7 @@ export function usageStore(rows: Rows, outbox: Outbox): UsageStore {
       }),
 
     async getDailyUsage(partnerId, fromDay, toDay) {
-      // The range includes `toDay`: `/` sorts behind the end of its key and before any later day.
+      // The range includes `toDay`: `/` sorts after the end of its key and before any later day.
       const days = await rows.entries<DayRow>({
         gte: dayKey(partnerId, fromDay),
         lt: `${dayKey(partnerId, toDay)}/`,
@@ -129,7 +129,7 @@ function aggregate(tx: Transaction, { data }: UsageEvent): void {
   const aggregated = withInterval(row.folded ?? [], [from, to]);
   if (aggregated === undefined) return;
   tx.put(key, { ...row, folded: aggregated });
-  // A number beyond `used` was given by a store of which this one is an older copy: its units were never on
+  // A number beyond `used` was given by a later state of this store, which is an older copy: its units were never on
   // their way here.
   const isOnItsWay = to <= row.used;
   for (const { day, operation, units } of counts) {

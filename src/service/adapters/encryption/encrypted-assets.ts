@@ -20,8 +20,8 @@ const GATHERED = 8;
 /**
  * Files encrypted in blocks of 64 KiB with the key of their proof. The last block is shorter than the others, and empty
  * where the file ends with a whole one, so that a file that was cut off does not pass for one that ended. A proof
- * without a key is of a version that encrypted nothing, and its files are as they lie. Removing the files destroys the
- * key first: what is left of them cannot be opened from then on, and is read as it lies, too. Whoever reads for others
+ * without a key is of a version that encrypted nothing, and its files are plain. Removing the files destroys the
+ * key first: what is left of them cannot be opened from then on, and is read as it is, too. A caller that reads for others
  * looks at the proof's record again afterwards, or holds what was read to its digest.
  */
 export function encryptedAssets(assets: AssetStore, keys: ContentKeys): AssetStore {
@@ -69,7 +69,7 @@ export function unissuedAssets(assets: AssetStore, keys: ContentKeys): Pick<Asse
   };
 }
 
-/** Whole blocks in which a range lies. */
+/** Returns the whole blocks that hold a range. */
 function encryptedRange({ start, end }: ByteRange): ByteRange {
   return {
     start: Math.floor(start / BLOCK) * ENCRYPTED_BLOCK,
@@ -154,9 +154,9 @@ function decryptedStream(
     if (range === undefined && !hasEnded) throw new DecryptionError('the end of the file is missing');
   }
   const stream = Readable.from(opened(), { objectMode: false });
-  // An error of the file is told to whoever reads, however late that is.
+  // An error of the file reaches its reader, however late the read is.
   file.on('error', () => undefined);
-  // A stream that nobody has read from has not begun, and would leave the file open.
+  // A stream that was never read from has not begun, and would leave the file open.
   stream.once('close', () => file.destroy());
   return stream;
 }

@@ -20,7 +20,7 @@ const CONTENT = 'content';
 const OVERLAY = 'overlay';
 const BRIEF = 'brief';
 
-/** Members of a record by which stores find and compare proofs: ids, times and digests. */
+/** Members of a record with which stores find and compare proofs: ids, times and digests. */
 const CLEAR = [
   'state',
   'proofId',
@@ -34,7 +34,7 @@ const CLEAR = [
   'samplesReason',
 ] as const satisfies readonly (keyof IssuedProof)[];
 
-/** Record as it lies in a store: all else is in encrypted blocks. */
+/** Record as it is stored: all else is in encrypted blocks. */
 interface EncryptedProof extends Pick<IssuedProof, (typeof CLEAR)[number]> {
   readonly encrypted: Uint8Array;
   readonly overlay?: Uint8Array;
@@ -49,10 +49,10 @@ interface EncryptedProof extends Pick<IssuedProof, (typeof CLEAR)[number]> {
 type EncryptedBrief = Pick<ProofBrief, 'song' | 'carrier' | 'unknownContainer' | 'evidence'>;
 
 /**
- * Stores in which the content of proofs lies encrypted, each with its own key: the record but for ids, times and
+ * Stores in which the content of proofs is encrypted, each with its own key: the record but for ids, times and
  * digests, the overlay and the bodies of evidence. Reserving an id makes its key. Records of a version that encrypted
- * nothing are as they lie. A key is destroyed with the proof's files. A record whose key is gone while
- * it stands is DomainError `internal` / `record_damaged`.
+ * nothing are plain. A key is destroyed with the proof's files. A record whose key is gone while
+ * it is stored is DomainError `internal` / `record_damaged`.
  */
 export function encryptedStores(stores: Stores, keys: ContentKeys): Stores {
   /**

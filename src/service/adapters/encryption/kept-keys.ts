@@ -10,7 +10,7 @@ interface Kept {
 }
 
 /**
- * Keys that were needed a moment ago, before those of a slower place. Nobody asks for the key of an erased proof:
+ * Keys that were needed a moment ago, before those of a slower place. No caller asks for the key of an erased proof:
  * the registry is read first. A key that another process destroyed is forgotten after ten minutes.
  */
 export function keptKeys(keys: ContentKeys, { limit = KEPT, forMs = KEPT_MS } = {}): ContentKeys {
@@ -51,7 +51,7 @@ export function keptKeys(keys: ContentKeys, { limit = KEPT, forMs = KEPT_MS } = 
     async obtain(proofId) {
       for (;;) {
         const found = find(proofId);
-        // Between this look and the entry nobody else can make one: callers at once get one key.
+        // Between this look and the entry no other caller can make one: callers at once get one key.
         if (found === undefined) return (await keep(proofId, () => keys.obtain(proofId)))!;
         const key = await found.catch(() => undefined);
         if (key !== undefined) return key;

@@ -24,7 +24,7 @@ export interface SignedLogOptions {
   readonly compact?: (lines: number) => readonly unknown[] | undefined;
 }
 
-/** The state of the chain behind a line, which the next line covers. */
+/** The state of the chain after a line, which the next line covers. */
 interface Chain {
   /**
    * Mac of the last line; over lines of a former version, a digest of all their macs. 64 hexadecimal digits.
@@ -67,7 +67,7 @@ export class SignedLog {
 
   /**
    * Reads the whole file once. A last line with zeros is what a power failure in the middle of a write
-   * leaves: nobody was told that it is kept, and it is cut off. Anything else that does not fit was not
+   * leaves: no caller was answered that it is kept, and it is cut off. Anything else that does not fit was not
    * written here.
    * @throws JournalOpenError
    */
@@ -185,7 +185,7 @@ function readLine(
   const entry = (): unknown => JSON.parse(text);
   if (isMac(chainedMac(secret.key, purpose, before.link, text)))
     return { entry: entry(), chain: { link: mac, chained: true } };
-  // A line of a former version, of which none can come behind those of today.
+  // A line of a former version, which cannot follow those of today.
   if (before.chained || !isMac(loneMac(secret.key, purpose, text))) return undefined;
   return {
     entry: entry(),

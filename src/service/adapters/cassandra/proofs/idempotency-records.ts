@@ -12,11 +12,11 @@ const TAKE_OVER =
 const RELEASE =
   'DELETE request_sha256, proof_id, expires_at FROM issuing_replay WHERE replay_key = ? IF op = ?';
 
-/** Seconds by which a record outlives its time. The caller's clock decides, and clocks differ. */
+/** Seconds that a record lives beyond its time. The caller's clock decides, and clocks differ. */
 const SPARE_SECONDS = 3600;
 
 /**
- * Idempotency records, of table `issuing_replay`: the proof that an Idempotency-Key stands for. A record has no
+ * Idempotency records, of table `issuing_replay`: the proof that belongs to an Idempotency-Key. A record has no
  * content but a digest, and counts only while its proof is issued: that of an erased one is left to expire.
  */
 export class IdempotencyRecords {

@@ -34,7 +34,7 @@ export interface ProofIssuing extends Pick<ProofStore, 'getIssuingReplay' | 'rea
 /**
  * Issuing: the idempotency record (where there is a key), the proof with its evidence (the decision), indexes.
  * A record counts for readers only once its proof is issued. One whose proof was never issued, or can not be
- * any more, gives way: its id is made void first.
+ * any more, is replaced: its id is made void first.
  */
 export function proofIssuing(
   session: Session,
@@ -84,7 +84,7 @@ export function proofIssuing(
   };
 
   /**
-   * Tells whether an idempotency record may be taken over: it was released or has expired at the time of the
+   * Returns whether an idempotency record may be taken over: it was released or has expired at the time of the
    * new proof, or its own proof was erased or can not be issued any more.
    */
   const givesWay = async (record: Row, proofId: string, createdAt: number): Promise<boolean> => {
@@ -112,7 +112,7 @@ export function proofIssuing(
     }
   };
 
-  /** Tells whether the proof is issued, and completes what an interrupted call has left of it. */
+  /** Returns whether the proof is issued, and completes what an interrupted call has left of it. */
   const isIssued = async (proof: IssuedProof): Promise<boolean> => {
     const { proofId } = proof;
     const stored = await rows.get(proofId);
@@ -169,7 +169,7 @@ export function proofIssuing(
       if (row === undefined || proofId === undefined || numberIn(row, 'expires_at')! <= now) return undefined;
       const head = await rows.head(proofId);
       if (head?.state !== 'issued') return undefined;
-      // A proof that is told of must be found in lists, too, whatever became of the call that issued it.
+      // A proof that is reported must be found in lists, too, even where the call that issued it was cut off.
       await issuing.complete(proofId, proofId);
       return {
         key,

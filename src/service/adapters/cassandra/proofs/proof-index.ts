@@ -51,7 +51,7 @@ interface PageKey {
  * Index of a partner's proofs by time, and of all proofs by digest. An entry only points: the proof's own row
  * says whether there is a proof. Timestamps of entries are made of the proof's own times, with a removal's
  * above its entry's. So an entry that a slow process writes after the proof was erased stays removed,
- * whatever the clocks say. An id is never issued twice, so no entry has to come back.
+ * also where clocks differ. An id is never issued twice, so no entry has to come back.
  */
 export class ProofIndex {
   readonly #session: Session;

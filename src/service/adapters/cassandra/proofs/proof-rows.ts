@@ -148,7 +148,7 @@ export class ProofRows {
 }
 
 /**
- * The statement by which a batch demands that the proof stands as it was read.
+ * The statement with which a batch demands that the proof is unchanged since it was read.
  * @param reviewer partner that has a review on the proof from this batch on
  */
 export function standing({ proofId, gen }: Head, reviewer?: string): Statement {

@@ -83,7 +83,7 @@ export class Reservations {
     }
     if (head === undefined) return 'stays';
     this.#givenOut.delete(proofId);
-    // The pointer lies in a time bucket of after the id was made void: its files were removed twice.
+    // The pointer is in a time bucket of after the id was made void: its files were removed twice.
     if (startOf(bucket) > head.voidAt! * 1000 + AGAIN_MS / 2) return 'removed';
     await this.#pointers.putInto({ ...pointer, bucket: pointerBucketOf(Date.now() + AGAIN_MS) });
     return 'removed';
