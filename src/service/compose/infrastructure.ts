@@ -44,6 +44,7 @@ import type {
   InstallationRow,
   OwnAuditHeads,
 } from '../ports/journals.js';
+import type { MoveSource, MoveTarget } from '../ports/moved-rows.js';
 import type { Observer } from '../ports/observer.js';
 import type { Secrets } from '../ports/secrets.js';
 import type { SnapshotSource } from '../ports/store-snapshot.js';
@@ -54,6 +55,7 @@ import { createProbes, type Probes } from '../telemetry/probes.js';
 import { createTelemetry, type Telemetry, type TelemetryParts } from '../telemetry/telemetry.js';
 import type { Disposer } from './disposer.js';
 import { admitServers } from './doctor.js';
+import { isExported } from './export-mark.js';
 import { authenticatorOf, type OpenedSecrets } from './identity.js';
 
 const CLOCKS_MS = 30_000;
@@ -92,6 +94,10 @@ export interface Infrastructure {
   readonly audited: AuditedStore;
   /** The source of snapshots. Undefined if the store is shared. */
   readonly snapshots: SnapshotSource | undefined;
+  /** The store as the source of a move. Undefined if the store is shared. */
+  readonly moveSource: MoveSource | undefined;
+  /** The store as the target of a move. Undefined for an embedded store. */
+  readonly moveTarget: MoveTarget | undefined;
   readonly auditor: Auditor;
   readonly fileDigests: FileDigests;
   /** The clock watch. Undefined if the store has no servers. */
@@ -165,7 +171,7 @@ export async function openInfrastructure(
   const bus = await openBus(config, secrets, clock, telemetry.observer);
   disposer.add(() => bus.close());
   const marks = notes?.marks;
-  const gate = new RestoreGate(row && marks && { row, marks });
+  const gate = new RestoreGate(row && marks && { row, marks }, await isExported(config));
   const readable = encryptedStores(encrypted, keys);
   const auditor = new Auditor({
     stores: readable,
@@ -496,7 +502,7 @@ interface StoreParts {
 
 type OpenedStores = Pick<
   Infrastructure,
-  'stores' | 'heads' | 'audited' | 'snapshots' | 'clocks' | 'installation'
+  'stores' | 'heads' | 'audited' | 'snapshots' | 'moveSource' | 'moveTarget' | 'clocks' | 'installation'
 >;
 
 async function openStores(config: Config, parts: StoreParts, disposer: Disposer): Promise<OpenedStores> {
@@ -512,8 +518,17 @@ async function openStores(config: Config, parts: StoreParts, disposer: Disposer)
     clock: parts.clock,
   });
   disposer.add(() => stores.close());
-  const { heads, audited, clocks, installation } = stores;
-  return { stores, heads, audited, snapshots: undefined, clocks, installation };
+  const { heads, audited, moveTarget, clocks, installation } = stores;
+  return {
+    stores,
+    heads,
+    audited,
+    snapshots: undefined,
+    moveSource: undefined,
+    moveTarget,
+    clocks,
+    installation,
+  };
 }
 
 async function openEmbedded(
@@ -548,6 +563,8 @@ async function openEmbedded(
     heads,
     audited: stores.audited,
     snapshots: stores,
+    moveSource: stores.moveSource,
+    moveTarget: undefined,
     clocks: undefined,
     installation: undefined,
   };
