@@ -91,6 +91,32 @@ export interface Cluster {
     directory: string,
     options: { readonly acceptLostJournals: boolean; readonly signal: AbortSignal },
   ): Promise<BackupFacts>;
+  /** Exports the store of one machine, and lets its service answer no more calls. */
+  exportInstallation(
+    path: string,
+    passphrase: string,
+    signal: AbortSignal,
+  ): Promise<{
+    readonly exportId: string;
+    readonly rows: number;
+    readonly proofs: number;
+    readonly erased: number;
+  }>;
+  /** Lets an exported service answer calls again. */
+  resumeService(): Promise<void>;
+  /** Returns the text of the bundle of secrets in an export. */
+  readExportedBundle(path: string, passphrase: string): Promise<string>;
+  /** Imports an export into the servers of an unused cluster. */
+  importInstallation(
+    path: string,
+    passphrase: string,
+    signal: AbortSignal,
+  ): Promise<{
+    readonly exportId: string;
+    readonly wasComplete: boolean;
+    readonly compared: number;
+    readonly erased: number;
+  }>;
   /** Repeats the erasures and usage that a restored backup is missing. */
   restore(): Promise<{
     readonly epoch: number;

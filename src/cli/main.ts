@@ -30,6 +30,11 @@ async function loadTools() {
   return import('../service/compose/tools.js');
 }
 
+async function loadMove() {
+  await loadTools();
+  return import('../service/compose/move.js');
+}
+
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
   version: string;
 };
@@ -64,6 +69,10 @@ const cluster: Cluster = {
     const { restoreBackup } = await import('../service/compose/backup.js');
     return restoreBackup(readConfig(), directory, options);
   },
+  exportInstallation: async (...move) => (await loadMove()).exportInstallation(readConfig(), ...move),
+  resumeService: async () => (await loadMove()).resumeService(readConfig()),
+  readExportedBundle: async (...archive) => (await loadMove()).readExportedBundle(...archive),
+  importInstallation: async (...move) => (await loadMove()).importInstallation(readConfig(), ...move),
   restore: async () => (await loadTools()).restoreCluster(readConfig()),
   requestLeaf: async () => (await loadTools()).requestSigningLeaf(readConfig()),
   installLeaf: async (pem) => (await loadTools()).installSigningLeaf(readConfig(), pem),

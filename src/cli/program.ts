@@ -26,6 +26,7 @@ import { examineInstallation } from './commands/operator-doctor.js';
 import { issue } from './commands/operator-issue.js';
 import { initAuthority, installLeaf, issueLeaf, requestLeaf } from './commands/operator-leaf.js';
 import { importLegacy } from './commands/operator-legacy.js';
+import { exportStore, importStore } from './commands/operator-move.js';
 import { assignPlan, createPlan, listPlans, setPlan } from './commands/operator-plans.js';
 import {
   auditStores,
@@ -142,6 +143,8 @@ const COMMANDS: readonly Command[] = [
   discardDeadLetters,
   backup,
   restore,
+  exportStore,
+  importStore,
   initSecrets,
   rotateSecrets,
   migrateStore,

@@ -113,6 +113,20 @@ export async function setUp(
           if (!acceptLostJournals) throw new Error('there is no journal');
           return { takenAt: 1_767_225_600, rows: 3, files: 2, bytes: 4 };
         },
+        exportInstallation: async (_path, passphrase) => ({
+          exportId: 'export-1',
+          rows: passphrase.length,
+          proofs: 3,
+          erased: 1,
+        }),
+        resumeService: async () => undefined,
+        readExportedBundle: async () => '{}\n',
+        importInstallation: async () => ({
+          exportId: 'export-1',
+          wasComplete: false,
+          compared: 9,
+          erased: 1,
+        }),
         restore: async () => ({ epoch: 3, erasures: 7, erasedAgain: 2, usage: 30, left: 0, seconds: 0.5 }),
         requestLeaf: async () => 'a request\n',
         installLeaf: async (pem) => ({ kid: pem.trim(), notAfter: 1_767_225_600, former: 'ff' }),

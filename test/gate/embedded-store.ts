@@ -8,4 +8,5 @@ import '../adapters/journals.test.js';
 import '../adapters/kept-rows.test.js';
 import '../adapters/local-bus.test.js';
 import '../adapters/machine-doctor.test.js';
+import '../adapters/move.test.js';
 import '../adapters/row-decoder.test.js';

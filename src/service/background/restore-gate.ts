@@ -6,6 +6,8 @@ export interface RestoreGateParts {
   readonly marks: InstallationMarks;
 }
 
+const EXPORTED = 'The registry is being moved to other servers, and this one answers no more calls.';
+
 /**
  * A gate that is closed while the store is older than its marks, which are recorded apart from it. The store
  * was then restored from a backup, and the restore is not finished. A backup that is younger than the last
@@ -13,11 +15,18 @@ export interface RestoreGateParts {
  */
 export class RestoreGate {
   readonly #parts: RestoreGateParts | undefined;
-  #isClosed = false;
+  /** True when a cluster has the rows of this store, so that both must not answer calls. */
+  readonly isExported: boolean;
+  #isClosed: boolean;
 
-  /** @param parts undefined when no marks are recorded apart from the store. The gate then stays open. */
-  constructor(parts: RestoreGateParts | undefined) {
+  /**
+   * @param parts undefined when no marks are recorded apart from the store. The gate then stays open.
+   * @param isExported true when the store was exported to a cluster. The gate then stays closed.
+   */
+  constructor(parts: RestoreGateParts | undefined, isExported = false) {
     this.#parts = parts;
+    this.isExported = isExported;
+    this.#isClosed = isExported;
   }
 
   get isClosed(): boolean {
@@ -46,7 +55,7 @@ export class RestoreGate {
   /** @throws DomainError `unavailable` / `restoring` */
   assertOpen(): void {
     if (this.#isClosed)
-      throw new DomainError('unavailable', 'The registry is being restored.', {
+      throw new DomainError('unavailable', this.isExported ? EXPORTED : 'The registry is being restored.', {
         reason: 'restoring',
         retryAfterSeconds: 30,
       });

@@ -44,6 +44,7 @@ import type {
   InstallationRow,
   OwnAuditHeads,
 } from '../ports/journals.js';
+import type { MoveSource, MoveTarget } from '../ports/moved-rows.js';
 import type { Observer } from '../ports/observer.js';
 import type { Secrets } from '../ports/secrets.js';
 import type { ServingProcesses } from '../ports/serving-processes.js';
@@ -55,6 +56,7 @@ import { createProbes, type Probes } from '../telemetry/probes.js';
 import { createTelemetry, type Telemetry, type TelemetryParts } from '../telemetry/telemetry.js';
 import type { Disposer } from './disposer.js';
 import { admitServers } from './doctor.js';
+import { isExported } from './export-mark.js';
 import { authenticatorOf, type OpenedSecrets } from './identity.js';
 
 const CLOCKS_MS = 30_000;
@@ -93,6 +95,10 @@ export interface Infrastructure {
   readonly audited: AuditedStore;
   /** The source of snapshots. Undefined if the store is shared. */
   readonly snapshots: SnapshotSource | undefined;
+  /** The store as the source of a move. Undefined if the store is shared. */
+  readonly moveSource: MoveSource | undefined;
+  /** The store as the target of a move. Undefined for an embedded store. */
+  readonly moveTarget: MoveTarget | undefined;
   readonly auditor: Auditor;
   readonly fileDigests: FileDigests;
   /** The clock watch. Undefined if the store has no servers. */
@@ -168,7 +174,7 @@ export async function openInfrastructure(
   const bus = await openBus(config, secrets, clock, telemetry.observer);
   disposer.add(() => bus.close());
   const marks = notes?.marks;
-  const gate = new RestoreGate(row && marks && { row, marks });
+  const gate = new RestoreGate(row && marks && { row, marks }, await isExported(config));
   const readable = encryptedStores(encrypted, keys);
   const auditor = new Auditor({
     stores: readable,
@@ -499,7 +505,15 @@ interface StoreParts {
 
 type OpenedStores = Pick<
   Infrastructure,
-  'stores' | 'heads' | 'audited' | 'snapshots' | 'clocks' | 'installation' | 'serving'
+  | 'stores'
+  | 'heads'
+  | 'audited'
+  | 'snapshots'
+  | 'moveSource'
+  | 'moveTarget'
+  | 'clocks'
+  | 'installation'
+  | 'serving'
 >;
 
 async function openStores(config: Config, parts: StoreParts, disposer: Disposer): Promise<OpenedStores> {
@@ -515,8 +529,18 @@ async function openStores(config: Config, parts: StoreParts, disposer: Disposer)
     clock: parts.clock,
   });
   disposer.add(() => stores.close());
-  const { heads, audited, clocks, installation, serving } = stores;
-  return { stores, heads, audited, snapshots: undefined, clocks, installation, serving };
+  const { heads, audited, moveTarget, clocks, installation, serving } = stores;
+  return {
+    stores,
+    heads,
+    audited,
+    snapshots: undefined,
+    moveSource: undefined,
+    moveTarget,
+    clocks,
+    installation,
+    serving,
+  };
 }
 
 async function openEmbedded(
@@ -551,6 +575,8 @@ async function openEmbedded(
     heads,
     audited: stores.audited,
     snapshots: stores,
+    moveSource: stores.moveSource,
+    moveTarget: undefined,
     clocks: undefined,
     installation: undefined,
     serving: undefined,

@@ -432,7 +432,12 @@ async function noteState(
     const { from, reason } = revocation;
     telemetry.note('signer_revoked', { kid, from, reason });
   }
-  if (gate.isClosed) telemetry.warn('store_put_back');
+  if (gate.isExported)
+    telemetry.warn('store_exported', {
+      advice:
+        'The store was exported to a cluster, and this service answers no call. To answer calls here again, stop the service and run takemark operator export --resume.',
+    });
+  else if (gate.isClosed) telemetry.warn('store_put_back');
   if (await keysShareDevice(config))
     telemetry.warn('content_keys_beside_store', {
       directory: config.mirror?.directory ?? config.contentKeysDirectory,

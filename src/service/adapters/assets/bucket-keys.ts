@@ -7,6 +7,8 @@ import { type BucketConnection, connectBucket, ifPresent, inTime, statusOf } fro
 import { checkProofId, guarded } from './failure.js';
 
 export interface BucketKeys extends ContentKeys {
+  /** Stores a key that exists elsewhere. @throws DomainError `conflict` if the id has another key */
+  store(proofId: string, key: Uint8Array): Promise<void>;
   /** Ends the connections. */
   close(): void;
 }
@@ -75,6 +77,15 @@ export function openBucketKeys(options: BucketConnection): BucketKeys {
       }),
 
     read: (proofId) => guarded('bucket', () => read(object(proofId))),
+
+    store: (proofId, key) =>
+      guarded('bucket', async () => {
+        const name = object(proofId);
+        if (await make(name, key)) return;
+        const found = await read(name);
+        if (found === undefined || Buffer.compare(found, key) !== 0)
+          throw new DomainError('conflict', 'This id is taken.');
+      }),
 
     destroy: (proofId) =>
       guarded('bucket', async () => {

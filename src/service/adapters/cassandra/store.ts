@@ -3,6 +3,7 @@ import type { Authenticator } from '../../../core/codec/authenticator.js';
 import type { AuditDraft } from '../../domain/audit.js';
 import type { AuditedStore } from '../../ports/audited-store.js';
 import type { AuditHeads, InstallationRow } from '../../ports/journals.js';
+import type { MoveTarget } from '../../ports/moved-rows.js';
 import type { ServingProcesses } from '../../ports/serving-processes.js';
 import type { Stores } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
@@ -29,6 +30,7 @@ import {
   within,
 } from './driver/session.js';
 import { checkTopology, topologyOf } from './driver/topology.js';
+import { moveTarget } from './moved-rows.js';
 import { ProofRows } from './proofs/proof-rows.js';
 import { proofStore } from './proofs/proofs.js';
 import { reminderStore } from './reviews/reminders.js';
@@ -63,6 +65,7 @@ export type CassandraStore = Stores & {
   readonly installation: InstallationRow;
   readonly serving: ServingProcesses;
   readonly audited: AuditedStore;
+  readonly moveTarget: MoveTarget;
 };
 
 const OUTBOX_LIMIT = 100_000;
@@ -117,10 +120,10 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
     rows: proofs,
     forgetReviews: reviews.forgetReviews,
   });
-  const { partnerIds, ...partners } = partnerStore(session, decisions, codes);
+  const { partnerIds, insertPartner, ...partners } = partnerStore(session, decisions, codes);
   const left = new FoldLeft(session, events, consumption, partnerIds);
   const { aggregateUsage, ...usageCalls } = usageStore({ session, outbox, events, consumption, writer });
-  return {
+  const stores: Omit<CassandraStore, 'moveTarget'> = {
     ...withDeadlines({
       ...partners,
       ...keyStore(session, decisions, blobs, codes),
@@ -182,6 +185,10 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
       await within(CALL_DEADLINE_MS, settled).catch(() => undefined);
       await session.close();
     },
+  };
+  return {
+    ...stores,
+    moveTarget: moveTarget({ session, blobs, codes, proofs, log, consumption, stores, insertPartner }),
   };
 }
 

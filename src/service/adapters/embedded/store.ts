@@ -4,6 +4,7 @@ import { RecordCodec, RecordError } from '../../../core/codec/record.js';
 import { encodeSnapshot, type SnapshotRow } from '../../../core/codec/store-snapshot.js';
 import { DomainError } from '../../../core/domain/errors.js';
 import type { AuditedStore } from '../../ports/audited-store.js';
+import type { MoveSource } from '../../ports/moved-rows.js';
 import type { SnapshotSource } from '../../ports/store-snapshot.js';
 import type { Stores } from '../../ports/stores.js';
 import { adoptRows } from './adopt-rows.js';
@@ -24,6 +25,7 @@ import {
   pingKey,
   type RowKey,
 } from './keys.js';
+import { moveSource } from './moved-rows.js';
 import { StoreOpenError } from './open-error.js';
 import { Outbox } from './outbox.js';
 import { keyStore, partnerStore } from './partners.js';
@@ -68,8 +70,9 @@ export interface EmbeddedStoreOptions {
   readonly onFormatRaised?: (from: number, to: number) => void;
 }
 
-/** Store of one machine, with what the auditor and a backup read. */
-export type EmbeddedStore = Stores & SnapshotSource & { readonly audited: AuditedStore };
+/** Store of one machine, with what the auditor, a backup and a move read. */
+export type EmbeddedStore = Stores &
+  SnapshotSource & { readonly audited: AuditedStore; readonly moveSource: MoveSource };
 
 /**
  * Store of one machine: LevelDB with a synced log, one writer with group commit, reads of what is on disk.
@@ -120,6 +123,7 @@ export async function openEmbeddedStore({
     appendAudit: (draft) => log.appendAudit(draft),
 
     audited: auditedStore(rows),
+    moveSource: moveSource(rows),
 
     async snapshot() {
       if (database.hasSnapshot)

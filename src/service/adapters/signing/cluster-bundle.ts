@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { SignatureAlgorithm } from '../../../core/domain/parsed-credential.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { Clock } from '../../ports/system.js';
-import { makeSigningPems, type SigningPems } from './load-signing.js';
+import { makeSigningPems, type SigningOptions, type SigningPems, signingPemsOf } from './load-signing.js';
 import { newOperatorToken } from './operator-token.js';
 import { newSecrets, parseBundle, readSecrets, type SecretsBundle } from './secrets.js';
 
@@ -42,6 +42,30 @@ export function makeClusterBundle(options: {
     ...newSecrets(options.environment, options.random),
     signing: makeSigningPems(options),
     operatorToken: newOperatorToken(options.random),
+  };
+  return `${JSON.stringify(bundle, null, 2)}\n`;
+}
+
+/**
+ * Returns the text of the bundle with the secrets, the signing identity and the operator token of one machine.
+ * @param secrets the text of the machine's file of secrets
+ * @throws Error
+ */
+export async function bundleOfMachine({
+  secrets,
+  operatorToken,
+  signing,
+}: {
+  readonly secrets: string;
+  readonly operatorToken: string;
+  readonly signing: SigningOptions;
+}): Promise<string> {
+  const { current, former } = await signingPemsOf(signing);
+  const bundle: ClusterBundle = {
+    ...parseBundle(secrets, 'the file of secrets'),
+    signing: current,
+    formerSigning: former,
+    operatorToken,
   };
   return `${JSON.stringify(bundle, null, 2)}\n`;
 }

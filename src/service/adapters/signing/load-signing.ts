@@ -114,6 +114,24 @@ export async function loadSigning(options: SigningOptions): Promise<Signing> {
   };
 }
 
+/** Returns the signing identity of one machine as texts, and the other leaves that verify there. @throws Error */
+export async function signingPemsOf(options: SigningOptions): Promise<{
+  readonly current: SigningPems;
+  readonly former: readonly Pick<SigningPems, 'certificate' | 'authority'>[];
+}> {
+  const home = join(options.directory, options.environment);
+  const { leaf, key, authority } = await localPair(home, options);
+  const former = (await formerLeaves(home)).flatMap(({ leaf: other, above: [issuer] }) =>
+    issuer === undefined || other.raw.equals(leaf.raw)
+      ? []
+      : [{ certificate: other.toString(), authority: issuer.toString() }],
+  );
+  return {
+    current: { certificate: leaf.toString(), key: privatePem(key), authority: authority.toString() },
+    former,
+  };
+}
+
 function datesOf(certificate: X509Certificate): { readonly kid: string; readonly validity: Validity } {
   return {
     kid: createHash('sha256').update(certificate.raw).digest('hex'),

@@ -1,6 +1,8 @@
 import { defined } from '../../../../core/domain/defined.js';
 import type { PartnerKey, Scope } from '../../../domain/partner.js';
+import type { Rotation } from '../../../ports/stores.js';
 import type { DecidedTable } from '../commit/decisions.js';
+import type { Blobs } from '../driver/blobs.js';
 import type { RowCodes } from '../driver/row-codes.js';
 import { numberIn, type Row, type Session, type Statement, textIn } from '../driver/session.js';
 
@@ -13,6 +15,8 @@ const INSERT =
   "INSERT INTO api_key (key_id, part, gen, partner_id, name, scopes, secret_hash, pepper_id, created_at, expires_at, revoked_at, public_key, mac) VALUES (?, '', 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS";
 const VOID = "INSERT INTO api_key (key_id, part, gen) VALUES (?, '', 1) IF NOT EXISTS USING TTL 2592000";
 const FENCE = "UPDATE api_key SET gen = ? WHERE key_id = ? AND part = '' IF gen = ?";
+const SET_ROTATION =
+  "UPDATE api_key SET rotation = ?, successor = ? WHERE key_id = ? AND part = '' IF rotation = null";
 const INDEX = 'INSERT INTO key_by_partner (partner_id, created_at, key_id) VALUES (?, ?, ?)';
 
 /** Rows of `api_key`, with the index by partner. */
@@ -84,6 +88,27 @@ export class KeyRows {
         this.codeOf(key),
       ],
     };
+  }
+
+  /** Inserts a key of another store, with its rotation. What exists stays as it is. */
+  async insert(
+    key: PartnerKey,
+    blobs: Blobs,
+    rotated?: { readonly rotation: Rotation; readonly successor: PartnerKey },
+  ): Promise<void> {
+    // The index comes first: an entry without a row is passed over.
+    await this.index(key);
+    await this.#session.lightweightTransaction(this.insertion(key));
+    if (rotated === undefined) return;
+    const { keyId } = key;
+    await this.#session.lightweightTransaction({
+      query: SET_ROTATION,
+      params: [
+        blobs.encode(`rotation/${keyId}`, rotated.rotation),
+        blobs.encode(`successor/${keyId}`, rotated.successor),
+        keyId,
+      ],
+    });
   }
 
   async index({ partnerId, createdAt, keyId }: PartnerKey): Promise<void> {

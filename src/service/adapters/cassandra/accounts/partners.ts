@@ -5,7 +5,7 @@ import type { Partner } from '../../../domain/partner.js';
 import type { PartnerStore } from '../../../ports/stores.js';
 import type { DecidedTable, Decisions } from '../commit/decisions.js';
 import type { RowCodes } from '../driver/row-codes.js';
-import { numberIn, type Row, type Session, textIn } from '../driver/session.js';
+import { numberIn, type Row, type Session, type Statement, textIn } from '../driver/session.js';
 
 const SHARDS = 16;
 
@@ -14,7 +14,7 @@ const GET = `SELECT ${COLUMNS} FROM partner WHERE shard = ? AND partner_id = ? A
 const LIST = `SELECT ${COLUMNS} FROM partner WHERE shard = ?`;
 const LIST_IDS = 'SELECT partner_id, part, name FROM partner WHERE shard = ?';
 const INSERT =
-  "INSERT INTO partner (shard, partner_id, part, gen, name, plan, created_at, mac) VALUES (?, ?, '', 1, ?, ?, ?, ?) IF NOT EXISTS";
+  "INSERT INTO partner (shard, partner_id, part, gen, name, plan, created_at, source_detail, source_detail_at, mac) VALUES (?, ?, '', 1, ?, ?, ?, ?, ?, ?) IF NOT EXISTS";
 // The code in the condition covers all columns. The same code returns when an approval is withdrawn, so the change
 // raises `gen` as well: an earlier sending that arrives late is refused.
 const SET_SOURCE_DETAIL =
@@ -29,6 +29,8 @@ export interface CassandraPartners extends PartnerStore {
    * nothing of the others.
    */
   partnerIds(): Promise<readonly string[]>;
+  /** Inserts a partner of another store, without an audit entry. An existing partner stays as it is. */
+  insertPartner(partner: Partner): Promise<void>;
 }
 
 export function partnerStore(session: Session, decisions: Decisions, codes: RowCodes): CassandraPartners {
@@ -63,15 +65,31 @@ export function partnerStore(session: Session, decisions: Decisions, codes: RowC
     return partner;
   };
 
+  const insertion = (partner: Partner): Statement => {
+    const { partnerId, name, plan, createdAt, sourceDetail } = partner;
+    const code = codes.make('partner', partnerId, partnerValues(partner));
+    return {
+      query: INSERT,
+      params: [
+        ...keyValues(partnerId),
+        name,
+        plan,
+        createdAt,
+        sourceDetail?.consentVersion,
+        sourceDetail?.approvedAt,
+        code,
+      ],
+    };
+  };
+
   return {
     async createPartner(partner, audit) {
-      const { partnerId, name, plan, createdAt } = partner;
-      const code = codes.make('partner', partnerId, partnerValues(partner));
+      const { partnerId, name, createdAt } = partner;
       const { applied, current } = await creating.commit({
         key: partnerId,
         audit,
         data: undefined,
-        statements: () => [{ query: INSERT, params: [...keyValues(partnerId), name, plan, createdAt, code] }],
+        statements: () => [insertion(partner)],
       });
       if (applied) return;
       // Ids are drawn once, so an equal creation time is the same call again.
@@ -126,6 +144,10 @@ export function partnerStore(session: Session, decisions: Decisions, codes: RowC
 
     async listPartners() {
       return (await list(LIST)).map(partnerOf).sort((a, b) => (a.partnerId < b.partnerId ? -1 : 1));
+    },
+
+    async insertPartner(partner) {
+      await session.lightweightTransaction(insertion(partner));
     },
 
     async partnerIds() {

@@ -125,6 +125,19 @@ export class AuditLog implements AuditStore {
     return entries;
   }
 
+  /**
+   * Inserts entries of another store that follow each other, in one partition. Entries that exist stay. The log must be
+   * appended to by nothing else meanwhile.
+   */
+  async insert(entries: readonly AuditEntry[]): Promise<void> {
+    const { partnerId, sequence } = entries[0]!;
+    const partition = partitionOf(sequence);
+    if (partition > 0) await this.#session.write(SET_PARTITION, [partnerId, partition]);
+    await this.#session.lightweightTransaction(
+      ...entries.map((entry) => insertion(entry, partition, randomUUID())),
+    );
+  }
+
   #logEnd(partnerId: string): Promise<LogEnd> {
     let end = this.#ends.get(partnerId);
     if (end === undefined) {

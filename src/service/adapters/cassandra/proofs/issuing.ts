@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { DomainError } from '../../../../core/domain/errors.js';
 import { assertInline, type EvidencePart } from '../../../../witness/domain/evidence.js';
 import type { IssuedProof } from '../../../domain/proof.js';
-import type { IssuingReplay, ProofStore } from '../../../ports/stores.js';
+import type { EvidenceBody, IssuingReplay, ProofStore } from '../../../ports/stores.js';
 import type { Decisions } from '../commit/decisions.js';
 import type { Blobs } from '../driver/blobs.js';
 import {
@@ -26,6 +26,25 @@ const SET_EVIDENCE = 'INSERT INTO record (proof_id, part, data) VALUES (?, ?, ?)
 /** Time for which an issuing of another process under the same key is waited for, before its id is taken back. */
 const WAIT_MS = 3000;
 const PAUSE_MS = 50;
+
+/** Returns the batch that inserts an issued proof with its evidence. */
+export function issuingStatements(
+  rows: ProofRows,
+  blobs: Blobs,
+  proof: IssuedProof,
+  bodies: readonly EvidenceBody[],
+): readonly Statement[] {
+  const { proofId, partnerId } = proof;
+  const body = rows.encode(proof);
+  const code = rows.codeOf({ proofId, partnerId, state: 'issued', body });
+  return [
+    { query: ISSUE, params: [proofId, partnerId, body, code] },
+    ...bodies.map((evidence) => ({
+      query: SET_EVIDENCE,
+      params: [proofId, partOf(evidence.part), blobs.encode(labelOf(proofId, evidence.part), evidence.body)],
+    })),
+  ];
+}
 
 export interface ProofIssuing extends Pick<ProofStore, 'getIssuingReplay' | 'readEvidence'> {
   issue: ProofStore['issueProof'];
@@ -62,26 +81,6 @@ export function proofIssuing(
     },
     abandon: (pointer) => reservations.visit(pointer),
   });
-
-  const statementsOf = (
-    proof: IssuedProof,
-    bodies: NonNullable<Parameters<ProofStore['issueProof']>[3]>,
-  ): readonly Statement[] => {
-    const { proofId, partnerId } = proof;
-    const body = rows.encode(proof);
-    const code = rows.codeOf({ proofId, partnerId, state: 'issued', body });
-    return [
-      { query: ISSUE, params: [proofId, partnerId, body, code] },
-      ...bodies.map((evidence) => ({
-        query: SET_EVIDENCE,
-        params: [
-          proofId,
-          partOf(evidence.part),
-          blobs.encode(labelOf(proofId, evidence.part), evidence.body),
-        ],
-      })),
-    ];
-  };
 
   /**
    * Returns whether an idempotency record may be taken over: it was released or has expired at the time of the
@@ -142,7 +141,7 @@ export function proofIssuing(
         key: proofId,
         audit,
         data: undefined,
-        statements: () => statementsOf(proof, bodies),
+        statements: () => issuingStatements(rows, blobs, proof, bodies),
         pointer: await reserved.pointer,
       });
       // The same call, in another process, may have been the quicker one.

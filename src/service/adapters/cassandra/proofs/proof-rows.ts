@@ -10,6 +10,8 @@ const GET = `SELECT ${HEAD} FROM record WHERE proof_id = ? AND part = ''`;
 const GET_PARTS = `SELECT ${HEAD}, version, op, data, TTL(data) AS lives FROM record WHERE proof_id = ? AND part IN ?`;
 const VOID =
   "INSERT INTO record (proof_id, part, state, gen, partner_id, void_at, mac) VALUES (?, '', 'void', 1, '', ?, ?) IF NOT EXISTS USING TTL 2592000";
+const INSERT_TOMBSTONE =
+  "INSERT INTO record (proof_id, part, state, gen, partner_id, erased_at, confirmed_at, mac) VALUES (?, '', 'erased', 1, ?, ?, ?, ?) IF NOT EXISTS";
 const FENCE = "UPDATE record SET gen = ? WHERE proof_id = ? AND part = '' IF gen = ?";
 
 /** State of a head row. `void`: the id was given up before a proof was issued under it. */
@@ -102,6 +104,17 @@ export class ProofRows {
       params: [proofId, at, code],
     });
     return applied || (current !== undefined && textIn(current, 'state') === 'void');
+  }
+
+  /** Inserts the tombstone of another store. What exists under the id stays as it is. */
+  async insertTombstone({ proofId, partnerId, erasedAt, confirmedAt }: ErasedProof): Promise<void> {
+    const code = this.codeOf(
+      defined({ proofId, partnerId, state: 'erased' as const, erasedAt, confirmedAt }),
+    );
+    await this.#session.lightweightTransaction({
+      query: INSERT_TOMBSTONE,
+      params: [proofId, partnerId, erasedAt, confirmedAt, code],
+    });
   }
 
   /** Code of a head as a statement leaves it. */

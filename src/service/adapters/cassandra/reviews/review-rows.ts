@@ -131,6 +131,7 @@ export class ReviewRows {
    * Returns the batch that creates a review on an issued proof.
    * @param former the holder of the place, if it has ended
    * @param keyed the Idempotency-Key, with its row if that has ended
+   * @param writtenAt the unix second from which the review's life counts, its creation by default
    */
   creating(
     review: ReviewCase,
@@ -138,9 +139,10 @@ export class ReviewRows {
     former: Place | undefined,
     op: string,
     keyed?: { readonly replay: ReviewReplay; readonly former: KeyRow | undefined; readonly now: number },
+    writtenAt = review.createdAt,
   ): readonly Statement[] {
-    const { proofId, reviewId, partnerId, createdAt, expiresAt } = review;
-    const ttl = ttlOf(review, createdAt);
+    const { proofId, reviewId, partnerId, expiresAt } = review;
+    const ttl = ttlOf(review, writtenAt);
     const place = placeOf(review);
     const taken = this.#blobs.encode(partLabelOf(proofId, place, op), { reviewId, expiresAt });
     const stored: StoredCase = { review, createOp: op };
@@ -159,6 +161,36 @@ export class ReviewRows {
       },
       ...(keyed === undefined ? [] : [this.#keyTaking(review, op, keyed)]),
     ];
+  }
+
+  /**
+   * Returns the batch that inserts a review of another store on an issued proof, for the rest of its life.
+   * @param isOpen true if the review takes the place of its bindings
+   */
+  moving(
+    review: ReviewCase,
+    head: Head,
+    {
+      isOpen,
+      replay,
+      op,
+      now,
+    }: {
+      readonly isOpen: boolean;
+      readonly replay: ReviewReplay | undefined;
+      readonly op: string;
+      readonly now: number;
+    },
+  ): readonly Statement[] {
+    const [demand, place, ...others] = this.creating(
+      review,
+      head,
+      undefined,
+      op,
+      replay && { replay, former: undefined, now },
+      now,
+    );
+    return [demand!, ...(isOpen ? [place!] : []), ...others];
   }
 
   /**

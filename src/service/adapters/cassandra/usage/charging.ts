@@ -21,6 +21,10 @@ const SET_MONTH = 'UPDATE charge SET used = ? WHERE partner_id = ? AND item = ? 
 const SET_BILLED =
   'UPDATE charge USING TTL ? SET until = ?, op = ? WHERE partner_id = ? AND item = ? IF until = ?';
 
+const INSERT_MONTH = 'INSERT INTO charge (partner_id, item, used) VALUES (?, ?, ?) IF NOT EXISTS';
+const INSERT_BILLED =
+  'INSERT INTO charge (partner_id, item, until, op) VALUES (?, ?, ?, ?) IF NOT EXISTS USING TTL ?';
+
 /** Charges decided in one batch: some 10 kB. */
 const GROUP = 40;
 /** Pauses of a partner's charges that were refused for those of another process. */
@@ -270,6 +274,35 @@ function earlierCharge(
   const [ofKey, ofRequest] = billedItems(charge).map((item) => (untilOf(item) ?? 0) > charge.at);
   if (!ofKey) return undefined;
   return ofRequest === false ? 'key_reused' : 'already_charged';
+}
+
+/** Inserts the units of a month of another store. A count that exists stays. @param month as `YYYY-MM` */
+export async function insertMonth(
+  session: Session,
+  partnerId: string,
+  month: string,
+  used: number,
+): Promise<void> {
+  await session.lightweightTransaction({
+    query: INSERT_MONTH,
+    params: [partnerId, `month/${month}`, used],
+  });
+}
+
+/** Inserts the dedupe rows of a charge of another store, for the rest of their life. */
+export async function insertBilled(
+  session: Session,
+  charge: Pick<UsageCharge, 'partnerId' | 'dedupeKey' | 'request'> & { readonly until: number },
+  now: number,
+): Promise<void> {
+  const { partnerId, until } = charge;
+  const op = randomUUID();
+  await session.lightweightTransaction(
+    ...billedItems(charge).map((item) => ({
+      query: INSERT_BILLED,
+      params: [partnerId, item, until, op, until - now + SPARE_SECONDS],
+    })),
+  );
 }
 
 function monthItem(at: number): string {

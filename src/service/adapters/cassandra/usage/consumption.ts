@@ -71,6 +71,27 @@ export class Consumption {
     return { billed: new Map(billed), days };
   }
 
+  /** Writes the sums of another store into a month that has none. Sums that exist stay as they are. */
+  async insert(
+    partnerId: string,
+    month: string,
+    { folded, days }: { readonly folded: Intervals; readonly days: Aggregated['days'] },
+  ): Promise<void> {
+    const statements = days.map(
+      (count): Statement => ({
+        query: SET_UNITS,
+        params: [count.units, partnerId, month, dayItem(count)],
+      }),
+    );
+    if (folded.length > 0)
+      statements.push({ query: SET_INTERVALS, params: [folded, partnerId, month, BILLED] });
+    if (statements.length === 0) return;
+    await this.#session.lightweightTransaction(
+      { query: SET_VERSION, params: [1, partnerId, month, VERSION, null] },
+      ...statements,
+    );
+  }
+
   async #aggregateGroup(partnerId: string, month: string, events: readonly UsageEvent[]): Promise<void> {
     const names = new Set([
       VERSION,
