@@ -21,6 +21,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'proofs/idempotency-records.ts': 'a record counts only once its proof is issued',
   'proofs/issuing.ts': 'the same record',
   'proofs/overlaying.ts': 'a summary is one cell, and is settled again from the same content',
+  'moved-rows.ts': 'a move is repeated until all rows are there, and processes serve only after it',
   'proofs/erasing.ts': 'a confirmation is one cell of the tombstone',
   'reviews/creating.ts': 'a record of an Idempotency-Key is released, or expires after a day',
   'usage/charging.ts': 'a charge and its event are one partition',
