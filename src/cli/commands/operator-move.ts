@@ -34,7 +34,7 @@ export const exportStore = defineCommand({
     else {
       terminal.print(
         printable(
-          `wrote ${out}: ${made.rows} rows, with ${made.proofs} proofs and ${made.erased} erased ones`,
+          `wrote ${out}: rows ${made.rows}, proofs ${made.proofs}, erased proofs ${made.erased}`,
         ),
       );
       terminal.print('The service of this machine answers no more calls. --resume ends this.');
@@ -74,7 +74,7 @@ export const importStore = defineCommand({
     else if (imported.wasComplete) terminal.print('this export was imported before, and nothing was changed');
     else
       terminal.print(
-        `imported and compared ${imported.compared} rows, with ${imported.erased} erased proofs. Start the cluster`,
+        `imported and compared: rows ${imported.compared}, erased proofs ${imported.erased}. Start the cluster`,
       );
     return EXIT.good;
   },

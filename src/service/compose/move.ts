@@ -180,7 +180,7 @@ async function bundleFor(config: Config, isOwn: boolean): Promise<string> {
   if (!isOwn && secrets !== undefined)
     return 'file' in secrets ? readFile(secrets.file, 'utf8') : secrets.text;
   if (signing.pkcs11 !== undefined)
-    throw new Error('the signing key is in a token. A cluster needs a bundle with a key: use --help');
+    throw new Error('the signing key is in a token, and an export must hold the key');
   const { tokens } = await openOperatorTokens(config, undefined);
   return bundleOfMachine({
     secrets: await readFile(join(dataDirectory, SECRETS_FILE), 'utf8'),
