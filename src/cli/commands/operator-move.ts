@@ -33,9 +33,7 @@ export const exportStore = defineCommand({
     if (json) terminal.printJson(made);
     else {
       terminal.print(
-        printable(
-          `wrote ${out}: rows ${made.rows}, proofs ${made.proofs}, erased proofs ${made.erased}`,
-        ),
+        printable(`wrote ${out}: rows ${made.rows}, proofs ${made.proofs}, erased proofs ${made.erased}`),
       );
       terminal.print('The service of this machine answers no more calls. --resume ends this.');
     }
