@@ -156,6 +156,23 @@ t.test('a record without the digest of its file is completed by one read when di
   t.strictSame(read, ['prf_2', 'prf_1']);
 });
 
+t.test('a list of digests is refused when too many lists of the partner run or wait', async (t) => {
+  const { caller: given } = await house.service.partner();
+  const caller: Caller = { ...given, plan: { ...given.plan, burst: 1 } };
+  const asked = [{ sha256: sha256(Buffer.from('any')) }];
+  const uploadId = await house.upload(caller, 'identify', wav(4000, {}, 55));
+  const lists = Promise.allSettled(Array.from({ length: 4 }, () => byDigests(caller, asked)));
+  t.strictSame(await house.partner.identify(caller, { uploadId }).then((found) => 'matches' in found), true);
+  const found = { status: 'fulfilled', value: [{ ...asked[0], matches: [] }] };
+  t.match(await lists, [
+    found,
+    found,
+    found,
+    { status: 'rejected', reason: { reason: 'concurrency_exceeded', limit: 'large_reads' } },
+  ]);
+  t.strictSame((await byDigests(caller, asked)).length, 1, 'later ones have their turn');
+});
+
 t.test('a file with the same samples is found, and only the owner is told what changed', async (t) => {
   const { partnerId, caller } = await house.service.partner();
   const stranger = (await house.service.partner()).caller;
