@@ -65,7 +65,7 @@ export const PARTS: readonly Part[] = [
     name: 'readers',
     shows: 'Independent readers of Content Credentials and of audio agree with the core.',
     minutes: 2,
-    debian: { ffprobe: 'ffmpeg', 'sndfile-info': 'sndfile-programs' },
+    debian: { ffprobe: 'ffmpeg', flac: 'flac', 'sndfile-info': 'sndfile-programs', sox: 'sox' },
     readers: true,
     commands: (seed) => [
       tests(['core/corpus', 'core/samples-conversions', 'credential/external-readers'], {

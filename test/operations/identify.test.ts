@@ -2,11 +2,15 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import t from 'tap';
+import type { IssuedProof } from '../../src/service/domain/proof.js';
 import type { Caller } from '../../src/service/operations/caller.js';
+import { findMatches } from '../../src/service/operations/verification/find-matches.js';
 import type { AskedDigest } from '../../src/service/operations/verification/identify.js';
+import type { ProofStore } from '../../src/service/ports/stores.js';
 import { corpusFiles, NO_CORPUS } from '../fixtures/corpus.js';
 import { sampled } from '../fixtures/sampling.js';
 import { chunk, wav } from '../fixtures/wav.js';
+import { issuedProof } from '../store-contract/samples.js';
 import { RestartedService } from './restarted-service.js';
 
 const house = await RestartedService.start();
@@ -125,6 +129,48 @@ t.test('a list of digests costs a unit, and weighs a call, for each hundred begu
   await t.rejects(byDigests(poor, list(101)), { code: 'rate_limited', reason: 'quota_exceeded' });
   t.equal(await remaining(), caller.plan.monthlyQuota - used, 'a refused call costs nothing');
   t.strictSame((await byDigests(poor, list(100))).length, 100);
+});
+
+t.test('a record without the digest of its file is completed by one read when digests find it', async (t) => {
+  const record = (proofId: string, boundAudioSha256: string): IssuedProof =>
+    issuedProof(proofId, 'ptr_1', { originalSha256: 'original', boundAudioSha256 });
+  const [former, erased] = [record('prf_2', 'bound'), record('prf_1', 'other')];
+  const read: string[] = [];
+  const stores: Pick<ProofStore, 'findByDigests' | 'getProof'> = {
+    findByDigests: async () =>
+      new Map([
+        ['original', [former, erased]],
+        ['bound', [former]],
+      ]),
+    getProof: async (proofId) => {
+      read.push(proofId);
+      return proofId === former.proofId ? former : undefined;
+    },
+  };
+  const files = [{ file: 'original' }, { bound: 'bound' }, { file: former.asset.sha256, bound: 'bound' }];
+  t.strictSame(await findMatches(stores, files), [
+    [match('prf_2', 'original_file')],
+    [match('prf_2', 'bound_audio')],
+    [match('prf_2', 'exact_file')],
+  ]);
+  t.strictSame(read, ['prf_2', 'prf_1']);
+});
+
+t.test('a list of digests is refused when too many lists of the partner run or wait', async (t) => {
+  const { caller: given } = await house.service.partner();
+  const caller: Caller = { ...given, plan: { ...given.plan, burst: 1 } };
+  const asked = [{ sha256: sha256(Buffer.from('any')) }];
+  const uploadId = await house.upload(caller, 'identify', wav(4000, {}, 55));
+  const lists = Promise.allSettled(Array.from({ length: 4 }, () => byDigests(caller, asked)));
+  t.strictSame(await house.partner.identify(caller, { uploadId }).then((found) => 'matches' in found), true);
+  const found = { status: 'fulfilled', value: [{ ...asked[0], matches: [] }] };
+  t.match(await lists, [
+    found,
+    found,
+    found,
+    { status: 'rejected', reason: { reason: 'concurrency_exceeded', limit: 'large_reads' } },
+  ]);
+  t.strictSame((await byDigests(caller, asked)).length, 1, 'later ones have their turn');
 });
 
 t.test('a file with the same samples is found, and only the owner is told what changed', async (t) => {

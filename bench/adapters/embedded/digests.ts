@@ -5,6 +5,7 @@ import { identifySchema } from '../../../src/service/contract/schemas/verify-sch
 import { validate } from '../../../src/service/contract/validation.js';
 import { SHIPPED_PLANS } from '../../../src/service/domain/partner.js';
 import type { Caller } from '../../../src/service/operations/caller.js';
+import { HeavyReads } from '../../../src/service/operations/usage/heavy-reads.js';
 import { createRateLimits } from '../../../src/service/operations/usage/rate-limits.js';
 import { type IdentifyRequest, identify } from '../../../src/service/operations/verification/identify.js';
 import { figure, interleave, type Measure, type Run, type Section } from '../../measure.js';
@@ -78,7 +79,7 @@ function asker(stores: EmbeddedStore): (body: string) => Promise<string> {
   const clock = { now: () => Date.now() };
   let calls = 0;
   const ids = { next: () => `rq_${(calls += 1)}`, random: (length: number) => new Uint8Array(length) };
-  const deps = { stores, clock, ids, limits: createRateLimits(clock) };
+  const deps = { stores, clock, ids, limits: createRateLimits(clock), reads: new HeavyReads() };
   const plan = { ...SHIPPED_PLANS.find(({ name }) => name === 'volume')!, monthlyQuota: 1e9 };
   return async (body) => {
     const checked = validate(identifySchema, JSON.parse(body));

@@ -53,7 +53,10 @@ function withoutHolder(row: HoldersRow | undefined, proofId: string): HoldersRow
   return proofIds.length > 0 ? { proofIds } : undefined;
 }
 
-/** Finds proofs by digests. One read of the database answers for all digests that no proof has. Each proof is read once. */
+/**
+ * Finds proofs by digests. One read of the database answers for all digests, and another one for all proofs that they
+ * name. Each proof is read once.
+ */
 export async function findByDigests(
   rows: Rows,
   digests: readonly string[],
@@ -61,22 +64,23 @@ export async function findByDigests(
   further: FurtherDigests = () => [],
 ): Promise<ReadonlyMap<string, readonly IndexedProof[]>> {
   const read = new Map<string, IssuedProof | undefined>();
-  const issued = (proofId: string): IssuedProof | undefined => {
-    if (!read.has(proofId)) {
-      const proof = rows.get(proofKey(proofId));
-      read.set(proofId, proof?.state === 'issued' ? proof : undefined);
-    }
-    return read.get(proofId);
+  const readProofs = async (proofIds: readonly string[]): Promise<void> => {
+    const unread = [...new Set(proofIds)].filter((proofId) => !read.has(proofId));
+    const proofs = await rows.getMany(unread.map(proofKey));
+    for (const [i, proof] of proofs.entries())
+      read.set(unread[i]!, proof?.state === 'issued' ? proof : undefined);
   };
   const found = new Map<string, readonly IndexedProof[]>();
   const lookFor = async (wanted: readonly string[]): Promise<void> => {
-    for (const [i, row] of (await rows.getMany(wanted.map(holdersKey))).entries()) {
+    const holders = await rows.getMany(wanted.map(holdersKey));
+    await readProofs(holders.flatMap((row) => (row !== undefined && 'proofIds' in row ? row.proofIds : [])));
+    for (const [i, row] of holders.entries()) {
       if (row === undefined) continue;
       const sha256 = wanted[i]!;
       const proofs =
         'count' in row
           ? await listHolders(rows, sha256, limit)
-          : row.proofIds.map(issued).filter((proof) => proof !== undefined);
+          : row.proofIds.map((proofId) => read.get(proofId)).filter((proof) => proof !== undefined);
       found.set(sha256, newest(proofs, limit));
     }
   };

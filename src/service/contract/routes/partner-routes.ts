@@ -582,7 +582,7 @@ export const PARTNER_ROUTES = {
         schema: identificationSchema,
       },
     },
-    errors: keyErrors(JSON_BODY, {
+    errors: keyErrors(JSON_BODY, HEAVY_READ, {
       404: ['upload_expired'],
       409: ['upload_incomplete', 'purpose_mismatch'],
       422: [],

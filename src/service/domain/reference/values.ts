@@ -123,7 +123,7 @@ export const LIMIT_MEANINGS = {
   concurrent_uploads: 'Uploads that run at the same time.',
   uploads_of_address:
     'Uploads of one network address that have stalled, or have not sent their signed fields yet.',
-  large_reads: 'Lists of proofs and large reports that run or wait at the same time.',
+  large_reads: 'Lists of proofs, identifies of digests and large reports that run or wait at the same time.',
   concurrent_downloads: 'Downloads that run at the same time.',
   wrong_signatures: 'Calls with one key that have a wrong signature.',
   product_events: 'Product events that a partner reports, at once and per day.',

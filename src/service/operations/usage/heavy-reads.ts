@@ -21,8 +21,8 @@ interface Line {
 }
 
 /**
- * Admits heavy reads: lists of proofs, and reports that are composed outside the main thread. The partners
- * take turns, so that no partner waits for all reads of another.
+ * Admits heavy reads: lists of proofs, identifies of digests, and reports that are composed outside the main
+ * thread. The partners take turns, so that no partner waits for all reads of another.
  */
 export class HeavyReads {
   readonly #atOnce: number;

@@ -59,14 +59,7 @@ export async function findMatches(
         return [...bound, ...samples];
       }),
   );
-  const found = new Map(
-    await Promise.all(
-      [...proofs].map(async ([sha256, each]) => {
-        const complete = await Promise.all(each.map((proof) => withFile(stores, proof)));
-        return [sha256, complete.filter((proof) => proof !== undefined)] as const;
-      }),
-    ),
-  );
+  const found = await withFiles(stores, proofs);
   const proofsOf = (sha256: string): readonly IndexedProof[] => found.get(sha256) ?? [];
   const learnt = files.map((file) => learn(file, proofsOf));
   return learnt.map((file) => matchesOf(file, proofsOf, view));
@@ -76,14 +69,28 @@ function digestsKnown({ file, bound, samples }: KnownDigests): readonly string[]
   return [file, bound, samples].filter((sha256) => sha256 !== undefined);
 }
 
-/** Adds the digest of the delivered file to a proof whose record has none of its own. */
-async function withFile(
+/** Adds the digest of the delivered file to the proofs whose records have none of their own. */
+async function withFiles(
   stores: Pick<ProofStore, 'getProof'>,
-  proof: IndexedProof,
-): Promise<IndexedProof | undefined> {
-  if (proof.fileSha256 !== undefined) return proof;
-  const whole = await stores.getProof(proof.proofId);
-  return whole?.state === 'issued' ? { ...proof, fileSha256: whole.asset.sha256 } : undefined;
+  found: ReadonlyMap<string, readonly IndexedProof[]>,
+): Promise<ReadonlyMap<string, readonly IndexedProof[]>> {
+  const former = new Set<string>();
+  for (const proofs of found.values())
+    for (const { proofId, fileSha256 } of proofs) if (fileSha256 === undefined) former.add(proofId);
+  if (former.size === 0) return found;
+  const files = new Map(
+    await Promise.all(
+      [...former].map(async (proofId) => {
+        const whole = await stores.getProof(proofId);
+        return [proofId, whole?.state === 'issued' ? whole.asset.sha256 : undefined] as const;
+      }),
+    ),
+  );
+  const complete = (proof: IndexedProof): readonly IndexedProof[] => {
+    const fileSha256 = proof.fileSha256 ?? files.get(proof.proofId);
+    return fileSha256 === undefined ? [] : [{ ...proof, fileSha256 }];
+  };
+  return new Map([...found].map(([sha256, proofs]) => [sha256, proofs.flatMap(complete)]));
 }
 
 function learn(

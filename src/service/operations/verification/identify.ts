@@ -7,6 +7,7 @@ import { unitsOf } from '../../domain/upload.js';
 import type { ProofStore, UploadStore, UsageStore } from '../../ports/stores.js';
 import type { Clock, Ids } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
+import type { HeavyReads } from '../usage/heavy-reads.js';
 import { charge } from '../usage/quota.js';
 import { type RateLimits, weigh } from '../usage/rate-limits.js';
 import { findMatches, type IdentifiedUpload, type KnownDigests } from './find-matches.js';
@@ -33,13 +34,17 @@ export interface IdentifyDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly limits: Pick<RateLimits, 'weigh'>;
+  readonly reads: Pick<HeavyReads, 'run'>;
+  /** Gives up the wait for the caller's turn. */
+  readonly signal?: AbortSignal;
 }
 
 /** Returns the issued proofs that an upload or a digest matches. A match is not a verification result. */
 export function identify(deps: IdentifyDeps, caller: Caller, request: IdentifyRequest): Promise<Identified> {
   return request.digests === undefined
     ? identifyUpload(deps, caller, request.uploadId)
-    : identifyDigests(deps, caller, request.digests);
+    : // What the digests match is weighed after the read, so the reads of a partner that run at once are few.
+      deps.reads.run(caller, () => identifyDigests(deps, caller, request.digests), deps.signal);
 }
 
 /** Identifies an upload. An upload is billed once, and an upload of unknown container is not billed. */
