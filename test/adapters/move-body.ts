@@ -40,6 +40,8 @@ export interface Moved {
   /** The journal's entries that the import has made. */
   readonly journal: readonly string[];
   readonly gate: readonly string[];
+  /** The ids whose unfinished files the import has deleted. */
+  readonly deletedUnfinished: readonly string[];
   importAgain(over?: Partial<ImportTarget>): ReturnType<typeof importArchive>;
 }
 
@@ -57,10 +59,12 @@ export async function move(t: Test, target: MoveTarget, isCut = true): Promise<M
   );
   const journal: string[] = [];
   const gate: string[] = [];
+  const deletedUnfinished: string[] = [];
+  const files = await openAssetDirectory({ directory: join(directory, 'new-assets') });
   const to: ImportTarget = {
     target,
     keys: await openKeyDirectory({ directory: join(directory, 'new-keys') }),
-    files: await openAssetDirectory({ directory: join(directory, 'new-assets') }),
+    files: { ...files, deleteUnfinished: async (proofId) => void deletedUnfinished.push(proofId) },
     journal: { record: async ({ proofId }) => void journal.push(proofId) },
   };
   const run = (
@@ -82,7 +86,7 @@ export async function move(t: Test, target: MoveTarget, isCut = true): Promise<M
   const imported = await run();
   t.strictSame(imported, { ...imported, exportId: 'export-1', wasComplete: false, erased: 1 });
   t.strictSame(gate, [...(isCut ? ['close'] : []), 'close', 'open']);
-  return { to, journal, gate, importAgain: (over) => run(over) };
+  return { to, journal, gate, deletedUnfinished, importAgain: (over) => run(over) };
 }
 
 async function* blocks(passphrase: string, archive: Uint8Array, from = 0) {

@@ -29,7 +29,7 @@ function memoryTarget(): MoveTarget & { readonly rows: MovedRow[] } {
 
 void t.test('an import holds every row of the export, tombstones first', async (t) => {
   const target = memoryTarget();
-  const { to, journal, gate, importAgain } = await move(t, target);
+  const { to, journal, gate, deletedUnfinished, importAgain } = await move(t, target);
   t.strictSame(
     target.rows.map(({ kind }) => kind),
     [
@@ -38,6 +38,7 @@ void t.test('an import holds every row of the export, tombstones first', async (
     ],
   );
   t.strictSame([...new Set(journal)], ['prf_moved-erased']);
+  t.strictSame([...new Set(deletedUnfinished)], ['prf_moved-kept'], 'no part of an interrupted import stays');
   t.not(await to.keys.read('prf_moved-kept'), undefined);
   t.equal(await to.keys.read('prf_moved-reserved'), undefined, 'a reserved id does not move');
   t.equal(await to.files.size('prf_moved-kept'), 200_000);

@@ -180,21 +180,23 @@ async function visit(
 }
 
 function writer({ target, keys, files, journal }: ImportTarget, now: () => number): Visitor {
-  const file: Visitor['file'] = async ({ proofId, part }) => {
-    const staged = await files.stage(proofId, part);
-    return { chunk: (bytes) => staged.append(bytes), end: () => staged.publish() };
-  };
   return {
-    file,
+    async file({ proofId, part }) {
+      // The id is issued, so no collection finds the parts that an interrupted import has left of this file.
+      await files.deleteUnfinished(proofId);
+      const staged = await files.stage(proofId, part);
+      return { chunk: (bytes) => staged.append(bytes), end: () => staged.publish() };
+    },
     async row(row) {
-      if (row.kind === 'installation' || hasEnded(row, now())) return;
+      const at = now();
+      if (row.kind === 'installation' || hasEnded(row, at)) return;
       if (row.kind === 'content-key') return keys.store(row.proofId, row.key);
       if (row.kind === 'file') {
-        const { chunk, end } = await file(row);
-        await chunk(row.content!);
-        return end();
+        const staged = await files.stage(row.proofId, row.part);
+        await staged.append(row.content!);
+        return staged.publish();
       }
-      await target.put(row, now());
+      await target.put(row, at);
       if (row.kind !== 'tombstone') return;
       // As an erasure here would leave them, so that nothing of the id comes back from a backup.
       await journal.record(row.proof);
@@ -224,14 +226,15 @@ function comparer(
       };
     },
     async row(row) {
-      if (row.kind === 'installation' || hasEnded(row, now())) return;
+      const at = now();
+      if (row.kind === 'installation' || hasEnded(row, at)) return;
       if (row.kind === 'file')
         return compareFile(row, createHash('sha256').update(row.content!).digest('hex'));
       if (row.kind === 'content-key') {
         const key = await keys.read(row.proofId);
         if (key === undefined || Buffer.compare(key, row.key) !== 0) throw different('key', row.proofId);
       } else {
-        const found = await target.find(row, now());
+        const found = await target.find(row, at);
         if (found === undefined || Buffer.compare(canonicalBytes(found), canonicalBytes(row)) !== 0)
           throw different(row.kind, nameOf(row));
       }
@@ -288,6 +291,7 @@ function nameOf(row: MovedRow): string {
 
 function different(kind: string, name: string): Error {
   return new Error(
-    `the cluster does not hold what was exported: ${kind} of ${name}. No process was opened. Drop the keyspace and the objects of the bucket, and import again`,
+    `the cluster does not hold what was exported: ${kind} of ${name}. No process serves. ` +
+      'Drop the keyspace and the objects of the bucket, and import again',
   );
 }
