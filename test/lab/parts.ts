@@ -234,7 +234,7 @@ export const PARTS: readonly Part[] = [
   {
     name: 'kills',
     shows:
-      'An embedded store that is killed 300 times amid its writes, and a service 50 times while it issues and 50 times while it changes kept rows, lose nothing acknowledged.',
+      'Nothing acknowledged is lost in 300 kills of an embedded store, and in 50 of a service that issues and 50 of one that changes kept rows.',
     minutes: 15,
     regressions: 'kills',
     commands: (seed) => [

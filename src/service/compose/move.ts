@@ -136,7 +136,7 @@ export async function importInstallation(
     );
     const { moveTarget, installation, marks, journal } = infrastructure;
     if (moveTarget === undefined || installation === undefined || marks === undefined)
-      throw new Error('the servers of the cluster are not those of a cluster');
+      throw new Error('an import needs the keyspace, and the bucket with its restore marks');
     const keys = openBucketKeys(assetBucket);
     disposer.add(async () => keys.close());
     const files = await openAssetBucket({
@@ -230,7 +230,8 @@ function assertSameSecrets(bundle: string, path: string, secrets: Secrets): void
       const found = secrets.find(purpose, id);
       if (found === undefined || Buffer.compare(found.key, Buffer.from(key, 'base64')) !== 0)
         throw new Error(
-          `the cluster has other secrets than the export (${purpose}): write them with takemark operator import --from ${path} --secrets-out FILE, and set TAKEMARK_SECRETS_FILE`,
+          `the cluster has other secrets than the export (${purpose}): write them with takemark operator import ` +
+            `--from ${path} --secrets-out FILE, and set TAKEMARK_SECRETS_FILE`,
         );
     }
 }

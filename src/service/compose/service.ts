@@ -435,7 +435,8 @@ async function noteState(
   if (gate.isExported)
     telemetry.warn('store_exported', {
       advice:
-        'The store was exported to a cluster, and this service answers no call. To answer calls here again, stop the service and run takemark operator export --resume.',
+        'The store was exported to a cluster, and this service answers no call. To answer calls here again, ' +
+        'stop the service and run takemark operator export --resume.',
     });
   else if (gate.isClosed) telemetry.warn('store_put_back');
   if (await keysShareDevice(config))

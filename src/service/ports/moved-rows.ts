@@ -62,7 +62,7 @@ export const AUDIT_ROW_ENTRIES = 25;
 /** A store of one machine, read while nothing writes to it. */
 export interface MoveSource {
   /**
-   * Yields all rows that have a future at `now` (unix seconds), tombstones first and then by kind. Reserved ids and
+   * Yields all rows that have not expired at `now` (unix seconds), tombstones first and then by kind. Reserved ids and
    * replays of rotations are left out.
    * @throws Error with a message for the operator while units are missing in the sums of the days
    */

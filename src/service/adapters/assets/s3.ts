@@ -48,8 +48,8 @@ const ANSWER_MS = 10_000;
  * `<prefix><proof id>!<part>`, for any number of processes.
  * An asset is built in a local file, because bytes of it are overwritten at the end. A long asset is sent in parts while
  * it is built, any other one in one request, so an object is complete or does not exist. The bucket must keep no
- * versions: what was erased would live on in them. Failures are DomainError `unavailable` / `store_unavailable`; one in the middle of a read is an error
- * of its stream.
+ * versions, because erased files would survive in them. Failures are DomainError `unavailable` /
+ * `store_unavailable`; one in the middle of a read is an error of its stream.
  * @throws Error where the bucket keeps versions; DomainError where it cannot be reached
  */
 export async function openAssetBucket(options: AssetBucketOptions): Promise<AssetBucket> {

@@ -31,7 +31,7 @@ export class AuditLog implements AuditStore {
   /**
    * `Rows.run` for operations that call `append` for each change that they make.
    * @throws DomainError `unavailable` also where the head cannot be recorded: the operation took effect, and
-   * repeating it shows that
+   * repeating it shows the outcome
    */
   async run<Value>(
     operation: (tx: Transaction, append: (draft: AuditDraft) => void) => Value,

@@ -91,7 +91,7 @@ export class CommitQueue {
   /**
    * Runs `operation` now and resolves with its value when all it wrote and saw is on disk. An operation that
    * throws writes nothing.
-   * @throws DomainError `unavailable`: whether the operation took effect is not known; repeating it shows that
+   * @throws DomainError `unavailable`: whether the operation took effect is not known; repeating it shows the outcome
    */
   async run<Value>(operation: (transaction: Transaction) => Value): Promise<Value> {
     if (this.#closed)

@@ -227,8 +227,8 @@ async function checkFormat({
     return undefined;
   }
   if (codec.isFormer(stored)) {
-    // The row alone is not believed: a person who can write there could make a store look so, to have rows without
-    // codes believed.
+    // The row alone is not trusted: an attacker who can write to the store could fake it, so that rows without codes
+    // are accepted.
     if (!adoptFormerRows)
       throw new StoreOpenError(
         'unauthenticated',

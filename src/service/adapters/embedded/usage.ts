@@ -129,8 +129,8 @@ function aggregate(tx: Transaction, { data }: UsageEvent): void {
   const aggregated = withInterval(row.folded ?? [], [from, to]);
   if (aggregated === undefined) return;
   tx.put(key, { ...row, folded: aggregated });
-  // A number beyond `used` was given by a later state of this store, which is an older copy: its units were never on
-  // their way here.
+  // A number beyond `used` was charged after this copy of the store was made: its units were never on their way
+  // here.
   const isOnItsWay = to <= row.used;
   for (const { day, operation, units } of counts) {
     const dayRow = dayKey(partnerId, day);

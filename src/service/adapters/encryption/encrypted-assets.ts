@@ -21,8 +21,8 @@ const GATHERED = 8;
  * Files encrypted in blocks of 64 KiB with the key of their proof. The last block is shorter than the others, and empty
  * where the file ends with a whole one, so that a file that was cut off does not pass for one that ended. A proof
  * without a key is of a version that encrypted nothing, and its files are plain. Removing the files destroys the
- * key first: what is left of them cannot be opened from then on, and is read as it is, too. A caller that reads for others
- * looks at the proof's record again afterwards, or holds what was read to its digest.
+ * key first: what is left of them cannot be decrypted from then on, and a read returns it encrypted. So a caller reads
+ * the proof's record again afterwards, or compares what was read with its digest.
  */
 export function encryptedAssets(assets: AssetStore, keys: ContentKeys): AssetStore {
   return {
