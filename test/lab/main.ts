@@ -19,7 +19,7 @@ const ROOT = new URL('../../../', import.meta.url).pathname;
 const RESULTS = join(ROOT, 'test/lab/results.jsonl');
 const SEEDS = join(ROOT, 'test/regressions/seeds.json');
 const LOGS = join(ROOT, '.lab');
-/** Lines of a log that say what a part forgave, retried or could not play. */
+/** Lines of a log that report what a part accepted, retried or could not play. */
 const NOTICED = /noticed|given up|gave up|asked again|NOT CHECKED|beyond the noise|# SKIP/;
 const FEWEST_LIMIT_MINUTES = 15;
 const NOTES = 10;
@@ -34,7 +34,9 @@ interface Result {
   readonly seconds: number;
   readonly verdict: 'green' | 'red';
   readonly node: string;
-  /** Retries and warnings that the part accepted; at most ten of them, with the number of all. */
+  /**
+   * The retries and warnings that the part accepted. At most ten of them are listed, with the number of all.
+   */
   readonly accepted: readonly string[];
   readonly acceptedInAll: number;
 }
@@ -157,7 +159,7 @@ async function execute(
   limitMs: number,
 ): Promise<number | 'late'> {
   const [program, ...args] = run as [string, ...string[]];
-  // A group of its own, so that what a command has started ends with the command.
+  // A process group for the command, so that the command's children end with it.
   const child = spawn(program === 'node' ? process.execPath : program, args, {
     cwd: ROOT,
     env: { ...environment, ...env },

@@ -10,12 +10,12 @@ import { uploadOnce } from './partner-calls.js';
 const QUIET_MS = 10_000;
 const ATTACK_MS = 20_000;
 const VICTIM_EVERY_MS = 50;
-/** Calls of the attacker a second: three times the rate of its plan. */
+/** The attacker's calls per second, which are three times the rate of its plan. */
 const ATTACK_RATE = 150;
 const TIMEOUT_MS = 60_000;
-/** The least p99 in milliseconds that counts as the quiet one: below it a ratio shows the machine's noise. */
+/** The smallest quiet p99, in milliseconds. Below it a ratio would show the noise of the machine. */
 const LEAST_QUIET_MS = 10;
-/** The largest p99 of the other partner during the attack, as a ratio to the quiet one. */
+/** The largest ratio of the other partner's p99 during the attack to its quiet p99. */
 const MAX_RATIO = 2;
 
 export const attack: Attack = {

@@ -1,4 +1,4 @@
-/** The command line as a user runs it, in a process of its own. */
+/** The command line in its own process, as a user runs it. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';

@@ -1,4 +1,4 @@
-/** A whole service in a process of its own, held to the memory of a small container. */
+/** A service in its own process, limited to the memory of a small container. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -11,7 +11,7 @@ const MAIN = new URL('../../../src/service/main.js', import.meta.url).pathname;
 const START_MS = 120_000;
 export const CONTAINER_MIB = 512;
 /**
- * Half of the container is the heap's, as Node would choose by itself there; the first one is that of `npm
+ * The largest heap is half of the container, which is Node's default there. The initial size is that of `npm
  * start`.
  */
 const HEAP_FLAGS = ['--initial-old-space-size=128', '--max-old-space-size=256'];
@@ -62,7 +62,7 @@ export class ConfinedService {
     }
   }
 
-  /** Port of the partner listener. */
+  /** The port of the partner listener. */
   get port(): number {
     return this.#partnerPort;
   }
@@ -75,12 +75,12 @@ export class ConfinedService {
     return `http://127.0.0.1:${this.#partnerPort}`;
   }
 
-  /** Ends in `/operator/v1`. */
+  /** The URL of the operator API, which ends in `/operator/v1`. */
   get operatorUrl(): string {
     return `http://127.0.0.1:${this.#operatorPort}/operator/v1`;
   }
 
-  /** Bearer token of the operator listener. */
+  /** The bearer token of the operator listener. */
   get token(): string {
     return this.#token;
   }
@@ -89,7 +89,7 @@ export class ConfinedService {
     return this.#child!.pid!;
   }
 
-  /** Lines of the log, the newest last. */
+  /** The lines of the log, the newest last. */
   get log(): readonly string[] {
     return this.#logs;
   }
@@ -98,18 +98,18 @@ export class ConfinedService {
     return this.#child !== undefined && this.#exit === undefined;
   }
 
-  /** How the process ended, and its last words; undefined while it runs. */
+  /** Returns how the process ended, with the end of its log. Undefined while it runs. */
   ending(): (Exit & { readonly words: string }) | undefined {
     return this.#exit && { ...this.#exit, words: this.#words };
   }
 
-  /** Resident memory of the process, of this moment. */
+  /** Returns the current resident memory of the process. */
   async rssMiB(): Promise<number> {
     const status = await readFile(`/proc/${this.pid}/status`, 'utf8');
     return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)![1]) / 1024;
   }
 
-  /** The most memory that the process and the cache of its files took. */
+  /** Returns the peak memory of the process and of the page cache of its files. */
   async peakMiB(): Promise<number> {
     return (await this.#group.peakBytes()) / 1_048_576;
   }
@@ -118,7 +118,10 @@ export class ConfinedService {
     return this.#group.oomKills();
   }
 
-  /** Answers of the operator listener, JSON or text. @throws Error for another status than 2xx */
+  /**
+   * Calls the operator listener. Returns the body, as JSON or text.
+   * @throws Error if the status is not 2xx
+   */
   async operator(method: string, path: string, body?: unknown): Promise<unknown> {
     const response = await fetch(`${this.operatorUrl}${path}`, {
       method,
@@ -143,7 +146,10 @@ export class ConfinedService {
     return { partnerId, keyId, apiKey };
   }
 
-  /** Issues into the file itself. @returns the proof's id */
+  /**
+   * Issues a proof embedded into the file.
+   * @returns the proof's id
+   */
   async issue(partnerId: string, audio: Uint8Array, song = 'Song'): Promise<string> {
     const response = await fetch(
       `${this.operatorUrl}/proofs?${new URLSearchParams({ partnerId, song, fileName: 'take.wav', carrier: 'embedded' })}`,
@@ -157,7 +163,7 @@ export class ConfinedService {
     return ((await response.json()) as { proofId: string }).proofId;
   }
 
-  /** The value of a metric, the sum over its labels. */
+  /** Returns the value of a metric, summed over its labels. */
   async metric(name: string): Promise<number> {
     const response = await fetch(`http://127.0.0.1:${this.#operatorPort}/metrics`);
     const samples = [
@@ -166,7 +172,7 @@ export class ConfinedService {
     return samples.reduce((sum, [, value]) => sum + Number(value), 0);
   }
 
-  /** SIGTERM by default; the data directory stays. */
+  /** Ends the process, by default with SIGTERM. The data directory stays. */
   async stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
     const child = this.#child;
     if (child === undefined || this.#exit !== undefined) return;
@@ -176,15 +182,15 @@ export class ConfinedService {
   }
 
   /**
-   * Starts the process again on its data directory, after its end. @throws Error where it does not come to
-   * serve
+   * Starts the process again on its data directory after its end.
+   * @throws Error if it does not serve
    */
   async restart(): Promise<void> {
     await this.stop();
     await this.#spawn();
   }
 
-  /** Ends the process and takes everything of it away. */
+  /** Ends the process and deletes all of its files. */
   async remove(): Promise<void> {
     await this.stop('SIGKILL');
     await this.#group.remove();
@@ -196,7 +202,7 @@ export class ConfinedService {
     await rm(endpoints, { force: true });
     this.#exit = undefined;
     this.#words = '';
-    // A shell enters the group and becomes the service, so that not one page of it is counted elsewhere.
+    // The shell joins the group before it becomes the service, so that every page is counted in the group.
     const child = spawn(
       '/bin/sh',
       ['-c', 'echo $$ > "$0" && exec "$@"', this.#group.processes, process.execPath, ...HEAP_FLAGS, MAIN],

@@ -5,13 +5,19 @@ import { wav } from '../../fixtures/wav.js';
 import type { Attack } from './attack.js';
 import { issueTraced, smallTrace } from './issue-traced.js';
 
-/** Clips of an honest trace that is about as long as the costly ones. */
+/** The clips of an honest trace that is about as long as the costly ones. */
 const HONEST_CLIPS = 65_536;
-/** How many times the time of the honest trace a costly one may take: it has three times as many events. */
+/**
+ * The largest ratio of a costly trace's time to the honest one's. A costly trace has three times as many
+ * events.
+ */
 const MOST_TIMES_HONEST = 20;
-/** Costly traces that one partner sends at once, more than may wait. */
+/** The costly traces that one partner sends at once, which are more than may wait. */
 const AT_ONCE = 20;
-/** How many times the longest costly trace another partner may wait: for one that runs, and for its own turn. */
+/**
+ * The largest ratio of another partner's wait to the time of the longest costly trace. It covers a running
+ * trace and the partner's own turn.
+ */
 const MOST_TURNS = 3;
 const SIGNATURES = 60_000;
 

@@ -8,9 +8,9 @@ const PARTNERS = 8;
 const POSTS = 64;
 const CREDENTIAL_BYTES = 1_048_000;
 const BEAT_MS = 1000;
-/** Above the least rate of an upload, 4 KiB a second. */
+/** A piece that exceeds the lowest rate of an upload, 4 KiB a second. */
 const PIECE = Buffer.alloc(4400);
-/** How long all posts are kept up before the other partner begins. */
+/** The time for which all posts continue before the other partner begins, in milliseconds. */
 const HELD_MS = 20_000;
 
 export const attack: Attack = {
@@ -57,7 +57,7 @@ export const attack: Attack = {
   },
 };
 
-/** The beginning of a file whose first chunk is a credential of 1 MiB, and whose audio has just begun. */
+/** Returns the start of a file whose first chunk is a credential of 1 MiB, up to the first audio. */
 function beganFile(): Buffer {
   const chunk = (id: string, size: number): Buffer => {
     const head = Buffer.alloc(8);

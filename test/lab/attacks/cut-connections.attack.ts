@@ -8,12 +8,17 @@ import type { Attack } from './attack.js';
 import type { ConfinedService } from './confined-service.js';
 
 const PROOFS = 24;
-/** Larger than what sockets hold, so that its answer stands unread. */
+/**
+ * Larger than the buffers of the sockets, so that the answer cannot be sent while the client does not read.
+ */
 const AUDIO_BYTES = 6_000_000;
 const READS_BEHIND = 30;
 const SETTLE_MS = 20_000;
 
-/** Erasures on connections that are cut before they can be answered, behind answers that are not read. */
+/**
+ * Sends erasures on connections that are cut before the answer. Other answers, which are not read, precede
+ * it.
+ */
 export const attack: Attack = {
   id: 'cut-connections',
   title: 'what a cut connection had carried out is logged and counted, and its files are closed',
@@ -31,10 +36,10 @@ export const attack: Attack = {
       const socket = connect(service.port, '127.0.0.1').on('error', () => undefined);
       await once(socket, 'connect');
       socket.pause();
-      // Half of them hide the erasure behind an answer that nobody reads.
+      // Every second erasure comes after a download that the client does not read.
       const before = i % 2 === 0 ? head('GET', `${large}/asset`) : '';
       socket.write(before + head('DELETE', proofId) + head('GET', `${large}/asset`).repeat(READS_BEHIND));
-      // Cut sooner and later, from before the erasure begins to after it has ended.
+      // The connections are cut at various times, from before the erasure begins to after it has ended.
       await delay(i * 8);
       socket.resetAndDestroy();
     }

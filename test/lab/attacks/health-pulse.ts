@@ -1,10 +1,7 @@
 import { Agent, get } from 'node:http';
 import { performance } from 'node:perf_hooks';
 
-/**
- * Milliseconds of calls that were answered, in rising order; a call that was not answered counts as
- * `timeoutMs`.
- */
+/** The sorted latencies of the calls in milliseconds. A call without an answer counts as `timeoutMs`. */
 export interface Pulse {
   readonly times: readonly number[];
   readonly unanswered: number;
@@ -13,9 +10,7 @@ export interface Pulse {
   readonly worst: number;
 }
 
-/**
- * Asks for the health of a service again and again, on one connection kept open, as a balancer's probe does.
- */
+/** Requests the health of a service repeatedly on one kept connection, like the probe of a load balancer. */
 export class HealthPulse {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
   readonly #url: string;
@@ -36,7 +31,7 @@ export class HealthPulse {
     this.#running = this.#beat();
   }
 
-  /** Waits for the call that is on its way. */
+  /** Waits for the call in flight. */
   async stop(): Promise<Pulse> {
     this.#stopped = true;
     await this.#running;

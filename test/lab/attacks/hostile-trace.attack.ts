@@ -15,11 +15,11 @@ import { assertServed } from './victim.js';
 const FORMS = 64;
 const BEAT_MS = 200;
 const PIECE = Buffer.alloc(100);
-/** Traces at once: one is replayed, the others wait. */
+/** The number of concurrent traces. One is replayed and the others wait. */
 const GREAT_TRACES = 3;
-/** MiB that are left for the page cache, and for whatever else comes. */
+/** The memory left for the page cache and other use, in MiB. */
 const SPARE_MIB = 64;
-/** Bytes that a trace has room for behind its last event. */
+/** The bytes that stay free after the last event of a trace. */
 const RESERVE = 1_048_576;
 
 export const attack: Attack = {
@@ -71,13 +71,16 @@ export const attack: Attack = {
     await watching;
     say(`answered with ${statuses.join(', ')}; resident ${most.toFixed(0)} MiB`);
     assert.ok(most <= CONTAINER_MIB - SPARE_MIB, `${most.toFixed(0)} MiB resident`);
-    // A machine that is busy with something else may not replay it in time.
+    // A busy machine may not replay the trace in time.
     for (const status of statuses) assert.ok([201, 422, 503].includes(status), `answered with ${status}`);
     assert.equal(await issueTraced(service, partnerId, small, audio), 201, 'the next trace finds a thread');
   },
 };
 
-/** An honest partner's uploads, while health is asked for again and again. @throws AssertionError */
+/**
+ * Uploads for an honest partner while health is polled.
+ * @throws AssertionError
+ */
 async function pulsing(service: ConfinedService, apiKey: string): Promise<string> {
   const health = new HealthPulse(service.partnerUrl);
   const words = await assertServed(service, apiKey).finally(() => health.stop());
@@ -86,7 +89,7 @@ async function pulsing(service: ConfinedService, apiKey: string): Promise<string
   return `${words}; health p50 ${p50.toFixed(0)}, p99 ${p99.toFixed(0)}, worst ${worst.toFixed(0)} ms`;
 }
 
-/** Trace with everything that may live at once, and with as many bytes as a trace may have. */
+/** Returns a trace with the most live objects and the most bytes that a trace may have. */
 async function greatTrace(): Promise<Buffer> {
   const { live, traceBytes } = TRACE_LIMITS;
   const digest = (): string => randomBytes(32).toString('hex');
@@ -127,7 +130,7 @@ async function greatTrace(): Promise<Buffer> {
         channels: 2,
       }),
     );
-    // Every derivation that a replay follows: it finds a source that is material without a word.
+    // As many derivations as a replay follows. None of their sources has a declaration.
     const rows = MAX_DERIVATIONS / live.sources;
     for (let step = 1; step < rows; step += 1)
       await each(live.sources, (from) =>
@@ -151,7 +154,7 @@ async function greatTrace(): Promise<Buffer> {
         length: 1.25,
       }),
     );
-    // Different in each event, so that nothing of it is the same string twice.
+    // Each event has a different string, so that no string is shared.
     while (bytes < traceBytes - RESERVE)
       await each(4096, () => {
         const fileSha256 = digest();

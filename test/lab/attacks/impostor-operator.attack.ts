@@ -5,12 +5,12 @@ import type { Attack } from './attack.js';
 import { takemark } from './command-line.js';
 
 /**
- * Another user of the machine listens at the operator's port while the service is down, and waits for the
- * operator.
+ * Another user of the machine listens on the operator's port while the service is down, and waits for the
+ * operator's call.
  */
 export const attack: Attack = {
   id: 'impostor-operator',
-  title: "the operator's token is sent to nobody who does not know it",
+  title: "the operator's token is sent only to a listener that knows it",
   async run({ service, say }) {
     const port = service.operatorPort;
     const settings = {

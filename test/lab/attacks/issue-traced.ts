@@ -12,7 +12,7 @@ const FORM_END = Buffer.from('\r\n--B--\r\n');
 const pathOf = (partnerId: string): string =>
   `/operator/v1/proofs?${new URLSearchParams({ partnerId, song: 'x', fileName: 'x.wav', carrier: 'embedded' })}`;
 
-/** Head of a form that is `length` bytes long, for a socket. */
+/** Returns the head of a form with `length` bytes, for a socket. */
 export function formHead(service: ConfinedService, partnerId: string, length: number): Buffer {
   const lines = [
     `POST ${pathOf(partnerId)} HTTP/1.1`,
@@ -24,7 +24,10 @@ export function formHead(service: ConfinedService, partnerId: string, length: nu
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`);
 }
 
-/** Issues with a trace from memory. @returns the status, or 0 when the connection was cut */
+/**
+ * Issues with a trace from memory.
+ * @returns the status, or 0 if the connection was cut
+ */
 export async function issueTraced(
   service: ConfinedService,
   partnerId: string,

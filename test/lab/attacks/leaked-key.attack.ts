@@ -9,20 +9,20 @@ import type { Attack } from './attack.js';
 
 const ROTATIONS = 4;
 
-/** Rows of the copy that a successor could be derived from. */
+/** Rows of the copy from which a successor could be derived. */
 interface Loot {
   readonly secrets: readonly Buffer[];
-  /** Texts of the rows of one rotation, by the key that was rotated. */
+  /** The texts of one rotation's rows, by the key that was rotated. */
   readonly rows: ReadonlyMap<string, readonly string[]>;
 }
 
 /**
- * A partner rotates because a key leaked. Whoever has that key and later gets a copy of the data directory
- * must not have the current one.
+ * A partner rotates because a key leaked. An attacker with that key and a later copy of the data directory
+ * must not get the current key.
  */
 export const attack: Attack = {
   id: 'leaked-key',
-  title: 'a rotation recovers from a leaked key, for who has a copy of the data directory as well',
+  title: 'a rotation recovers from a leaked key, also when the attacker has a copy of the data directory',
 
   async run({ service, say }) {
     const { partnerId, keyId, apiKey: leaked } = await service.partner('standard');
@@ -46,8 +46,8 @@ export const attack: Attack = {
         (await fetch(`${service.partnerUrl}/v1/partner/keys`, { headers: { 'x-api-key': apiKey } }))
           .status === 200;
 
-      // A control of the tool: with what the partner sent and nobody stored it finds a successor, as a replay
-      // does.
+      // A control of the tool. With the Idempotency-Key, which the partner sent and the service does not
+      // store, the tool derives a successor.
       const known = derivations(loot, partnerId, keyId, leaked, [chain[1]!.idempotencyKey]);
       assert.ok(
         known.includes(chain[1]!.apiKey),
@@ -100,10 +100,7 @@ async function takeLoot(copy: string): Promise<Loot> {
   return { secrets: bundle.secrets.rotation.map(({ key }) => Buffer.from(key, 'base64')), rows };
 }
 
-/**
- * Successors of a key, by every way in which what is stored can go into a derivation, and what is guessed
- * beside it.
- */
+/** Returns the successors of a key for every combination of stored values and guesses. */
 function derivations(
   { secrets, rows }: Loot,
   partnerId: string,

@@ -1,7 +1,6 @@
 /**
- * Runs the attacks, each against a service of its own: `npm run attacks [-- --only id,...] [--keep-going]`.
- * An attack fails the run where it succeeds, where the service does not live through it, or where it does not
- * answer afterwards.
+ * Runs the attacks, each against its own service: `npm run attacks [-- --only id,...] [--keep-going]`. The
+ * run fails if an attack succeeds, the service dies, or it does not answer afterwards.
  */
 import { readdir } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
@@ -10,7 +9,7 @@ import { CONTAINER_MIB, ConfinedService } from './confined-service.js';
 
 const HERE = new URL('./', import.meta.url);
 const LIMIT_SECONDS = 120;
-/** A service that is still busy with what was thrown at it may take a moment, but not longer. */
+/** The time in which a busy service must answer after an attack, in milliseconds. */
 const AFTERWARDS_MS = 30_000;
 
 const { values } = parseArgs({
@@ -41,7 +40,7 @@ for (const attack of chosen) {
   console.log(`FAILED: ${attack.id}: ${attack.title} (${seconds} s)\n  ${fault.replaceAll('\n', '\n  ')}`);
 }
 console.log(`${chosen.length - failed} passed, ${failed} failed`);
-// Sockets of an attack that was given up hold nothing open here.
+// Ends the process even if an abandoned attack has open sockets.
 process.exit(failed === 0 ? 0 : 1);
 
 async function allAttacks(): Promise<readonly Attack[]> {

@@ -1,4 +1,4 @@
-/** A memory cgroup of its own, version 1 or 2: what the kernel holds a container to. */
+/** A memory cgroup, version 1 or 2. The kernel limits a container in the same way. */
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,17 +6,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 export interface MemoryCgroup {
   readonly version: 1 | 2;
-  /** A process that writes its id into this file belongs to the group, and its children do. */
+  /** A process that writes its id into this file joins the group, with its later children. */
   readonly processes: string;
-  /** The most memory that the group held since it was made, page cache included. */
+  /** Returns the peak memory of the group, page cache included. */
   peakBytes(): Promise<number>;
-  /** Processes that the kernel killed because the limit was reached. */
+  /** Returns the number of processes that the kernel killed at the limit. */
   oomKills(): Promise<number>;
-  /** Once its last process has ended. */
+  /** Removes the group after its last process has ended. */
   remove(): Promise<void>;
 }
 
-/** @throws Error where the machine lets nobody make one: without it nothing here means anything */
+/** @throws Error if the machine does not allow a cgroup, because the attacks mean nothing without one */
 export async function createMemoryCgroup(limitBytes: number): Promise<MemoryCgroup> {
   const faults: string[] = [];
   for (const make of [createVersion1, createVersion2]) {
@@ -38,7 +38,7 @@ async function createVersion1(limitBytes: number): Promise<MemoryCgroup> {
   );
   await mkdir(path);
   await writeFile(join(path, 'memory.limit_in_bytes'), String(limitBytes));
-  // Where swap is counted, it is no way out either.
+  // Where the kernel counts swap, the limit includes swap.
   await writeFile(join(path, 'memory.memsw.limit_in_bytes'), String(limitBytes)).catch(() => undefined);
   return {
     version: 1,
@@ -54,7 +54,8 @@ async function createVersion2(limitBytes: number): Promise<MemoryCgroup> {
   if (!(await readFile(join(root, 'cgroup.controllers'), 'utf8')).split(/\s+/).includes('memory'))
     throw new Error('version 2 has no memory controller');
   await writeFile(join(root, 'cgroup.subtree_control'), '+memory').catch(async () => {
-    // In a container this root is a group with processes, and only one without may hand a controller on.
+    // In a container this root is a group with processes. Only a group without processes can delegate a
+    // controller.
     const rest = join(root, 'takemark-others');
     await mkdir(rest, { recursive: true });
     for (const id of (await readFile(join(root, 'cgroup.procs'), 'utf8')).split('\n').filter(Boolean))
@@ -68,7 +69,7 @@ async function createVersion2(limitBytes: number): Promise<MemoryCgroup> {
   return {
     version: 2,
     processes: join(path, 'cgroup.procs'),
-    // Kernels before 5.19 keep no peak.
+    // Kernels before 5.19 record no peak.
     peakBytes: () =>
       readNumber(join(path, 'memory.peak')).catch(() => readNumber(join(path, 'memory.current'))),
     oomKills: () => readMember(join(path, 'memory.events'), 'oom_kill'),
@@ -76,7 +77,10 @@ async function createVersion2(limitBytes: number): Promise<MemoryCgroup> {
   };
 }
 
-/** proc(5), mountinfo: the mount point is the fifth field; type and super options follow the separator. */
+/**
+ * Returns the mount point. In mountinfo (proc(5)) it is the fifth field, and type and super options follow
+ * the separator.
+ */
 async function mountPoint(
   matches: (type: string, options: readonly string[]) => boolean,
   name: string,
@@ -101,7 +105,7 @@ async function readMember(path: string, name: string): Promise<number> {
   return Number(line.slice(name.length + 1));
 }
 
-/** The kernel still counts a process for a moment after its end. */
+/** The kernel counts a process for a moment after its end. */
 async function removeGroup(path: string): Promise<void> {
   for (let tries = 0; ; tries += 1) {
     try {

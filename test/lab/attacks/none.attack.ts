@@ -4,10 +4,7 @@ import type { Attack } from './attack.js';
 import { HealthPulse } from './health-pulse.js';
 import { uploadOnce, verifyOnce } from './partner-calls.js';
 
-/**
- * No attack: shows that the service serves where it is held to a container, so that the others mean
- * something.
- */
+/** No attack. Shows that the confined service works, so that the other results mean something. */
 export const attack: Attack = {
   id: 'none',
   title: 'an undisturbed service serves in a container of this size',

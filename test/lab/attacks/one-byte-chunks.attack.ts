@@ -9,8 +9,9 @@ const CONNECTIONS = 140;
 const CRUMBS = '1\r\nx\r\n'.repeat(10_000);
 const SECONDS = 10;
 /**
- * Growth of a process that was at rest: its heap warms up by 92 to 99 MiB under the first of the attacks, and
- * by 10 to 30 more under the others. Chunks that were kept would pass the container's 512 MiB within seconds.
+ * The largest growth of a process that was at rest, in MiB. Its heap grows by 92 to 99 MiB under the first
+ * attack, and by 10 to 30 MiB more under the others. If chunks were kept, they would exceed the container's
+ * 512 MiB within seconds.
  */
 const MOST_MIB = 128;
 
@@ -27,7 +28,7 @@ export const attack: Attack = {
         `POST /uploads/upl_0 HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=X\r\nTransfer-Encoding: chunked\r\n\r\n${chunked('--X\r\nContent-Disposition: form-data; name="a"\r\n\r\n')}`,
       ],
       [
-        'a body behind a wrong key',
+        'a body with a wrong key',
         'POST /v1/verify HTTP/1.1\r\nHost: a\r\nx-api-key: none\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n',
       ],
       [
@@ -71,7 +72,7 @@ export const attack: Attack = {
       );
       assert.ok(service.running(), `${name}: the process lives`);
       assert.equal(unanswered, 0, `${name}: health is answered`);
-      assert.ok(cut > 0, `${name}: nobody was cut`);
+      assert.ok(cut > 0, `${name}: no connection was cut`);
       assert.ok(most - before <= MOST_MIB, `${name}: ${(most - before).toFixed(0)} MiB more`);
     }
   },

@@ -1,7 +1,4 @@
-/**
- * Calls that an honest partner makes while others attack: slot, post, verify, each once and without a second
- * try.
- */
+/** The calls of an honest partner during an attack: slot, post, verify. Each is sent once. */
 import type { ConfinedService } from './confined-service.js';
 
 export interface Outcome {
@@ -9,7 +6,7 @@ export interface Outcome {
   readonly reason?: string | undefined;
 }
 
-/** An upload from slot to stored. A connection that is cut counts as status 0. */
+/** Uploads a file from slot to storage. A connection that is cut counts as status 0. */
 export async function uploadOnce(
   service: ConfinedService,
   apiKey: string,

@@ -8,7 +8,7 @@ import { HealthPulse } from './health-pulse.js';
 const CONNECTIONS = 20;
 const PIPELINED = 1400;
 const SECONDS = 8;
-/** Beside what twenty callers in order cost. */
+/** The most memory in MiB beyond the cost of twenty callers that wait for each answer. */
 const MOST_MIB = 64;
 const SLACK_MS = 50;
 
@@ -17,7 +17,7 @@ const line = (method: string, path: string): string => `${method} ${path} HTTP/1
 export const attack: Attack = {
   id: 'pipelined-requests',
   title:
-    'Requests for the largest answer, sent without waiting and left unread, hold up nobody and hold no memory',
+    'Requests for the largest answer, sent without waiting and left unread, delay no other call and hold no memory',
   limitSeconds: 180,
   async run({ service, say }) {
     const open = async (): Promise<Socket> => {
@@ -47,7 +47,7 @@ export const attack: Attack = {
       return { p99, unanswered, before, most };
     };
 
-    // Each asks for the next answer when it has read the last one.
+    // Each caller sends a request after it has read the last answer.
     const inOrder = (method: string) =>
       watched(`${CONNECTIONS} callers in order, ${method}`, async () => {
         const until = Date.now() + SECONDS * 1000;
@@ -94,7 +94,7 @@ export const attack: Attack = {
         p99 <= 2 * order[method].p99 + SLACK_MS,
         `${name}: health waits ${p99.toFixed(0)} ms, and ${order[method].p99.toFixed(0)} ms beside callers in order`,
       );
-      // Not more than at its begin alone: memory that was given back meanwhile may be taken again.
+      // Compares with the higher of two values, because memory that was freed meanwhile may be used again.
       const grown = most - Math.max(before, order[method].most);
       assert.ok(grown <= MOST_MIB, `${name}: ${grown.toFixed(0)} MiB more`);
     }

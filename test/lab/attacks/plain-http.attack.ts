@@ -10,8 +10,8 @@ import type { Attack } from './attack.js';
 import { takemark } from './command-line.js';
 
 /**
- * Somebody on the way between a partner and the service, whom the partner reaches over plain HTTP at an
- * address that is no loopback one.
+ * An attacker between a partner and the service. The partner reaches it over plain HTTP at an address outside
+ * the loopback range.
  */
 export const attack: Attack = {
   id: 'plain-http',
@@ -31,7 +31,7 @@ export const attack: Attack = {
         .writeHead(503, { 'content-type': 'application/json' })
         .end('{"error":"x","code":"unavailable"}');
     });
-    // Every address of the machine: the unspecified one leads to it and is no loopback address.
+    // The unspecified address reaches the machine and is outside the loopback range.
     listener.listen(0, '0.0.0.0');
     await once(listener, 'listening');
     const url = `http://0.0.0.0:${(listener.address() as AddressInfo).port}`;

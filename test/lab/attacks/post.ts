@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ConfinedService } from './confined-service.js';
 
-/** A slot as a partner's key opens it. */
+/** An upload slot that a partner's key opened. */
 export interface OpenSlot {
   readonly path: string;
   readonly fields: Readonly<Record<string, string>>;
@@ -20,7 +20,7 @@ export async function openSlot(service: ConfinedService, apiKey: string): Promis
   return { path: new URL(url).pathname, fields };
 }
 
-/** A post's head and first part, cut where a field's value should come. */
+/** Returns the head and the first part of a post, cut before the value of a field. */
 export function halfForm(path: string): Buffer {
   return Buffer.concat([
     postHead(path),
@@ -28,7 +28,7 @@ export function halfForm(path: string): Buffer {
   ]);
 }
 
-/** A post up to the first byte of its file. */
+/** Returns a post up to the first byte of its file. */
 export function beganForm({ path, fields }: OpenSlot): Buffer {
   const parts = Object.entries(fields).map(
     ([name, value]) => `--B\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
@@ -48,9 +48,9 @@ function postHead(path: string): Buffer {
 }
 
 /**
- * Keeps one connection busy with an attack: begun again when it is answered or cut, once a second at most.
- * @param hold sends what there is to send; the connection is held until then
- * @returns bytes sent, when `signal` aborts
+ * Keeps one connection busy with an attack. Begins again after an answer or a cut, at most once a second.
+ * @param hold sends the data; the connection is kept until `hold` ends
+ * @returns the number of sent bytes, when `signal` aborts
  */
 export async function renew(
   port: number,

@@ -10,9 +10,9 @@ const ATTACK_MS = 25_000;
 const QUIET_MS = 10_000;
 const VICTIM_EVERY_MS = 50;
 const TIMEOUT_MS = 60_000;
-/** The least p99 in milliseconds that counts as the quiet one: below it a ratio shows the machine's noise. */
+/** The smallest quiet p99, in milliseconds. Below it a ratio would show the noise of the machine. */
 const LEAST_QUIET_MS = 10;
-/** The largest p99 of the victim during the attack, as a ratio to the quiet one. */
+/** The largest ratio of the victim's p99 during the attack to its quiet p99. */
 const MAX_RATIO = 20;
 
 export const attack: Attack = {
@@ -54,7 +54,7 @@ interface Victim {
   readonly words: string;
 }
 
-/** Calls as an ordinary partner does, until `work` has ended. */
+/** Makes the calls of an ordinary partner until `work` has ended. */
 async function victimAfter(
   service: ConfinedService,
   apiKey: string,

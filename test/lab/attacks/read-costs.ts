@@ -10,7 +10,7 @@ import { issueRich } from './rich-proofs.js';
 
 const WARM_UP = 200;
 const ROUNDS = 200;
-/** The rates of the measured partner, which no read of this run reaches. */
+/** The plan of the measured partner. No read of this run reaches its rates. */
 const PLAN = {
   name: 'measured',
   monthlyQuota: 1_000_000,

@@ -12,14 +12,10 @@ import { type Outcome, uploadOnce, verifyOnce } from './partner-calls.js';
 const ROUNDS = 2;
 const RECOVERY_ATTEMPTS = 30;
 
-/**
- * Harm that a file could do that gets hold of the reader of certificates, or makes it hang: done to that
- * process from outside.
- */
+/** Stops and kills the process that reads certificates, as a malicious file in it could do. */
 export const attack: Attack = {
   id: 'reading',
-  title:
-    "who stops or kills the reader of strangers' certificates stops nothing else, and finds no secret there",
+  title: 'an attacker in the reader of foreign certificates stops nothing else, and finds no secret there',
   limitSeconds: 300,
   async run({ service, say }) {
     const { partnerId, apiKey } = await service.partner('volume');
@@ -75,7 +71,7 @@ export const attack: Attack = {
       }
       over = true;
       await harassing;
-      // The last of the stopped ones would be missed by nobody until its time is up.
+      // Kills the readers that are still stopped. The service would replace them only at its time limit.
       for (const reader of await readingProcessesOf(service.pid)) process.kill(reader.pid, 'SIGKILL');
     }
     const slot = await slotOf(service, apiKey);

@@ -7,10 +7,13 @@ import type { ConfinedService } from './confined-service.js';
 
 const CALLS = 2000;
 const AT_ONCE = 8;
-/** The greatest growth of the store in bytes for each refused call. Jobs and times of use write a little. */
+/**
+ * The largest growth of the store for each refused call, in bytes. Jobs and times of use write a few bytes
+ * too.
+ */
 const MOST_BYTES = 50;
 
-/** Creations that are refused, each under an Idempotency-Key of its own, as fast as the plan allows. */
+/** Sends creations that are refused as fast as the plan allows, each under its own Idempotency-Key. */
 export const attack: Attack = {
   id: 'refused-reviews',
   title: 'creations of reviews that are refused leave nothing in the store',

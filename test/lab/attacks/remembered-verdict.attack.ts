@@ -7,8 +7,7 @@ import type { Attack } from './attack.js';
 import { takemark } from './command-line.js';
 
 /**
- * Whoever delivers files, or may write to the state file, wants audio that nobody signed to be reported as
- * valid.
+ * An attacker that delivers files or can write the state file wants unsigned audio to be reported as valid.
  */
 export const attack: Attack = {
   id: 'remembered-verdict',
@@ -24,7 +23,7 @@ export const attack: Attack = {
     try {
       const song = join(directory, 'song.wav');
       const state = join(directory, 'state');
-      /** Whoever delivers a file sets its time. */
+      /** Writes a file with a fixed time, because an attacker can set the time of a file. */
       const deliver = async (bytes: Uint8Array): Promise<void> => {
         await writeFile(song, bytes);
         await utimes(song, 1_767_225_600, 1_767_225_600);

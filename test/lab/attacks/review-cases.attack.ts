@@ -13,14 +13,14 @@ import type { Attack } from './attack.js';
 import type { ConfinedService } from './confined-service.js';
 import { HealthPulse } from './health-pulse.js';
 
-/** Calls of a key holder without restraint, over HTTP. */
+/** The number of creations that a key holder sends over HTTP. */
 const ATTEMPTS = REVIEW_BOUNDS.perProof + 200;
 const AT_ONCE = 8;
-/** Partners that each have as many cases on one proof as they may. */
+/** The number of partners that each have the most cases on one proof. */
 const PARTNERS = 20;
 /**
- * How much slower a call may be while an erasure is cleaned up, against the same service at rest; and the
- * least that counts as slow.
+ * The largest ratio of a call's latency during the cleanup of an erasure to its latency at rest. `LEAST_MS`
+ * is the smallest latency at rest.
  */
 const SLOWER = 12;
 const LEAST_MS = 10;
@@ -30,11 +30,11 @@ interface ErasureStatus {
   readonly confirmedAt?: number;
 }
 
-/** Cases prepared on a proof, as many as anybody can, and the owner erases it. */
+/** Prepares as many cases on a proof as possible. Then the owner erases the proof. */
 export const attack: Attack = {
   id: 'review-cases',
   title:
-    'the cases of a proof are bounded, and its erasure holds up nobody, whatever it has to remove, nor does a start amid it',
+    'the cases of a proof are bounded, and neither an erasure of any size nor a start during it delays other calls',
   limitSeconds: 600,
   async run({ service, say }) {
     const owner = await service.partner('volume');
@@ -78,7 +78,7 @@ export const attack: Attack = {
       `others waited ${busy.worst.toFixed(0)} ms`,
     );
 
-    // The journal has an erasure that the store does not know, as one that was put back.
+    // The journal has an erasure that the store lacks, like a restored store.
     await service.stop('SIGKILL');
     await record(service.dataDirectory, second, owner.partnerId);
     const began = performance.now();
@@ -87,7 +87,7 @@ export const attack: Attack = {
     say(
       `a start amid an erasure served after ${(performance.now() - began).toFixed(0)} ms, the cases ${atStart.confirmedAt === undefined ? 'still' : 'no longer'} there; ${(await service.rssMiB()).toFixed(0)} MiB`,
     );
-    assert.equal(atStart.state, 'erased', 'and nobody is served what was erased');
+    assert.equal(atStart.state, 'erased', 'the erased proof is not served');
     await service.stop('SIGKILL');
     await service.restart();
     await settled(
@@ -98,7 +98,7 @@ export const attack: Attack = {
   },
 };
 
-/** @returns how many were accepted; the others were refused as the bound has it */
+/** @returns the number of accepted creations; the others were refused at the limit */
 async function createCases(service: ConfinedService, apiKey: string, proofId: string): Promise<number> {
   let accepted = 0;
   let next = 0;
@@ -136,8 +136,8 @@ async function createCases(service: ConfinedService, apiKey: string, proofId: st
 }
 
 /**
- * Past HTTP, in the data directory of a service that is stopped: what the keys of many partners could do in
- * days.
+ * Writes cases into the data directory of a stopped service. The keys of many partners could create as many
+ * in days.
  */
 async function prepareCases(directory: string, proofId: string): Promise<void> {
   const { secrets } = await loadSecrets({ directory, environment: 'production', random: randomBytes });

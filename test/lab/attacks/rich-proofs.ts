@@ -1,4 +1,7 @@
-/** Proofs with as much evidence as one report shows: what is dearest to list, to read and to verify. */
+/**
+ * Proofs with as much evidence as one report shows. They are the most expensive to list, to read and to
+ * verify.
+ */
 import { createHash } from 'node:crypto';
 import { writeTrace } from '../../capture/write-trace.js';
 import { wav } from '../../fixtures/wav.js';
@@ -31,7 +34,7 @@ export async function richTrace(): Promise<Buffer> {
     }
     for (let clip = 1; clip <= IMPORTS * CLIPS_OF_IMPORT; clip += 1) {
       const source = 1 + (clip % IMPORTS);
-      // Gaps between the clips, so that no two of them are shown as one span.
+      // The clips have gaps, so that no two of them are shown as one span.
       const shown = { base: 'seconds', start: clip * 1.5, length: 1 } as const;
       writer.append({
         kind: 'clip.created',
@@ -68,7 +71,7 @@ export async function issueWithTrace(
   return ((await response.json()) as { proofId: string }).proofId;
 }
 
-/** Issues rich proofs, and gives the creator's consent to their source detail where `detail` is set. */
+/** Issues rich proofs. If `detail` is set, the creator consents to their source detail. */
 export async function issueRich(
   service: ConfinedService,
   partnerId: string,

@@ -32,7 +32,7 @@ export const attack: Attack = {
       const until = Date.now() + SECONDS * 1000;
       for (let i = 0; i < CONNECTIONS; i += 1) open();
       const pulse = new HealthPulse(service.partnerUrl, { timeoutMs: 3000 });
-      // New ones come as often as old ones go.
+      // New connections replace the closed ones.
       while (Date.now() < until) {
         for (let i = sockets.size; i < CONNECTIONS; i += 1) open();
         if (first !== '') for (const socket of sockets) socket.write('x');

@@ -5,7 +5,7 @@ import { assertServed } from './victim.js';
 
 const POSTS = 64;
 const BEAT_MS = 200;
-/** 17 KB/s for each post. */
+/** A piece that makes 17 KB/s for each post. */
 const PIECE = Buffer.alloc(3400);
 
 export const attack: Attack = {

@@ -11,7 +11,10 @@ const DOWNLOADS = 1000;
 /** The rate of the plan `standard`. */
 const PER_SECOND = 50;
 const ADDRESSES = 4;
-/** Far more than the places of one partner hold, and far less than 1,000 downloads held before. */
+/**
+ * The most memory in MiB. It exceeds one partner's places by far, and is far less than 1,000 unbounded
+ * downloads would hold.
+ */
 const MOST_MIB = 200;
 
 export const attack: Attack = {
@@ -34,7 +37,7 @@ export const attack: Attack = {
       }).on('error', () => undefined);
       sockets.push(socket);
       socket.write(head);
-      // Only the status line is looked at. Nothing is read after it.
+      // The client reads the status line and nothing after it.
       socket.once('data', (chunk: Buffer) => {
         socket.pause();
         const status = chunk.toString('latin1', 9, 12);

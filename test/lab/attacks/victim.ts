@@ -10,9 +10,8 @@ const ROWS = 10;
 const BETWEEN_ROWS_MS = 1000;
 
 /**
- * An honest partner's load while others attack: ten times four uploads of 1 MiB, one after the other, none
- * tried twice.
- * @throws AssertionError where less than nine of ten get through
+ * Plays an honest partner during an attack: ten times four uploads of 1 MiB in a row, without retries.
+ * @throws AssertionError if less than nine of ten succeed
  */
 export async function assertServed(service: ConfinedService, apiKey: string): Promise<string> {
   const audio = wav(MEBIBYTE);

@@ -13,7 +13,7 @@ export interface AnswerServer {
   readonly stop: () => void;
 }
 
-/** The text fields of each form, and the value that the programs send for every one of them. */
+/** The text fields of each form. The programs send one value for all of them. */
 const FORM_FIELDS: Readonly<Record<string, readonly string[]>> = {
   postUpload: ['policy', 'signature'],
   verifyFile: [],

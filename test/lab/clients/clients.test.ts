@@ -1,4 +1,4 @@
-/** The answers that clients are fed with; `npm run check:clients` generates and runs them. */
+/** Tests the answers that clients get. `npm run check:clients` generates and runs the clients. */
 import t from 'tap';
 import { openApiDocument } from '../../../src/service/contract/openapi.js';
 import { firstDifference, notFed, OpenValues } from './open-values.js';
@@ -28,7 +28,7 @@ t.test('a later answer has unknown words, larger numbers and members that no doc
   t.end();
 });
 
-t.test('a place that no client was fed is told, and so is an operation without an answer', (t) => {
+t.test('the check reports a place without an unknown value, and an operation without an answer', (t) => {
   const open = new OpenValues(document);
   open.later('listKeys', 200, {});
   const lacking = notFed(document, open, new Set(['listKeys']));

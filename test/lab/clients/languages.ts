@@ -1,5 +1,5 @@
 /**
- * Clients that generators make of the OpenAPI document, and the Python package, each with a program that calls it. Each
+ * Generated clients of the OpenAPI document, and the Python package, each with a program that calls it. Each
  * download has a fixed version and is kept in a cache. Generated code is deleted.
  */
 import { createHash } from 'node:crypto';
@@ -12,11 +12,11 @@ import { built } from '../../docs/run-program.js';
 import type { Answers } from './real-answers.js';
 
 export interface Work {
-  /** The document that clients are generated from. */
+  /** The document from which clients are generated. */
   readonly document: string;
-  /** An empty folder for what is generated and compiled. */
+  /** An empty folder for generated and compiled files. */
   readonly directory: string;
-  /** Every set of answers that the program will read: a compiler may have an opinion on them too. */
+  /** Every set of answers that the program will read, because a compiler may refuse an answer. */
   readonly answers: Readonly<Record<string, Answers>>;
 }
 
@@ -35,13 +35,13 @@ const GENERATOR = {
   url: 'https://repo1.maven.org/maven2/org/openapitools/openapi-generator-cli/7.23.0/openapi-generator-cli-7.23.0.jar',
   sha256: 'cb087e40001e31eb08ef6140dd5de10938dbeb89016a1fe0481eaa25cd569026',
 };
-/** No tests and no pages of the client's own. */
+/** Excludes the tests and pages of the generated client. */
 const CODE_ALONE =
   'apis,models,supportingFiles,apiDocs=false,modelDocs=false,apiTests=false,modelTests=false';
 
 export const LANGUAGES: readonly Language[] = [
   {
-    // The package of this project, built, type-checked, and installed in an environment that has nothing else.
+    // This project's package is built, type-checked, and installed in an empty environment.
     name: 'package',
     prepare: async ({ directory }) => {
       const requirements = join(SOURCES, 'package/requirements.txt');
@@ -174,7 +174,7 @@ async function generatorJar(): Promise<string> {
   return join(directory, GENERATOR.name);
 }
 
-/** A folder of the cache, filled once for each version of what says what is in it. */
+/** Returns a folder of the cache. It is filled once for each version. */
 async function cached(
   name: string,
   contents: string | Uint8Array,
@@ -191,7 +191,10 @@ async function cached(
   return target;
 }
 
-/** Each answer as a constant of the type that its operation has: one that a type refuses does not compile. */
+/**
+ * Returns each answer as a constant of its operation's type, so that an answer that a type refuses does not
+ * compile.
+ */
 function typedAnswers(answers: Work['answers']): string {
   const lines = Object.entries(answers).flatMap(([pass, all]) =>
     [...all].map(([name, { body }]) => {

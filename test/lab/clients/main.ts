@@ -1,7 +1,7 @@
 /**
- * `npm run check:clients`: clients that are generated from the OpenAPI document, and the Python package, send a file, and
- * read the responses of today and those that a later version may send. It downloads generators, so `npm test` does not
- * run it.
+ * `npm run check:clients`: checks the clients that are generated from the OpenAPI document, and the Python
+ * package. They send a file, and read the current responses and those that a later version may send. It
+ * downloads generators, so `npm test` does not run it.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -33,7 +33,7 @@ if (
 }
 
 const document = openApiDocument();
-/** Bytes that a form reader could take for the end of the file, and that are not text. */
+/** Bytes that are not text, and that a form reader could take for the end of the file. */
 const file = Buffer.concat([Buffer.from('RIFF\r\n--\r\n\0\xff', 'latin1'), noise(100_000)]);
 const directory = await mkdtemp(join(tmpdir(), 'takemark-clients-'));
 let passed = 0;
@@ -59,7 +59,7 @@ try {
 process.stdout.write(`${passed} passed, ${failures.length} failed\n`);
 process.exitCode = failures.length === 0 ? 0 : 1;
 
-/** Counts what was looked at: one line where all is well, otherwise each fault. */
+/** Prints one line if nothing is wrong, otherwise each fault, and counts the comparisons. */
 function note(what: string, faults: readonly string[], looked = 1): void {
   failures.push(...faults);
   passed += Math.max(0, looked - faults.length);

@@ -1,20 +1,26 @@
-/** Answers of a later version of the service: whatever the document leaves open has a value that nobody knows today. */
+/**
+ * The answers of a later version of the service: each open place of the document has a value that is unknown
+ * today.
+ */
 import { isDeepStrictEqual } from 'node:util';
 import type { JsonSchema, OpenApiDocument } from '../../../src/service/contract/openapi.js';
 import { KNOWN_VALUES } from '../../../src/service/contract/primitives.js';
 import { SchemaValues } from '../../fixtures/schema-values.js';
 import { seeded } from '../../fixtures/service.js';
 
-/** Name of the member that later answers have in every object. */
+/** The name of an additional member in every object of a later answer. */
 const LATER_MEMBER = 'laterMember';
-/** More than 32 bits hold, where a schema allows it. */
+/** A number that exceeds 32 bits, used where a schema allows it. */
 const LATER_NUMBER = 2 ** 33;
 
 type Node = Readonly<Record<string, unknown>>;
 type Members = Readonly<Record<string, JsonSchema>>;
 
 export class OpenValues {
-  /** Places of the document that got an unknown value, as `Decision.status`, `DecisionReason` or `Key.scopes[]`. */
+  /**
+   * The places of the document that got an unknown value, such as `Decision.status`, `DecisionReason` or
+   * `Key.scopes[]`.
+   */
   readonly fed = new Set<string>();
   readonly #document: OpenApiDocument;
   readonly #values: SchemaValues;
@@ -25,7 +31,7 @@ export class OpenValues {
     this.#values = new SchemaValues(seeded(1), document.components.schemas);
   }
 
-  /** Every place of a response whose values may grow. */
+  /** Returns every place of a response whose values may grow. */
   places(): ReadonlySet<string> {
     const found = new Set<string>();
     const looked = new Set<string>();
@@ -48,7 +54,7 @@ export class OpenValues {
     return found;
   }
 
-  /** The answer as a later version may give it, with every member that the document has. */
+  /** Returns the answer of a later version, with every member that the document has. */
   later(operation: string, status: number, body: unknown): unknown {
     const found = this.#operations().find(({ operationId }) => operationId === operation);
     const schema = found?.responses[status]?.content?.['application/json']?.schema;
@@ -117,7 +123,7 @@ export class OpenValues {
   }
 }
 
-/** Places that partners read: an unknown value of each was promised. */
+/** Places that partners read. Each must get an unknown value. */
 const PROMISED = [
   'Verification.verdict',
   'Decision.status',
@@ -150,7 +156,7 @@ const PROMISED = [
 /** The document itself has no value that may grow. */
 const NOT_CALLED = ['readDocument'];
 
-/** @returns what no client was fed, of the places and operations that it has to be fed with */
+/** @returns the required places and operations that no client got */
 export function notFed(
   document: OpenApiDocument,
   open: OpenValues,
@@ -174,7 +180,7 @@ export function notFed(
   ];
 }
 
-/** Where two values differ first. */
+/** Returns the first difference between two values. */
 export function firstDifference(read: unknown, served: unknown, where = ''): string | undefined {
   if (isDeepStrictEqual(read, served)) return undefined;
   if (typeof read !== 'object' || typeof served !== 'object' || read === null || served === null)

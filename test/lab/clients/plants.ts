@@ -1,24 +1,24 @@
-/** Faults that the document had, or might get: generated clients do not bear them. */
+/** Faults of a document that generated clients do not tolerate. */
 import type { OpenApiDocument } from '../../../src/service/contract/openapi.js';
 import { KNOWN_VALUES } from '../../../src/service/contract/primitives.js';
 
 type Node = Record<string, unknown>;
 
-/** Each changes a schema in place, which is found under a name. */
+/** Each plant changes one schema in place, which it finds by name. */
 export const PLANTS = {
-  /** The words that are known today are all that there are. */
+  /** Closes lists: only today's words are valid. */
   words: (schema) => {
     if (schema[KNOWN_VALUES] !== undefined) schema['enum'] = schema[KNOWN_VALUES];
   },
-  /** The version of today is the only one. */
+  /** Closes the version: only today's is valid. */
   versions: (schema, name) => {
     if (name === 'version' && schema['type'] === 'integer') schema['const'] = schema['minimum'];
   },
-  /** The members that are known today are all that there are. */
+  /** Closes objects: only today's members are valid. */
   members: (schema) => {
     if (schema['additionalProperties'] === true) schema['additionalProperties'] = false;
   },
-  /** Nothing is said on how large a number may be. */
+  /** Removes the size of numbers. */
   numbers: (schema) => {
     if (schema['format'] === 'int64' || schema['format'] === 'double') delete schema['format'];
   },

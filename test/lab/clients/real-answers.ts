@@ -1,4 +1,4 @@
-/** Answers of a service with the embedded store to a partner, one of each operation. */
+/** The answers of a service with the embedded store to a partner, one for each operation. */
 import { collect, TestService } from '../../fixtures/service.js';
 import { issueWithSession } from '../../fixtures/simulated-session.js';
 import { wav } from '../../fixtures/wav.js';
@@ -10,7 +10,7 @@ export interface Answer {
   readonly body: unknown;
 }
 
-/** By operation, and errors by operation and status: `verify`, `verify 429`. */
+/** The answers by operation, and the errors by operation and status: `verify`, `verify 429`. */
 export type Answers = ReadonlyMap<string, Answer>;
 
 export async function realAnswers(): Promise<Answers> {
@@ -94,7 +94,10 @@ async function askAll(service: TestService): Promise<Answers> {
   return answers;
 }
 
-/** A proof whose report has all that one can have: imports with detections, declarations, source detail. */
+/**
+ * Issues a proof whose report has everything that a report can have: imports with detections, declarations,
+ * source detail.
+ */
 async function issueWithEvidence(service: TestService, partnerId: string): Promise<string> {
   const { operator } = service.service.operations;
   const proofId = await issueWithSession(service, {

@@ -1,4 +1,4 @@
-/** The way to the bucket does what its faults are called, and is whole again afterwards. */
+/** Tests that the proxy of the bucket plays each of its faults, and recovers from each. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -25,12 +25,12 @@ async function bucketAndWay(t: { teardown(end: () => Promise<void>): void }): Pr
 const sizeOf = async (proxy: BucketProxy): Promise<number> =>
   (await fetch(proxy.endpoint).then((answer) => answer.arrayBuffer())).byteLength;
 
-t.test('an open way passes everything on', async (t) => {
+t.test('an open proxy forwards everything', async (t) => {
   const proxy = await bucketAndWay(t);
   t.equal(await sizeOf(proxy), CONTENT.length);
 });
 
-t.test('a bucket that is away answers nobody, and comes back', async (t) => {
+t.test('a bucket answers no call while the fault "away" lasts, and answers afterwards', async (t) => {
   const proxy = await bucketAndWay(t);
   proxy.turn('away');
   await t.rejects(sizeOf(proxy));
@@ -38,7 +38,7 @@ t.test('a bucket that is away answers nobody, and comes back', async (t) => {
   t.equal(await sizeOf(proxy), CONTENT.length);
 });
 
-t.test('a late answer comes whole when the fault is over, and not before', async (t) => {
+t.test('a late answer arrives whole when the fault ends, and not before', async (t) => {
   const proxy = await bucketAndWay(t);
   proxy.turn('late');
   let arrived = false;
@@ -55,7 +55,7 @@ t.test('a slow answer takes its time', async (t) => {
   const began = performance.now();
   const size = sizeOf(proxy);
   await delay(1000);
-  // Anything under way goes on at once when the way is open, but for the piece that waits.
+  // A request in flight continues at once when the proxy opens. Only the delayed piece still waits.
   proxy.turn('open');
   t.equal(await size, CONTENT.length);
   t.ok(performance.now() - began > 1400);

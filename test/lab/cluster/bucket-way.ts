@@ -1,18 +1,18 @@
-/** The way to the bucket, which can be away, slow, or late with its answers. */
+/** A proxy of the bucket. It can refuse connections, delay answers, or withhold them. */
 
 import type { AddressInfo } from 'node:net';
 import { createServer, connect as dial, type Server, type Socket } from 'node:net';
 
 export type BucketWay = 'open' | 'away' | 'slow' | 'late';
 
-/** By which each piece of an answer is late where the way is slow. */
+/** The delay of each piece of an answer in mode `slow`, in milliseconds. */
 const SLOW_MS = 1500;
 
 export class BucketProxy {
   readonly #server: Server;
   readonly #target: { readonly host: string; readonly port: number };
   readonly #sockets = new Set<Socket>();
-  /** Answers that are kept back. */
+  /** The answers that the proxy withholds. */
   #kept: (() => void)[] = [];
   #way: BucketWay = 'open';
 
@@ -75,7 +75,7 @@ export class BucketProxy {
         }
         return;
       }
-      // Nothing overtakes what is kept back.
+      // The pause keeps later answers from overtaking the withheld ones.
       server.pause();
       if (this.#way === 'late') this.#kept.push(pass);
       else setTimeout(pass, SLOW_MS);

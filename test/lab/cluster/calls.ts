@@ -1,18 +1,18 @@
 /**
- * Calls to a cluster whose processes die: each is tried once or until it is answered, and every answer is
- * held to the contract.
+ * Calls to a cluster whose processes die. A call is tried once, or repeated until it is answered. Every
+ * answer is checked against the contract.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Ledger } from './ledger.js';
 import type { Cluster, Service, ThreadTimes } from './members.js';
 import type { Pulse } from './pulse.js';
 
-/** Time a partner waits for a response, an error included; the service's own limit is 13 s: rule 3.6. */
+/** How long a partner waits for a response, in milliseconds. The limit of the service is 13 s (rule 3.6). */
 const ANSWER_LIMIT_MS = 15_000;
-/** Limit of uploads and of the operator's calls, which have no limit of their own. */
+/** The limit for uploads and the operator's calls, in milliseconds. The service sets no limit for them. */
 const LONG_LIMIT_MS = 60_000;
 const LONG = /^\/(uploads|operator)\//;
-/** Until a repeated call must have been answered: longer than any outage of a run. */
+/** The deadline of a repeated call, in milliseconds. It is longer than any outage of a run. */
 export const SETTLE_LIMIT_MS = 900_000;
 const PAUSE_MS = 100;
 const STOOD_STILL_MS = 9000;
@@ -31,10 +31,10 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly bytes: Uint8Array;
-  /** Undefined where the body is no JSON. */
+  /** Undefined if the body is not JSON. */
   readonly json: unknown;
   readonly service: string;
-  /** The process by whose work alone it is; absent where an earlier attempt may have been another one's. */
+  /** The process that did all of the work. Absent if an earlier attempt may have reached another process. */
   readonly process?: string;
 }
 
@@ -44,10 +44,10 @@ export interface ErrorBody {
   readonly reason?: string;
 }
 
-/** Beginning of a call: when it was sent, and what its service had done until then. */
+/** The start of a call: its time, and the CPU times of the service's main thread until then. */
 interface Beginning {
   readonly at: number;
-  /** The life of the service that it goes to. */
+  /** The process that serves the call. A restart or a pause begins a new one. */
   readonly process: string;
   readonly times: ThreadTimes | undefined;
 }
@@ -57,7 +57,7 @@ export class Calls {
   readonly #ledger: Ledger;
   readonly #pulse: Pulse;
   readonly #out = new Set<string>();
-  /** Calls under way, by service. */
+  /** The number of calls in flight, by service. */
   readonly #underWay = new Map<string, number>();
   #next = 0;
 
@@ -71,7 +71,7 @@ export class Calls {
     return this.#cluster.services;
   }
 
-  /** The next process in turn, of those that were not taken out. */
+  /** Returns the next service in turn. Services that were taken out are skipped. */
   nextService(): Service {
     for (let skipped = 0; ; skipped += 1) {
       this.#next = (this.#next + 1) % this.services.length;
@@ -80,7 +80,10 @@ export class Calls {
     }
   }
 
-  /** From now on it gets no calls but such as name it; resolves when it has answered those that it has. */
+  /**
+   * Sends the service no further calls, unless a call names it. Resolves when the calls in flight are
+   * answered.
+   */
   async takeOut(name: string): Promise<void> {
     this.#out.add(name);
     for (const deadline = performance.now() + LONG_LIMIT_MS; performance.now() < deadline; await delay(50))
@@ -92,8 +95,9 @@ export class Calls {
   }
 
   /**
-   * An attempt. @param patienceMs after which the client gives up
-   * @returns undefined where no answer came: it may have taken effect or not
+   * Sends a call once.
+   * @param patienceMs the time after which the client gives up
+   * @returns undefined if no answer came, in which case the outcome is unknown
    */
   async send(
     call: Call,
@@ -147,7 +151,8 @@ export class Calls {
         this.#ledger.violation(
           `${name} took ${Math.round(took)} ms on ${service.name} (${response.status}; ${why})`,
         );
-      // A client that stands still for ten seconds is told so, and on a busy machine one does.
+      // The service answers 408 to a client that sends nothing for ten seconds. On a busy machine that can
+      // happen.
       if (answer.status === 408 && took < STOOD_STILL_MS)
         this.#ledger.violation(`${name} was not waited for by ${service.name}`);
       const wrong = faultOf(answer);
@@ -175,8 +180,8 @@ export class Calls {
   }
 
   /**
-   * For how long the machine kept other processes waiting meanwhile, or this one, or let the process that was
-   * called wait for a processor, is not held against it.
+   * Returns how long a call took, and its limit. The limit grows by the time for which the machine stalled
+   * this process or another one, or for which the called process waited for a processor.
    */
   #time(
     { path }: Call,
@@ -195,11 +200,11 @@ export class Calls {
       `and waited for a processor for ${Math.round(waited)} ms,`,
       `the others stood still for ${Math.round(stall)} ms`,
     ].join(' ');
-    // A run that suspends a process knows why it does not answer.
+    // The run itself suspended the process, so the delay is expected.
     if (this.#cluster.wasDisturbed(service.name, began.at)) return { took, limit: Infinity, why };
     return {
       took,
-      // A call that nobody answers is a violation whatever its process waited for.
+      // A call without an answer is always a violation, however long its process waited for a processor.
       limit: Math.min(
         LONG_LIMIT_MS - 1000,
         (LONG.test(path) ? LONG_LIMIT_MS : ANSWER_LIMIT_MS) + Math.max(stall, waited),
@@ -209,10 +214,10 @@ export class Calls {
   }
 
   /**
-   * Repeats a call, on one process after another or on the one that is named, until it is answered with
-   * something else than "later" (429, 503).
-   * @param expected statuses; any other is a violation
-   * @throws Error where the answer is none of these, or none comes
+   * Repeats a call until its answer is not "later" (429, 503). The call goes to one service after another, or
+   * to the named one.
+   * @param expected statuses; any other status is a violation
+   * @throws Error if the answer has another status, or no answer comes
    */
   async settle(
     call: Call,
@@ -246,14 +251,14 @@ export class Calls {
   }
 }
 
-/** Times of a thread from one moment to another; nothing where either is not known. */
+/** Returns the CPU times of a thread between two moments, or zeros if either is unknown. */
 function between(from: ThreadTimes | undefined, to: ThreadTimes | undefined): ThreadTimes {
   return from === undefined || to === undefined
     ? { ran: 0, waited: 0 }
     : { ran: to.ran - from.ran, waited: to.waited - from.waited };
 }
 
-/** Refused for now. A month that is used up is not. */
+/** Returns whether the call was refused for now. A used-up month does not count as "later". */
 export function isLater(answer: Answer): boolean {
   return (
     answer.status === 503 ||
@@ -271,7 +276,7 @@ export function describe({ json }: Answer): string {
   return `${code ?? 'no code'}${reason === undefined ? '' : `/${reason}`}`;
 }
 
-/** Faults of a response against the contract, whatever was called. */
+/** Returns how a response violates the contract. */
 export function faultOf({
   status,
   headers,
@@ -295,7 +300,7 @@ function jsonOf(bytes: Uint8Array): unknown {
   }
 }
 
-/** Without the ids in it. */
+/** Returns the path without its ids. */
 function nameOf(path: string): string {
   return path.replace(/\?.*/, '').replaceAll(/[a-z]{3}_[0-9A-Z]{26}/g, '*');
 }

@@ -1,7 +1,8 @@
 /**
- * `npm run chaos [-- --kills n] [--minutes n] [--faults all|name,...] [--paxos v1|v2] [--nodes 1|3] [--seed n]
- * [--restore yes|no] [--out file] [--keep]`: a cluster at work while its processes are killed, its servers stopped, and
- * then while faults come that one seed composes; at the end an older backup may be put back.
+ * `npm run chaos [-- --kills n] [--minutes n] [--faults all|name,...] [--paxos v1|v2] [--nodes 1|3] [--seed
+ * n] [--restore yes|no] [--out file] [--keep]`: runs a cluster under load. First its processes are killed and
+ * its servers stopped. Then it meets faults that the seed selects. At the end an older backup may be
+ * restored.
  */
 import { existsSync } from 'node:fs';
 import { defined } from '../../../src/core/domain/defined.js';
@@ -23,16 +24,16 @@ const KAFKA_SECONDS = 8;
 const SERVICES = ['service-1', 'service-2', 'service-3'];
 const MEMBERS = [...SERVICES, 'consumer-1', 'consumer-2'];
 const OF_ROOT: ReadonlySet<Fault> = new Set(['links', 'delay', 'disk']);
-/** Device by which packets are sent on late. */
+/** The device that delays packets. */
 const TUN = '/dev/net/tun';
-/** Minutes from which three nodes are worth their start, and a backup that is put back. */
+/** The duration of a run, in minutes, from which it gets three nodes and the restore of a backup. */
 const LONG_RUN = 3;
-/** Milliseconds that a kill takes. */
+/** The time that a kill takes, in milliseconds. */
 const KILL_MS = 1500;
 const MOST_MINUTES = 24 * 60;
-/** Runs at once on a machine hardly get the same one. */
+/** With so many networks, concurrent runs on one machine rarely select the same one. */
 const NETWORKS = 200;
-/** Last numbers of addresses; those of the servers are the launcher's. */
+/** The last numbers of the addresses. The launcher assigns the numbers of the servers. */
 const HOSTS = {
   'cassandra-1': 1,
   'cassandra-2': 2,
@@ -50,11 +51,11 @@ interface Ready extends Prepared {
   readonly nodes: 1 | 3;
   readonly paxos: PaxosVariant;
   readonly network?: Network | undefined;
-  /** Tells whether an older backup is put back at the end. */
+  /** Whether the run restores an older backup at the end. */
   readonly restores: boolean;
 }
 
-/** Lack of a machine or a run for a fault, undefined where it has all. */
+/** Returns what the machine or the run lacks for a fault, or undefined if it lacks nothing. */
 function lackFor(fault: Fault, nodes: 1 | 3): string | undefined {
   if (fault === 'replace' && nodes === 1) return 'a lone node cannot be replaced';
   if (fault === 'clock' && !existsSync(FAKETIME)) return 'faketime is not installed';
@@ -120,7 +121,7 @@ async function prepare(seed: number, values: Values): Promise<Ready> {
   const isAll = (values['faults'] || 'all') === 'all';
   const wanted = minutes > 0 || values['faults'] !== '' ? faultsNamed(values['faults'] || 'all') : [];
   const lacks = wanted.flatMap((fault) => lackFor(fault, nodes) ?? []);
-  // Who names a fault wants it; all of them are all that this machine can do.
+  // A named fault must be playable. `all` means every fault that this machine can play.
   if (lacks.length > 0 && !isAll) throw new Error(lacks.join('; '));
   for (const lack of lacks) console.log(`NOT CHECKED: ${lack}`);
   const faults = wanted.filter((fault) => lackFor(fault, nodes) === undefined);
@@ -156,7 +157,7 @@ async function killsAndOutages(
   random: () => number,
 ): Promise<void> {
   const kill = (share: number) => killProcesses(run, Math.round(kills * share), random);
-  // With one node of three there is no quorum.
+  // One node of three has no quorum.
   const away = nodes === 1 ? ['cassandra-1'] : ['cassandra-2', 'cassandra-3'];
   await atWork(
     run,
@@ -167,7 +168,7 @@ async function killsAndOutages(
       await cassandraOutage(run, away, CASSANDRA_SECONDS);
       await kill(0.4);
     },
-    // A month meets the composed faults, too.
+    // One month is kept for the composed faults.
     minutes > 0 ? 1 : 0,
   );
 }

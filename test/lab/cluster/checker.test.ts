@@ -1,4 +1,4 @@
-/** The checks of a fault run can fail: made-up runs that are sound pass, and each kind of damage is found. */
+/** Tests the checks of a fault run. Sound made-up runs pass, and each kind of damage is found. */
 import t from 'tap';
 import {
   proofErased,
@@ -48,7 +48,7 @@ const ERASED: ReviewOperation = {
 const unanswered = (call: ReviewCall, sentAt: number): ReviewOperation => ({ call, sentAt });
 
 t.comment(
-  'The cluster tests themselves are no part of npm test, since they start servers of their own and need Java: npm run test:cluster, npm run chaos.',
+  'npm test does not run the cluster tests, because they start servers and need Java: npm run test:cluster, npm run chaos.',
 );
 
 t.test('a history of a review is accepted only where one order explains it', async (t) => {
@@ -199,14 +199,14 @@ function soundRun(): { readonly ledger: Ledger; readonly observed: Observed } {
       reviews: new Map([['rev_1', [found(asked('requested')), found(asked('requested'))]]]),
       notices: new Map([['rev_1', ['review_expired', 'review_expiring']]]),
       rows: [{ table: 'proof_by_partner', proofId: 'prf_kept' }],
-      // Published twice, as after a crash between the report and the mark.
+      // An event is published twice after a crash between publishing it and marking it as published.
       events: [erasure, counted, created, erasure, counted],
       deadLetters: 0,
     },
   };
 }
 
-t.test('a run that was sound has no violation', async (t) => {
+t.test('a sound run has no violation', async (t) => {
   const { ledger, observed } = soundRun();
   t.strictSame(judge(ledger, observed), []);
 });
@@ -240,7 +240,7 @@ t.test('every kind of damage to a run is found', async (t) => {
     'an erased proof in a list': proof({ listed: true }),
     'a deliverable that stayed': proof({ assetPresent: true }),
     'an erasure at another time': proof({ erasedAt: AT + 5 }),
-    'an erasure that nobody confirmed': (run) => ({
+    'an erasure that was not confirmed': (run) => ({
       ...run,
       proofs: new Map([...run.proofs, ['prf_gone', (({ confirmedAt: _, ...rest }) => rest)(GONE)]]),
     }),
@@ -278,11 +278,11 @@ t.test('every kind of damage to a run is found', async (t) => {
     'a record that is another on one process': proof({ records: ['r', 'other'] }, THERE),
     'a document that is another on one process': proof({ documents: ['d', 'other'] }, THERE),
     'a deliverable that is another file': proof({ assets: ['other', 'other'] }, THERE),
-    'an erasure event of nobody': events((all) => [
+    'an erasure event of an unknown proof': events((all) => [
       ...all,
       proofErased({ proofId: 'prf_unknown', partnerId: 'ptr_1', erasedAt: AT }),
     ]),
-    'a review event of nobody': events((all) => [
+    'a review event of an unknown review': events((all) => [
       ...all,
       reviewCreated({
         reviewId: 'rev_unknown',
@@ -294,7 +294,7 @@ t.test('every kind of damage to a run is found', async (t) => {
     ]),
     'a case without an event': events((all) => all.filter(({ topic }) => topic !== 'retention')),
     'a broken audit log': partner({ auditOk: [true, false] }),
-    'a proof that nobody was told of': partner({ listed: new Set(['prf_kept', 'prf_phantom']) }),
+    'a proof that was never acknowledged': partner({ listed: new Set(['prf_kept', 'prf_phantom']) }),
     'an audit entry that is missing': partner({ audit: LOG.slice(0, -1) }),
     'an audit entry that is there twice': partner({ audit: [...LOG, LOG[3]!] }),
     'a case that will not be announced': (run) => ({
@@ -332,7 +332,7 @@ t.test('every kind of damage to a run is found', async (t) => {
           { call: { song: 'A' }, sentAt: 2, answer: { at: 3, result: { proofId: 'prf_2' } } },
         ],
       }),
-    'a case nobody could have seen': (ledger) =>
+    'a case in an impossible state': (ledger) =>
       ledger.review({
         reviewId: 'rev_1',
         proofId: 'prf_kept',
@@ -347,7 +347,7 @@ t.test('every kind of damage to a run is found', async (t) => {
   }
 });
 
-t.test('a response that the contract does not have is a violation', async (t) => {
+t.test('a response is a violation when the contract does not define it', async (t) => {
   const headers = new Headers({ 'x-request-id': 'req_1' });
   const later = new Headers({ 'x-request-id': 'req_1', 'retry-after': '1' });
   const json = { error: 'Words.', code: 'unavailable' };
@@ -359,7 +359,7 @@ t.test('a response that the contract does not have is a violation', async (t) =>
   t.match(faultOf({ status: 200, headers: new Headers(), json: {} }), /X-Request-Id/);
 });
 
-t.test('a run that has not played what it demands is no pass', async (t) => {
+t.test('a run fails when a demanded count is zero', async (t) => {
   const demanded = [...PLAYED, 'faults: kill'];
   const counts = Object.fromEntries(demanded.map((what) => [what, 1]));
   t.strictSame(judgeCounts(counts, demanded), []);
@@ -370,7 +370,7 @@ t.test('a run that has not played what it demands is no pass', async (t) => {
   }
 });
 
-t.test('a ledger knows since when no server and nobody had a fault', async (t) => {
+t.test('a ledger reports since when no server, and since when no process, had a fault', async (t) => {
   const ledger = new Ledger();
   const read = () => {
     ledger.logRead('ptr_1', { sentAt: ledger.now(), from: 0, entries: [], whole: true });

@@ -1,6 +1,6 @@
 /**
- * `npm run test:cluster [-- --seed n] [--out file] [--keep]`: one identity over three processes; a node lost,
- * and frozen; servers lost, and frozen; one of three brokers that hangs.
+ * `npm run test:cluster [-- --seed n] [--out file] [--keep]`: tests three processes that share one identity.
+ * Nodes and servers are stopped and frozen, and one of three brokers hangs.
  */
 import { randomUUID } from 'node:crypto';
 import { runCommand } from './command.js';
@@ -12,11 +12,11 @@ import { clusterStore, embeddedStore, stuckPartitions } from './stuck-partitions
 const WARM_SECONDS = 5;
 const FROZEN_SECONDS = 25;
 /**
- * Longer than a process waits for an answer, and not so long that a node refuses what came meanwhile: it
- * carries out late what others have done.
+ * Longer than a process waits for an answer. Still short enough that the node executes late requests after it
+ * wakes, instead of dropping them.
  */
 const HUNG_SECONDS = 8;
-/** Time that its faults take about. */
+/** The approximate duration of the faults, in milliseconds. */
 const LASTS_MS = 240_000;
 
 await runCommand(
@@ -31,7 +31,7 @@ await runCommand(
           await freezeNode(run, name, HUNG_SECONDS);
         await kafkaOutage(run, WARM_SECONDS);
         await kafkaOutage(run, WARM_SECONDS, 'frozen');
-        // With one node of three there is no quorum.
+        // One node of three has no quorum.
         await cassandraOutage(run, ['cassandra-2', 'cassandra-3'], WARM_SECONDS);
         await cassandraOutage(run, ['cassandra-2', 'cassandra-3'], WARM_SECONDS, 'frozen');
       });

@@ -1,4 +1,4 @@
-/** Parts that the commands have in common: options, servers of their own, a summary, an exit code. */
+/** The common parts of the commands: options, servers, a summary, an exit code. */
 import { randomInt } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
@@ -10,7 +10,7 @@ const SHOWN = 50;
 export interface Command {
   readonly kills: number;
   readonly seed: number;
-  /** Tells whether logs and data directories of the processes stay. */
+  /** Whether to keep the logs and data directories of the processes. */
   readonly keep: boolean;
   readonly servers: Servers;
   readonly ledger: Ledger;
@@ -18,27 +18,30 @@ export interface Command {
 }
 
 export interface Prepared {
-  /** Servers that the run has. */
+  /** The servers of the run. */
   readonly servers: Omit<ServersOptions, 'say'>;
-  /** Called when they are gone. */
+  /** Called when the servers have ended. */
   close?(): Promise<void>;
 }
 
 export interface CommandOptions<Ready extends Prepared> {
   readonly name: string;
-  /** Options that this command has beside the common ones, with their defaults. */
+  /** Options of this command beside the common ones, with their defaults. */
   readonly options?: Readonly<Record<string, string>>;
-  /** Kills where nobody says how many. */
+  /** Returns the default number of kills. */
   readonly kills: (values: Values) => number;
-  /** By the seed and the options. @throws Error where an option makes no sense */
+  /**
+   * Prepares the run from its seed and options.
+   * @throws Error if an option is invalid
+   */
   readonly prepare: (seed: number, values: Values) => Promise<Ready>;
 }
 
 export type Values = Readonly<Record<string, string>>;
 
 /**
- * @param work whose result goes into the summary; the exit code is 1 where it throws or the ledger has
- * violations
+ * @param work returns what is added to the summary. The exit code is 1 if it throws or the ledger has
+ * violations.
  */
 export async function runCommand<Ready extends Prepared>(
   { name, options = {}, kills: usualKills, prepare }: CommandOptions<Ready>,
@@ -78,7 +81,7 @@ export async function runCommand<Ready extends Prepared>(
   });
   const remove = () => servers.remove().finally(() => prepared.close?.());
   let result: object = {};
-  // Whoever gives up on the run does not want its servers either.
+  // An interrupted run removes its servers too.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {
       showViolations(ledger);
@@ -108,7 +111,7 @@ export async function runCommand<Ready extends Prepared>(
   for (const [what, value] of Object.entries(result)) console.log(`${what}: ${JSON.stringify(value)}`);
   showViolations(ledger);
   say(`${ledger.violations.length} violations (${name}, seed ${seed})`);
-  // Whatever is left open by then, a run has an end.
+  // Ends the process even if handles are still open.
   process.exit(ledger.violations.length === 0 ? 0 : 1);
 }
 

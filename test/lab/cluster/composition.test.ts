@@ -1,4 +1,4 @@
-/** A run's faults follow from its seed, and are such that it can be healed. */
+/** Tests that the seed determines the faults of a run, and that the cluster can recover from all of them. */
 import t from 'tap';
 import { compose, describePlanned, FAULTS, faultsNamed } from './composition.js';
 

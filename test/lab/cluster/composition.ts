@@ -1,11 +1,11 @@
-/** Plan of what a run will suffer: faults, targets, moments and durations, all of them from one seed. */
+/** The plan of a run's faults: kinds, targets, times and durations. One seed determines all of them. */
 import { seeded } from '../../fixtures/service.js';
 
-/** Every fault that a run can be asked for, with what it does. */
+/** Every fault that a run can play, with its effect. */
 export const FAULTS = {
   kill: 'a process or server ends without notice; a server comes back when the fault is over',
   stop: 'a process or server ends orderly and comes back when the fault is over',
-  suspend: 'a process or server stands still, its connections open',
+  suspend: 'a process or server is paused, its connections open',
   bucket: 'the bucket is away, slow, or answers when the fault is over',
   clock:
     'the clock of a process is off by seconds to an hour, or that of a node or broker by up to 20 seconds',
@@ -19,51 +19,58 @@ export type Fault = keyof typeof FAULTS;
 
 const NAMES = Object.keys(FAULTS) as readonly Fault[];
 
-/** Seconds that a fault lasts. */
+/** The limits of a fault's duration, in seconds. */
 const SHORTEST = 1;
 const LONGEST = 300;
-/** Seconds between the beginnings of two faults, at most. */
+/** The longest time between the starts of two faults, in seconds. */
 const WIDEST_GAP = 8;
-/** Seconds between two nodes that are replaced: the ring forgets a former one slowly. */
+/**
+ * The shortest time between two replacements of a node, in seconds. The ring needs long to forget a removed
+ * node.
+ */
 const REPLACED_APART = 300;
-/** Faults at the same time. */
+/** The highest number of concurrent faults. */
 const AT_ONCE = 3;
-/** Milliseconds by which a packet is late. */
+/** The limits of a packet's delay, in milliseconds. */
 const LEAST_DELAY = 5;
 const MOST_DELAY = 2000;
 const CLOCK_LONGEST = 3600;
 const CLOCK_SHORTEST = 2;
 /**
- * The most that a node's clock may differ while everything goes on, sweeps too (decision 0042). What a node writes that is
- * ahead by more cannot be removed within a run's time of recovery: the removal gets an earlier time.
+ * The largest clock difference of a node, in seconds, at which everything continues, sweeps included
+ * (decision 0042). If a node's clock is further ahead, its writes cannot be removed within the run's recovery
+ * time. The removal would get an earlier timestamp.
  */
 const SERVER_CLOCK_LONGEST = 20;
 const BUCKET_WAYS = ['away', 'slow', 'late'] as const;
 const LINK_WAYS = ['to', 'from', 'both'] as const;
 
 export interface Parties {
-  /** Processes of the product. */
+  /** The processes of the product. */
   readonly members: readonly string[];
-  /** Cassandra's nodes, Kafka's brokers, the bucket. */
+  /** The nodes of Cassandra, the brokers of Kafka, and the bucket. */
   readonly servers: readonly string[];
 }
 
 export interface Planned {
   readonly fault: Fault;
-  /** Two of them for a link; for a node that is replaced, all others behind it: they give it its data. */
+  /**
+   * A link has two targets. For a replaced node, all other nodes follow it, because they copy their data to
+   * it.
+   */
   readonly targets: readonly string[];
-  /** Seconds from the beginning. */
+  /** Seconds since the start of the run. */
   readonly at: number;
   readonly seconds: number;
-  /** How the bucket misbehaves, or which way the link is cut. */
+  /** How the bucket misbehaves, or in which direction the link is cut. */
   readonly way?: (typeof BUCKET_WAYS)[number] | (typeof LINK_WAYS)[number];
-  /** Seconds by which the clock is ahead. */
+  /** How far the clock is ahead, in seconds. */
   readonly ahead?: number;
-  /** By which packets are late. */
+  /** The delay of packets, in milliseconds. */
   readonly milliseconds?: number;
 }
 
-/** @throws Error that lists what there is */
+/** @throws Error that lists the known faults */
 export function faultsNamed(text: string): readonly Fault[] {
   if (text === 'all') return NAMES;
   return text.split(',').map((name): Fault => {
@@ -77,8 +84,8 @@ export function faultsNamed(text: string): readonly Fault[] {
 }
 
 /**
- * @param seconds within which all faults begin and end
- * @returns in the order of their beginnings; no target has two faults at the same time
+ * @param seconds the duration within which all faults begin and end
+ * @returns the faults by start time; a target never has two faults at the same time
  */
 export function compose({
   seed,
@@ -93,11 +100,11 @@ export function compose({
 }): readonly Planned[] {
   const random = seeded(seed);
   const oneOf = <Value>(values: readonly Value[]): Value => values[Math.floor(random() * values.length)]!;
-  /** Small values as often as large ones of the same ratio. */
+  /** Draws a value with a log-uniform distribution. */
   const spread = (least: number, most: number): number => least * (most / least) ** random();
   const nodes = parties.servers.filter(isCassandra);
   const link = (): Pick<Planned, 'targets' | 'way'> => {
-    // A lone server has nobody to be cut off from; the way to the bucket is a fault of its own.
+    // A lone server has no link to another server. The link to the bucket is a separate fault.
     const rings = [nodes, parties.servers.filter(isBroker)].filter((ring) => ring.length > 1);
     const from = oneOf([...parties.members, ...rings.flat()]);
     const ring = rings.find((one) => one.includes(from));

@@ -1,6 +1,6 @@
 /**
- * Clients who contend for one thing at a time, and some of whom give up: all that they saw of it is a history,
- * which one order has to explain.
+ * Clients that contend for one thing at a time. Some of them give up. Their calls form a history, and one
+ * order must explain all of it.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -31,21 +31,21 @@ import type { Workload } from './workload.js';
 const CLIENTS = 4;
 const STEPS = 4;
 const SONGS = ['One song', 'Another song'] as const;
-/** How many clients give up before they are answered, and after how long at most. */
+/** The share of clients that give up, and the longest time until they do. */
 const GIVES_UP = 0.15;
 const PATIENCE_MS = 400;
 const PAUSE_MS = 150;
-/** More uploads than units are left, so that some are refused. */
+/** More uploads than units are left, so some are refused. */
 const UPLOADS = 18;
 const AUDIT_PAGE = 200;
-/** Entries that are read again. */
+/** The number of entries that are read again. */
 const AUDIT_OVERLAP = 20;
 
-/** When months come near their end in a run. */
+/** When the run uses up its months. */
 export interface Months {
-  /** The months that are left, and taken from here. */
+  /** The months that are left. A month is removed when it is played. */
   readonly months: Month[];
-  /** How many are left for a later part of the run. */
+  /** The number of months that a later part of the run needs. */
   readonly kept: number;
   readonly firstMs: number;
   readonly everyMs: number;
@@ -65,7 +65,7 @@ export class Contention {
     this.#random = random;
   }
 
-  /** Runs one history after another, of each kind in turn, until `isOver`. */
+  /** Plays one history after another, of each kind in turn, until `isOver`. */
   async run(partner: KnownPartner, months: Months, isOver: () => boolean): Promise<void> {
     const lanes = [
       async () => {
@@ -85,7 +85,7 @@ export class Contention {
     ]);
   }
 
-  /** Plays one month after another, spread over the run: each ends once. */
+  /** Plays the months, spread over the run. A month can be played only once. */
   async #months(
     issuer: KnownPartner,
     { months, kept, firstMs, everyMs }: Months,
@@ -94,7 +94,7 @@ export class Contention {
     const began = performance.now();
     for (let played = 0; months.length > kept; played += 1) {
       while (!isOver() && performance.now() - began < firstMs + played * everyMs) await delay(100);
-      // However short the run is, it has one.
+      // Even a short run plays one month.
       if (isOver() && played > 0) return;
       const month = months.shift()!;
       await this.#attempted('quota', () => this.#quota(issuer, month));
@@ -109,14 +109,14 @@ export class Contention {
     try {
       await work();
     } catch (error) {
-      // The fault has been noted where it happened, unless it is this code's.
+      // The violation is recorded already, unless this code failed.
       if (this.#ledger.violations.length === 0)
         this.#ledger.violation(`${name}: ${error instanceof Error ? error.stack : String(error)}`);
       await delay(500);
     }
   }
 
-  /** Clients who each do a few things, one after another. */
+  /** Runs several clients. Each makes a few calls, one after another. */
   async #clients(step: () => Promise<void>): Promise<void> {
     await Promise.all(
       Array.from({ length: CLIENTS }, async () => {
@@ -130,7 +130,7 @@ export class Contention {
 
   /**
    * Makes one attempt, which the client may give up.
-   * @param read what the answer says, undefined where it leaves the outcome open
+   * @param read returns the result of an answer, or undefined if the answer leaves the outcome open
    */
   async #try<OperationCall, Result>(
     call: OperationCall,
@@ -147,7 +147,7 @@ export class Contention {
       : { call, sentAt, answer: { at: this.#ledger.now(), result } };
   }
 
-  /** The same, until it is answered; `sentAt` is when it was first sent. */
+  /** Makes an attempt and repeats it until it is answered. `sentAt` is the time of the first attempt. */
   async #settle<OperationCall, Result>(
     call: OperationCall,
     request: Call,
@@ -165,7 +165,7 @@ export class Contention {
     this.#ledger.violation(`${what} on ${answer.service}: ${answer.status} ${describe(answer)}`);
   }
 
-  /** Reads, verifies and erasures of one proof. */
+  /** Plays reads, verifies and erasures of one proof. */
   async #proof(partner: KnownPartner): Promise<void> {
     const { apiKey, partnerId } = partner;
     const { proofId, file } = await this.#workload.issue(partner);
@@ -208,7 +208,7 @@ export class Contention {
           await this.#try(look, { method: 'GET', path: ways[Math.floor(this.#random() * 3)]!, apiKey }, seen),
         );
     });
-    // Attempts that were given up are settled, so that the month is known.
+    // Verifies each upload again, so that the number of used units is known.
     for (const uploadId of uploads)
       if (!verifies.includes(uploadId)) {
         operations.push(
@@ -228,11 +228,11 @@ export class Contention {
         this.#ledger.erase({ proofId, partnerId, erasedAt: result.erasedAt });
     }
     operations.push(await this.#settle(look, { method: 'GET', path, apiKey }, seen));
-    // An answer has more members than its model.
+    // An answer has more members than the model.
     this.#ledger.history({ of: 'proof', name: proofId, operations: operations.map(trimmed) });
   }
 
-  /** Two songs under one Idempotency-Key. */
+  /** Issues two songs under one Idempotency-Key. */
   async #issuing(partner: KnownPartner): Promise<void> {
     const { partnerId } = partner;
     this.#audio += 1;
@@ -273,7 +273,7 @@ export class Contention {
     this.#ledger.history({ of: 'issuing', name: idempotencyKey, operations });
   }
 
-  /** @returns a new partner's key that is contended for, and one that looks on */
+  /** @returns a new partner's key that clients contend for, and a second key that observes it */
   async #contendedKey(): Promise<{ readonly onlooker: string; readonly apiKey: string }> {
     for (;;) {
       const { partnerId, apiKey: onlooker } = await this.#workload.partner();
@@ -287,14 +287,14 @@ export class Contention {
         return { onlooker, apiKey: (made.json as { readonly apiKey: string }).apiKey };
       if (made !== undefined && !isLater(made))
         throw this.#calls.fail(`a key was answered ${made.status} ${describe(made)}`);
-      // A key that was made unheard would come into the list later: the next attempt has another partner.
+      // A lost creation could add a key to the list later. The next attempt uses another partner.
       await delay(300);
     }
   }
 
-  /** A key is rotated, revoked and used at once; another key of the partner looks on. */
+  /** Rotates, revokes and uses one key at once, while another key of the partner observes it. */
   async #key(): Promise<void> {
-    // The key that the run goes on knowing looks on, since the other one may end.
+    // The observer is the key that the run keeps, because the other one may be revoked.
     const { onlooker, apiKey } = await this.#contendedKey();
     const list = async () =>
       (await this.#calls.settle({ method: 'GET', path: '/v1/partner/keys', apiKey: onlooker }, [200]))
@@ -359,7 +359,7 @@ export class Contention {
     this.#ledger.history({ of: 'key', name: keyId, operations });
   }
 
-  /** Reviews of one proof with the same bindings, created, resolved and read at once, amid an erasure. */
+  /** Creates, resolves and reads reviews of one proof with the same bindings, while the proof is erased. */
   async #place(partner: KnownPartner): Promise<void> {
     const { apiKey, partnerId } = partner;
     const { proofId } = await this.#workload.issue(partner);
@@ -414,7 +414,7 @@ export class Contention {
       operations.push(operation);
       return operation.answer !== undefined;
     };
-    /** Each attempt is an operation of its own: a creation that is repeated is another one. */
+    /** Each attempt is a separate operation, because a repeated creation makes another review. */
     const settle = async (call: PlaceCall): Promise<void> => {
       while (!(await attempt(call, true))) await delay(300);
     };
@@ -446,10 +446,10 @@ export class Contention {
     this.#ledger.history({ of: 'place', name: proofId, operations });
   }
 
-  /** Verifies of more uploads than there are units left, some of them asked for twice. */
+  /** Verifies more uploads than units are left, some of them twice. */
   async #quota(issuer: KnownPartner, { partner, used, limit }: Month): Promise<void> {
     const { apiKey, partnerId } = partner;
-    // Any key verifies any file; what the issuer's proofs are verified with at the end is another month.
+    // Any key may verify any file. The last checks verify the issuer's proofs against another month.
     const { file } = await this.#workload.issue(issuer);
     const uploads: string[] = [];
     while (uploads.length < UPLOADS) uploads.push(await this.#workload.upload(partner, file));
@@ -481,7 +481,7 @@ export class Contention {
         }
       }),
     );
-    // Whatever was given up, or refused before a unit was found free, is asked for once more.
+    // Repeats every verify that was given up or refused before its upload got a unit.
     for (const uploadId of uploads) {
       const last = await this.#settle(...verify(uploadId), billed);
       operations.push(last);
@@ -492,7 +492,7 @@ export class Contention {
     this.#ledger.history({ of: 'quota', name: partnerId, used, limit, operations });
   }
 
-  /** A file is found by its digest while its proof is there, and not afterwards. */
+  /** Identifies a file by its digest before, during and after the erasure of its proof. */
   async #identify(partner: KnownPartner): Promise<void> {
     const { partnerId } = partner;
     const { proofId, file } = await this.#workload.issue(partner);
@@ -520,10 +520,10 @@ export class Contention {
     await ask();
   }
 
-  /** The end of somebody's audit log, with some entries that were read before. */
+  /** Reads the end of an audit log, with some entries that were read before. */
   async #readLog(): Promise<void> {
     const { partners, logReads, lastLogged } = this.#ledger;
-    // As often as any log the one that has just grown, from the process that has it first.
+    // Half of the reads are of the log that grew last, from the process whose answer promised the entry.
     const grown = this.#random() < 0.5 ? lastLogged : undefined;
     const { partnerId } = grown ?? partners[Math.floor(this.#random() * partners.length)]!;
     const service = this.#calls.services.find(({ name }) => grown?.process.startsWith(`${name}/`));
@@ -556,7 +556,9 @@ export class Contention {
   }
 }
 
-/** The same operation as the model of one review has it; none where it is on another one. */
+/**
+ * Converts an operation to the model of one review. Returns nothing if the operation is on another review.
+ */
 function ofReview({ call, sentAt, answer }: PlaceOperation, reviewId: string): readonly ReviewOperation[] {
   if (call.does === 'create' || ('reviewId' in call && call.reviewId !== reviewId)) return [];
   const same: ReviewOperation['call'] =

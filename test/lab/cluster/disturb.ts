@@ -1,4 +1,4 @@
-/** Carries a plan of faults out on a run, and heals all of them. */
+/** Plays the planned faults of a run, and reverts each of them. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BucketProxy } from './bucket-way.js';
 import { describePlanned, isCassandra, type Parties, type Planned } from './composition.js';
@@ -6,30 +6,33 @@ import type { Network } from './network.js';
 import { areClocksTold } from './observe.js';
 import type { Run } from './run.js';
 
-/** Clock differences up to this one leave a process serving. */
+/** The largest clock difference, in seconds, at which a process serves. */
 const SERVES_SECONDS = 5;
-/** A process looks at the nodes' clocks every 30 seconds, and tells of a difference of 5; some of it may be the way's. */
+/**
+ * A process checks the clocks of the nodes every 30 seconds, and reports a difference of 5 seconds. The
+ * network delay may hide part of the difference.
+ */
 const LOOKED_SECONDS = 45;
 const TOLD_SECONDS = 8;
-/** A process that was killed just now is started at once, and can be killed again. */
+/** The time in which a killed process is started again, in milliseconds. Then it can be killed again. */
 const STARTED_MS = 10_000;
 
 export interface Means {
   readonly bucket: BucketProxy;
   readonly parties: Parties;
-  /** Where links can be cut. */
+  /** The network whose links can be cut. */
   readonly network?: Network | undefined;
-  /** Root of the next version's build, where versions are rolled. */
+  /** The root of the next version's build, if the run rolls versions. */
   readonly next?: URL | undefined;
 }
 
-/** Resolves when the last fault is over: every server that was taken away is back. */
+/** Resolves when the last fault is reverted and every server is back. */
 export async function disturb(run: Run, means: Means, plan: readonly Planned[]): Promise<void> {
   const { ledger, say } = run;
   const began = performance.now();
-  // A process may give up starting as often as it likes while servers are away.
+  // While servers are away, a process may fail to start any number of times.
   run.outage = true;
-  /** By target, the end of its last fault: a healing may take longer than was planned. */
+  /** The end of the last fault of each target. To revert a fault may take longer than planned. */
   const healed = new Map<string, Promise<void>>();
   await Promise.all(
     plan.map((planned) => {
@@ -59,12 +62,12 @@ export async function disturb(run: Run, means: Means, plan: readonly Planned[]):
   }
 }
 
-/** Count of the ledger for faults of this kind that were carried out. */
+/** Returns the name of the ledger's count of the faults of this kind. */
 export function faultsOf({ fault }: Pick<Planned, 'fault'>): string {
   return `faults: ${fault}`;
 }
 
-/** Ends a fault; undefined where it could not be carried out. */
+/** Reverts a fault. Undefined if the fault could not be played. */
 type Heal = (() => Promise<void>) | undefined;
 
 function inflict(run: Run, means: Means, planned: Planned): Promise<Heal> {
@@ -105,7 +108,7 @@ async function disturbMember(
   return async () => cluster.release(name);
 }
 
-/** Repeats what is false for a process that does not run, until it has been started. */
+/** Repeats `act` until it succeeds. It fails while the process is not running. */
 async function running(act: () => boolean): Promise<boolean> {
   for (const deadline = performance.now() + STARTED_MS; performance.now() < deadline; await delay(50))
     if (act()) return true;
@@ -131,8 +134,8 @@ async function turnBucket(bucket: BucketProxy, { way }: Planned): Promise<() => 
 }
 
 /**
- * A load balancer sends nothing to a process that is not ready, so what is far off is given no calls from
- * before its clock is set until it is ready again. What it does by itself goes on.
+ * Sets the clock of a process. A load balancer sends no calls to a process that is not ready. So a process
+ * with a large difference gets no calls until it is ready again. Its background work continues.
  */
 async function setClock({ cluster, calls }: Run, name: string, ahead: number): Promise<() => Promise<void>> {
   const isService = calls.services.some((service) => service.name === name);
@@ -146,8 +149,8 @@ async function setClock({ cluster, calls }: Run, name: string, ahead: number): P
 }
 
 /**
- * Calls go on whatever a server's clock says. A node that was ahead goes on giving the time that it has come to, until the
- * others have reached it.
+ * Sets the clock of a server while calls continue. A node whose clock was ahead keeps its last timestamp
+ * until the other nodes reach it.
  */
 async function setServerClock(
   { servers, calls, ledger }: Run,
@@ -158,8 +161,8 @@ async function setServerClock(
   await servers.setClock(name, ahead!);
   return async () => {
     if (isTold) {
-      if (await areClocksTold(calls.services)) ledger.count("nodes' clocks told of");
-      else ledger.violation(`no process tells that the clock of ${name} is off by ${ahead} s`);
+      if (await areClocksTold(calls.services)) ledger.count("nodes' clocks reported");
+      else ledger.violation(`no process reports that the clock of ${name} is off by ${ahead} s`);
     }
     await servers.setClock(name, 0);
   };
@@ -181,7 +184,7 @@ async function delayLink({ network }: Means, planned: Planned): Promise<() => Pr
   };
 }
 
-/** Senders and receivers of a link, as far as it is disturbed. */
+/** Returns the disturbed directions of a link, as sender and receiver. */
 function waysOf({ targets, way }: Planned): readonly (readonly [string, string])[] {
   const [one, other] = targets as readonly [string, string];
   return [
@@ -190,7 +193,7 @@ function waysOf({ targets, way }: Planned): readonly (readonly [string, string])
   ];
 }
 
-/** As docs/operating.md says: what two nodes have is made the same before a third one copies from either. */
+/** Replaces a node as docs/operating.md says: a repair of two nodes precedes the copy to the third. */
 async function replaceNode(
   { cluster, servers, say }: Run,
   { targets }: Planned,

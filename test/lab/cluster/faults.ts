@@ -1,7 +1,4 @@
-/**
- * Faults that a cluster meets while it works: processes killed at random moments, servers stopped and started
- * again.
- */
+/** Faults under load: processes are killed at random moments, and servers stop and start again. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Calls, describe } from './calls.js';
 import { isBroker } from './composition.js';
@@ -11,25 +8,25 @@ import { waitingOfAll } from './observe.js';
 import type { Run } from './run.js';
 import type { Servers } from './servers.js';
 
-/** Between kills: shorter and longer than a process needs to start. */
+/** The limits of the pause between kills, in milliseconds. A start takes longer than the shortest pause. */
 const SHORTEST_PAUSE_MS = 300;
 const LONGEST_PAUSE_MS = 2700;
-/** After kills, until processes that started again answer as before. */
+/** The time after kills until restarted processes answer normally, in milliseconds. */
 const SETTLED_MS = 3000;
 const METRIC_MS = 60_000;
 const FILL_MS = 120_000;
 const DRAIN_MS = 240_000;
 /**
- * How often a fault that nobody may notice is done again after somebody did: on a busy machine the other
- * nodes hang for seconds too.
+ * How often a fault that callers must not notice is played. On a busy machine the remaining nodes hang for
+ * seconds too, so the first rounds may fail.
  */
 const ROUNDS = 3;
-/** Refusals of a round that a line tells of, at most. */
+/** The most refusals that a line lists. */
 const REFUSALS_TOLD = 5;
 
 /**
- * How servers go and come back: stopped and started, or hung and running on, which no closed connection
- * tells.
+ * How servers go away. A stopped server closes its connections. A frozen server keeps them open and answers
+ * nothing.
  */
 export type Away = 'stopped' | 'frozen';
 
@@ -38,7 +35,7 @@ const leave = (servers: Servers, away: Away, names: readonly string[]): Promise<
 const comeBack = (servers: Servers, away: Away, names: readonly string[]): Promise<void> =>
   away === 'frozen' ? servers.thaw(...names) : servers.up(...names);
 
-/** Kills processes, chosen and timed by `random`. */
+/** Kills processes. `random` selects the process and the time. */
 export async function killProcesses(
   { cluster, ledger }: Pick<Run, 'cluster' | 'ledger'>,
   count: number,
@@ -54,8 +51,8 @@ export async function killProcesses(
 }
 
 /**
- * Cassandra goes and comes back. Meanwhile what needs it is 503 with Retry-After within the time limit,
- * health and liveness hold, readiness does not; afterwards the same processes serve again.
+ * Takes Cassandra away and brings it back. Meanwhile calls that need it get 503 with Retry-After within the
+ * time limit. Health and liveness succeed, and readiness fails. Afterwards the same processes serve again.
  */
 export async function cassandraOutage(
   run: Run,
@@ -64,7 +61,7 @@ export async function cassandraOutage(
   away: Away = 'stopped',
 ): Promise<void> {
   const { cluster, servers, calls, ledger, partners, say } = run;
-  // A process that is still starting gives up: the question here is what running ones do.
+  // Waits for all processes, because a starting process would give up. The test is about running ones.
   await cluster.ready();
   run.outage = true;
   const isOver = ledger.disturb('servers');
@@ -74,7 +71,7 @@ export async function cassandraOutage(
   let refusals = 0;
   do {
     for (const service of calls.services) {
-      // A process that is being started answers nothing: only what is answered is held to the rule.
+      // A process that is starting does not answer. Only answers are checked.
       const answer = await calls.send(
         { method: 'GET', path: '/v1/proofs?limit=1', apiKey: partners[0]!.apiKey },
         service,
@@ -96,7 +93,10 @@ export async function cassandraOutage(
   say(`all processes were ready ${Date.now() - began} ms after it`);
 }
 
-/** How many refusals there are, and the first few as they were. @param began when the fault did */
+/**
+ * Returns the number of refusals, and the first few of them.
+ * @param began the time at which the fault began
+ */
 function told(refusals: readonly Refusal[], began: number): readonly string[] {
   return refusals.length === 0
     ? []
@@ -109,8 +109,9 @@ function told(refusals: readonly Refusal[], began: number): readonly string[] {
 }
 
 /**
- * Does a fault that callers must not notice: what needed the server that is gone is noticed in every round.
- * @param round says what was
+ * Plays a fault that callers must not notice. A call that depends on the missing server would fail in every
+ * round.
+ * @param round returns what callers noticed
  */
 async function unnoticed(
   { ledger, say }: Run,
@@ -127,7 +128,7 @@ async function unnoticed(
   }
 }
 
-/** A node of three is killed and started again: nobody who calls notices. */
+/** Kills one node of three and starts it again. Callers must notice nothing. */
 export function loseNode(run: Run, name: string, seconds: number): Promise<void> {
   const { servers, ledger, say } = run;
   return unnoticed(run, 'one node of three was gone', async () => {
@@ -148,8 +149,8 @@ export function loseNode(run: Run, name: string, seconds: number): Promise<void>
 }
 
 /**
- * A node of three hangs. Until the others take it for dead, some 20 s, calls wait for it, and one or the
- * other is refused; all are answered within the time limit, as ever.
+ * Freezes one node of three. The other nodes need about 20 s to detect it. Until then calls wait, and a few
+ * are refused. All calls are answered within the time limit.
  */
 export async function freezeNode(
   { servers, ledger, say }: Run,
@@ -168,8 +169,8 @@ export async function freezeNode(
 }
 
 /**
- * Kafka goes and comes back. Nothing that partners call notices, the readiness of services holds, and that of
- * consumers does not; the outbox fills and empties again, as its metric says.
+ * Takes Kafka away and brings it back. Partners notice nothing, services stay ready, and consumers do not.
+ * The metric shows that the outbox fills and drains.
  */
 export function kafkaOutage(run: Run, seconds: number, away: Away = 'stopped'): Promise<void> {
   return unnoticed(run, `Kafka was ${away}`, () => withoutKafka(run, seconds, away));
@@ -204,7 +205,7 @@ async function withoutKafka(
     most = Math.max(most, await waiting());
     await delay(300);
   } while (Date.now() < began + seconds * 1000 || (most <= before && Date.now() < began + FILL_MS));
-  // Whoever is killed meanwhile leaves calls without an answer.
+  // A killed process leaves calls without an answer, which says nothing about Kafka.
   const refused = ledger.refusals.slice(refusedBefore).filter(({ answered }) => answered);
   for (const fault of told(refused, left)) noticed.add(fault);
   if (most <= before)
@@ -228,7 +229,7 @@ async function withoutKafka(
   return [...noticed];
 }
 
-/** @returns what is not as expected */
+/** @returns the unexpected answers */
 async function probe(calls: Calls, service: Service, ready: 200 | 503): Promise<readonly string[]> {
   const faults: string[] = [];
   const probes = [

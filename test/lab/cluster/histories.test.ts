@@ -1,4 +1,4 @@
-/** The checkers of histories can fail: of each thing sound ones pass, and each kind of violation is found. */
+/** Tests the checkers of histories. Sound histories pass, and each kind of violation is found. */
 import t from 'tap';
 import {
   faultOfHistory,
@@ -87,19 +87,19 @@ const SOUND: Readonly<Record<string, History>> = {
     [look, 4, 5, gone],
     [erase, 6, 7, already(7)],
   ),
-  'reads beside an erasure see either': proof(
+  'reads during an erasure return either state': proof(
     [erase, 0, 9, erasedAt(7)],
     [look, 1, 2, there],
     [look, 3, 4, gone],
   ),
-  'an erasure that nobody heard of took effect later': proof(
+  'an unanswered erasure took effect later': proof(
     [erase, 0],
     [look, 5, 6, there],
     [look, 7, 8, gone],
     [erase, 9, 10, already(7)],
   ),
-  'or never': proof([erase, 0], [look, 5, 6, there]),
-  'an erasure at once with one that was given up': proof(
+  'an unanswered erasure never took effect': proof([erase, 0], [look, 5, 6, there]),
+  'an erasure ran at once with an abandoned one': proof(
     [erase, 0],
     [erase, 1, 2, erasedAt(7)],
     [look, 3, 4, gone],
@@ -116,7 +116,7 @@ const SOUND: Readonly<Record<string, History>> = {
     [rotate('a'), 10, 11, forbidden],
     [list, 10, 11, keyIs('revoked', 'key_2')],
   ),
-  'a rotation that nobody heard of is found in the list, and replayed': key(
+  'an unanswered rotation is found in the list, and replayed': key(
     [rotate('a'), 0],
     [list, 1, 2, keyIs('active')],
     [list, 3, 4, keyIs('expiring', 'key_2')],
@@ -137,7 +137,7 @@ const SOUND: Readonly<Record<string, History>> = {
     [verify('1'), 8, 9, done],
     [verify('3'), 8, 9, exceeded],
   ),
-  'a verify that nobody heard of took a unit': quota(
+  'an unanswered verify took a unit': quota(
     [verify('1'), 0],
     [verify('2'), 1, 2, done],
     [verify('3'), 3, 4, exceeded],
@@ -147,7 +147,7 @@ const SOUND: Readonly<Record<string, History>> = {
     [B, 0, 9, reused],
     [A, 10, 11, { proofId: 'prf_1' }],
   ),
-  'of two creations one is refused, until its review is resolved': place(
+  'a second creation is refused until the first review is resolved': place(
     [create, 0, 9, exists],
     [create, 0, 9, created('rev_1')],
     [readReview('rev_1'), 10, 11, outcomeIs('open')],
@@ -161,25 +161,25 @@ const SOUND: Readonly<Record<string, History>> = {
     [create, 2, 8, exists],
     [create, 3, 7, created('rev_2')],
   ),
-  'a creation that nobody heard of takes the place': place([create, 0], [create, 1, 2, exists]),
+  'an unanswered creation takes the place': place([create, 0], [create, 1, 2, exists]),
   'a creation beside an erasure': place(
     [create, 0, 9, created('rev_1')],
     [erase, 0, 9, erased],
     [create, 10, 11, notFound],
     [resolve('rev_1'), 10, 11, notFound],
   ),
-  'the song of which nobody heard': issuing([B, 0], [A, 1, 2, reused], [B, 3, 4, { proofId: 'prf_1' }]),
+  'an unanswered song took the key': issuing([B, 0], [A, 1, 2, reused], [B, 3, 4, { proofId: 'prf_1' }]),
 };
 
 const UNSOUND: Readonly<Record<string, History>> = {
   'an erased proof is read': proof([erase, 0, 1, erasedAt(7)], [look, 2, 3, there]),
   'an erased proof comes back': proof([erase, 0, 9, erasedAt(7)], [look, 1, 2, gone], [look, 3, 4, there]),
-  'a proof is gone that nobody erased': proof([look, 0, 1, gone]),
+  'a proof is gone without an erasure': proof([look, 0, 1, gone]),
   'a proof is gone before its erasure was asked for': proof([look, 0, 1, gone], [erase, 2, 3, erasedAt(7)]),
   'two erasures are both the first': proof([erase, 0, 9, erasedAt(7)], [erase, 0, 9, erasedAt(7)]),
   'a repeat has another time': proof([erase, 0, 1, erasedAt(7)], [erase, 2, 3, already(8)]),
   'a first erasure is a repeat': proof([erase, 0, 1, already(7)]),
-  'an erasure that nobody heard of is taken back': proof([erase, 0], [look, 1, 2, gone], [look, 3, 4, there]),
+  'an unanswered erasure is taken back': proof([erase, 0], [look, 1, 2, gone], [look, 3, 4, there]),
   'a key has two successors': key(
     [rotate('a'), 0, 9, { successor: 'key_2' }],
     [rotate('b'), 0, 9, { successor: 'key_3' }],
@@ -202,7 +202,7 @@ const UNSOUND: Readonly<Record<string, History>> = {
   ),
   'a revoked key opens': key([revoke, 0, 1, done], [use, 2, 3, done]),
   'a revoked key is rotated': key([revoke, 0, 1, done], [rotate('a'), 2, 3, { successor: 'key_2' }]),
-  'a key is refused that nobody revoked': key([use, 0, 1, forbidden], [revoke, 2, 3, done]),
+  'a key is refused before its revocation': key([use, 0, 1, forbidden], [revoke, 2, 3, done]),
   'a rotation is refused where there is none': key([rotate('a'), 0, 1, { refused: 'already_rotated' }]),
   'a unit more than the month has': quota(
     [verify('1'), 0, 9, done],
@@ -234,7 +234,7 @@ const UNSOUND: Readonly<Record<string, History>> = {
     [create, 0, 9, created('rev_1')],
     [create, 0, 9, created('rev_2')],
   ),
-  'a place is free that a resolution came too late for': place(
+  'a place is free before the resolution': place(
     [create, 0, 1, created('rev_1')],
     [create, 2, 3, created('rev_2')],
     [resolve('rev_1'), 4, 5, outcomeIs('accepted')],
@@ -244,7 +244,7 @@ const UNSOUND: Readonly<Record<string, History>> = {
     [resolve('rev_1'), 2, 3, outcomeIs('accepted')],
     [create, 4, 5, exists],
   ),
-  'a place is taken by nobody': place([create, 0, 1, exists]),
+  'a place is taken without a creation': place([create, 0, 1, exists]),
   'a review is created after the erasure': place([erase, 0, 1, erased], [create, 2, 3, created('rev_1')]),
   'a review outlives the erasure': place(
     [create, 0, 1, created('rev_1')],
@@ -256,7 +256,7 @@ const UNSOUND: Readonly<Record<string, History>> = {
     [resolve('rev_1'), 2, 3, outcomeIs('accepted')],
     [readReview('rev_1'), 4, 5, outcomeIs('open')],
   ),
-  'a key is reused by nobody': issuing([A, 0, 1, reused]),
+  'a key is reused without a first use': issuing([A, 0, 1, reused]),
 };
 
 t.test('a history that one order explains is sound', async (t) => {
@@ -269,7 +269,7 @@ t.test('a history that no order explains is a violation', async (t) => {
 });
 
 t.test('the checker agrees with every order tried one by one', async (t) => {
-  // Small histories of all kinds of times and answers, half of them unsound.
+  // Half of the small random histories must be unsound.
   let state = 7;
   const random = (below: number): number => {
     state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
@@ -293,7 +293,7 @@ t.test('the checker agrees with every order tried one by one', async (t) => {
   t.ok(outcomes.true > 300 && outcomes.false > 300, JSON.stringify(outcomes));
 });
 
-/** The definition, without any of the checker's shortcuts. */
+/** Implements the definition of linearizability without any shortcut. */
 function isExplained(left: readonly ProofOperation[], state: typeof PROOF.initial): boolean {
   if (left.every(({ answer }) => answer === undefined)) return true;
   return left.some((one, index) => {
@@ -303,7 +303,7 @@ function isExplained(left: readonly ProofOperation[], state: typeof PROOF.initia
   });
 }
 
-t.test('many calls at once are judged, right and wrong', async (t) => {
+t.test('the checker judges many concurrent calls, right and wrong', async (t) => {
   const calls = (units: number): History => ({
     of: 'quota',
     name: 'ptr_1',
@@ -318,8 +318,8 @@ t.test('many calls at once are judged, right and wrong', async (t) => {
   t.match(faultOfHistory(calls(19)), /not linearizable/);
 });
 
-t.test('an outage in which nobody was heard is judged, right and wrong', async (t) => {
-  // Six of twenty verifies that nobody heard took effect; then all are asked for again.
+t.test('the checker judges an outage without answers, right and wrong', async (t) => {
+  // Six of twenty unanswered verifies took effect. Then all twenty are repeated.
   const calls = (alsoDone: number): History => ({
     of: 'quota',
     name: 'ptr_1',
@@ -340,7 +340,7 @@ t.test('an outage in which nobody was heard is judged, right and wrong', async (
   t.match(faultOfHistory(calls(3)), /^not linearizable/);
 });
 
-t.test('a set that a client was given lacks nothing, repeats nothing and keeps nothing', async (t) => {
+t.test('a read set is sound when it lacks, repeats and keeps no member', async (t) => {
   const members = [
     { name: 'old', addedAt: 0 },
     { name: 'new', addedAt: 15 },
@@ -357,7 +357,7 @@ t.test('a set that a client was given lacks nothing, repeats nothing and keeps n
   t.strictSame(strangersIn(given('old', 'other', 'other'), members), ['other']);
 });
 
-t.test('reads of a log are of one log that only grows', async (t) => {
+t.test('reads of a log are sound when they are parts of one append-only log', async (t) => {
   const log = ['a', 'b', 'c', 'd'];
   const given = (sentAt: number, from: number, ...entries: readonly string[]): LogRead => ({
     sentAt,
@@ -383,7 +383,7 @@ t.test('reads of a log are of one log that only grows', async (t) => {
   t.strictSame(faults(given(0, 0, 'a'), given(10, 0)), ['it had 1 entries and then 0'], 'an empty one');
 });
 
-t.test('a log has what was answered: at once by the same process, in a minute by any', async (t) => {
+t.test('a log has an acknowledged entry at once in its process, and after a minute in any', async (t) => {
   const log = ['proof_issued prf_1', 'review_created rev_1 prf_1', 'proof_erased prf_1'];
   const issued = { entry: 'proof_issued prf_1', at: 100_000, process: 'service-1/1' };
   const created = { entry: 'review_created rev_1', at: 100_010, process: 'service-1/1' };

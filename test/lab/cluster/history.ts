@@ -1,12 +1,11 @@
 /**
- * Things that clients contend for, as the contract describes them and not as the code under test does, and
- * what the clients saw of them.
+ * Models of the things that clients contend for. The models follow the contract and not the code under test.
  */
 import { isLinearizable, type Model, type Operation } from './linearizable.js';
 
 export type EvidenceState = 'requested' | 'supplied' | 'accepted' | 'declined';
 
-/** A review, as far as the clients can change it. */
+/** The state of a review that clients can change. */
 export interface ReviewState {
   readonly outcome: 'open' | 'accepted' | 'held' | 'rejected';
   readonly evidence: Readonly<Record<string, EvidenceState>>;
@@ -19,13 +18,13 @@ export type ReviewCall =
   | { readonly does: 'open'; readonly kind: string }
   | { readonly does: 'supply' | 'accept' | 'decline'; readonly kind: string }
   | { readonly does: 'resolve'; readonly outcome: 'accepted' | 'held' | 'rejected' }
-  /** Erases the proof: the review ends with it (rule 12.17). */
+  /** Erases the proof, which also ends the review (rule 12.17). */
   | { readonly does: 'erase' };
 
 export type ReviewResult = { readonly state: ReviewState } | Refused | { readonly erased: true };
 export type ReviewOperation = Operation<ReviewCall, ReviewResult>;
 
-/** Applies a call to a review that is there. */
+/** Applies a call to an existing review. */
 function changed(state: ReviewState, call: ReviewCall): ReviewState | Refused {
   switch (call.does) {
     case 'read':
@@ -76,7 +75,7 @@ export const REVIEW: Model<ReviewState | 'gone', ReviewCall, ReviewResult> = {
   textOf: (state) => (state === 'gone' ? state : textOfReview(state)),
 };
 
-/** An issued proof: read, found or verified, until its erasure. */
+/** A call on an issued proof. A look reads, finds or verifies the proof. */
 export type ProofCall = { readonly does: 'look' | 'erase' };
 export type ProofResult =
   | { readonly seen: boolean }
@@ -85,7 +84,7 @@ export type ProofOperation = Operation<ProofCall, ProofResult>;
 
 interface ProofState {
   readonly erased: boolean;
-  /** Undefined where nobody was told yet. */
+  /** Undefined until an answer contains it. */
   readonly erasedAt?: number;
 }
 
@@ -98,20 +97,20 @@ export const PROOF: Model<ProofState, ProofCall, ProofResult> = {
     if (!('outcome' in result)) return undefined;
     const { outcome, erasedAt } = result;
     if ((outcome === 'already_erased') !== state.erased) return undefined;
-    // Rule 11.9: at every repeat the time of the first.
+    // Rule 11.9: each repeated erasure returns the time of the first.
     if (state.erasedAt !== undefined && state.erasedAt !== erasedAt) return undefined;
     return { erased: true, erasedAt };
   },
   textOf: ({ erased, erasedAt }) => `${erased} ${erasedAt ?? ''}`,
 };
 
-/** A key that clients rotate, revoke with another key of the partner, and call with. */
+/** A call on a key: clients rotate it, call with it, and revoke it with another key of the partner. */
 export type KeyCall =
   | { readonly does: 'rotate'; readonly idempotencyKey: string }
   | { readonly does: 'revoke' | 'use' | 'list' };
 export type KeyResult =
   | { readonly successor: string }
-  /** Status in the list of keys, and the keys that nobody knew. */
+  /** The status in the list of keys, and the keys that no answer had contained before. */
   | { readonly status: string; readonly successors: readonly string[] }
   | { readonly done: true }
   | Refused;
@@ -120,7 +119,7 @@ export type KeyOperation = Operation<KeyCall, KeyResult>;
 interface KeyState {
   readonly revoked: boolean;
   readonly rotatedBy?: string;
-  /** Undefined where nobody was told of it yet. */
+  /** Undefined until an answer contains it. */
   readonly successor?: string;
 }
 
@@ -161,7 +160,9 @@ export const KEY: Model<KeyState, KeyCall, KeyResult> = {
   textOf: ({ revoked, rotatedBy, successor }) => `${revoked} ${rotatedBy ?? ''} ${successor ?? ''}`,
 };
 
-/** A month of which few units are left: verifies of uploads, each billed once, and the counter. */
+/**
+ * A call in a month with few units left. It verifies an upload, which is billed once, or reads the counter.
+ */
 export type QuotaCall = { readonly does: 'verify'; readonly uploadId: string } | { readonly does: 'read' };
 export type QuotaResult = { readonly done: true } | { readonly used: number } | Refused;
 export type QuotaOperation = Operation<QuotaCall, QuotaResult>;
@@ -179,7 +180,10 @@ export function quotaModel(
   for (const { call } of operations)
     if (call.does === 'verify') calls.set(call.uploadId, (calls.get(call.uploadId) ?? 0) + 1);
   const isSingle = (uploadId: string) => calls.get(uploadId) === 1;
-  /** Never billed, not even unheard: before the refusal it would have been done, and afterwards no unit is left. */
+  /**
+   * Uploads that were never billed, not even by a call without an answer. If an earlier call had billed the
+   * upload, the refused call would have succeeded. After the refusal no unit is left.
+   */
   const refused = new Set(
     operations.flatMap(({ call, answer }) =>
       call.does === 'verify' && answer !== undefined && 'refused' in answer.result ? call.uploadId : [],
@@ -200,7 +204,8 @@ export function quotaModel(
       if (result !== undefined && !('done' in result)) return undefined;
       return { used: state.used + 1, billed: new Set(state.billed).add(call.uploadId) };
     },
-    // Which ones of those that are asked for once were billed says nothing of the calls that are left.
+    // Uploads that are verified once are equivalent, because no later call depends on which of them were
+    // billed.
     textOf: ({ used: units, billed }) =>
       `${units} ${[...billed]
         .filter((uploadId) => !isSingle(uploadId))
@@ -211,14 +216,14 @@ export function quotaModel(
   };
 }
 
-/** Issuings of different songs under one Idempotency-Key. */
+/** A call that issues a song. All songs share one Idempotency-Key. */
 export type IssuingCall = { readonly song: string };
 export type IssuingResult = { readonly proofId: string } | Refused;
 export type IssuingOperation = Operation<IssuingCall, IssuingResult>;
 
 interface IssuingState {
   readonly song?: string;
-  /** Undefined where nobody was told of it yet. */
+  /** Undefined until an answer contains it. */
   readonly proofId?: string;
 }
 
@@ -237,11 +242,14 @@ export const ISSUING: Model<IssuingState, IssuingCall, IssuingResult> = {
   textOf: ({ song, proofId }) => `${song ?? ''} ${proofId ?? ''}`,
 };
 
-/** The place that equal bindings have on a proof: one unresolved review at most, and none after the erasure. */
+/**
+ * A call on the reviews of one proof with equal bindings. At most one review is unresolved, and none exists
+ * after the erasure.
+ */
 export type PlaceCall =
   | { readonly does: 'create' }
   | { readonly does: 'erase' }
-  /** A final outcome stands as `accepted`, whichever it is. */
+  /** Every final outcome is recorded as `accepted`. */
   | { readonly does: 'resolve' | 'read'; readonly reviewId: string };
 export type PlaceResult =
   | { readonly reviewId: string }
@@ -252,7 +260,7 @@ export type PlaceOperation = Operation<PlaceCall, PlaceResult>;
 
 interface PlaceState {
   readonly erased: boolean;
-  /** The unresolved review; empty where nobody was told its id, so nobody can resolve it. */
+  /** The unresolved review. Empty if no answer contained its id, in which case it cannot be resolved. */
   readonly open?: string;
   readonly resolved: ReadonlySet<string>;
 }
@@ -293,7 +301,7 @@ export interface ReviewHistory {
   readonly operations: readonly ReviewOperation[];
 }
 
-/** History of one thing that clients contended for. */
+/** The history of one thing that clients contended for. */
 export type History =
   | { readonly of: 'proof'; readonly name: string; readonly operations: readonly ProofOperation[] }
   | { readonly of: 'key'; readonly name: string; readonly operations: readonly KeyOperation[] }
@@ -308,7 +316,7 @@ export type History =
   | { readonly of: 'review'; readonly name: string; readonly operations: readonly ReviewOperation[] }
   | { readonly of: 'place'; readonly name: string; readonly operations: readonly PlaceOperation[] };
 
-/** @returns what is wrong with a history, undefined where one order explains it */
+/** @returns the fault of a history, or undefined if one order explains it */
 export function faultOfHistory(history: History): string | undefined {
   switch (history.of) {
     case 'proof':
@@ -326,7 +334,7 @@ export function faultOfHistory(history: History): string | undefined {
   }
 }
 
-/** @returns words with the history, in the order in which it was sent */
+/** @returns a message that lists the calls of the history in the order of sending */
 export function faultOf<State, Call, Result>(
   model: Model<State, Call, Result>,
   operations: readonly Operation<Call, Result>[],

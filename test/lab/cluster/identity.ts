@@ -1,4 +1,6 @@
-/** Three processes, one identity: what one of them made, any other takes. Without faults. */
+/**
+ * Tests, without faults, that three processes share one identity: each process accepts what another one made.
+ */
 import { randomUUID } from 'node:crypto';
 import { inParallel } from '../../fixtures/service.js';
 import { type Answer, isLater, reasonOf } from './calls.js';
@@ -6,7 +8,7 @@ import { startAlone } from './members.js';
 import { nearEndOfMonth } from './month.js';
 import type { Run } from './run.js';
 
-/** Units that are left for the parallel calls, and how many calls want them. */
+/** The number of units that are left, and the number of parallel calls. */
 const UNITS_LEFT = 20;
 const CALLS = 40;
 
@@ -115,7 +117,7 @@ export async function identity(run: Run, name: string): Promise<void> {
   );
 }
 
-/** A plan's month is used up but for a few units, then three processes are asked for more at once. */
+/** Uses up a plan's month except for a few units. Then calls ask three processes at once for more. */
 async function exactQuota(
   run: Run,
   file: Uint8Array,

@@ -1,39 +1,39 @@
 /**
- * Holds what was acknowledged before and after a backup was put back against what is there afterwards. A pure
- * function, as `judge` is.
+ * Compares the acknowledgements before and after the restore of a backup with the state at the end. A pure
+ * function, like `judge`.
  */
 import type { Observed, ObservedProof } from './judge.js';
 import type { ErasedEntry, IssuedEntry, KnownPartner } from './ledger.js';
 
-/** A verify that was asked for once. All times are of the ledger's clock. */
+/** A verify that was sent once. All times are of the ledger's clock. */
 export interface VerifiedEntry {
   readonly partnerId: string;
   readonly sentAt: number;
-  /** Absent where nothing, or nothing certain, was answered. */
+  /** Absent if the outcome is unknown. */
   readonly at?: number;
   readonly proofId?: string;
   readonly verdict?: string;
 }
 
-/** Answers that clients had, and when the store was another one. */
+/** The answers of a run, and the times of its backup and its restore. */
 export interface Told {
   readonly partners: readonly KnownPartner[];
   readonly issued: readonly IssuedEntry[];
   readonly erased: readonly ErasedEntry[];
-  /** When the erasure of a proof was first asked for. */
+  /** The time of the first request to erase each proof. */
   readonly erasing: ReadonlyMap<string, number>;
   /** Erasures that were answered 404. */
   readonly notFound: readonly { readonly proofId: string; readonly sentAt: number }[];
   readonly verified: readonly VerifiedEntry[];
   readonly backup: { readonly began: number; readonly ended: number };
-  /** All processes were stopped. */
+  /** The time at which all processes had stopped. */
   readonly closedAt: number;
-  /** Processes were started on what was restored. */
+  /** The time at which processes started on the restored backup. */
   readonly openedAt: number;
 }
 
 export type ObservedRestored = Pick<Observed, 'proofs' | 'partners' | 'verdicts' | 'rows'> & {
-  /** Ids of proofs that have files in the bucket. */
+  /** The ids of proofs that have files in the bucket. */
   readonly files: ReadonlySet<string>;
 };
 
@@ -47,7 +47,9 @@ export function judgeRestored(told: Told, observed: ObservedRestored): readonly 
   ];
 }
 
-/** Tells whether the store has a proof for certain; what came amid the backup and after it may be lost. */
+/**
+ * Returns whether the restored store must have the proof. Proofs from during or after the backup may be lost.
+ */
 const isKept = ({ backup, openedAt }: Told, { at }: IssuedEntry): boolean =>
   at < backup.began || at > openedAt;
 
@@ -113,7 +115,7 @@ function* judgeErasures(told: Told, { proofs, verdicts, rows, files }: ObservedR
     if (verdict !== undefined && verdict !== 'unregistered')
       yield `${proofId} was erased and verifies as ${verdict}`;
   }
-  // Rows may lead to a proof that the backup lacks: it has them from after the table in which the proof is decided.
+  // Rows may name a proof that the backup lacks. Their table was copied after the table that decides proofs.
   for (const { table, proofId } of rows)
     if (first.has(proofId) && proofs.get(proofId)?.state === 'erased')
       yield `${table} still names the erased ${proofId}`;
@@ -123,7 +125,7 @@ function* judgeErasures(told: Told, { proofs, verdicts, rows, files }: ObservedR
   }
 }
 
-/** What was answered amid the work, while it was answered. */
+/** Judges each answer by the state at its time. */
 function* judgeMoments(told: Told): Generator<string> {
   const { closedAt, openedAt, erasing, issued, verified } = told;
   const acknowledged = [...issued, ...told.erased, ...verified];
@@ -143,7 +145,10 @@ function* judgeMoments(told: Told): Generator<string> {
   }
 }
 
-/** Days show what was acknowledged; the quota has what the store has. A call that was not answered may count. */
+/**
+ * Judges the usage. The days show what was acknowledged, and the quota shows what the store has. Calls
+ * without an answer may count.
+ */
 function* judgeUsage(
   { partners, verified, backup, closedAt, openedAt }: Told,
   { partners: seen }: ObservedRestored,

@@ -1,6 +1,6 @@
 /**
- * Holds what was acknowledged against what is there afterwards. A pure function, so that made-up runs can
- * show that it finds things.
+ * Compares what was acknowledged with the state at the end. A pure function, so that tests can pass made-up
+ * runs.
  */
 import type { ServiceEvent } from '../../../src/service/domain/events.js';
 import { faultOf, faultOfHistory, REVIEW, type ReviewOperation } from './history.js';
@@ -8,9 +8,9 @@ import type { Ledger } from './ledger.js';
 import { faultsOfLog } from './sets.js';
 
 export interface ObservedProof {
-  /** Status of the document, the record and the deliverable, from every process. */
+  /** The statuses of the document, the record and the deliverable, from every process. */
   readonly statuses: readonly number[];
-  /** SHA-256 of the document and the record as every process gives them, and of the deliverable. */
+  /** The SHA-256 of the document and the record from every process, and of the deliverable. */
   readonly documents: readonly string[];
   readonly records: readonly string[];
   readonly assets: readonly string[];
@@ -22,39 +22,39 @@ export interface ObservedProof {
 }
 
 export interface ObservedPartner {
-  /** `used` and the days' verify units, as every process says them. */
+  /** The values of `used`, and of the verify units of the days, from every process. */
   readonly used: readonly number[];
   readonly daily: readonly number[];
-  /** Totals that the consumers have added up, in their table. */
+  /** The totals in the consumers' table. */
   readonly folded: number;
   readonly keys: readonly string[];
   readonly auditOk: readonly boolean[];
-  /** Its log: what was done, and to what. */
+  /** The partner's audit log: actions and their subjects. */
   readonly audit: readonly { readonly action: string; readonly subjects: readonly string[] }[];
-  /** All pages. */
+  /** The proofs on all pages of the list. */
   readonly listed: ReadonlySet<string>;
 }
 
 export interface ObservedCase {
   readonly status: number;
-  /** Undefined where none was given. */
+  /** Undefined if the process did not answer. */
   readonly read?: ReviewOperation;
 }
 
 export interface Observed {
   readonly proofs: ReadonlyMap<string, ObservedProof>;
   readonly partners: ReadonlyMap<string, ObservedPartner>;
-  /** Verdicts of proofs that were verified again at the end. */
+  /** The verdicts of proofs that were verified again at the end. */
   readonly verdicts: ReadonlyMap<string, string>;
-  /** For each successor, the status its secret is answered with by every process. */
+  /** The status that each process answers to each successor's secret. */
   readonly successors: ReadonlyMap<string, readonly number[]>;
-  /** Each case as every process gives it. */
+  /** Each case as every process returns it. */
   readonly reviews: ReadonlyMap<string, readonly ObservedCase[]>;
-  /** Announcements that are planned, by case. */
+  /** The planned announcements, by case. */
   readonly notices: ReadonlyMap<string, readonly string[]>;
-  /** Ids that rows of the store still name, and the table. */
+  /** The erased ids that rows of the store still name, with the table. */
   readonly rows: readonly { readonly table: string; readonly proofId: string }[];
-  /** All that the topics hold, in the order of their partitions, duplicates included. */
+  /** All events of the topics, in the order of their partitions, with duplicates. */
   readonly events: readonly ServiceEvent[];
   readonly deadLetters: number;
 }
@@ -74,7 +74,7 @@ export type Acknowledged = Pick<
   | 'unknownReviews'
 >;
 
-/** Deed that is done once to a thing, whoever did it. */
+/** Actions that can happen only once to one thing. */
 const UNIQUE: ReadonlySet<string> = new Set([
   'proof_issued',
   'proof_erased',
@@ -83,7 +83,7 @@ const UNIQUE: ReadonlySet<string> = new Set([
 ]);
 const ANNOUNCED = 'review_expired review_expiring';
 
-/** Counts of a ledger without which a run has shown nothing of what contends. */
+/** The counts that a run needs to show anything about contention. */
 export const PLAYED: readonly string[] = [
   'histories of proof',
   'histories of issuing',
@@ -94,7 +94,7 @@ export const PLAYED: readonly string[] = [
   'reads of audit logs',
 ];
 
-/** @returns one line for each of the demanded counts that a run has none of */
+/** @returns one line for each demanded count that is zero */
 export function judgeCounts(counts: Ledger['counts'], demanded: Iterable<string>): readonly string[] {
   return [...demanded].filter((what) => (counts[what] ?? 0) === 0).map((what) => `the run has no ${what}`);
 }
@@ -154,7 +154,7 @@ function* judgeProofs(
       if (seen.erasedAt !== erasure.erasedAt)
         yield `${proofId} was erased at ${erasure.erasedAt} and says ${seen.erasedAt}`;
       if (seen.confirmedAt === undefined) yield `the erasure of ${proofId} is not confirmed`;
-      // An event of the erasure when repetitions are dropped: rule 15.8.
+      // Duplicates have the same id. Without them each erasure has exactly one event (rule 15.8).
       const told = new Map(announced.get(proofId)?.map((event) => [event.id, event]));
       if (told.size !== 1) yield `${proofId} was erased and has ${told.size} events`;
       for (const { data } of told.values())
@@ -167,8 +167,8 @@ function* judgeProofs(
 }
 
 /**
- * Nothing is there that nobody was told of: every issuing was repeated until it was answered, under one
- * Idempotency-Key.
+ * Judges that every listed proof was acknowledged. Every issuing was repeated under one Idempotency-Key until
+ * it was answered.
  */
 function* judgeLists(
   { partners, issued, erased, strangers }: Acknowledged,
@@ -184,14 +184,14 @@ function* judgeLists(
         .filter((proofId) => !gone.has(proofId)),
     );
     for (const proofId of seen.get(partnerId)?.listed ?? [])
-      if (!expected.has(proofId)) yield `${proofId} is listed and nobody was told of it`;
+      if (!expected.has(proofId)) yield `${proofId} is listed and was never acknowledged`;
   }
   const told = new Set(issued.map(({ partnerId, proofId }) => `${partnerId} ${proofId}`));
   for (const { partnerId, name, where } of strangers)
-    if (!told.has(`${partnerId} ${name}`)) yield `${name} was in ${where} and nobody was told of it`;
+    if (!told.has(`${partnerId} ${name}`)) yield `${name} was in ${where} and was never acknowledged`;
 }
 
-/** Audit entries: one of each change that was acknowledged, and none of its kind beside it (rule 15.8). */
+/** Judges the audit log: each acknowledged change has exactly one entry (rule 15.8). */
 function* judgeAudit(
   { partners, issued, erased, rotated, reviews, logReads, logged }: Acknowledged,
   { partners: seen }: Observed,
@@ -230,7 +230,9 @@ function* judgeHistories({ histories }: Acknowledged): Generator<string> {
   }
 }
 
-/** The topics tell of nothing that nobody did. What was done and must be told is looked for at its thing. */
+/**
+ * Judges that every event belongs to an acknowledged change. The other direction is judged for each thing.
+ */
 function* judgeTopics(
   { issued, reviews, unknownReviews }: Acknowledged,
   { events }: Observed,
@@ -239,12 +241,12 @@ function* judgeTopics(
   for (const proofId of new Set(
     events.flatMap((event) => (event.topic === 'erasure' ? event.data.proofId : [])),
   ))
-    if (!known.has(proofId)) yield `the topic of erasures tells of ${proofId}, which nobody was told of`;
+    if (!known.has(proofId)) yield `the topic of erasures has ${proofId}, which was never acknowledged`;
   const acknowledged = new Set(reviews.map(({ reviewId }) => reviewId));
   const created = new Set(events.filter(({ kind }) => kind === 'review_created').map(({ key }) => key));
   const more = [...created].filter((reviewId) => !acknowledged.has(reviewId));
   if (more.length > unknownReviews)
-    yield `${more.length} reviews were announced and nobody was told of them, and ${unknownReviews} were not answered`;
+    yield `${more.length} announced reviews were never acknowledged, and ${unknownReviews} creations were not answered`;
 }
 
 function* judgeUsage(
@@ -284,7 +286,7 @@ function* judgeKeys({ rotated }: Acknowledged, { partners, successors }: Observe
   for (const [partnerId, chain] of grouped(rotated, (entry) => entry.partnerId)) {
     const known = new Set(chain.flatMap(({ keyId, newKeyId }) => [keyId, newKeyId]));
     const listed = partners.get(partnerId)?.keys ?? [];
-    // A chain of n rotations has n + 1 keys; one more is a second successor of one of them.
+    // A chain of n rotations has n + 1 keys. An additional key is a second successor of one of them.
     if (listed.length !== chain.length + 1 || listed.some((keyId) => !known.has(keyId)))
       yield `${partnerId} rotated ${chain.length} times and has ${listed.length} keys`;
     for (const { newKeyId } of chain) {
@@ -303,7 +305,7 @@ function* judgeReviews(
   const created = new Set(events.filter(({ kind }) => kind === 'review_created').map(({ key }) => key));
   for (const { reviewId, proofId, operations } of reviews) {
     const found = seen.get(reviewId) ?? [];
-    // Its state at the end follows from the calls too.
+    // The final state must follow from the calls too.
     const history = [...operations, ...found.flatMap(({ read }) => read ?? [])];
     const fault = faultOf(REVIEW, history);
     if (fault !== undefined) yield `the calls on ${reviewId}: ${fault}`;

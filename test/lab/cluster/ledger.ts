@@ -1,7 +1,4 @@
-/**
- * Record of what the clients of a run were told: every acknowledged answer, and every answer that should not
- * have been.
- */
+/** A record of a run's answers: all acknowledgements, and all answers that violate the contract. */
 import { appendFileSync, writeFileSync } from 'node:fs';
 import type { History, ReviewHistory } from './history.js';
 import type { Logged, LogRead, Member } from './sets.js';
@@ -9,21 +6,23 @@ import type { Logged, LogRead, Member } from './sets.js';
 export interface IssuedEntry {
   readonly proofId: string;
   readonly partnerId: string;
-  /** Digest of the asset. */
+  /** The SHA-256 of the asset. */
   readonly sha256: string;
-  /** Acknowledged at, in milliseconds of the run's clock, as all times here. */
+  /**
+   * The time of the acknowledgement, in milliseconds of the run's clock. All times here are of this clock.
+   */
   readonly at: number;
 }
 
 export interface ErasedEntry {
   readonly proofId: string;
   readonly partnerId: string;
-  /** As the service said. Unix seconds. */
+  /** The time in the answer of the service, in Unix seconds. */
   readonly erasedAt: number;
   readonly at: number;
 }
 
-/** A verify that was answered: billed once for each upload. */
+/** A verify that was answered. Each upload is billed once. */
 export interface BilledEntry {
   readonly partnerId: string;
   readonly uploadId: string;
@@ -45,13 +44,13 @@ export interface KnownPartner {
 export interface Stranger {
   readonly partnerId: string;
   readonly name: string;
-  /** Where it was seen. */
+  /** The list in which the name was seen. */
   readonly where: string;
 }
 
 export interface Refusal {
   readonly answered: boolean;
-  /** The call, who was asked, why and after how long. */
+  /** The call, the called service, the reason and the duration. */
   readonly what: string;
   readonly at: number;
 }
@@ -64,22 +63,22 @@ export class Ledger {
   readonly rotated: RotatedEntry[] = [];
   readonly reviews: ReviewHistory[] = [];
   readonly histories: History[] = [];
-  /** When the erasure of a proof was first asked for, answered or not. */
+  /** The time of the first request to erase each proof, whether it was answered or not. */
   readonly erasing = new Map<string, number>();
-  /** Uploads of which a billed call was asked for, answered or not, by partner. */
+  /** The number of uploads with a billed call, answered or not, by partner. */
   readonly asked = new Map<string, number>();
-  /** Reads of audit logs, by partner. */
+  /** The reads of audit logs, by partner. */
   readonly logReads = new Map<string, LogRead[]>();
-  /** Entries of audit logs that answers promise, by partner. */
+  /** The audit entries that answers promise, by partner. */
   readonly logged = new Map<string, Logged[]>();
-  /** The latest of them. */
+  /** The latest of these entries. */
   lastLogged: { readonly partnerId: string; readonly process: string } | undefined;
-  /** Names in lists that nobody had been told of at the time. */
+  /** Names in lists that no answer had contained before. */
   readonly strangers: Stranger[] = [];
-  /** Reviews whose creation was not answered: each may be there or not. */
+  /** The number of unanswered review creations. Each of these reviews may exist or not. */
   unknownReviews = 0;
   readonly violations: string[] = [];
-  /** Calls that were answered "later", or not at all, in their order. */
+  /** The calls that were answered "later" or not at all, in order. */
   readonly refusals: Refusal[] = [];
   readonly #counts = new Map<string, number>();
   readonly #disturbances = {
@@ -88,7 +87,7 @@ export class Ledger {
   };
   readonly #file: string | undefined;
 
-  /** @param file takes one line of JSON for each entry */
+  /** @param file gets one line of JSON for each entry */
   constructor(file?: string) {
     this.#file = file;
     if (file !== undefined) writeFileSync(file, '');
@@ -143,7 +142,7 @@ export class Ledger {
     if (!this.erasing.has(proofId)) this.erasing.set(proofId, this.now());
   }
 
-  /** Proofs of a partner as far as anybody was told. */
+  /** Returns the acknowledged proofs of a partner. */
   members(partnerId: string): readonly Member[] {
     const removed = new Map(this.erased.map(({ proofId, at }) => [proofId, at]));
     return this.issued
@@ -156,7 +155,7 @@ export class Ledger {
       }));
   }
 
-  /** To be called with the answer to what the entry tells of. */
+  /** Records that an answer promises an audit entry. */
   log(partnerId: string, entry: string, process: string | undefined): void {
     const logged = this.logged.get(partnerId) ?? [];
     logged.push({ entry, at: this.now(), process });
@@ -164,7 +163,10 @@ export class Ledger {
     if (process !== undefined) this.lastLogged = { partnerId, process };
   }
 
-  /** A fault begins. @returns what is called when it is over */
+  /**
+   * Records the start of a fault.
+   * @returns a function that records its end
+   */
   disturb(what: 'servers' | 'members'): () => void {
     const disturbance = this.#disturbances[what];
     disturbance.underWay += 1;

@@ -1,43 +1,47 @@
 /**
- * Tells whether what clients saw of one thing can have happened one after the other: every answered call at some
- * moment between its sending and its answer, every unanswered one at any moment after its sending, or never.
+ * A checker of linearizability. A history is linearizable if one order explains it. An answered call takes
+ * effect between its sending and its answer. An unanswered call takes effect at any time after its sending,
+ * or never.
  */
 
 export interface Operation<Call, Result> {
   readonly call: Call;
   /** Milliseconds of one clock. */
   readonly sentAt: number;
-  /** Undefined where no answer came, or one that leaves the outcome open. */
+  /** Undefined if no answer came, or if the answer leaves the outcome open. */
   readonly answer?: { readonly at: number; readonly result: Result };
 }
 
-/** A thing as the contract describes it, one call at a time. */
+/** A sequential specification of a thing. */
 export interface Model<State, Call, Result> {
   readonly initial: State;
   /**
-   * State after a call, undefined where it cannot be answered like this. @param result undefined where nobody
-   * heard the answer
+   * Returns the state after a call, or undefined if the result is impossible.
+   * @param result undefined if the call was not answered
    */
   next(state: State, call: Call, result: Result | undefined): State | undefined;
-  /** Equal for equal states alone. */
+  /** Returns a text that is equal only for equal states. */
   textOf(state: State): string;
-  /** Equal for calls that may take each other's place: of several at once only the one answered first is tried. */
+  /**
+   * Returns a text that is equal for interchangeable calls. Of several such calls only the first is tried.
+   */
   likenessOf?(call: Call, result: Result | undefined): string | undefined;
 }
 
-/** Places of the search; a history that needs more has too many calls at once. */
+/** The most states of the search. A history that needs more has too many concurrent calls. */
 const MOST_PLACES = 300_000;
 
 /**
- * Tries every order that the times allow (Wing and Gong), and no set of done calls with the same state twice.
- *
- * @throws Error where the history is too tangled to be judged
+ * Tries every order that the times allow (Wing and Gong). It visits each pair of completed calls and state
+ * once.
+ * @throws Error if the history needs too many states
  */
 export function isLinearizable<State, Call, Result>(
   model: Model<State, Call, Result>,
   history: readonly Operation<Call, Result>[],
 ): boolean {
-  // The earliest answer first: greed finds the order of a sound history. Without an answer last, if at all.
+  // Calls with the earliest answer come first, because the search then finds the order of a sound history
+  // fast. Unanswered calls come last.
   const operations = history.toSorted((a, b) => (a.answer?.at ?? Infinity) - (b.answer?.at ?? Infinity));
   const answered = operations.filter(({ answer }) => answer !== undefined).length;
   const tried = new Set<string>();
@@ -57,7 +61,8 @@ export function isLinearizable<State, Call, Result>(
       const next = model.next(state, call, answer?.result);
       if (next === undefined) continue;
       const unchanged = model.textOf(next) === model.textOf(state);
-      // Nothing is won by waiting with a call that changes nothing, nor by one that nobody heard of.
+      // An answered call that does not change the state is applied at once, because a delay gains nothing. An
+      // unanswered call that does not change the state is skipped.
       if (answer !== undefined && unchanged) {
         steps.splice(0, Infinity, { index, state: next });
         break;

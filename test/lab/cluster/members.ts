@@ -1,6 +1,6 @@
 /**
- * The cluster's processes: services and consumers that are killed without notice and started again, each on
- * ports of its own.
+ * The processes of the cluster: services and consumers. The run kills them without notice and starts them
+ * again. Each has its own ports.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { closeSync, existsSync, fstatSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -14,21 +14,23 @@ import { CLOCK_MARK_FILE } from '../../../src/service/adapters/system/clock-mark
 import { again } from '../../fixtures/again.js';
 import type { Network } from './network.js';
 
-/** Root of this version: where `src/` lies, compiled. */
+/** The root of this version's compiled files, which contains `src/`. */
 const ROOT = new URL('../../../', import.meta.url);
 const MAIN = new URL('src/service/main.js', ROOT).pathname;
 const CLI = new URL('src/cli/main.js', ROOT).pathname;
-/** Debian's libfaketime: lets a process see another time, by a file that is read each second. */
+/** Debian's libfaketime. It gives a process another time, which it reads from a file each second. */
 export const FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1';
 const FAKETIME_READ_MS = 1000;
-/** Below the ports that the system gives to clients. */
+/** Ports below the range that the system gives to clients. */
 const FIRST_PORT = 21_000;
 const RESTART_PAUSE_MS = 100;
-/** Time for all processes, on a machine that is busy with something else. */
+/** The time in which all processes must be ready on a busy machine, in milliseconds. */
 const READY_MS = 300_000;
 const WATCH_MS = 250;
 const PROBE_MS = 5000;
-/** Time to end orderly: what a service gives the requests in flight, and as much again for all that it closes. */
+/**
+ * The time for an orderly stop, in milliseconds. Half of it is for requests in flight, and half for closing.
+ */
 const ORDERLY_MS = 60_000;
 
 export interface Service {
@@ -39,36 +41,36 @@ export interface Service {
 
 interface Member {
   readonly name: string;
-  /** Without the file of the program, which depends on the version. */
+  /** The program's name without its path, which depends on the version. */
   readonly program: 'main' | 'consumers';
   readonly environment: Readonly<Record<string, string>>;
   readonly log: string;
   child: ChildProcess | undefined;
   readonly readyUrl: string;
   kills: number;
-  /** Counts its starts and standstills: who stood still may have given up what was still to write. */
+  /** The number of starts and pauses. A paused process may have dropped writes that it still owed. */
   life: number;
-  /** Tells whether this run killed the process that is there, or was. */
+  /** Whether the run killed the current or last process. */
   killed: boolean;
-  /** Stays away until it is let go. */
+  /** Whether the process must not start until it is released. */
   held: boolean;
-  /** Root of the version that the next start is of. */
+  /** The root of the version that the next start uses. */
   root: URL;
   suspended: boolean;
-  /** When it last stood still or was told another time, in milliseconds of `performance.now()`. */
+  /** The time of its last pause or clock change, in milliseconds of `performance.now()`. */
   disturbedAt: number;
-  /** Tells whether it has been ready since it was started. */
+  /** Whether the process has been ready since its start. */
   served: boolean;
   givenUp: number;
 }
 
 export interface Death {
   readonly how: string;
-  /** True when the process had been ready before. */
+  /** Whether the process had been ready before. */
   readonly served: boolean;
-  /** True when the process said that it could not start: not by a crash. */
+  /** Whether the process reported that it could not start, and did not crash. */
   readonly gaveUp: boolean;
-  /** Starts that were given up one after the other, this one included. */
+  /** The number of consecutive failed starts, this one included. */
   readonly inARow: number;
 }
 
@@ -78,22 +80,22 @@ export interface ClusterOptions {
   readonly consumers: number;
   /** The address of the proxy in front of the services. Without it each service has an address of its own. */
   readonly publicUrl?: string;
-  /** Tells whether clocks can be set. */
+  /** Whether clocks can be set. */
   readonly clocks?: boolean;
-  /** A network in which each process has a namespace of its own. */
+  /** A network in which each process has its own namespace. */
   readonly network?: Network;
-  /** A process ended that nobody killed. */
+  /** Called when a process ends that the run did not kill. */
   readonly onDeath: (name: string, death: Death) => void;
 }
 
-/** Milliseconds of a process's main thread since it began, as Linux counts them. */
+/** The times of a process's main thread in milliseconds since its start, from Linux. */
 export interface ThreadTimes {
   readonly ran: number;
-  /** Ready to run, while others had the processors. */
+  /** The time in which the thread was ready to run but had no processor. */
   readonly waited: number;
 }
 
-/** Times of a process's main thread; undefined where it has ended. */
+/** Returns the times of a process's main thread, or undefined if the process has ended. */
 function threadTimesOf(pid: number): ThreadTimes | undefined {
   try {
     const [ran, waited] = readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ').map(Number);
@@ -130,7 +132,10 @@ export class Cluster {
     this.#onDeath = onDeath;
   }
 
-  /** Bundle and schema by the operator's commands, then all processes; resolves before they are ready. */
+  /**
+   * Creates bundle and schema with the operator's commands, and then starts all processes. Resolves before
+   * they are ready.
+   */
   static async start(options: ClusterOptions): Promise<Cluster> {
     const { settings, services, consumers, clocks = false, network } = options;
     const directory = await mkdtemp(join(tmpdir(), 'takemark-cluster-'));
@@ -147,7 +152,7 @@ export class Cluster {
       TAKEMARK_MAX_UPLOADS: '16',
     };
     await takemark(shared, 'operator', 'secrets', 'init', '--out', shared['TAKEMARK_SECRETS_FILE']!);
-    // Safe to run again, where a server did not answer in time.
+    // The command can be repeated if a server does not answer in time.
     await again(
       () => takemark(shared, 'operator', 'migrate'),
       (error) => (error as { readonly code?: unknown }).code === TROUBLE,
@@ -226,7 +231,7 @@ export class Cluster {
     return Object.fromEntries(this.#members.map(({ name, kills }) => [name, kills]));
   }
 
-  /** SIGKILL. False where it was not running: it is being started again. */
+  /** Sends SIGKILL. Returns false if the process is not running, because a restart is pending. */
   kill(name: string): boolean {
     const member = this.#members.find((one) => one.name === name);
     const child = member?.child;
@@ -236,7 +241,7 @@ export class Cluster {
     return child.kill('SIGKILL');
   }
 
-  /** Orderly, and gone until `release`. Resolves when it has ended. */
+  /** Stops a process orderly and keeps it stopped until `release`. Resolves when it has ended. */
   async hold(name: string): Promise<void> {
     const member = this.#find(name);
     member.held = true;
@@ -249,7 +254,7 @@ export class Cluster {
     if (member.child === undefined || hasEnded(member.child)) void this.#spawn(member);
   }
 
-  /** A process stands still, sockets open, and after `resume` goes on where it was. False where it does not run. */
+  /** Pauses a process until `resume`. Its sockets stay open. Returns false if the process is not running. */
   suspend(name: string): boolean {
     const member = this.#find(name);
     if (member.child === undefined || hasEnded(member.child)) return false;
@@ -265,7 +270,7 @@ export class Cluster {
     member.disturbedAt = performance.now();
   }
 
-  /** Sets its clock ahead of the machine's; resolves when it has read it. */
+  /** Sets the process's clock ahead of the machine's. Resolves when the process has read it. */
   async setClock(name: string, seconds: number): Promise<void> {
     const member = this.#find(name);
     await setFakeClock(clockFileOf(this.directory, name), seconds);
@@ -273,8 +278,9 @@ export class Cluster {
   }
 
   /**
-   * Puts a clock right that was ahead. In a process time never runs backwards (decision 0018): it would stand
-   * still until it is caught up, so the process ends, and its mark of the time is removed, as it asks for.
+   * Sets a clock that was ahead to the right time. In a process time never runs backwards (decision 0018), so
+   * its clock would pause. So the process is stopped, and the mark of its time is removed as its message
+   * asks.
    */
   async setClockBack(name: string): Promise<void> {
     await this.hold(name);
@@ -283,20 +289,22 @@ export class Cluster {
     this.release(name);
   }
 
-  /** Ends a process orderly, and starts it with another version. */
+  /** Stops a process orderly, and starts it with another version. */
   async roll(name: string, root = ROOT): Promise<void> {
     const member = this.#find(name);
     member.root = root;
     await this.#end(member);
   }
 
-  /** Tells whether a process stood still since then. */
+  /** Returns whether a process was paused or got another time since then. */
   wasDisturbed(name: string, since: number): boolean {
     const { suspended, disturbedAt } = this.#find(name);
     return suspended || disturbedAt >= since;
   }
 
-  /** Reason for which a process says that it is not ready; undefined where it is, or answers nothing. */
+  /**
+   * Returns the reason that a process gives for not being ready. Undefined if it is ready or does not answer.
+   */
   async unreadyBy(name: string): Promise<string | undefined> {
     const answer = await fetch(this.#find(name).readyUrl, { signal: AbortSignal.timeout(PROBE_MS) }).catch(
       () => undefined,
@@ -305,12 +313,12 @@ export class Cluster {
     return ((await answer.json()) as { readonly reason?: string }).reason;
   }
 
-  /** Name of the process that a member is at present: another one after its next start or standstill. */
+  /** Returns the name of a member's current process. The name changes with each start and pause. */
   processOf(name: string): string {
     return `${name}/${this.#find(name).life}`;
   }
 
-  /** Times of a member's main thread; undefined while it does not run. */
+  /** Returns the times of a member's main thread, or undefined if it is not running. */
   threadTimes(name: string): ThreadTimes | undefined {
     const pid = this.#find(name).child?.pid;
     return pid === undefined ? undefined : threadTimesOf(pid);
@@ -335,7 +343,7 @@ export class Cluster {
     clearTimeout(patience);
   }
 
-  /** Resolves when every process says that it is ready. */
+  /** Resolves when every process reports that it is ready. */
   async ready(): Promise<void> {
     const deadline = Date.now() + READY_MS;
     for (const { name, readyUrl, log } of this.#members) {
@@ -351,12 +359,15 @@ export class Cluster {
     }
   }
 
-  /** A command of the operator, with the settings of this cluster. @returns its standard output */
+  /**
+   * Runs a command of the operator with the settings of this cluster.
+   * @returns its standard output
+   */
   command(...args: readonly string[]): Promise<string> {
     return takemark({ ...this.settings, TAKEMARK_OPERATOR_URL: this.services[0]!.operator }, ...args);
   }
 
-  /** Brings the schema up to another version, while this one works. */
+  /** Migrates the schema to another version while this one works. */
   async migrate(root: URL): Promise<void> {
     await promisify(execFile)(
       process.execPath,
@@ -381,7 +392,7 @@ export class Cluster {
     if (!keep) await rm(this.directory, { recursive: true, force: true });
   }
 
-  /** Until it was ready once. */
+  /** Probes the process until it was ready once. */
   async #watch(member: Member, child: ChildProcess): Promise<void> {
     while (
       member.child === child &&
@@ -441,7 +452,7 @@ export class Cluster {
           member.name,
           this.#death(member, code ?? signal, readFileSync(member.log).subarray(size).toString()),
         );
-      // As an orchestrator would.
+      // An orchestrator would restart the process too.
       setTimeout(() => {
         if (!this.#stopping && !member.held && member.child === child) void this.#spawn(member);
       }, RESTART_PAUSE_MS);
@@ -449,9 +460,9 @@ export class Cluster {
   }
 }
 
-/** Resolves when the process whose file it is has read it. */
+/** Resolves when the process of this file has read it. */
 export async function setFakeClock(file: string, seconds: number): Promise<void> {
-  // Never half a file.
+  // The rename is atomic, so the process never reads half a file.
   writeFileSync(`${file}.new`, `${seconds < 0 ? '' : '+'}${seconds}\n`);
   renameSync(`${file}.new`, file);
   await delay(FAKETIME_READ_MS * 1.5);
@@ -465,12 +476,12 @@ function hasEnded(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null;
 }
 
-/** Message of a service that gives up starting; the command line has an exit code for trouble. */
+/** The message of a service that fails to start. The command line has an exit code for this. */
 const COULD_NOT_START = /^The service could not start: /m;
 const TROUBLE = 3;
 const SHOWN_CHARACTERS = 500;
 
-/** @returns 0 where nobody answers */
+/** @returns 0 if no answer came */
 function statusOf(url: string): Promise<number> {
   return fetch(url, { signal: AbortSignal.timeout(PROBE_MS) }).then(
     (answer) => answer.status,
@@ -478,7 +489,10 @@ function statusOf(url: string): Promise<number> {
   );
 }
 
-/** A process that is expected to give up. @returns what it said to the person who started it */
+/**
+ * Starts a process that must fail to start.
+ * @returns its output
+ */
 export async function startAlone(
   settings: Readonly<Record<string, string>>,
   over: Readonly<Record<string, string>>,
@@ -494,7 +508,10 @@ export async function startAlone(
   );
 }
 
-/** A command of the operator's. @returns its standard output */
+/**
+ * Runs a command of the operator.
+ * @returns its standard output
+ */
 export async function takemark(
   environment: Readonly<Record<string, string>>,
   ...args: readonly string[]
@@ -505,7 +522,7 @@ export async function takemark(
   return stdout;
 }
 
-/** The first of `count` neighbouring ports at which nobody answers. */
+/** Returns the first of `count` consecutive free ports. */
 async function freePorts(count: number): Promise<number> {
   for (let base = FIRST_PORT; ; base += count) {
     const taken = await Promise.all(Array.from({ length: count }, (_, index) => answers(base + index)));

@@ -1,4 +1,4 @@
-/** Partners whose month is used up but for a few units, without a call for each of those before. */
+/** Partners with a few units left in their month. The other units are charged without calls. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { DomainError } from '../../../src/core/domain/errors.js';
 import { openCassandraStore } from '../../../src/service/adapters/cassandra/store.js';
@@ -13,7 +13,7 @@ import { inParallel } from '../../fixtures/service.js';
 import type { KnownPartner } from './ledger.js';
 import type { Run } from './run.js';
 
-/** As many units as one conditional batch takes. */
+/** The number of units that one conditional batch charges. */
 const CHARGED_AT_ONCE = 40;
 const PUBLISHED_MS = 300_000;
 
@@ -21,11 +21,14 @@ export interface Month {
   readonly partner: KnownPartner;
   readonly used: number;
   readonly limit: number;
-  /** Events of these charges that were not published in time. */
+  /** The number of events of these charges that were not published in time. */
   readonly waiting: number;
 }
 
-/** Charges by a store of its own, before anything disturbs it. @returns so many months, of a partner each */
+/**
+ * Charges partners with a separate store, before the first fault.
+ * @returns this many months, each of its own partner
+ */
 export async function nearEndOfMonth(
   { cluster, workload, ledger }: Pick<Run, 'cluster' | 'workload' | 'ledger'>,
   { months, unitsLeft }: { readonly months: number; readonly unitsLeft: number },
@@ -36,7 +39,7 @@ export async function nearEndOfMonth(
   const used = plan.monthlyQuota - unitsLeft;
   const { cassandra, kafka, environment } = readConfig(cluster.settings);
   const { secrets } = await readClusterBundle(cluster.settings['TAKEMARK_SECRETS_FILE']!, environment);
-  // Nothing is audited here, so any key will do.
+  // Nothing is audited here, so any key is valid.
   const store = await openCassandraStore({
     ...cassandra!,
     audit: { key: Buffer.alloc(32) },

@@ -1,17 +1,17 @@
 /**
- * A network of namespaces, one for each process and server, joined by a bridge: a link between two of them is
- * cut one way by a blackhole route, and made slow by a device that sends on late. Linux, as root.
+ * A network of namespaces, one for each process and server, joined by a bridge. A blackhole route cuts one
+ * direction of a link, and a delaying device slows it. Needs Linux and root.
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
-/** Below it all addresses of a network lie; its first one is the bridge's, from which the run itself calls. */
+/** The prefix of all addresses of a network. The first address is the bridge's, from which the run calls. */
 const PREFIX = '10.77';
 const BRIDGE_HOST = 254;
 
-/** Device of a namespace that sends on late, and the table of routes for what comes out of it. */
+/** The delaying device of a namespace, and the routing table for packets that leave it. */
 const LATE = { device: 'late', table: '100' };
 const DELAY = new URL('../../../../test/lab/cluster/delay.py', import.meta.url).pathname;
 
@@ -20,20 +20,20 @@ const run = (...args: readonly string[]) => promisify(execFile)('ip', args);
 export interface Network {
   /** The first three numbers of all addresses. */
   readonly prefix: string;
-  /** Begins the names of all namespaces, before that of the party. */
+  /** The prefix of the names of all namespaces. */
   readonly namespaces: string;
-  /** Address of a party. */
+  /** Returns the address of a party. */
   addressOf(name: string): string;
-  /** Address that every party reaches, and the run listens at. */
+  /** The address at which the run listens. Every party reaches it. */
   readonly own: string;
-  /** Words that a command of a party begins with. */
+  /** Returns the words before a command that runs in a party's namespace. */
   within(name: string): readonly string[];
-  /** From now on nothing that the first sends reaches the second. */
+  /** Drops everything that the first party sends to the second. */
   cut(from: string, to: string): Promise<void>;
   mend(from: string, to: string): Promise<void>;
   /**
-   * From now on what the first sends the second arrives late. One at a time for each sender.
-   * @returns what ends it
+   * Delays everything that the first party sends to the second. A sender has at most one delay.
+   * @returns a function that ends it
    */
   delay(from: string, to: string, milliseconds: number): Promise<() => Promise<void>>;
   remove(): Promise<void>;
@@ -49,7 +49,7 @@ export async function openNetwork(number: number, hosts: Readonly<Record<string,
   const spaceOf = (name: string): string => `${bridge}-${name}`;
   const remove = async (): Promise<void> => {
     for (const [name, host] of Object.entries(hosts)) {
-      // A namespace lets go of its device some time after it has gone itself.
+      // A namespace frees its device some time after its own deletion.
       await run('link', 'del', `${bridge}v${host}`).catch(() => undefined);
       await run('netns', 'del', spaceOf(name)).catch(() => undefined);
     }
@@ -67,7 +67,8 @@ export async function openNetwork(number: number, hosts: Readonly<Record<string,
       await run('link', 'set', `${bridge}v${host}`, 'master', bridge, 'up');
       await run('-n', space, 'addr', 'add', `${addressOf(name)}/24`, 'dev', 'eth0');
       for (const device of ['lo', 'eth0']) await run('-n', space, 'link', 'set', device, 'up');
-      // What comes out of the late device goes on by the other one, though its sender is this host.
+      // Packets that leave the delaying device are forwarded to the other one, although their sender is this
+      // host.
       const forwards =
         'echo 1 >ip_forward; echo 1 >conf/default/accept_local; echo 0 >conf/default/rp_filter';
       await run('netns', 'exec', space, 'sh', '-c', `cd /proc/sys/net/ipv4 && { ${forwards}; }`);
@@ -97,7 +98,7 @@ export async function openNetwork(number: number, hosts: Readonly<Record<string,
     await run('-n', space, 'route', 'add', `${addressOf(to)}/32`, 'dev', device, 'src', addressOf(from));
     return async () => {
       await run('-n', space, 'route', 'del', `${addressOf(to)}/32`, 'dev', device);
-      // The last of it still arrives.
+      // The delayed packets still arrive.
       await sleep(milliseconds * 1.5);
       child.stdin.end();
       await ended;

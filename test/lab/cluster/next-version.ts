@@ -1,4 +1,4 @@
-/** A build of the next version: this one with one more migration, which expands the schema. */
+/** A build of the next version. It is this version with one more migration, which expands the schema. */
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -8,13 +8,14 @@ const PROJECT = new URL('../../../../', import.meta.url);
 const MIGRATIONS = 'dist/src/service/adapters/cassandra/driver/migrations.js';
 
 export interface NextVersion {
-  /** Root of its compiled files. */
+  /** The root of its compiled files. */
   readonly root: URL;
   remove(): Promise<void>;
 }
 
 export async function buildNextVersion(): Promise<NextVersion> {
-  // Below the project, whose libraries both versions load: the process that reads audio follows no link to them.
+  // A folder below the project, because both versions load its libraries. The process that reads audio
+  // follows no link to them.
   const directory = await mkdtemp(new URL('dist/next-version-', PROJECT).pathname);
   const version = SCHEMA_VERSION + 1;
   const from = (path: string): string => new URL(path, PROJECT).pathname;

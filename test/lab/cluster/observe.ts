@@ -1,5 +1,5 @@
 /**
- * Looks at everything once the run is over: by every process, in the tables, and in the topics from their
+ * Reads the state after a run: from every process, from the tables, and from the topics since their
  * beginning.
  */
 import { createHash } from 'node:crypto';
@@ -13,14 +13,14 @@ import type { Tables } from './tables.js';
 import type { Topics } from './topics.js';
 import { type Issued, reviewStateOf, type Workload } from './workload.js';
 
-/** Calls at once. */
+/** The number of concurrent calls. */
 const WIDTH = 12;
 const VERIFIED_AGAIN = 40;
-/** Difference from which a process tells of a clock. */
+/** The clock difference that a process reports, in seconds. */
 const WRONG_SECONDS = 5;
-/** Unconfirmed erasures whose events are looked for. */
+/** The number of unconfirmed erasures whose events are looked up. */
 const FOLLOWED = 5;
-/** Between two lines on what is waited for. */
+/** The time between two progress lines, in milliseconds. */
 const SAID_MS = 20_000;
 
 export interface Observers {
@@ -30,7 +30,7 @@ export interface Observers {
   readonly topics: Topics;
 }
 
-/** Verifies some of what is left once more; billed, so before anything is counted. */
+/** Verifies some of the remaining proofs again. This is billed, so it comes before anything is counted. */
 export async function verifyAgain(
   ledger: Ledger,
   { calls, workload }: Observers,
@@ -61,8 +61,8 @@ export async function verifyAgain(
 }
 
 /**
- * Resolves when nothing waits in an outbox and the consumers have taken all, or when `limitMs` are over.
- * @param behindNow called whenever something is found to wait
+ * Resolves when all outboxes are empty and the consumers have read everything, or after `limitMs`.
+ * @param behindNow called whenever something still waits
  * @returns what still waits
  */
 export async function caughtUp(
@@ -73,7 +73,7 @@ export async function caughtUp(
   behindNow: () => void = () => undefined,
 ): Promise<string | undefined> {
   const deadline = Date.now() + limitMs;
-  // Confirmed erasures stay confirmed, and asking for all of an hour takes half a minute.
+  // Confirmed erasures stay confirmed. To query all erasures of an hour takes half a minute.
   const confirmed = new Set<string>();
   let saidAt = Date.now();
   for (;;) {
@@ -129,7 +129,7 @@ export async function caughtUp(
   }
 }
 
-/** Events and dead letters of proofs whose erasure is not confirmed. */
+/** Returns the events and dead letters of proofs whose erasure is not confirmed. */
 async function whereabouts(topics: Topics, proofIds: readonly string[]): Promise<readonly string[]> {
   if (proofIds.length === 0) return [];
   const events = (await topics.read()).filter(({ topic }) => topic === 'erasure');
@@ -141,8 +141,8 @@ async function whereabouts(topics: Topics, proofIds: readonly string[]): Promise
 }
 
 /**
- * Events in all outboxes, once every process says how many it has. @throws Error where one does not within
- * `patienceMs`
+ * Returns the number of events in all outboxes when every process reports its own.
+ * @throws Error if one does not within `patienceMs`
  */
 export async function waitingOfAll(services: readonly Service[], patienceMs: number): Promise<number> {
   for (const deadline = Date.now() + patienceMs; ; await delay(100)) {
@@ -152,12 +152,12 @@ export async function waitingOfAll(services: readonly Service[], patienceMs: num
   }
 }
 
-/** Events in the outbox as far as a process knows; undefined where it does not say. */
+/** Returns the number of events in the outbox that a process reports, or undefined if it reports none. */
 function waitingOf(service: Service): Promise<number | undefined> {
   return metricOf(service, 'takemark_outbox_waiting');
 }
 
-/** Tells whether some process says that a node's clock differs from the others', or from its own. */
+/** Returns whether a process reports that a node's clock differs from the other nodes' or from its own. */
 export async function areClocksTold(services: readonly Service[]): Promise<boolean> {
   const differences = await Promise.all(
     services.flatMap((service) =>
@@ -269,7 +269,7 @@ export async function observe(
   };
 }
 
-/** Digest of what was found. */
+/** Returns the digests of the answers that have a body. */
 function digestsOf(answers: readonly Answer[]): readonly string[] {
   return answers
     .filter(({ status }) => status === 200)

@@ -1,4 +1,4 @@
-/** Observations of proofs that are as they should be, for tests of the judges. */
+/** Sound observations of proofs, for tests of the judges. */
 import type { ObservedProof } from './judge.js';
 
 export const AT = 1_800_000_000;

@@ -1,10 +1,10 @@
-/** A topic of which somebody says where each replica lies: the client library places none. */
+/** Creates topics with an explicit assignment of replicas, which the client library does not offer. */
 import { askBroker, int16, int32, text } from '../../fixtures/kafka-frames.js';
 
 const ANSWER_MS = 10_000;
 
 /**
- * CreateTopics of Kafka's protocol, version 4.
+ * Sends CreateTopics of Kafka's protocol, version 4.
  * @param address `host:port` of any broker
  * @param replicas brokers of each partition, the leader first
  */
@@ -35,7 +35,7 @@ export async function makePlacedTopic(
     int32(ANSWER_MS),
     Buffer.of(0),
   ]);
-  // Correlation id, throttle time, one topic: its name, the error code.
+  // The answer has a correlation id, a throttle time, and one topic with its name and error code.
   const code = answer.readInt16BE(4 + 4 + 4 + 2 + Buffer.byteLength(name));
   if (code !== 0) throw new Error(`topic ${name} is refused: error ${code}`);
 }

@@ -1,30 +1,27 @@
-/**
- * How long the machine keeps processes from running: the time that the simplest answer takes, beyond when it
- * was due.
- */
+/** Measures how long the machine stalls processes: the delay of the simplest answer. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Service } from './members.js';
 
 const EVERY_MS = 500;
 const PATIENCE_MS = 60_000;
-/** Longer than any call. */
+/** The time for which measurements are kept, in milliseconds. It is longer than any call. */
 const KEPT_MS = 180_000;
 
 interface Beat {
   readonly service: string;
-  /** When it was due: a late timer of this process counts as well. */
+  /** The time at which the answer was due. So a late timer of this process counts too. */
   readonly from: number;
-  /** Undefined while it is waited for. */
+  /** Undefined until the answer arrives. */
   to?: number;
 }
 
-/** Asks each service whether it lives, which needs no server and no store, all the time. */
+/** Polls the liveness of each service continuously. A liveness probe needs no server and no store. */
 export class Pulse {
   readonly #beats = new Set<Beat>();
   readonly #wasDisturbed: (name: string, since: number) => boolean;
   #stopped = false;
 
-  /** @param wasDisturbed tells of a service that was suspended: no machine's fault */
+  /** @param wasDisturbed returns whether the run suspended a service, which is not the machine's fault */
   constructor(
     services: readonly Service[],
     wasDisturbed: (name: string, since: number) => boolean = () => false,
@@ -34,8 +31,8 @@ export class Pulse {
   }
 
   /**
-   * The longest part of the time since `since`, in milliseconds of `performance.now()`, for which another
-   * service than this one was waited for: what stands still by its own fault is not excused by it.
+   * Returns the longest stall of another service since `since`, in milliseconds of `performance.now()`. The
+   * service's own stalls are not an excuse.
    */
   longestStall({ name }: Service, since: number): number {
     const now = performance.now();
@@ -62,7 +59,7 @@ export class Pulse {
           () => false,
         );
       beat.to = performance.now();
-      // A process that was killed is not slow.
+      // A killed process does not count as slow.
       if (!lives) this.#beats.delete(beat);
       for (const old of this.#beats)
         if (old.to !== undefined && old.to < beat.to - KEPT_MS) this.#beats.delete(old);

@@ -1,6 +1,6 @@
 /**
- * Clients who issue, erase and verify around a backup that is put back. Each call is tried once, and all that was
- * answered is noted: what the backup lacks may be gone afterwards.
+ * Clients that issue, erase and verify before, during and after the restore of a backup. Each call is sent
+ * once, and every answer is recorded. Data that the backup lacks may be lost afterwards.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -9,13 +9,13 @@ import { type Answer, type Call, type Calls, describe, isLater } from './calls.j
 import type { Told, VerifiedEntry } from './judge-restored.js';
 import type { ErasedEntry, IssuedEntry, KnownPartner, Ledger } from './ledger.js';
 
-/** Proofs that clients may erase, of all. */
+/** The share of proofs that clients may erase. */
 const ERASABLE = 0.5;
-/** Erasures that are asked for once more. */
+/** The share of erasures that are repeated. */
 const ERASED_AGAIN = 0.3;
 const PAUSE_MS = 100;
 const ATTEMPTS = 50;
-/** Proofs from before these clients of which the file is kept. */
+/** The number of earlier proofs whose file is kept. */
 const KEPT_OF_BEFORE = 20;
 const LANES = 2;
 
@@ -30,10 +30,10 @@ export class RestoreClients {
   readonly #notFound: { readonly proofId: string; readonly sentAt: number }[] = [];
   readonly #verified: VerifiedEntry[] = [];
   readonly #known = new Map<string, KnownPartner>();
-  /** Deliverables by proof. */
+  /** The deliverables, by proof. */
   readonly #files = new Map<string, Uint8Array>();
   readonly #erasable: IssuedEntry[] = [];
-  /** Proofs that nobody erases before there is a backup of them. */
+  /** Proofs that stay until the backup contains them. */
   readonly #later: IssuedEntry[] = [];
   #isLater = false;
   #audio = 0;
@@ -87,7 +87,7 @@ export class RestoreClients {
     this.#stopped = true;
   }
 
-  /** From now on there is a backup: what was left alone until then is erased, too. */
+  /** Erases the proofs that had to stay until the backup contains them. */
   async eraseBackedUp(limitMs: number): Promise<void> {
     this.#isLater = true;
     const proofs = this.#later.splice(0);
@@ -100,7 +100,10 @@ export class RestoreClients {
     }
   }
 
-  /** Resolves when as many more of each kind were acknowledged. @throws Error after `limitMs` */
+  /**
+   * Resolves when `more` calls of each kind were acknowledged.
+   * @throws Error after `limitMs`
+   */
   async until(more: number, limitMs: number): Promise<void> {
     const counts = () => [this.#issued.length, this.#erased.length, this.#verified.length];
     const goals = counts().map((count) => count + more);
@@ -111,7 +114,10 @@ export class RestoreClients {
     }
   }
 
-  /** Verifies kept files: of erased proofs, and of the others. @returns verdicts by proof */
+  /**
+   * Verifies kept files, of erased and of other proofs.
+   * @returns verdicts by proof
+   */
   async verifyAgain(most: number): Promise<ReadonlyMap<string, string>> {
     const verdicts = new Map<string, string>();
     const kept = [...this.#files.keys()];
@@ -129,7 +135,7 @@ export class RestoreClients {
     return verdicts;
   }
 
-  /** @returns undefined where no answer came, or "later" */
+  /** @returns undefined if the answer was "later", or none came */
   async #try(call: Call): Promise<Answer | undefined> {
     const answer = await this.#calls.send(call);
     return answer === undefined || isLater(answer) ? undefined : answer;
@@ -174,7 +180,7 @@ export class RestoreClients {
     else this.#erasable.push(entry);
   }
 
-  /** Sometimes again, which is answered with the time of the first. */
+  /** Some erasures are repeated. The answer has the time of the first. */
   async #erase(): Promise<void> {
     if (this.#erasable.length === 0) return;
     const { proofId, partnerId } = this.#oneOf(this.#erasable);
@@ -198,7 +204,10 @@ export class RestoreClients {
     if (proofIds.length > 0) await this.#verify(this.#oneOf(proofIds));
   }
 
-  /** Billed once: nothing is repeated. @returns undefined where there is no verdict */
+  /**
+   * Verifies a file without repeating a call, so it is billed at most once.
+   * @returns undefined if no verdict came
+   */
   async #verify(proofId: string): Promise<string | undefined> {
     const partner = this.#oneOf(this.#partners);
     const { apiKey, partnerId } = partner;
@@ -217,7 +226,7 @@ export class RestoreClients {
     const body = new FormData();
     for (const [name, value] of Object.entries(fields)) body.set(name, value);
     body.set('file', new Blob([this.#files.get(proofId) as Uint8Array<ArrayBuffer>]), 'take.wav');
-    // A slot is gone with the store that it was in.
+    // The upload slot is lost with the store that had it.
     if ((await this.#try({ method: 'POST', path: new URL(url).pathname, body }))?.status !== 201)
       return undefined;
     const entry = { partnerId, proofId, sentAt: this.#ledger.now() };

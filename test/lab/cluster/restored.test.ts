@@ -1,11 +1,11 @@
-/** The checks after a backup that is put back can fail: a sound run passes, and each kind of damage is found. */
+/** Tests the checks after a restore. A sound run passes, and each kind of damage is found. */
 import t from 'tap';
 import type { ObservedPartner, ObservedProof } from './judge.js';
 import { judgeRestored, type ObservedRestored, type Told } from './judge-restored.js';
 import { AT, GONE, THERE } from './observed-proofs.js';
 
 const partnerId = 'ptr_1';
-/** No proof of the store: the operator's answer is 404, too. */
+/** The store has no proof, so the operator gets 404 too. */
 const {
   state: _state,
   erasedAt: _erasedAt,
@@ -26,7 +26,7 @@ const SEEN: ObservedPartner = {
 const issued = (proofId: string, at: number) => ({ proofId, partnerId, sha256: 'a', at });
 const erased = (proofId: string, at: number, erasedAt = AT) => ({ proofId, partnerId, erasedAt, at });
 
-/** A backup from 100 to 110, stopped at 200, started at 300. */
+/** The backup ran from 100 to 110, the processes stopped at 200 and started at 300. */
 const TOLD: Told = {
   partners: [{ partnerId, apiKey: 'secret' }],
   issued: [
@@ -71,7 +71,7 @@ const OBSERVED: ObservedRestored = {
   files: new Set(['prf_old', 'prf_amid', 'prf_lost', 'prf_new']),
 };
 
-t.test('a restore that was sound has no violation', async (t) => {
+t.test('a sound restore has no violation', async (t) => {
   t.strictSame(judgeRestored(TOLD, OBSERVED), []);
   t.strictSame(
     judgeRestored(TOLD, { ...OBSERVED, proofs: new Map([...OBSERVED.proofs, ['prf_amid', NOWHERE]]) }),
@@ -105,7 +105,7 @@ t.test('every kind of damage by a restore is found', async (t) => {
     'a proof of the backup that does not verify': verdict('prf_old', 'unregistered'),
     'an erased proof that verifies': verdict('prf_gone', 'valid'),
     'an erasure at another time': proof('prf_gone', { ...GONE, erasedAt: AT + 1 }),
-    'an erasure that nobody confirmed': proof('prf_gone', unconfirmed),
+    'an erasure that was not confirmed': proof('prf_gone', unconfirmed),
     'an erasure without a tombstone': proof('prf_gone', NOWHERE),
     'an erased proof in a list': proof('prf_gone', { ...GONE, listed: true }),
     'a file of an erased proof': { ...OBSERVED, files: new Set(['prf_gone']) },

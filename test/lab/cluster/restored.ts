@@ -1,6 +1,6 @@
 /**
- * An older backup of Cassandra is put back while clients call, by the page for operators; what is there
- * afterwards is held against what the clients were told.
+ * Restores an older backup of Cassandra while clients call, by the page for operators. Then compares the
+ * state with the answers that the clients got.
  */
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -21,18 +21,21 @@ import { Tables } from './tables.js';
 import { Topics } from './topics.js';
 import { Workload } from './workload.js';
 
-/** Snapshots of a backup, by their tags, as the page for operators has them: a table is put back from the first that has it. */
+/**
+ * The tags of a backup's snapshots, as on the page for operators. A table is restored from the first snapshot
+ * that has it.
+ */
 const SNAPSHOTS = {
   decided: ['record', 'api_key', 'partner', 'charge', 'installation', 'audit_head'],
   pointers: ['pointer'],
   all: [],
 } as const;
 const PARTNERS = 3;
-/** Deeds of each kind that clients have done before the run goes on. */
+/** The number of calls of each kind that the run waits for. */
 const DEEDS = 10;
 const DEEDS_MS = 600_000;
 const CATCH_UP_MS = 600_000;
-/** Kept files of each kind that are verified at the end. */
+/** The number of kept files of each kind that are verified at the end. */
 const VERIFIED = 12;
 
 /** @param nodes names of Cassandra's nodes */
@@ -63,7 +66,7 @@ export async function restoreBackup(run: Run, nodes: readonly string[], seed: nu
     say(`a backup was made within ${Math.round(backup.ended - backup.began)} ms`);
     await clients.eraseBackedUp(DEEDS_MS);
     await clients.until(DEEDS, DEEDS_MS);
-    // A backup is known for one when the installation has come further, as it does at each start.
+    // A restart advances the installation's counter, which reveals that the backup is older.
     for (const { name } of cluster.services.slice(0, 2)) cluster.kill(name);
     while ((await beatOf(cluster.settings)) < beat + 2) await delay(100);
     await clients.until(DEEDS, DEEDS_MS);
@@ -115,8 +118,8 @@ async function beatOf(settings: Readonly<Record<string, string>>): Promise<numbe
 }
 
 /**
- * A node that is stopped gets the keyspace's files of its backup, and loses what would bring later writes back: commit
- * log, hints, batches and the state of Paxos.
+ * Restores the keyspace's files on a stopped node. Deletes what would replay later writes: the commit log,
+ * hints, batches and the state of Paxos.
  */
 async function putBack({ directory }: Servers, node: string, keyspace: string): Promise<void> {
   const home = join(directory, node);
@@ -141,7 +144,7 @@ async function putBack({ directory }: Servers, node: string, keyspace: string): 
   }
 }
 
-/** Every process says why it is not ready, and refuses partners and operators. */
+/** Checks that every process names the reason for not being ready, and refuses partners and operators. */
 async function gateIsClosed({ cluster, calls, ledger, partners }: Run): Promise<void> {
   const { apiKey, partnerId } = partners[0]!;
   const refused = [
@@ -180,7 +183,7 @@ async function lookAt(
     const verdictsAfter = await verifyAgain(after, observers);
     const verdicts = await clients.verifyAgain(VERIFIED);
     say('waiting for outboxes and consumers');
-    // Erasures of proofs that the backup may lack are looked at below.
+    // Erasures of proofs from during or after the backup are checked below.
     const known = new Set(
       told.issued
         .filter(({ at }) => at < told.backup.began || at > told.openedAt)
@@ -220,7 +223,7 @@ async function lookAt(
   }
 }
 
-/** Ids of proofs that have files in the bucket. */
+/** Returns the ids of proofs that have files in the bucket. */
 async function filesOf(settings: Readonly<Record<string, string>>): Promise<ReadonlySet<string>> {
   const { assetBucket, dataDirectory } = readConfig(settings);
   const assets = await openAssetBucket({ ...assetBucket!, spoolDirectory: join(dataDirectory, 'spool') });

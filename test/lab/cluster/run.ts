@@ -1,7 +1,4 @@
-/**
- * A run: a cluster of its own on a set of servers, partners at work, a fault or several, and the checks
- * afterwards.
- */
+/** A run: a cluster on a set of servers, partners at work, faults, and the checks afterwards. */
 import { randomUUID } from 'node:crypto';
 import { defined } from '../../../src/core/domain/defined.js';
 import { seeded } from '../../fixtures/service.js';
@@ -19,18 +16,21 @@ import { Tables } from './tables.js';
 import { Topics } from './topics.js';
 import { Workload } from './workload.js';
 
-/** Much longer than what a crash leaves is left alone for. */
+/**
+ * The time to wait for outboxes and consumers, in milliseconds. The service leaves the remains of a crash
+ * alone for a much shorter time.
+ */
 const CATCH_UP_MS = 300_000;
 
 /**
- * Starts of one process that may be given up one after the other while the servers are there: a busy machine
- * keeps them waiting too.
+ * The most consecutive failed starts of a process while the servers are available. A busy machine delays
+ * servers too.
  */
 const STARTS_GIVEN_UP = 4;
 
-/** Units that are left of a month that clients contend for. */
+/** The units left in a month that clients contend for. */
 const UNITS_LEFT = 10;
-/** Months that come near their end in a run: one in this time. */
+/** The time in which one month is used up, in milliseconds. */
 const MONTH_MS = 120_000;
 const FEWEST_MONTHS = 2;
 const MOST_MONTHS = 10;
@@ -43,32 +43,32 @@ export interface Run {
   readonly workload: Workload;
   readonly partners: readonly KnownPartner[];
   readonly contention: Contention;
-  /** Months in which few units are left, of a partner each, and which have not been played yet. */
+  /** Months with few units left, each of its own partner, that were not played yet. */
   readonly months: Month[];
-  /** Counts of the ledger of which the run must have some: else it has shown nothing. */
+  /** Counts of the ledger that must not be zero. Otherwise the run has shown nothing. */
   readonly demanded: Set<string>;
   readonly say: (line: string) => void;
-  /** While it is set, a process may give up starting as often as it likes. */
+  /** Whether a process may fail to start any number of times. */
   outage: boolean;
 }
 
 export interface RunOptions extends Pick<Run, 'servers' | 'ledger' | 'say'> {
   readonly seed: number;
-  /** Partners at work at the same time, with three lanes each. */
+  /** The number of concurrent partners. Each has three lanes. */
   readonly width: number;
-  /** Milliseconds that the run may last. */
+  /** The longest duration of the run, in milliseconds. */
   readonly lasts: number;
-  /** Tells whether logs and data directories of the processes stay. */
+  /** Whether to keep the logs and data directories of the processes. */
   readonly keep: boolean;
-  /** Tells whether clocks of processes can be set. */
+  /** Whether the clocks of processes can be set. */
   readonly clocks?: boolean;
-  /** In which each process has a namespace of its own. */
+  /** The network in which each process has its own namespace. */
   readonly network?: Network | undefined;
-  /** Settings in place of those that name the servers. */
+  /** Settings that replace those of the servers. */
   readonly over?: Readonly<Record<string, string>>;
 }
 
-/** Returns the settings of a cluster on these servers. Its keyspace, topics and objects have names of its own. */
+/** Returns the settings of a cluster on these servers. Its keyspace, topics and objects have unique names. */
 export function settingsOnServers({ settings }: Servers): Readonly<Record<string, string>> {
   const name = randomUUID().slice(0, 8);
   return {
@@ -81,7 +81,7 @@ export function settingsOnServers({ settings }: Servers): Readonly<Record<string
   };
 }
 
-/** Starts a cluster, and ends it whatever `work` comes to. */
+/** Starts a cluster, and ends it when `work` has returned or thrown. */
 export async function withRun<Result>(
   { servers, seed, ledger, say, width, lasts, keep, clocks = false, network, over = {} }: RunOptions,
   work: (run: Run) => Promise<Result>,
@@ -144,14 +144,16 @@ export async function withRun<Result>(
   }
 }
 
-/** Has the partners work, and contend for what one of them has. Resolves after `stop`. */
+/**
+ * Starts the work of the partners, and the contention for the things of one of them. Resolves after `stop`.
+ */
 function work({ workload, contention, partners, months }: Run, when: Omit<Months, 'months'>): Promise<void> {
   return workload.run(partners, (isOver) => contention.run(partners[0]!, { months, ...when }, isOver));
 }
 
 /**
- * Partners work while `disturb` runs; all that they began is finished when this resolves.
- * @param kept how many of the months are left for what follows
+ * Lets partners work while `disturb` runs. Resolves when all their calls are finished.
+ * @param kept how many of the months later steps need
  */
 export async function atWork(run: Run, disturb: () => Promise<void>, kept = 0): Promise<void> {
   const { workload, cluster, say } = run;
@@ -167,20 +169,20 @@ export async function atWork(run: Run, disturb: () => Promise<void>, kept = 0): 
 }
 
 /**
- * Within this time after the last fault all is served and caught up. Milliseconds; finding what a dead process
- * left takes 20 s, a time bucket of 15 s and the 10 s between two sweeps.
+ * The time after the last fault until everything is served and caught up, in milliseconds. The remains of a
+ * dead process are found after 20 s, a time bucket of 15 s, and the 10 s between two sweeps.
  */
 const RECOVERED_MS = 60_000;
 
 /**
- * Partners work while `disturb` runs, and stop when it is over. From then on everything is there again within a
- * minute: every process is ready and answers, and nothing waits.
+ * Lets partners work while `disturb` runs. A minute after its end everything must have recovered: every
+ * process is ready and answers, and no event waits.
  * @param lasts milliseconds that `disturb` takes
  */
 export async function recovered(run: Run, lasts: number, disturb: () => Promise<void>): Promise<number> {
   const { workload, partners, cluster, calls, ledger, say } = run;
   const everyMs = lasts / run.months.length;
-  // Each in the first half of its share, so that it meets the faults.
+  // Each month is played in the first half of its share, so that it meets the faults.
   const working = work(run, { kept: 0, firstMs: everyMs / 4, everyMs });
   let healed = 0;
   try {
@@ -217,7 +219,7 @@ export async function recovered(run: Run, lasts: number, disturb: () => Promise<
   say(
     `all is caught up: something was seen to wait until ${behindMs} ms, and nothing by a look that ended after ${caughtUpMs} ms`,
   );
-  // A look goes through all that the run has done, and what it finds done may have been so long before.
+  // The check reads all results of the run. What it finds done may have been done long before.
   const tookMs = Math.max(served, behindMs);
   if (tookMs > RECOVERED_MS)
     ledger.violation(
@@ -227,7 +229,7 @@ export async function recovered(run: Run, lasts: number, disturb: () => Promise<
 }
 
 /**
- * Waits for outboxes and consumers, looks at everything and adds what is wrong to the ledger's violations.
+ * Waits for outboxes and consumers, reads the whole state, and adds each fault to the ledger's violations.
  */
 export async function check({ cluster, calls, ledger, workload, demanded, say }: Run): Promise<void> {
   const tables = await Tables.open(cluster.settings);

@@ -1,6 +1,6 @@
 /**
- * A set of real servers for this run alone, with the launcher of `deploy/services/`: the run stops, kills and
- * erases them.
+ * A set of real servers for one run, from the launcher of `deploy/services/`. The run stops, kills and
+ * deletes them.
  */
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, open, readdir, rm, statfs } from 'node:fs/promises';
@@ -11,27 +11,31 @@ import { isCassandra } from './composition.js';
 import { FAKETIME, setFakeClock } from './members.js';
 import type { Network } from './network.js';
 
-/** Values of Cassandra's `paxos_variant`. */
+/** The values of Cassandra's `paxos_variant`. */
 export type PaxosVariant = 'v1' | 'v2';
 
 const BUCKET_SERVER = 's3-1';
 const LAUNCHER = new URL('../../../../deploy/services/services.mjs', import.meta.url).pathname;
-/** Beside 127.0.0, which the servers of the other suites have. */
+/** The servers of the other suites use 127.0.0. */
 const NETWORK = '127.0.1';
-/** Bytes of a disk that can be filled: several times what an hour's run leaves on it. */
+/** The size of a disk that can be filled, in bytes. It is several times what a run writes in an hour. */
 const DISK_BYTES = 1 << 30;
 /**
- * Time for which a node of Cassandra is started again and again. It ends where it finds no other one, and faults may keep
- * the others away for some minutes; whoever supervises it in production starts it again, too.
+ * The time in which a node of Cassandra is started again and again, in milliseconds. The node ends if it
+ * finds no other node, and faults may keep the others away for minutes. A supervisor in production restarts
+ * it too.
  */
 const ALONE_MS = 7 * 60_000;
-/** A repair takes half a minute. One whose Paxos cleanup waits for an answer that was lost never ends by itself. */
+/**
+ * The time limit of a repair, in milliseconds. A repair takes half a minute. If its Paxos cleanup waits for a
+ * lost answer, it never ends by itself.
+ */
 const REPAIR_MS = 5 * 60_000;
 const REPAIRS = 3;
-/** Left to be written, since the server writes meanwhile. */
+/** The blocks left free, because the server writes meanwhile. */
 const SPARE_BLOCKS = 4096;
 
-/** Names of the servers where Cassandra and Kafka have so many. */
+/** Returns the names of the servers for this number of nodes of Cassandra and Kafka. */
 export function namesOf(nodes: 1 | 3): readonly string[] {
   const several = (kind: string) => Array.from({ length: nodes }, (_, index) => `${kind}-${index + 1}`);
   return [...several('cassandra'), ...several('kafka'), BUCKET_SERVER];
@@ -39,44 +43,47 @@ export function namesOf(nodes: 1 | 3): readonly string[] {
 
 export interface Servers {
   readonly names: readonly string[];
-  /** Settings of the service that name these servers. */
+  /** The settings that name these servers to the service. */
   readonly settings: Readonly<Record<string, string>>;
   up(...names: readonly string[]): Promise<void>;
-  /** Orderly, data kept. */
+  /** Stops servers orderly and keeps their data. */
   down(...names: readonly string[]): Promise<void>;
   kill(...names: readonly string[]): Promise<void>;
-  /** Lets the servers keep their connections and answer nothing, until `thaw`. */
+  /** Pauses servers until `thaw`. They keep their connections and answer nothing. */
   freeze(...names: readonly string[]): Promise<void>;
   thaw(...names: readonly string[]): Promise<void>;
-  /** Sets the clock of a node or broker ahead of the machine's; resolves when it has read it. */
+  /** Sets the clock of a node or broker ahead of the machine's. Resolves when the server has read it. */
   setClock(name: string, seconds: number): Promise<void>;
-  /** Leaves no room on a server's disk. @returns what makes room again and starts the server anew */
+  /**
+   * Fills a server's disk.
+   * @returns a function that frees the disk and restarts the server
+   */
   fillDisk(name: string): Promise<() => Promise<void>>;
-  /** Makes what these nodes of Cassandra have of a keyspace the same, whatever another one has. */
+  /** Repairs a keyspace between these nodes of Cassandra, without the other nodes. */
   repair(keyspace: string, names: readonly string[]): Promise<void>;
-  /** Puts a node of Cassandra without data in the place of one; it copies what the others have. */
+  /** Replaces a node of Cassandra by an empty one, which copies the data of the others. */
   replace(name: string): Promise<void>;
-  /** A command of Cassandra's nodetool. */
+  /** Runs a command of Cassandra's nodetool. */
   nodetool(name: string, ...args: readonly string[]): Promise<string>;
-  /** Each server's files are below it, under its name. */
+  /** The directory with the files of each server, in a folder with the server's name. */
   readonly directory: string;
-  /** Ends all of them; their data goes too. */
+  /** Ends all servers and deletes their data. */
   remove(): Promise<void>;
 }
 
 export interface ServersOptions {
-  /** Nodes of Cassandra, and brokers of Kafka. */
+  /** The number of Cassandra's nodes, and of Kafka's brokers. */
   readonly nodes: 1 | 3;
-  /** These alone, in place of all. */
+  /** The only servers to start. Without it all start. */
   readonly names?: readonly string[];
-  /** With the compiler that makes fast code, which takes longer to start. */
+  /** Whether to use the optimizing compiler, which makes the start slower. */
   readonly measured?: boolean;
   readonly paxos?: PaxosVariant;
-  /** Tells whether clocks of nodes and brokers can be set. */
+  /** Whether the clocks of nodes and brokers can be set. */
   readonly clocks?: boolean;
-  /** In which each server has a namespace of its own. */
+  /** The network in which each server has its own namespace. */
   readonly network?: Network | undefined;
-  /** Servers whose disk can be filled: each has a small one of its own, in memory. Linux, as root. */
+  /** Servers whose disk can be filled. Each has a small disk in memory. Needs Linux and root. */
   readonly disks?: readonly string[];
   readonly say: (line: string) => void;
 }
@@ -138,7 +145,8 @@ export async function startServers({
         await launcher(command, ...named([name]));
       } catch (error) {
         if (!String(error).includes(' is not running')) throw error;
-        // An earlier fault may end a server later. It is started again, as a supervisor would have, and told of.
+        // An earlier fault may end a server later. The run restarts it, as a supervisor would, and prints a
+        // line.
         say(`${name} had ended by itself: ${String(error)}`);
         await up(name);
         await launcher(command, ...named([name]));
@@ -148,7 +156,7 @@ export async function startServers({
   const mounted: string[] = [];
   const remove = async (): Promise<void> => {
     await launcher('down');
-    // Lazily: namespaces of the network have copies of the mount for as long as they are there.
+    // A lazy unmount, because namespaces of the network hold copies of the mount.
     for (const path of mounted.splice(0)) await promisify(execFile)('umount', ['-l', path]);
     await launcher('down', '--erase');
     await rm(directory, { recursive: true, force: true });
@@ -170,7 +178,7 @@ export async function startServers({
     const lines = (await launcher('up', ...named(names), '--print-env'))
       .split('\n')
       .filter((line) => line.includes('='));
-    // Production refuses these, and the run has them by its options.
+    // Production refuses these settings, so the run accepts them explicitly.
     const accepted = [
       ...(nodes === 1 ? ['cassandra.replication', 'kafka.replication', 'kafka.min_insync_replicas'] : []),
       ...(paxos === 'v1' ? ['cassandra.paxos_variant'] : []),
@@ -198,7 +206,7 @@ export async function startServers({
         await fill(path);
         return async () => {
           await rm(path);
-          // A server that met a full disk has given up, or stands there and refuses: it is started anew.
+          // A server that met a full disk has ended or refuses calls, so it is restarted.
           await launcher('kill', '--name', name).catch(() => undefined);
           await up(name);
         };
@@ -228,26 +236,28 @@ export async function startServers({
   }
 }
 
-/** Name that s3proxy writes an object under before it has its own: the object's, and a UUID. */
+/** The temporary name of an object in s3proxy: the object's name and a UUID. */
 const UNFINISHED = /-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 /**
- * Removes what the bucket's server was writing when its disk was full or it was killed. It shows such a file as an object, and
- * answers each list of the folder 500 from then on, as the file has no attributes: whoever runs it has to clean up.
+ * Deletes files that the bucket's server had not finished when its disk was full or it was killed. The server
+ * lists such a file as an object. The file has no attributes, so every later listing of its folder fails with
+ * 500. An operator has to delete such files too.
  */
 async function removeUnfinished(data: string): Promise<void> {
   for (const name of await readdir(data, { recursive: true }))
     if (UNFINISHED.test(name)) await rm(join(data, name), { force: true });
 }
 
-/** Leaves no room. */
+/** Fills the disk. */
 async function fill(path: string): Promise<void> {
   const { bavail, bsize } = await statfs(dirname(path));
-  // Written byte by byte it takes a busy machine a minute. Somebody may have been quicker: the rest is written.
+  // To write these bytes takes a busy machine a minute. If another process took some of the space, the loop
+  // below fills the rest.
   await promisify(execFile)('fallocate', ['-l', String(Math.max(1, bavail - SPARE_BLOCKS) * bsize), path]);
   const file = await open(path, 'a');
   try {
-    // The last bytes one by one are not worth it: no log segment fits into a few of them.
+    // The last bytes may stay free, because no log segment fits into them.
     for (const piece = Buffer.alloc(1 << 16, 1); ; ) await file.writeFile(piece);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;

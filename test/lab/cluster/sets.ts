@@ -1,12 +1,14 @@
-/** Holds what a client was given of a growing and shrinking collection against what it must and may have held. */
+/**
+ * Compares what a client read of a changing collection with what it had to contain and what it may contain.
+ */
 
 export interface Member {
   readonly name: string;
-  /** Acknowledged at; milliseconds of one clock, as all times here. */
+  /** The time of the acknowledgement, in milliseconds. All times here are of one clock. */
   readonly addedAt: number;
-  /** Somebody has asked for its removal, answered or not. */
+  /** The time of the first request for its removal, answered or not. */
   readonly removeAskedAt?: number | undefined;
-  /** The removal was acknowledged. */
+  /** The time at which the removal was acknowledged. */
   readonly removedAt?: number | undefined;
 }
 
@@ -16,7 +18,7 @@ export interface SetRead {
   readonly seen: readonly string[];
 }
 
-/** @param members all that were ever acknowledged by the end of the read */
+/** @param members everything that was acknowledged by the end of the read */
 export function* faultsOfSet({ sentAt, at, seen }: SetRead, members: Iterable<Member>): Generator<string> {
   const counts = new Map<string, number>();
   for (const name of seen) counts.set(name, (counts.get(name) ?? 0) + 1);
@@ -27,45 +29,51 @@ export function* faultsOfSet({ sentAt, at, seen }: SetRead, members: Iterable<Me
   }
 }
 
-/** Names that nobody was told of yet: by the end somebody must have been. */
+/** Returns the names that no answer contained yet. By the end each must have been acknowledged. */
 export function strangersIn({ seen }: SetRead, members: Iterable<Member>): readonly string[] {
   const known = new Set(Array.from(members, ({ name }) => name));
   return [...new Set(seen)].filter((name) => !known.has(name));
 }
 
-/** Part of a log that only grows, as one client was given it. */
+/** A part of an append-only log, as one client read it. */
 export interface LogRead {
   readonly sentAt: number;
   readonly at: number;
-  /** Place of the first of the entries. */
+  /** The index of the first entry. */
   readonly from: number;
   readonly entries: readonly string[];
-  /** No more followed. */
+  /** Whether the part reaches the end of the log. */
   readonly whole: boolean;
   /** The process that answered. */
   readonly process?: string | undefined;
-  /** When the last fault of a server was over by the time of the answer; Infinity while there is one. */
+  /** The end of the last fault of a server, seen from the time of the answer. Infinity during a fault. */
   readonly serversQuietSince: number;
-  /** When the last fault of any kind was over, likewise. */
+  /** The end of the last fault of any kind. Infinity during a fault. */
   readonly quietSince: number;
 }
 
-/** Entry of which a client was told, by the answer to what it tells of. */
+/** An audit entry that an answer promises. */
 export interface Logged {
-  /** Action and first subject. */
+  /** The action and the first subject. */
   readonly entry: string;
   readonly at: number;
-  /** The process that decided and answered, where it was one. */
+  /** The process that decided and answered, if it was one process. */
   readonly process?: string | undefined;
 }
 
-/** Within this time whatever process reads a log has what others have answered, whoever of them died. */
+/**
+ * The time after which every process must see an acknowledged entry, in milliseconds, even if the
+ * acknowledging process died.
+ */
 const LOGGED_MS = 60_000;
-/** A store that has just come back may refuse what an answer left to be written. */
+/**
+ * The time after a fault in which a store may still refuse writes, in milliseconds. An answer may have left
+ * such writes to do.
+ */
 const SETTLED_MS = 20_000;
 
 /**
- * @param log as it is at the end: every read was of the same log when it was shorter
+ * @param log the final log. Every read must be a part of it.
  * @param logged in the order of their answers
  */
 export function* faultsOfLog(
@@ -79,7 +87,7 @@ export function* faultsOfLog(
         yield `entry ${from + index} was ${entry} and is ${log[from + index] ?? 'not there'}`;
         break;
       }
-  // Whoever asks after an answer is given no less.
+  // A read that is sent after another answer must be at least as long.
   const byAnswer = reads.filter(({ entries }) => entries.length > 0).toSorted((a, b) => a.at - b.at);
   const bySending = reads.filter(({ whole }) => whole).toSorted((a, b) => a.sentAt - b.sentAt);
   let longest = 0;
@@ -95,7 +103,7 @@ export function* faultsOfLog(
     const length = read.from + read.entries.length;
     for (const { entry, at, process } of logged) {
       if (at >= read.sentAt) break;
-      // An entry that is not there at the end is another fault.
+      // A missing entry at the end is a separate fault.
       if ((places.get(entry) ?? 0) < length || !isDue(read, at, process)) continue;
       yield `${entry} was answered at ${Math.round(at)} ms and is missing in a read of ${Math.round(read.sentAt)} ms`;
     }
@@ -103,8 +111,8 @@ export function* faultsOfLog(
 }
 
 /**
- * Tells whether a read must have an entry (decision 0044): at once where the process that answered reads, and in a
- * minute without faults where any other one does.
+ * Returns whether a read must have an entry (decision 0044). The process that answered must see the entry at
+ * once. Other processes must see it after a minute without faults.
  */
 function isDue(read: LogRead, at: number, process: string | undefined): boolean {
   if (process !== undefined && process === read.process) return read.serversQuietSince + SETTLED_MS < at;

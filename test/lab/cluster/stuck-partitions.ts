@@ -1,8 +1,8 @@
 /**
- * A broker of three hangs. By that a topic has no leader, another one falls under its
- * `min.insync.replicas`, and the third loses the leader of some partitions until others take over. What can
- * be acknowledged is; nothing is refused; the rest arrives when the broker is back; and no event is stored twice but
- * one that the bus gave back (decision 0052).
+ * One broker of three hangs. Then a topic has no leader, another one falls below its `min.insync.replicas`,
+ * and the third loses the leaders of some partitions until others take over. Every acknowledgeable event is
+ * acknowledged, no call is refused, and the rest arrives when the broker is back. Only an event that the bus
+ * gave back may be stored twice (decision 0052).
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -27,7 +27,7 @@ import { makePlacedTopic } from './placed-topic.js';
 import type { Servers } from './servers.js';
 
 const HUNG = 'kafka-3';
-/** Six partitions, of which each broker leads two. */
+/** Six partitions. Each broker leads two of them. */
 const SPREAD = [
   [1, 2, 3],
   [2, 3, 1],
@@ -38,7 +38,7 @@ const SPREAD = [
 ];
 const PARTNERS = 30;
 const WARM_MS = 3000;
-/** Longer than the brokers take to give the hung one's partitions to others, and than any attempt. */
+/** The duration of the hang, in milliseconds. It exceeds the time of a leader election and of any attempt. */
 const HUNG_MS = 45_000;
 const CAUGHT_UP_MS = 60_000;
 const PAUSE_MS = 50;
@@ -47,23 +47,23 @@ export interface Figures {
   readonly charges: number;
   readonly erasures: number;
   readonly reviews: number;
-  /** Events of a topic that waited when the broker came back. */
+  /** The number of waiting events of each topic when the broker came back. */
   readonly waitedAtTheEnd: Readonly<Record<Topic, number>>;
-  /** Usage events that were acknowledged while the broker hung. */
+  /** The number of usage events that were acknowledged while the broker hung. */
   readonly acknowledgedMeanwhile: number;
-  /** Usage events that the bus gave back, to be sent again. */
+  /** The number of usage events that the bus gave back for another attempt. */
   readonly givenBack: number;
   readonly caughtUpMs: number;
 }
 
-/** A store of its own for one run. */
+/** A store for one run. */
 interface OwnStore {
   readonly stores: Stores;
   close(): Promise<void>;
 }
 type OpenStore = () => Promise<OwnStore>;
 
-/** A store of one machine. */
+/** Opens a store of one machine. */
 export async function embeddedStore(): Promise<OwnStore> {
   const directory = await mkdtemp(join(tmpdir(), 'takemark-stuck-'));
   const stores = await openEmbeddedStore({
@@ -80,7 +80,10 @@ export async function embeddedStore(): Promise<OwnStore> {
   };
 }
 
-/** A store of a cluster, in a keyspace of its own. @param settings that name the nodes */
+/**
+ * Opens a store of a cluster in a new keyspace.
+ * @param settings that name the nodes
+ */
 export function clusterStore(settings: Readonly<Record<string, string>>): OpenStore {
   return async () => {
     const connection = {
@@ -101,8 +104,8 @@ export function clusterStore(settings: Readonly<Record<string, string>>): OpenSt
 }
 
 /**
- * @param servers among them three brokers
- * @param violation called with each thing that must not be
+ * @param servers that include three brokers
+ * @param violation called with each violation
  */
 export async function stuckPartitions(
   servers: Servers,
@@ -122,7 +125,7 @@ export async function stuckPartitions(
     prefix,
     group: prefix,
     onFault: (_, error) => {
-      // Two brokers are there all the time.
+      // Two brokers are always available.
       if (error instanceof KafkaError && error.fatal) violation(`a client was given up: ${error.message}`);
     },
     ...authenticated,
@@ -151,7 +154,7 @@ export async function stuckPartitions(
     await delay(HUNG_MS);
     const acknowledgedMeanwhile = published.usage - before;
     const counts = await work.end();
-    // The last charges are on their way; the partitions of the hung broker have other leaders by now.
+    // The last charges are in flight. The partitions of the hung broker have other leaders by now.
     for (const end = Date.now() + CAUGHT_UP_MS; stores.countWaiting('usage') > 0; await delay(PAUSE_MS))
       if (Date.now() > end) break;
     const waitedAtTheEnd = {
@@ -180,7 +183,7 @@ export async function stuckPartitions(
 
 type Counts = Pick<Figures, 'charges' | 'erasures' | 'reviews'>;
 
-/** Charges of many partners, erasures and reviews, one after another, until it is ended. */
+/** Charges many partners, erases proofs and creates reviews, one after another, until `end`. */
 function begin(stores: Stores, violation: (what: string) => void): { end(): Promise<Counts> } {
   const counts = { charges: 0, erasures: 0, reviews: 0 };
   let isEnded = false;
@@ -224,7 +227,7 @@ function begin(stores: Stores, violation: (what: string) => void): { end(): Prom
 }
 
 /**
- * Every event is in its topic, and one of the topic that other replicas serve is there once.
+ * Checks that every event is in its topic. An event is there once in the topic that the other replicas serve.
  * @param givenBack ids of the usage events that may be there twice
  */
 async function check(
@@ -240,7 +243,8 @@ async function check(
       const events = new Map<string, ServiceEvent>();
       await bus.replay(topic, async (batch) => {
         for (const event of batch) {
-          // A message of another topic that was appended and not acknowledged before its topic fell short may come twice.
+          // An event of another topic may be there twice. The broker may have appended it without an
+          // acknowledgement before the topic fell below its minimum.
           if (topic === 'usage' && events.has(event.id)) copied.add(event.id);
           events.set(event.id, event);
         }

@@ -1,4 +1,4 @@
-/** The store's own rows, read past the service. */
+/** Reads the rows of the store directly, without the service. */
 import { Client, types } from 'cassandra-driver';
 import { isReadFailure } from '../../../src/service/adapters/cassandra/driver/session.js';
 import { FIRST_TOKEN, LAST_TOKEN } from '../../../src/service/adapters/cassandra/driver/token-pages.js';
@@ -6,9 +6,9 @@ import { BILLED_OPERATIONS } from '../../../src/service/domain/usage-window.js';
 import { again } from '../../fixtures/again.js';
 
 /**
- * Tables that lead to a proof from outside its own rows: none of them may name an erased one. Reviews go with their proof
- * unread, so the ids in `review_proof` and `due_notice` stay until their time is over; so does that of an idempotency
- * record, which nobody follows to an erased proof.
+ * Tables with references to proofs. None may name an erased proof. Reviews are deleted with their proof
+ * without being read, so the ids in `review_proof` and `due_notice` stay until they expire. The ids in
+ * idempotency records stay too, but no lookup follows them to an erased proof.
  */
 const NAMING_PROOFS = [
   'proof_by_partner',
@@ -18,9 +18,9 @@ const NAMING_PROOFS = [
   'proof_by_samples',
   'review_by_partner',
 ];
-/** Tables of which decisions leave acts until all that follows is done. */
+/** Tables whose decisions leave acts until all consequences are done. */
 const DECIDED = ['record', 'api_key', 'key_revocation', 'partner'];
-/** Kinds of pointers that need no decision to follow: an id may stay reserved, and charges lie elsewhere. */
+/** Kinds of pointers that need no decision: an id may stay reserved, and charges have their own table. */
 const OF_NO_DECISION: ReadonlySet<string> = new Set(['proof_issued', 'charges', 'calls_counted']);
 
 const BILLED: ReadonlySet<string | undefined> = new Set(BILLED_OPERATIONS);
@@ -51,7 +51,7 @@ export class Tables {
         if (proofId !== null) rows.push({ table, proofId });
       }
     }
-    // The head of an erased proof stays, and the acts that tell of it until they are done.
+    // The head of an erased proof stays. Its acts stay until they are done.
     for (const row of await this.#all('record', 'proof_id, part')) {
       const part = row['part'] as string;
       if (part >= 'b')
@@ -60,7 +60,9 @@ export class Tables {
     return rows;
   }
 
-  /** Operations that nobody has finished yet: their audit entries, events and indexes may still come. */
+  /**
+   * Returns the number of unfinished operations. Their audit entries, events and indexes may still appear.
+   */
   async unfinished(): Promise<number> {
     const ops = new Set<string>();
     for (const table of DECIDED)
@@ -73,13 +75,13 @@ export class Tables {
     return ops.size;
   }
 
-  /** How far the installation has come. */
+  /** Returns the installation's counter. */
   async beat(): Promise<number> {
     const rows = await this.#all('installation', 'name, beat');
     return (rows.find((row) => row['name'] === 'state')?.['beat'] as number | null | undefined) ?? 0;
   }
 
-  /** Announcements that are planned, by case. */
+  /** Returns the planned announcements, by case. */
   async notices(): Promise<ReadonlyMap<string, readonly string[]>> {
     const planned = new Map<string, string[]>();
     for (const row of await this.#all('due_notice', 'review_id, kind')) {
@@ -89,7 +91,7 @@ export class Tables {
     return planned;
   }
 
-  /** Billed units by partner that consumers have added up, over all days. */
+  /** Returns the billed units that consumers have added up over all days, by partner. */
   async folded(partnerIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
     const units = new Map<string, number>();
     for (const row of await this.#all('consumption', 'partner_id, item, units')) {
@@ -101,7 +103,7 @@ export class Tables {
     return units;
   }
 
-  /** All rows of a table. A range of its tokens in which too much was removed for one read is halved. */
+  /** Returns all rows of a table. A range of tokens with too many tombstones for one read is halved. */
   #all(table: string, columns: string): Promise<readonly types.Row[]> {
     return again(async () => {
       const { partitionKeys } = await this.#client.metadata.getTable(this.#client.keyspace, table);
@@ -113,7 +115,7 @@ export class Tables {
         const [from, to] = range;
         try {
           const found: types.Row[] = [];
-          // Iterating takes the next page when it needs it.
+          // The iteration fetches the next page when needed.
           for await (const row of await this.#client.execute(statement, [String(from), String(to)], {
             prepare: true,
           }))

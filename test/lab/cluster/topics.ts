@@ -1,4 +1,4 @@
-/** Events that the topics hold, read from their beginning and past the consumers. */
+/** Reads the events of the topics since their beginning, without the consumers. */
 import { openKafkaBus } from '../../../src/service/adapters/kafka/bus.js';
 import { readClusterBundle } from '../../../src/service/adapters/signing/cluster-bundle.js';
 import { readConfig } from '../../../src/service/config/config.js';
@@ -31,7 +31,7 @@ export class Topics {
     );
   }
 
-  /** Duplicates included. */
+  /** Returns all events, with duplicates. */
   async read(): Promise<readonly ServiceEvent[]> {
     const events: ServiceEvent[] = [];
     for (const topic of TOPICS) {

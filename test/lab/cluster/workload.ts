@@ -1,6 +1,6 @@
 /**
- * Partners at work: issue, upload, verify, rotate, review, erase, list, until told to stop. Whatever was
- * begun is seen through.
+ * Partners at work: issue, upload, verify, rotate, review, erase and list until `stop`. Every operation that
+ * began is finished.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,7 +13,7 @@ import { faultsOfSet, strangersIn } from './sets.js';
 
 const KINDS = ['source_evidence', 'source_licence', 'creator_clarification'] as const;
 const OUTCOMES = ['accepted', 'held', 'rejected'] as const;
-/** Fewer than the plan's rotations of a day (rule 4.12): a process that was not killed remembers them. */
+/** Fewer than the plan's rotations in a day (rule 4.12). A process that was not killed remembers them. */
 const ROTATIONS_EACH = 3;
 
 interface ReviewBody {
@@ -50,7 +50,7 @@ export class Workload {
     this.#random = random;
   }
 
-  /** Resolves when all lanes have finished what they had begun, after `stop`. */
+  /** Resolves after `stop`, when all lanes have finished their operations. */
   async run(
     partners: readonly KnownPartner[],
     beside?: (isOver: () => boolean) => Promise<void>,
@@ -78,7 +78,7 @@ export class Workload {
         await work();
         this.#ledger.count(`rounds of ${name}`);
       } catch (error) {
-        // The fault has been noted where it happened.
+        // The violation is recorded already.
         if (this.#ledger.violations.length === 0)
           this.#ledger.violation(`${name}: ${error instanceof Error ? error.stack : String(error)}`);
         await delay(500);
@@ -87,8 +87,8 @@ export class Workload {
   }
 
   async partner(plan = 'volume'): Promise<KnownPartner> {
-    // Neither call is idempotent: what was made by one that was not answered is left alone, and the next one
-    // has a partner of its own.
+    // Neither call is idempotent. If a call is not answered, its result is abandoned, and the next attempt
+    // makes another partner.
     const operator = { method: 'POST', listener: 'operator' } as const;
     for (;;) {
       const { partnerId } = (
@@ -140,7 +140,8 @@ export class Workload {
   }
 
   /**
-   * Slot on one process, post to another, or on those that are named; an upload that was lost begins anew.
+   * Creates a slot on one service and posts to another one, or uses the named services. A lost upload starts
+   * again.
    */
   async upload(
     { apiKey }: KnownPartner,
@@ -176,7 +177,7 @@ export class Workload {
     }
   }
 
-  /** Billed once, however often it is repeated; sometimes it is asked twice at once. */
+  /** Verifies an upload, which is billed once. Some verifies are sent twice at once. */
   async verify(
     partner: KnownPartner,
     uploadId: string,
@@ -227,7 +228,7 @@ export class Workload {
     }
   }
 
-  /** A review, and four clients who do not agree on it. */
+  /** Plays the life of a review with four clients that set conflicting outcomes. */
   async #lifeOfReview(partner: KnownPartner): Promise<void> {
     const { apiKey, partnerId } = partner;
     const { proofId } = await this.issue(partner);
@@ -243,7 +244,7 @@ export class Workload {
       apiKey,
       json: { proofId, bindings },
     });
-    // The answer had the review's id in it: without one this review is nobody's.
+    // Only the answer has the review's id. Without an answer no client can continue this review.
     if (created === undefined || isLater(created)) {
       this.#ledger.unknownReviews += 1;
       return;
@@ -299,7 +300,7 @@ export class Workload {
     return this.#reviewCall(partner, reviewId, call, requestIds);
   }
 
-  /** An attempt, or for the last look as many as it takes. */
+  /** Sends an attempt. The last look is repeated until it is answered. */
   async #reviewCall(
     { apiKey }: KnownPartner,
     reviewId: string,
@@ -357,8 +358,8 @@ export class Workload {
   }
 
   /**
-   * A chain of rotations; each asked for by two clients under one Idempotency-Key, and by a third under
-   * another.
+   * Plays a chain of rotations. Two clients send each rotation under one Idempotency-Key, and a third client
+   * under another.
    */
   async #rotations(): Promise<void> {
     let { partnerId, apiKey } = await this.partner();
@@ -389,7 +390,7 @@ export class Workload {
       for (const answer of refused)
         if (reasonOf(answer) !== 'already_rotated')
           this.#ledger.violation(`a rotation was refused for ${reasonOf(answer)}`);
-      // Under one Idempotency-Key both get the same or both are refused.
+      // Under one Idempotency-Key both get the same answer, or both are refused.
       if (
         answers[0]!.status !== answers[1]!.status ||
         given.length === 0 ||
@@ -416,8 +417,8 @@ export class Workload {
   }
 
   /**
-   * All pages, each from another process, and the usage: both held to what was acknowledged before and begun
-   * after.
+   * Reads all pages, each from another process, and the usage. Both must agree with what was acknowledged
+   * before and begun after.
    */
   async #list({ partnerId, apiKey }: KnownPartner): Promise<void> {
     const before = this.#ledger.now();

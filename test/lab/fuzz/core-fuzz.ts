@@ -1,8 +1,8 @@
 /**
- * Mutated audio through the WASM core: `node dist/test/lab/fuzz/core-fuzz.js --runs N --seed S`. Every input is
- * hashed twice, whole (in four or eight lanes, beside seven others) and cut at random, and must not trap, must give the
- * same context both times, the digests of node:crypto, and leave the memory around contexts alone. Seeds are
- * built files, and small files below TAKEMARK_CORPUS.
+ * Fuzzes the WASM core with mutated audio: `node dist/test/lab/fuzz/core-fuzz.js --runs N --seed S`. Every
+ * input is hashed twice: whole in four or eight lanes beside seven others, and cut at random. It must not
+ * trap, and must give the same context both times and the digests of node:crypto. The memory around contexts
+ * must stay unchanged. Seeds are built files, and small files below TAKEMARK_CORPUS.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
@@ -30,7 +30,7 @@ if (!Number.isSafeInteger(runs) || runs < 1 || !Number.isSafeInteger(seed))
 const random = randomNumbers(Math.imul(seed, 0x9e37_79b1) || 1);
 const LANES = 8;
 const ROOM = 4096;
-/** Bytes around every context and scratch that nobody may write. */
+/** Guard bytes around every context and scratch, which must stay unchanged. */
 const GAP = 64;
 const CANARY = 0xa5;
 const STRIDE = CONTEXT_BYTES + GAP;
@@ -80,13 +80,13 @@ const IDS = [
 ];
 const MAGICS = ['RIFF', 'RF64', 'BW64', 'RIFX', 'FORM'];
 
-/** A file, and where its four-character codes are (their sizes follow them). */
+/** A file with the offsets of its four-character codes. A size follows each code. */
 interface Seed {
   readonly bytes: Buffer;
   readonly ids: readonly number[];
 }
 
-/** Everything that looks like a chunk header, inside lists too. */
+/** Finds everything that looks like a chunk header, also inside lists. */
 function toSeed(bytes: Buffer): Seed {
   const ids = [0];
   for (let at = 12; at + 8 <= bytes.length; ) {
@@ -145,9 +145,9 @@ const seeds = [...built, ...corpusSeeds().map(toSeed)];
 
 const draft = Buffer.alloc(ROOM);
 
-/** A mutated file in `draft`; returns its length. */
+/** Writes a mutated file to `draft`. Returns its length. */
 function mutate(): number {
-  // Few real files carry a credential; the built ones get half of the runs.
+  // Few real files have a credential, so the built ones get half of the runs.
   const { bytes, ids } = pick(random(2) === 0 ? built : seeds);
   bytes.copy(draft);
   let { length } = bytes;
@@ -167,7 +167,7 @@ function mutate(): number {
         length = random(length + 1);
         break;
       case 4: {
-        // A chunk, or whatever stands there, once more.
+        // Appends a copy of a chunk, or of the bytes at this offset.
         const from = Math.min(at, length);
         const count = Math.min(random(64) + 8, length - from, ROOM - length);
         draft.copy(draft, length, from, from + count);
@@ -189,14 +189,14 @@ function mutate(): number {
         }
         break;
       case 7: {
-        // A chunk's header in the middle of data.
+        // Writes a chunk header into data.
         const position = random(Math.max(1, Math.min(length, ROOM - 8)));
         draft.write(pick(IDS), position, 'latin1');
         draft.writeUInt32LE(random(2) === 0 ? random(40) : pick(SIZES), position + 4);
         break;
       }
       default:
-        // The RIFF size is right, so that what is inside gets its turn.
+        // Corrects the RIFF size, so that the reader gets to the chunks.
         draft.writeUInt32LE(Math.max(0, length - 8), 4);
     }
   }
@@ -229,12 +229,12 @@ const gaps = [
 ];
 const untouched = Buffer.alloc(GAP, CANARY);
 
-/** The parts of a finished context that a reader sees: fixed fields, chunk table, bext. */
+/** Compares what a reader sees of two finished contexts: fixed fields, chunk table, bext. */
 function sameAnswer(a: number, b: number): boolean {
   const same = (offset: number, length: number): boolean =>
     all.compare(all, b + offset, b + offset + length, a + offset, a + offset + length) === 0;
   const chunks = Math.min(all.readUInt32LE(a + layout.CHUNK_COUNT), layout.CHUNK_TABLE_LIMIT);
-  // With a second credential the binding digest is given up, at a point that depends on the cuts.
+  // With a second credential the core abandons the binding digest at a point that depends on the cuts.
   const binding = all.readUInt32LE(a + layout.CREDENTIALS) < 2;
   if (
     !same(0, binding ? layout.STATE : layout.BINDING) ||

@@ -1,8 +1,8 @@
-/** Inputs that fuzzing has found worth keeping, one input a line in base64, the shortest first. */
+/** The useful inputs that fuzzing has found, one a line in base64, the shortest first. */
 import { readFile, writeFile } from 'node:fs/promises';
 
 const FOLDER = new URL('../../../../test/lab/fuzz/corpus/', import.meta.url);
-/** More would be of no use in twenty seconds. */
+/** A larger corpus would be of no use in twenty seconds. */
 const MOST_BYTES = 128 * 1024;
 
 export async function readCorpus(target: string): Promise<readonly Buffer[]> {

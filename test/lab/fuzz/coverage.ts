@@ -1,23 +1,25 @@
 import { type Profiler, Session } from 'node:inspector';
 
-/** Blocks that a run of code touched, as numbers: one for each block and order of magnitude of its count. */
+/**
+ * The blocks that a run of code reached, as numbers. A block has one number for each order of magnitude of
+ * its count.
+ */
 export interface Coverage {
-  /** Everything touched since the last call, and begins anew. */
+  /** Returns the blocks reached since the last call. */
   take(): ReadonlySet<number>;
   close(): void;
 }
 
 /**
- * Coverage of blocks as V8 counts them by itself (Chrome DevTools Protocol, Profiler.startPreciseCoverage),
- * so that nothing has to be built anew for it. Calls to an inspector session of the own thread are answered
- * before they return.
+ * The coverage of blocks by V8's own counters (Chrome DevTools Protocol, Profiler.startPreciseCoverage),
+ * which needs no special build. An inspector session of the own thread answers a call before it returns.
  */
 export class BlockCoverage implements Coverage {
   readonly #session = new Session();
   readonly #folders: readonly string[];
   readonly #numbers = new Map<string, number>();
 
-  /** @param folders scripts whose address contains one of these count */
+  /** @param folders parts of the addresses of the scripts that count */
   constructor(folders: readonly string[]) {
     this.#folders = folders;
     this.#session.connect();
@@ -32,8 +34,8 @@ export class BlockCoverage implements Coverage {
     for (const { url, scriptId, functions } of result) {
       if (!this.#folders.some((folder) => url.includes(folder))) continue;
       for (const { ranges } of functions) {
-        // A range that ran as often as the one around it is not listed: of two branches, the other one's zero
-        // tells which was taken.
+        // V8 omits a range with the same count as its parent. Of two branches, the count of the other one
+        // shows which ran.
         if (ranges[0]!.count > 0)
           for (const { startOffset, endOffset, count } of ranges)
             touched.add(this.#number(`${scriptId} ${startOffset} ${endOffset} ${magnitude(count)}`));
@@ -67,7 +69,8 @@ export class BlockCoverage implements Coverage {
 }
 
 /**
- * Once, twice, some times, often: a loop that runs longer than ever is something new, one more round is not.
+ * Returns the order of magnitude of a count. A loop that runs much longer than before is new, one more round
+ * is not.
  */
 export function magnitude(count: number): number {
   return count < 4 ? count : 32 - Math.clz32(count) + 1;

@@ -1,12 +1,12 @@
-/** Coverage has a purpose: it finds the way to a branch that nobody finds by chance. */
+/** Tests that coverage finds a branch that random mutation does not find. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import t from 'tap';
 import type { Trial } from './nested-trial.js';
 
 /**
- * In a process of its own: reading coverage takes time with all the code of a process, and here that is the
- * test runner's.
+ * Runs a trial in its own process. Reading coverage takes time for all loaded code, and here that would
+ * include the test runner.
  */
 async function trial(kind: string): Promise<Trial> {
   const { stdout } = await promisify(execFile)(process.execPath, [
@@ -17,7 +17,7 @@ async function trial(kind: string): Promise<Trial> {
 }
 
 t.test(
-  'a branch behind five bytes that have to be right one after the other is reached with coverage, and not without',
+  'a branch that needs five right bytes in sequence is reached with coverage, and not without',
   async (t) => {
     const blind = await trial('blind');
     t.comment(`blind: depth ${blind.depth} after ${blind.inputs} inputs`);
@@ -36,6 +36,6 @@ t.test('an input that makes the reader fail is reported', async (t) => {
   t.ok(depth >= 2);
 });
 
-t.test('a reader that coverage does not count is no success', async (t) => {
+t.test('a trial fails when coverage does not count the reader', async (t) => {
   t.match((await trial('uncounted')).fault, /the seeds reach nothing/);
 });

@@ -1,14 +1,14 @@
-/** Fuzzing that keeps what reached something new and goes on from there. */
+/** Fuzzing that keeps inputs that reach something new, and mutates them further. */
 import type { Coverage } from './coverage.js';
 import { mutate, type RandomNumbers } from './mutate.js';
 
 export interface Target {
   readonly name: string;
   readonly seeds: readonly Uint8Array[];
-  /** Byte strings that mean something to the reader. */
+  /** Byte strings with a meaning for the reader. */
   readonly words?: readonly Uint8Array[];
   readonly maxBytes: number;
-  /** Throws where the reader does what it must not. A refusal is what is wanted of most inputs. */
+  /** Throws if the reader does something forbidden. To refuse an input is the normal result. */
   run(input: Buffer): void | Promise<void>;
 }
 
@@ -17,23 +17,23 @@ export interface FuzzOptions {
   readonly random: RandomNumbers;
   /** Asked before each batch. */
   readonly enough: (inputs: number) => boolean;
-  /** Without it, only the seeds are mutated: to compare with. */
+  /** Whether to keep inputs by coverage. Default: true. False mutates only the seeds, for comparison. */
   readonly guided?: boolean;
-  /** Told of each input before it is run, so that somebody can say which one never came back. */
+  /** Called with each input before it runs, to identify an input that hangs. */
   readonly before?: (input: Uint8Array) => void;
 }
 
 export interface FuzzResult {
   readonly inputs: number;
   readonly features: number;
-  /** Inputs that are worth keeping, the seeds among them. */
+  /** The inputs worth keeping, seeds included. */
   readonly corpus: readonly Uint8Array[];
   readonly fault?: { readonly input: Uint8Array; readonly error: unknown };
 }
 
 /**
- * Coverage is read once for so many inputs, and for each of them again where they reached something new
- * together.
+ * The number of inputs for each read of coverage. If a batch reaches something new, each of its inputs runs
+ * again alone.
  */
 const BATCH = 64;
 
@@ -42,7 +42,7 @@ export async function fuzz(
   { coverage, random, enough, guided = true, before }: FuzzOptions,
 ): Promise<FuzzResult> {
   const seen = new Set<number>();
-  /** Apart, because a batch runs each block more often than one input does. */
+  /** A separate set, because a batch runs each block more often than one input does. */
   const seenInBatches = new Set<number>();
   const corpus: Uint8Array[] = [];
   const words = target.words ?? [];
@@ -68,7 +68,7 @@ export async function fuzz(
         batch.push(Buffer.from(current));
         await run(current);
       }
-      // Reading coverage costs more than most inputs, and grows with the code that is loaded.
+      // Reading coverage costs more than most inputs, and the cost grows with the loaded code.
       if (!guided || !addNew(coverage.take(), seenInBatches)) continue;
       for (const input of batch) await keepIfNew((current = input));
     }
@@ -78,21 +78,21 @@ export async function fuzz(
   return { inputs, features: seen.size, corpus };
 }
 
-/** @returns whether there was anything new to add */
+/** @returns whether any feature was new */
 function addNew(features: ReadonlySet<number>, seen: Set<number>): boolean {
   const before = seen.size;
   for (const feature of features) seen.add(feature);
   return seen.size > before;
 }
 
-/** The newer half comes twice as often: what was just reached has been looked at least. */
+/** Draws an input. The newer half is twice as likely, because it has been mutated least. */
 function choose(corpus: readonly Uint8Array[], random: RandomNumbers): Uint8Array {
   const index =
     random(3) === 0 ? random(corpus.length) : corpus.length - 1 - random(Math.ceil(corpus.length / 2));
   return corpus[index]!;
 }
 
-/** The smallest inputs that together reach what all of them reach, in the order of their sizes. */
+/** Returns the smallest inputs that together reach everything, sorted by size. */
 export async function minimise(
   target: Target,
   corpus: readonly Uint8Array[],

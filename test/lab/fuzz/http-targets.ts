@@ -1,4 +1,4 @@
-/** The two readers that can only be reached over a connection. */
+/** The two readers that can be reached only over a connection. */
 import { connect } from 'node:net';
 import { noise } from '../../fixtures/wav.js';
 import { FIELDS, KEY, startPartner } from '../../http/doubles.js';
@@ -8,8 +8,8 @@ import type { Target } from './guided.js';
 import { cutOf, must, type OpenTarget, text } from './targets.js';
 
 /**
- * Bytes on a connection, with a cut that the input's digest chooses. Every answer has an id, and none is a
- * fault of ours.
+ * Sends bytes on a connection, cut at a place that the input's digest determines. Every answer must have an
+ * id, and none may be a server error.
  */
 export async function openFraming(): Promise<OpenTarget> {
   const { listener, port, reports } = await startPartner();
@@ -59,8 +59,8 @@ export async function openFraming(): Promise<OpenTarget> {
 }
 
 /**
- * The same form in one piece and cut in two gives the same answer, and a digest that is the file's where it
- * is taken.
+ * Sends a form whole and cut in two. Both must get the same answer, and the digest of the file if it is
+ * accepted.
  */
 export async function openForm(): Promise<OpenTarget> {
   const { listener, port, reports, operations } = await startPartner();
@@ -124,7 +124,7 @@ function exchangeBytes(port: number, bytes: Buffer, cut = cutOf(bytes)): Promise
     const received: Buffer[] = [];
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true }, () => {
       socket.write(bytes.subarray(0, cut));
-      // In a turn of its own, so that it is a piece of its own.
+      // A separate turn of the event loop makes a separate piece.
       setImmediate(() => socket.end(bytes.subarray(cut)));
     });
     const end = (): void => {
@@ -158,7 +158,7 @@ function checkAnswers(bytes: Buffer): readonly WireAnswer[] {
     must(/^x-request-id: rq_[0-9A-Z]{26}$/im.test(head), 'an answer has no request id');
     const length = Number(/^content-length: (\d+)$/im.exec(head)?.[1] ?? 0);
     const body = bytes.toString('utf8', at, at + length);
-    // Answers to HEAD say a length and have no body; nothing follows what they would have here.
+    // An answer to HEAD has a length and no body, so the next answer follows its head.
     if (status >= 400 && body !== '' && !body.startsWith('HTTP/'))
       must(typeof (JSON.parse(body) as { code?: unknown }).code === 'string', 'a refusal without a code');
     if (body.startsWith('HTTP/')) continue;

@@ -1,6 +1,4 @@
-/**
- * The WASM core with a counter in each branch and loop: what V8 does not count there, the code counts itself.
- */
+/** The WASM core with a counter in each branch and loop, because V8 does not count them. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,20 +7,20 @@ import { promisify } from 'node:util';
 import { type Coverage, magnitude } from './coverage.js';
 
 const ROOT = new URL('../../../../', import.meta.url).pathname;
-/** The line that begins a branch or a loop, with its label and type where it has them. */
+/** The line that begins a branch or a loop, with its label and type if it has them. */
 const BRANCH = /^ *(?:if|else|loop)(?: \$\S+)?(?: \(result \w+\))?$/gm;
 const MOST_BRANCHES = 16_384;
 
 export interface InstrumentedCore {
   readonly module: WebAssembly.Module;
   readonly branches: number;
-  /** Bytes of the core's memory, from `countersAt`, that belong to the counters. */
+  /** The number of bytes for the counters in the core's memory, from `countersAt`. */
   readonly counterBytes: number;
 }
 
 /**
- * The same sources, not optimised, so that branches are still branches.
- * @param countersAt address of the counters in the memory that instances will be given
+ * Builds the same sources without optimization, so that branches stay branches.
+ * @param countersAt address of the counters in the memory of the instances
  */
 export async function buildInstrumentedCore(countersAt: number): Promise<InstrumentedCore> {
   const directory = await mkdtemp(join(tmpdir(), 'takemark-core-'));
@@ -75,7 +73,7 @@ export async function buildInstrumentedCore(countersAt: number): Promise<Instrum
   }
 }
 
-/** Values of the counters, in the form of the coverage of blocks. */
+/** The values of the counters, in the form of the coverage of blocks. */
 export class BranchCoverage implements Coverage {
   readonly #counters: Uint32Array;
 

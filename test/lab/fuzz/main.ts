@@ -1,7 +1,6 @@
 /**
- * npm run fuzz [-- --seconds 20] [--only NAME,...] [--seed N] [--jobs 2] [--keep]: each reader in a process
- * of its own, from its seeds and its corpus. With --keep the corpora take in what was found, smallest inputs
- * first.
+ * npm run fuzz [-- --seconds 20] [--only NAME,...] [--seed N] [--jobs 2] [--keep]: fuzzes each reader in its
+ * own process, from its seeds and its corpus. With --keep the corpora get the new inputs, the smallest first.
  */
 import { fork } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -13,7 +12,7 @@ import type { Report } from './process.js';
 import { TARGETS } from './targets.js';
 
 const PROCESS = new URL('./process.js', import.meta.url).pathname;
-/** For a reader that does not come back from an input, on a machine that is busy. */
+/** The time after which a reader counts as hung on a busy machine, in milliseconds. */
 const STALL_MS = 60_000;
 
 const { values } = parseArgs({

@@ -1,4 +1,4 @@
-/** Whole numbers below `bound`, the same for the same seed. */
+/** Returns a whole number below `bound`. The seed determines the sequence. */
 export type RandomNumbers = (bound: number) => number;
 
 const INTERESTING = [0, 1, 0x7f, 0x80, 0xff, 0x0d, 0x0a, 0x20, 0x22, 0x2d, 0x5c];
@@ -9,8 +9,8 @@ const LENGTHS = [
 const MOST_AT_ONCE = 6;
 
 /**
- * A changed copy: one to six changes of bytes, lengths, blocks and words. `others` are inputs to borrow
- * blocks from, `words` byte strings that mean something to the reader.
+ * Returns a copy with one to six changes of bytes, lengths, blocks and words. `others` are inputs from which
+ * blocks are copied. `words` are byte strings with a meaning for the reader.
  */
 export function mutate(
   input: Uint8Array,

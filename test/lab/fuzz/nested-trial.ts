@@ -1,4 +1,4 @@
-/** A process of the test beside: one fuzzing of the nested reader, its result as JSON. */
+/** Fuzzes the nested reader once, in a process of its test, and prints the result as JSON. */
 import { randomNumbers } from '../../core/core-under-test.js';
 import { BlockCoverage } from './coverage.js';
 import { fuzz, minimise, type Target } from './guided.js';

@@ -1,6 +1,6 @@
 /**
- * A reader under fuzzing, in a process that may end or hang. Arguments: name, seconds, seed, file of the
- * current input, keep.
+ * Fuzzes a reader in a process that may end or hang. Arguments: name, seconds, seed, file of the current
+ * input, keep.
  */
 import { closeSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import { randomNumbers } from '../../core/core-under-test.js';

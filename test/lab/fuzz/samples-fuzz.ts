@@ -1,9 +1,9 @@
 /**
- * Hostile samples through the WASM core: `node dist/test/lab/fuzz/samples-fuzz.js --seconds N --seed S`. Half of the
- * inputs are mutations of files that code has made and of the corpus. The other half is FLAC with random frames, whose
- * CRCs are right, so that the decoder gets to what is in them. Every input is read twice, whole and cut at random. Both
- * must not trap, must give the same answer, and must leave the memory around context and decoder alone. A FLAC file that
- * was not spoilt must have the digest of its samples.
+ * Fuzzes the samples readers of the WASM core: `node dist/test/lab/fuzz/samples-fuzz.js --seconds N --seed
+ * S`. Half of the inputs are mutations of built files and of the corpus. The other half is FLAC with random
+ * frames and correct CRCs, so that the decoder reads the frames. Every input is read twice, whole and cut at
+ * random. Both must not trap, must give the same answer, and must leave the memory around context and decoder
+ * alone. An undamaged FLAC file must have the digest of its samples.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -61,7 +61,7 @@ const core = instantiateCore(await loadCore(), memory, 0);
 const GAPS = [SCRATCH_BYTES, CONTEXT + CONTEXT_BYTES, DECODER + DECODER_BYTES, END] as const;
 const untouched = Buffer.alloc(GAP, CANARY);
 
-/** Reads a file in slices that end at the cuts. Each slice has another place, at the end of the memory for slices. */
+/** Reads a file in slices that end at the cuts. Each slice is placed at the end of the memory for slices. */
 function read(file: Uint8Array, cuts: readonly number[]): MeasuredSamples | undefined {
   core.init(CONTEXT, true);
   lendDecoder(memory, CONTEXT, DECODER);
@@ -124,7 +124,7 @@ function builtSeeds(): Buffer[] {
 function mutate(original: Buffer): Buffer {
   let file = Buffer.from(original);
   for (let times = random(5) + 1; times > 0 && file.length > 0; times -= 1) {
-    // The headers are at the beginning, and decide the most.
+    // Headers are at the beginning and determine the most.
     const at = random(random(2) === 0 ? Math.min(file.length, 80) : file.length);
     switch (random(6)) {
       case 0:
@@ -194,7 +194,7 @@ function randomFlac(): { readonly file: Parameters<typeof flacFile>[0]; readonly
   return { file: { format, frames }, format };
 }
 
-/** Returns FLAC whose CRCs are right over bits that no encoder writes. */
+/** Returns FLAC with correct CRCs over bits that no encoder writes. */
 function spoiltFlac(): Buffer {
   const { file } = randomFlac();
   const spoil = (frame: Buffer): void => {

@@ -1,4 +1,4 @@
-/** Every reader of bytes that strangers send, with what must hold whatever they are. */
+/** Every reader of untrusted bytes, with the properties that must hold for all inputs. */
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { decodeCborStrict, decodeCborTolerant, encodeCbor } from '../../../src/core/codec/cbor.js';
@@ -44,7 +44,7 @@ export const text = (...words: readonly string[]): Buffer[] =>
 export const must = (holds: boolean, what: string): void => {
   if (!holds) throw new Error(what);
 };
-/** Runs what may refuse, and lets nothing but a refusal pass. */
+/** Runs a reader. Only a refusal may be thrown. */
 function orRefusal<Value>(read: () => Value): Value | undefined {
   try {
     return read();
@@ -54,7 +54,7 @@ function orRefusal<Value>(read: () => Value): Value | undefined {
   }
 }
 
-/** A reader in this process: coverage counts the folders of `src/` that it lives in. */
+/** Returns a reader in this process. Coverage counts its folders of `src/`. */
 function plain(target: Target, ...folders: readonly string[]): () => Promise<OpenTarget> {
   return async () => ({ ...target, coverage: new BlockCoverage(folders), close: async () => undefined });
 }
@@ -192,7 +192,7 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
         const read = readBox(input);
         if (!read.ok) return;
         const inside = ({ start, end, children }: Box, from: number, to: number): void => {
-          must(from <= start && start <= end && end <= to, 'a box lies outside the one around it');
+          must(from <= start && start <= end && end <= to, 'a box exceeds the one around it');
           let at = start;
           for (const child of children) {
             inside(child, at, end);
@@ -311,11 +311,11 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
       maxBytes: 8192,
       async run(input) {
         const read = await readEvents(input);
-        // Of another device's trace nobody here knows what it signed.
+        // The test knows the signed bytes of this device's trace only.
         if (read === undefined || !TRACE_SEED.includes(Buffer.from(read.trace.header.publicKey))) return;
         must(
           bodyOf(read.events).equals(TRACE_BODY.subarray(0, bodyOf(read.events).length)),
-          'events nobody signed',
+          'events that were not signed',
         );
       },
     },
@@ -342,7 +342,7 @@ export const TARGETS: Readonly<Record<string, () => Promise<OpenTarget>>> = {
 
   cursor: openCursor,
   'slot-policy': openSlotPolicy,
-  // Loaded where they are asked for: what a process has loaded, reading coverage takes time with.
+  // Loaded on demand, because reading coverage takes time for all loaded code.
   'http-framing': async () => (await import('./http-targets.js')).openFraming(),
   'upload-form': async () => (await import('./http-targets.js')).openForm(),
 };
@@ -354,7 +354,7 @@ function bodyOf(events: readonly TraceEvent[]): Buffer {
   return bytes.subarray(0, end);
 }
 
-/** Sealed trace with one segment. */
+/** Returns a sealed trace with one segment. */
 function signedTrace(body: Uint8Array): Buffer {
   const forge = new Forge();
   return Buffer.concat([forge.header, forge.segment(body, 0), forge.sign(true)]);
@@ -433,13 +433,13 @@ async function openSlotPolicy(): Promise<OpenTarget> {
   )();
 }
 
-/** Where an input is cut in two: the same place for the same bytes. */
+/** Returns where an input is cut in two, which its bytes determine. */
 export const cutOf = (input: Uint8Array): number =>
   createHash('sha256').update(input).digest().readUInt32LE(0) % (input.length + 1);
 
 /**
- * Whole and in slices the core reads the same, gives the digests of node:crypto, and leaves what is not its
- * own alone.
+ * Reads an input whole and in slices. The core must read the same, return the digests of node:crypto, and
+ * leave other memory unchanged.
  */
 async function openRiffCore(): Promise<OpenTarget> {
   const room = 16_384;
@@ -530,7 +530,7 @@ async function openRiffCore(): Promise<OpenTarget> {
       const resumeAt = Number(bytes.readBigUInt64LE(context + layout.RESUME_AT));
       must(
         resumeAt <= input.length && input.toString('latin1', forkAt, forkAt + 4) === 'C2PA',
-        'the credential lies elsewhere',
+        'the credential is elsewhere',
       );
       must(
         digest(input.subarray(0, forkAt), input.subarray(resumeAt)).equals(at(context, layout.BINDING, 32)),
@@ -541,7 +541,7 @@ async function openRiffCore(): Promise<OpenTarget> {
   return { ...target, coverage: new BranchCoverage(memory, countersAt, core), close: async () => undefined };
 }
 
-/** The first COSE structure of a store, as its bytes lie there. */
+/** Returns the bytes of the first COSE structure of a store. */
 function cborContentOf(store: Buffer): Uint8Array {
   const read = readBox(store);
   if (!read.ok) throw new Error('the built store cannot be read');

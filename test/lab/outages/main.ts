@@ -20,7 +20,7 @@ import type { Servers } from '../cluster/servers.js';
 import { type Labels, type Prometheus, startPrometheus } from './prometheus.js';
 
 const MAIN = new URL('../../../src/service/main.js', import.meta.url).pathname;
-/** The time for an alert to fire, and to end. A machine may be busy. */
+/** The time in which an alert must fire or end, on a busy machine, in milliseconds. */
 const LIMIT_MS = 240_000;
 const CALL_MS = 200;
 const DISK_BYTES = 256 * 1_048_576;
@@ -149,7 +149,7 @@ async function clusterOutages(
           begin: async () => {
             const headers = { 'schema-version': '1', 'event-id': 'none' };
             await produceRaw({ brokers }, [{ topic, key: 'none', value: Buffer.from('none'), headers }]);
-            // The alert looks back for an hour, here for two minutes.
+            // The alert covers the last hour, here the last two minutes.
             return async () => undefined;
           },
           alerts: [{ alertname: 'TakemarkDeadLetters', topic: 'usage' }],

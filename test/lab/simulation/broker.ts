@@ -13,31 +13,31 @@ import type { Process, World } from './world.js';
 type Library = typeof import('node-rdkafka');
 
 const PARTITIONS = 4;
-/** Silence after which a member is taken for dead. */
+/** The silence after which a member is taken for dead, in milliseconds. */
 const SESSION_MS = 15_000;
-/** A consumer without anything to read hears of it this late. */
+/** The time after which a consumer learns that it has nothing to read, in milliseconds. */
 const IDLE_MS = 10_000;
 const RETRY_MS = 500;
-/** How often a coordinator refuses to say from where the partitions of a member are to be read. */
+/** How often a coordinator does not answer with the offsets of a member's partitions. */
 const UNREAD = 0.3;
-/** How often brokers refuse the first messages of a producer of which they have stored nothing, and store the next ones. */
+/** How often brokers refuse the first messages of a new producer and store the next ones. */
 const REFUSED = 0.3;
-/** Offset in the report of a message of which no broker has said where it lies. */
+/** The offset in the report of a message whose place no broker has reported. */
 const NO_OFFSET = -1001;
 const CODE = { assign: -175, revoke: -174, transport: -195, illegalGeneration: 22 } as const;
 
 interface Partition {
   readonly log: Message[];
-  /** Takes messages and acknowledges none. */
+  /** Whether the partition appends messages but acknowledges none. */
   isStuck: boolean;
 }
 
-/** Topics, groups and their offsets: what the brokers of a cluster keep. */
+/** The topics, groups and offsets of a cluster of brokers. */
 export class Broker {
   readonly world: World;
   readonly weather: Weather;
   isDown = false;
-  /** Where false, a question for the offsets of a partition has no answer. */
+  /** Whether a query for the offsets of a partition is answered. */
   tellsOffsets = true;
   readonly #topics = new Map<string, Partition[]>();
   readonly #groups = new Map<string, Group>();
@@ -52,7 +52,7 @@ export class Broker {
       );
   }
 
-  /** True where every group has taken all that its topics hold. */
+  /** Whether every group has read all of its topics. */
   get isRead(): boolean {
     for (const group of this.#groups.values())
       for (const topic of group.topics)
@@ -69,12 +69,12 @@ export class Broker {
     return this.#topics.get(topic)![number]!;
   }
 
-  /** All that a topic keeps. */
+  /** Returns all messages of a topic. */
   messages(topic: string): readonly Message[] {
     return this.#topics.get(topic)!.flatMap(({ log }) => log);
   }
 
-  /** Partition of a key. */
+  /** Returns the partition of a key. */
   partitionOf(key: string | Buffer | null): number {
     let hash = 7;
     for (const byte of Buffer.from(key ?? '')) hash = (hash * 31 + byte) % 1_000_003;
@@ -85,7 +85,7 @@ export class Broker {
     this.partition(topic, number).isStuck = isStuck;
   }
 
-  /** @returns where it lies */
+  /** @returns the offset of the message */
   append(topic: string, number: number, message: Omit<Message, 'topic' | 'partition' | 'offset'>): number {
     const { log } = this.partition(topic, number);
     const offset = log.push({ ...message, topic, partition: number, offset: log.length }) - 1;
@@ -102,7 +102,7 @@ export class Broker {
     return group;
   }
 
-  /** Names the topics; while the brokers are down, fails when the time of the question is over. */
+  /** Returns the metadata of the topics. Fails at the timeout if the brokers are down. */
   askMetadata({ timeout }: MetadataRequest, process: Process | undefined, done: Done): void {
     const fails = this.isDown;
     this.world.at(fails ? timeout : this.world.random.between(1, 5), process, () =>
@@ -110,12 +110,12 @@ export class Broker {
     );
   }
 
-  /** A member of each group is taken for dead, alive or not. */
+  /** Removes one member of each group, as if it were dead. */
   losesMembers(): void {
     for (const group of this.#groups.values()) group.losesMember();
   }
 
-  /** The library, as a process loads it. */
+  /** Returns the client library as a process loads it. */
   library(): Library {
     const broker = this;
     return {
@@ -134,7 +134,7 @@ export class Broker {
   }
 }
 
-/** Members of a group, who reads what, and how far they have come. */
+/** The members of a group, their partitions, and their committed offsets. */
 class Group {
   readonly committed = new Map<string, number>();
   readonly #broker: Broker;
@@ -169,7 +169,7 @@ class Group {
     if (first !== undefined) this.leave(first);
   }
 
-  /** Takes members for dead that cannot have been heard of. */
+  /** Removes the members that are dead, or paused for longer than a session. */
   expire(): void {
     const { world } = this.#broker;
     for (const member of this.#members)
@@ -184,7 +184,7 @@ class Group {
     for (const member of this.#members) member.wake();
   }
 
-  /** Grants partitions that nobody holds any more. */
+  /** Grants each member its share as soon as no other member holds it. */
   settle(): void {
     const wanted = this.#shares();
     for (const member of this.#members) {
@@ -233,7 +233,7 @@ class SimulatedProducer {
   readonly #broker: Broker;
   readonly #process: Process | undefined;
   readonly #lines = new Map<string, Sent[]>();
-  /** Partitions in which something of this producer is stored. */
+  /** The partitions that have stored a message of this producer. */
   readonly #stored = new Set<string>();
   readonly #reports: { readonly opaque: unknown; readonly offset: number }[] = [];
   #onReport: (error: null, report: { readonly opaque: unknown; readonly offset: number }) => void = () =>
@@ -303,7 +303,7 @@ class SimulatedProducer {
     this.#broker.world.at(1, this.#process, done);
   }
 
-  /** A line a partition, in its order, the first one again until the brokers take it. */
+  /** Sends the messages of a partition in order. The first one is repeated until the brokers accept it. */
   #send(name: string): void {
     const { world, weather } = this.#broker;
     world.at(world.random.between(0.5, weather.has('reorder') ? 200 : 3), this.#process, () => {
@@ -315,11 +315,11 @@ class SimulatedProducer {
         return;
       }
       const batch = line.splice(0);
-      // Refused messages are reported as delivered all the same (decision 0052).
+      // The library reports even refused messages as delivered (decision 0052).
       const isNew = !this.#stored.has(name) && batch.length > 1;
       const refused = isNew && world.random.chance(REFUSED) ? 1 + world.random.below(batch.length - 1) : 0;
       this.#stored.add(name);
-      // Messages that are on the way when its process dies arrive all the same.
+      // Messages in flight arrive even if their process dies.
       for (const [place, { topic, partition, message, opaque }] of batch.entries()) {
         const offset = place < refused ? NO_OFFSET : this.#broker.append(topic, partition, message);
         world.at(
@@ -337,7 +337,7 @@ class SimulatedConsumer {
   readonly process: Process | undefined;
   topics: readonly string[] = [];
   held: readonly TopicPartition[] = [];
-  /** Partitions were granted, and the member has not taken them yet. */
+  /** Whether partitions were granted that the member has not assigned yet. */
   isGranted = false;
   heardAt: number;
   readonly #broker: Broker;
@@ -350,7 +350,7 @@ class SimulatedConsumer {
     [];
   #granted = '';
   #isPaused = false;
-  /** True where nothing that is held is read until it is assigned again, and nobody is told. */
+  /** Whether reads of the assigned partitions have silently stopped until the next assignment. */
   #isUnread = false;
   #isConnected = false;
   #waiting: { readonly limit: number; readonly done: Done } | undefined;
@@ -414,7 +414,7 @@ class SimulatedConsumer {
       const name = `${topic}/${partition}`;
       this.#positions.set(name, this.#group.committed.get(name) ?? 0);
     }
-    // The group has gone on since: what was granted then is given back.
+    // The group has rebalanced since, so the old grant is given back.
     if (!isCurrent) this.revoke();
     this.#group.settle();
   }
@@ -488,7 +488,7 @@ class SimulatedConsumer {
     const { world } = this.#broker;
     this.heardAt = world.now;
     this.#group.expire();
-    // A member that was taken for dead learns of it, gives back what it held, and joins again.
+    // A removed member notices its removal, revokes its partitions, and joins again.
     if (this.topics.length > 0 && !this.#group.has(this)) {
       if (this.held.length > 0 || this.isGranted) this.revoke();
       this.#group.join(this);

@@ -22,16 +22,16 @@ interface Kept {
 }
 
 const REQUEST_MS = 5000;
-/** First part of the names of the journal's entries. */
+/** The prefix of the names of the journal's entries. */
 const ERASURES = 'erasures/';
 
-/** Objects of one bucket, for all processes. */
+/** The objects of one bucket, which all processes share. */
 export class Bucket {
   readonly objects = new Map<string, Kept>();
   readonly keys = new Map<string, Uint8Array>();
-  /** Ids whose key was destroyed. */
+  /** The ids whose key was destroyed. */
   readonly #destroyed = new Set<string>();
-  /** Notes of the installation, among them the journal of erasures. */
+  /** The notes of the installation, which include the journal of erasures. */
   readonly notes = new Map<string, string>();
   readonly #world: World;
   readonly #weather: Weather;
@@ -41,17 +41,17 @@ export class Bucket {
     this.#weather = weather;
   }
 
-  /** The proofs of which there is an object. */
+  /** Returns the proofs that have an object. */
   proofs(): ReadonlySet<string> {
     return new Set([...this.objects.keys()].map((name) => name.split('/')[0]!));
   }
 
-  /** Tells whether the journal has the erasure of a proof. */
+  /** Returns whether the journal has the erasure of a proof. */
   hasJournalled(proofId: string): boolean {
     return this.notes.has(ERASURES + proofId);
   }
 
-  /** The bucket as one process uses it. */
+  /** Returns the bucket as one process uses it. */
   open(): AssetStore {
     const nameOf = (proofId: string, part?: string): string =>
       part === undefined ? proofId : `${proofId}/${part}`;
@@ -84,7 +84,7 @@ export class Bucket {
     };
   }
 
-  /** Keys of content, as one process uses them. */
+  /** Returns the content keys as one process uses them. */
   openKeys(): ContentKeys {
     const read = (proofId: string) => this.#ask(() => this.keys.get(proofId));
     return {
@@ -109,7 +109,7 @@ export class Bucket {
     };
   }
 
-  /** The real notes, over this bucket. */
+  /** Opens the product's notes over this bucket. */
   openNotes(): BucketNotes {
     const client = { send: (command: unknown) => this.#answer(command), destroy: () => undefined };
     return openBucketNotes({
@@ -151,7 +151,7 @@ export class Bucket {
     };
   }
 
-  /** A request: it may fail before or after it took effect. */
+  /** Plays a request. It may fail before or after it took effect. */
   #ask<Value>(work: () => Value): Promise<Value> {
     const { random } = this.#world;
     const process = this.#world.current;
@@ -171,7 +171,7 @@ export class Bucket {
       if (isLost) return;
       this.#world.at(delay, undefined, () => {
         const value = work();
-        if (isLate) this.#world.note(process?.name ?? 'nobody', 'LATE request of the bucket took effect');
+        if (isLate) this.#world.note(process?.name ?? 'no process', 'LATE request of the bucket took effect');
         this.#world.at(0.5, process, () => {
           cancel(timer);
           resolve(value);

@@ -3,10 +3,10 @@ import type { Database, Request, ResultRow } from './database.js';
 import type { Weather } from './weather.js';
 import { cancel, type World } from './world.js';
 
-/** Time after which the driver gives a request up. */
+/** The time after which the driver gives up a request, in milliseconds. */
 const REQUEST_MS = 6000;
 
-/** Options of the driver that decide from where the timestamps of plain writes come. */
+/** The options of the driver that determine the timestamps of plain writes. */
 interface Timestamps {
   readonly policies?: { readonly timestampGeneration?: unknown };
 }
@@ -17,14 +17,14 @@ type Execute = (
   clientMicroseconds?: number,
 ) => readonly ResultRow[];
 
-/** Way from a process to the database. */
+/** The link from a process to the database. */
 export interface Link {
   readonly world: World;
   readonly weather: Weather;
   readonly database: Database;
 }
 
-/** The driver's client, as the store uses it, over a link on which anything may happen to a request. */
+/** Returns the driver's client over a link that may lose, delay, repeat and reorder requests. */
 export function simulatedClient(link: Link, options: ClientOptions): Client {
   return new SimulatedClient(link, options) as unknown as Client;
 }
@@ -86,7 +86,7 @@ class SimulatedClient {
   ): Promise<types.ResultSet> {
     const { world, weather } = this.#link;
     const process = world.current;
-    const who = process?.name ?? 'nobody';
+    const who = process?.name ?? 'no process';
     const clientMicroseconds = this.#stampsPlainWrites ? this.#stamp() : undefined;
     const passage = weather.passage(isDecision);
     return new Promise((resolve, reject) => {
@@ -136,7 +136,7 @@ class SimulatedClient {
     });
   }
 
-  /** As the driver does by default: the process's clock, and never the same twice. */
+  /** Returns a unique timestamp of the process's clock, as the driver does by default. */
   #stamp(): number {
     this.#stamped = Math.max(Date.now() * 1000, this.#stamped + 1);
     return this.#stamped;
@@ -158,7 +158,7 @@ function resultOf(rows: readonly ResultRow[]): types.ResultSet {
   return { rows, pageState: undefined } as unknown as types.ResultSet;
 }
 
-/** The driver's client over a database that answers at once, for whoever prepares or judges. */
+/** Returns the driver's client over a database that answers at once. It serves setup and judges. */
 export function immediateClient(database: Database): Client {
   const run = (execute: () => readonly ResultRow[]): Promise<types.ResultSet> =>
     new Promise((resolve) => resolve(resultOf(execute())));

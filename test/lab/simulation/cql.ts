@@ -1,4 +1,4 @@
-/** Syntax of the part of CQL that the store may use: text in, statements out. Names of tables mean nothing here. */
+/** A parser for the part of CQL that the store uses. It does not interpret the names of tables. */
 
 export type Term =
   | { readonly kind: 'parameter'; readonly index: number }
@@ -8,21 +8,21 @@ export type Value = string | number | boolean | null;
 
 export type Operator = '=' | '<' | '>' | '<=' | '>=' | '!=' | 'IN';
 
-/** A relation of one column, of a tuple of clustering columns, or of the partition's token. */
+/** A relation on one column, on a tuple of clustering columns, or on the partition's token. */
 export interface Relation {
   readonly columns: readonly string[];
   readonly isTuple: boolean;
   readonly isToken: boolean;
   readonly operator: Operator;
-  /** Terms of the right side: one for a column; one each for a tuple; all of a list. */
+  /** The terms of the right side: one for a column, one for each column of a tuple, or all of a list. */
   readonly terms: readonly Term[];
-  /** True where the right side is one parameter that holds a list. */
+  /** Whether the right side is one parameter that holds a list. */
   readonly isListParameter: boolean;
 }
 
 export interface Assignment {
   readonly column: string;
-  /** `add`: entries are put into a map or a set. */
+  /** `add` adds entries to a map or a set. */
   readonly kind: 'set' | 'add';
   readonly term: Term;
 }
@@ -70,7 +70,7 @@ export interface Update extends Changing {
 }
 export interface Delete extends Changing {
   readonly kind: 'delete';
-  /** Columns that are emptied; none: whole rows. */
+  /** The deleted columns. An empty list deletes whole rows. */
   readonly columns: readonly string[];
   readonly where: readonly Relation[];
   readonly conditions?: Conditions;
@@ -78,7 +78,7 @@ export interface Delete extends Changing {
 export interface Select {
   readonly kind: 'select';
   readonly table: string;
-  /** Undefined: all columns. */
+  /** Undefined selects all columns. */
   readonly selectors?: readonly Selector[];
   readonly distinct: boolean;
   readonly where: readonly Relation[];
@@ -98,13 +98,15 @@ export type Definition =
   | { readonly kind: 'add_column'; readonly table: string; readonly columns: readonly ColumnDefinition[] }
   | { readonly kind: 'drop_column'; readonly table: string; readonly columns: readonly string[] }
   | { readonly kind: 'drop_table'; readonly table: string }
-  /** Keyspaces and options, which change nothing here. */
+  /** Statements on keyspaces and options, which have no effect here. */
   | { readonly kind: 'ignored' };
 
 export type Mutation = Insert | Update | Delete;
 export type Statement = Mutation | Select | Definition;
 
-/** A statement of a form that this reader does not know: the fake is then to be taught, never to guess. */
+/**
+ * Reports a statement that this parser does not know. Then the parser must be extended. It must never guess.
+ */
 export class CqlError extends Error {
   override readonly name = 'CqlError';
 }

@@ -22,7 +22,7 @@ export interface Request {
   readonly params: readonly unknown[];
 }
 
-/** Row of a result, as the driver gives it. */
+/** A row of a result, as the driver returns it. */
 export class ResultRow {
   [column: string]: unknown;
 
@@ -38,14 +38,14 @@ export class ResultRow {
 interface Stamp {
   /** Microseconds. */
   readonly at: number;
-  /** Seconds since the epoch from which it is gone. */
+  /** The time from which the value has expired, in seconds since the epoch. */
   readonly endsAt?: number;
 }
 interface Cell extends Stamp {
-  /** Null for what was removed. */
+  /** Null for a deleted value. */
   readonly value: unknown;
 }
-/** A map or a set, whose entries are written one by one. */
+/** A map or a set whose entries are written one by one. */
 interface MapCell {
   removedAt: number;
   readonly entries: Map<string, Cell>;
@@ -62,7 +62,7 @@ class Row {
     this.key = key;
   }
 
-  /** Removes what is not younger. */
+  /** Deletes entries that are not newer than the time. */
   remove(at: number): void {
     this.removedAt = Math.max(this.removedAt, at);
     if (this.marker !== undefined && this.marker.at <= at) this.marker = undefined;
@@ -100,13 +100,13 @@ interface Removal {
 
 class Partition {
   readonly key: readonly unknown[];
-  /** In the order of the clustering. */
+  /** The rows in clustering order. */
   rows: Row[] = [];
   readonly statics = new Row([]);
   removedAt = Number.NEGATIVE_INFINITY;
   removals: Removal[] = [];
   ballot = 0;
-  /** Kept once it was asked for. */
+  /** Cached after the first use. */
   token: number | undefined;
 
   constructor(key: readonly unknown[]) {
@@ -129,9 +129,9 @@ interface Schema {
   readonly columns: Map<string, ColumnDefinition>;
   readonly partitionKey: readonly string[];
   readonly clustering: readonly string[];
-  /** Order of each clustering column: 1 or -1. */
+  /** The order of each clustering column: 1 or -1. */
   readonly directions: readonly (1 | -1)[];
-  /** Columns in the order in which a whole row is given back. */
+  /** The columns in the order of a whole row. */
   order: readonly string[];
 }
 
@@ -145,16 +145,16 @@ class Table {
 }
 
 export interface Moment {
-  /** Milliseconds since the epoch, of the node that takes the request. */
+  /** The clock of the node that gets the request, in milliseconds since the epoch. */
   readonly nodeMs: number;
-  /** Microseconds that the client gives plain writes; undefined where the server is to give them. */
+  /** The client's timestamp of plain writes, in microseconds. Undefined if the server assigns it. */
   readonly clientMicroseconds?: number;
 }
 
 /**
- * A node of a database that speaks CQL, whose every request takes effect at one moment: what Paxos is trusted
- * to do is taken for granted here, and what goes wrong on the wire is the wire's. Last write wins for each cell,
- * by its timestamp, wherever the timestamp came from.
+ * A node of a database that speaks CQL. Each request takes effect at one moment, because Paxos is assumed to
+ * be correct. Faults of the network are simulated elsewhere. For each cell the write with the latest
+ * timestamp wins, from any source.
  */
 export class Database {
   readonly #tables: Map<string, Table>;
@@ -189,7 +189,7 @@ export class Database {
     }
   }
 
-  /** Several changes as one. */
+  /** Executes several changes as one. */
   batch(requests: readonly Request[], moment: Moment): readonly ResultRow[] {
     return this.#mutate(
       requests.map(({ query, params }) => {
@@ -207,19 +207,19 @@ export class Database {
     return isChange(statement) && isConditional(statement);
   }
 
-  /** Says in a few words what a request does: the verb, the table and the condition. */
+  /** Returns a short description of a request: the verb, the table and the condition. */
   describe(query: string): string {
     const statement = this.#statementOf(query);
     if (statement.kind === 'ignored') return 'define';
     return `${statement.kind} ${statement.table}${isChange(statement) && isConditional(statement) ? ' if' : ''}`;
   }
 
-  /** Every live row of a table, for whoever judges. */
+  /** Returns every live row of a table, for the judges. */
   all(table: string, nodeMs: number): readonly ResultRow[] {
     return this.execute({ query: `SELECT * FROM ${table}`, params: [] }, { nodeMs });
   }
 
-  /** Tells whether a partition has anything. */
+  /** Returns whether a partition has any live row. */
   has(table: string, key: readonly unknown[]): boolean {
     const partition = this.#table(table).partitions.get(keyText(key));
     return partition?.rows.some((row) => !row.isBare) === true;
@@ -273,14 +273,14 @@ export class Database {
   }
 
   #table(name: string): Table {
-    // There is one keyspace, and it has whatever name it is asked for.
+    // The database has one keyspace, which answers to every name.
     const table =
       this.#tables.get(name) ?? this.#systemTable(name) ?? this.#tables.get(name.split('.').at(-1)!);
     if (table === undefined) throw new CqlError(`there is no table ${name}`);
     return table;
   }
 
-  /** Tables in which the database tells of itself. */
+  /** Returns a table of the database's own metadata. */
   #systemTable(name: string): Table | undefined {
     switch (name) {
       case 'system.local':
@@ -359,7 +359,7 @@ export class Database {
       )
         found.push({ partition, row: undefined });
     }
-    // Rows of several partitions come by partition, in the order of the partitions.
+    // Rows of several partitions are sorted by partition.
     const selectors: readonly Selector[] =
       select.selectors ?? schema.order.map((column) => ({ kind: 'column', column, name: column }) as const);
     for (const selector of selectors)
@@ -380,7 +380,7 @@ export class Database {
       );
   }
 
-  /** Terms of the partition key where a read names one partition. */
+  /** Returns the terms of the partition key if a read names one partition. */
   #keyOf(select: Select, { name, partitionKey }: Schema): readonly Term[] | undefined {
     if (name.startsWith('system_schema.')) return undefined;
     let terms = this.#keys.get(select);
@@ -428,7 +428,7 @@ export class Database {
     if (refused) return refusal(table.schema, partition, conditioned, changes.length > 1, now);
     const at = Math.max(Math.floor(moment.nodeMs * 1000), partition.ballot + 1);
     partition.ballot = at;
-    // Removals of a conditional statement are a step older than what it writes.
+    // Deletions of a conditional statement are one step older than its writes.
     for (const { statement, params } of changes)
       this.#apply(statement, params, { at, removalAt: at - 1, now });
     return [new ResultRow([['[applied]', true]])];
@@ -460,7 +460,7 @@ export class Database {
     const write = (row: Row, column: string, value: unknown, add: boolean): void => {
       const type = schema.columns.get(column)?.type;
       if (type === undefined) throw unknownColumn(schema, column);
-      // A value that was never given stays as it is.
+      // A value that was not given leaves the column unchanged.
       if (value === undefined) return;
       if (isCollection(type)) writeMap(row, column, value, add, stamp, at, removalAt, partition);
       else put(partition, row, row.cells, column, { ...stamp, value: value === null ? null : plain(value) });
@@ -510,10 +510,10 @@ export class Database {
   }
 }
 
-/** Where a change takes place. */
+/** The target of a change. */
 interface Place {
   readonly partitionKey: readonly unknown[];
-  /** Leading clustering columns that are given. */
+  /** The leading clustering columns that are given. */
   readonly key: readonly unknown[];
   readonly restrictions: readonly { readonly relation: Relation; readonly values: readonly unknown[] }[];
 }
@@ -578,7 +578,7 @@ function removeRows(schema: Schema, partition: Partition, place: Place, at: numb
   );
 }
 
-/** Latest removal of more than the row. */
+/** Returns the latest deletion of a range that includes the row. */
 function coveredByOthers(partition: Partition, row: Row): number {
   let at = partition.removedAt;
   for (const removal of partition.removals) if (removal.at > at && removal.holds(row.key)) at = removal.at;
@@ -597,7 +597,7 @@ function put(partition: Partition, row: Row, cells: Map<string, Cell>, name: str
   if (before === undefined || wins(cell, before)) cells.set(name, cell);
 }
 
-/** Compares two cells of one time: the removal wins, and else the greater value. */
+/** Compares two cells with the same timestamp. A deletion wins, otherwise the greater value. */
 function wins(cell: Cell, before: Cell): boolean {
   if (cell.at !== before.at) return cell.at > before.at;
   if (cell.value === null || before.value === null) return cell.value === null;
@@ -630,12 +630,12 @@ function writeMap(
     put(partition, row, map.entries, name, { ...stamp, value: entry });
 }
 
-/** A collection whose entries are written one by one. */
+/** Returns whether the entries of a collection are written one by one. */
 function isCollection(type: string): boolean {
   return type.startsWith('map<') || type.startsWith('set<');
 }
 
-/** Entries of a map; those of a set are their own keys. */
+/** Returns the entries of a map. The entries of a set are their own keys. */
 function entriesOf(value: unknown): readonly (readonly [string, unknown])[] {
   if (value === null || value === undefined) return [];
   if (Array.isArray(value) || value instanceof Set) return [...value].map((one) => [String(one), one]);
@@ -683,10 +683,10 @@ function conditionHolds(
   return satisfies(compare(current, plain(value)), operator);
 }
 
-/** Name of the static columns among the rows of a partition. */
+/** The name of the row with the static columns of a partition. */
 const OF_STATICS = 'statics';
 
-/** Rows that come back with a refusal, as Cassandra 5.0.6 gives them. */
+/** Returns the rows of a refused condition, as Cassandra 5.0.6 returns them. */
 function refusal(
   schema: Schema,
   partition: Partition,
@@ -722,7 +722,7 @@ function refusal(
     a === undefined || b === undefined ? 0 : compareKeys(schema, a.key, b.key),
   );
   if (rows.length === 0) return [new ResultRow([['[applied]', false]])];
-  // Static columns are read only where a condition is on one.
+  // Static columns are read only if a condition uses one.
   const readsStatics = [...named].some((column) => schema.columns.get(column)?.isStatic === true);
   const isRead = (column: string): boolean => readsStatics || schema.columns.get(column)?.isStatic !== true;
   return rows.map(
@@ -785,7 +785,7 @@ function partitionsOf(table: Table, relations: readonly Restricted[]): readonly 
     .sort((a, b) => tokenOf(a) - tokenOf(b));
 }
 
-/** A place on a ring of its own: its order is nobody's business. */
+/** Returns a token that differs from Cassandra's, because no caller depends on the order of tokens. */
 function tokenOf(partition: Partition): number {
   partition.token ??= createHash('md5').update(keyText(partition.key)).digest().readIntBE(0, 6);
   return partition.token;
@@ -809,7 +809,7 @@ function holds(
   return satisfies(compare(value, plain(values[0])), relation.operator);
 }
 
-/** Compares clustering columns by their own order, whatever the table's direction is. */
+/** Compares clustering columns in their own order, without the table's direction. */
 function compares(
   schema: Schema,
   relation: Relation,
@@ -863,7 +863,7 @@ function isThere({ endsAt }: Stamp, now: number): boolean {
   return endsAt === undefined || now < endsAt;
 }
 
-/** Value of a column; null where there is none. */
+/** Returns the value of a column, or null if it has none. */
 function columnOf(
   schema: Schema,
   partition: Partition,
@@ -941,16 +941,16 @@ function aggregate(
   );
 }
 
-/** The value as the driver gives it. */
+/** Returns the value as the driver does. */
 function given(schema: Schema, column: string, value: unknown): unknown {
   if (value === null) return null;
   const type = schema.columns.get(column)?.type;
   if (type === 'bigint' || type === 'counter') return types.Long.fromNumber(value as number);
-  // Blobs are the caller's own: nobody may change what is stored.
+  // A copy, because a caller may change its bytes.
   return type === 'blob' ? Buffer.from(value as Uint8Array) : value;
 }
 
-/** The value as it is stored: numbers as numbers, bytes as a copy. */
+/** Returns the value as it is stored: numbers as numbers, bytes as a copy. */
 function plain(value: unknown): unknown {
   if (typeof value === 'bigint') return Number(value);
   if (value instanceof types.Long) return value.toNumber();
@@ -1059,7 +1059,7 @@ function schemaOf(name: string, keys: readonly string[], others: readonly string
   return schema;
 }
 
-/** A table of one partition, whatever the key that it is asked for. */
+/** Returns a table of one partition that answers to every key. */
 function systemTable(
   name: string,
   keys: readonly string[],

@@ -14,7 +14,7 @@ const TABLE = `CREATE TABLE IF NOT EXISTS thing (
 const READ =
   'SELECT id, part, shared, state, number, body, notes, names, TTL(body) AS lives FROM thing WHERE id = ?';
 
-/** Rows as text, whatever class they are of, and in whatever order a refusal names its columns. */
+/** Returns rows as text, without their class and without the order in which a refusal names its columns. */
 function textOf(rows: readonly { keys(): string[] }[]): string {
   return JSON.stringify(
     rows.map((row) => {
@@ -22,14 +22,14 @@ function textOf(rows: readonly { keys(): string[] }[]): string {
       return (
         [...row.keys()]
           .sort()
-          // The seconds that are left may pass between two reads.
+          // The remaining seconds may differ between two reads.
           .map((name) => [name, name === 'lives' ? columns[name] !== null : (columns[name] ?? null)])
       );
     }),
   );
 }
 
-/** A request of a form that the store uses, or several as a batch. */
+/** Returns a request of a form that the store uses, or several requests for a batch. */
 function randomRequests(random: Random, step: number): readonly Request[] {
   const id = `id${random.below(3)}`;
   const part = `part${random.below(3)}`;

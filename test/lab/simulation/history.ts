@@ -20,7 +20,7 @@ import { FAULTS, type Fault, Weather } from './weather.js';
 import { operationOf, Refusal, reviewStateOf, type Seen } from './witness.js';
 import { cancel, Process, type World } from './world.js';
 
-/** Things that all histories share: nothing of it changes. */
+/** Immutable things that all histories share. */
 export interface Stage {
   readonly machine: Machine;
   /** A migrated keyspace without rows. */
@@ -29,15 +29,15 @@ export interface Stage {
 }
 
 export interface HistoryOptions {
-  /** Kinds of faults from which each history takes some; all by default. */
+  /** The kinds of faults that a history draws from. Default: all. */
   readonly faults?: readonly Fault[];
-  /** Takes all of them. */
+  /** Whether the history plays all of these kinds. */
   readonly takesAll?: boolean;
-  /** Begins with a crowd, as a few histories do. */
+  /** Whether the history begins with a crowd. By default a few histories do. */
   readonly isCrowded?: boolean;
-  /** Milliseconds by which the clock of one process is ahead from the beginning until the faults end. */
+  /** How far one process's clock is ahead until the faults end, in milliseconds. */
   readonly aheadMs?: number;
-  /** Changes what the history runs over: for tests, which plant defects. */
+  /** Plants a defect into the surroundings of the history. For tests. */
   readonly spoil?: (around: Surroundings) => Surroundings;
 }
 
@@ -45,12 +45,12 @@ export interface HistoryResult {
   readonly seed: number;
   readonly faults: readonly Fault[];
   readonly violations: readonly string[];
-  /** Calls that clients were answered with success. */
+  /** The number of calls that were answered with success. */
   readonly answered: number;
   readonly lines: readonly string[];
 }
 
-/** A keyspace as the product's own migrations make it. */
+/** Returns a keyspace after the product's own migrations. */
 export async function migrated(): Promise<Database> {
   const database = new Database();
   await migrate({
@@ -64,23 +64,35 @@ export async function migrated(): Promise<Database> {
 }
 
 const PARTNERS = ['ptr_a', 'ptr_b'] as const;
-/** Seconds in which clients call and faults happen. */
+/** The time in which clients call and faults happen, in seconds. */
 const BAD_SECONDS = 240;
-/** Time that the product needs to find what was left, and for which it must have nothing left to be at rest. */
+/**
+ * The time in which the product must find all remains of faults, in seconds. At rest it must find nothing for
+ * `REST_SECONDS`.
+ */
 const RECOVERY_SECONDS = 420;
 const REST_SECONDS = 60;
-/** Time until charges of a dead process are taken over, and between two runs of the job that does it. */
+/**
+ * The time until a dead process's charges are taken over, in seconds, and the interval of the job that does
+ * it.
+ */
 const TAKEOVER_SECONDS = 180;
 const COLLECTION_SECONDS = 40;
 const CALL_MS = 30_000;
-/** Share of the histories that begin with a proof of which another partner makes cases while it is erased. */
+/**
+ * The share of histories that begin with a crowd: one partner creates cases of another partner's proof during
+ * its erasure.
+ */
 const CROWDED = 0.01;
 const CROWD_CLIENTS = 6;
-/** Cases that a crowd makes before the erasure begins, and in all; time in which the erasure has to be done. */
+/**
+ * The number of cases before the erasure begins, the total number of cases, and the time limit of the
+ * erasure.
+ */
 const CROWD_FIRST = 60;
 const CROWD_MOST = 400;
 const CROWD_MS = 2000;
-/** Time in which an event is on the bus when nothing hinders it. */
+/** The time in which an event reaches the bus without faults, in milliseconds. */
 const PUBLISHING_MS = 30_000;
 
 type Answer<Value> =
@@ -93,7 +105,7 @@ type Answer<Value> =
     }
   | { readonly outcome: 'unknown'; readonly sentAt: number };
 
-/** Plays a history from its seed: processes, clients, faults, healing, recovery, judgement. */
+/** Plays the history of a seed: processes, clients, faults, repair, recovery and judgement. */
 export async function runHistory(
   stage: Stage,
   seed: number,
@@ -136,7 +148,7 @@ class History {
     this.#seed = seed;
     this.#isCrowded = random.chance(CROWDED) || isCrowded;
     this.#aheadMs = aheadMs;
-    // A history with one kind of fault says more than one with all of them.
+    // A history with few kinds of faults shows more than a history with all of them.
     const share = random.pick([0.15, 0.3, 0.6]);
     const chosen = faults.filter(() => random.chance(share) || takesAll);
     this.#faults = new Set(chosen.length > 0 ? chosen : [random.pick(faults)]);
@@ -148,7 +160,7 @@ class History {
       broker: new Broker(world, this.#weather, allNames(PREFIX)),
       bucket: new Bucket(world, this.#weather),
       signing,
-      // Now and then so few that calls meet the bound.
+      // Some histories have so small an outbox that calls reach its limit.
       outboxLimit: random.chance(0.5) && !this.#isCrowded ? 1 + random.below(2) : 1000,
       parts: PARTS,
       readings: new Map(),
@@ -170,7 +182,7 @@ class History {
     world.note('world', `seed ${this.#seed}, faults: ${[...this.#faults].join(' ')}`);
     const count = 2 + random.below(2);
     for (let slot = 0; slot < count; slot += 1) {
-      // The last one: partners are made by the first.
+      // Only the last process, because the first one creates the partners.
       this.#skews.push(slot === count - 1 ? this.#aheadMs : 0);
       this.#start(slot);
     }
@@ -187,13 +199,13 @@ class History {
     await world.run(end);
     this.#heal();
     await world.run(world.now + 120_000, () => this.#clientsAtWork === 0);
-    // Requests that are still under way may arrive behind every repair.
+    // Requests in flight may arrive after every repair.
     await world.run(Math.max(world.now, this.#weather.lastArrivalAt));
     await this.#recover();
     for (const member of this.#members)
       if (member?.gate.isClosed === true)
         this.#ledger.violations.push(
-          `${member.process.name} waits for the end of a restore that nobody began`,
+          `${member.process.name} waits for the end of a restore that was never begun`,
         );
     for (const process of this.#processes) world.kill(process);
     const violations = await judge(this.#around, this.#ledger);
@@ -203,8 +215,8 @@ class History {
   }
 
   /**
-   * Lets the processes repair what the faults left. In nine of ten histories only until nothing is left to do: in the
-   * other ones jobs go on that wait for minutes to be long over.
+   * Lets the processes repair what the faults left. Nine of ten histories end as soon as nothing is left to
+   * repair. The others continue, so that jobs run that wait for minutes.
    */
   async #recover(): Promise<void> {
     const world = this.#world;
@@ -219,7 +231,7 @@ class History {
     }
   }
 
-  /** True where all events were taken, and pointers lead to nothing but ids under which nothing was issued. */
+  /** Returns whether all events were read, and each remaining pointer leads to an id without a proof. */
   #isAtRest(): boolean {
     const { broker, database, world } = this.#around;
     return (
@@ -230,7 +242,7 @@ class History {
     );
   }
 
-  /** Each run of a job takes over as many charges as the outbox has room for. */
+  /** Each run of the job takes over as many charges as fit into the outbox. */
   get #recoverySeconds(): number {
     const charges = [...this.#ledger.units.values()].reduce((sum, { asked }) => sum + asked, 0);
     const runs = Math.floor(charges / this.#around.outboxLimit);
@@ -333,8 +345,8 @@ class History {
   }
 
   /**
-   * Tells, while one partition takes nothing and all else is well, whether the others get what is theirs: each
-   * erasure that was acknowledged a while ago has been announced, unless its own partition is the one.
+   * Judges the partitions that work while one partition acknowledges nothing. Each erasure that was
+   * acknowledged a while ago must be announced, unless it belongs to the stuck partition.
    */
   #judgeStuck(): void {
     if (this.#faults.size > 1) return;
@@ -349,7 +361,7 @@ class History {
         !announced.has(proofId)
       )
         this.#ledger.violations.push(
-          `the erasure of ${proofId} waits behind another partition that takes nothing`,
+          `the erasure of ${proofId} waits for another partition that acknowledges nothing`,
         );
   }
 
@@ -402,8 +414,8 @@ class History {
   }
 
   /**
-   * Clients of one partner make cases of a proof of another one as fast as they are answered, and it is erased all
-   * the same. Nothing else is wrong.
+   * Plays a crowd without other faults. Clients of one partner create cases of another partner's proof as
+   * fast as possible. The proof must be erased nevertheless.
    */
   async #crowd(): Promise<void> {
     const world = this.#world;
@@ -434,7 +446,7 @@ class History {
     await world.run(world.now + 120_000, () => isDone);
   }
 
-  /** A call of a process over HTTP: what it answers, if anything does within the client's patience. */
+  /** Calls a process. Returns its answer, if one comes within the client's patience. */
   #call<Value>(slot: number, work: (member: Member) => Promise<Value>): Promise<Answer<Value>> {
     const world = this.#world;
     const sentAt = world.now;
@@ -458,7 +470,7 @@ class History {
           (error: unknown) => {
             if (error instanceof DomainError) {
               const { code, reason } = error;
-              // Nobody knows what became of a call that could not be finished.
+              // The outcome of an unfinished call is unknown.
               if (code === 'unavailable' || code === 'internal')
                 return answer({ outcome: 'unknown', sentAt });
               return answer({ outcome: 'refused', code, reason, sentAt });
@@ -474,8 +486,8 @@ class History {
   }
 
   /**
-   * The same call until it is answered, or the client gives up.
-   * @param saw told of each time that it reached a process
+   * Repeats a call until it is answered or the client gives up.
+   * @param saw called each time the call reached a process
    */
   async #insist<Value>(
     who: string,
@@ -508,7 +520,7 @@ class History {
     }
   }
 
-  /** Call as its client saw it, which has just been answered. */
+  /** Returns a call as its client saw it. Its answer has just come. */
   #seen<Value>(answer: Answer<Value>): Seen<Value> {
     const { outcome, sentAt } = answer;
     if (outcome === 'unknown') return { sentAt };
@@ -561,7 +573,7 @@ class History {
           ? { key: `idempotency-${number}`, partnerId, song: `song ${number}` }
           : undefined;
     if (key !== undefined && key !== reused) used.push(key);
-    // Now and then another song under a key that was used.
+    // Some calls use another song under a used key.
     const song = key === undefined || random.chance(0.1) ? `song ${number}` : key.song;
     const answer = await this.#insist(
       name,
@@ -602,7 +614,10 @@ class History {
     facts.bytes = read.value.asset.bytes;
   }
 
-  /** Notes whether a call saw the proof. @param isThere undefined where the answer does not tell */
+  /**
+   * Records whether a call saw the proof.
+   * @param isThere returns undefined if the answer leaves it open
+   */
   #sawProof<Value>(
     proofId: string,
     seen: Seen<Value>,
@@ -627,7 +642,7 @@ class History {
       (seen) => {
         const operation = operationOf({ does: 'erase' } as const, seen, (result) =>
           result instanceof Refusal
-            ? // Nobody may be told so of a proof of his own.
+            ? // A refusal is wrong for the owner of the proof.
               { seen: false }
             : { outcome: result.outcome, erasedAt: result.erasedAt },
         );
@@ -675,7 +690,7 @@ class History {
       ({ operations }) => operations.partner.verifyUpload({ ...caller }, { uploadId, sidecar }),
       (seen) => this.#sawProof(proofId, seen, ({ verdict }) => verdict === 'valid'),
     );
-    // However often it is asked, it is billed once.
+    // An upload is billed once, however often it is verified.
     const billed = operationOf({ does: 'verify', uploadId } as const, this.#seen(answer), (result) => {
       if (!(result instanceof Refusal)) return { done: true } as const;
       return result.reason === 'quota_exceeded' ? { refused: result.reason } : undefined;
@@ -735,8 +750,8 @@ class History {
   }
 
   /**
-   * Creates a case under an Idempotency-Key, resolves it, so that its place is free, and sends the creation again:
-   * the key stands for the one case. Nobody else uses its bindings.
+   * Creates a case under an Idempotency-Key, resolves it, and repeats the creation. The key must return the
+   * first case. No other call uses its bindings.
    */
   async #createReviewOnce(name: string, caller: Caller, { proofId }: ProofFacts): Promise<void> {
     const { violations } = this.#ledger;
@@ -826,7 +841,10 @@ class History {
     }
   }
 
-  /** A call of a review. @param saw told of what else each attempt says */
+  /**
+   * Makes a call on a review.
+   * @param saw called with the answer of each attempt
+   */
   async #callReview(
     name: string,
     what: string,
@@ -860,7 +878,7 @@ class History {
     );
   }
 
-  /** A key of the caller's partner that clients know, with its secret. */
+  /** Returns a key of the caller's partner that clients know, with its secret. */
   #knownKey({ partnerId }: Caller): { readonly keyId: string; readonly apiKey: string } | undefined {
     const known = [...this.#apiKeys].filter(
       ([keyId]) => this.#ledger.keys.get(keyId)?.partnerId === partnerId,
@@ -909,8 +927,8 @@ class History {
   }
 
   /**
-   * Has the keys of a new partner revoke themselves or each other at once, at different processes, or has a key
-   * be rotated while another key revokes it with its successors. The operator revokes none of them.
+   * Revokes the keys of a new partner at once at several processes. The keys revoke themselves or each other,
+   * or one key is rotated while another revokes it with its successors. The operator revokes none of them.
    */
   async #revokeLastKeys(name: string): Promise<void> {
     const { random } = this.#world;
@@ -973,7 +991,7 @@ class History {
   }
 }
 
-/** Tells whether the call reached no process. */
+/** Returns whether the call reached no process. */
 function isUnsent(answer: Answer<unknown>): boolean {
   return answer.outcome === 'refused' && answer.code === 'no_connection';
 }

@@ -9,7 +9,7 @@ import type { Ledger, ProofFacts } from './ledger.js';
 import { openStores, PREFIX, type Surroundings, secrets } from './member.js';
 import { Process } from './world.js';
 
-/** Actions that an audit log tells of one subject at most once. */
+/** Actions that an audit log may have at most once for each subject. */
 const ONCE: ReadonlySet<string> = new Set([
   'proof_issued',
   'proof_erased',
@@ -17,7 +17,10 @@ const ONCE: ReadonlySet<string> = new Set([
   'key_rotated',
   'key_revoked',
 ]);
-/** Copies of an event that repeats may make, and one more for each further life of a process; more is a loop. */
+/**
+ * The most copies of an event that repetitions may make. Each restart of a process allows one more. More
+ * copies show a loop.
+ */
 const MOST_COPIES = 6;
 const DAY_SECONDS = 86_400;
 
@@ -27,7 +30,7 @@ interface Message {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** Holds the end of a history against what its clients were told. */
+/** Compares the end of a history with the answers of its clients. */
 export async function judge(around: Surroundings, ledger: Ledger): Promise<readonly string[]> {
   const { world } = around;
   const process = new Process('judge', world.now, 0);
@@ -68,7 +71,7 @@ class Judge {
     this.#found = [...ledger.violations];
   }
 
-  /** In a part of the histories: half a year of reminders is read, hour by hour. */
+  /** Only a part of the histories looks at reminders, because it reads half a year hour by hour. */
   get #looksAtReminders(): boolean {
     return this.#ledger.reviews.size > 0 && this.#around.world.random.chance(0.1);
   }
@@ -103,14 +106,16 @@ class Judge {
     return this.#found;
   }
 
-  /** Objects and keys in the bucket are of a proof, or a pointer leads to them, by which they are removed. */
+  /**
+   * Judges that each object and key in the bucket belongs to a proof, or that a pointer leads to its removal.
+   */
   async #judgeObjects(): Promise<void> {
     const { bucket, database, world } = this.#around;
     const led = new Set(database.all('pointer', world.now).map(({ key }) => key));
     for (const proofId of new Set([...bucket.proofs(), ...bucket.keys.keys()])) {
       const state = (await this.#stores.getProof(proofId))?.state;
       if (state === undefined && !led.has(proofId))
-        this.#violation(`what lies in the bucket of ${proofId} is of no proof, and nothing leads to it`);
+        this.#violation(`the bucket has objects or a key of ${proofId}, which is unknown and has no pointer`);
     }
   }
 
@@ -147,7 +152,7 @@ class Judge {
     const told = new Set<string>();
     for (const { action, subjects } of entries) {
       const name = `${action} ${subjects[0]}`;
-      if (ONCE.has(action) && told.has(name)) this.#violation(`the audit log tells twice of ${name}`);
+      if (ONCE.has(action) && told.has(name)) this.#violation(`the audit log has ${name} twice`);
       told.add(name);
     }
   }
@@ -172,7 +177,7 @@ class Judge {
       this.#violation(`the erasure of ${proofId} is over and not in the journal`);
     if (proof?.state === 'erased') {
       if (facts.eraseAskedAt === undefined && facts.issuedAt !== undefined)
-        this.#violation(`${proofId} is erased, and nobody has asked for it`);
+        this.#violation(`${proofId} is erased without a request`);
       const told = facts.erasedAt === undefined ? 'took effect' : 'was acknowledged';
       if (!this.#events.has(`proof_erased/${proofId}`))
         this.#violation(`the erasure of ${proofId} ${told} and has no event`);
@@ -187,13 +192,13 @@ class Judge {
         this.#violation(`${proofId} is erased and its key is there`);
     } else if (proof?.state === 'issued') {
       const told = facts.issuedAt === undefined ? 'is issued' : 'was acknowledged as issued';
-      if (!isListed) this.#violation(`${proofId} ${told} and is in no list`);
+      if (!isListed) this.#violation(`${proofId} ${told} and is not listed`);
       if (!this.#told('proof_issued', proofId))
         this.#violation(`${proofId} ${told} and is not in the audit log`);
       if (!hasAsset) this.#violation(`${proofId} ${told} and has no asset`);
       if (!hasKey) this.#violation(`${proofId} ${told} and has no key`);
       if (this.#told('proof_erased', proofId))
-        this.#violation(`${proofId} is issued, and the audit log tells of its erasure`);
+        this.#violation(`${proofId} is issued, and the audit log has its erasure`);
       const found = await this.#stores.findProofs('bound', proof.boundAudioSha256, 100);
       if (!found.some((one) => one.proofId === proofId))
         this.#violation(`${proofId} ${told} and is not found by its audio`);
@@ -201,11 +206,11 @@ class Judge {
       if (facts.issuedAt !== undefined)
         this.#violation(`${proofId} was acknowledged as issued, and is not there`);
       if (this.#told('proof_issued', proofId))
-        this.#violation(`the audit log tells of ${proofId}, which is not issued`);
+        this.#violation(`the audit log has ${proofId}, which is not issued`);
     }
   }
 
-  /** Looks for an order of the calls that explains what all clients saw, and how things are now. */
+  /** Looks for an order of the calls that explains all answers and the final state. */
   async #judgeCalls(): Promise<void> {
     const { now } = this.#around.world;
     const at = Math.floor(now / 1000);
@@ -223,7 +228,7 @@ class Judge {
     for (const fault of faults) this.#violation(fault);
   }
 
-  /** Ids of the cases on the lists of all partners, read in short pages. */
+  /** Returns the ids of the cases on the lists of all partners, read in short pages. */
   async #listedReviews(partners: Iterable<string>): Promise<ReadonlySet<string>> {
     const now = Math.floor(this.#around.world.now / 1000);
     const listed = new Set<string>();
@@ -279,7 +284,7 @@ class Judge {
         this.#violation(
           this.#ledger.reviews.has(reviewId)
             ? `case ${reviewId} was acknowledged and is not there`
-            : `the audit log tells of case ${reviewId}, which is not there`,
+            : `the audit log has case ${reviewId}, which is not there`,
         );
         continue;
       }
@@ -298,7 +303,7 @@ class Judge {
     }
   }
 
-  /** Cases that are there, whoever was told of them. */
+  /** Returns all stored cases, including those that no answer contained. */
   async #storedReviews(now: number) {
     const { database, world } = this.#around;
     const found = await Promise.all(
@@ -328,7 +333,10 @@ class Judge {
     }
   }
 
-  /** A partner’s own calls leave it an active key. A key that was revoked with its successors has no valid one. */
+  /**
+   * Judges that revocations by a partner leave it an active key. A key that was revoked with its successors
+   * must have no valid successor.
+   */
   async #judgeSelfRevoking(): Promise<void> {
     for (const [partnerId, ended] of this.#ledger.selfRevoking) {
       const keys = await this.#stores.listKeys(partnerId);
@@ -371,6 +379,6 @@ class Judge {
         sum += 1;
       }
     }
-    if (sum !== used) this.#violation(`${partnerId} used ${used} units, and events tell of ${sum}`);
+    if (sum !== used) this.#violation(`${partnerId} used ${used} units, and events report ${sum}`);
   }
 }

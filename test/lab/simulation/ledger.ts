@@ -1,15 +1,15 @@
 import type { EvidenceKind } from '../../../src/service/domain/review.js';
 import { Witness } from './witness.js';
 
-/** Knowledge of clients about a proof; times in milliseconds of the right clock. */
+/** What clients know of a proof. Times are milliseconds of the right clock. */
 export interface ProofFacts {
   readonly proofId: string;
   readonly partnerId: string;
-  /** The issuing was acknowledged. */
+  /** The time at which the issuing was acknowledged. */
   issuedAt?: number;
-  /** Somebody has asked for its erasure, answered or not. */
+  /** The time of the first request to erase it, answered or not. */
   eraseAskedAt?: number;
-  /** The erasure was acknowledged. */
+  /** The time at which the erasure was acknowledged. */
   erasedAt?: number;
   sidecar?: Uint8Array | undefined;
   sha256?: string;
@@ -20,9 +20,9 @@ export interface ReviewFacts {
   readonly reviewId: string;
   readonly proofId: string;
   readonly partnerId: string;
-  /** Name of the place that it has until it is resolved. */
+  /** The name of the place that the review has until it is resolved. */
   readonly place: string;
-  /** Kinds of evidence that was asked for, by the ids of the requests. */
+  /** The kinds of requested evidence, by the ids of the requests. */
   readonly requests: Map<string, EvidenceKind>;
 }
 
@@ -34,23 +34,26 @@ export interface KeyFacts {
 export interface IdempotencyFacts {
   readonly key: string;
   readonly partnerId: string;
-  /** The song that is issued under it, but for mistakes. */
+  /** The song that is issued under the key, except for deliberate mistakes. */
   readonly song: string;
 }
 
-/** Answers that the clients of a history were given. */
+/** The answers to the clients of a history. */
 export class Ledger {
   readonly proofs = new Map<string, ProofFacts>();
   readonly reviews = new Map<string, ReviewFacts>();
   readonly keys = new Map<string, KeyFacts>();
-  /** Partners whose keys only they revoke, with the keys whose revocation with all successors was answered. */
+  /**
+   * Partners whose keys only they revoke, with the keys whose revocation with all successors was
+   * acknowledged.
+   */
   readonly selfRevoking = new Map<string, string[]>();
   readonly idempotencyKeys: IdempotencyFacts[] = [];
   readonly units = new Map<string, { asked: number; acknowledged: number; readonly quota: number }>();
   readonly witness = new Witness();
-  /** Wrongs that were seen while they happened. */
+  /** Violations that were seen during the history. */
   readonly violations: string[] = [];
-  /** Processes that were started in the place of one that was killed. */
+  /** The number of processes that replaced a killed one. */
   restarts = 0;
   #count = 0;
 

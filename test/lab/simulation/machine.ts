@@ -5,10 +5,10 @@ import { cancel, type Scheduled, World } from './world.js';
 
 const load = createRequire(import.meta.url);
 
-/** Shortest timer of a process: pauses below it, as of pollers, would only cost steps. */
+/** The shortest timer of a process, in milliseconds. Shorter pauses, as of pollers, would only cost steps. */
 const GRAIN_MS = 50;
 
-/** A timer, with what Node's own has. */
+/** A timer with the methods of Node's own. */
 class Timer {
   readonly scheduled: { event: Scheduled };
 
@@ -30,8 +30,8 @@ class Timer {
 }
 
 /**
- * The machine under the simulated processes: clocks, timers and randomness of this Node are a world's for as long
- * as it is installed. Each process has its own clock.
+ * The machine of the simulated processes. While it is installed, clocks, timers and randomness of this Node
+ * come from a world. Each process has its own clock.
  */
 export class Machine {
   #world: World | undefined;
@@ -44,7 +44,7 @@ export class Machine {
     return machine;
   }
 
-  /** A new world, in place of the one before. */
+  /** Begins a new world, which replaces the last one. */
   begin(seed: number): World {
     const immediate = this.#immediate;
     this.#world = new World(seed, (run) => void immediate(run));

@@ -5,11 +5,11 @@ import { parseArgs } from 'node:util';
 import type { Order, Told } from './player.js';
 import { FAULTS, type Fault } from './weather.js';
 
-/** Seeds that a player gets at once. */
+/** The number of seeds that a player gets at once. */
 const SEEDS_AT_ONCE = 4;
-/** Calls that a history has answered on an average, or the histories have shown nothing. */
+/** The average number of answered calls that a history needs. With fewer the histories show nothing. */
 const ANSWERED = 20;
-/** Failing seeds that the last line names. */
+/** The number of failing seeds that the last line names. */
 const NAMED = 50;
 
 const { values } = parseArgs({
@@ -23,7 +23,7 @@ const { values } = parseArgs({
     verbose: { type: 'boolean', default: false },
   },
 });
-/** Where minutes are given, as many as begin within them. */
+/** With `--minutes`, all histories that begin within that time are played. */
 const most = values.minutes === undefined ? Number(values.histories) : Infinity;
 const lasts = values.minutes === undefined ? Infinity : Number(values.minutes) * 60_000;
 const first = Number(values.seed);
@@ -44,10 +44,10 @@ function seedsToGive(): number {
   return performance.now() - began < lasts ? Math.min(SEEDS_AT_ONCE, first + most - next) : 0;
 }
 
-/** Gives a process seeds until there are no more. */
+/** Gives seeds to a process until none are left. */
 function play(): Promise<void> {
   return new Promise((resolve, reject) => {
-    // Histories make much that lives shortly: a larger young generation collects it once.
+    // Histories allocate many short-lived objects. A larger young generation collects them once.
     const player = fork(new URL('player.js', import.meta.url), [], {
       execArgv: ['--max-semi-space-size=64'],
       serialization: 'advanced',

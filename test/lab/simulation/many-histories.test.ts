@@ -4,11 +4,11 @@ import t from 'tap';
 import { regressionsOf, seedsOf } from '../../fixtures/seeds.js';
 
 const MAIN = new URL('./main.js', import.meta.url).pathname;
-/** One process: the other entry files of the gate have the second processor. */
+/** One process, because the other entry files of the gate use the second processor. */
 const PLAYERS = '1';
 const HISTORIES = 300;
 
-/** Returns the last line of a run; throws with all lines where a history has a violation. */
+/** Returns the last line of a run. Throws all lines if a history has a violation. */
 async function play(histories: number, seed: number): Promise<string> {
   const { stdout } = await promisify(execFile)(
     process.execPath,

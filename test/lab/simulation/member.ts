@@ -35,7 +35,7 @@ import type { Process } from './world.js';
 export const KEYSPACE = 'takemark';
 export const PREFIX = 'takemark';
 
-/** Secrets of the audit logs and all else, the same in every process. */
+/** The secrets of the audit logs and of all else. Every process has the same. */
 const SECRET = { id: '0a1b2c3d', key: Buffer.alloc(32, 9) };
 export const secrets: Secrets = {
   current: () => SECRET,
@@ -43,25 +43,27 @@ export const secrets: Secrets = {
   all: () => [SECRET],
 };
 
-/** Jobs are run this much less often: what they wait for is minutes away, and each run costs many steps. */
+/**
+ * Jobs run this many times less often. Their subjects are minutes away, and each run costs many steps.
+ */
 const JOBS_STRETCHED = 4;
 
-/** Interval of the look at the clocks, stretched as the others are. */
+/** The interval of the clock check in milliseconds, stretched like the others. */
 const CLOCKS_MS = 30_000;
 
-/** All that processes share, and the world around them. */
+/** What all processes share, and the world around them. */
 export interface Surroundings extends Link {
   readonly broker: Broker;
   readonly bucket: Bucket;
   readonly signing: { readonly signer: Signer; readonly trust: TrustList };
-  /** Events of each topic that may wait in a process. */
+  /** The number of events of each topic that may wait in a process. */
   readonly outboxLimit: number;
   readonly parts: Parts;
-  /** Readings of sidecars, by their bytes. */
+  /** The parsed sidecars, by their bytes. */
   readonly readings: Map<string, ReturnType<typeof readSidecar>>;
 }
 
-/** Parts of the product that a test may replace by ones with a defect. */
+/** Parts of the product that a test may replace by defective ones. */
 export interface Parts {
   readonly createRelay: typeof createEventRelay;
   readonly maySweep: (clocks: ClockWatch) => boolean;
@@ -80,12 +82,12 @@ export interface Member {
   readonly stores: Stores;
   readonly assets: AssetStore;
   readonly operations: Operations;
-  /** Tells the load balancer: a process whose clock is wrong gets no calls. */
+  /** Whether the load balancer sends calls to the process. A process with a wrong clock gets none. */
   isReady(): boolean;
   readonly gate: RestoreGate;
 }
 
-/** Starts the real service but for its listeners, engine and readers, within the current process. */
+/** Starts the real service, except its listeners, engine and readers, within the current process. */
 export async function startMember(process: Process, around: Surroundings): Promise<Member> {
   const { signing, world, parts } = around;
   const opened = await openStores(around);
@@ -155,7 +157,7 @@ export async function startMember(process: Process, around: Surroundings): Promi
     issuingEngine: digestingEngine,
     reader: {
       readEmbedded: () => Promise.reject(new Error('nothing here is embedded')),
-      // A reading follows from the bytes alone, and is made once.
+      // The result depends on the bytes alone, so it is cached.
       async readSidecar(_owner, sidecar) {
         const bytes = Buffer.from(sidecar).toString('latin1');
         const reading = around.readings.get(bytes) ?? readSidecar(sidecar, signing.trust);
@@ -185,7 +187,7 @@ export async function startMember(process: Process, around: Surroundings): Promi
   return { process, stores, assets, operations, isReady: () => clocks.isRight && !gate.isClosed, gate };
 }
 
-/** The store alone, as whoever judges opens it. */
+/** Opens the store alone, for judges. */
 export function openStores(around: Link & Pick<Surroundings, 'outboxLimit'>) {
   return openCassandraStore({
     contactPoints: ['cassandra:9042'],

@@ -4,22 +4,22 @@ import { migrated, runHistory, type Stage } from './history.js';
 import { Machine } from './machine.js';
 import type { Fault } from './weather.js';
 
-/** Order to play the histories of some seeds. */
+/** An order to play the histories of some seeds. */
 export interface Order {
   readonly seeds: readonly number[];
   readonly faults: readonly Fault[];
 }
 
-/** Report of a player on a history. */
+/** The report of a player on one history. */
 export interface Told {
   readonly seed: number;
   readonly violations: number;
-  /** Calls that clients were answered with success. */
+  /** The number of calls that were answered with success. */
   readonly answered: number;
   readonly lines: readonly string[];
 }
 
-// A process that plays histories one after another, for as long as its parent has orders.
+// A process that plays one history after another until its parent sends no more orders.
 const signing = testSigning({ notBefore: Date.UTC(2026, 0, 1), notAfter: Date.UTC(2036, 0, 1) });
 const stage: Stage = { database: await migrated(), signing, machine: Machine.install() };
 process.on('message', ({ seeds, faults }: Order) => {

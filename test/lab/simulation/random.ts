@@ -1,4 +1,4 @@
-/** Numbers that follow from a seed alone (sfc32). */
+/** A deterministic random generator (sfc32). */
 export class Random {
   readonly #state: Uint32Array;
 
@@ -7,7 +7,7 @@ export class Random {
     for (let i = 0; i < 15; i += 1) this.bits();
   }
 
-  /** 32 bits. */
+  /** Returns 32 bits. */
   bits(): number {
     const state = this.#state;
     const sum = (state[0]! + state[1]! + state[3]!) >>> 0;
@@ -18,7 +18,7 @@ export class Random {
     return sum;
   }
 
-  /** From 0, below 1. */
+  /** Returns a number from 0, below 1. */
   unit(): number {
     return this.bits() / 2 ** 32;
   }
@@ -27,7 +27,7 @@ export class Random {
     return low + this.unit() * (high - low);
   }
 
-  /** An integer from 0, below `count`. */
+  /** Returns an integer from 0, below `count`. */
   below(count: number): number {
     return Math.floor(this.unit() * count);
   }

@@ -12,7 +12,7 @@ import { Machine } from './machine.js';
 import type { Parts, Surroundings } from './member.js';
 import { FAULTS, type Fault } from './weather.js';
 
-/** All but a partition that acknowledges nothing. */
+/** All kinds of faults except a partition that acknowledges nothing. */
 const MIXED = FAULTS.filter((fault) => fault !== 'stuck');
 
 async function onStage<Value>(play: (stage: Stage) => Promise<Value>): Promise<Value> {
@@ -26,7 +26,7 @@ async function onStage<Value>(play: (stage: Stage) => Promise<Value>): Promise<V
   }
 }
 
-/** Histories from seed 1 on, until one of them has a violation of this kind. */
+/** Plays histories from seed 1 on, until one of them has a violation of this kind. */
 function firstWith(
   words: RegExp,
   {
@@ -54,7 +54,7 @@ function firstWith(
   });
 }
 
-/** A database that carries some statements out in another way. */
+/** Returns surroundings with a database that executes some statements differently. */
 function spoilt(change: (request: Request) => readonly ResultRow[] | undefined) {
   return (around: Surroundings): Surroundings => {
     const { database } = around;
@@ -64,7 +64,10 @@ function spoilt(change: (request: Request) => readonly ResultRow[] | undefined) 
   };
 }
 
-/** A database some of whose reads give what they gave when they were first made: each, or every third. */
+/**
+ * Returns surroundings with a database that repeats the first result of some reads. It repeats every result,
+ * or every third.
+ */
 function stale(reads: RegExp, { every = 3 } = {}) {
   let count = 0;
   return (around: Surroundings): Surroundings => {
@@ -76,7 +79,7 @@ function stale(reads: RegExp, { every = 3 } = {}) {
       if (!reads.test(request.query)) return rows;
       const name = JSON.stringify([request.query, request.params]);
       const former = first.get(name);
-      // A row that was not there yet is no state of it.
+      // An empty result does not count as the first.
       if (former === undefined && rows.length > 0) first.set(name, rows);
       count += 1;
       return former !== undefined && count % every === 0 ? former : rows;
@@ -85,7 +88,7 @@ function stale(reads: RegExp, { every = 3 } = {}) {
   };
 }
 
-/** Surroundings of processes with parts that have a defect. */
+/** Returns surroundings with defective parts. */
 function replaced(parts: Partial<Parts>) {
   return (around: Surroundings): Surroundings => ({ ...around, parts: { ...around.parts, ...parts } });
 }
@@ -105,7 +108,7 @@ t.test('histories of mixed faults have no violation, and calls that succeed', as
   });
   for (const { seed, violations, lines } of results)
     t.strictSame(violations, [], `seed ${seed}`, violations.length > 0 ? { history: lines } : {});
-  // Histories in which nothing succeeds would have no violation either.
+  // A history in which nothing succeeds would have no violation either.
   for (const { seed, answered } of results) t.ok(answered > 10, `${answered} calls of seed ${seed} succeed`);
 });
 
@@ -124,11 +127,11 @@ t.test('a database that forgets rows is found', async (t) => {
     count += 1;
     return count % 3 === 0 ? [] : undefined;
   });
-  const found = await firstWith(/is in no list/, { faults: ['reorder'], spoil: forgets, most: 3 });
+  const found = await firstWith(/is not listed/, { faults: ['reorder'], spoil: forgets, most: 3 });
   t.ok(found);
   t.ok(
     found?.lines.some((line) => line.includes('VIOLATION')),
-    'and told in the history',
+    'the history has the violation',
   );
 });
 
@@ -151,7 +154,7 @@ t.test('a bus that loses acknowledged messages is found', async (t) => {
     return around;
   };
   t.ok(
-    await firstWith(/has no event|was never announced|events tell of/, {
+    await firstWith(/has no event|was never announced|events report/, {
       faults: ['reorder'],
       spoil: loses,
       most: 3,
@@ -166,7 +169,7 @@ t.test('a fence that does not hold is found by decisions that come late', async 
       : undefined,
   );
   t.ok(
-    await firstWith(/is in no list|not in the audit log|has no event/, {
+    await firstWith(/is not listed|not in the audit log|has no event/, {
       faults: ['late'],
       spoil: opens,
       most: 60,
@@ -270,13 +273,13 @@ t.test('a bucket that loses entries of the journal is found', async (t) => {
 });
 
 t.test(
-  'a registry that forgets which reservations were made is found by what lies in the bucket',
+  'a registry that forgets which reservations were made is found by objects in the bucket',
   async (t) => {
     const forgets = spoilt(({ query, params }) =>
       /^INSERT INTO pointer /.test(query) && params[3] === 'proof_issued' ? [] : undefined,
     );
     t.ok(
-      await firstWith(/is of no proof, and nothing leads to it/, {
+      await firstWith(/is unknown and has no pointer/, {
         faults: ['kill'],
         spoil: forgets,
         most: 60,
@@ -287,10 +290,13 @@ t.test(
 
 t.test('a store that was put back closes the gate', async (t) => {
   const lags = stale(/FROM installation /, { every: 1 });
-  t.ok(await firstWith(/a restore that nobody began/, { faults: ['reorder'], spoil: lags, most: 3 }));
+  t.ok(await firstWith(/a restore that was never begun/, { faults: ['reorder'], spoil: lags, most: 3 }));
 });
 
-/** As relays once were: a batch is marked when all of it is confirmed, and sent again when it is not. */
+/**
+ * Returns a relay of an earlier design. It marks a batch when all of it is confirmed, and otherwise sends all
+ * of it again.
+ */
 function batchRelay({ stores, bus }: EventRelayDeps): EventRelay {
   const publish = async (): Promise<void> => {
     const batch = await stores.waitingEvents(500, () => false);
@@ -311,8 +317,8 @@ function batchRelay({ stores, bus }: EventRelayDeps): EventRelay {
   return { start: begin, stop: async () => undefined, oldestAt: () => undefined };
 }
 
-t.test('a relay that waits for all of a batch is found by a partition that stands still', async (t) => {
-  const found = await firstWith(/was sent \d+ times|waits behind another partition/, {
+t.test('a relay that waits for all of a batch is found when a partition is stuck', async (t) => {
+  const found = await firstWith(/was sent \d+ times|waits for another partition/, {
     faults: ['stuck'],
     spoil: replaced({ createRelay: batchRelay }),
     most: 20,
@@ -321,7 +327,10 @@ t.test('a relay that waits for all of a batch is found by a partition that stand
   t.comment(`history ${found?.seed}`);
 });
 
-/** Relays that wait for a minute while processes are killed, so that these leave events behind. */
+/**
+ * Returns relays that wait for a minute while processes are killed, so killed processes leave events
+ * unpublished.
+ */
 function patient(around: Surroundings): Surroundings {
   const { weather, world } = around;
   const createRelay: Parts['createRelay'] = (deps) =>
@@ -337,7 +346,7 @@ function patient(around: Surroundings): Surroundings {
   return replaced({ createRelay })(around);
 }
 
-t.test('partitions that stay unread are found by what nobody takes', async (t) => {
+t.test('partitions that stay unread are found by unconfirmed erasures', async (t) => {
   const found = await firstWith(/was acknowledged and was never confirmed/, {
     faults: ['bus'],
     spoil: (around) => {
@@ -353,7 +362,7 @@ t.test('partitions that stay unread are found by what nobody takes', async (t) =
 const HOUR_MS = 3_600_000;
 
 t.test('a sweep by a process whose clock is wrong is found by what killed ones left', async (t) => {
-  const found = await firstWith(/has no event|was never announced|events tell of/, {
+  const found = await firstWith(/has no event|was never announced|events report/, {
     faults: ['kill'],
     aheadMs: HOUR_MS,
     spoil: (around) => replaced({ maySweep: () => true })(patient(around)),
@@ -389,7 +398,7 @@ t.test('an erasure that removes cases one by one is found by a partner that make
             { nodeMs: world.now },
           );
           if (found === undefined) return stores.eraseProof(proofId, ...rest);
-          // Two decisions of the servers.
+          // The time of two decisions of the servers.
           await world.sleep(8);
           database.execute(
             { query: 'DELETE FROM record WHERE proof_id = ? AND part = ?', params: [proofId, found['part']] },

@@ -1,8 +1,8 @@
 import type { Process, World } from './world.js';
 
-/** Kinds of faults. */
+/** The kinds of faults. */
 export const FAULTS = [
-  /** A request arrives minutes after its caller has given it up. */
+  /** A request arrives minutes after its caller has given up. */
   'late',
   /** A request, or its answer, never arrives. */
   'lost',
@@ -14,37 +14,37 @@ export const FAULTS = [
   'uncertain',
   /** Processes are killed, and started again. */
   'kill',
-  /** Processes stand still for seconds to minutes. */
+  /** Processes are paused for seconds to minutes. */
   'pause',
   /** Clocks of processes are off by seconds to an hour. */
   'clock',
-  /** Some partitions of the bus take messages and acknowledge none. */
+  /** Some partitions of the bus append messages and acknowledge none. */
   'stuck',
-  /** The bus cannot be reached for a while, and its groups lose members. */
+  /** The bus is unreachable for a while, and its groups lose members. */
   'bus',
   /** The bucket fails, or is slow. */
   'bucket',
 ] as const;
 export type Fault = (typeof FAULTS)[number];
 
-/** Fate of one request on its way. */
+/** The fate of one request on the network. */
 export interface Passage {
-  /** Milliseconds after which each copy arrives; none: it is lost. */
+  /** The times in milliseconds after which each copy arrives. Empty if the request is lost. */
   readonly arrivals: readonly number[];
-  /** Milliseconds of the way back; undefined: the answer is lost. */
+  /** The time in milliseconds until the answer arrives. Undefined if the answer is lost. */
   readonly back: number | undefined;
 }
 
-/** Things that may go wrong on the wire while it is bad, and how often. Nothing does once it is healed. */
+/** The faults of the network and their frequencies. After the end of the faults nothing goes wrong. */
 export class Weather {
   readonly #world: World;
   readonly #faults: ReadonlySet<Fault>;
-  /** Time at which the last request arrives that is under way. */
+  /** The arrival time of the last request in flight. */
   lastArrivalAt = 0;
   #isBad = false;
-  /** Ways of processes on which decisions are held up for now, and by how much. */
+  /** The processes whose decisions are delayed, and by how much. */
   readonly #hangs = new Map<Process, { readonly untilMs: number; readonly delayMs: number }>();
-  /** Each history is bad in its own measure. */
+  /** The severity of faults in this history. */
   readonly #measure: number;
 
   constructor(world: World, faults: ReadonlySet<Fault>) {
@@ -69,14 +69,17 @@ export class Weather {
     return this.has(fault) && this.#world.random.chance(probability * this.#measure);
   }
 
-  /** @param isDecision a conditional write, which late and double hit more often: all else can be repeated */
+  /**
+   * @param isDecision whether it is a conditional write. `late` and `double` hit these more often, because
+   * everything else can be repeated.
+   */
   passage(isDecision: boolean): Passage {
     const passage = this.#passage(isDecision);
     for (const delay of passage.arrivals) this.arrives(delay);
     return passage;
   }
 
-  /** Takes note of a request that arrives after some milliseconds. */
+  /** Records a request that arrives after this many milliseconds. */
   arrives(delayMs: number): void {
     this.lastArrivalAt = Math.max(this.lastArrivalAt, this.#world.now + delayMs);
   }
@@ -88,7 +91,7 @@ export class Weather {
     if (!this.#isBad) return { arrivals: [random.between(0.2, 2)], back: 0.5 };
     const often = isDecision ? 1 : 0.1;
     if (this.happens('lost', 0.01)) return { arrivals: [], back: undefined };
-    // A way that hangs holds up what is sent again, too, and lets all of it through in the end.
+    // A hanging link delays repeated requests too. In the end it delivers all of them.
     const { current } = this.#world;
     const hang = current && this.#hangs.get(current);
     if (isDecision && hang !== undefined && this.#world.now < hang.untilMs && this.has('late'))

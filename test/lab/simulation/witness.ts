@@ -18,11 +18,11 @@ import type { Operation } from '../cluster/linearizable.js';
 /** A call as its client saw it. */
 export interface Seen<Value> {
   readonly sentAt: number;
-  /** Absent where no answer came, or one that leaves the outcome open. */
+  /** Absent if no answer came, or if the answer leaves the outcome open. */
   readonly answer?: { readonly at: number; readonly result: Value | Refusal };
 }
 
-/** Answer that refuses. */
+/** An answer that refuses. */
 export class Refusal {
   readonly code: string;
   readonly reason: string | undefined;
@@ -33,7 +33,7 @@ export class Refusal {
   }
 }
 
-/** State of things when all is over, which has to follow from the calls as well. */
+/** The final state, which must follow from the calls as well. */
 export interface End {
   readonly at: number;
   proof(proofId: string): Promise<Proof | undefined>;
@@ -48,7 +48,7 @@ interface ReviewSeen {
   readonly operations: ReviewOperation[];
 }
 
-/** Calls of all clients, by the thing that they are of. */
+/** The calls of all clients, by thing. */
 export class Witness {
   readonly #proofs = new Map<string, ProofOperation[]>();
   readonly #keys = new Map<string, KeyOperation[]>();
@@ -82,7 +82,7 @@ export class Witness {
     else seen.operations.push(operation);
   }
 
-  /** A place for an unresolved review. */
+  /** Records an operation on a place of an unresolved review. */
   place(name: string, proofId: string, operation: PlaceOperation): void {
     const seen = this.#places.get(name);
     if (seen === undefined) this.#places.set(name, { proofId, operations: [operation] });
@@ -144,7 +144,7 @@ export class Witness {
       };
   }
 
-  /** Erasures of a proof, which end what lies beside it. */
+  /** Returns the erasures of a proof, which also end its reviews. */
   #erasures<Result>(
     proofId: string,
     result: Result,
@@ -157,8 +157,8 @@ export class Witness {
   }
 
   /**
-   * Issuings until somebody asks for the erasure of what was issued: it removes the record, and nobody promises
-   * when.
+   * Returns the issuings before the first request to erase the result. The erasure deletes the record at an
+   * unspecified time.
    */
   #untilErased(operations: readonly IssuingOperation[]): readonly IssuingOperation[] {
     const issued = operations.flatMap(({ answer }) =>
@@ -182,8 +182,8 @@ interface Named {
 }
 
 /**
- * The call as its model has it.
- * @param read result of an answer; undefined where it leaves the outcome open
+ * Converts a call to its model.
+ * @param read returns the result of an answer, or undefined if the answer leaves the outcome open
  */
 export function operationOf<Call, Result, Value>(
   call: Call,

@@ -1,14 +1,14 @@
 import { Random } from './random.js';
 
-/** A process of the service, as far as time and death go. */
+/** A process of the service in the simulated world. */
 export class Process {
   readonly name: string;
   readonly bornAt: number;
-  /** Milliseconds by which its clock is ahead. */
+  /** How far its clock is ahead, in milliseconds. */
   skewMs: number;
   isDead = false;
   isPaused = false;
-  /** Events that came for it while it was paused. */
+  /** Events that arrived while the process was paused. */
   readonly held: (() => void)[] = [];
 
   constructor(name: string, bornAt: number, skewMs: number) {
@@ -31,7 +31,7 @@ export interface Scheduled {
   run: () => void;
 }
 
-/** Cancels an event, and lets go of what it would have done. */
+/** Cancels an event, and frees what it would have done. */
 export function cancel(event: Scheduled): void {
   event.isCancelled = true;
   event.run = nothing;
@@ -41,17 +41,17 @@ function nothing(): void {}
 
 /** 2026-03-31T22:00:00Z: a month ends two hours later. */
 const START_MS = 1_774_994_400_000;
-/** Steps of one turn of the real event loop. */
+/** The number of steps in one turn of the real event loop. */
 const TURN = 64;
 
 /**
- * A world of one thread with a time of its own. Whatever happens is an event at a time; events of one time happen
- * in the order of their making. Between two events everything that follows from the first one by promises alone
- * has been done, in the process of the event: so the process at work is a plain member.
+ * A single-threaded world with its own time. One event happens at a time, and events of the same time happen
+ * in order of creation. Before the next event, all promises that follow from the event are settled. They run
+ * in the process of the event, so `current` is a plain member.
  */
 export class World {
   readonly random: Random;
-  /** For ids and secrets, so that what is random in the product does not move the faults. */
+  /** For ids and secrets. So the product's use of randomness does not change the faults. */
   readonly entropy: Random;
   /** Milliseconds since the epoch, of the one right clock. */
   now = START_MS;
@@ -75,7 +75,7 @@ export class World {
     this.history.push(`${this.seconds.toFixed(3).padStart(9)} ${who.padEnd(9)} ${what}`);
   }
 
-  /** @param process process to which it happens; undefined for what belongs to none */
+  /** @param process the process of the event, or undefined for an event of no process */
   at(delayMs: number, process: Process | undefined, run: () => void): Scheduled {
     const event = {
       at: this.now + Math.max(0, delayMs),
@@ -88,7 +88,7 @@ export class World {
     return event;
   }
 
-  /** Sleep of whoever is no process. */
+  /** Sleeps, also outside a process. */
   sleep(ms: number): Promise<void> {
     const process = this.current;
     return new Promise((resolve) => this.at(ms, process, resolve));
@@ -108,7 +108,7 @@ export class World {
     for (const run of process.held.splice(0)) this.at(0, process, run);
   }
 
-  /** Lets everything happen up to a time, or until nothing is left to happen, or `isDone`. */
+  /** Plays all events up to a time, or until none is left, or until `isDone`. */
   run(untilMs: number, isDone: () => boolean = () => false): Promise<void> {
     return new Promise((resolve) => {
       let hasEnded = false;
@@ -138,7 +138,9 @@ export class World {
     });
   }
 
-  /** The next event that can happen now; what comes for the dead is dropped, for the paused it is kept. */
+  /**
+   * Takes the next event that can happen. Drops events of dead processes, and keeps events of paused ones.
+   */
   #next(untilMs: number): Event | undefined {
     for (;;) {
       const event = this.#events[0];

@@ -1,6 +1,6 @@
 /**
- * A life of every table of the Cassandra store, written through the store as fast as the server takes it under a
- * clock that is given, and then a restart. The server's own counters say what reads passed over.
+ * Simulates a life of every table of the Cassandra store, and then a restart. The store writes as fast as the
+ * server allows, under a given clock. The server's counters report the tombstones that reads passed over.
  */
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -23,18 +23,21 @@ import {
 
 export interface LifeSize {
   readonly issued: number;
-  /** Issued proofs of which each has a review, and which are erased. */
+  /** Issued proofs that each get a review and are erased. */
   readonly erased: number;
-  /** Units of one partner, whose dedupe rows have ended at the restart. */
+  /** The units of one partner. Their dedupe rows have expired at the restart. */
   readonly units: number;
-  /** Processes that charged for the partner, and the minutes of each that were removed: whole quarters of an hour. */
+  /**
+   * The number of processes that charged for the partner, and the removed minutes of each, in whole quarters
+   * of an hour.
+   */
   readonly writers: number;
   readonly minutes: number;
-  /** Reminders of one hour, all given out. */
+  /** The reminders of one hour, all delivered. */
   readonly reminders: number;
 }
 
-/** Layouts of before, put in place of the present ones between store and server. */
+/** Former layouts, which replace the present ones between store and server. */
 export const FORMER_SHAPES = {
   /** All pointers lie in one partition. */
   'one-partition': (query: string, params: readonly unknown[]) =>
@@ -60,9 +63,12 @@ export interface LifeOptions {
 }
 
 export interface LifeResult {
-  /** The most that one read of each table has passed over, as the server counts; up to a fifth too much. */
+  /**
+   * The most tombstones that one read of each table passed over, from the server's counter. It is up to a
+   * fifth too high.
+   */
   readonly passed: ReadonlyMap<string, number>;
-  /** Calls after the restart that failed. */
+  /** The calls that failed after the restart. */
   readonly failed: readonly string[];
   readonly issuedPerSecond: number;
 }
@@ -74,17 +80,20 @@ const QUIET = 'ptr_life-quiet';
 const REVIEWER = 'ptr_life-reviewer';
 /** Reservations whose process dies. */
 const ABANDONED = 20;
-/** Seconds that are left of a dedupe row when it is written: it has ended at the restart. */
+/** The remaining life of a dedupe row when it is written, in seconds. The row has expired at the restart. */
 const UNIT_SECONDS = 2;
-/** Time by which `charge` rows outlive their key, of the store. */
+/** How long the store's `charge` rows outlive their key, in seconds. */
 const SPARE_SECONDS = 3600;
-/** Ahead of the server's time, whatever the given clock makes of it: removals carry a process's time. */
+/**
+ * The offset of the given clock from the server's time, in milliseconds. Deletions carry the time of a
+ * process.
+ */
 const AHEAD_MS = 1_800_000;
 const MINUTE_MS = 60_000;
-/** Minutes between two folds of what no consumer has taken, and minutes for which events are kept. */
+/** The minutes between two folds of unread charges, and the minutes for which events are kept. */
 const FOLD_MINUTES = 15;
 const KEPT_MINUTES = 10;
-/** Length of the time buckets of charges. */
+/** The length of the time buckets of charges, in milliseconds. */
 const TIME_BUCKET_MS = 15_000;
 const LOOK_EVERY_MS = 5000;
 
@@ -100,7 +109,7 @@ export async function liveAndRestart({ connection, size, planted, say }: LifeOpt
       openClient,
       authenticator,
       audit: { key: Buffer.alloc(32, 7) },
-      // The watch over the clocks does not see how fast the life goes on.
+      // The real clock, because the clock watch would report the speed of this life.
       clock: { now: () => systemNow() },
     });
   await migrate(connection);
@@ -134,7 +143,7 @@ export async function liveAndRestart({ connection, size, planted, say }: LifeOpt
   }
 }
 
-/** Issues under 300 a second of the given clock, and reserves ids that nobody issues. */
+/** Issues at 300 a second of the given clock, and reserves ids that are never issued. */
 async function issueAll(
   stores: CassandraStore,
   { issued }: LifeSize,
@@ -178,7 +187,7 @@ async function eraseAll(stores: CassandraStore, erased: number): Promise<void> {
   await takeWaiting(stores);
 }
 
-/** A partner's units, after which it is quiet, and removals of time buckets as other processes make them. */
+/** Charges a partner's units, after which it is quiet. Deletes time buckets as other processes do. */
 async function chargeAll(
   stores: CassandraStore,
   { units, writers, minutes }: LifeSize,
@@ -248,7 +257,10 @@ async function remindAll(stores: CassandraStore, count: number): Promise<ReviewR
   return last;
 }
 
-/** Calls of a process that has just started. @returns the calls that failed, with what they said */
+/**
+ * Makes the calls of a process that has just started.
+ * @returns the failed calls with their errors
+ */
 async function served(stores: CassandraStore, due: ReviewReminder): Promise<readonly string[]> {
   const failed: string[] = [];
   const call = async (name: string, work: () => Promise<unknown>): Promise<void> => {
@@ -261,7 +273,7 @@ async function served(stores: CassandraStore, due: ReviewReminder): Promise<read
   const proof = proofOf(-2);
   const { proofId, partnerId } = proof;
   const now = nowSeconds();
-  // A read of usage before the next fold: it has to add up what is still on its way.
+  // A read of usage before the next fold must add up the charges in flight.
   await call('charge', async () => {
     const { outcome } = await stores.charge(usageCharge(QUIET, 'after', { at: now, dedupeUntil: now + 60 }));
     return outcome === 'charged';
@@ -311,7 +323,10 @@ async function served(stores: CassandraStore, due: ReviewReminder): Promise<read
   return failed;
 }
 
-/** Counters of a node, of tombstones that a read passes over. They fade, so they are looked at now and then. */
+/**
+ * A node's counters of the tombstones that a read passes over. The counters fade, so they are read
+ * repeatedly.
+ */
 class Counters {
   readonly #client: Client;
   readonly #keyspace: string;
@@ -359,7 +374,7 @@ function clientOf({ contactPoints, localDataCenter, keyspace }: MigrationOptions
   });
 }
 
-/** A client that sends the parameters of a former layout. */
+/** Returns a client that sends the parameters of a former layout. */
 function shaped(
   client: Client,
   shape: (query: string, params: readonly unknown[]) => readonly unknown[],

@@ -1,6 +1,6 @@
 /**
- * `npm run lab -- tombstones`: ten minutes of 300 issuings a second, with what goes with them, and a restart. Fails
- * where a read passed over more than 10,000 tombstones, or a call after the restart failed.
+ * `npm run lab -- tombstones`: simulates ten minutes of 300 issuings a second, with all related writes, and a
+ * restart. Fails if a read passes over more than 10,000 tombstones, or if a call after the restart fails.
  */
 import { parseArgs } from 'node:util';
 import { connection, dropKeyspace } from '../../adapters/cassandra-under-test.js';

@@ -1,4 +1,7 @@
-/** Calls every operation through the generated types, and prints what it read of each answer: a line of JSON. */
+/**
+ * Calls every operation through the generated types, and prints what it read of each answer as a line of
+ * JSON.
+ */
 import { readFile } from 'node:fs/promises';
 import type { operations } from './api.js';
 
@@ -22,7 +25,7 @@ type FieldsOf<Name extends 'postUpload' | 'verifyFile'> = Omit<
   NonNullable<operations[Name]['requestBody']>['content']['multipart/form-data'],
   'file'
 >;
-/** Errors of every operation have one shape. */
+/** The errors of every operation have one shape. */
 export type Refusal<Status extends 400 | 429> = Body<operations['verify']['responses'], Status>;
 
 const url = process.argv[2]!;
@@ -48,7 +51,7 @@ async function ask<Name extends Operation>(
 }
 
 const verification = await ask('verify', 'POST', '/v1/verify', { uploadId: 'upl_1' });
-/** Compiles as long as the verdict is any text. */
+/** Compiles only if the verdict can be any text. */
 function meaning(verdict: typeof verification.verdict): string {
   switch (verdict) {
     case 'valid':
@@ -62,7 +65,7 @@ await ask('verify', 'POST', '/v1/verify', { uploadId: 'upl_1' }, { base: `${url}
 await ask('verify', 'POST', '/v1/verify', { uploadId: 'upl_1' }, { base: `${url}/429` });
 await ask('identify', 'POST', '/v1/recordings/identify', { uploadId: 'upl_1' });
 await ask('createUpload', 'POST', '/v1/uploads', { purpose: 'verify' });
-/** Returns the form of an operation: each member of its type that is not the file, and then the file. */
+/** Returns the form of an operation: all text members of its type, and then the file. */
 function formOf<Name extends 'postUpload' | 'verifyFile'>(fields: FieldsOf<Name>): FormData {
   const form = new FormData();
   for (const [name, value] of Object.entries(fields)) form.set(name, String(value));
