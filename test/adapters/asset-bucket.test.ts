@@ -20,10 +20,10 @@ const {
 const { TAKEMARK_S3_ACCESS_KEY: accessKey = '', TAKEMARK_S3_SECRET_KEY: secretKey = '' } = process.env;
 const NEEDS_SERVER = 'needs an S3 server: npm run services:up, then the variables that it prints';
 
-/** Bytes that may be in memory while a deliverable of twice the size passes through. */
+/** The most bytes in memory while a deliverable of twice the size passes through. */
 const MOST_HELD = 48 << 20;
 
-/** A prefix of its own each time: the server keeps what earlier runs left. */
+/** Opens the bucket under a new prefix, because the server keeps the objects of earlier runs. */
 async function open(t: Test, options: Partial<AssetBucketOptions> = {}) {
   const assets = await openAssetBucket({
     ...defined({ endpoint }),
@@ -43,7 +43,7 @@ if (endpoint === undefined) {
 } else {
   assetContract(t, 'bucket', open);
 
-  void t.test('a deliverable passes through, whatever its size', async (t) => {
+  void t.test('a deliverable of any size passes through', async (t) => {
     const assets = await open(t);
     const chunk = randomBytes(1 << 20);
     const staged = await assets.stage('prf_1');
@@ -51,7 +51,8 @@ if (endpoint === undefined) {
     const inBuffers = (): number => process.memoryUsage().arrayBuffers;
     collectGarbage();
     const before = inBuffers();
-    // Collections take longer than the transfer: one is made only where what is held and what is not are too much together.
+    // A garbage collection takes longer than the transfer. It runs only if the held and the garbage bytes
+    // together exceed the limit.
     const held = (): number => {
       if (inBuffers() - before >= MOST_HELD) collectGarbage();
       return inBuffers();
@@ -140,7 +141,7 @@ if (endpoint === undefined) {
   });
 }
 
-/** Variables that a service takes of its environment. */
+/** Returns the service's settings for the bucket. */
 function settings(prefix: string): Record<string, string> {
   return {
     TAKEMARK_ASSETS: 's3',
@@ -153,7 +154,7 @@ function settings(prefix: string): Record<string, string> {
   };
 }
 
-/** A store that behaves as it is told, for what no real one does on request. */
+/** Starts a store with chosen answers, because real stores do not fail on request. */
 async function misbehaving(
   t: Test,
   answer: (request: IncomingMessage, response: ServerResponse, body: Buffer) => void,

@@ -35,7 +35,7 @@ void t.test('what a kill left half built is gone after a start, and nothing else
   const assets = await openAssetDirectory({ directory });
   t.strictSame(namesBelow(directory), ['README', 'prf_kept.asset']);
   t.strictSame(await namesOf(assets), ['prf_kept']);
-  // Its file is gone; a handle that nobody closes ends the process of a newer Node.
+  // The file is gone already. Newer versions of Node end a process with an unclosed handle.
   await halfBuilt.discard();
 });
 
@@ -52,7 +52,7 @@ void t.test('no name leads out of the directory', async (t) => {
 void t.test('a directory that cannot be written makes assets unavailable', async (t) => {
   const directory = join(t.testdir(), 'assets');
   const assets = await openAssetDirectory({ directory });
-  // Permissions do not stop root; a file where the directory was stops everyone.
+  // Permissions do not stop root, but a file in place of the directory does.
   rmSync(directory, { recursive: true });
   writeFileSync(directory, '');
   await t.rejects(assets.stage('prf_1'), {

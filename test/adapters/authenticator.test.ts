@@ -4,7 +4,7 @@ import { Authenticator } from '../../src/core/codec/authenticator.js';
 
 const CONTEXT = 'takemark production';
 
-/** An authenticator with one key. */
+/** Returns an authenticator with one key. */
 function withKey(key: Uint8Array): Authenticator {
   const named = { id: 'k1', key };
   return new Authenticator(
@@ -22,7 +22,7 @@ t.test('a code is the HMAC of context, label and bytes, for keys and texts of al
         const bytes = randomBytes(length);
         const authenticator = withKey(key);
         const expected = createHmac('sha256', key).update(`${CONTEXT}\0${label}\0`).update(bytes).digest();
-        // The second code is made with kept pads.
+        // The second code uses cached pads.
         for (const { mac } of [authenticator.make(label, bytes), authenticator.make(label, bytes)])
           if (!mac.equals(expected)) wrong.push(`key ${keyBytes}, label ${label.length}, ${length} bytes`);
       }

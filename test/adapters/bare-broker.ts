@@ -18,7 +18,7 @@ const API = {
   initProducerId: 22,
 } as const;
 
-/** Highest version of each request that the broker says it knows. */
+/** The highest version of each request that the broker reports. */
 const VERSIONS: readonly (readonly [key: number, highest: number])[] = [
   [API.produce, 3],
   [API.fetch, 4],
@@ -43,9 +43,9 @@ const ERROR = {
   notEnoughReplicas: 19,
 } as const;
 
-/** Topics of a broker that names none: reading them takes a client some milliseconds. */
+/** The number of topics of a broker that names no broker. A client needs milliseconds to read them. */
 const TOPICS = 20_000;
-/** Time that a fetch without messages waits. */
+/** How long a fetch without messages waits, in milliseconds. */
 const FETCH_MS = 50;
 
 const int8 = (value: number): Buffer => Buffer.from([value & 0xff]);
@@ -68,7 +68,7 @@ const string = (text: string): Buffer => Buffer.concat([int16(text.length), Buff
 const bytes = (content: Uint8Array): Buffer => Buffer.concat([int32(content.length), content]);
 const list = (items: readonly Buffer[]): Buffer => Buffer.concat([int32(items.length), ...items]);
 
-/** The body of a request, from its beginning on. */
+/** The body of a request, read from its beginning. */
 class Reading {
   readonly #body: Buffer;
   #at = 0;
@@ -107,30 +107,33 @@ class Reading {
 
 interface BareBrokerOptions {
   /**
-   * Questions for committed offsets that are refused as a whole, as by a coordinator of before. Without it the broker
-   * knows of no group.
+   * How many queries for committed offsets are refused as a whole, as by a former coordinator. Without it the
+   * broker has no group.
    */
   readonly refusals?: number;
-  /** The first batch of messages is answered when the second one has come, and refused, as while replicas come back. */
+  /**
+   * Whether the first batch of messages is refused as soon as the second one has arrived, as while replicas
+   * recover.
+   */
   readonly refusesFirstBatch?: boolean;
 }
 
-/** Place of the number of its messages in a batch. */
+/** The offset of the number of messages in a batch. */
 const COUNT_AT = 57;
 
 /**
- * As much of a broker as a client asks for that finds its way, reads an empty partition alone in a group, or writes into
- * one.
+ * The part of a broker that one client needs. The client connects, reads an empty partition alone in a group,
+ * or writes messages.
  */
 export class BareBroker {
   namesItself = true;
-  /** Connections are served, questions about topics are not answered. */
+  /** Whether the broker serves connections but answers no query about topics. */
   isSilent = false;
-  /** Offsets from which messages were asked for. */
+  /** The offsets from which messages were fetched. */
   readonly fetched: number[] = [];
-  /** Batches of messages that were stored, as they came. */
+  /** The batches of messages that were stored, as received. */
   readonly stored: Buffer[] = [];
-  /** Batches that have come, the refused one too. */
+  /** The number of received batches, the refused one included. */
   batches = 0;
   readonly #topic: string;
   #refusals: number | undefined;
@@ -210,7 +213,7 @@ export class BareBroker {
         request.skip(4).string();
         request.string();
         request.skip(4);
-        // The member is alone: it leads, by the assignor that it names first.
+        // The member is alone, so it leads the group, with its preferred assignor.
         const protocol = request.string();
         const member = string('member');
         const members = list([Buffer.concat([member, bytes(request.bytes())])]);
@@ -255,7 +258,7 @@ export class BareBroker {
     ]);
   }
 
-  /** Answers a batch, or keeps the answer until the next one is answered. */
+  /** Answers a batch, or delays the answer until the next batch is answered. */
   #answerBatch(answer: () => void): void {
     if (this.#refusesFirstBatch && this.batches === 1) {
       this.#answerFirst = answer;
@@ -266,7 +269,9 @@ export class BareBroker {
     answer();
   }
 
-  /** Stores a batch. A sequence is the first one where nothing of its producer is stored: so does Kafka, whichever it is. */
+  /**
+   * Stores a batch. If the broker has stored nothing of the producer, it accepts any sequence, as Kafka does.
+   */
   #store(request: Reading): Buffer {
     request.skip(2 + 2 + 4 + 4).string();
     const batch = request.skip(4 + 4).bytes();
@@ -279,7 +284,7 @@ export class BareBroker {
     return this.#ofPartition(int16(ERROR.none), int64(offset), int64(-1));
   }
 
-  /** Answer about topics and their partitions, of which there is one each. */
+  /** Returns an answer with one topic and one partition. */
   #ofPartition(...parts: readonly Buffer[]): Buffer {
     return list([Buffer.concat([string(this.#topic), list([Buffer.concat([int32(0), ...parts])])])]);
   }
@@ -287,7 +292,8 @@ export class BareBroker {
   #metadata(version: number): Buffer {
     const self = Buffer.concat([int32(1), string('127.0.0.1'), int32(this.port), int16(-1)]);
     const partition = Buffer.concat([int16(0), int32(0), int32(1), list([int32(1)]), list([int32(1)])]);
-    // Without leaders where no broker is known; and many: a client loses its brokers while it is reading them.
+    // If no broker is known, the topics have no leaders. They are many, so that the client loses its brokers
+    // while it reads them.
     const topics = this.namesItself
       ? [Buffer.concat([int16(ERROR.none), string(this.#topic), int8(0), list([partition])])]
       : Array.from({ length: TOPICS }, (_, i) =>

@@ -4,7 +4,7 @@ import type { EventBus } from '../../src/service/ports/bus.js';
 import { authenticator } from '../fixtures/authentication.js';
 import type { BareBroker } from './bare-broker.js';
 
-/** A bus over a bare broker. Both are closed when the test is over. */
+/** Returns a bus over a bare broker. Both are closed when the test ends. */
 export async function bareBus(
   t: Test,
   broker: BareBroker,

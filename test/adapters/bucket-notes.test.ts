@@ -20,7 +20,7 @@ const {
   TAKEMARK_S3_SECRET_KEY: secretKey = '',
 } = process.env;
 
-/** A prefix of its own each time: the server keeps what earlier runs left. */
+/** Returns options with a new prefix, because the server keeps the objects of earlier runs. */
 const options = (over: Partial<BucketNotesOptions> = {}): BucketNotesOptions => ({
   ...defined({ endpoint }),
   region,
@@ -78,7 +78,7 @@ t.test('deliverables and their lists do not meet the notes', server, async (t) =
   t.strictSame(await marks.read(), { beat: 4, epoch: 0 });
 });
 
-t.test('an entry that somebody else wrote is not taken, and named behind the others', server, async (t) => {
+t.test('a foreign entry is refused, and reported after all own entries', server, async (t) => {
   const prefix = `test/${randomBytes(8).toString('hex')}/`;
   const { journal } = open(t, { prefix });
   for (const n of [1, 2, 3]) await journal.record(erasure(n));
@@ -86,7 +86,7 @@ t.test('an entry that somebody else wrote is not taken, and named behind the oth
   t.teardown(() => client.destroy());
   const { CopyObjectCommand } = await import('@aws-sdk/client-s3');
   const nameOf = (n: number) => `${prefix}erasures/${erasure(n).proofId}`;
-  // An entry under another name says that another proof was erased.
+  // An entry under another name claims that another proof was erased.
   await client.send(
     new CopyObjectCommand({ Bucket: bucket, Key: nameOf(4), CopySource: `${bucket}/${nameOf(2)}` }),
   );
@@ -100,7 +100,7 @@ t.test('an entry that somebody else wrote is not taken, and named behind the oth
   t.strictSame(read, [erasure(1), erasure(2), erasure(3)]);
 });
 
-t.test("what a killed server was writing stands in nobody's way", server, async (t) => {
+t.test('an unfinished entry of a killed server blocks no read', server, async (t) => {
   const prefix = `test/${randomBytes(8).toString('hex')}/`;
   const { journal } = open(t, { prefix });
   await journal.record(erasure(1));
@@ -128,10 +128,10 @@ t.test("what a killed server was writing stands in nobody's way", server, async 
     name: 'ServerError',
     message: new RegExp(`1 entries .*${left[0]}$`),
   });
-  await t.rejects(all(journal.read()), { message: /2 entries/ }, 'nobody to ask: all of them are named');
+  await t.rejects(all(journal.read()), { message: /2 entries/ }, 'without a store to ask, all are named');
 });
 
-t.test('a bucket that is away, or takes nothing, is told of in time', async (t) => {
+t.test('a bucket that is away or accepts nothing is reported in time', async (t) => {
   let answer = false;
   const store = createServer((_, response) => {
     if (answer) response.writeHead(403).end();

@@ -1,7 +1,7 @@
 /**
- * Decisions on a real Cassandra: what a sweep has given up never takes effect, what was decided is finished
- * once, by whomever. Processes die at a statement, and statements stay on their way for as long as a test
- * wants.
+ * Tests decisions on a real Cassandra. A decision that a sweep has given up never takes effect, and a process
+ * finishes every other decision exactly once. Processes die at a statement, and statements stay in flight as
+ * long as a test wants.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { errors, types } from 'cassandra-driver';
@@ -43,13 +43,16 @@ import {
 
 const LISTED = { limit: 10 } as const;
 const HOUR_SECONDS = 3600;
-/** Seconds after which a sweep visits a pointer, and some. */
+/** The time after which a sweep visits a pointer, with a margin, in seconds. */
 const ABANDONED_SECONDS = 60;
 
 const realNow = Date.now;
 let ahead = 0;
 
-/** Puts the process's clock forward, by which sweeps find what is old. Never back: rows would be of the future. */
+/**
+ * Sets the process's clock forward, so that sweeps find old decisions. The clock never goes back, because
+ * rows would be from the future.
+ */
 function goOn(seconds: number): void {
   ahead += seconds * 1000;
   Date.now = () => realNow() + ahead;
@@ -64,15 +67,15 @@ if (ADDRESSES === undefined) {
 } else {
   t.before(migrated);
   t.teardown(() => void (Date.now = realNow));
-  void t.test('a decision that a sweep gave up is refused for ever, and its repetition works', lateDecisions);
+  void t.test('a decision is refused after a sweep gave it up, and its repetition works', lateDecisions);
   void t.test('a late issuing is refused once its id was taken back', lateIssuing);
   void t.test('a process that dies at any step leaves what another one finishes once', abandonedDecisions);
   void t.test('an approval that was withdrawn does not come back by a late sending', lateApproval);
-  void t.test('an erasure whose cleaning fails is told of and audited', failedCleaning);
+  void t.test('an erasure is published and audited when its cleaning fails', failedCleaning);
   void t.test('a log that is stuck holds up no events, nor repeats its own', stuckLog);
   void t.test('a sweep raises the generation before it looks', fenceThenLook);
   void t.test('a creation that was refused does not take effect by its first sending', lateCreation);
-  void t.test('a pointer lies where it is looked for, whatever the clocks do', timelyPointers);
+  void t.test('a pointer is written where sweeps look for it, with any clock', timelyPointers);
   void t.test('an issuing that arrives while a sweep looks is finished', issuedBetweenLooks);
   void t.test('an answer that builds on an interrupted call completes it', interruptedCalls);
   void t.test('reviews that came to nothing count for no bound of a proof', uncountedReviews);
@@ -85,26 +88,29 @@ if (ADDRESSES === undefined) {
   void t.test('operations need as many conditional writes as the model says', conditionalWrites);
 }
 
-/** An operation of those that change something, on things of its own. */
+/** A changing operation on its own things. */
 interface Operation {
-  /** Beginning of a statement of its decision. */
+  /** The start of a statement of its decision. */
   readonly decision: string;
   readonly table: string;
   readonly keyColumn: string;
   readonly key: string;
   readonly partnerId: string;
   readonly action: AuditAction;
-  /** Beginning of the first statement of what follows the decision. */
+  /** The start of the first statement after the decision. */
   readonly follows?: string;
   /** The partition of the decisions that follow. */
   readonly followsBy?: Pick<Operation, 'table' | 'keyColumn' | 'key'>;
-  /** Id of the event that tells of it. */
+  /** The id of the event that reports it. */
   readonly event?: string;
   readonly prepare: (stores: Stores) => Promise<unknown>;
   readonly call: (stores: Stores) => Promise<unknown>;
-  /** Tells whether a reader finds that it was done, in all places. */
+  /** Returns whether readers find in all places that the operation was done. */
   readonly isDone: (stores: Stores) => Promise<boolean>;
-  /** True where the same call may come again after it was given up: ids of partners and keys are drawn once. */
+  /**
+   * Whether the same call may be repeated after it was given up. Ids of partners and keys are drawn only
+   * once.
+   */
   readonly isRepeatable: boolean;
 }
 
@@ -190,7 +196,7 @@ function operationsOf(name: string): Readonly<Record<string, Operation>> {
       prepare: createKey,
       call: (stores) =>
         stores.rotateKey(rotation(key, next.keyId, 1), next, audit(partnerId, 'key_rotated', key.keyId)),
-      // The successor first: asking for the rotation would bring it.
+      // Asks for the successor first, because asking for the rotation would complete it.
       isDone: async (stores) =>
         (await stores.getKey(next.keyId)) !== undefined &&
         (await stores.listKeys(partnerId)).length === 2 &&
@@ -279,7 +285,7 @@ async function entriesOf(stores: Stores, { partnerId, action }: Operation): Prom
   return (await stores.readAudit(partnerId, 1, 100)).filter((entry) => entry.action === action).length;
 }
 
-/** Acts of an operation's partition, and pointers that lead there. */
+/** Returns the acts of an operation's partition, and the pointers to it. */
 async function leftOf({
   table,
   keyColumn,
@@ -302,7 +308,7 @@ async function leftOf({
   }, connection.keyspace);
 }
 
-/** Publishes what waits, and tells how often the operation's event was there. */
+/** Publishes what waits. Returns how often the operation's event was among it. */
 async function tellings(stores: Stores, { event }: Operation): Promise<number> {
   return (await takeWaiting(stores)).filter(({ id }) => id === event).length;
 }
@@ -323,7 +329,7 @@ async function lateDecisions(t: Test): Promise<void> {
     held.push(await withheld(operation.decision, () => operation.call(late)));
     t.ok(held[i]!.length > 1, `${whats[i]}: the decision and its act`);
   }
-  // The same statements do take effect where no sweep comes in between.
+  // Shows that the same statements take effect without a sweep between.
   const timely = whats.map((what, i) => operationsOf(`timely-${i}`)[what]!);
   for (const [i, operation] of timely.entries()) {
     await operation.prepare(other);
@@ -336,7 +342,7 @@ async function lateDecisions(t: Test): Promise<void> {
     const what = whats[i]!;
     t.ok(await operation.isDone(other), `${what}: is finished`);
     t.equal(await entriesOf(other, operation), 1, `${what}: is audited`);
-    if (operation.event !== undefined) t.ok(told.includes(operation.event), `${what}: is told of`);
+    if (operation.event !== undefined) t.ok(told.includes(operation.event), `${what}: is published`);
   }
   for (const [i, operation] of given.entries()) {
     const what = whats[i]!;
@@ -348,7 +354,7 @@ async function lateDecisions(t: Test): Promise<void> {
     if (operation.isRepeatable) {
       await operation.call(late);
       t.ok(await operation.isDone(other), `${what}: its repetition works`);
-      t.notOk(await carryOut(held[i]!), `${what}: refused behind its repetition, too`);
+      t.notOk(await carryOut(held[i]!), `${what}: refused after its repetition, too`);
     } else
       await t.rejects(operation.call(late), { code: 'conflict' }, `${what}: its id is not given out again`);
   }
@@ -395,13 +401,13 @@ async function lateIssuing(t: Test): Promise<void> {
   );
 }
 
-/** Statements at which a process dies, in the order of an operation, and whether the server gets them. */
+/** The statements at which a process dies, in the order of an operation, and whether the server gets them. */
 const DEATHS = [
   ['before the decision', (operation: Operation) => operation.decision, false],
-  ['behind the decision', (operation: Operation) => operation.decision, true],
+  ['after the decision', (operation: Operation) => operation.decision, true],
   ['between the event and what follows', ({ follows }: Operation) => follows, false],
   ['before the audit entry', () => 'INSERT INTO audit_entry', false],
-  ['behind the audit entry', () => 'INSERT INTO audit_entry', true],
+  ['after the audit entry', () => 'INSERT INTO audit_entry', true],
   ['before the act is removed', ({ table }: Operation) => `DELETE FROM ${table} USING TIMESTAMP`, false],
   ['before the pointer is removed', () => 'DELETE FROM pointer', false],
 ] as const;
@@ -433,7 +439,7 @@ async function abandonedDecisions(t: Test): Promise<void> {
     const operations = new Map(
       Object.keys(operationsOf('')).map((what, i) => [what, operationsOf(`dead-${i}-${j}`)[what]!]),
     );
-    // An issuing that was not decided leaves a reservation, which has its own test.
+    // An undecided issuing leaves a reservation, which has its own test.
     if (isDecided) operations.set('issuing a proof', issuing(`dead-issue-${j}`));
     await t.test(when, async (t) => {
       for (const [what, operation] of operations) {
@@ -443,7 +449,7 @@ async function abandonedDecisions(t: Test): Promise<void> {
           continue;
         }
         await operation.prepare(other);
-        // Otherwise the doomed process would remove what is left of it first, and die there.
+        // Otherwise the doomed process would first remove the remains, and die there.
         await leftInTheEnd(() => leftOf(operation));
         const doomed = await openStore();
         const { wasKilled } = await killedAt(at, taken, async () => {
@@ -452,7 +458,7 @@ async function abandonedDecisions(t: Test): Promise<void> {
         });
         await doomed.close();
         t.ok(wasKilled, what);
-        t.strictNotSame(await leftOf(operation), [], `${what}: a pointer tells of it`);
+        t.strictNotSame(await leftOf(operation), [], `${what}: a pointer leads to it`);
       }
       await takeWaiting(other);
       await sweep(other);
@@ -462,18 +468,18 @@ async function abandonedDecisions(t: Test): Promise<void> {
         const { event } = operation;
         t.equal(await operation.isDone(other), isDecided, `${what}: done or not, as it was decided`);
         t.equal(await entriesOf(other, operation), isDecided ? 1 : 0, `${what}: audited once`);
-        // A published event may be published again, where the process died before it could note it.
-        if (event !== undefined && j < 4) t.equal(told.includes(event), isDecided, `${what}: told of`);
+        // If the process died before it could mark a published event, the event may be published again.
+        if (event !== undefined && j < 4) t.equal(told.includes(event), isDecided, `${what}: published`);
       }
       await sweep(other);
       await sweep(other);
-      t.strictSame(await takeWaiting(other), [], 'nothing is told again');
+      t.strictSame(await takeWaiting(other), [], 'nothing is published again');
       for (const [what, operation] of operations) {
         t.strictSame(await leftInTheEnd(() => leftOf(operation)), [], `${what}: nothing is left to do`);
         if (!operation.isRepeatable) continue;
         await operation.call(other);
         t.ok(await operation.isDone(other), `${what}: the client's repetition finds it done`);
-        t.equal(await entriesOf(other, operation), 1, `${what}: and is no second one`);
+        t.equal(await entriesOf(other, operation), 1, `${what}: and not twice`);
       }
       await takeWaiting(other);
     });
@@ -503,7 +509,7 @@ async function failedCleaning(t: Test): Promise<void> {
   t.match(await erasing.call(stores), { outcome: 'already_erased' });
   t.ok(await erasing.isDone(stores));
   await sweep(stores);
-  t.equal(await tellings(stores, erasing), 0, 'nor is it told again');
+  t.equal(await tellings(stores, erasing), 0, 'it is not published again');
   await sweep(stores);
   t.equal(await entriesOf(stores, erasing), 1);
   t.strictSame(await leftInTheEnd(() => leftOf(erasing)), []);
@@ -577,10 +583,10 @@ function isFence(sent: readonly Sent[]): boolean {
 }
 
 /**
- * Runs the call while the first request with its decision is on its way without an answer, so that it is sent
- * again.
+ * Runs the call, and leaves its first request with the decision in flight without an answer. So the request
+ * is sent again.
  * @param meanwhile what others do before the second sending
- * @returns the first request, for `carryOut`, and what the call answered
+ * @returns the first request, for `carryOut`, and the result of the call
  */
 async function sentAgain<Value>(
   decision: string,
@@ -606,7 +612,7 @@ async function lateApproval(t: Test): Promise<void> {
   const { first, answer } = await sentAgain(approving.decision, () => approving.call(stores));
   t.equal(answer, 'changed');
   await leftInTheEnd(() => leftOf(approving));
-  t.notOk(await carryOut(first), 'refused behind its own second sending');
+  t.notOk(await carryOut(first), 'refused after its own second sending');
   t.equal(
     await stores.setSourceDetail(
       partnerId,
@@ -615,7 +621,7 @@ async function lateApproval(t: Test): Promise<void> {
     ),
     'changed',
   );
-  t.notOk(await carryOut(first), 'and behind the withdrawal');
+  t.notOk(await carryOut(first), 'and after the withdrawal');
   t.strictSame((await stores.getPartner(partnerId))?.sourceDetail, undefined);
 }
 
@@ -642,11 +648,11 @@ async function fenceThenLook(t: Test): Promise<void> {
   );
   t.equal(arrivals, 1, 'the sweep fences what it does not find');
   t.ok(await between.isDone(sweeper));
-  t.equal(await entriesOf(sweeper, between), 1, 'and finds it behind the fence');
+  t.equal(await entriesOf(sweeper, between), 1, 'and finds it after the fence');
   t.equal(await tellings(sweeper, between), 1);
 
-  // The decision of a call that is at work arrives behind the sweep.
-  const behind = reviewing('behind');
+  // The decision of a running call arrives after the sweep.
+  const behind = reviewing('later');
   await behind.prepare(caller);
   let decisions = 0;
   await intercepted(
@@ -669,7 +675,7 @@ async function fenceThenLook(t: Test): Promise<void> {
 async function lateCreation(t: Test): Promise<void> {
   const [caller, other] = [await openStore(), await openStore()];
   t.teardown(() => Promise.all([caller.close(), other.close()]));
-  /** A review whose place another process takes before its second sending. */
+  /** Another process takes the place of the review before its second sending. */
   const refused = async (name: string) => {
     const operation = operationsOf(name)['creating a review']!;
     const { key: proofId, partnerId } = operation;
@@ -724,7 +730,7 @@ async function lateCreation(t: Test): Promise<void> {
   t.equal(arrivals, 1);
   t.match(created, { outcome: 'created' });
   t.ok(await found.operation.isDone(other));
-  t.equal(await tellings(caller, found.operation), 1, 'it is told of');
+  t.equal(await tellings(caller, found.operation), 1, 'it is published');
   t.equal(await entriesOf(caller, found.operation), 2, 'and audited, beside its rival');
   await sweep(other);
   t.equal(await tellings(other, found.operation), 0);
@@ -735,7 +741,7 @@ async function timelyPointers(t: Test): Promise<void> {
   const clock = { off: 0, now: () => realNow() + clock.off };
   const stores = await openStore({ clock });
   t.teardown(() => stores.close());
-  /** Time buckets into which a reservation's pointer is written, while the clock goes on behind the first time. */
+  /** Returns the time buckets of a reservation's pointer, if the clock advances after the first one. */
   const timeBuckets = async (proofId: string, seconds: number) => {
     const found: number[] = [];
     await intercepted(
@@ -774,7 +780,7 @@ async function issuedBetweenLooks(t: Test): Promise<void> {
     async ([sent]) => {
       if (sent?.params[0] !== proofId) return;
       if (sent.query.startsWith('SELECT act')) hasLooked = true;
-      // The next read is of the head, by which the sweep decides what becomes of the reservation.
+      // The next read is of the head, with which the sweep decides the fate of the reservation.
       else if (hasLooked && arrivals === 0) {
         arrivals += 1;
         t.ok(await carryOut(held));
@@ -848,7 +854,7 @@ async function interruptedCalls(t: Test): Promise<void> {
   await doomed.close();
   t.notOk(await isListed(other, partnerId, proofId));
   t.match(await other.getIssuingReplay('interrupted', NOW), { proofId });
-  t.ok(await isListed(other, partnerId, proofId), 'a proof that is told of is listed');
+  t.ok(await isListed(other, partnerId, proofId), 'a replayed proof is listed');
   t.strictSame(
     (await other.readAudit(partnerId, 1, 10)).map(({ action }) => action),
     ['proof_issued'],
@@ -857,7 +863,7 @@ async function interruptedCalls(t: Test): Promise<void> {
   const rotating = operationsOf('interrupted-rotation')['rotating a key']!;
   await interrupted(rotating);
   t.match(await rotating.call(other), { newKeyId: 'key_interrupted-rotation-next' });
-  t.ok(await rotating.isDone(other), 'a rotation that is told of has its successor');
+  t.ok(await rotating.isDone(other), 'a replayed rotation has its successor');
 
   const whole = (partnerId: string) => other.listKeys(partnerId);
   const inPages = async (partnerId: string) => {
@@ -924,7 +930,7 @@ async function abandonedReservation(t: Test): Promise<void> {
     await other.collectExpired(NOW, 100);
     return (await takeBack(other, NOW - HOUR_SECONDS)).filter((each) => each === proofId);
   };
-  /** A time in which sweeps found nothing else. */
+  /** A time in which sweeps find nothing else. */
   const quietly = async (seconds: number) => {
     await other.close();
     goOn(seconds);
@@ -934,7 +940,7 @@ async function abandonedReservation(t: Test): Promise<void> {
         [Math.floor((Date.now() - 2 * HOUR_SECONDS * 1000) / 15_000)],
         { prepare: true },
       );
-      // The lease ends by the server's clock, which goes no faster here.
+      // The lease ends by the server's clock, which does not go faster here.
       await client.execute('TRUNCATE lease');
     }, connection.keyspace);
     other = await openStore();
@@ -957,7 +963,7 @@ async function abandonedReservation(t: Test): Promise<void> {
   await t.rejects(other.reserveProof(proofId, partnerId, NOW), { code: 'conflict' }, 'nor is the id free');
 }
 
-/** Statements that collecting asks for, beside a number of proofs that were issued. */
+/** Returns the numbers of statements of a collection, beside a number of issued proofs. */
 async function collectionBeside(t: Test, issued: number): Promise<readonly number[]> {
   await withClient((client) => client.execute('TRUNCATE lease'), connection.keyspace);
   const doomed = await openStore();
@@ -967,7 +973,7 @@ async function collectionBeside(t: Test, issued: number): Promise<readonly numbe
   await doomed.close();
   goOn(HOUR_SECONDS + ABANDONED_SECONDS);
   const pair = [await openStore(), await openStore()] as const;
-  // Proofs that were issued are behind the sweeps.
+  // These sweeps pass over the issued proofs.
   const sweepBoth = async (): Promise<void> => {
     for (const stores of pair) await stores.collectExpired(NOW, 100);
   };
@@ -996,7 +1002,7 @@ async function collectionBeside(t: Test, issued: number): Promise<readonly numbe
 }
 
 async function collectionCosts(t: Test): Promise<void> {
-  // Ids that other tests have left go with the first.
+  // The first collection removes the ids of other tests.
   await collectionBeside(t, 1);
   const few = await collectionBeside(t, 10);
   t.strictSame(await collectionBeside(t, 150), few, 'it costs what was left, and not what is stored');
@@ -1069,7 +1075,7 @@ async function racedErasures(t: Test): Promise<void> {
   t.strictSame(
     rows.filter((part) => part !== '' && part !== 'act'),
     [],
-    'nothing lies beside a tombstone',
+    'nothing is stored beside a tombstone',
   );
   t.comment(`${counts.created} created, ${counts.beside} refused before the erasure was answered`);
   t.ok(counts.created >= ROUNDS && counts.beside > 0, 'the rounds were contended');
@@ -1081,7 +1087,7 @@ async function racedErasures(t: Test): Promise<void> {
   );
 }
 
-/** Conditional writes of the work, without the audit log's. */
+/** Counts the conditional writes of the work, without those of the audit log. */
 async function conditionalWritesOf(work: () => Promise<unknown>): Promise<number> {
   let count = 0;
   await intercepted((sent) => {
@@ -1131,7 +1137,8 @@ async function conditionalWrites(t: Test): Promise<void> {
     ['revoke', () => operations['revoking a key']!.call(stores)],
   ] as const) {
     counted[what] = await conditionalWritesOf(work);
-    // An erasure is confirmed when its event was published; before that its confirmation would complete it.
+    // An erasure is confirmed after its event was published, because the confirmation would complete it
+    // earlier.
     await takeWaiting(stores);
   }
   t.strictSame(counted, {

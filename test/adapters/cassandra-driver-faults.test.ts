@@ -1,6 +1,6 @@
 /**
- * Faults of the driver, brought out by a proxy before a real server: frames on the wrong stream, and outages
- * of all nodes.
+ * Tests faults of the driver with a proxy before a real server: frames on the wrong stream, and outages of
+ * all nodes.
  */
 import { type AddressInfo, connect as connectTo, createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -19,19 +19,19 @@ const PATIENCE_MS = 60_000;
 
 interface Proxy {
   readonly address: string;
-  /** Count of all connections that were let in so far. */
+  /** Returns the number of all accepted connections. */
   readonly connections: () => number;
   readonly open: () => number;
   /** Cuts all connections and refuses new ones, until `up`. */
   down(): Promise<void>;
   up(): Promise<void>;
-  /** Sends so many misdirected frames after the next response on each connection. */
+  /** Sends this number of misdirected frames after the next response on each connection. */
   misdirect(count: number): void;
 }
 
 /**
- * Frame on stream 0 with the error that Cassandra 5.0.6 sends there ("Query timed out before it could
- * start").
+ * Returns a frame on stream 0 with the error that Cassandra 5.0.6 sends there ("Query timed out before it
+ * could start").
  */
 function misdirected(): Buffer {
   const message = Buffer.from('Query timed out before it could start');
@@ -101,14 +101,14 @@ interface Pairs {
   /** @returns how many reads were answered */
   readAll(): Promise<number>;
   untilAllAnswer(): Promise<boolean>;
-  /** Values that reads gave and should not have given. */
+  /** The wrong values of reads. */
   readonly wrong: string[];
 }
 
 let keyspaces = 0;
 
 /**
- * Gives the work a table of pairs, read by a session whose connections all go through a proxy. At the end no
+ * Runs the work with a table of pairs, over a session whose connections all use a proxy. At the end no
  * connection may be left.
  */
 async function withPairs(t: Test, work: (pairs: Pairs) => Promise<void>): Promise<void> {
@@ -154,7 +154,7 @@ async function withPairs(t: Test, work: (pairs: Pairs) => Promise<void>): Promis
   } finally {
     await session.close();
     for (const end = Date.now() + PATIENCE_MS; proxy.open() > 0 && Date.now() < end; ) await delay(50);
-    t.equal(proxy.open(), 0, 'no connection is left behind');
+    t.equal(proxy.open(), 0, 'no connection is left');
     await proxy.down();
     await dropKeyspace(keyspace);
   }
@@ -162,7 +162,7 @@ async function withPairs(t: Test, work: (pairs: Pairs) => Promise<void>): Promis
 
 const skip = ADDRESSES === undefined && 'TAKEMARK_CASSANDRA is not set';
 
-t.test('no response is taken for another, whatever stream a server names', { skip }, (t) =>
+t.test('a response is never taken for another when a server names a wrong stream', { skip }, (t) =>
   withPairs(t, async ({ proxy, session, read, readAll, untilAllAnswer, wrong }) => {
     t.ok(await untilAllAnswer(), 'the proxy lets all through');
     const before = proxy.connections();
@@ -173,7 +173,7 @@ t.test('no response is taken for another, whatever stream a server names', { ski
         proxy.misdirect(3);
       }
       answered += await readAll();
-      // Nobody else writes the key: a write that was said to be applied must be there.
+      // Only this test writes the key, so an applied write must be found.
       const { applied } = await session
         .lightweightTransaction({
           query: 'INSERT INTO pair (key, value) VALUES (?, ?) IF NOT EXISTS',
@@ -199,7 +199,8 @@ t.test('after each outage of all nodes there are as many connections as before',
       await delay(OUTAGE_MS);
       await proxy.up();
       t.ok(await untilAllAnswer(), 'it comes back');
-      // Surplus connections would come within this time; one that a slow machine lost is there again.
+      // Surplus connections would be opened within this time. A connection that a slow machine lost is open
+      // again.
       let steady = 0;
       for (const end = Date.now() + PATIENCE_MS; steady < OUTAGE_MS && Date.now() < end; await delay(50))
         steady = proxy.open() === before ? steady + 50 : 0;

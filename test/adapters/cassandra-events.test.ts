@@ -97,7 +97,7 @@ void t.test('a pass visits fresh time buckets, then those in which pointers stay
   t.strictSame(
     plan(900, 997, [950, 899, 920, 997]),
     { fresh: [997, 998], revisits: [950, 920] },
-    'in the order of their visits, none behind the watermark, none twice',
+    'in the order of their visits, none before the watermark, none twice',
   );
   const many = Array.from({ length: 70 }, (_, i) => 910 + i);
   t.strictSame(plan(900, 998, many).revisits, many.slice(0, 60), 'a bounded number of them');
@@ -118,7 +118,7 @@ if (ADDRESSES === undefined) {
     finishedTwice,
   );
   void t.test(
-    'an erasure takes a review along whose process died, and its event is still told',
+    'an erasure also erases a review whose process died, and its event is still published',
     erasedMeanwhile,
   );
   void t.test('a pointer that fails holds up no other pointer', failingRow);
@@ -135,14 +135,14 @@ if (ADDRESSES === undefined) {
   void t.test('the heads of audit logs are the cluster’s', clusterHeads);
   void t.test('calls to a server that is gone or silent end in time, and work again afterwards', outages);
   t.teardown(() => {
-    // The driver goes on looking for a node that it has lost, closed or not.
+    // The driver looks for a lost node even after its close.
     setTimeout(() => process.exit(), 1000).unref();
   });
 }
 
 /**
- * Puts the process's clock forward, which decides what is left alone. The clock is never put back: rows would
- * be of the future.
+ * Sets the process's clock forward, so that sweeps visit old rows. The clock never goes back, because rows
+ * would be from the future.
  */
 function goOn(minutes: number): void {
   const now = Date.now;
@@ -182,7 +182,7 @@ async function damagedProof(t: Test): Promise<void> {
     connection.keyspace,
   );
   const due = (await stores.dueReminders(now, 100)).map(({ reviewId }) => reviewId);
-  t.strictSame(due.sort(), reviews.sort(), 'whoever takes it is told of the damage');
+  t.strictSame(due.sort(), reviews.sort(), 'the reader of a damaged one gets the damage');
 }
 
 async function foundAfterDeath(t: Test): Promise<void> {
@@ -211,8 +211,8 @@ async function foundAfterDeath(t: Test): Promise<void> {
   await other.collectExpired(NOW, 100);
   const found = (await other.waitingEvents(100)).map(({ event }) => event);
   const byId = (a: { readonly id: string }, b: { readonly id: string }) => (a.id < b.id ? -1 : 1);
-  // The charges of a minute are published as a whole: what the dead process had published of it comes again,
-  // under the same id.
+  // The charges of a minute are published as a whole. So a part that the dead process had published appears
+  // again, under the same id.
   t.strictSame(found.toSorted(byId), [firstCharge.event, ...waited].toSorted(byId), 'all of it, each once');
   t.ok(found.some(({ id }) => id === proofErased({ proofId, partnerId, erasedAt: NOW }).id));
   t.notOk(found.some(({ id }) => id === reviewCreated(review).id));
@@ -232,7 +232,7 @@ async function foundAfterDeath(t: Test): Promise<void> {
       )
     ).length,
     3,
-    'events that nobody aggregated stay, to be read',
+    'events that were not aggregated stay readable',
   );
   t.strictSame(
     await leftInTheEnd(() => leftOf(proofId, partnerId)),
@@ -259,7 +259,7 @@ async function foundAfterDeath(t: Test): Promise<void> {
   );
 }
 
-/** Acts of a proof, and pointers that lead to it or its partner. */
+/** Returns the acts of a proof, and the pointers to it or its partner. */
 async function leftOf(proofId: string, partnerId: string): Promise<readonly string[]> {
   const pointers = (await rowsOf('SELECT kind, key FROM pointer')).filter(
     ({ key }) => key === proofId || key === partnerId,
@@ -268,7 +268,10 @@ async function leftOf(proofId: string, partnerId: string): Promise<readonly stri
   return [...pointers.map(({ kind }) => String(kind)), ...acts.map(() => 'act')];
 }
 
-/** Both processes hold the event, by one act and one pointer, which go when either has published. */
+/**
+ * Both processes hold the event through one act and one pointer. Both are deleted when either process has
+ * published the event.
+ */
 async function finishedTwice(t: Test): Promise<void> {
   const pair = [await openStore(), await openStore()] as const;
   t.teardown(() => Promise.all(pair.map((stores) => stores.close())));
@@ -278,7 +281,7 @@ async function finishedTwice(t: Test): Promise<void> {
   goOn(5);
   for (const stores of [...pair, ...pair]) {
     await stores.collectExpired(NOW, 100);
-    t.strictSame((await leftOf(proofId, partnerId)).toSorted(), ['act', 'proof_erased'], 'whoever looks');
+    t.strictSame((await leftOf(proofId, partnerId)).toSorted(), ['act', 'proof_erased'], 'after each sweep');
   }
   for (const stores of pair)
     t.equal(
@@ -304,7 +307,10 @@ async function finishedTwice(t: Test): Promise<void> {
   );
 }
 
-/** Published, marked and then lost; nobody who remembers them lives. A damaged event of another partner. */
+/**
+ * The bus loses published and marked events, and no living process remembers them. An event of another
+ * partner is damaged.
+ */
 async function lostByBus(t: Test): Promise<void> {
   const charger = await openStore();
   const events = async (partnerId: string) =>
@@ -336,7 +342,7 @@ async function lostByBus(t: Test): Promise<void> {
   await t.rejects(
     other.collectExpired(NOW, 100),
     { code: 'internal', reason: 'record_damaged' },
-    'the damage is told of',
+    'the damage is reported',
   );
   t.equal(await events('ptr_lost'), 0, 'they are no more on their way');
   t.equal(await events('ptr_lost_damaged'), 4, 'nothing is removed beside a damaged one');
@@ -370,7 +376,7 @@ async function lostByBus(t: Test): Promise<void> {
   );
 }
 
-/** The process that created the review died right behind the decision; then its proof is erased. */
+/** The process that created the review died right after the decision. Then the proof is erased. */
 async function erasedMeanwhile(t: Test): Promise<void> {
   const doomed = await openStore();
   const other = await openStore();
@@ -399,7 +405,7 @@ async function erasedMeanwhile(t: Test): Promise<void> {
       .map(({ kind }) => kind)
       .toSorted(),
     ['proof_erased', 'review_created'],
-    'both are told of',
+    'both are published',
   );
   t.strictSame((await other.readAudit(partnerId, 1, 10)).map(({ action }) => action).toSorted(), [
     'proof_erased',
@@ -409,7 +415,7 @@ async function erasedMeanwhile(t: Test): Promise<void> {
   t.strictSame(await leftInTheEnd(() => leftOf(proofId, partnerId)), []);
 }
 
-/** Pointers of one shard, more than a page of it, and of all others. */
+/** The number of pointers of one shard, which exceeds a page, and of each other shard. */
 const CROWDED_SHARD = 520;
 const QUIET_SHARDS = 40;
 
@@ -451,16 +457,16 @@ async function boundedPages(t: Test): Promise<void> {
   );
 }
 
-/** Pointers, more than the failures in a row by which a pass takes the store for gone. */
+/** More pointers than the consecutive failures after which a pass takes the store for unavailable. */
 const DAMAGED = 30;
 
-/** A pointer may be damaged, or of a version that this one does not know. */
+/** A pointer may be damaged, or of an unknown version. */
 async function failingRow(t: Test): Promise<void> {
   const stores = await openStore();
   t.teardown(() => stores.close());
   const bucket = Math.floor(Date.now() / TIME_BUCKET_MS);
   await withClient(async (client) => {
-    // In the first partition that a pass reads, of the time bucket in which the charge is registered.
+    // The first partition that a pass reads, in the time bucket of the charge.
     for (const each of [bucket, bucket + 1, bucket + 2])
       for (let i = 0; i < DAMAGED; i += 1)
         await client.execute(
@@ -476,7 +482,7 @@ async function failingRow(t: Test): Promise<void> {
   await t.rejects(
     stores.collectExpired(NOW, 100),
     { code: 'internal', reason: 'record_damaged' },
-    'it is told of',
+    'it is reported',
   );
   t.strictSame(
     usageOf(await takeWaiting(stores), 'ptr_failing').map(({ id }) => id),
@@ -503,12 +509,12 @@ async function failingRow(t: Test): Promise<void> {
   t.strictSame(
     found.filter((id) => id.includes('failing')).toSorted(),
     ['review_created/rev_failing', 'units_counted/ptr_failing/billed/2026-03/1'],
-    'an hour later it is in nobody’s way',
+    'an hour later it blocks nothing',
   );
   await withClient((client) => client.execute('TRUNCATE pointer'), connection.keyspace);
 }
 
-/** Creates a review by a process that is killed when the creation is decided. */
+/** Creates a review by a process that is killed after the decision. */
 async function createReviewThenKill(stores: Stores, name: string): Promise<ReviewCase> {
   const { proofId, partnerId } = await issue(stores, name);
   const review = reviewCase(`rev_${name}`, partnerId, proofId);
@@ -518,7 +524,7 @@ async function createReviewThenKill(stores: Stores, name: string): Promise<Revie
   return review;
 }
 
-/** The server takes a batch of charges, and the process never learns of it. */
+/** The server accepts a batch of charges, and the process gets no answer. */
 async function unheardBatch(t: Test): Promise<void> {
   const stores = await openStore();
   t.teardown(() => stores.close());
@@ -572,11 +578,11 @@ async function unheardBatch(t: Test): Promise<void> {
   );
 }
 
-/** Seconds from a death until a sweep has found what it left, and between two sweeps. */
+/** The seconds from a death until a sweep has found its remains, and between two sweeps. */
 const FOUND_SECONDS = 45;
 const SWEEP_SECONDS = 10;
 
-/** The bus comes back as soon as the recovery of a fault run allows for the death of a process alone. */
+/** The bus recovers in the time that a fault run allows after a death. */
 async function diedInOutage(t: Test): Promise<void> {
   const doomed = await openStore();
   const other = await openStore();
@@ -628,7 +634,7 @@ async function boundedTakeOver(t: Test): Promise<void> {
   t.teardown(() => small.close());
   goOn(4);
   const found: string[] = [];
-  // Rounds far beyond the time at which a watermark that does not wait would have passed the rows.
+  // Far more rounds than a watermark that does not wait would need to pass the rows.
   for (let round = 0; round < 20; round++, goOn(5)) {
     await small.collectExpired(NOW, 100);
     t.ok(small.countWaiting() <= 5);
@@ -653,7 +659,7 @@ async function chargesAtBound(t: Test): Promise<void> {
   const each = (partnerIds: readonly string[]) =>
     partnerIds.map(() => ({ day: DAY, operations: { verify: 1 } }));
 
-  // A row that another test has damaged is told of each time.
+  // Each sweep reports the row that another test has damaged.
   const sweep = () => stores.collectExpired(NOW, 100).catch(() => undefined);
 
   const first = await chargeAll('at-bound');
@@ -784,7 +790,7 @@ async function clusterHeads(t: Test): Promise<void> {
       ),
     ),
   );
-  // A process that is asked for the log chains first what it has not chained yet, and knows nothing of the other.
+  // A process that reads the log first chains its own entries, and knows none of the other process.
   await pair[0].readAudit('ptr_heads-log', 1, 100);
   const last = (await pair[1].readAudit('ptr_heads-log', 1, 100)).at(-1)!;
   t.strictNotSame(last.mac, AUDIT_GENESIS);
@@ -844,7 +850,7 @@ async function outages(t: Test): Promise<void> {
   });
   const proof = await issue(stores, 'outage');
   const { proofId, partnerId } = proof;
-  // A reservation that is to be taken back.
+  // A reservation that must be taken back.
   await stores.reserveProof('prf_outage-reserved', partnerId, 0);
   const key = partnerKey('key_outage', partnerId);
   const review = reviewCase('rev_outage', partnerId, proofId);
@@ -887,7 +893,7 @@ async function outages(t: Test): Promise<void> {
     proxy.set(mode);
     const begun = Date.now();
     const results = await Promise.allSettled(calls());
-    // The bound of a call is ten seconds; what is above is this machine's.
+    // A call is limited to ten seconds. The rest is allowed for a slow machine.
     t.ok(Date.now() - begun < 30_000, `${mode}: all ended after ${Date.now() - begun} ms`);
     t.equal(results.filter(({ status }) => status === 'fulfilled').length, 0, 'none was answered');
     for (const result of results)

@@ -1,4 +1,6 @@
-/** Evidence on a real Cassandra: what lies in its tables after erasures, crashes and issuings that came to nothing. */
+/**
+ * Tests evidence on a real Cassandra: what its tables contain after erasures, crashes and failed issuings.
+ */
 import t from 'tap';
 import { auditOf } from '../store-contract/audit-contract.js';
 import { takeWaiting } from '../store-contract/outbox-contract.js';
@@ -16,7 +18,7 @@ import {
   withheld,
 } from './cassandra-under-test.js';
 
-/** All that lies in all tables of the keyspace, as one text. */
+/** Returns the content of all tables of the keyspace as one text. */
 async function rawContent(): Promise<string> {
   return withClient(async (client) => {
     const tables = await client.execute(
@@ -41,7 +43,10 @@ function textOf(value: unknown): string {
   return Buffer.isBuffer(value) ? value.toString('latin1') : (JSON.stringify(value) ?? '');
 }
 
-/** Content once nothing of the marks is left in it, or after ten seconds: acts and pointers are removed without being waited for. */
+/**
+ * Returns the content when no mark is left in it, or after ten seconds, because acts and pointers are deleted
+ * in the background.
+ */
 async function settled(): Promise<string> {
   for (let attempt = 0; ; attempt += 1) {
     const content = await rawContent();
@@ -71,7 +76,7 @@ if (ADDRESSES === undefined) {
     t.strictSame(marksIn(await settled()), [], 'after the confirmation');
   });
 
-  void t.test('the tombstone leaves no evidence, and after a crash behind it no index', async (t) => {
+  void t.test('the tombstone leaves no evidence, and after a later crash no index', async (t) => {
     const other = patient(await openStore());
     t.teardown(() => other.close());
     for (const finish of ['confirmation', 'repetition', 'sweep'] as const) {
@@ -81,7 +86,7 @@ if (ADDRESSES === undefined) {
       t.ok(wasKilled);
       await doomed.close();
       t.equal((await other.getProof(proof.proofId))?.state, 'erased');
-      t.strictSame(marksIn(await rawContent()), [], 'nothing lies in any table from the decision on');
+      t.strictSame(marksIn(await rawContent()), [], 'no table has any of it from the decision on');
       t.equal(await other.readEvidence(proof.proofId, 'facts'), undefined);
       const naming = async () =>
         (await rawContent()).split('\n').filter((value) => value === JSON.stringify(proof.proofId)).length;
@@ -140,7 +145,7 @@ if (ADDRESSES === undefined) {
       ]),
     );
     t.equal(held.length, 3, 'head, evidence and act in one batch');
-    t.notOk(marksIn(await rawContent()).includes('facts'), 'nothing lies anywhere before the decision');
+    t.notOk(marksIn(await rawContent()).includes('facts'), 'no table has any of it before the decision');
     t.equal(await stores.readEvidence(proof.proofId, 'facts'), undefined);
     t.strictSame(await takeBack(stores, NOW + 1), [proof.proofId]);
     t.notOk(await carryOut(held));

@@ -1,4 +1,4 @@
-/** The ledger of migrations and the statement of data centres, on a real node. */
+/** Tests the ledger of migrations and the declaration of data centres on a real node. */
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -42,7 +42,7 @@ void t.test('processes of one keyspace agree on its data centres', async (t) => 
   t.match(
     topologyFault(double, one, one),
     /several data centres \(dc1, dc2\)/,
-    'nobody has said which serve',
+    'the serving ones are not declared',
   );
   t.match(topologyFault(double, undefined, all), /no recorded topology/);
   t.match(topologyFault(double, one, all), /is one_data_centre, but/);
@@ -128,7 +128,7 @@ void t.test('on a real node', real, async (t) => {
   });
 });
 
-/** A refusal is none that is asked for again. */
+/** Opens the store once, because a refusal must not be repeated. */
 function openOnce(over: Partial<CassandraStoreOptions>) {
   return openCassandraStore({
     ...connection,

@@ -1,4 +1,4 @@
-/** Errors of servers, as the driver hands them on, and what becomes of the call. No server is asked. */
+/** Tests how errors of servers, as the driver reports them, end a call. No server is used. */
 import { type Client, errors, types } from 'cassandra-driver';
 import t, { type Test } from 'tap';
 import { connect, type Session } from '../../src/service/adapters/cassandra/driver/session.js';
@@ -7,7 +7,10 @@ const { localSerial } = types.consistencies;
 const { writeTimeout, unavailableException } = types.responseErrorCodes;
 const READ = 'SELECT act FROM record WHERE proof_id = ?';
 
-/** A session whose client fails with these codes in turn and then answers with a row, and the consistencies asked for. */
+/**
+ * Returns a session whose client fails with these codes in turn and then answers with a row, and the
+ * consistencies of its calls.
+ */
 async function sessionThatMeets(
   t: Test,
   codes: readonly number[],
@@ -33,7 +36,7 @@ async function sessionThatMeets(
   return { session, asked };
 }
 
-t.test('a serial read that is told of a timeout is sent again', async (t) => {
+t.test('a serial read is sent again when it times out', async (t) => {
   const { session, asked } = await sessionThatMeets(t, [writeTimeout, writeTimeout]);
   t.strictSame(await session.serialReads().rows(READ, ['a']), [{ act: 1 }]);
   t.strictSame(asked, [localSerial, localSerial, localSerial]);

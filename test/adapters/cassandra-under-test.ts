@@ -54,7 +54,10 @@ const READ = /^(get|list|find|read|due|waiting)/;
 export const isUnanswered = (error: unknown): boolean =>
   (error as { readonly reason?: unknown }).reason === 'store_unavailable';
 
-/** Returns the stores with reads that are repeated where the server did not respond, until the stores are closed. */
+/**
+ * Returns the stores with reads that are repeated where the server did not respond, until the stores are
+ * closed.
+ */
 export function patient<Opened extends object>(stores: Opened): Opened {
   let isClosed = false;
   return new Proxy(stores, {
@@ -71,7 +74,7 @@ export function patient<Opened extends object>(stores: Opened): Opened {
 
 const realNow = Date.now;
 
-/** A store whose watch over the clocks does not see that a test puts the clock forward. */
+/** Opens a store whose clock watch does not notice that a test sets the clock forward. */
 export function openStore(over: Partial<CassandraStoreOptions> = {}): Promise<CassandraStore> {
   return again(() =>
     openCassandraStore({
@@ -85,11 +88,11 @@ export function openStore(over: Partial<CassandraStoreOptions> = {}): Promise<Ca
 }
 
 /**
- * Time limit of definitions: each table of a dropped keyspace makes the server flush all that is being
- * written, by other tests too, which takes seconds with many tables.
+ * The time limit of schema changes, in milliseconds. Each table of a dropped keyspace makes the server flush
+ * all writes, also of other tests. With many tables that takes seconds.
  */
 const DEFINITION_MS = 120_000;
-/** Limits of a client that waits for definitions. */
+/** Limits of a client that waits for schema changes. */
 export const PATIENT = { connectTimeout: DEFINITION_MS, readTimeout: DEFINITION_MS };
 
 export async function withClient<Value>(
@@ -100,7 +103,8 @@ export async function withClient<Value>(
     contactPoints: [...connection.contactPoints],
     localDataCenter: DATA_CENTER,
     socketOptions: PATIENT,
-    // The server's time, as the store's own rows have it: tests put the clock of their process forward.
+    // The server assigns timestamps, as for the store's own rows, because tests set the clock of their
+    // process forward.
     policies: { timestampGeneration: null as unknown as policies.timestampGeneration.TimestampGenerator },
     ...(keyspace === undefined ? {} : { keyspace }),
   });
@@ -111,7 +115,7 @@ export async function withClient<Value>(
   }
 }
 
-/** Drops a keyspace, but not in CI, where the servers are erased anyway: a drop slows the tests beside it. */
+/** Drops a keyspace, except in CI, where the servers are erased anyway. A drop slows the tests beside it. */
 export async function dropKeyspace(keyspace: string): Promise<void> {
   if (process.env['CI'] === undefined)
     await withClient((client) => client.execute(`DROP KEYSPACE IF EXISTS ${keyspace}`));
@@ -120,13 +124,13 @@ export async function dropKeyspace(keyspace: string): Promise<void> {
 export interface Sent {
   readonly query: string;
   readonly params: unknown[];
-  /** Consistency of a statement alone, where it is not the client's. */
+  /** The consistency of the statement, if it is not the client's. */
   readonly consistency?: types.consistencies;
 }
 
 /**
- * Runs the work while `look` sees, changes and holds up the statements of every request to the driver.
- * @param isAnswered tells whether the caller gets the answer to a request
+ * Runs the work while `look` sees, changes and delays the statements of every request to the driver.
+ * @param isAnswered returns whether the caller gets the answer to a request
  */
 export async function intercepted<Value>(
   look: (sent: readonly Sent[]) => void | Promise<void>,
@@ -142,7 +146,7 @@ export async function intercepted<Value>(
     await look(sent);
     const mayKnow = isAnswered(sent);
     const answer = await send();
-    // An error like a defect of the program, so that nobody waits for the world to recover.
+    // An error of this kind means a defect of the program, so no caller waits and repeats.
     if (!mayKnow) throw new TypeError('no answer');
     return answer;
   };
@@ -179,7 +183,7 @@ export async function killedAt<Value>(
     },
     async () => {
       const value = await work().catch(() => undefined);
-      // Work that follows an answer is not waited for by the call.
+      // The call does not wait for work that follows its answer.
       for (const limit = Date.now() + 3000; !wasKilled && Date.now() < limit; ) await delay(20);
       return value;
     },
@@ -189,8 +193,7 @@ export async function killedAt<Value>(
 }
 
 /**
- * Runs the work while the first request with such a statement is held: its caller learns nothing, and it is
- * still on its way.
+ * Runs the work while the first request with such a statement is held in flight. Its caller gets no answer.
  * @returns the request, for `carryOut`
  */
 export async function withheld(at: string, work: () => Promise<unknown>): Promise<readonly Sent[]> {
@@ -206,13 +209,16 @@ export async function withheld(at: string, work: () => Promise<unknown>): Promis
   return held;
 }
 
-/** Has a server carry out a request that was held. @returns whether its conditions held */
+/**
+ * Executes a held request on a server.
+ * @returns whether its conditions were met
+ */
 export async function carryOut(held: readonly Sent[], keyspace = connection.keyspace): Promise<boolean> {
   const [row] = await withClient(async (client) => {
     const options = { prepare: true, isIdempotent: false };
     const sent = held.map(({ query, params }) => ({
       query,
-      // The store's client leaves undefined values unset.
+      // The store's client does not set undefined values.
       params: params.map((value) => (value === undefined ? types.unset : value)),
     }));
     return sent.length === 1
@@ -222,7 +228,7 @@ export async function carryOut(held: readonly Sent[], keyspace = connection.keys
   return row?.['[applied]'] === true;
 }
 
-/** Parts of a proof's partition, as they lie on the servers. */
+/** Returns the parts of a proof's partition on the servers. */
 export async function partsOf(proofId: string, keyspace = connection.keyspace): Promise<readonly string[]> {
   const { rows } = await withClient(
     (client) => client.execute('SELECT part FROM record WHERE proof_id = ?', [proofId], { prepare: true }),
@@ -232,8 +238,8 @@ export async function partsOf(proofId: string, keyspace = connection.keyspace): 
 }
 
 /**
- * What is left in the end, asked until it is nothing, for at most 30 s: acts and pointers are removed behind the
- * answers of the calls that left them.
+ * Repeats the question until the answer is empty, for at most 30 s. Acts and pointers are deleted after the
+ * calls that left them are answered.
  */
 export async function leftInTheEnd<Left>(question: () => Promise<readonly Left[]>): Promise<readonly Left[]> {
   const limit = realNow() + 30_000;

@@ -1,11 +1,11 @@
 /**
  * The store contract on real servers, and what only this store has.
  *
- * Two of the tests (`reviewExpires` and `rowsBesideExpire`) hold that every row of a review expires, and then
- * test themselves. They collect each statement with a `USING TTL` clause that the store sends. They run the
- * same calls again with the TTL of one such statement set to 0, which means none, on its way to the driver,
- * and demand that the check now fails. So a check that no longer sees a column is found. A statement that is
- * written without a TTL is not collected; its column then has no end, and fails the check itself.
+ * Two of the tests (`reviewExpires` and `rowsBesideExpire`) check that every row of a review expires, and
+ * then check themselves. They collect each statement with a `USING TTL` clause that the store sends. Then
+ * they repeat the same calls with the TTL of one such statement set to 0, which means none, and demand that
+ * the check fails. This detects a check that no longer sees a column. A statement without a TTL is not
+ * collected. Its column then has no end, and fails the check itself.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from 'cassandra-driver';
@@ -156,9 +156,9 @@ if (SECURE === undefined || SECURE === '') {
         { name: 'CassandraOpenError' },
         'another password',
       );
-      const { credentials: _, ...nobody } = secure;
+      const { credentials: _, ...withoutPassword } = secure;
       await t.rejects(
-        openCassandraStore({ ...nobody, authenticator, audit: { key: KEY, heads: memoryHeads() } }),
+        openCassandraStore({ ...withoutPassword, authenticator, audit: { key: KEY, heads: memoryHeads() } }),
         { name: 'CassandraOpenError' },
         'no password',
       );
@@ -172,7 +172,7 @@ if (SECURE === undefined || SECURE === '') {
   );
 }
 
-/** The migration runs again, whose statements change nothing where they were run before. */
+/** Runs the migration again. Its statements have no effect the second time. */
 async function oneOwner(t: Test): Promise<void> {
   await withClient(async (client) => {
     const forget = () => client.execute('DELETE FROM schema_migration WHERE version = 1 IF EXISTS');
@@ -185,7 +185,7 @@ async function oneOwner(t: Test): Promise<void> {
       async ([sent]) => {
         const { query, params } = sent!;
         if (other !== undefined) return query.startsWith('SELECT version') ? waits() : undefined;
-        // As if its first statement came hours after the claim.
+        // The first statement appears to come hours after the claim.
         if (query.startsWith('INSERT INTO schema_migration')) params[4] = 0;
         if (query.startsWith('CREATE TABLE')) await Promise.race([waiting, (other = migrate(connection))]);
       },
@@ -227,8 +227,9 @@ async function oneOwner(t: Test): Promise<void> {
 type Lives = readonly (number | null)[];
 
 /**
- * Remaining lives, in seconds, of all columns that are set in a partition; null where one has no end.
- * @param parts beginning of the names of the parts that are looked at, where the partition has parts
+ * Returns the remaining lives of all set columns of a partition, in seconds, or null for a column without an
+ * end.
+ * @param parts beginning of the names of the parts to read, if the partition has parts
  */
 async function livesOf(
   client: Client,
@@ -242,7 +243,7 @@ async function livesOf(
     [connection.keyspace, table],
     { prepare: true },
   );
-  // A set has a life for each of its elements; none of what expires is one.
+  // A set has a life for each of its elements, but no expiring column is a set.
   const columns = described.rows
     .filter((row) => row['kind'] === 'regular' && !String(row['type']).startsWith('set<'))
     .map((row) => String(row['column_name']));
@@ -345,7 +346,7 @@ async function editedRows(t: Test): Promise<void> {
   const places = parts.map((row) => String(row['part'])).filter((name) => name.startsWith('place/'));
   t.equal(places.length, 2);
   const createOp = String(await cell('record', part(`case/${other.reviewId}`), 'op'));
-  // The place that is edited is the one that is asked for.
+  // The edited place must be the one that is read.
   if ((await cell('record', part(places[0]!), 'op')) === createOp) places.reverse();
   const foreignAct = parts.find(
     (row) => String(row['part']).startsWith('act/') && row['part'] !== `act/${createOp}`,
@@ -379,7 +380,8 @@ async function editedRows(t: Test): Promise<void> {
     voided: () => stores.getProof('prf_edited-void'),
     facts: () => stores.readEvidence(kept.proofId, 'facts'),
     review: () => stores.getReview(partnerId, review.reviewId, NOW),
-    // A creation for the same bindings finds who holds the place, and a repeated one completes by the act.
+    // A creation for the same bindings finds the holder of the place. A repeated creation completes it by the
+    // act.
     place: () => create({ ...review, reviewId: 'rev_edited-third' }),
     act: () => create(other),
     upload: () => stores.getUpload(slot.uploadId, NOW),
@@ -494,7 +496,7 @@ async function editedRows(t: Test): Promise<void> {
     await put(was);
     t.strictSame(await read(), before, `${what}: put back, it is as it was`);
   }
-  // An act that is damaged is left to be looked at, and told of by every sweep.
+  // A damaged act is kept, and every sweep reports it.
   const act = part(`act/${createOp}`);
   const actBlob = await cell('record', act, 'act');
 
@@ -506,7 +508,7 @@ async function editedRows(t: Test): Promise<void> {
   Date.now = () => realNow() + 60_000;
   try {
     const sweeper = await openStore();
-    await t.rejects(sweeper.collectExpired(NOW, 100), DAMAGED, 'a sweep tells of it');
+    await t.rejects(sweeper.collectExpired(NOW, 100), DAMAGED, 'a sweep reports it');
     await sweeper.close();
   } finally {
     Date.now = realNow;
@@ -597,7 +599,7 @@ async function replayEnds(t: Test): Promise<void> {
   t.strictSame(await stores.getRotation(key.keyId), left, 'the rotation itself stays');
 }
 
-/** A new review on a proof of its own, at the server's own time. */
+/** Creates a review of a new proof at the server's own time. */
 async function youngReview(stores: Stores, name: string): Promise<ReviewCase> {
   const proof = issuedProof(`prf_${name}`, 'ptr_ttl');
   await stores.reserveProof(proof.proofId, proof.partnerId, NOW);
@@ -612,12 +614,12 @@ async function youngReview(stores: Stores, name: string): Promise<ReviewCase> {
 }
 
 /**
- * Has everything happen to a review that can.
- * @param took receives how many milliseconds each change took
+ * Makes every possible change to a review.
+ * @param took receives the duration of each change in milliseconds
  */
 async function changeAll(stores: Stores, review: ReviewCase, took: number[] = []): Promise<void> {
   const now = () => Math.floor(Date.now() / 1000);
-  // A pause, so that a life shows that is counted from the write and not from the creation.
+  // A pause, which reveals a life that is counted from the write and not from the creation.
   await delay(2500);
   const change = async (rule: Parameters<Stores['changeReview']>[3], at = now()) => {
     const began = performance.now();
@@ -640,7 +642,7 @@ async function changeAll(stores: Stores, review: ReviewCase, took: number[] = []
   await change((current) => resolveReview(current, 'accepted', now()), now() + 30);
 }
 
-/** Lives of a review's row, its place and what points at it. */
+/** Returns the lives of a review's row, of its place and of its pointers. */
 async function livesOfReview(client: Client, { reviewId, proofId }: ReviewCase): Promise<Lives> {
   return [
     ...(await livesOf(client, 'record', 'proof_id', proofId, (part) => part.startsWith('case/'))),
@@ -658,8 +660,8 @@ async function reviewExpires(t: Test): Promise<void> {
   const stores = await openStore();
   t.teardown(() => stores.close());
   await withClient(async (client) => {
-    // A review whose changes were all quick, at the latest the twentieth: the seconds for which a server lets
-    // a change wait are added to the life that the change is given.
+    // Uses a review whose changes were all fast, at the latest the twentieth. A server adds the seconds for
+    // which it delays a change to the life of the change.
     for (let attempt = 1; ; attempt += 1) {
       const took: number[] = [];
       const review = await youngReview(stores, `whole-${attempt}`);
@@ -675,7 +677,7 @@ async function reviewExpires(t: Test): Promise<void> {
       break;
     }
 
-    // `USING TTL 0` is the same as none: the clause of the change is taken away.
+    // `USING TTL 0` means no TTL, so it replaces removing the clause.
     const review = await youngReview(stores, 'broken');
     const changes = (
       await timedStatements(/^UPDATE record USING TTL \?/, () => changeAll(stores, review))
@@ -696,7 +698,7 @@ async function reviewExpires(t: Test): Promise<void> {
   }, connection.keyspace);
 }
 
-/** Life of a review and of the rows beside it. */
+/** The life of a review and of the rows beside it, in seconds. */
 const REVIEW_SECONDS = REVIEW_LIFE_SECONDS + 3600;
 const MONTH_SECONDS = 30 * 86_400;
 const TIMED =
@@ -712,7 +714,8 @@ async function timedStatements(which: RegExp, work: () => Promise<unknown>): Pro
 }
 
 /**
- * Runs the work with another TTL in the statement. @param change the TTL that replaces the one that is sent
+ * Runs the work with another TTL in the statement.
+ * @param change returns the TTL that replaces the sent one
  */
 function withTtl<Value>(
   query: string,
@@ -730,7 +733,7 @@ function withoutTtl<Value>(query: string, work: () => Promise<Value>): Promise<V
   return withTtl(query, () => 0, work);
 }
 
-/** Calls of one partner about one proof, at the time of the samples. */
+/** Calls of one partner on one proof, at the time of the samples. */
 function callsOf(stores: Stores, proofId: string) {
   const audited = (action: AuditAction, subject: string) => audit('ptr_ttl', action, subject);
   return {
@@ -756,8 +759,8 @@ function callsOf(stores: Stores, proofId: string) {
 }
 
 /**
- * Lives of an idempotency record, of a review with its place and what points at it, of an act and a pointer,
- * each read as soon as it was written, with the longest that is right.
+ * Returns the lives of an idempotency record, of a review with its place and pointers, of an act and of a
+ * pointer. Each is read as soon as it is written, and has the longest life that is right.
  */
 async function leavings(
   stores: Stores,
@@ -783,7 +786,7 @@ async function leavings(
     [REVIEW_SECONDS, await livesOf(client, 'review_proof', 'review_id', `rev_${name}-1`)],
     [MONTH_SECONDS, await livesOf(client, 'pointer', 'key', proofId)],
   );
-  // The place of a review that has ended is taken over.
+  // The place of an ended review is taken over.
   const { outcome } = await second.create(`rev_${name}-2`, NOW + REVIEW_LIFE_SECONDS + 1);
   if (outcome !== 'created') throw new Error(outcome);
   found.push(await parts('place/', REVIEW_SECONDS));
@@ -814,9 +817,8 @@ async function rowsBesideExpire(t: Test): Promise<void> {
       );
     }
 
-    // An index entry is nothing but its key, and no server shows the TTL of a key. So an entry that should
-    // last as long as a review gets a second, and an entry without a TTL, written before it, shows that the
-    // wait would find one.
+    // An index entry consists of its key, and no server shows the TTL of a key. So an entry that should live
+    // as long as a review gets one second. An earlier entry without a TTL shows that the wait would find one.
     const entryOf = async (index: string, name: string, ttl: (given: number) => number) => {
       const calls = callsOf(stores, `prf_${name}`);
       await calls.issue(name);
@@ -843,7 +845,7 @@ async function rowsBesideExpire(t: Test): Promise<void> {
   }, connection.keyspace);
 }
 
-/** Columns that are set beside the key, but for the operation id of what was removed. */
+/** Returns the columns that are set beside the key, without the operation id of a deletion. */
 async function leftOf(client: Client, table: string, key: string, value: string): Promise<readonly string[]> {
   const { rows } = await client.execute(`SELECT * FROM ${table} WHERE ${key} = ? ALLOW FILTERING`, [value], {
     prepare: true,
@@ -1019,10 +1021,11 @@ async function twoStores(t: Test): Promise<void> {
 }
 
 /**
- * Removed rows, more than the `tombstone_failure_threshold` of the servers that `npm run services:up` starts.
+ * The number of deleted rows, which exceeds the `tombstone_failure_threshold` of the servers of `npm run
+ * services:up`.
  */
 const REMOVED = 6000;
-/** Reviews of a proof that ended by their TTL, beside as many that were removed. */
+/** The number of a proof's reviews that ended by TTL, beside as many that were deleted. */
 const ENDED = 6000;
 
 async function muchRemoved(t: Test): Promise<void> {

@@ -1,4 +1,4 @@
-/** Clocks that are compared: by a fake cluster, and with a real node. */
+/** Compares clocks: of a fake cluster, and of a real node. */
 import { errors } from 'cassandra-driver';
 import t from 'tap';
 import { ClockWatch } from '../../src/service/adapters/cassandra/driver/clock-watch.js';
@@ -14,7 +14,7 @@ import {
 
 const realNow = Date.now;
 
-/** Nodes whose clocks are off by so many seconds; undefined for one that does not answer. */
+/** Returns nodes whose clocks are off by this many seconds. Undefined is a node that does not answer. */
 function cluster(off: Readonly<Record<string, number | undefined>>) {
   return {
     nodes: () => Object.keys(off),
@@ -26,7 +26,7 @@ function cluster(off: Readonly<Record<string, number | undefined>>) {
   };
 }
 
-/** A watch of a process whose clock is off by so many seconds, after its first look. */
+/** Returns the watch of a process whose clock is off by this many seconds, after its first look. */
 async function looked(seconds: number, off: Readonly<Record<string, number | undefined>>) {
   const wall = { off: seconds * 1000, now: () => Date.now() + wall.off };
   const watch = new ClockWatch(cluster(off), wall);
@@ -41,7 +41,7 @@ void t.test('before the first look nothing is swept', async (t) => {
 });
 
 void t.test(
-  'a process beyond 5 seconds is told of, and beyond 20 it neither serves nor sweeps',
+  'a process beyond 5 seconds is reported, and beyond 20 it neither serves nor sweeps',
   async (t) => {
     const nodes = { a: 0, b: 0.4, c: -0.4 };
     for (const [seconds, isTold, isRight] of [
@@ -91,8 +91,8 @@ void t.test('nodes that do not answer are left out, and none that answers is a f
   await t.rejects(looked(0, { a: undefined }), { code: 'unavailable', reason: 'store_unavailable' });
 });
 
-void t.test('a slow answer accuses nobody', async (t) => {
-  // Off by 4.5 seconds; by the middle of the round trip it would be 5.25.
+void t.test('a slow answer reports no node', async (t) => {
+  // Off by 4.5 seconds. The middle of the round trip would give 5.25.
   const slow = new ClockWatch(
     {
       nodes: () => ['a'],
@@ -126,7 +126,7 @@ void t.test('on a real node', real, async (t) => {
     t.ok(Math.abs(ahead.clocks.processSeconds - 900) < 5);
   });
 
-  await t.test('a decision is given up in time, whatever the clock is set to meanwhile', async (t) => {
+  await t.test('a decision is given up in time when the clock is set meanwhile', async (t) => {
     const session = await connect(connection, connection.keyspace);
     t.teardown(() => {
       Date.now = realNow;
@@ -138,7 +138,7 @@ void t.test('on a real node', real, async (t) => {
       () => {
         sent += 1;
         if (sent === 2) Date.now = () => realNow() - 3_600_000;
-        // Long past the limit by the clock that cannot be set.
+        // Far beyond the limit by the clock that cannot be set.
         if (performance.now() - begun > 20_000) return;
         throw new errors.OperationTimedOutError('the answer was lost');
       },
@@ -155,7 +155,7 @@ void t.test('on a real node', real, async (t) => {
     t.ok(performance.now() - begun < 18_000, 'some 8 seconds');
   });
 
-  await t.test('plain writes carry the server’s time, whatever the process believes', async (t) => {
+  await t.test('plain writes carry the server’s time when the process has a wrong clock', async (t) => {
     const stores = await openStore();
     t.teardown(() => {
       Date.now = realNow;

@@ -69,7 +69,7 @@ if (endpoint === undefined) {
       return keys;
     };
   };
-  // The server of these tests ignores If-None-Match: several openings that make one key are tested below.
+  // The server of these tests ignores If-None-Match. Concurrent creations of one key are tested below.
   contentKeyContract(t, 'bucket', bucketKeys, 0);
   contentKeyContract(
     t,
@@ -83,9 +83,9 @@ if (endpoint === undefined) {
 }
 
 /**
- * A bucket that keeps to If-None-Match.
- * @param hold called with each PUT before it takes effect: resolves when it may; false: the caller loses its connection
- * at once, and the request takes effect all the same
+ * Starts a bucket that respects If-None-Match.
+ * @param hold called with each PUT before it takes effect. It resolves when the PUT may. False cuts the
+ * caller's connection at once, and the request still takes effect.
  */
 async function conditionalBucket(t: Test, hold: (carryOut: () => void) => Promise<boolean>) {
   const objects = new Map<string, Buffer>();
@@ -132,7 +132,7 @@ void t.test(
   'a bucket that keeps to If-None-Match gives processes that make a key at once one key',
   async (t) => {
     const arrived: (() => void)[] = [];
-    // None is written before both have found no key.
+    // Neither is written before both have found no key.
     const { objects, open } = await conditionalBucket(t, async () => {
       await new Promise<void>((resolve) => {
         arrived.push(resolve);
@@ -163,7 +163,7 @@ void t.test('a request that makes a key and hung does not bring it back after it
   await keys.destroy('prf_1');
   for (const carryOut of held) carryOut();
   t.equal(await keys.read('prf_1'), undefined);
-  t.strictSame([...objects.values()], [Buffer.alloc(0)], 'what is left tells that there was one');
+  t.strictSame([...objects.values()], [Buffer.alloc(0)], 'what is left shows that there was one');
   await t.rejects(open().obtain('prf_1'), { code: 'conflict' }, 'no other one is made in its place');
   await keys.destroy('prf_1');
   t.strictSame([...objects.values()], [Buffer.alloc(0)]);
@@ -178,7 +178,7 @@ void t.test('a bucket that is away makes keys unavailable, and no key is made up
   await t.rejects(keys.destroy('prf_1'), unavailable);
 });
 
-void t.test('a key that is destroyed is overwritten where it lies', async (t) => {
+void t.test('a destroyed key is overwritten in place', async (t) => {
   const directory = join(t.testdir(), 'keys');
   const keys = await openKeyDirectory({ directory });
   const key = await keys.obtain('prf:1');
@@ -187,7 +187,7 @@ void t.test('a key that is destroyed is overwritten where it lies', async (t) =>
   const path = shardedPath(directory, name);
   t.equal(statSync(path).mode & 0o777, 0o600);
   t.ok(readFileSync(path).equals(key));
-  // Another name of the same bytes on the disk.
+  // Another name for the same bytes on the disk.
   const other = join(directory, '..', 'other');
   linkSync(path, other);
   await keys.destroy('prf:1');
@@ -206,23 +206,20 @@ void t.test('a kill between the two steps leaves no key, and a repeat completes'
   t.strictSame(keysIn(directory), []);
 });
 
-void t.test(
-  'a kill while a key is made leaves nothing behind once the directory is opened again',
-  async (t) => {
-    const directory = join(t.testdir(), 'keys');
-    const unfinished = join(directory, 'unfinished');
-    const key = await (await openKeyDirectory({ directory })).obtain('prf_1');
-    // The first was killed before its key had its place, the second right after.
-    writeFileSync(join(unfinished, '.unfinished-1'), Buffer.alloc(31, 1));
-    linkSync(shardedPath(directory, 'prf_1.key'), join(unfinished, '.unfinished-2'));
-    const keys = await openKeyDirectory({ directory });
-    t.strictSame(readdirSync(unfinished), []);
-    t.ok(Buffer.from(key).equals((await keys.read('prf_1'))!));
-    await keys.obtain('prf_2');
-    t.strictSame(readdirSync(unfinished), []);
-    t.strictSame(keysIn(directory), ['prf_1.key', 'prf_2.key']);
-  },
-);
+void t.test('a kill while a key is made leaves nothing once the directory is opened again', async (t) => {
+  const directory = join(t.testdir(), 'keys');
+  const unfinished = join(directory, 'unfinished');
+  const key = await (await openKeyDirectory({ directory })).obtain('prf_1');
+  // The first process was killed before its key had its place, the second right after.
+  writeFileSync(join(unfinished, '.unfinished-1'), Buffer.alloc(31, 1));
+  linkSync(shardedPath(directory, 'prf_1.key'), join(unfinished, '.unfinished-2'));
+  const keys = await openKeyDirectory({ directory });
+  t.strictSame(readdirSync(unfinished), []);
+  t.ok(Buffer.from(key).equals((await keys.read('prf_1'))!));
+  await keys.obtain('prf_2');
+  t.strictSame(readdirSync(unfinished), []);
+  t.strictSame(keysIn(directory), ['prf_1.key', 'prf_2.key']);
+});
 
 void t.test('keys that a version before left in one directory are read and destroyed', async (t) => {
   const directory = join(t.testdir(), 'keys');
@@ -262,7 +259,7 @@ void t.test('without the directory keys are unavailable', async (t) => {
 });
 
 void t.test('keys in memory', async (t) => {
-  /** Keys that count what is asked. */
+  /** Returns keys that count their calls. */
   const counted = () => {
     const asked = { obtain: 0, read: 0, destroy: 0, release: 0 };
     const made = new Map<string, Uint8Array>();
@@ -311,7 +308,7 @@ void t.test('keys in memory', async (t) => {
     t.equal(await kept.read('prf_1'), undefined);
     const key = await kept.obtain('prf_1');
     away(true);
-    t.equal(await kept.read('prf_1'), key, 'a known key needs nobody');
+    t.equal(await kept.read('prf_1'), key, 'a known key needs no read');
     await t.rejects(kept.read('prf_2'));
     await t.rejects(kept.obtain('prf_2'));
     away(false);
@@ -329,7 +326,7 @@ void t.test('keys in memory', async (t) => {
     await kept.read('prf_1');
     t.equal(asked.read, 0, 'the one that was asked for last stays');
     await kept.read('prf_2');
-    t.equal(asked.read, 1, 'the one that nobody asked for went');
+    t.equal(asked.read, 1, 'the least recently used one was evicted');
 
     const brief = keptKeys(keys, { forMs: -1 });
     await brief.read('prf_1');

@@ -1,4 +1,4 @@
-/** The doctor: on facts that are planted, and on real servers with what is planted there. */
+/** Tests the doctor on planted facts, and on real servers with planted settings. */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -58,7 +58,7 @@ function judged(
   return judgeCassandra({ ...SOUND, ...over }, { localDataCenter: 'dc1', topology, now: NOW });
 }
 
-/** Settings of three nodes, one of which has another value. */
+/** Returns the settings of three nodes. One node has another value. */
 function oneWith(name: string, value: string) {
   return new Map([...SOUND.settings, ['b', new Map([...SETTINGS, [name, value]])] as const]);
 }
@@ -136,7 +136,7 @@ void t.test(
   },
 );
 
-void t.test('settings that a user may not read are not checked, which is no verdict', async (t) => {
+void t.test('settings that a user may not read are not checked, which gives no verdict', async (t) => {
   const checks = judged({ settings: new Map() }).filter(({ verdict }) => verdict !== 'ok');
   t.strictSame([...new Set(checks.map(({ verdict }) => verdict))], ['not_checked']);
   t.equal(checks.length, SETTINGS.size);
@@ -282,7 +282,7 @@ void t.test(
     t.match(await examineCassandra({ ...connection, keyspace: wide }), [
       { name: 'cassandra.reachable', verdict: 'refuse', reason: /has 3 replicas in .*, which has 1 node$/ },
     ]);
-    // A keyspace of another strategy has nodes for what it asks, whatever the setting says.
+    // A keyspace of another strategy has enough nodes for its own replicas, so the setting does not matter.
     const simple = `${connection.keyspace}_simple`;
     t.teardown(() => dropKeyspace(simple));
     await withClient((client) =>

@@ -7,8 +7,8 @@ import { authenticator } from '../fixtures/authentication.js';
 import { NOW, usageCharge } from '../store-contract/samples.js';
 
 /**
- * Charges that were acknowledged and are not stored, and counts that differ from the charges, by month or
- * day.
+ * Finds charges that were acknowledged and are not stored, and counts that differ from the charges, by month
+ * or day.
  */
 export async function checkCharges(
   t: Test,
@@ -27,7 +27,10 @@ export async function checkCharges(
   t.equal(await stores.getUsed(partnerId, NOW), before + news, 'no charge is counted twice');
 }
 
-/** Units that were not aggregated once: ones on their way, and sources whose numbers are not one interval. */
+/**
+ * Finds units that were not aggregated exactly once: units in flight, and sources whose numbers are not one
+ * interval.
+ */
 export async function checkFolded(t: Test, level: ClassicLevel<string, Uint8Array>): Promise<void> {
   const codec = new RecordCodec(authenticator);
   const problems: string[] = [];
@@ -54,7 +57,7 @@ export async function checkFolded(t: Test, level: ClassicLevel<string, Uint8Arra
   t.equal(units, used, 'all units of all partners');
 }
 
-/** Rows without their index entries, and entries without their row. */
+/** Finds rows without their index entries, and entries without their row. */
 export async function checkIndexes(t: Test, level: ClassicLevel<string, Uint8Array>): Promise<void> {
   const keys = new Set(await level.keys().all());
   const codec = new RecordCodec(authenticator);

@@ -40,7 +40,7 @@ void t.test('events and reminders outlive the process', async (t) => {
   await stores.markPublished(waiting.slice(0, 1));
   await stores.meter([{ partnerId: 'ptr_1', operation: 'read_record', count: 1 }], NOW, nextBatch());
   const later = await stores.waitingEvents(10);
-  t.strictSame(later.slice(0, 3), waiting.slice(1), 'what is new comes behind');
+  t.strictSame(later.slice(0, 3), waiting.slice(1), 'new events follow');
   t.not(later[3]!.event.id, waiting[3]!.event.id, 'and counts as another process');
   await stores.markPublished(later);
   await reopen();
@@ -49,7 +49,7 @@ void t.test('events and reminders outlive the process', async (t) => {
   t.strictSame(
     await stores.getDailyUsage('ptr_1', '2026-03-31', '2026-03-31'),
     [{ day: '2026-03-31', operations: { verify: 3, read_record: 2 } }],
-    'on their way to whoever folds',
+    'not folded yet',
   );
   await stores.aggregateUsage(
     [...waiting, ...later].map(({ event }) => event).filter((event) => event.topic === 'usage'),
@@ -211,7 +211,7 @@ void t.test('an erasure with many reviews goes in steps, and goes on after a pro
   await stores.eraseProof('prf_1', 'ptr_1', NOW, audit('ptr_1', 'proof_erased', 'prf_1'));
   t.ok(
     Math.max(...batches) < 20,
-    `one that is asked for writes ${Math.max(...batches)} rows, whatever is beside the proof`,
+    `one that is asked for writes ${Math.max(...batches)} rows, for any number of reviews`,
   );
   t.equal(await stores.getReview('ptr_1', 'rev_1', NOW), undefined, 'and nothing is there any more');
   const one = make(1, 'prf_2');
@@ -228,7 +228,7 @@ void t.test('an erasure with many reviews goes in steps, and goes on after a pro
   const before = await rowsOf();
   t.ok(before.length > 5 * reviewCount);
 
-  // Other calls have their turn between the steps.
+  // Other calls run between the steps.
   const confirming = stores.confirmErasure('prf_1', NOW).catch((error: unknown) => error);
   let others = 0;
   for (; others < 3; others += 1) await stores.charge(usageCharge('ptr_1', `between-${others}`));

@@ -31,14 +31,14 @@ const KINDS = [
 ] as const;
 type Kind = (typeof KINDS)[number];
 
-/** Calls that a writer reported before it was killed. */
+/** The calls that a writer reported before it was killed. */
 interface Told {
   readonly begun: Readonly<Record<Kind, number>>;
-  /** Outcomes by number. */
+  /** The outcomes by number. */
   readonly done: Readonly<Record<Kind, ReadonlyMap<number, string>>>;
 }
 
-/** Count of a partner's log entries with this action and first subject. */
+/** Counts a partner's log entries with this action and first subject. */
 type Logged = (action: string, subject: string) => number;
 
 for (const seed of seedsOf('kills'))
@@ -61,7 +61,7 @@ for (const seed of seedsOf('kills'))
         child.kill('SIGKILL');
         await once(reader, 'close');
 
-        // Heads as the kill left them: opening the store brings them up to date.
+        // The heads that the kill left. Opening the store would update them.
         const heads = readHeads(directory);
         const start = performance.now();
         const stores = await openEmbeddedStore({
@@ -98,7 +98,7 @@ for (const seed of seedsOf('kills'))
           charged,
           Array.from({ length: reported.begun.charge }, (_, i) => `${round}-${i}`),
         );
-        // The charges of this check are among the usage, too.
+        // The charges of this check are also part of the usage.
         const quota = Array.from({ length: reported.begun.quota }, (_, i) => `ptr_quota-${round}-${i}`);
         t.strictSame(
           [
@@ -119,7 +119,7 @@ for (const seed of seedsOf('kills'))
     },
   );
 
-/** Lets the consumers catch up: all events are delivered again, to two consumers at once. */
+/** Delivers all events again, to two consumers at once. */
 async function foldAll(t: Test, directory: string, ledger: EventLedger): Promise<void> {
   const stores = await openEmbeddedStore({
     directory,
@@ -153,7 +153,7 @@ function read(lines: readonly string[]): Told {
   return { begun, done };
 }
 
-/** Faults of the chain: not whole, or behind the head that was recorded. */
+/** Checks that the chain is whole and reaches the recorded head. */
 async function checkAudit(
   t: Test,
   stores: Stores,

@@ -10,15 +10,15 @@ import type { AuditHeads } from '../../src/service/ports/journals.js';
 
 export const WRITER = fileURLToPath(new URL('./embedded-writer.js', import.meta.url));
 /**
- * Options of plain node: the test runner's hooks slow a child down, and take a write over a size limit for
- * the end of the process.
+ * The options of plain node. The test runner's hooks slow a child down, and end the process at a write over a
+ * size limit.
  */
 export const PLAIN_NODE = ['env', '-u', 'NODE_OPTIONS', process.execPath] as const;
 export const AUDIT_KEY = new Uint8Array(32).fill(7);
 
 /**
- * Heads in a file beside the store's directory, a line a partner: recorded heads outlive a killed process.
- * The file is written anew at each start.
+ * Keeps heads in a file beside the store's directory, one line for each partner. Recorded heads outlive a
+ * killed process. The file is rewritten at each start.
  */
 export function fileHeads(directory: string): AuditHeads {
   const heads = new Map(readHeads(directory));

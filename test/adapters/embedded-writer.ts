@@ -24,8 +24,8 @@ import {
 import { AUDIT_KEY, fileHeads } from './embedded-process.js';
 
 /**
- * Process that writes to a store and reports what was acknowledged, a line each, in the order of events.
- * Arguments: the task, the directory, a number.
+ * A process that writes to a store and reports each acknowledgement in one line, in order. Arguments: the
+ * task, the directory, a number.
  */
 const [mode, directory, argument] = process.argv.slice(2) as [string, string, string];
 const stores = await openEmbeddedStore({
@@ -33,7 +33,7 @@ const stores = await openEmbeddedStore({
   authenticator,
   audit: { key: AUDIT_KEY, heads: fileHeads(directory) },
 });
-/** Writes a line to the pipe, synchronously: the line is there before anything else happens. */
+/** Writes a line to the pipe synchronously, before anything else happens. */
 const say = (line: string) => writeSync(1, `${line}\n`);
 say('ready');
 
@@ -97,11 +97,11 @@ async function fill(): Promise<void> {
 }
 
 /**
- * Charges, facts, proofs, rotations, erasures, reviews, free calls and their events, until the process is
- * killed.
+ * Makes charges, facts, proofs, rotations, erasures, reviews, free calls and their events, until the process
+ * is killed.
  */
 async function everything(round: string): Promise<void> {
-  /** Partner whose log goes on over several kills. */
+  /** A partner whose log spans several kills. */
   const partnerId = `ptr_audited-${Math.floor(Number(round) / 5)}`;
   const workers = (
     kind: string,
@@ -254,9 +254,7 @@ async function everything(round: string): Promise<void> {
   ]);
 }
 
-/**
- * Publishes events by reporting them, to consumers that come sometimes before the mark and sometimes after.
- */
+/** Publishes events by reporting them. Consumers get some before the mark and some after it. */
 async function relay(): Promise<void> {
   let behind: UsageEvent[] = [];
   for (let turn = 0; ; turn += 1) {

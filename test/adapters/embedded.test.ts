@@ -121,7 +121,7 @@ void t.test('the material of a successor’s secret leaves the files when its da
     return made;
   };
   const first = await rotate(0);
-  t.ok(holds(Buffer.from(nonce(0))), 'it lies there in plain text');
+  t.ok(holds(Buffer.from(nonce(0))), 'it is stored in plain text');
   await stores.collectExpired(first.replayUntil - 1, 100);
   t.strictSame(await stores.getRotation(first.keyId), first);
   await stores.collectExpired(first.replayUntil, 100);
@@ -231,7 +231,7 @@ void t.test('damage is never taken for data', async (t) => {
     flipped[flip]! ^= 0x10;
     return findDamage(flipped) === undefined;
   });
-  // The six bytes at a block's end that belong to no record may hold anything.
+  // The six bytes at a block's end that belong to no record may have any value.
   t.strictSame(
     missed.filter((flip) => 32_768 - (flip % 32_768) > 6),
     [],
@@ -243,7 +243,7 @@ void t.test('damage is never taken for data', async (t) => {
   whole[5000]! ^= 1;
   writeFileSync(join(directory, log), whole);
 
-  // A row that was changed, and a row under another key.
+  // A changed row, and a row under another key.
   await withLevel(directory, async (level) => {
     const row = (await level.get('proof/prf_1'))!;
     await level.put('proof/prf_2', row);
@@ -344,7 +344,7 @@ void t.test('rows without codes are given codes once, when asked for', async (t)
   const damaged = formerRecord('proof/prf_9', proofs[9]);
   damaged[damaged.length - 1]! ^= 1;
   await withLevel(directory, async (level) => {
-    // As after a kill: some rows have codes, the format has none.
+    // The state after a kill: some rows have codes, and the format has none.
     for (const { proofId } of proofs.slice(100, 300))
       await level.put(
         `proof/${proofId}`,
@@ -384,7 +384,7 @@ void t.test('rows without codes are given codes once, when asked for', async (t)
 void t.test('an id whose removal came to nothing is taken back again, after a restart too', async (t) => {
   const directory = join(t.testdir(), 'store');
   let stores = await openStore(directory);
-  // More than are taken back in one batch.
+  // More ids than one batch takes back.
   const ids = Array.from({ length: 300 }, (_, i) => `prf_${String(i).padStart(3, '0')}`);
   for (const proofId of ids) await stores.reserveProof(proofId, 'ptr_1', NOW);
   const kept = (proofId: string): boolean => proofId.endsWith('7');
@@ -407,7 +407,7 @@ void t.test('an id whose removal came to nothing is taken back again, after a re
   });
 });
 
-void t.test('one damaged row holds up nobody else', async (t) => {
+void t.test('a damaged row blocks no other row', async (t) => {
   const directory = join(t.testdir(), 'store');
   const damages: unknown[] = [];
   const options = { onDamage: (error: unknown) => void damages.push(error) };
@@ -429,9 +429,9 @@ void t.test('one damaged row holds up nobody else', async (t) => {
       );
   });
   const opened = await openStore(directory, options);
-  t.strictSame(await opened.waitingEvents(1), [second], 'events behind it go out');
+  t.strictSame(await opened.waitingEvents(1), [second], 'later events are published');
   t.strictSame(await opened.waitingEvents(9), [second]);
-  t.strictSame(await takeBack(opened, NOW + 1), ['prf_4'], 'ids behind it are taken back');
+  t.strictSame(await takeBack(opened, NOW + 1), ['prf_4'], 'later ids are taken back');
   await opened.createKey(partnerKey('key_2', 'ptr_2'), audit('ptr_2', 'key_created', 'key_2'));
   await t.rejects(
     opened.createKey(partnerKey('key_3', 'ptr_1'), audit('ptr_1', 'key_created', 'key_3')),
@@ -455,7 +455,7 @@ void t.test('commits are shared, and waiting is bounded', async (t) => {
   t.ok(commits.length <= 3, `1000 charges took ${commits.length} batches`);
   t.ok(commits[0]!.rows < 2100, 'in which the counters appear once');
   const events = await stores.waitingEvents(1000);
-  t.ok(events.length <= 3, `and ${events.length} events tell of all of them`);
+  t.ok(events.length <= 3, `and ${events.length} events report all of them`);
   await Promise.all(Array.from({ length: 300 }, (_, i) => stores.charge(usageCharge(`ptr_many-${i}`, 'a'))));
   const waiting = await stores.waitingEvents(1000);
   commits.length = 0;
@@ -467,7 +467,7 @@ void t.test('commits are shared, and waiting is bounded', async (t) => {
     'aggregated in one batch, marked in one',
   );
 
-  // Conditions see writes that are not yet on disk, results wait for them, and reads do not see them.
+  // Conditions see writes that are not yet on disk, and results wait for them. Reads do not see them.
   const slot = uploadSlot('upl_1');
   const created = stores.createSlot(slot);
   t.equal(await stores.getUpload('upl_1', NOW), undefined, 'a read sees what is on disk');
@@ -512,11 +512,11 @@ void t.test(
     const create = (of: Stores, i: number) =>
       of
         .createKey(partnerKey(`key_${i}`, 'ptr_1'), audit('ptr_1', 'key_created', `key_${i}`))
-        .then(() => order.push(`told ${i}`));
+        .then(() => order.push(`answered ${i}`));
     await create(stores, 1);
     await create(stores, 1);
     await create(stores, 2);
-    t.strictSame(order, ['recorded 1', 'told 1', 'told 1', 'recorded 2', 'told 2']);
+    t.strictSame(order, ['recorded 1', 'answered 1', 'answered 1', 'recorded 2', 'answered 2']);
     working = false;
     await t.rejects(create(stores, 3), { code: 'unavailable', reason: 'store_unavailable' });
     t.ok(await stores.getKey('key_3'), 'it took effect');
@@ -529,13 +529,13 @@ void t.test(
     });
     working = true;
     const again = await openStore(directory, { audit: { key: AUDIT_KEY, heads } });
-    t.equal((await kept.get('ptr_1'))?.sequence, 3, 'a head that was left behind is caught up with');
+    t.equal((await kept.get('ptr_1'))?.sequence, 3, 'an outdated head is brought up to date');
     t.equal((await auditOf({ stores: again }, 'ptr_1')).length, 3);
     await again.close();
   },
 );
 
-void t.test('erasing and expiring leave no index entry behind', async (t) => {
+void t.test('erasing and expiring leave no index entry', async (t) => {
   const directory = join(t.testdir(), 'store');
   const stores = await openStore(directory);
   for (const proofId of ['prf_erased', 'prf_kept']) {
@@ -553,7 +553,7 @@ void t.test('erasing and expiring leave no index entry behind', async (t) => {
       );
   }
   await stores.eraseProof('prf_erased', 'ptr_1', NOW, audit('ptr_1', 'proof_erased', 'prf_erased'));
-  // The same whether a consumer took the event or not.
+  // The result does not depend on whether a consumer took the event.
   t.equal(await stores.collectExpired(NOW, 1000), 2);
   const keys = async () => {
     let found: readonly string[] = [];
@@ -602,7 +602,7 @@ void t.test('a store of a former format finds its proofs by digest', async (t) =
   const digest = `digest/${proof.originalSha256}`;
   await withLevel(directory, async (level) => {
     await level.del(`digest/${proof.boundAudioSha256}`);
-    // A start that was interrupted left this row.
+    // An interrupted start left this row.
     await level.put(digest, (await level.get(digest))!);
     await level.put('meta/format', new RecordCodec(authenticator).encode('meta/format', { format: 6 }));
   });
@@ -644,7 +644,7 @@ void t.test('a change of the audit log in the store is found', async (t) => {
 
   const codec = new RecordCodec(authenticator);
   const at = (sequence: number) => `audit/ptr_1/${String(sequence).padStart(12, '0')}`;
-  /** The log as the store reads it after its rows were written anew, with right checksums. */
+  /** Returns the store's verdict on a log whose rows were rewritten with right checksums. */
   const verdict = async (rows: readonly AuditEntry[], storeHead = rows.at(-1)!) => {
     await withLevel(directory, async (level) => {
       for (let sequence = 1; sequence <= 6; sequence += 1) {
@@ -739,8 +739,8 @@ void t.test('an acknowledgement comes after the sync', async (t) => {
 });
 
 /**
- * Syncs of the log in a trace that have ended well. A call that is interrupted by another thread's line ends
- * in a line of its own.
+ * Returns the successful syncs of the log in a trace. A call that another thread's line interrupts ends in
+ * its own line.
  */
 function syncs(lines: readonly string[]): readonly string[] {
   return lines.filter((line, i) => {
@@ -754,7 +754,7 @@ function syncs(lines: readonly string[]): readonly string[] {
 
 void t.test('a store goes on when a full disk has space again', async (t) => {
   if (!tool(t, 'prlimit')) return;
-  // Files may not grow over 256 KiB: the record that crosses it is written in part, as on a full disk.
+  // No file may exceed 256 KiB. The record at this limit is written in part, as on a full disk.
   await outlives(t, ['prlimit', '--fsize=262144:'], (pid) =>
     t.equal(spawnSync('prlimit', ['--pid', String(pid), '--fsize=unlimited:']).status, 0),
   );
@@ -762,8 +762,8 @@ void t.test('a store goes on when a full disk has space again', async (t) => {
 
 void t.test('a store goes on after a failed sync', async (t) => {
   if (!tool(t, 'strace')) return;
-  // LevelDB takes no write after a failed sync until it is opened anew. strace counts calls by thread, so the
-  // process has one thread.
+  // After a failed sync LevelDB accepts no write until it is opened again. strace counts calls by thread, so
+  // the process has one thread.
   await outlives(
     t,
     [
@@ -813,7 +813,7 @@ async function outlives(
   await stores.close();
 }
 
-/** Tells whether a tool of the system is there. Without it the test is skipped; in CI it fails. */
+/** Returns whether a tool of the system exists. Without it the test is skipped. In CI it fails. */
 function tool(t: Test, name: string): boolean {
   if (spawnSync(name, ['--version']).error === undefined) return true;
   if (process.env.CI) t.fail(`${name} is not installed`);

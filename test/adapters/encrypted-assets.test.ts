@@ -37,7 +37,7 @@ void t.test('files of every length come back whole, and in every range', async (
         if (!found?.equals(content.subarray(start, end + 1))) t.fail(`${start} to ${end} of ${length}`);
       }
     const behind = await bytesOf(await assets.read('prf_1', { start: length, end: length + 1 }));
-    t.equal(behind?.length ?? 0, 0, 'nothing behind the end');
+    t.equal(behind?.length ?? 0, 0, 'nothing after the end');
     await assets.delete('prf_1');
   }
 });
@@ -65,7 +65,7 @@ void t.test('bytes are overwritten in any block before a file is published', asy
   t.ok((await bytesOf(await assets.read('prf_1')))?.equals(whole));
 });
 
-void t.test('nothing of a file lies in the clear, also while it is built', async (t) => {
+void t.test('no part of a file is stored in plain text, also while it is built', async (t) => {
   const { assets, plain, keys } = await openEncrypted(t);
   const mark = Buffer.from('a mark that is sought in every file');
   const staged = await assets.stage('prf_1', 'trace');
@@ -79,7 +79,7 @@ void t.test('nothing of a file lies in the clear, also while it is built', async
   t.equal((await bytesOf(await assets.read('prf_1')))?.includes(mark), false, 'without its key it is noise');
 });
 
-void t.test('a file that was changed, cut off or moved is no file', async (t) => {
+void t.test('a file is damaged when it was changed, cut off or moved', async (t) => {
   const { assets, path } = await openEncrypted(t);
   const encrypted = BLOCK + ENCRYPTION_BYTES;
   const content = randomBytes(2 * BLOCK + 10);

@@ -42,7 +42,7 @@ async function openNew(options?: OpenOptions) {
 
 storeContract(t, 'a store with encrypted content', async (options) => (await openNew(options)).store);
 
-/** All that lies in the files of a store. */
+/** Returns the content of all files of a store. */
 function filesOf(directory: string): string {
   return readdirSync(directory)
     .map((name) => readFileSync(join(directory, name), 'latin1'))
@@ -54,7 +54,7 @@ async function issue(stores: Stores, proofId: string): Promise<void> {
   await stores.issueProof(issuedProof(proofId, 'ptr_1'), audit('ptr_1', 'proof_issued', proofId));
 }
 
-void t.test('nothing of the content lies in the files of the store', async (t) => {
+void t.test('the files of the store have no content in plain text', async (t) => {
   const { directory, stores, inner } = await openNew();
   const { proof } = await markedProof(stores, 'prf_1', 'ptr_1');
   t.strictSame(marksIn(filesOf(directory)), []);
@@ -68,14 +68,14 @@ void t.test('nothing of the content lies in the files of the store', async (t) =
   await inner.close();
 });
 
-void t.test('the same without encrypts lies there in plain text', async (t) => {
+void t.test('the files have the content in plain text when encryption is off', async (t) => {
   const { directory, inner } = await openNew();
   await markedProof(inner, 'prf_1', 'ptr_1');
   t.strictSame(marksIn(filesOf(directory)), Object.keys(MARKS));
   await inner.close();
 });
 
-void t.test('a proof whose key is gone is damaged while it stands, and gone once it is erased', async (t) => {
+void t.test('a proof is damaged when its key is gone, and gone once it is erased', async (t) => {
   const { stores, inner, keys } = await openNew();
   await markedProof(stores, 'prf_1', 'ptr_1');
   await keys.destroy('prf_1');
@@ -99,14 +99,16 @@ void t.test('a proof whose key is gone is damaged while it stands, and gone once
   await inner.close();
 });
 
-void t.test('an erasure beside a reader is no damage', async (t) => {
+void t.test('an erasure during a read reports no damage', async (t) => {
   const { inner, keys, stores: encrypted } = await openNew();
   for (const id of ['prf_1', 'prf_2', 'prf_3']) await issue(encrypted, id);
   const erase = async (proofId: string) => {
     await inner.eraseProof(proofId, 'ptr_1', NOW, audit('ptr_1', 'proof_erased', proofId));
     await keys.destroy(proofId);
   };
-  /** Keys of which one is destroyed with its proof between the read of the record and that of the key. */
+  /**
+   * Returns keys that lose one key with its proof, between the read of the record and the read of the key.
+   */
   const racing = (proofId: string): ContentKeys => {
     let erased: Promise<void> | undefined;
     return {

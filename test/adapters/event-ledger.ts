@@ -4,8 +4,8 @@ import type { Stores } from '../../src/service/ports/stores.js';
 import { unitsOf } from '../store-contract/outbox-contract.js';
 
 /**
- * Every event that a store with many lives published or has waiting: what a bus and its consumers would have
- * got.
+ * Records every event that a store published or has waiting, over many processes, as a bus and its consumers
+ * would get them.
  */
 export class EventLedger {
   readonly #events = new Map<string, ServiceEvent>();
@@ -24,7 +24,10 @@ export class EventLedger {
     return problems;
   }
 
-  /** Adds what waits. @returns what is wrong with it */
+  /**
+   * Adds the waiting events.
+   * @returns what is wrong with them
+   */
   async collect(stores: Stores): Promise<readonly string[]> {
     const waiting = (await stores.waitingEvents(1_000_000)).map(({ event }) => event);
     const problems = waiting.flatMap((event) => this.#add(event));
@@ -50,7 +53,7 @@ export class EventLedger {
     return [...this.#events.values()].filter((event) => event.topic === 'usage');
   }
 
-  /** A partner's events cover each of its units once, and a read says what they say. */
+  /** Checks that a partner's events cover each of its units once, and that a read returns the same units. */
   async checkUsage(stores: Stores, partnerIds: readonly string[], at: number): Promise<readonly string[]> {
     const problems: string[] = [];
     const partners = new Map<string, UsageEvent[]>(partnerIds.map((partnerId) => [partnerId, []]));
@@ -75,7 +78,7 @@ export class EventLedger {
       const told = events.flatMap(({ data }) => data.counts);
       if (!isDeepStrictEqual(unitsOf(read), unitsOf(told)))
         problems.push(
-          `${partnerId}: ${JSON.stringify(unitsOf(read))} is read, ${JSON.stringify(unitsOf(told))} was told`,
+          `${partnerId}: ${JSON.stringify(unitsOf(read))} is read, ${JSON.stringify(unitsOf(told))} was published`,
         );
     }
     return problems;
@@ -84,6 +87,6 @@ export class EventLedger {
   #add(event: ServiceEvent): readonly string[] {
     const known = this.#events.get(event.id);
     if (known === undefined) this.#events.set(event.id, event);
-    return known === undefined || isDeepStrictEqual(known, event) ? [] : [`${event.id} tells two things`];
+    return known === undefined || isDeepStrictEqual(known, event) ? [] : [`${event.id} has two contents`];
   }
 }

@@ -53,11 +53,7 @@ t.test('journals outlive a torn end, and open for no edited line and no other se
     t.equal(read.length, 49, `torn by ${cut}`);
     t.strictSame(read[48], erasure(48));
     await torn.journal.record(erasure(99));
-    t.strictSame(
-      (await all(torn.journal.read())).at(-1),
-      erasure(99),
-      'the next line stands where the torn one was',
-    );
+    t.strictSame((await all(torn.journal.read())).at(-1), erasure(99), 'the next line replaces the torn one');
     await torn.close();
   }
   await writeFile(path, whole);
@@ -127,7 +123,7 @@ t.test(
       'the last two exchanged': [a, b, c, e, d],
       'one repeated': [a, b, b, c, d, e],
       'the last one repeated': [a, b, c, d, e, e],
-      'an earlier one behind the last': [a, b, c, d, e, b],
+      'an earlier one after the last': [a, b, c, d, e, b],
     };
     for (const [what, kept] of Object.entries(altered)) {
       await t.rejects(
@@ -201,7 +197,7 @@ t.test(
       await t.rejects(open(), { name: 'JournalOpenError' }, `without line ${out + 1}`);
     }
     await writeFile(path, [...lines, former[0]!.trimEnd()].map((each) => `${each}\n`).join(''));
-    await t.rejects(open(), { name: 'JournalOpenError' }, 'a former line behind those of today');
+    await t.rejects(open(), { name: 'JournalOpenError' }, 'a former line after those of today');
   },
 );
 

@@ -1,6 +1,6 @@
 /**
- * Brokers that are lost and that are not: one names no broker in its metadata for a while, as one does that is
- * starting, and one keeps its clients waiting, as one does whose replicas hang.
+ * Tests brokers that are lost and brokers that are not. One names no broker in its metadata for a while, like
+ * a starting broker. One delays its clients, like a broker with hanging replicas.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
@@ -9,12 +9,15 @@ import { bareBus } from './bare-bus.js';
 
 const PREFIX = 'lost';
 const TOPIC = `${PREFIX}.erasure`;
-/** Much longer than a client that recovers needs, and far from for ever. */
+/** The longest wait for a client to recover, in milliseconds. */
 const PATIENCE_MS = 120_000;
 
-/** Milliseconds between two questions of a client: the fifth part of the product's own. */
+/** The time between two queries of a client, in milliseconds. It is a fifth of the product's own. */
 const QUESTION_MS = 1000;
-/** Longer than a client without brokers takes to be lost: that is four questions, each a second late. */
+/**
+ * The time after which a client without brokers would count as lost, in milliseconds: four queries, each a
+ * second late.
+ */
 const SILENT_MS = 12_000;
 
 t.test(
@@ -30,7 +33,7 @@ t.test(
       (where, error) => faults.add(`${where}: ${error instanceof Error ? error.message : String(error)}`),
       { questionMs: QUESTION_MS },
     );
-    /** Tells whether a broker answers the producer and each consumer, now or before long. */
+    /** Returns whether a broker answers the producer and each consumer within `patienceMs`. */
     const reaches = async (patienceMs: number): Promise<boolean> => {
       for (const deadline = Date.now() + patienceMs; Date.now() < deadline; await sleep(200))
         if (
@@ -50,7 +53,7 @@ t.test(
     broker.isSilent = true;
     await sleep(SILENT_MS);
     await t.rejects(bus.ping(), 'a silent broker is not there');
-    t.notOk(bus.lag().has('erasure'), 'a consumer that no broker answers is told');
+    t.notOk(bus.lag().has('erasure'), 'a consumer without a broker reports no lag');
     t.notOk(isLost(), 'another client could not reach it either');
     broker.isSilent = false;
     t.ok(await reaches(PATIENCE_MS), 'the same clients are answered again');
@@ -60,7 +63,7 @@ t.test(
     for (const deadline = Date.now() + PATIENCE_MS; !isLost() && Date.now() < deadline; )
       await bus.ping().catch(() => sleep(200));
     t.ok(isLost(), [...faults].join(', '));
-    t.notOk(bus.lag().has('erasure'), 'a consumer that no broker answers is told');
+    t.notOk(bus.lag().has('erasure'), 'a consumer without a broker reports no lag');
     broker.namesItself = true;
 
     t.ok(await reaches(PATIENCE_MS), 'all are connected again');

@@ -10,11 +10,11 @@ import { MemoryOutbox } from '../fixtures/memory-outbox.js';
 
 type Report = (error: Error | null, report: { readonly opaque: number; readonly offset: number }) => void;
 
-/** A broker behind the library's producer, of which some topics acknowledge nothing. */
+/** A broker for the library's producer. Some topics acknowledge nothing. */
 class Broker {
   readonly topics = new Set(['erasure', 'usage', 'retention']);
   readonly silent = new Set<string>();
-  /** Values as they were sent, by topic. */
+  /** The sent values, by topic. */
   readonly sent = new Map<string, string[]>();
   #report: Report = () => undefined;
   #acknowledged: number[] = [];

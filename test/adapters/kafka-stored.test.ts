@@ -1,6 +1,6 @@
 /**
- * A producer's first batch is refused while the next one is on its way, and that one is stored: librdkafka concludes that
- * the first one must have been stored before, and reports it as delivered.
+ * Tests a producer whose first batch is refused while the next one is in flight and is stored. librdkafka
+ * concludes that the first batch was stored before, and reports it as delivered.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
@@ -10,10 +10,10 @@ import { BareBroker } from './bare-broker.js';
 import { bareBus } from './bare-bus.js';
 
 const PREFIX = 'stored';
-/** Far more than the producer waits for further messages of a batch. */
+/** Far more than the producer waits for further messages of a batch, in milliseconds. */
 const APART_MS = 500;
 
-t.test('an event is published when a broker has said where it lies', { timeout: 120_000 }, async (t) => {
+t.test('an event is published when a broker has returned its offset', { timeout: 120_000 }, async (t) => {
   const broker = await BareBroker.start(`${PREFIX}.erasure`, { refusesFirstBatch: true });
   const bus = await bareBus(t, broker, PREFIX, () => undefined);
   const isStored = ({ key }: ServiceEvent) => broker.stored.some((batch) => batch.includes(key));

@@ -1,4 +1,4 @@
-/** Things that the tests of the Kafka bus do to a broker besides the bus. */
+/** Calls of a broker that the tests make besides the bus. */
 import { connect, createServer, type Server } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -17,7 +17,7 @@ import { askBroker, int16, int32, int64, text } from '../fixtures/kafka-frames.j
 
 const quiet = () => undefined;
 
-/** Making topics is asked again: a broker that stands still for some seconds is not what is tested. */
+/** Creates topics, and repeats the call, because a pause of the broker is not the subject of a test. */
 export async function makeTopics(options: TopicOptions): Promise<void> {
   for (const end = Date.now() + 60_000; ; await sleep(500)) {
     try {
@@ -39,7 +39,7 @@ export async function dropTopics(connection: KafkaConnection, prefix: string): P
   admin.disconnect();
 }
 
-/** Makes one topic with settings of its own. */
+/** Creates one topic with its own settings. */
 export async function makeTopic(
   connection: KafkaConnection,
   topic: string,
@@ -49,7 +49,7 @@ export async function makeTopic(
   await again(async () => bareTopics(await loadLibrary(), connection, [made]));
 }
 
-/** Resolves when the brokers show the topic no more. */
+/** Resolves when the brokers no longer list the topic. */
 export async function dropTopic(connection: KafkaConnection, topic: string): Promise<void> {
   const library = await loadLibrary();
   const admin = library.AdminClient.create({ 'metadata.broker.list': connection.brokers.join(',') });
@@ -62,7 +62,7 @@ export async function dropTopic(connection: KafkaConnection, topic: string): Pro
   }
 }
 
-/** Messages that the bus would never send. */
+/** Sends messages that the bus would never send. */
 export async function produceRaw(
   connection: KafkaConnection,
   messages: readonly OutgoingMessage[],
@@ -79,7 +79,7 @@ export async function produceRaw(
   await client.close(1000);
 }
 
-/** A message that is far larger than the batch it travels in. */
+/** Sends a message that is far larger than its compressed batch. */
 export async function produceCompressed(
   { brokers }: KafkaConnection,
   topic: string,
@@ -111,7 +111,7 @@ export async function produceCompressed(
   }
 }
 
-/** A member of a group that takes messages and goes without having kept its position. */
+/** Adds a member to a group that takes messages and leaves without committing its offset. */
 export async function takeAndForget(
   connection: KafkaConnection,
   group: string,
@@ -144,7 +144,7 @@ export async function partitionsOf(connection: KafkaConnection, topic: string): 
   }
 }
 
-/** A port of this machine on which nobody listens. */
+/** Returns a free port of this machine. */
 export async function freePort(): Promise<number> {
   const server = await listening(createServer(), 0);
   const { port } = server.address() as { readonly port: number };
@@ -152,7 +152,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Passes connections on to a broker. */
+/** Forwards connections to a broker. */
 export async function forward(port: number, broker: string): Promise<{ close(): void }> {
   const [host, target] = broker.split(':');
   const server = createServer((from) => {
@@ -171,12 +171,14 @@ function listening(server: Server, port: number): Promise<Server> {
 }
 
 /**
- * Removes every record that a topic has, as a retention does that has passed: a position that was kept before lies
- * outside of the topic then. The client has no such call, so it is asked for in bytes, of the one broker that leads all.
+ * Deletes every record of a topic, as an expired retention does. A committed offset is then outside the
+ * topic. The client library has no such call, so the bytes of the request go to the one broker, which leads
+ * all partitions.
  */
 export async function removeRecords({ brokers }: KafkaConnection, topic: string): Promise<void> {
   const partitions = await partitionsOf({ brokers }, topic);
-  // DeleteRecords, version 1, request 1 of a client; one topic with its partitions, each to its end; ten seconds for it.
+  // DeleteRecords, version 1, request 1 of a client. It names one topic with its partitions, each to its end,
+  // and a timeout of ten seconds.
   const answer = await askBroker(brokers[0]!, [
     int16(21),
     int16(1),
@@ -188,7 +190,7 @@ export async function removeRecords({ brokers }: KafkaConnection, topic: string)
     ...Array.from({ length: partitions }, (_, partition) => [int32(partition), int64(-1n)]).flat(),
     int32(10_000),
   ]);
-  // Each partition's number, first position and error, behind correlation id, throttle time and the topic.
+  // After correlation id, throttle time and topic: each partition's number, first offset and error.
   const results = answer.subarray(4 + 4 + 4 + 2 + topic.length + 4);
   if (results.length !== partitions * 14) throw new Error('the broker did not answer');
   for (let at = 12; at < results.length; at += 14)

@@ -1,5 +1,5 @@
 /**
- * A coordinator of before refuses, as a whole, the question from where a new member is to read: librdkafka leaves the
+ * Tests a former coordinator that refuses a new member's offset query as a whole. librdkafka leaves the
  * member's partitions unread until they are assigned again.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,10 +8,10 @@ import { BareBroker } from './bare-broker.js';
 import { bareBus } from './bare-bus.js';
 
 const PREFIX = 'unread';
-/** Much longer than a second assignment takes. */
+/** Much longer than a second assignment takes, in milliseconds. */
 const PATIENCE_MS = 120_000;
 
-t.test('partitions are read that a coordinator refused to tell of', { timeout: 300_000 }, async (t) => {
+t.test('partitions are read when a coordinator refused their offsets', { timeout: 300_000 }, async (t) => {
   const broker = await BareBroker.start(`${PREFIX}.erasure`, { refusals: 1 });
   const faults: string[] = [];
   const bus = await bareBus(
@@ -25,5 +25,5 @@ t.test('partitions are read that a coordinator refused to tell of', { timeout: 3
   for (const deadline = Date.now() + PATIENCE_MS; broker.fetched.length === 0 && Date.now() < deadline; )
     await sleep(100);
   t.equal(broker.fetched[0], 0, 'from its beginning');
-  t.strictSame(faults, ['consumer of erasure: Broker: Not coordinator'], 'and it is told');
+  t.strictSame(faults, ['consumer of erasure: Broker: Not coordinator'], 'and it is reported');
 });

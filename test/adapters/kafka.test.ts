@@ -93,7 +93,7 @@ async function place(): Promise<BusPlace> {
 const isUnanswered = (error: unknown): boolean =>
   error instanceof DomainError && error.reason === 'bus_unavailable';
 
-/** Dead letters and replays are asked for again where a broker stood still for some seconds. */
+/** Returns a bus whose reads of dead letters and replays are repeated if a broker paused. */
 function patient(bus: EventBus): EventBus {
   return {
     handle: (topic, handler) => bus.handle(topic, handler),
@@ -134,8 +134,8 @@ await t.test(
     await t.test('Kafka keeps the contract of a bus', (t) => busContract(t, place));
     await t.test('processes of a group share the events', sharing);
     await t.test('what was taken and not committed comes again', takenAndForgotten);
-    await t.test('a message that is no event goes to the dead letters', malformed);
-    await t.test('what nobody of this installation wrote goes to the dead letters', strangers);
+    await t.test('a message goes to the dead letters when it is not an event', malformed);
+    await t.test('a message goes to the dead letters when another installation wrote it', strangers);
     await t.test('Kafka comes after the service', laterBroker);
     await t.test('topics are made once', making);
     await t.test('a topic that is missing or deleted holds up no other one', missingTopic);
@@ -146,8 +146,8 @@ await t.test(
   'a broker that demands a password and TLS',
   { skip: !SECURE && 'TAKEMARK_SECURE_KAFKA is not set' },
   async (t) =>
-    // A system's librdkafka may be older than what SCRAM with Kafka 4 needs: then that is what has to be
-    // said. In CI it may not.
+    // A system's librdkafka may be too old for SCRAM with Kafka 4. Then the error must say so. In CI it must
+    // not be too old.
     process.env['CI'] || provesPasswords(await loadLibrary()) ? secured(t) : refusedByLibrary(t),
 );
 
@@ -158,7 +158,7 @@ async function sharing(t: Test): Promise<void> {
   const second = await opened(t, options, listeners[1]);
   const all = () => [...listeners[0].taken, ...listeners[1].taken];
   const sent: ServiceEvent[] = [];
-  // Until both have their part: who joins later gets partitions of the other.
+  // Waits until both have a part, because a later member gets partitions of the first.
   for (let n = 0; listeners.some(({ taken }) => taken.length === 0); n += 1) {
     const events = [erasure(n), usage(n % 11, Math.floor(n / 11)), ...retention(n)];
     await relay(first, events);
@@ -218,7 +218,7 @@ async function malformed(t: Test): Promise<void> {
     [Buffer.alloc(40_000), /over_budget/],
   ];
   const topic = `${options.prefix}.erasure`;
-  // The author of all of these is somebody who has the secret.
+  // An author with the secret makes all of these.
   const message = (value: Buffer | null): OutgoingMessage => ({
     topic,
     key: good.key,
@@ -232,7 +232,7 @@ async function malformed(t: Test): Promise<void> {
   const bus = patient(
     await opened(t, { ...options, onDeadLetter: () => void (deadLettered += 1) }, listener),
   );
-  // The one that is too large is in another partition: no order holds between it and the rest.
+  // The message that is too large is in another partition, so it has no order with the rest.
   await until(
     () => listener.has(good) && deadLettered >= bad.length + 1,
     'the one that is good, and word of each that is not',
@@ -257,7 +257,7 @@ async function malformed(t: Test): Promise<void> {
     { taken: 1, left: bad.length + 1 },
     'a replay passes over them',
   );
-  // As often as it is put back, it comes here again: with its bytes as they were.
+  // A dead letter that is put back becomes a dead letter again, with the same bytes.
   t.equal(await bus.replayDeadLetters('erasure', 100), bad.length + 1);
   await until(
     async () => (await bus.deadLetters('erasure', 100)).length === bad.length + 1,
@@ -269,9 +269,7 @@ async function malformed(t: Test): Promise<void> {
   );
 }
 
-/**
- * Messages that say what a good one says, by somebody without the secret, or at a place that is not theirs.
- */
+/** Tests messages with valid content from an author without the secret, or in a wrong topic or partition. */
 async function strangers(t: Test): Promise<void> {
   const options = await topics(t);
   const good = erasure(1);
@@ -348,7 +346,7 @@ async function laterBroker(t: Test): Promise<void> {
     retryAfterSeconds: 2,
   });
   await t.rejects(bus.deadLetters('usage', 1), { code: 'unavailable', reason: 'bus_unavailable' });
-  await until(() => faults.length > 0, 'a fault that is told');
+  await until(() => faults.length > 0, 'a reported fault');
   await t.rejects(bus.ping(), { code: 'unavailable', reason: 'bus_unavailable' });
   const proxy = await forward(port, brokers[0]!);
   t.teardown(() => proxy.close());
@@ -381,7 +379,7 @@ async function making(t: Test): Promise<void> {
     refused instanceof DomainError &&
       refused.cause instanceof KafkaError &&
       refused.cause.message.includes('takemark operator migrate'),
-    'nothing is sent to topics that nobody made',
+    'nothing is sent to topics that were not created',
   );
   const made = await Promise.all(
     [1, 2, 3].map(() => again(() => createTopics({ ...options, partitions: 5, replication: 1 }))),
@@ -401,12 +399,15 @@ async function making(t: Test): Promise<void> {
   await t.resolves(relay(bus, [erasure(1)]), 'without another start');
 }
 
-/** Events of an outbox: more than a batch that is stuck, and behind them some that are not. */
+/** Returns the events of an outbox: more than one batch that is stuck, followed by some that are not. */
 function stuckAndWell(stuck: readonly ServiceEvent[]): readonly ServiceEvent[] {
   return [...stuck, ...Array.from({ length: 600 }, (_, n) => usage(n % 20, Math.floor(n / 20)))];
 }
 
-/** Starts a relay. @returns the outbox, and what it reported */
+/**
+ * Starts a relay.
+ * @returns the outbox, and what it reported
+ */
 async function relayed(t: Test, options: KafkaBusOptions, events: readonly ServiceEvent[]) {
   const bus = await openKafkaBus(options);
   const stores = new MemoryOutbox();
@@ -429,7 +430,7 @@ async function relayed(t: Test, options: KafkaBusOptions, events: readonly Servi
   return { stores, bus, faults, published };
 }
 
-/** Every message that a topic holds, repetitions included. */
+/** Returns every message of a topic, with repetitions. */
 async function held(bus: EventBus, topic: Topic): Promise<readonly ServiceEvent[]> {
   const events: ServiceEvent[] = [];
   await again(async () => {
@@ -447,7 +448,7 @@ async function missingTopic(t: Test): Promise<void> {
   const events = stuckAndWell(stuck);
   const { stores, bus, faults } = await relayed(t, options, events);
   await until(() => stores.countWaiting() === stuck.length, 'all but what has no topic');
-  t.match((faults[0] as DomainError).cause, { message: /takemark operator migrate/ }, 'it is told of');
+  t.match((faults[0] as DomainError).cause, { message: /takemark operator migrate/ }, 'it is reported');
   await makeTopic(options, name);
   await until(() => stores.countWaiting() === 0, 'the rest');
   t.equal((await held(bus, 'erasure')).length, stuck.length);
@@ -474,7 +475,7 @@ async function refusedByLibrary(t: Test): Promise<void> {
   await t.rejects(createTopics(secure), { name: 'KafkaError', message: /user name or the password/ });
 }
 
-/** Word of a broker that answers in time: one that is slow to is asked again. */
+/** Returns the error of a call. A slow broker is asked again. */
 async function refusal(call: () => Promise<unknown>, message: RegExp): Promise<unknown> {
   for (const end = Date.now() + 60_000; ; await sleep(500)) {
     const error = await call().then(
@@ -563,8 +564,8 @@ async function secured(t: Test): Promise<void> {
     t.notMatch(String(faults), password, 'the password is in no message');
     await stranger.close();
   }
-  const { credentials: _, ...nobody } = secure;
-  await t.rejects(createTopics(nobody), { name: 'KafkaError' }, 'no password');
+  const { credentials: _, ...withoutPassword } = secure;
+  await t.rejects(createTopics(withoutPassword), { name: 'KafkaError' }, 'no password');
   const { tls: __, ...open } = secure;
   await t.rejects(createTopics(open), { name: 'KafkaError' }, 'no encryption');
 }

@@ -1,4 +1,4 @@
-/** Rows that are kept decoded, on a database whose batches end when the test says so. */
+/** Tests the cache of decoded rows, on a database whose batches end when the test says so. */
 import t from 'tap';
 import { RecordCodec } from '../../src/core/codec/record.js';
 import { CommitQueue } from '../../src/service/adapters/embedded/commit-queue.js';
@@ -28,7 +28,9 @@ const codec = new RecordCodec(authenticator);
 /** Matches a DomainError. */
 const reason = (reason: string): Error => Object.assign(new Error(), { reason });
 
-/** A database in memory. A batch is seen when it is written, and answered when `answer` is called. */
+/**
+ * A database in memory. A batch becomes visible when it is written, and is answered when `answer` is called.
+ */
 class SteppedDatabase {
   readonly rows = new Map<string, Uint8Array>();
   reads = 0;
@@ -79,15 +81,15 @@ function storeOn(kept: KeptRows) {
 }
 
 interface Seen {
-  /** State that a reader saw while the batch was written, before it was visible. */
+  /** The state that a reader saw before the batch was visible. */
   readonly before: string | undefined;
-  /** State that a reader saw when the batch was visible and not answered. */
+  /** The state that a reader saw when the batch was visible and not answered. */
   readonly shown: string | undefined;
-  /** State that a reader saw when the writer was answered. */
+  /** The state that a reader saw after the writer was answered. */
   readonly after: string | undefined;
 }
 
-/** Erases the row while it is kept and readers come at every step. */
+/** Erases the row while it is cached and readers come at every step. */
 async function eraseUnderReaders(
   kept: KeptRows,
   change: (rows: Rows, queue: CommitQueue) => void = () => undefined,
@@ -132,7 +134,7 @@ t.test('the steps find a row that is kept while its batch is written', async (t)
   t.strictSame(seen, { before: 'issued', shown: 'issued', after: 'issued' });
 });
 
-/** Has a batch fail that LevelDB finds in its log when it is opened anew, while readers come. */
+/** Fails a batch that LevelDB finds in its log at the next opening, while readers come. */
 async function failUnderReaders(steps: SteppedDatabase, rows: Rows): Promise<Omit<Seen, 'shown'>> {
   rows.getKept(KEY);
   const begun = steps.begun();
@@ -237,7 +239,7 @@ t.test('the plaintext of an erased record leaves the memory', async (t) => {
   records.set('prf_1', { state: 'erased', proofId: 'prf_1', partnerId: 'ptr_1', erasedAt: 1 });
   await keys.destroy('prf_1');
   t.match(await encrypted.getProof('prf_1'), { state: 'erased' });
-  // An object that was looked at stays until its turn of the event loop has ended.
+  // A row that was read stays cached until the turn of the event loop ends.
   await new Promise((resolve) => setImmediate(resolve));
   collectGarbage();
   t.equal(plaintext.deref(), undefined);

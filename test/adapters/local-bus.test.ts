@@ -106,7 +106,7 @@ await t.test('dead letters outlive the process, and a torn one is cut off', asyn
   t.strictSame(
     await idsOf(third),
     [strange, erasure(1).id, strange, erasure(3).id, strange, strange],
-    'nobody takes these events, and what is of no topic stays in its place',
+    'events without a consumer stay, and so do lines of no topic',
   );
   await third.close();
   const listener = new Listener();
@@ -160,11 +160,11 @@ await t.test('a line that names no topic stays as it is, and a replay passes ove
       t.equal((await first.deadLetters(topic, 9)).length, 3, 'and it is listed');
     }
   t.strictSame(await readFile(path), before);
-  t.strictSame(reported, [], 'nor is it told of as a new one');
+  t.strictSame(reported, [], 'it is not reported as a new one');
 
   await first.publish([erasure(1)]);
   await first.close();
-  await appendFile(path, 'and one behind it\n');
+  await appendFile(path, 'and one after it\n');
   isPoisonous = false;
   const second = await open();
   t.equal(

@@ -1,4 +1,4 @@
-/** A move of a small store of one machine, over any target. */
+/** Moves a small store of one machine to any target. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

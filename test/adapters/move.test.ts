@@ -2,7 +2,7 @@ import t from 'tap';
 import type { MovedRow, MoveTarget } from '../../src/service/ports/moved-rows.js';
 import { move } from './move-body.js';
 
-/** A target that keeps rows as they come, with the order of their arrival. */
+/** Returns a target that keeps rows in the order of their arrival. */
 function memoryTarget(): MoveTarget & { readonly rows: MovedRow[] } {
   const rows: MovedRow[] = [];
   const progress = new Map<string, number>();

@@ -66,7 +66,7 @@ function chunkOf(file: Buffer): Chunk {
   return { store: storeIn(file, extent), extent };
 }
 
-/** A reader that is stopped when the test ends, and what it reported. */
+/** Starts a reader that is stopped when the test ends. Returns it with what it reported. */
 async function reader(
   t: Test,
   options: Partial<CredentialReaderOptions> = {},
@@ -198,7 +198,7 @@ void t.test('the process has nothing that is worth having', linux, async (t) => 
   t.teardown(() => rm(directory, { recursive: true, force: true }));
   const secret = join(directory, 'secrets.json');
   await writeFile(secret, 'secret');
-  // Its files are open in the process that starts the reading, without the flag that would close them there.
+  // The files are open in the process that starts the reading, and may stay open in the new process.
   const database = new ClassicLevel(join(directory, 'store'));
   await database.open();
   t.teardown(() => database.close());
@@ -225,7 +225,7 @@ void t.test('the process has nothing that is worth having', linux, async (t) => 
     'no socket of the service',
   );
 
-  // The same flags hold any other program down in the same way.
+  // The same flags restrict any other program in the same way.
   const flags = command.slice(1, -1);
   const attempt = (body: string): Promise<string> =>
     promisify(execFile)(
@@ -300,7 +300,7 @@ void t.test('a process that ends is replaced, and what it was reading is read ag
 });
 
 void t.test('a reading that comes to no end is given up, and says nothing of the file', linux, async (t) => {
-  // Nobody carries a megabyte to a process, looks through it and answers within a millisecond.
+  // No process can receive, parse and answer a megabyte within a millisecond.
   const { reader: under, faults } = await reader(t, { readingMs: 1, waitingMs: 120_000 });
   const { store, extent } = foreignChunk({
     moreAssertions: [superbox('cbor', 'com.example.large', [cborBox({ large: noise(1_000_000) })])],
@@ -344,7 +344,7 @@ void t.test('what waits is bounded in number, bytes and time', linux, async (t) 
   t.equal((await under.readEmbedded(A, store, extent)).kind, 'foreign');
 });
 
-void t.test('a partner with all its uploads at once has them read, and nobody waits for that', async (t) => {
+void t.test("a partner's concurrent uploads are all read, and other partners do not wait", async (t) => {
   const { reader: under } = await reader(t, { maxWaitingBytes: 65 * MIB });
   const small = foreignChunk();
   const store = Buffer.concat([small.store, Buffer.alloc(MIB - small.store.length)]);
@@ -395,13 +395,13 @@ void t.test('who fills what may wait gives way to others, and not they to it', l
   ask('c1');
   ask('a10');
   await nextTurn();
-  t.strictSame(refusals, ['a4', 'a10'], 'whoever holds most makes room for a third');
+  t.strictSame(refusals, ['a4', 'a10'], 'the owner with the most makes room for a third');
   process.kill(pid, 'SIGCONT');
   await Promise.all(asked);
   t.strictSame(answers, ['a0', 'b1', 'a1', 'c1', 'b2', 'a2', 'b3', 'a3', 'b4'], 'by turns');
 });
 
-void t.test('lines keep to their bound, and nobody within its share is turned away', (t) => {
+void t.test('lines keep their limit, and no owner within its share is refused', (t) => {
   interface Item {
     readonly owner: string;
     readonly weight: number;
@@ -482,7 +482,7 @@ void t.test('what a captured process could say is not believed', (t) => {
   for (const [name, bent] of Object.entries({
     'trust of ours': { ...reading, report: { ...report, trust: 'service' } },
     'trust of a device': { ...reading, report: { ...report, trust: 'device' } },
-    'a reason of nobody': { ...reading, report: { ...report, reasons: ['call_this_number'] } },
+    'an unknown reason': { ...reading, report: { ...report, reasons: ['call_this_number'] } },
     'a sentence as a reason': { ...reading, report: { ...report, reasons: ['call this number'] } },
     'many reasons': {
       ...reading,

@@ -1,4 +1,4 @@
-/** Replays in threads of their own: what is given up gives its place back. */
+/** Tests replays in threads of their own. An abandoned replay frees its place. */
 import t from 'tap';
 import { MemorySink } from '../../src/cli/specimens/memory-sink.js';
 import { seededDeviceKey, simulateTrace } from '../../src/cli/specimens/simulate-trace.js';
@@ -12,7 +12,7 @@ const GONE = new Error('the caller is gone');
 /** Partners. */
 const [A, B, C] = ['ptr_a', 'ptr_b', 'ptr_c'] as const;
 
-/** A trace of which nothing ever comes, and what resolves when it is asked for. */
+/** Returns a trace that never delivers a byte, and a promise that resolves when it is read. */
 function silent(): { readonly open: () => AsyncIterable<Uint8Array>; readonly asked: Promise<void> } {
   let onAsked = (): void => undefined;
   const asked = new Promise<void>((resolve) => {
@@ -49,7 +49,7 @@ t.test(
   },
 );
 
-t.test('a replay that is given up leaves its thread to whoever waits', async (t) => {
+t.test('an abandoned replay frees its thread for the next one', async (t) => {
   const replays = new Replays({ threads: 1, waiting: 2 });
   t.teardown(() => replays.stop());
   const bytes = await simulated();
@@ -99,7 +99,7 @@ t.test('partners take turns, however many replays one of them has waiting', asyn
   ask(C, 'c1');
   first.abort(GONE);
   await Promise.all(outcomes);
-  // Its running replay was a turn of A.
+  // The running replay was A's turn.
   t.strictSame(started, ['b1', 'a1', 'c1', 'b2', 'a2', 'a3']);
 });
 
@@ -138,7 +138,7 @@ t.test('a thread that is busy with a trace is ended, and another one follows', a
     async function* () {
       for await (const chunk of opened(bytes, 65_536)()) {
         given += 1;
-        // The thread has thousands of signatures in its hands.
+        // The thread is busy with thousands of signatures.
         if (given === 2) setImmediate(() => caller.abort(GONE));
         yield chunk;
       }

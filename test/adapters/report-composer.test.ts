@@ -52,7 +52,7 @@ t.test('altered bodies are reported from the thread too', async (t) => {
 t.test('a report that the thread cannot compose fails alone, and the next one is composed', async (t) => {
   const composer = open(t);
   const large = storedWith(250);
-  // Sound by its digest, and no evidence.
+  // The digest is right, but the bytes are not evidence.
   const bytes = new Uint8Array(20_000).fill(0xc1);
   const sha256 = createHash('sha256').update(bytes).digest('hex');
   const [broken, sound] = await Promise.allSettled([

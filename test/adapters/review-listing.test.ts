@@ -1,4 +1,7 @@
-/** Pages of a partner that has far more reviews than a page, over a session that obeys the statement's limit. */
+/**
+ * Tests the pages of a partner with far more reviews than one page, over a session that respects the
+ * statement's limit.
+ */
 import t from 'tap';
 import type { Session } from '../../src/service/adapters/cassandra/driver/session.js';
 import { reviewListing } from '../../src/service/adapters/cassandra/reviews/listing.js';
@@ -9,7 +12,7 @@ const NOW = 1_900_000_000;
 const MANY = 20_000;
 
 t.test('no read takes more than the bound, and no review is passed over', async (t) => {
-  // Four thousand a second for five seconds, and one an hour before.
+  // Four thousand reviews a second for five seconds, and one an hour before.
   const rows = Array.from({ length: MANY }, (_, i) => ({
     proof_id: `prf_${i % 50}`,
     created_at: i === 0 ? NOW - 9000 : NOW - Math.floor(i / 4000),

@@ -1,4 +1,4 @@
-/** The decoder of our own rows against the library's: what one gives, the other gives too. */
+/** Compares the decoder of stored rows with the library's. */
 import { Decoder, Encoder } from '@msgpack/msgpack';
 import t from 'tap';
 import { RowDecoder } from '../../src/core/codec/row-decoder.js';
@@ -53,7 +53,7 @@ const NUMBERS = [
 ];
 const NAMES = ['state', 'proofId', 'a', 'bytes', 'n'.repeat(24), 'n'.repeat(25), 'n'.repeat(40), 'größe', ''];
 
-/** A value as rows have it, of every type and size class. */
+/** Returns a random value of a row, of every type and size class. */
 function rowValue(random: (bound: number) => number, depth = 0): unknown {
   const count = (): number => [0, 1, 3, 15, 16, 17][random(6)]!;
   switch (random(depth < 4 ? 9 : 7)) {
@@ -122,7 +122,7 @@ t.test('a changed document decodes as by the library, or not at all', async (t) 
   t.ok(refusedAlone < rounds / 8, `${refusedAlone} refused that the library takes`);
 });
 
-/** Whether two values are the same; faster than the comparison of a test that shows differences. */
+/** Returns whether two values are the same, faster than the comparison of a test. */
 function isSame(a: unknown, b: unknown): boolean {
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return Object.is(a, b);
   if (a instanceof Uint8Array || b instanceof Uint8Array)

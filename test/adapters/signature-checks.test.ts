@@ -8,7 +8,7 @@ const INPUT = [] as unknown as SignatureInput;
 class SteppedChecks {
   readonly ends: ((error?: Error) => void)[] = [];
   readonly checks: SignatureChecks;
-  /** Ends of the checks of each owner, in their order. */
+  /** The ended checks by owner, in order. */
   readonly order: string[] = [];
 
   constructor(inPool: number, maxWaiting: number) {
@@ -22,7 +22,7 @@ class SteppedChecks {
     });
   }
 
-  /** Begins a check, and notes how it ends. */
+  /** Begins a check, and records how it ends. */
   begin(owner: string): Promise<void> {
     return this.checks.check(owner, INPUT).then(
       () => void this.order.push(owner),
@@ -30,7 +30,7 @@ class SteppedChecks {
     );
   }
 
-  /** Ends the check that began first, and lets the next one begin. */
+  /** Ends the check that began first, so that the next one begins. */
   async endFirst(error?: Error): Promise<void> {
     this.ends.shift()!(error);
     await new Promise((resolve) => setImmediate(resolve));

@@ -29,7 +29,7 @@ function messageOf(event: ServiceEvent, offset: number): Message {
 
 const PARTITION: TopicPartition = { topic: 'takemark.erasure', partition: 0 };
 
-/** A client of a member, whose polls answer as it was told, one after another, and with nothing behind that. */
+/** A client of a member. Its polls return the given answers one after another, and then nothing. */
 class MemberDouble {
   readonly rebalances: Rebalance[] = [{ kind: 'assign', partitions: [PARTITION] }];
   readonly commitsUnderWay = 0;
@@ -37,7 +37,7 @@ class MemberDouble {
   readonly unread = 0;
   readonly seen: string[] = [];
   held: readonly TopicPartition[] = [];
-  /** First and next offset of the partition. */
+  /** The first and the next offset of the partition. */
   offsets = { low: 0, high: 7 };
   readonly #polls: (() => readonly Message[])[];
 
@@ -115,7 +115,8 @@ function refuse(): never {
 }
 
 t.test('after an error of the group its partitions are assigned again: they may be unread', async (t) => {
-  // Gives its message only to who asks for the partition anew once the coordinator has refused to say where to begin.
+  // Returns its message after the second assignment, because the coordinator has refused the first offset
+  // query.
   class Refused extends MemberDouble {
     override assign(partitions: readonly TopicPartition[]): void {
       super.assign(partitions);
@@ -129,7 +130,7 @@ t.test('after an error of the group its partitions are assigned again: they may 
   await consumer.close();
   t.strictSame(handled, [EVENT.id]);
   t.equal(faults.length, 1);
-  t.match(faults[0], { message: /Not coordinator/ }, 'and it is told');
+  t.match(faults[0], { message: /Not coordinator/ }, 'and it is reported');
   t.strictSame(client.seen, ['subscribe', 'assign', 'assign', 'commit', 'close'], 'by the same client');
 });
 
@@ -148,7 +149,7 @@ t.test('pauses grow between assignments of the same partitions', async (t) => {
     override assign(partitions: readonly TopicPartition[]): void {
       super.assign(partitions);
       assignedAt.push(performance.now());
-      // Refused each time.
+      // Refuses each time.
       this.answer(refuse);
     }
   }
@@ -163,7 +164,7 @@ t.test('pauses grow between assignments of the same partitions', async (t) => {
   );
 });
 
-t.test('nothing is assigned right behind an error, where the group may have taken it away', async (t) => {
+t.test('nothing is assigned after an error when the group may have revoked it', async (t) => {
   const client: MemberDouble = new MemberDouble(
     () => [],
     refuse,
@@ -178,8 +179,8 @@ t.test('nothing is assigned right behind an error, where the group may have take
   t.strictSame(client.seen, ['subscribe', 'assign', 'unassign', 'close']);
 });
 
-t.test('a partition whose messages do not come is assigned again, though nobody has said why', async (t) => {
-  // Gives its message only to who asks for the partition anew.
+t.test('a partition is assigned again when its messages do not come, without an error', async (t) => {
+  // Returns its message after the second assignment.
   class Unread extends MemberDouble {
     override offsets = { low: 0, high: 8 };
     override assign(partitions: readonly TopicPartition[]): void {
