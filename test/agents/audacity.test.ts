@@ -18,7 +18,7 @@ import { RealAudacity } from './audacity/real-audacity.js';
 
 const RATE = 44_100;
 
-/** Noise of a seed as 16-bit WAV: every cut of it is unlike every other. */
+/** Returns noise of a seed as 16-bit WAV, so that no two cuts of it are alike. */
 function noise(seconds: number, channels: number, seed: number): Buffer {
   const data = Buffer.alloc(seconds * RATE * channels * 2);
   let state = seed;
@@ -53,7 +53,7 @@ test('a session in the real Audacity fills the channels of a trace', real, async
     clock: () => (clock += 1000),
     tell: (event) => events.push(event),
   });
-  /** Does something, waits until the project tells of it, and gives the events. */
+  /** Runs commands, waits until the project has their events, and returns the events. */
   const witness = async (
     commands: readonly string[],
     told: (events: readonly TraceEvent[]) => boolean,
@@ -76,7 +76,7 @@ test('a session in the real Audacity fills the channels of a trace', real, async
   ): readonly Extract<TraceEvent, { kind: Kind }>[] =>
     seen.filter((event): event is Extract<TraceEvent, { kind: Kind }> => event.kind === kind);
 
-  // The agent as the command runs it, beside the follower that the test steps by hand.
+  // The agent as the command runs it, beside the follower that the test steps itself.
   const over = new AbortController();
   const trace = at('take.trace');
   const following = followAudacity({
@@ -159,7 +159,7 @@ test('a session in the real Audacity fills the channels of a trace', real, async
     t.equal(added.length, 1);
     t.equal(Math.round(added[0]?.start ?? 0), 8);
 
-    // Audacity writes mixer, names and effects down with the next edit, or when the project is saved.
+    // Audacity writes mixer, names and effects to the project at the next edit or at a save.
     const saved = await witness(
       [
         'SetTrackAudio: Track=0 Mute=1 Gain=-6',
@@ -193,11 +193,11 @@ test('a session in the real Audacity fills the channels of a trace', real, async
 
     t.equal(has('capture.gap')(events), false);
 
-    // No event of a channel that the header does not claim.
+    // The trace has no event of a channel that the header does not claim.
     const channels = new Set(events.map(({ kind }) => kind.split('.')[0]));
     for (const silent of ['transport', 'midi', 'recording', 'tempo'] as const) {
       t.not(AUDACITY_CHANNELS[silent], 'supported');
-      t.equal(channels.has(silent), false, `${silent} is not told of`);
+      t.equal(channels.has(silent), false, `${silent} is not reported`);
     }
     over.abort();
     t.equal(await following, true);
@@ -211,7 +211,7 @@ test('a session in the real Audacity fills the channels of a trace', real, async
       tempoChanges: { status: 'unsupported' },
     });
     for (const name of ['takesRecorded', 'midiNotesEntered', 'tempoChanges', 'playbacks'] as const)
-      t.notOk('value' in replayed.counters[name], `${name} is no zero`);
+      t.notOk('value' in replayed.counters[name], `${name} is not zero`);
     t.match(
       replayed.importedSources.map(({ originalSha256 }) => originalSha256),
       [sha256(voice), sha256(band)],

@@ -1,4 +1,4 @@
-/** Child of the crash test: appends events of known content for ever, and tells of each flush that has ended. */
+/** The child of the crash test. It appends known events without end, and reports each completed flush. */
 import { loadDeviceKey, openTrace } from '../../src/witness/capture/index.js';
 import { ALL_SUPPORTED } from './write-trace.js';
 

@@ -26,7 +26,7 @@ async function simulate(options: Partial<SessionOptions>) {
   return { made, bytes, trace, events, kinds, codes: trace.findings.map(({ code }) => code) };
 }
 
-t.test('a session is read as it was told, sealed, and says that it is simulated', async (t) => {
+t.test('a session is read as it was written, is sealed, and says that it is simulated', async (t) => {
   const { made, trace, events, kinds, codes } = await simulate({ minutes: 90 });
   t.strictSame(codes, ['trace_simulated']);
   t.ok(trace.sealed);
@@ -51,7 +51,7 @@ t.test('a seed determines every byte', async (t) => {
   t.notOk(first.bytes.equals(other.bytes));
 });
 
-t.test('nothing is told of a channel that is not watched', async (t) => {
+t.test('nothing is reported of a channel that is not watched', async (t) => {
   for (const channel of CHANNELS) {
     const { events, made } = await simulate({ minutes: 10, channels: { [channel]: 'unsupported' } });
     t.strictSame(
@@ -119,7 +119,7 @@ const codesOf = ({ facts, conflicts, unverifiable }: EvidenceReport): readonly s
   [...facts, ...conflicts, ...unverifiable].map(({ code }) => code);
 
 t.test(
-  'the report of an ordinary session asks nobody, and holds recordings, notes and imports',
+  'the report of an ordinary session needs no review, and has recordings, notes and imports',
   async (t) => {
     for (const seed of SEEDS) {
       const report = await reportOf({ minutes: 90, seed });
@@ -160,7 +160,7 @@ const SAID: Readonly<Record<AdverseScenario, readonly string[]>> = {
   unwatched: ['channel_gaps'],
 };
 
-t.test('each adverse scenario is told by its code', async (t) => {
+t.test('each adverse scenario is reported with its code', async (t) => {
   for (const scenario of ADVERSE_SCENARIOS)
     for (const seed of SEEDS) {
       const codes = codesOf(await reportOf({ minutes: 8, seed, adverse: [scenario] }));

@@ -13,7 +13,7 @@ export interface Written {
   readonly key: DeviceKey;
 }
 
-/** Trace that `write` filled, in memory. */
+/** Returns the trace that `write` filled, in memory. */
 export async function writeTrace(
   write: (writer: TraceWriter) => Promise<void> | void,
   options: { readonly key?: DeviceKey; readonly channels?: Partial<Record<Channel, ChannelSupport>> } = {},
@@ -34,7 +34,7 @@ export async function writeTrace(
   return { bytes: sink.bytes(), key };
 }
 
-/** Trace of one track with as many clips, a second each, one behind another. */
+/** Returns a trace of one track with this many consecutive clips of one second. */
 export function writeClips(count: number, options?: Parameters<typeof writeTrace>[1]): Promise<Written> {
   return writeTrace(async (writer) => {
     writer.append({ kind: 'session.opened', at: 0, sampleRate: 48_000 });
@@ -48,7 +48,7 @@ export function writeClips(count: number, options?: Parameters<typeof writeTrace
   }, options);
 }
 
-/** Opens bytes as a stream of chunks of these lengths, the last one repeated. */
+/** Opens bytes as a stream of chunks with these lengths. The last length is repeated. */
 export function opened(bytes: Uint8Array, ...lengths: readonly number[]): () => AsyncIterable<Uint8Array> {
   return async function* () {
     let at = 0;
@@ -60,7 +60,7 @@ export function opened(bytes: Uint8Array, ...lengths: readonly number[]): () => 
   };
 }
 
-/** Small session with an event of most kinds, in order. */
+/** A small session with an event of most kinds, in order. */
 export const SESSION: readonly TraceEvent[] = [
   { kind: 'session.opened', at: 0, sampleRate: 48_000 },
   { kind: 'tempo.map', at: 10 },

@@ -15,7 +15,7 @@ t.test('each reason has a meaning', async (t) => {
   t.strictSame(Object.keys(SAMPLES_REASON_MEANINGS), [...SAMPLES_REASONS]);
 });
 
-t.test('a file has no samples digest when nobody asked for it', async (t) => {
+t.test('a file has no samples digest when it was not requested', async (t) => {
   t.equal(under.measure(riff([fmtChunk(), data(noise(64))])).samples, undefined);
 });
 
@@ -80,7 +80,7 @@ t.test('what surrounds the samples does not change their digest', async (t) => {
     ]),
     credentialed: riff([fmt, audio, chunk({ id: 'C2PA', data: noise(333) })]),
     'credential first': riff([chunk({ id: 'C2PA', data: noise(333) }), fmt, audio]),
-    'bytes behind the end': Buffer.concat([riff([fmt, audio]), noise(9)]),
+    'bytes after the end': Buffer.concat([riff([fmt, audio]), noise(9)]),
     'RIFF size too small': riff([fmt, audio], { riffSize: 100 }),
     RF64: riff(size64, { magic: 'RF64', riffSize: 0xffff_ffff }),
     BW64: riff(size64, { magic: 'BW64', riffSize: 0xffff_ffff }),
@@ -127,7 +127,7 @@ t.test('a file whose samples are not certain has a reason and no digest', async 
     ['a tag before it', 'container_unsupported', Buffer.concat([id3Tag(), riff([fmt, audio])])],
     ['A-law', 'encoding_unsupported', riff([fmtChunk({ tag: 6, bits: 8 }), audio])],
     ['no fmt', 'structure_malformed', riff([audio])],
-    ['fmt behind the data', 'structure_malformed', riff([audio, fmt])],
+    ['fmt after the data', 'structure_malformed', riff([audio, fmt])],
     ['no channel', 'format_unsupported', riff([fmtChunk({ channels: 0 }), audio])],
     ['no rate', 'format_unsupported', riff([fmtChunk({ sampleRate: 0 }), audio])],
     ['no bits', 'format_unsupported', riff([fmtChunk({ bits: 0 }), audio])],

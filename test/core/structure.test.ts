@@ -53,7 +53,7 @@ function ds64Chunk({
   return chunk({ id: 'ds64', data: body.subarray(0, size) });
 }
 
-/** An RF64 file whose ds64 says the truth unless told otherwise. */
+/** Returns an RF64 file whose ds64 has the right sizes by default. */
 function rf64(
   rest: readonly Uint8Array[],
   spec: Ds64Spec = {},
@@ -106,7 +106,7 @@ function findings(file: Uint8Array): StructureFinding[] {
   return under.measure(file).findings.map(({ slug }) => slug);
 }
 
-/** Nested lists, `depth` deep, around `core`. */
+/** Returns nested lists, `depth` deep, around `core`. */
 function nested(depth: number, core: Uint8Array): Buffer {
   return depth === 0 ? Buffer.from(core) : list('INFO', [nested(depth - 1, core)]);
 }
@@ -128,7 +128,7 @@ const HOSTILE: Partial<
   ],
   riff_size_past_eof: [['two bytes too many', riff([fmt, data], { riffSize: 102 })]],
   bytes_after_riff_end: [
-    ['a credential behind the end', Buffer.concat([riff([fmt, data]), credential])],
+    ['a credential after the end', Buffer.concat([riff([fmt, data]), credential])],
     ['one byte', Buffer.concat([riff([fmt, data]), Buffer.alloc(1)])],
   ],
   chunk_past_end: [
@@ -186,7 +186,7 @@ const HOSTILE: Partial<
   fmt_malformed: [
     ['15 bytes', riff([chunk({ id: 'fmt ', data: bytes(15) }), data])],
     ['17 bytes', riff([fmtOf({ extension: Buffer.alloc(1) }), data])],
-    ['19 bytes, of which cbSize counts 18', riff([fmtOf({ extension: Buffer.alloc(3) }), data])],
+    ['19 bytes with a cbSize of 18', riff([fmtOf({ extension: Buffer.alloc(3) }), data])],
     ['more than 64 KiB', riff([fmtOf({ extension: Buffer.alloc(65_522) }), data])],
     ['extensible without its extension', riff([fmtOf({ tag: 0xfffe }), data])],
     [
@@ -310,7 +310,7 @@ const HOSTILE: Partial<
     ['eight deep', riff([fmt, data, nested(8, credential)])],
     ['nine deep', riff([fmt, data, nested(9, credential)]), ['list_too_deep']],
     [
-      'behind a member aligned to four bytes',
+      'after a member aligned to four bytes',
       riff([fmt, data, list('INFO', [chunk({ id: 'ICMT', data: noise(5) }), Buffer.alloc(2), credential])]),
       ['list_malformed'],
     ],
@@ -339,7 +339,7 @@ const HOSTILE: Partial<
       riff([fmtOf({ tag: 0xfffe, extension: extensible(1, 16, { cbSize: 24 }) }), data]),
     ],
     [
-      'extensible with bytes behind the extension',
+      'extensible with bytes after the extension',
       riff([fmtOf({ tag: 0xfffe, extension: Buffer.concat([extensible(1, 16), Buffer.alloc(8)]) }), data]),
     ],
   ],
@@ -360,11 +360,7 @@ const HOSTILE: Partial<
   data_in_list: [
     ['a member', riff([fmt, data, list('adtl', [chunk({ id: 'data', data: noise(8) })])])],
     ['the type of the list', riff([fmt, data, list('data', [])])],
-    [
-      'behind what makes no sense',
-      riff([fmt, list('adtl', [Buffer.alloc(9), data]), data]),
-      ['list_malformed'],
-    ],
+    ['after invalid bytes', riff([fmt, list('adtl', [Buffer.alloc(9), data]), data]), ['list_malformed']],
     ['nine deep', riff([fmt, data, nested(9, data)]), ['list_too_deep']],
   ],
   tag_before_riff: [
@@ -746,7 +742,7 @@ t.test('the core names a container that it does not parse', async (t) => {
   t.equal(under.measure(wav(100)).container, 'riff');
 });
 
-t.test('the core names the container behind an ID3v2 tag', async (t) => {
+t.test('the core names the container after an ID3v2 tag', async (t) => {
   const tags: Readonly<Record<string, Uint8Array>> = {
     'an empty tag': id3Tag(0),
     'a tag of one byte': id3Tag(1),
@@ -760,14 +756,14 @@ t.test('the core names the container behind an ID3v2 tag', async (t) => {
   };
   for (const [what, tag] of Object.entries(tags))
     for (const [container, start] of Object.entries(NAMED)) {
-      // The size at the start of an MP4 file begins with zeros, like the padding.
+      // An MP4 file starts with its size, whose first bytes are zeros like the padding.
       if (container === 'mp4' && what === 'a tag and zeros') continue;
       const file = Buffer.concat([tag, start]);
       const measured = under.measure(file);
-      t.match(measured, { container, findings: [], chunkCount: 0 }, `${container} behind ${what}`);
+      t.match(measured, { container, findings: [], chunkCount: 0 }, `${container} after ${what}`);
       t.equal(measured.sha256, createHash('sha256').update(file).digest('hex'));
       if (file.length < 1000)
-        t.strictSame(under.measure(file, everyByte(1, file.length)), measured, `${container} behind ${what}`);
+        t.strictSame(under.measure(file, everyByte(1, file.length)), measured, `${container} after ${what}`);
     }
 });
 

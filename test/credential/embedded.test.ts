@@ -34,8 +34,8 @@ t.test('issued files are trusted by c2pa-rs under our authority, and read as our
   for (const algorithm of ALGORITHMS) {
     const { signer, trust, authority } = testSigning({ algorithm });
     const pads = new Set<number>();
-    // Even and odd stores (a longer proof id), even and odd audio, and lengths around the steps of a CBOR
-    // number.
+    // Even and odd stores (through a longer proof id), even and odd audio, and lengths around the size
+    // classes of a CBOR number.
     for (const [dataBytes, proofId] of [
       [1000, 'a'],
       [1000, 'ab'],
@@ -121,7 +121,7 @@ t.test('c2pa-ts takes what is issued', async (t) => {
   }
 });
 
-t.test('a plan tells the place and size of the credential, up to 4 GiB', async (t) => {
+t.test('a plan has the place and size of the credential, up to 4 GiB', async (t) => {
   const { signer } = testSigning();
   const statement = stateProduction(signer.identity, {
     proofId: 'prf_1',
@@ -165,8 +165,7 @@ t.test('no single changed, missing or further byte is ever ours and bound', asyn
     let flips = 0;
     const kinds = new Map<string, number>();
     for (let at = 0; at < file.length; at += 1) {
-      // Every bit and the whole byte in the chunk, for one algorithm; the rest of the file is covered by one
-      // hash.
+      // Every bit and the whole byte in the chunk, for one algorithm. One hash covers the rest of the file.
       const masks =
         at >= extent.offset && algorithm === 'Ed25519' ? [1, 2, 4, 8, 16, 32, 64, 128, 255] : [1, 255];
       for (const mask of masks) {
@@ -220,7 +219,7 @@ t.test('a statement counts only under a key that may sign it', async (t) => {
     const { reading } = readFile(file, list);
     return reading === undefined ? 'none' : reading.kind === 'altered' ? reading.reason : reading.kind;
   };
-  /** Lets a signer make any statement: the writer itself would refuse. */
+  /** Returns a signer that makes any statement, because the writer itself would refuse. */
   const masked = (real: LocalSigner, mask: Partial<SigningIdentity>): LocalSigner => ({
     identity: { ...real.identity, ...mask },
     sign: (message) => real.sign(message),
@@ -254,7 +253,7 @@ t.test('a statement counts only under a key that may sign it', async (t) => {
         kind: 'foreign',
         report: { integrity: 'verified', trust: 'unknown', reasons: ['names_this_service'] },
       },
-      'our form under a key of nobody’s says that it names us',
+      'our form under an unknown key reports that it names us',
     );
   }
   const borrowed = { organisation: 'Takemark', commonName: 'Takemark test authority' };
@@ -281,7 +280,7 @@ t.test('a statement counts only under a key that may sign it', async (t) => {
     t.equal(
       kind(issued(plain, createSigner(new X509Certificate(reordered), leaf.privateKey)), trust),
       expected,
-      'what our authority signed is told by its signature, not by its name',
+      'a certificate of our authority is recognised by its signature, not by its name',
     );
   }
   t.match(readFile(sealed(plain, masked(testDevice(), {})), trust).reading, {
@@ -294,7 +293,7 @@ t.test('a statement counts only under a key that may sign it', async (t) => {
       kind: 'local_seal',
       report: { trust: 'device', device: 'Takemark', issuer: undefined, reasons: ['names_this_service'] },
     },
-    'a seal is shown as a device’s, whatever it is called',
+    'a seal is shown as a device’s, with any name',
   );
   const pinnedToo = createTrustList([signer.identity, unpinned.identity], [new X509Certificate(authority)]);
   t.equal(kind(issued(plain, unpinned), pinnedToo), 'service', 'several leaves may be known');
@@ -338,7 +337,8 @@ t.test('an intact credential in another place is ours and not bound', (t) => {
       t.equal(reading?.kind, kind);
       t.notOk(bound);
     }
-    // Audio moved behind the chunk: the same bytes in the same order are hashed, and only the place tells.
+    // Audio moved after the chunk. The hashed bytes and their order are unchanged, and only the place of the
+    // chunk differs.
     const moved = Buffer.concat([
       file.subarray(0, extent.offset - 100),
       file.subarray(extent.offset, extent.offset + extent.length),
@@ -355,7 +355,7 @@ t.test('an intact credential in another place is ours and not bound', (t) => {
   t.end();
 });
 
-t.test('bytes that are no store are told apart from an altered store', (t) => {
+t.test('bytes that are not a store are distinguished from an altered store', (t) => {
   const { trust } = testSigning();
   const extent = { offset: 44, length: 8 };
   for (const bytes of [Buffer.alloc(0), Buffer.alloc(100), Buffer.from('hello'), riff([fmtChunk()])]) {
@@ -372,8 +372,8 @@ t.test('bytes that are no store are told apart from an altered store', (t) => {
 });
 
 /**
- * The same certificate with the two attributes of its issuer the other way round, signed again (RFC 5280
- * section 4.1).
+ * Returns the same certificate with the two attributes of its issuer swapped, signed again (RFC 5280 section
+ * 4.1).
  */
 function issuerReordered(certificate: Uint8Array, issuerKey: KeyObject): Buffer {
   const der = Buffer.from(certificate);

@@ -11,8 +11,8 @@ import { needs } from '../fixtures/tools.js';
 import { wav } from '../fixtures/wav.js';
 
 /**
- * Readers that nobody here wrote, of the packages in test/fixtures/c2pa-readers.txt. The variable names the Python that
- * has them; .ci/run makes one.
+ * Independent readers, from the packages in test/fixtures/c2pa-readers.txt. The variable names the Python
+ * with these packages, which .ci/run creates.
  */
 const python = process.env.TAKEMARK_C2PA_PYTHON;
 const skip = needs('c2pa-python');
@@ -89,7 +89,7 @@ t.test(
         const actions = manifest.assertions.find(({ label }) => label === 'c2pa.actions.v2')?.data;
         t.type(actions?.allActionsIncluded, 'boolean', `${name} says whether these are all actions`);
         t.match(manifest.claim_generator_info, [{ specVersion: '2.4.0' }]);
-        t.notMatch(JSON.stringify(report), 'digitalsourcetype/composite', `${name} is no composition`);
+        t.notMatch(JSON.stringify(report), 'digitalsourcetype/composite', `${name} is not a composition`);
         t.match(
           encypher,
           { integrity: 'valid', trust: { status: 'valid_for_supplied_material' } },
@@ -123,7 +123,7 @@ t.test(
   },
 );
 
-/** Changed files of a run; the seed of the laboratory makes each run another one. */
+/** The number of changed files in a run. The seed of the laboratory makes each run different. */
 const MUTATIONS = 3000;
 const FLIPS = 500;
 const SEED = Number(process.env['TAKEMARK_TEST_SEED'] ?? 1);

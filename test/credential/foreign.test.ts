@@ -79,7 +79,7 @@ t.test('foreign stores are read with the liberties of C2PA', async (t) => {
       foreignFile({ bend: ({ claim }) => claim.set('metadata', [[[[[[{ a: [1.5, -7, null, true] }]]]]]]) }),
     ],
     [
-      'padding behind the store',
+      'padding after the store',
       foreignFile({}, (manifest) => Buffer.concat([storeOf([manifest]), Buffer.alloc(40)])),
     ],
     ['64-bit length of the store', foreignFile({}, (manifest) => storeOf([manifest], { long: true }))],

@@ -6,10 +6,7 @@ import { identityOf } from '../../src/service/adapters/signing/identity.js';
 import { readFile, readPair } from '../fixtures/credentialed-file.js';
 import { judge, startJudge } from '../fixtures/judge.js';
 
-/**
- * Files of every version of the formats: what was once written stays readable, with the same answers, for
- * ever.
- */
+/** Files of every version of the formats. They must always stay readable, with the same results. */
 const FOLDER = new URL('../../../test/fixtures/golden/', import.meta.url);
 const expected = JSON.parse(readFileSync(new URL('expected.json', FOLDER), 'utf8')) as {
   readonly leaves: readonly string[];

@@ -19,7 +19,7 @@ import { chunk, noise, wav } from '../fixtures/wav.js';
 startJudge();
 const P256_ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
 
-/** Every node of a tree with its path, and the tree with that node replaced. */
+/** Returns the tree once for each node, with that node replaced. */
 function bendings(root: Node, bend: (node: Node) => Node | undefined): Node[] {
   const results: Node[] = [];
   const walk = (node: Node, put: (replacement: Node) => Node): void => {
@@ -90,7 +90,7 @@ t.test('structural variants, many of them trusted by c2pa-rs, are not ours', asy
     ]) {
       bendings(tree, (node) =>
         node.type === undefined ? undefined : { ...node, children: [...node.children!, free] },
-      ).forEach((node, at) => add(`box behind the children of ${at}`, node));
+      ).forEach((node, at) => add(`box after the children of ${at}`, node));
       bendings(tree, (node) =>
         node.type === undefined ? undefined : { ...node, children: [free, ...node.children!] },
       ).forEach((node, at) => add(`box before the children of ${at}`, node));
@@ -216,7 +216,7 @@ t.test('structural variants, many of them trusted by c2pa-rs, are not ours', asy
       const bytes = Buffer.isBuffer(node) ? node : writeNode(node);
       const bent = withStore(file.subarray(0, extent.offset), bytes);
       const { reading } = readFile(bent, trust);
-      // `xxxx` leaves no manifest; a bent root type is no store; everything else began as a store and is
+      // `xxxx` leaves no manifest, and a bent root type is not a store. All others began as a store and are
       // altered.
       if (reading?.kind !== 'altered' && reading?.kind !== 'not_a_store') t.fail(`${name}: ${reading?.kind}`);
       if (isJudged() && (await judge(bent, authority)).state === 'Trusted') trusted.push(name);
@@ -236,8 +236,8 @@ t.test('content our writer would not make is altered even when we sign it', (t) 
   const store = storeIn(file, extent);
   const tree = readNode(store);
   /**
-   * Bends the assertions and signs again with the service's own key: what a careless or older writer might
-   * have issued.
+   * Bends the assertions and signs again with the service's own key, as a careless or older writer might have
+   * done.
    */
   const resigned = (
     bend: (assertions: Node[], claim: Map<string, unknown>) => void,
@@ -365,7 +365,7 @@ t.test('content our writer would not make is altered even when we sign it', (t) 
     ['a parent twice', history((node) => opened(node), parent, parent)],
     ['a title', history((node) => opened(node), { ...parent, 'dc:title': 'x' })],
     ['another relationship', history((node) => opened(node), { relationship: 'inputTo' })],
-    ['an ingredient nobody placed', history((node) => opened(node), parent, imported('ab'.repeat(32)))],
+    ['an ingredient that was not placed', history((node) => opened(node), parent, imported('ab'.repeat(32)))],
     ['a digest in capitals', history((node) => opened(node), parent, imported('AB'.repeat(32)))],
     ['no word of completeness', history((node) => opened(node, [], null), parent)],
     ['a count of zero', history((node) => opened(node, [counted('c2pa.edited', 0)]), parent)],
@@ -405,8 +405,8 @@ t.test('content our writer would not make is altered even when we sign it', (t) 
   };
   const put = (members: object, label?: string): string =>
     read(resigned((assertions) => (assertions[2] = record(members, label))));
-  // Another length of the record changes the store's length; the exclusion then no longer fits, so the id
-  // keeps its length.
+  // Another length of the record would change the length of the store, and the exclusion would not fit. So
+  // the id keeps its length.
   const sameLength = { ...statement, proofId: 'prf_01J00000000000000000000000' };
   t.equal(put(sameLength), 'service');
   t.equal(put(statement), 'exclusion_not_chunk');
@@ -510,7 +510,7 @@ t.test('no changed byte of a credential with ingredients is ours', (t) => {
   t.end();
 });
 
-/** RFC 8949 section 4.2.1, by the encoded key; keys here are short text, so length comes first. */
+/** Sorts by the encoded key (RFC 8949 section 4.2.1). The keys are short text, so the length comes first. */
 function bytewise(a: unknown, b: unknown): number {
   const key = (entry: unknown): Buffer => Buffer.from(encode((entry as { value: unknown }[])[0]!.value));
   return Buffer.compare(key(a), key(b));
@@ -523,7 +523,7 @@ t.test('shrink and inject: bytes freed inside the excluded range are found', asy
   const tree = readNode(storeIn(file, extent));
   const [manifest] = tree.children!;
   const [assertionStore, claim, signature] = manifest!.children!;
-  // Unsigned labels shortened by 39 bytes in all; signature and hashes still hold, and the file keeps its
+  // The unsigned labels are 39 bytes shorter in all. Signature and hashes still hold, and the file keeps its
   // length.
   const shrunk = writeNode({
     ...tree,

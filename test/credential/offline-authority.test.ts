@@ -78,7 +78,7 @@ t.test('a request is read by openssl, and only in its one form by the authority'
     t.throws(
       () => readCertificateRequest(stolen),
       /not signed with the key/,
-      'whoever asks has to hold the key',
+      'the requester must hold the key',
     );
     const der = Buffer.from(pem.replace(/-----[^-]+-----|\n/g, ''), 'base64');
     const text = (bytes: Buffer) =>
@@ -402,7 +402,7 @@ t.test('a key in a token signs', { skip: needs('softhsm2-util', 'pkcs11-tool') }
 });
 
 t.test(
-  'a token that does not answer is given up, and blocks nobody',
+  'a token that does not answer is given up, and blocks no other call',
   { skip: process.platform === 'win32' && 'the stand-in is a shell script' },
   async (t) => {
     const directory = t.testdir();

@@ -95,7 +95,7 @@ t.test('no changed byte goes unnoticed', (t) => {
         );
         refused(original.subarray(0, at), `cut at ${at}`);
       }
-      refused(Buffer.concat([original, Buffer.from([0])]), 'a byte behind');
+      refused(Buffer.concat([original, Buffer.from([0])]), 'a trailing byte');
       refused(Buffer.concat([original, original]), 'twice');
     }
     t.comment(`${algorithm}: ${changes} changed sidecars refused`);

@@ -30,7 +30,7 @@ t.test('the members given are left as they are', (t) => {
 t.test('the type makes a member that may be undefined optional, and only that one', (t) => {
   const colour = 'red' as string | undefined;
   const label: Label = defined({ name: 'a', colour });
-  // @ts-expect-error: the result may lack the member, so it does not fit where the member is required
+  // @ts-expect-error: the result can omit the member, so it does not fit where the member is required
   const whole: Required<Label> = defined({ name: 'a', colour });
   t.strictSame(label, whole);
   t.end();

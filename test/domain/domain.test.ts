@@ -139,7 +139,7 @@ t.test('the first step that speaks decides the verdict', async (t) => {
       ['container_unsupported'],
     ],
     [
-      'a chunk that is no store',
+      'a chunk that is not a store',
       { measurement, embedded: { kind: 'not_a_store', reason: 'store_start_missing' } },
       'unreadable',
       ['store_start_missing'],
@@ -186,7 +186,12 @@ t.test('the first step that speaks decides the verdict', async (t) => {
       'unreadable',
       ['binding_mismatch'],
     ],
-    ['a proof nobody issued', { measurement, embedded: service }, 'unregistered', ['proof_not_registered']],
+    [
+      'a proof that was not issued',
+      { measurement, embedded: service },
+      'unregistered',
+      ['proof_not_registered'],
+    ],
     [
       'a pending proof',
       {
@@ -220,7 +225,7 @@ t.test('the first step that speaks decides the verdict', async (t) => {
       ['credential_not_as_issued'],
     ],
     [
-      'another leaf than the registered one, of which a revocation would be looked up',
+      'another leaf than the registered one, whose revocation would be looked up',
       { measurement, embedded: service, proof: { ...proof, kid: OTHER } },
       'unregistered',
       ['credential_not_as_issued'],
@@ -309,7 +314,12 @@ t.test('the first step that speaks decides the verdict', async (t) => {
       'unregistered',
       ['signer_unknown', 'names_this_service'],
     ],
-    ['a pair nobody issued', { measurement, sidecar: servicePair }, 'unregistered', ['proof_not_registered']],
+    [
+      'a pair that was not issued',
+      { measurement, sidecar: servicePair },
+      'unregistered',
+      ['proof_not_registered'],
+    ],
     [
       'a sidecar other than the registered one',
       { measurement, sidecar: { ...servicePair, sidecarSha256: HASH }, proof },

@@ -101,7 +101,7 @@ t.test('a trace proves nothing of other audio, for strangers, or when it was gen
   t.equal(observedProduction({ ...factsOf(TAKES), session: unexported }), NOTHING_OBSERVED, 'no export');
 });
 
-t.test('all actions are told only where every channel was watched without a gap', async (t) => {
+t.test('all actions are reported only when every channel was watched without a gap', async (t) => {
   const { coverage, export: exported } = factsOf({}).session;
   for (const [name, session] of Object.entries({
     'no seal': { sealed: false },
@@ -119,7 +119,7 @@ t.test('all actions are told only where every channel was watched without a gap'
       observedProduction({ ...facts, inputs: editsAfterExport === undefined ? {} : { editsAfterExport } })
         .complete,
       false,
-      'the arrangement was edited after the export, or nobody knows',
+      'the arrangement was edited after the export, or possibly edited',
     );
 });
 
@@ -149,7 +149,7 @@ t.test(
   },
 );
 
-t.test('placed imports are told by digest, the first of them, with the count of all', async (t) => {
+t.test('the first placed imports are reported by digest, with the count of all', async (t) => {
   const many = Array.from({ length: 40 }, (_, at) => source(at));
   const unplaced = source(99, { placements: { count: 0, approximateSeconds: 0, spans: [] } });
   const observed = observedProduction(factsOf({ importsAdded: 41 }, {}, [unplaced, ...many]));

@@ -35,7 +35,7 @@ void t.test('a Node gets fixes until the end of its last day', async (t) => {
   t.match(runtimeWords({ node: 'v25.1.0', reason: 'not_long_term' }), /not a long-term release/);
 });
 
-void t.test('a service says it in its log and to whoever starts it', async (t) => {
+void t.test('a service says it in its log and in its banner', async (t) => {
   const lines: string[] = [];
   const start = async (clock: TestClock) => {
     const config = readConfig({
@@ -54,7 +54,7 @@ void t.test('a service says it in its log and to whoever starts it', async (t) =
     t.match(
       serviceBanner(onIPv6, config, { version: '0.0.0-test' }),
       'http://[::1]:81,',
-      'an address of IPv6 stands in brackets',
+      'an address of IPv6 has brackets',
     );
     return serviceBanner(service, config, { version: '0.0.0-test' });
   };

@@ -24,7 +24,7 @@ import { chunk, fmtChunk, id3Tag, noise, riff } from '../fixtures/wav.js';
 
 const MIB = 1024 * 1024;
 
-/** Repeats for the same seed. */
+/** Returns random numbers that the seed determines. */
 function random(seed: number): (below: number) => number {
   let x = seed | 0 || 1;
   return (below) => {
@@ -50,7 +50,7 @@ function opaque(bytes: number, seed: number): Sample {
   return { file, sha256: sha256(file) };
 }
 
-/** A WAV with a credential of `credentialBytes` at its end. */
+/** Returns a WAV with a credential of `credentialBytes` at its end. */
 function credentialed(audioBytes: number, credentialBytes: number, seed: number): Sample {
   const credential = noise(credentialBytes, seed + 1);
   const file = riff([
@@ -87,7 +87,7 @@ async function send(
   largest = 64 * 1024,
 ): Promise<Measurement> {
   for (let at = 0; at < file.length; ) {
-    // A buffer of our own that is overwritten after the write: the engine must have copied it.
+    // The test overwrites this buffer after the write, so the engine must have copied it.
     const part = Uint8Array.from(file.subarray(at, at + 1 + next(largest)));
     await ingest.write(part);
     at += part.length;
@@ -109,7 +109,7 @@ function check(test: Test, measured: Measurement, expected: Sample, name: string
   );
 }
 
-/** The DomainError that `act` throws or rejects with. */
+/** Returns the DomainError that `act` throws or rejects with. */
 async function refusal(act: () => unknown): Promise<DomainError> {
   try {
     await act();
@@ -137,7 +137,7 @@ async function startedWorkers(
   return engine;
 }
 
-/** The error behind all others. */
+/** Returns the innermost cause of an error. */
 function innermost(error: Error): Error {
   return error.cause instanceof Error ? innermost(error.cause) : error;
 }
@@ -147,7 +147,7 @@ async function until(condition: () => boolean): Promise<void> {
     if (Date.now() > end) throw new Error('it did not come to pass in 60 s');
 }
 
-/** Time of an engine that a test moves: each tick finds a beat gone while the clock runs, and none else. */
+/** A clock that a test moves. At each tick exactly one beat has passed. */
 class TickedClock {
   #now = 0;
   #beats = 0;
@@ -167,7 +167,7 @@ class TickedClock {
     this.#beatMs = beatMs;
   }
 
-  /** Waits for so many beats, with `each` between them. */
+  /** Waits for this many beats, and calls `each` between them. */
   async run(beats: number, each: () => Promise<void>): Promise<void> {
     for (let i = 0; i < beats; i += 1) {
       await each();
@@ -291,7 +291,7 @@ for (const kind of ['wasm', 'native'] as const) {
       t.strictSame(last.samples, expected);
     });
 
-    await t.test('a credential is found whatever side of a write its header lies on', async (t) => {
+    await t.test('a credential is found when a write splits its header', async (t) => {
       const engine = await started(t, { kind, workers: 1, maxUploads: 2 });
       const one = credentialed(51, 33, 5);
       for (let cut = 1; cut < one.file.length; cut += 1) {
@@ -307,7 +307,7 @@ for (const kind of ['wasm', 'native'] as const) {
       check(t, await ingest.end(), one, 'byte by byte');
     });
 
-    await t.test('aborts disturb nobody', async (t) => {
+    await t.test('aborts do not disturb other uploads', async (t) => {
       const engine = await started(t, { kind, workers: 1, slabs: 9, maxUploads: 24 });
       const next = random(99);
       const uploads = Array.from({ length: 60 }, async (_, i) => {
@@ -380,7 +380,7 @@ for (const kind of ['wasm', 'native'] as const) {
       t.match(
         await refusal(() => engine.open('modest')),
         { reason: 'engine_full' },
-        'beyond its share nobody gives way while everybody sends',
+        'an owner beyond its share displaces no upload that sends',
       );
       const third = engine.open('third');
       t.equal(
@@ -426,37 +426,34 @@ for (const kind of ['wasm', 'native'] as const) {
       for (const ingest of again) ingest.abort();
     });
 
-    await t.test(
-      'an upload that stands still loses its place when places are scarce, and not before',
-      async (t) => {
-        const clock = new TickedClock();
-        const displaced: Displacement[] = [];
-        const engine = await started(t, {
-          kind,
-          workers: 1,
-          maxUploads: 3,
-          ...clock.options,
-          observer: { fault: () => undefined, displaced: (reason) => displaced.push(reason) },
-        });
-        const still = engine.open('a');
-        await still.write(noise(4));
-        const moving = engine.open('b');
-        await clock.run(50, async () => void (await moving.write(noise(100))));
-        t.notOk(still.signal.aborted, 'while there is room it stays');
-        const third = engine.open('c');
-        t.notOk(still.signal.aborted);
-        const fourth = engine.open('d');
-        t.ok(still.signal.aborted, 'its place goes to whoever comes');
-        t.match(await refusal(() => still.end()), { code: 'unavailable', reason: 'engine_full' });
-        t.match(
-          await refusal(() => engine.open('e')),
-          { reason: 'engine_full' },
-          'those that send keep theirs',
-        );
-        t.strictSame(displaced, ['upload_stalled']);
-        for (const ingest of [moving, third, fourth]) ingest.abort();
-      },
-    );
+    await t.test('a stalled upload loses its place when places are scarce, and not before', async (t) => {
+      const clock = new TickedClock();
+      const displaced: Displacement[] = [];
+      const engine = await started(t, {
+        kind,
+        workers: 1,
+        maxUploads: 3,
+        ...clock.options,
+        observer: { fault: () => undefined, displaced: (reason) => displaced.push(reason) },
+      });
+      const still = engine.open('a');
+      await still.write(noise(4));
+      const moving = engine.open('b');
+      await clock.run(50, async () => void (await moving.write(noise(100))));
+      t.notOk(still.signal.aborted, 'while there is room it stays');
+      const third = engine.open('c');
+      t.notOk(still.signal.aborted);
+      const fourth = engine.open('d');
+      t.ok(still.signal.aborted, 'the next upload gets its place');
+      t.match(await refusal(() => still.end()), { code: 'unavailable', reason: 'engine_full' });
+      t.match(
+        await refusal(() => engine.open('e')),
+        { reason: 'engine_full' },
+        'those that send keep theirs',
+      );
+      t.strictSame(displaced, ['upload_stalled']);
+      for (const ingest of [moving, third, fourth]) ingest.abort();
+    });
 
     await t.test('while places are free no rate is too low for the engine', async (t) => {
       const clock = new TickedClock(1000);
@@ -487,7 +484,7 @@ for (const kind of ['wasm', 'native'] as const) {
   });
 }
 
-t.test('an owner below its share is never refused, whatever the others hold', async (t) => {
+t.test('an owner below its share is never refused when others hold everything', async (t) => {
   const next = random(7);
   for (let round = 0; round < sized(40, 10); round += 1) {
     const max = 2 + next(20);
@@ -557,7 +554,7 @@ t.test('a block is given back once', async (t) => {
   t.equal(blocks.inUse, 1);
 });
 
-t.test('what the core refuses is no dead worker', async (t) => {
+t.test('a refusal of the core does not count as a dead worker', async (t) => {
   const module = await loadCore();
   const memory = createCoreMemory(MIB);
   const deaths: unknown[] = [];
@@ -641,7 +638,7 @@ t.test('clients that trickle give way to one that waits for a slab', async (t) =
   await until(() => engine.stats().slabsInUse === 0);
 });
 
-/** As fast as the engine takes it. */
+/** Writes as fast as the engine accepts. */
 async function pour(engine: AudioEngine, file: Uint8Array, times = 1): Promise<Measurement> {
   const ingest = engine.open('a');
   for (let i = 0; i < times; i += 1) {
@@ -718,12 +715,11 @@ for (const kind of ['wasm', 'native'] as const) {
     });
     let kills = 0;
     while (kills < sized(30, 8) || right < sized(30, 10) || failed < sized(10, 3)) {
-      // Ever longer, or a machine that starts threads slower than they are killed here would never get anything
-      // hashed.
+      // The pause grows, because a machine that starts threads slowly would otherwise hash nothing.
       await sleep(next(120) * (1 + kills / 20));
       const victim = engine.threads[next(2)];
       if (victim !== undefined) {
-        // Not awaited: the next one may die while this one's replacement starts.
+        // Not awaited, because the next thread may end while this one's replacement starts.
         void victim.terminate();
         kills += 1;
       }
@@ -738,7 +734,8 @@ for (const kind of ['wasm', 'native'] as const) {
       [],
       'no upload fails but for a thread that ended',
     );
-    // A native worker holds the state of all its uploads, a wasm one only works on those of its two tasks.
+    // A native worker holds the state of all its uploads. A wasm worker holds only the uploads of its two
+    // tasks.
     if (kind === 'wasm')
       t.ok(failed <= 2 * LANES * kills, 'a worker takes no more than the lanes of its two tasks with it');
     t.ok(engine.stats().workerRestarts > 0 && faults.length >= engine.stats().workerRestarts);

@@ -18,7 +18,7 @@ interface Options {
   readonly maxUploads?: number;
   readonly slabs?: number;
   readonly lanes?: Lanes;
-  /** The bytes of credentials that all owners may hold. */
+  /** The most bytes of credentials of all owners. */
   readonly memory?: number;
 }
 
@@ -26,13 +26,13 @@ interface Options {
 interface StartedTask {
   readonly lanes: Lanes;
   readonly slices: readonly Slice[];
-  /** Hashes the slices, or fails, and lets the scheduler see it. */
+  /** Hashes the slices, or fails, and waits until the scheduler has seen it. */
   readonly end: (outcome?: Error | TaskOutcome) => Promise<void>;
 }
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** A scheduler whose tasks end when the test says so; each measurement holds the digest of the slices. */
+/** A scheduler whose tasks end when the test says so. Each measurement has the digest of the slices. */
 class UnderTest {
   readonly memory: Buffer;
   readonly slabs: BlockAllocator;
@@ -84,12 +84,12 @@ class UnderTest {
     });
   }
 
-  /** Contexts of the slices of each task that is started and not ended. */
+  /** Returns the contexts of the slices of each running task. */
   get carried(): number[][] {
     return this.tasks.map(({ slices }) => slices.map(({ context }) => context));
   }
 
-  /** An upload with one slab full and nothing waiting. */
+  /** Returns an upload with one full slab and nothing waiting. */
   full(owner = 'a'): AudioIngest {
     const ingest = this.scheduler.open(owner);
     if (ingest.write(Buffer.alloc(SLAB_BYTES)) !== undefined) throw new Error('there was no slab');
@@ -142,7 +142,7 @@ class UnderTest {
   }
 }
 
-/** State of a promise, so far. */
+/** Returns the current state of a promise. */
 function watch(promise: Promise<unknown> | undefined): { state: 'pending' | 'done' | unknown } {
   const watched: { state: unknown } = { state: 'pending' };
   Promise.resolve(promise).then(
@@ -155,7 +155,7 @@ function watch(promise: Promise<unknown> | undefined): { state: 'pending' | 'don
 /** Matches a DomainError. */
 const reason = (reason: string): Error => Object.assign(new Error(), { reason });
 
-t.test('an idle pool takes whatever is ready, a busy one waits for four lanes', async (t) => {
+t.test('an idle pool takes every ready slab, and a busy one waits for four lanes', async (t) => {
   const under = new UnderTest(t, { workers: 2, maxQueue: 1, maxUploads: 40, slabs: 40 });
   // Contexts 0 to 8.
   for (let i = 0; i < 9; i += 1) under.scheduler.open('a');
@@ -165,7 +165,7 @@ t.test('an idle pool takes whatever is ready, a busy one waits for four lanes', 
   const aborted = under.full();
   under.full();
   aborted.abort();
-  // Takes the context 11 of the one before.
+  // Takes context 11 of the previous upload.
   under.full();
   t.equal(under.tasks.length, 1, 'while a task runs, three wait for a fourth');
   for (let i = 13; i <= 25; i += 1) under.full();
@@ -417,7 +417,7 @@ t.test('an upload fails when its owner holds too many bytes of credentials', asy
   t.equal(under.contexts.inUse, 0);
 });
 
-t.test('whoever learns of a displacement finds the place taken, and may do anything', async (t) => {
+t.test('a listener of a displacement finds the place taken, and may make any call', async (t) => {
   const under = new UnderTest(t, { slabs: 2, maxUploads: 3 });
   const displaced = under.full('a');
   const other = under.full('a');
@@ -466,7 +466,7 @@ t.test('a failed task whose uploads abort and end each other gives everything ba
   t.equal(under.slabs.inUse, 0);
 });
 
-/** Repeats for the same seed. */
+/** Returns random numbers that the seed determines. */
 function random(seed: number): (below: number) => number {
   let x = seed | 0 || 1;
   return (below) => {
@@ -537,7 +537,7 @@ t.test('in any order of events everybody gets on and every digest is right', asy
         try {
           const ingest = under.scheduler.open(`owner ${next(3)}`);
           const upload = { ingest, hash: createHash('sha256'), busy: false };
-          // A listener that acts at once, in the middle of whatever ended its upload.
+          // A listener that acts at once, while the end of its upload is still in progress.
           ingest.signal.addEventListener('abort', () => {
             const other = [...live].find(({ busy }) => !busy);
             if (other !== undefined) act(other);

@@ -1,4 +1,4 @@
-/** The page of a report: what it says, what it never says, and how it stands in a browser. */
+/** Tests the page of a report: its text, what it must never say, and its layout in a browser. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -74,7 +74,7 @@ function withoutDetail({ sourceDetail: _, ...report }: EvidenceReport): Evidence
   return report;
 }
 
-/** Text of a page as it is read, with a space in place of each element. */
+/** Returns the text of a page as a reader sees it, with a space in place of each element. */
 function readText(page: string): string {
   return page
     .replace(/<style>[\s\S]*?<\/style>/, '')
@@ -182,7 +182,7 @@ t.test('a channel that is not watched has its word and never a number', async (t
     }
 });
 
-t.test('a counter that is missing or holds a number beside another status is no zero', async (t) => {
+t.test('a counter is not zero when it is missing or has a number beside another status', async (t) => {
   const report = JSON.parse(JSON.stringify({ ...emptyReport(), session: { evidence: sessionEvidence() } }));
   delete report.session.evidence.counters.mixerChanges;
   delete report.session.evidence.coverage.mixer;
@@ -195,7 +195,7 @@ t.test('a counter that is missing or holds a number beside another status is no 
   t.match(text, 'Saves a_status_of_tomorrow');
 });
 
-t.test('conflicts come first, and a code that is not known stands as it is', async (t) => {
+t.test('conflicts come first, and an unknown code is shown unchanged', async (t) => {
   const text = readText(renderReportPage({ proof: PROOF, report: adverseReport() }));
   const places = [
     'Credential: valid',
@@ -218,7 +218,7 @@ t.test('conflicts come first, and a code that is not known stands as it is', asy
   t.match(clean, 'No conflicts.');
   t.ok(
     clean.indexOf('Nine takes were seen') > clean.indexOf('Arrangement'),
-    'the note repeats what stands above it',
+    'the note repeats what is above it',
   );
 });
 
@@ -255,7 +255,7 @@ t.test(
   },
 );
 
-t.test('a label stands in its span where nothing overlaps it', async (t) => {
+t.test('a label is in its span when nothing overlaps it', async (t) => {
   const label = (spans: readonly Span[]) =>
     [...drawLane(spans, { total: 100, label: '' }).text.matchAll(/<text[^>]*>([^<]*)/g)].map(
       ([, text]) => text,
@@ -263,7 +263,7 @@ t.test('a label stands in its span where nothing overlaps it', async (t) => {
   const span = (start: number, end: number, name: string): Span => ({ start, end, kind: name, label: name });
   t.strictSame(label([span(0, 20, 'a'), span(20, 40, 'b')]), ['a', 'b']);
   t.strictSame(label([span(0, 20, 'a'), span(4, 8, 'b')]), [], 'cut by another');
-  t.strictSame(label([span(0, 20, 'a'), span(15, 40, 'b')]), ['a'], 'behind the label');
+  t.strictSame(label([span(0, 20, 'a'), span(15, 40, 'b')]), ['a'], 'after the label');
   t.strictSame(label([span(0, 5, 'a')]), [], 'too short');
 });
 
@@ -301,7 +301,7 @@ t.test('a simulated trace, an early end and a revoked device are said', async (t
   t.match(readText(renderReportPage({ proof: PROOF, report: adverseReport() })), 'revoked');
 });
 
-/** The text that is read without opening a fold. */
+/** Returns the text that is visible without opening a fold. */
 function openText(input: ReportPageInput): string {
   return readText(renderReportPage(input).replaceAll(/<details>[\s\S]*?<\/details>/g, ' '));
 }
@@ -357,7 +357,7 @@ t.test('each quantity appears once in the open part of the page', async (t) => {
     session: { evidence: sessionEvidence({}, counts) },
   };
   const text = openText({ proof: PROOF, report });
-  // `readText` turns the no-break spaces between groups of digits into spaces.
+  // `readText` replaces the no-break spaces between groups of digits by spaces.
   const times = (part: string): number => text.split(part.replaceAll('\u00a0', ' ')).length - 1;
   for (const value of Object.values(counts)) t.equal(times(groupDigits(value)), 1, String(value));
   t.equal(times('1:32:00'), 1, 'the length of the session');
@@ -430,7 +430,7 @@ t.test('a gap of every channel is shown once', async (t) => {
   t.match(text, 'Not watched: 5:00 to 6:00 (history lost)');
 });
 
-t.test('spans that nobody can tell apart are one', async (t) => {
+t.test('spans are drawn as one when no reader can distinguish them', async (t) => {
   const spans = Array.from({ length: 100_000 }, (_, at) => ({ start: at, end: at + 1, kind: 'block' }));
   t.strictSame(mergeSpans(spans, 100_000), [{ start: 0, end: 100_000, kind: 'block' }]);
   const apart = [
@@ -463,7 +463,7 @@ t.test('a report of any shape is read or refused, and never shown wrongly', asyn
   );
 });
 
-/** Contrast of two colours (WCAG 2.2). */
+/** Returns the contrast of two colours (WCAG 2.2). */
 function contrast(one: string, other: string): number {
   const [light, dark] = [one, other].map(luminance).toSorted((a, b) => b - a) as [number, number];
   return (light + 0.05) / (dark + 0.05);
@@ -525,7 +525,7 @@ t.test(
 
 const run = promisify(execFile);
 
-/** Words of a printed page with their places and heights, in points. */
+/** The words of a printed page with their positions and heights, in points. */
 interface PrintedPage {
   readonly width: number;
   readonly words: readonly {
@@ -563,7 +563,7 @@ t.test(
       await chromium.close();
       await rm(directory, { recursive: true, force: true });
     });
-    // 16 mm, and half a point for what a glyph reaches beyond its box.
+    // 16 mm, and half a point for glyphs that exceed their box.
     const margin = (16 / 25.4) * 72 - 0.5;
     const heights: number[] = [];
     for (const [name, most] of [

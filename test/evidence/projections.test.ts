@@ -70,7 +70,7 @@ function faultOf(report: EvidenceReport, projection: Projection): string | undef
     if ((value === undefined) !== (reason !== undefined)) return `${element}: value and reason`;
     if (value !== undefined && sources.length === 0) return `${element}: a value without a source`;
     if ((reason === 'needs_answer') !== (question !== undefined)) return `${element}: question`;
-    if (value === 'All') return `${element}: nobody can declare that`;
+    if (value === 'All') return `${element}: this cannot be declared`;
     for (const source of sources) {
       if (source.kind !== 'declaration') continue;
       const answers = report.declarations.find(({ submissionId }) => submissionId === source.submissionId)
@@ -156,7 +156,7 @@ t.test('two submissions keep the rules too, and where they differ nothing is sai
       'SoundRecording/Contributor[lyrics]/AiContribution',
     ),
     'Partly',
-    'the order of words is no difference',
+    'the order of words makes no difference',
   );
 });
 
@@ -306,7 +306,7 @@ t.test('an answer for which a vocabulary has no element is listed', async (t) =>
   t.strictSame(unmapped({ aiShareBand: 'under_quarter', manualWork: 'some' }), []);
 });
 
-t.test('no channel becomes a value, whatever its support and its counters are', async (t) => {
+t.test('no channel becomes a value, with any support and any counters', async (t) => {
   for (const answers of [{}, { aiShareBand: 'none' }, { aiRoles: ['vocals'] }]) {
     const bare = declare(answers);
     for (const channel of CHANNELS)

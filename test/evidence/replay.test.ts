@@ -73,7 +73,7 @@ function codesOf({ facts, conflicts, unverifiable }: EvidenceReport): readonly s
   return [...facts, ...conflicts, ...unverifiable].map(({ code }) => code);
 }
 
-/** Events replayed without a file, as of a sealed trace. */
+/** Replays events without a file, as of a sealed trace. */
 function replay(
   events: readonly TraceEvent[],
   channels: Partial<Record<Channel, ChannelSupport>> = {},
@@ -109,7 +109,7 @@ function take(
     readonly id?: number;
     readonly source?: number;
     readonly input?: 'hardware' | 'internal' | 'none' | 'unknown';
-    /** Frames of each step, a second apart. */
+    /** The frames of each step, one second apart. */
     readonly steps?: readonly number[];
     readonly since?: number;
     readonly amid?: readonly TraceEvent[];
@@ -176,7 +176,7 @@ t.test('the same trace gives the same bytes of a report, however it is cut', asy
   t.notMatch(whole, /\d\.\d{4}/, 'numbers are whole thousandths');
 });
 
-t.test('a channel that is not watched is no zero, in the report and in the note', async (t) => {
+t.test('a channel that is not watched is not zero, in the report and in the note', async (t) => {
   for (const channel of CHANNELS)
     for (const support of ['unsupported', 'unknown'] as const) {
       const { bytes } = await simulated(5, { channels: { [channel]: support } });
@@ -221,7 +221,7 @@ t.test('a take is in real time where its growth was seen at its rate, from hardw
     'a burst amid a take that is right on the whole': take({
       steps: [48_000, 10_000, 10_000, 100_000, 100_000, 48_000, 48_000, 48_000],
     }),
-    'growth told by a difference': take({ since: 1 }),
+    'growth reported as a difference': take({ since: 1 }),
     'input internal': take({ input: 'internal' }),
     'input not seen': take({ input: 'unknown' }),
     'input changed': take({
@@ -233,13 +233,13 @@ t.test('a take is in real time where its growth was seen at its rate, from hardw
   };
   for (const [name, events] of Object.entries(doubtful)) {
     t.match(realTime(events), { realTime: 'unknown' }, name);
-    // A take from inside the workstation is no recording, so that none of them can have been in real time.
+    // A take from inside the workstation is not a recording, so none of them can be in real time.
     const none = name === 'input internal' ? { status: 'not_observed', value: 0 } : { status: 'unknown' };
     t.strictSame(replay([TRACK, ...events]).session.counters.takesRecordedInRealTime, none, name);
   }
 });
 
-t.test('an import stays imported material through whatever is made of it', async (t) => {
+t.test('an import stays imported material through every derivation', async (t) => {
   const clip = (id: number, source: number, start: number): TraceEvent => ({
     kind: 'clip.created',
     at: 30 * SECOND,
@@ -308,7 +308,7 @@ t.test('an import stays imported material through whatever is made of it', async
     t.ok(codes.includes(code), code);
 });
 
-t.test('a placed import is listed, attributed and told of after any number of others', async (t) => {
+t.test('a placed import is listed, attributed and reported after any number of others', async (t) => {
   const { importedSources: most } = REPORT_LIMITS;
   const digest = (source: number) => source.toString(16).padStart(64, '0');
   const added = (source: number): TraceEvent => ({
@@ -321,7 +321,7 @@ t.test('a placed import is listed, attributed and told of after any number of ot
   const replayed = replay([
     TRACK,
     ...Array.from({ length: most + 144 }, (_, index) => added(index + 1)),
-    // The last one lies there as what was made of what was made of it.
+    // The last source in the arrangement is derived twice from an import.
     { kind: 'source.derived', at: 2, source: 1001, from: most + 144, manner: 'bounce' },
     { kind: 'source.derived', at: 3, source: 1002, from: 1001, manner: 'combine' },
     ...Array.from({ length: 144 }, (_, index): TraceEvent => {
@@ -345,7 +345,7 @@ t.test('a placed import is listed, attributed and told of after any number of ot
     originalSha256: EXPORTED,
     detections: [detection, { ...detection, sha256: digest(1) }],
   });
-  t.equal(facts.inputs.attributedImports, 1, 'the one that lies in the arrangement');
+  t.equal(facts.inputs.attributedImports, 1, 'the one in the arrangement');
   t.equal(facts.importedSourceCount, most + 144);
   t.strictSame(
     facts.importedSources?.map(({ sourceId }) => sourceId),
@@ -401,7 +401,7 @@ t.test('each detection result of a file is matched, by its samples and by the fi
   t.end();
 });
 
-t.test('a file that is imported over and over is told of a bounded number of times', (t) => {
+t.test('a file that is imported repeatedly is reported a limited number of times', (t) => {
   const digest = (file: number) => file.toString(16).padStart(64, '0');
   const replayed = replay(
     Array.from({ length: 2000 }, (_, source): TraceEvent => {
@@ -422,47 +422,44 @@ t.test('a file that is imported over and over is told of a bounded number of tim
   t.strictSame([told[0], told.at(-1)], ['s1', 's2000'], 'no number of one file hides another');
   t.end();
 });
-t.test(
-  'what was made of material of unknown origin is told, and what was made of a take is not',
-  async (t) => {
-    const told = (events: readonly TraceEvent[]) => {
-      const { unverifiable } = reportOf(replay(events));
-      return unverifiable.flatMap(({ code, values }) =>
-        code === 'derived_material_of_unknown_origin' ? [values] : [],
-      );
-    };
-    const recorded: readonly TraceEvent[] = [
-      { kind: 'track.added', at: 1, track: 1, type: 'audio' },
-      ...take({ input: 'hardware', source: 1 }),
-      { kind: 'source.derived', at: 20 * SECOND, source: 2, from: 1, manner: 'bounce' },
-    ];
-    t.strictSame(told(recorded), []);
-    const derived = (source: number, from?: number): TraceEvent => ({
-      kind: 'source.derived',
-      at: 40 * SECOND,
-      source,
-      manner: 'bounce',
-      ...(from === undefined ? {} : { from }),
-    });
-    t.strictSame(told([...recorded, derived(3)]), [{ sources: 1 }], 'of nobody knows what');
-    const appeared: TraceEvent = {
-      kind: 'source.appeared',
-      at: 30 * SECOND,
-      source: 3,
-      claims: 'import',
-    };
-    t.strictSame(
-      told([...recorded, appeared, derived(4, 1), derived(4, 3), derived(5, 4)]),
-      [{ sources: 2 }],
-      'of what appeared, and of that',
+t.test('derivations of material of unknown origin are reported, and those of a take are not', async (t) => {
+  const told = (events: readonly TraceEvent[]) => {
+    const { unverifiable } = reportOf(replay(events));
+    return unverifiable.flatMap(({ code, values }) =>
+      code === 'derived_material_of_unknown_origin' ? [values] : [],
     );
-    t.strictSame(
-      told([...recorded, ...take({ input: 'internal', source: 3, id: 2 }), derived(4, 3)]),
-      [{ sources: 1 }],
-      'of a take from inside',
-    );
-  },
-);
+  };
+  const recorded: readonly TraceEvent[] = [
+    { kind: 'track.added', at: 1, track: 1, type: 'audio' },
+    ...take({ input: 'hardware', source: 1 }),
+    { kind: 'source.derived', at: 20 * SECOND, source: 2, from: 1, manner: 'bounce' },
+  ];
+  t.strictSame(told(recorded), []);
+  const derived = (source: number, from?: number): TraceEvent => ({
+    kind: 'source.derived',
+    at: 40 * SECOND,
+    source,
+    manner: 'bounce',
+    ...(from === undefined ? {} : { from }),
+  });
+  t.strictSame(told([...recorded, derived(3)]), [{ sources: 1 }], 'of an unknown source');
+  const appeared: TraceEvent = {
+    kind: 'source.appeared',
+    at: 30 * SECOND,
+    source: 3,
+    claims: 'import',
+  };
+  t.strictSame(
+    told([...recorded, appeared, derived(4, 1), derived(4, 3), derived(5, 4)]),
+    [{ sources: 2 }],
+    'of what appeared, and of that',
+  );
+  t.strictSame(
+    told([...recorded, ...take({ input: 'internal', source: 3, id: 2 }), derived(4, 3)]),
+    [{ sources: 1 }],
+    'of a take from inside',
+  );
+});
 
 t.test('each adverse scenario shows in the report, and a clean one has none of them', async (t) => {
   const expected: Partial<Record<AdverseScenario, string>> = {
@@ -563,7 +560,7 @@ t.test('what was found at the start is state and no act', async (t) => {
   t.match(session.sources, { foundAtStart: 1, claimRecording: 0 });
 });
 
-t.test('a session that held other sound from its start on is no capture of its takes', (t) => {
+t.test('a session is not a capture of its takes when it had other sound from its start', (t) => {
   const clip = { kind: 'clip.created', at: 5, since: 5, track: 1, base: 'seconds', start: 0 } as const;
   const isCaptured = (found: readonly TraceEvent[]): boolean => {
     const replayed = replay([
@@ -588,14 +585,14 @@ t.test('a session that held other sound from its start on is no capture of its t
       { kind: 'recording.started', at: 5, since: 5, take: 2, input: 'hardware' },
       { kind: 'recording.finished', at: 5, since: 5, take: 2, source: 1, frames: 1, rate: 48_000 },
     ],
-    'a clip of which nobody knows what it shows': [{ ...clip, clip: 1, length: 200 }],
+    'a clip of an unknown source': [{ ...clip, clip: 1, length: 200 }],
   };
   t.equal(isCaptured([]), true);
   for (const [name, events] of Object.entries(found)) t.equal(isCaptured(events), false, name);
   t.end();
 });
 
-t.test('the arrangement of an export is that of its time, whatever changed afterwards', (t) => {
+t.test('the arrangement of an export is that of its time, also after later changes', (t) => {
   const clip = (id: number, source: number, start: number): TraceEvent => ({
     kind: 'clip.created',
     at: 1,

@@ -18,10 +18,10 @@ import {
 import { CHANNELS, type Channel, type ChannelSupport } from '../../src/witness/domain/trace.js';
 
 const DIGEST = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
-/** Value of every counter that observed something: nothing else on a page is this number. */
+/** The value of every counter that observed something. No other number on a page equals it. */
 export const OBSERVED = 7321;
 
-/** Session of 92 minutes; channels are supported where nothing else is said of them. */
+/** Returns a session of 92 minutes. A channel is supported by default. */
 export function sessionEvidence(
   support: Partial<Record<Channel, ChannelSupport>> = {},
   counts: Partial<Record<CounterName, number>> = {},
@@ -108,7 +108,7 @@ function declaration(submissionId: string, answers: Readonly<Record<string, unkn
   };
 }
 
-/** Facts of the report for what was declared. */
+/** Returns the facts of the report on declarations. */
 function declared(declarations: readonly DeclarationEnvelope[]): readonly EvidenceFact[] {
   return declarations.flatMap(({ submissionId, answers }) =>
     Object.entries(answers).map(
@@ -123,7 +123,7 @@ function declared(declarations: readonly DeclarationEnvelope[]): readonly Eviden
   );
 }
 
-/** Arrangement of a song: drums, bass, guitars, keys, voices. */
+/** Returns the arrangement of a song: drums, bass, guitars, keys, voices. */
 export function sourceDetail(imported: boolean): SourceDetail {
   const plan: readonly (readonly [
     string,
@@ -352,7 +352,7 @@ export function adverseReport(): EvidenceReport {
   };
 }
 
-/** Report of a proof with declarations alone. */
+/** Returns the report of a proof with declarations alone. */
 export function emptyReport(): EvidenceReport {
   return {
     version: 1,
@@ -363,7 +363,7 @@ export function emptyReport(): EvidenceReport {
   };
 }
 
-/** Every list at its bound. */
+/** Returns a report with every list at its limit. */
 export function hugeReport(): EvidenceReport {
   const word = 'x'.repeat(128);
   const many = <T>(count: number, make: (at: number) => T): readonly T[] =>
@@ -444,7 +444,7 @@ export function hugeReport(): EvidenceReport {
   };
 }
 
-/** The report with each of its strings replaced by one that attacks whoever shows it. */
+/** Returns the report with an attack on its viewer in each string. */
 export function hostileReport(report: EvidenceReport, attack: string): EvidenceReport {
   const replace = (value: unknown): unknown => {
     if (typeof value === 'string') return `${attack}${value}`;

@@ -124,7 +124,7 @@ const derived = (source: number, from: number | undefined, manner: 'bounce' | 'o
   return { kind: 'source.derived', at: 3, since: 2, source, manner, ...(from === undefined ? {} : { from }) };
 };
 const EDITED: TraceEvent = { kind: 'clip.moved', at: 4, clip: 1, track: 1, start: 0 };
-/** Events of one import over the 99 seconds that are exported, in a clip that was moved. */
+/** The events of one import over the 99 exported seconds, in a clip that was moved. */
 const IMPORTED: readonly TraceEvent[] = [
   observed(0),
   { kind: 'track.added', at: 1, since: 0, track: 1, type: 'audio' },
@@ -133,7 +133,7 @@ const IMPORTED: readonly TraceEvent[] = [
   EDITED,
 ];
 
-/** Sessions of one import with what else was told of them, and what follows where much of work by hand is declared. */
+/** Sessions of one import with further events, and the resulting codes if much manual work is declared. */
 const SESSIONS: Readonly<Record<string, readonly [events: readonly TraceEvent[], codes: readonly string[]]>> =
   {
     'the observed arrangement rendered as it was exported': [[observed(1), exported()], ALL],
@@ -169,15 +169,15 @@ const SESSIONS: Readonly<Record<string, readonly [events: readonly TraceEvent[],
       [{ kind: 'capture.gap', at: 5, since: 0, reason: 'agent_stopped' }, observed(1), exported()],
       ALL,
     ],
-    'observed with a clip that was not told of': [[observed(2), exported()], []],
+    'observed with a clip that was not reported': [[observed(2), exported()], []],
     'never observed': [[exported()], []],
     'never exported': [[observed(1)], []],
     'with a take in it': [[...take('hardware', 2), clip(2, 2, 0, 9), observed(2), exported()], [COVER]],
-    'with a take in it whose input nobody saw': [
+    'with a take in it whose input was not seen': [
       [...take('unknown', 2), derived(2, 1, 'bounce'), clip(2, 2, 0, 9), observed(2), exported()],
       [COVER],
     ],
-    'with a take that lies nowhere': [
+    'with a take that is not placed': [
       [...take('hardware', 2), observed(1), exported()],
       [COVER, EDITS],
     ],
@@ -198,11 +198,8 @@ const SESSIONS: Readonly<Record<string, readonly [events: readonly TraceEvent[],
       ],
       [COVER],
     ],
-    'with a clip of which nobody knows what it shows': [
-      [clip(2, undefined, 0, 9), observed(2), exported()],
-      [COVER],
-    ],
-    'with what was made of nobody knows what': [
+    'with a clip of an unknown source': [[clip(2, undefined, 0, 9), observed(2), exported()], [COVER]],
+    'with a source derived from an unknown one': [
       [derived(2, 1, 'bounce'), derived(2, undefined, 'bounce'), clip(2, 2, 0, 9), observed(2), exported()],
       [COVER],
     ],
@@ -221,7 +218,7 @@ const SESSIONS: Readonly<Record<string, readonly [events: readonly TraceEvent[],
       ],
       [COVER],
     ],
-    'with a clip in beats of which nobody knows how long it is': [
+    'with a clip in beats of unknown length': [
       [
         {
           kind: 'clip.created',

@@ -65,7 +65,7 @@ const SESSIONS: Readonly<
     [read(1), MOVED, exported('matched')],
     false,
   ],
-  'the state that was read has clips that nobody reported': [
+  'the state that was read has clips that were not reported': [
     ARDOUR_CHANNELS,
     [read(2), exported('matched')],
     false,

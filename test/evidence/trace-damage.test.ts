@@ -1,4 +1,4 @@
-/** For any single bit that is changed in a trace, its reading says so. */
+/** Tests that reading a trace detects every changed bit. */
 import { createHash } from 'node:crypto';
 import t from 'tap';
 import { MemorySink } from '../../src/cli/specimens/memory-sink.js';
@@ -14,7 +14,7 @@ import { type ReadTrace, readTrace } from '../../src/witness/trace/read-trace.js
 import { opened, SESSION, writeTrace } from '../capture/write-trace.js';
 import { sized } from '../fixtures/sampling.js';
 
-/** Everything that a reading tells but the file's own digest; a refusal in its words. */
+/** Returns the result of a reading without the digest of the file. A refusal is returned as its message. */
 async function reading(bytes: Uint8Array, ...lengths: readonly number[]): Promise<string> {
   try {
     const trace = await readTrace(opened(bytes, ...lengths));
@@ -37,7 +37,7 @@ async function reading(bytes: Uint8Array, ...lengths: readonly number[]): Promis
   }
 }
 
-/** Bits from one that is changed to the next; odd, so that all places of a byte come up. */
+/** The distance between two changed bits. It is odd, so that all places of a byte occur. */
 const STEP = sized(1, 41);
 
 const findingsOf = (text: string): string =>
@@ -56,7 +56,7 @@ async function simulated(seed: number, adverse: readonly AdverseScenario[] = [])
 }
 
 t.test('bits all over a sealed trace', async (t) => {
-  // The other one differs in key and signatures alone.
+  // The other algorithm differs in key and signatures alone.
   for (const [algorithm, step] of [
     ['Ed25519', STEP],
     ['ES256', 7 * STEP],
@@ -79,7 +79,7 @@ t.test('bits all over a sealed trace', async (t) => {
   }
 });
 
-/** Facts of the report that a proof would be issued with, each in its words; a refusal in its words. */
+/** Returns the facts of the report of an issuing, each as text. A refusal is returned as its message. */
 async function reported(bytes: Uint8Array, deviceId: string): Promise<ReadonlySet<string>> {
   try {
     const replayed = await replayTrace(opened(bytes));
@@ -138,7 +138,7 @@ t.test('bits anywhere in longer traces', async (t) => {
   }
 });
 
-t.test('bits of a tail that nobody signed change no evidence, and the digest tells them', async (t) => {
+t.test('bits of an unsigned tail change no evidence, and the digest reveals them', async (t) => {
   const bytes = await simulated(5, ['unsigned_tail']);
   const trace = await readTrace(opened(bytes));
   const tail = trace.findings.find(({ code }) => code === 'trace_unsigned_tail')!.values!['bytes']!;

@@ -55,7 +55,7 @@ const DIGEST = new Uint8Array(32);
 const REFUSED: Readonly<Record<string, readonly [events: readonly unknown[], message: RegExp]>> = {
   'an unknown number': [[[999, 0, null]], /unknown number/],
   'a number of the negative kind': [[[-1, 0, null]], /not a number from 0/],
-  'an event that is no array': [[{ number: 1 }], /not an array/],
+  'an event that is not an array': [[{ number: 1 }], /not an array/],
   'too few fields': [[[number('track.added'), 0, null, 1]], /wrong number of fields/],
   'too many fields': [[[number('session.saved'), 0, null, 1]], /wrong number of fields/],
   'nested arrays': [[[number('session.saved'), [[[[[[[[[[1]]]]]]]]]], null]], /at is not a number/],
@@ -126,7 +126,7 @@ const REFUSED: Readonly<Record<string, readonly [events: readonly unknown[], mes
   ],
 };
 
-t.test('a signed part that is no trace is refused, with the place', async (t) => {
+t.test('a signed part is refused with the place when it is not a trace', async (t) => {
   for (const [name, [events, message]] of Object.entries(REFUSED)) {
     const text = await outcome(opened(forged(...events)));
     t.match(text, /^unprocessable trace_malformed: The trace is malformed: segment 0, event \d: /, name);

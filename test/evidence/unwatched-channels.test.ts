@@ -1,4 +1,7 @@
-/** A channel that nobody watches is nowhere a zero: not in a report's JSON, its page, its note, its projections or a list's summary. */
+/**
+ * Tests that a channel that is not watched never appears as zero: not in a report's JSON, page, note,
+ * projections or summary in a list.
+ */
 import t from 'tap';
 import { MemorySink } from '../../src/cli/specimens/memory-sink.js';
 import { simulateTrace } from '../../src/cli/specimens/simulate-trace.js';
@@ -54,22 +57,26 @@ async function reportOfTrace(
   });
 }
 
-/** Paths of the zeros in a value; places of a list do not count. */
+/** Returns the paths of the zeros in a value. Positions in a list do not count. */
 function zeros(value: unknown, path = ''): readonly string[] {
   if (value === 0 || value === '0') return [path];
   if (Array.isArray(value)) return value.flatMap((each) => zeros(each, `${path}[]`));
   if (value === null || typeof value !== 'object') return [];
-  // A fact is named by its code: facts of different codes stand at the same place of different reports.
+  // A fact is named by its code, because facts of different codes have the same position in different
+  // reports.
   const { code } = value as { code?: string };
   return Object.entries(value).flatMap(([name, each]) =>
     zeros(each, `${path}${code === undefined ? '' : `(${code})`}.${name}`),
   );
 }
 
-/** Phrases that say a zero, with the words around it, and how often each is said. Cells of a table and parts of a list stand apart. */
+/**
+ * Returns the phrases that state a zero, with the words around it, and their counts. Cells of a table and
+ * parts of a list are separate.
+ */
 function zeroPhrases(text: string): ReadonlyMap<string, number> {
   const said = new Map<string, number>();
-  // A sentence that says why nothing is listed is no zero.
+  // A sentence that explains why nothing is listed does not state a zero.
   for (const cell of text.replaceAll(/none is (listed|ruled)/gi, '').split(/[|;]|, /))
     for (const [phrase] of cell.matchAll(
       /(?:[^\s<>]+\s+){0,3}(?<![\d.,:#-])\b(?:0|zero|none)\b(?![.,:]?\d|[%-])\s*\S*/gi,
@@ -80,12 +87,12 @@ function zeroPhrases(text: string): ReadonlyMap<string, number> {
   return said;
 }
 
-/** Phrases that are said more often than before. */
+/** Returns the phrases that occur more often than before. */
 function added(now: ReadonlyMap<string, number>, before: ReadonlyMap<string, number>): readonly string[] {
   return [...now].flatMap(([phrase, times]) => (times > (before.get(phrase) ?? 0) ? [phrase] : []));
 }
 
-/** Texts of a report, by what a reader gets. */
+/** Returns the texts of a report, by medium. */
 function textsOf(report: EvidenceReport): Readonly<Record<string, string>> {
   const proof = { proofId: 'prf_1', title: 'A song', issuedAt: 1_790_020_000, verdict: 'valid' };
   const note = writeProcessNote(report);
@@ -115,7 +122,10 @@ function textsOf(report: EvidenceReport): Readonly<Record<string, string>> {
   };
 }
 
-/** Channels without which the generator tells nothing of others, so that these are watched and truly empty. */
+/**
+ * Channels whose absence makes the generator omit events of other channels. The other channels are watched
+ * and really empty.
+ */
 const CARRIERS: Partial<Record<Channel, readonly Channel[]>> = {
   tracks: ['clips', 'recording', 'midi', 'sourceMap', 'imports'],
   clips: ['imports'],
@@ -150,7 +160,7 @@ t.test('a channel that is not watched is a zero nowhere', async (t) => {
       const said = textsOf(report);
       for (const name of names)
         t.notMatch(said['page'], new RegExp(`${COUNTER_WORDS[name]}[ |]+(0|none)\\b`), `${channel}: ${name}`);
-      // A text says in truth what is empty with the channel; the trace made by hand has nothing empty.
+      // Such a text reports a truly empty channel. The trace of `ACTS` has none.
       if (carried.length > 0) continue;
       for (const [what, text] of Object.entries(said))
         t.strictSame(
@@ -166,7 +176,7 @@ const MINUTE = 60_000_000;
 const found = { source: 5, samplesSha256: 'ab'.repeat(32), frames: 960_000, rate: 48_000, channels: 2 };
 const clip = { base: 'seconds', track: 1, length: 20 } as const;
 
-/** A take that grows in real time, and becomes a source. */
+/** Returns a take that grows in real time, and becomes a source. */
 function take(id: number, source: number): readonly Act[] {
   return [
     { kind: 'recording.started', take: id, input: 'hardware' },
@@ -177,7 +187,7 @@ function take(id: number, source: number): readonly Act[] {
   ];
 }
 
-/** Acts of the view over time, by class, each with the channels without which it has no number. */
+/** Acts of the view over time, by class, each with the channels that its number needs. */
 const CLASSES: readonly (readonly [readonly Act[], readonly Channel[]])[] = [
   [
     [{ kind: 'mixer.changed', control: 'gain' }],
@@ -187,7 +197,7 @@ const CLASSES: readonly (readonly [readonly Act[], readonly Channel[]])[] = [
   [[{ kind: 'import.added', ...found, source: 8, manner: 'referenced' }], ['imports']],
 ];
 
-/** Acts of every counter, each clip edited. */
+/** Acts of every counter, with an edit of each clip. */
 const ACTS: readonly Act[] = [
   { kind: 'session.opened', sampleRate: 48_000 },
   { kind: 'session.saved' },
@@ -227,9 +237,9 @@ type Act = DistributiveOmit<TraceEvent, 'at'> & { readonly after?: number };
 type DistributiveOmit<Type, Name extends PropertyKey> = Type extends unknown ? Omit<Type, Name> : never;
 
 /**
- * Report of a trace made by hand, full of acts of every channel.
+ * Returns the report of a trace with acts of every channel.
  * @param channels support of channels by the header
- * @param silent channel of which nothing is told
+ * @param silent channel without events
  */
 async function reportOfActs(
   channels: Partial<Record<Channel, ChannelSupport>>,
@@ -246,7 +256,7 @@ async function reportOfActs(
         try {
           references.take(event);
         } catch (error) {
-          // Nothing lies on a track that nobody told of.
+          // Without the events of its track, the event is invalid.
           if (error instanceof TraceFault) continue;
           throw error;
         }
@@ -259,7 +269,10 @@ async function reportOfActs(
   return reportOfTrace(bytes, [DECLARATION]);
 }
 
-/** All acts: a minute without those that have no number where the channel is not watched, and a minute with the rest. */
+/**
+ * Returns all acts: a minute without those that have no number if the channel is not watched, and a minute
+ * with the rest.
+ */
 function actsWithout(channel: string | undefined): readonly Act[] {
   const isOf = ([, channels]: (typeof CLASSES)[number]): boolean => channels.some((each) => each === channel);
   const acts = (wanted: boolean): readonly Act[] =>
@@ -275,7 +288,7 @@ const SOURCES: Readonly<Partial<Record<Channel, readonly number[]>>> = {
   sourceMap: [6, 7],
 };
 
-/** The event without references that a channel would have told of, where it can be told without them. */
+/** Returns the event without references to a channel, where the references are optional. */
 function withoutTold(channel: Channel | undefined, event: TraceEvent): TraceEvent {
   const { track, source, from, ...rest } = event as TraceEvent & Record<'track' | 'source' | 'from', number>;
   const unseen = channel === undefined ? [] : (SOURCES[channel] ?? []);
@@ -306,10 +319,13 @@ const DECLARATION: DeclarationEnvelope = {
   bindingStatus: 'authenticated_post_issuance_record',
 };
 
-/** Zeros that are true of these reports in any case. The last one is in “Not watched” does not mean “none”. */
+/**
+ * Zeros that are true of these reports in any case. The last one is part of “Not watched” does not mean
+ * “none”.
+ */
 const TRUE_ZEROS = ['0 gaps', 'Conflicts: none.', 'none”.'];
 
-/** Zeros of a report outside the coverage of the other channels, which has true ones. */
+/** Returns the zeros of a report, without the coverage of the other channels, which has true ones. */
 function wrongZeros(report: EvidenceReport, channel?: Channel): readonly string[] {
   const ofOthers = zeros(report).filter((path) => {
     const [, of] = path.match(/^\.session\.evidence\.coverage\.(\w+)\.(exact|interval|gapCount)$/) ?? [];
@@ -338,13 +354,13 @@ t.test('beside channels that are full, one that is not watched leaves no zero at
       );
       t.strictSame(coverage[channel], { support, gaps: [] });
       t.strictSame(wrongZeros(silent, channel), [], `${channel} ${support}`);
-      // Agents tell of tracks that they do not watch, because clips lie on them.
+      // Agents report tracks that they do not watch, because clips are on these tracks.
       const told = await reportOfActs({ [channel]: support });
-      t.strictSame(wrongZeros(told, channel), [], `${channel} ${support}, and told of all the same`);
+      t.strictSame(wrongZeros(told, channel), [], `${channel} ${support}, and reported all the same`);
     }
 });
 
-/** Channels without which a counter has nothing to count. */
+/** Returns the channels that a counter needs. */
 function needs(name: CounterName): readonly Channel[] {
   const own = COUNTERS[name];
   return own === 'clips' ? [own, 'tracks'] : name === 'importPlacements' ? [own, 'clips', 'tracks'] : [own];

@@ -5,7 +5,7 @@ import {
   ERROR_REASON_REFERENCE,
 } from '../../../src/service/domain/reference/errors.js';
 
-t.test('every code and reason of errors is told in sentences', async (t) => {
+t.test('every code and reason of errors has sentences', async (t) => {
   t.strictSame(Object.keys(ERROR_CODE_REFERENCE), ERROR_CODES);
   t.strictSame(Object.keys(ERROR_REASON_REFERENCE), ERROR_REASONS);
   for (const [word, { meaning, caller }] of [

@@ -12,7 +12,7 @@ import {
   VERDICT_REFERENCE,
 } from '../../../src/core/domain/reference/verdicts.js';
 
-t.test('every value is told in sentences, and the one for the artist accuses nobody', async (t) => {
+t.test('every value has sentences, and the one for the artist accuses no person', async (t) => {
   const entries: readonly (readonly [string, ReferenceEntry])[] = [
     ...Object.entries(VERDICT_REFERENCE),
     ...Object.entries(STATUS_REFERENCE),
@@ -27,7 +27,7 @@ t.test('every value is told in sentences, and the one for the artist accuses nob
 
 t.test('each reason belongs to one verdict, and has a meaning of its own', async (t) => {
   const words = Object.values(DECISION_REASONS).flatMap((reasons) => Object.keys(reasons));
-  t.strictSame(words, Object.keys(DECISION_REASON_MEANINGS), 'none stands twice');
+  t.strictSame(words, Object.keys(DECISION_REASON_MEANINGS), 'none appears twice');
   const meanings = Object.values(DECISION_REASON_MEANINGS);
   t.equal(new Set(meanings).size, meanings.length);
   for (const [word, meaning] of Object.entries(REPORT_REASON_MEANINGS)) t.match(meaning, /^[A-Z].*\.$/, word);
