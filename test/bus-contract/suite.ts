@@ -15,10 +15,10 @@ import {
 import { dayOf, monthOf } from '../../src/service/domain/usage-window.js';
 import type { DeadLetterReport, EventBus, EventHandler } from '../../src/service/ports/bus.js';
 
-/** Where the events of one test are: every bus that is opened here carries the same ones. */
+/** The place of one test's events. Every bus that is opened here carries the same events. */
 export interface BusPlace {
   open(onDeadLetter?: DeadLetterReport): Promise<EventBus>;
-  /** Tells whether events are kept by the bus itself, so that they can be replayed. */
+  /** Whether the bus itself keeps events, so that they can be replayed. */
   readonly keeps: boolean;
   remove(): Promise<void>;
 }
@@ -29,7 +29,7 @@ export function erasure(n: number): ServiceEvent {
   return proofErased({ proofId: `prf_${n}`, partnerId: `ptr_${n % 7}`, erasedAt: AT + n });
 }
 
-/** The n-th unit of a partner. */
+/** Returns the n-th unit of a partner. */
 export function usage(partner: number, n: number): ServiceEvent {
   const data = {
     partnerId: `ptr_${partner}`,
@@ -55,7 +55,7 @@ export function retention(n: number): readonly ServiceEvent[] {
   ];
 }
 
-/** As the relay does it: the same events, until they are taken. */
+/** Publishes the same events until they are accepted, as the relay does. */
 export async function relay(bus: EventBus, events: readonly ServiceEvent[]): Promise<void> {
   for (const deadline = Date.now() + 60_000; ; await sleep(20)) {
     try {
@@ -73,7 +73,7 @@ export async function until(condition: () => boolean | Promise<boolean>, what: s
   }
 }
 
-/** Takes everything, in the order of its coming. */
+/** Takes everything, in the order of arrival. */
 export class Listener {
   readonly batches: (readonly ServiceEvent[])[] = [];
 
@@ -81,7 +81,7 @@ export class Listener {
     this.batches.push(events);
   };
 
-  /** Without those that came again. */
+  /** Returns the taken events without repetitions. */
   get taken(): readonly ServiceEvent[] {
     return [...new Map(this.batches.flat().map((event) => [event.id, event])).values()];
   }
@@ -92,7 +92,7 @@ export class Listener {
   }
 }
 
-/** Events by key, each key's in their order. */
+/** Returns events by key, those of each key in order. */
 export function byKey(events: readonly ServiceEvent[]): Readonly<Record<string, readonly ServiceEvent[]>> {
   const keys = new Map<string, ServiceEvent[]>();
   for (const event of events) {
@@ -108,12 +108,12 @@ export async function busContract(t: Test, make: () => Promise<BusPlace>): Promi
   const cases: Readonly<Record<string, (t: Test, place: BusPlace) => Promise<void>>> = {
     'thousands arrive as they were sent': thousands,
     'a batch that failed comes again as it was': failingHandler,
-    'an event that nobody can take goes to the dead letters, the rest goes on': deadLetters,
-    'a batch with events that nobody can take is split, and each of them isolated once': isolation,
+    'an event goes to the dead letters when no handler accepts it, and the rest goes on': deadLetters,
+    'a batch is split when no handler accepts some events, and each of these is isolated once': isolation,
     'events that came while others failed keep their place': orderAfterFailure,
     'a close lets the batch that is being handled end': closing,
     'every event that a topic keeps is replayed, as often as asked': replay,
-    'a second or late handler is refused; an event nobody listens to is taken': refusals,
+    'a second or late handler is refused, and an event without a handler is taken': refusals,
   };
   for (const [name, run] of Object.entries(cases)) {
     await t.test(name, async (t) => {
@@ -176,7 +176,7 @@ async function failingHandler(t: Test, place: BusPlace): Promise<void> {
   const relayed = relay(bus, sent);
   await until(() => given.length > 0, 'the first failure');
   // A bus that keeps nothing leaves in the outbox what was not taken.
-  if (place.keeps) await until(() => bus.lag().get('erasure')! > 0, 'a process that is behind');
+  if (place.keeps) await until(() => bus.lag().get('erasure')! > 0, 'a process that lags');
   await relayed;
   await until(() => listener.has(...sent), 'all of it');
   await until(() => bus.lag().get('erasure') === 0, 'a process that is not');
@@ -185,7 +185,7 @@ async function failingHandler(t: Test, place: BusPlace): Promise<void> {
   t.strictSame(given[1], given[0]);
   t.strictSame(given[2], given[0]);
   t.strictSame(byKey(listener.taken), byKey(sent));
-  t.strictSame(await bus.deadLetters('erasure', 10), [], "an error of the world is nobody's dead letter");
+  t.strictSame(await bus.deadLetters('erasure', 10), [], 'a failure of the store makes no dead letter');
 }
 
 async function deadLetters(t: Test, place: BusPlace): Promise<void> {
@@ -223,7 +223,7 @@ async function deadLetters(t: Test, place: BusPlace): Promise<void> {
   t.strictSame(await bus.deadLetters('erasure', 10), []);
   t.strictSame(await bus.replayDeadLetters('erasure', 10), 0);
 
-  // Healed for two; the third is dead again, at the end.
+  // Two are deliverable now. The third becomes a dead letter again, at the end.
   const [first, second, third] = letters.map(({ id }) => id!);
   poisoned.delete(first!);
   t.equal(await bus.replayDeadLetters('usage', 1), 1);
@@ -284,9 +284,9 @@ async function orderAfterFailure(t: Test, place: BusPlace): Promise<void> {
     },
   });
   const sent = Array.from({ length: 30 }, (_, n) => usage(1, n));
-  // Waits for the connection: the first may take its time.
+  // Waits for the connection, because the first one may be slow.
   await relay(bus, [erasure(0)]);
-  // At once: those behind the first must not overtake it.
+  // All at once, because later ones must not overtake the first.
   const results = await Promise.allSettled([
     bus.publish(sent.slice(0, 10)),
     bus.publish(sent.slice(10, 20)),
@@ -349,7 +349,10 @@ async function closing(t: Test, place: BusPlace): Promise<void> {
   t.strictSame(taken(), new Set([...sent, ...more].map(({ id }) => id)), 'nothing is lost between the two');
 }
 
-/** Two of five can never be taken, and the world fails once while the last one is given alone. */
+/**
+ * Two of five events can never be taken. One failure of the store comes while the last event is delivered
+ * alone.
+ */
 async function isolation(t: Test, place: BusPlace): Promise<void> {
   const sent = Array.from({ length: 5 }, (_, n) => usage(1, n));
   const [, second, , fourth, last] = sent.map(({ id }) => id);
@@ -379,7 +382,11 @@ async function isolation(t: Test, place: BusPlace): Promise<void> {
   );
   for (const id of poisoned) {
     const own = calls.filter((ids) => ids.includes(id));
-    t.strictSame(own.filter(({ length }) => length === 1).length, 1, 'isolated once, whatever failed later');
+    t.strictSame(
+      own.filter(({ length }) => length === 1).length,
+      1,
+      'isolated once, also when others failed later',
+    );
     t.strictSame(own.at(-1), [id], 'and not given again');
   }
   t.strictSame(
@@ -407,7 +414,7 @@ async function replay(t: Test, place: BusPlace): Promise<void> {
     await rest.take(events);
   });
   if (place.keeps)
-    t.strictSame(replayed, { taken: sent.length - 2, left: 2 }, 'it passes over what nobody can take');
+    t.strictSame(replayed, { taken: sent.length - 2, left: 2 }, 'it passes over what no handler accepts');
   if (place.keeps) t.strictSame(byKey(rest.taken), byKey(sent.filter(({ id }) => !poisoned.has(id))));
   if (place.keeps)
     await t.rejects(
@@ -425,5 +432,5 @@ async function refusals(t: Test, place: BusPlace): Promise<void> {
   await bus.start();
   t.throws(() => bus.handle('usage', listener.take), 'after the start');
   await t.resolves(bus.publish([]));
-  await t.resolves(relay(bus, [usage(1, 0)]), 'nobody listens to it');
+  await t.resolves(relay(bus, [usage(1, 0)]), 'it has no handler');
 }

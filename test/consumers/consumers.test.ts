@@ -159,7 +159,7 @@ t.test("16 proofs are erased at once, and each one's events one after another", 
   await t.rejects(
     erasureConsumer({ stores: away, assets, journal, clock })([poison, ...events]),
     { message: 'away' },
-    'a failure of the world is told of before poison',
+    'a failure of the store is reported before poison',
   );
 });
 
@@ -248,7 +248,7 @@ t.test('retention: a new case schedules its notices, and they are announced when
   await t.rejects(consume([erased]), { name: 'PoisonError' });
 });
 
-t.test('reminders behind many of a damaged proof are announced', async (t) => {
+t.test('reminders after many of a damaged proof are announced', async (t) => {
   const review = (proofId: string, number: number) =>
     remindersOf(reviewCreated({ ...created.data, proofId, reviewId: `rev_${number}`, createdAt: NOW }));
   const waiting = [
@@ -273,7 +273,7 @@ t.test('reminders behind many of a damaged proof are announced', async (t) => {
   await t.rejects(
     remindDue({ stores, clock }),
     { code: 'internal', reason: 'record_damaged' },
-    'the damage is told of',
+    'the damage is reported',
   );
   t.strictSame(
     [waiting.length, new Set(waiting.map(({ proofId }) => proofId))],

@@ -1,4 +1,4 @@
-/** Keys, rotation, limits and usage on a whole service, to the second. */
+/** Tests keys, rotation, limits and usage on a whole service, to the second. */
 import t from 'tap';
 import type { Caller } from '../../src/service/operations/caller.js';
 import { wav } from '../fixtures/wav.js';
@@ -15,7 +15,7 @@ t.test('a rotated key lives 72 hours beside its one successor', async (t) => {
   const { partnerId, apiKey, keyId, caller } = await house.service.partner();
   const rotate = (idempotencyKey = IDEMPOTENCY_KEY) =>
     house.partner.rotateKey(caller, apiKey, idempotencyKey);
-  // Keys of one second stand in the order of their ids.
+  // Keys of the same second are sorted by id.
   house.clock.advance(1);
   const start = house.seconds();
   for (const bad of [
@@ -75,7 +75,7 @@ t.test('a rotated key lives 72 hours beside its one successor', async (t) => {
     keys: [{ status: 'expired' }, { status: 'active' }],
   });
 
-  // A call of the rate class's five a day has come back in three days, of course all of them.
+  // One call of five a day is available again after a fraction of a day. After three days all five are.
   let current = first.apiKey;
   for (let i = 0; i < 5; i += 1)
     current = (
@@ -169,7 +169,8 @@ t.test('a partner revokes keys of its own', async (t) => {
   );
   t.match(await revoke(caller, other.keyId), { status: 'revoked' }, 'again changes nothing');
 
-  // The key leaks, and its owner rotates it: whoever else has it must not take the successor away.
+  // The key leaks, and its owner rotates it. An attacker with the old key must not be able to revoke the
+  // successor.
   const rotated = await house.partner.rotateKey(caller, apiKey, IDEMPOTENCY_KEY);
   const successor = await house.partner.authenticate(rotated.apiKey);
   await t.rejects(
@@ -255,7 +256,7 @@ t.test('keys are listed whole or in pages, with the time of their last use', asy
 });
 
 t.test('usage is counted by day and operation, and the quota is never exceeded', async (t) => {
-  // To the second before a month ends.
+  // Moves to the second before a month ends.
   house.clock.moveTo(Date.UTC(new Date(house.clock.now()).getUTCFullYear() + 1, 2, 1) / 1000 - 1);
   const { caller } = await house.service.partner('trial');
   t.match(await house.partner.quota(caller), { limit: 1000, remaining: 1000, reset: house.seconds() + 1 });

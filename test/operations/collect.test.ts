@@ -109,7 +109,7 @@ t.test('a removal that fails leaves nothing for good, and holds up no start', as
   await house.restart();
   t.ok(
     house.service.log.some((line) => line.includes('"fault"') && line.includes('collect')),
-    'it is told of',
+    'it is reported',
   );
   t.strictSame(leftIn(house.directory).keys, [], 'the others have gone');
   // As if the key had been what could not be removed.

@@ -1,4 +1,4 @@
-/** Creator declarations on a whole service: what they say, and that they change nothing else. */
+/** Tests creator declarations on a whole service: their content, and that they change nothing else. */
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { decryptValue, encryptValue } from '../../src/core/codec/encrypt.js';
@@ -76,7 +76,7 @@ async function issued(seed: number) {
   return { partnerId, caller, ...(await house.service.issue(partnerId, wav(2000, {}, seed))) };
 }
 
-/** Part of a verification that tells of the credential itself. */
+/** Returns the members of a verification that describe the credential. */
 function credentialOf({
   decision: _decision,
   evidenceReport: _report,
@@ -147,7 +147,7 @@ t.test('the code of a declaration covers every member, and the proof', async (t)
       ...sealed,
       answers: Object.fromEntries(Object.entries(sealed.answers).toReversed()),
     }),
-    'in whatever order a store gives its members back',
+    'in any order of the members',
   );
   t.notOk(isAuthentic([keys[0]!], 'prf_1', sealed));
   t.notOk(isAuthentic(keys, 'prf_2', sealed), 'not on another proof');
@@ -177,7 +177,7 @@ t.test('a recorded declaration is reported and leaves the credential as it was',
     await house.partner.readProof(caller, { proofId }),
     await house.partner.readRecord(stranger, { proofId }),
   ])
-    t.strictSame(answer.evidenceReport, NONE, 'a missing survey is told of');
+    t.strictSame(answer.evidenceReport, NONE, 'a missing survey is reported');
   t.match(before.decision, {
     status: 'verified_binding',
     counts: { declarations: 0, conflicts: 0, unverifiable: 2 },
@@ -212,7 +212,7 @@ t.test('a recorded declaration is reported and leaves the credential as it was',
   t.match(
     (await house.service.verify(stranger, other.file)).decision,
     { status: 'verified_binding', counts: { declarations: 4, conflicts: 0, unverifiable: 2 } },
-    'adverse answers alone ask for nobody',
+    'adverse answers alone need no review',
   );
 
   const adverse = submission('sub_2', { answers: ADVERSE, subject: 'creator_2' });
@@ -447,7 +447,7 @@ t.test('a record that was edited in the store is noticed, and fails no verificat
   const moved = await overlayOf(other.proofId, await rowOf(other.proofId));
   await edit(proofId, () => moved.declarations);
   const left = withPlainReport(await house.partner.readProof(caller, { proofId })).evidenceReport;
-  t.strictSame([left?.facts, left?.declarations], [[], []], 'an altered record is no "none recorded"');
+  t.strictSame([left?.facts, left?.declarations], [[], []], 'an altered record is not "none recorded"');
   t.match(left?.unverifiable, [...GAPS, { code: 'creator_declaration_altered' }]);
   t.match(await house.service.verify(caller, file), {
     verdict: 'valid',
@@ -461,7 +461,7 @@ t.test('a record that was edited in the store is noticed, and fails no verificat
   t.match(
     await house.partner.readProof(caller, { proofId }),
     { evidenceReport: altered },
-    'a declaration that was removed is no "none recorded"',
+    'a removed declaration is not "none recorded"',
   );
   await house.operator.recordDeclaration(proofId, submission('sub_3'));
   const { evidenceReport } = withPlainReport(await house.partner.readProof(caller, { proofId }));
@@ -493,7 +493,7 @@ t.test('erasing a proof takes its declarations along', async (t) => {
   await gone(t, caller);
   await house.restart();
   await gone(t, caller);
-  // A consumer confirms it; it may be behind the answer.
+  // A consumer confirms the erasure, possibly after the answer.
   while ((await house.operator.erasureStatus(proofId)).confirmedAt === undefined)
     await new Promise((resolve) => setTimeout(resolve, 10));
   t.strictSame(
@@ -523,7 +523,7 @@ async function records(): Promise<RecordCodec> {
   return new RecordCodec(await authenticatorOf(house.directory, 'row'));
 }
 
-/** The proof's row on the disk. */
+/** Returns the proof's row on the disk. */
 async function rowOf(proofId: string): Promise<Row> {
   let row: unknown;
   await withRows(async (level) => {
@@ -532,7 +532,7 @@ async function rowOf(proofId: string): Promise<Row> {
   return row as Row;
 }
 
-/** Rewrites the row, as somebody who has the secrets can, while the service is stopped. */
+/** Rewrites the row while the service is stopped, like an attacker with the secrets. */
 async function edit(
   proofId: string,
   change: (declarations: readonly StoredDeclaration[]) => readonly StoredDeclaration[],

@@ -30,7 +30,7 @@ t.test('a device is enrolled once, revoked from a time on, and never enrolled ag
   t.strictSame(
     await listDevices(deps, { from: 2, limit: 10 }),
     { devices: [{ deviceId: other, enrolledAt: NOW }], deviceCount: 2 },
-    'an algorithm that nobody named is absent',
+    'an algorithm that was not named is absent',
   );
 
   await t.rejects(revokeDevice(deps, { deviceId: idOf(3) }), notFound);

@@ -3,7 +3,7 @@ import { SECRET_PURPOSES, type SecretPurpose } from '../../src/core/domain/secre
 import type { Secret, Secrets } from '../../src/service/ports/secrets.js';
 import type { Clock } from '../../src/service/ports/system.js';
 
-/** A clock that stands until it is moved. */
+/** Returns a clock that advances only when it is moved. */
 export function stillClock(start = 1_700_000_000_000): Clock & { advanceMs(ms: number): void } {
   let now = start;
   return {
@@ -13,7 +13,7 @@ export function stillClock(start = 1_700_000_000_000): Clock & { advanceMs(ms: n
 }
 
 export interface TestSecrets extends Secrets {
-  /** The same with a new current secret of every purpose; the former ones still verify. */
+  /** Returns the same secrets with a new current one of every purpose. The former ones still verify. */
   replaced(): TestSecrets;
 }
 

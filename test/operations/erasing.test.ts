@@ -1,4 +1,4 @@
-/** Erasures of which the journal, the keys or the files are away for a while. */
+/** Tests erasures while the journal, the keys or the files are unavailable. */
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import t, { type Test } from 'tap';
@@ -98,7 +98,7 @@ async function setUp(t: Test, outboxLimit?: number) {
     read: (proofId: string) => readAsset(deps, proofId, 'audio'),
     readOwn: (proofId: string) => readOwnAsset(deps, caller, proofId, 'audio'),
     consume: (proofId: string) => finishErasure(deps, { proofId, partnerId: 'ptr_1', erasedAt: NOW }),
-    /** All that an erasure takes away. */
+    /** Returns everything that an erasure must delete. */
     left: async (proofId: string) => ({
       key: (await keys.read(proofId)) !== undefined,
       file: (await files.size(proofId)) !== undefined,
@@ -131,7 +131,7 @@ for (const place of PLACES) {
     t.equal(await house.events(), 1);
   });
 
-  t.test(`${place} away: the consumer completes what nobody repeats`, async (t) => {
+  t.test(`${place} away: the consumer completes an erasure that is not repeated`, async (t) => {
     const house = await setUp(t);
     const proofId = 'prf_1';
     await house.issue(proofId);
@@ -174,7 +174,7 @@ t.test('a read that an erasure overtakes is of an erased proof, also while the f
     t.equal(
       Buffer.concat(await (await asset.read()).toArray()).toString(),
       'audio',
-      'while the proof stands',
+      'while the proof exists',
     );
   house.streams.length = 0;
   house.away('files');

@@ -1,4 +1,4 @@
-/** The report of a proof as every read gives it, and what it says where evidence was altered. */
+/** Tests the report of a proof in every read, and what it says about altered evidence. */
 import { createHash } from 'node:crypto';
 import t from 'tap';
 import { z } from 'zod';
@@ -122,7 +122,7 @@ function depsWith(
   };
 }
 
-/** Report of a proof that nobody erases. */
+/** Returns the report of a proof that is not erased meanwhile. */
 async function reportOf(...read: Parameters<typeof readReport>): Promise<EvidenceReport | undefined> {
   const composed = await readReport(...read);
   if (composed === 'erased') throw new Error('the proof is erased');
@@ -132,7 +132,7 @@ async function reportOf(...read: Parameters<typeof readReport>): Promise<Evidenc
 t.test('a proof costs a read of its evidence only where it has some', async (t) => {
   const deps = depsWith(async () => BODY);
   const bare = await reportOf(deps, READER, proofWith());
-  t.strictSame(deps.seen, [], 'verify is no slower for a proof without a trace');
+  t.strictSame(deps.seen, [], 'verify reads nothing for a proof without a trace');
   t.notOk('session' in bare!, 'nothing was witnessed, and nothing reads as zero');
   t.match(summariseEvidence(bare!), { status: 'none_recorded' });
 
@@ -144,7 +144,7 @@ t.test('a proof costs a read of its evidence only where it has some', async (t) 
   t.strictSame(
     report.unverifiable.map(({ code }) => code),
     ['trace_truncated'],
-    'what was witnessed is no gap any more',
+    'what was witnessed is not a gap any more',
   );
   t.match(summariseEvidence(report), {
     status: 'recorded',
@@ -152,7 +152,7 @@ t.test('a proof costs a read of its evidence only where it has some', async (t) 
   });
 });
 
-t.test('evidence that was altered or lost is told of, and fails no call', async (t) => {
+t.test('evidence that was altered or lost is reported, and fails no call', async (t) => {
   const other = encodeEvidence('facts', { ...FACTS, importedSources: [], importedSourceCount: 0 });
   const flipped = Uint8Array.from(BODY, (byte, at) => (at === 40 ? byte ^ 1 : byte));
   for (const [name, body] of Object.entries({
@@ -173,7 +173,7 @@ t.test('evidence that was altered or lost is told of, and fails no call', async 
       { status: 'needs_review' },
       `${name}: never as though there was nothing`,
     );
-    t.notOk('session' in report || 'importedSources' in report, `${name}: nothing of it is told`);
+    t.notOk('session' in report || 'importedSources' in report, `${name}: nothing of it is reported`);
   }
   await t.rejects(
     reportOf(
@@ -184,11 +184,11 @@ t.test('evidence that was altered or lost is told of, and fails no call', async 
       TRACED,
     ),
     { code: 'unavailable' },
-    'a store that does not answer is no finding',
+    'a store that does not answer gives no finding',
   );
 });
 
-t.test('evidence that an erasure takes away while it is read is no finding', async (t) => {
+t.test('evidence gives no finding when an erasure deletes it during a read', async (t) => {
   const tombstone = {
     state: 'erased',
     proofId: 'prf_1',
@@ -240,7 +240,7 @@ t.test('a device that was revoked since is a finding of every later read', async
 
 t.test('a page with whole reports is bounded by entries and by bytes, and loses none', async (t) => {
   const all = Array.from({ length: 50 }, (_, at): IssuedProof => {
-    // Large evidence on the proofs 20 to 29, one of them larger than a page.
+    // The proofs 20 to 29 have large evidence. The evidence of one exceeds a page.
     const bytes = at === 25 ? 5_000_000 : at >= 20 && at < 30 ? 400_000 : BODY.length;
     const part = { ...TRACED.evidence!.parts[0]!, bytes };
     const trace = { ...part, part: 'trace', bytes: 100_000_000, place: 'objects' } as const;
@@ -310,7 +310,7 @@ t.test('reports of every kind are of the schema that partners read', async (t) =
   }
 });
 
-t.test('the decision tells how far source detail is delivered', async (t) => {
+t.test('the decision reports how far source detail is delivered', async (t) => {
   const coverageOf = (report?: EvidenceReport, verdict: 'valid' | 'tampered' = 'valid') =>
     decide({ verdict, reasons: [], carrier: 'embedded' }, report && outlineReport(report))
       .sourceDetailCoverage;

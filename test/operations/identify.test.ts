@@ -173,7 +173,7 @@ t.test('a list of digests is refused when too many lists of the partner run or w
   t.strictSame((await byDigests(caller, asked)).length, 1, 'later ones have their turn');
 });
 
-t.test('a file with the same samples is found, and only the owner is told what changed', async (t) => {
+t.test('a file with the same samples is found, and only the owner learns what changed', async (t) => {
   const { partnerId, caller } = await house.service.partner();
   const stranger = (await house.service.partner()).caller;
   const audio = wav(4000, {}, 61);

@@ -87,7 +87,7 @@ t.test('an inspection shows the chunks, the statement and the digests of an issu
   t.ok(Math.abs(Date.now() / 1000 - createdAt) < 3600, 'seconds');
 });
 
-t.test('the original of a file comes back, whatever its signer and the size of its pieces', async (t) => {
+t.test('the original of a file comes back for every signer and every size of pieces', async (t) => {
   const device = testDevice('Studio laptop', 'ES256');
   const expired = testSigning({ organisation: 'Another service', algorithm: 'ES256' });
   for (const [name, plain, file, kind] of [

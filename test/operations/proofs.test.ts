@@ -122,7 +122,7 @@ t.test('proofs are listed, read and retrieved by their owner; the record by ever
   );
 });
 
-t.test('an erased proof is gone for every read, and a repeat tells the first time', async (t) => {
+t.test('an erased proof is gone for every read, and a repeat returns the first time', async (t) => {
   const { partnerId, caller, keyId } = await house.service.partner();
   const stranger = (await house.service.partner()).caller;
   const { proofId, file } = await house.service.issue(partnerId, wav(3000, {}, 71));
@@ -289,7 +289,7 @@ t.test('identify names issued proofs by digest', async (t) => {
   t.strictSame(
     await identify(Buffer.concat([Buffer.from('fLaC'), Buffer.alloc(500, 8)])),
     [],
-    'audio of nobody',
+    'audio without a proof',
   );
   const paid = (await house.partner.quota(stranger)).remaining;
   const uploadId = await house.upload(stranger, 'identify', audio);
@@ -320,7 +320,11 @@ t.test('a resolved review keeps its outcome, and its requests are closed once', 
   const start = house.seconds();
   const opened = await Promise.allSettled(Array.from({ length: 20 }, () => create()));
   const review = opened.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))[0]!;
-  t.equal(opened.filter(({ status }) => status === 'fulfilled').length, 1, 'one case, whoever asks at once');
+  t.equal(
+    opened.filter(({ status }) => status === 'fulfilled').length,
+    1,
+    'one case for all concurrent calls',
+  );
   for (const result of opened)
     if (result.status === 'rejected')
       t.match(result.reason, { code: 'conflict', reason: 'review_exists', reviewId: review.reviewId });

@@ -147,7 +147,7 @@ t.test('more than a batch goes out in rounds, one at a time', async (t) => {
 });
 
 t.test(
-  'a bus that is down: nothing is marked, the same events come again, and it is told once',
+  'a bus that is down: nothing is marked, the same events come again, and it is reported once',
   async (t) => {
     const { stores, bus, faults, counted, relay } = setUp();
     bus.down = true;
@@ -217,7 +217,7 @@ t.test('stop waits for the batch that is under way and marks it', async (t) => {
   await next.stop();
 });
 
-t.test('what is confirmed is marked and never sent again, whatever becomes of the others', async (t) => {
+t.test('a confirmed event is marked and never sent again when others fail', async (t) => {
   const { stores, bus, faults, relay } = setUpWith(new PartialBus());
   const stuck = (event: ServiceEvent) => event.key === 'ptr_stuck';
   bus.fateOf = (event) => (stuck(event) ? 'silent' : 'kept');
@@ -240,9 +240,9 @@ t.test('what is confirmed is marked and never sent again, whatever becomes of th
     await sleep(PAUSES.longestMs);
   }
   await until(() => stores.waiting.length === 301 && faults.length > 0);
-  t.strictSame(faults, ['outbox'], 'silence is told of, once');
+  t.strictSame(faults, ['outbox'], 'silence is reported once');
   t.strictSame(new Set(bus.offered).size, bus.offered.length, 'nothing is sent twice');
-  t.notOk(bus.offered.includes(usageOf('ptr_stuck', 300).id), 'a later event of the key waits behind');
+  t.notOk(bus.offered.includes(usageOf('ptr_stuck', 300).id), 'a later event of the key waits');
   bus.fateOf = () => 'kept';
   bus.heal();
   await until(() => stores.waiting.length === 0);
@@ -255,7 +255,7 @@ t.test('what is confirmed is marked and never sent again, whatever becomes of th
   await relay.stop();
 });
 
-t.test('events behind more than a batch of stuck ones go on', async (t) => {
+t.test('events after more than a batch of stuck ones are published', async (t) => {
   const { stores, bus, relay } = setUpWith(new PartialBus());
   bus.fateOf = ({ topic }) => (topic === 'erasure' ? 'silent' : 'kept');
   add(stores, ...Array.from({ length: 1700 }, (_, n) => n));
@@ -285,7 +285,7 @@ t.test('an event that comes back again and again holds up its key alone, and kee
   await until(() => bus.offered.filter((id) => id === first).length > 3);
   // Each is marked shortly after it was published.
   await until(() => stores.waiting.length === 2);
-  t.strictSame(faults, ['outbox'], 'it is told once');
+  t.strictSame(faults, ['outbox'], 'it is reported once');
   bus.fateOf = () => 'kept';
   await until(() => stores.waiting.length === 0);
   t.strictSame(
@@ -296,20 +296,23 @@ t.test('an event that comes back again and again holds up its key alone, and kee
   await relay.stop();
 });
 
-t.test('events behind more than a batch of refused ones go on, and refused ones come again', async (t) => {
-  const { stores, bus, relay } = setUpWith(new PartialBus());
-  bus.fateOf = ({ topic }) => (topic === 'erasure' ? 'failed' : 'kept');
-  add(stores, ...Array.from({ length: 1700 }, (_, n) => n));
-  stores.add(Array.from({ length: 40 }, (_, n) => usageOf(`ptr_${n}`, 0)));
-  relay.start();
-  await until(() => bus.published.length === 40);
-  t.ok(bus.published.every((id) => id.startsWith('units_counted')));
-  await until(() => bus.offered.length > 2000);
-  bus.fateOf = () => 'kept';
-  await until(() => stores.waiting.length === 0);
-  t.equal(new Set(bus.published).size, bus.published.length);
-  await relay.stop();
-});
+t.test(
+  'events after more than a batch of refused ones are published, and refused ones come again',
+  async (t) => {
+    const { stores, bus, relay } = setUpWith(new PartialBus());
+    bus.fateOf = ({ topic }) => (topic === 'erasure' ? 'failed' : 'kept');
+    add(stores, ...Array.from({ length: 1700 }, (_, n) => n));
+    stores.add(Array.from({ length: 40 }, (_, n) => usageOf(`ptr_${n}`, 0)));
+    relay.start();
+    await until(() => bus.published.length === 40);
+    t.ok(bus.published.every((id) => id.startsWith('units_counted')));
+    await until(() => bus.offered.length > 2000);
+    bus.fateOf = () => 'kept';
+    await until(() => stores.waiting.length === 0);
+    t.equal(new Set(bus.published).size, bus.published.length);
+    await relay.stop();
+  },
+);
 
 t.test('an event that is confirmed and marked while the outbox is read is not sent again', async (t) => {
   const { stores, bus, relay } = setUpWith(new PartialBus());
@@ -378,5 +381,5 @@ t.test('chores: never twice at once, done again after a fault, ended within the 
     () => 20,
   );
   await stuck();
-  t.pass('and what hangs holds nobody up');
+  t.pass('a hanging job delays no stop');
 });

@@ -1,7 +1,4 @@
-/**
- * A whole service whose clock is moved to the second, and which can be stopped and started again on what it
- * left.
- */
+/** A whole service with a clock that moves in seconds. It can be stopped and started again on its data. */
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +7,7 @@ import type { Caller } from '../../src/service/operations/caller.js';
 import type { OperatorOperations, PartnerOperations } from '../../src/service/operations/operations.js';
 import { TestClock, TestService } from '../fixtures/service.js';
 
-/** Stands between two moves. */
+/** A clock that pauses between two moves. */
 class StillClock extends TestClock {
   #at = Math.floor(Date.now() / 1000) * 1000;
 
@@ -83,7 +80,7 @@ export class RestartedService {
     return slot.uploadId;
   }
 
-  /** Everything written under the data directory, as one text. */
+  /** Returns all files below the data directory as one text. */
   async diskText(): Promise<string> {
     const names = await readdir(this.directory, { recursive: true });
     // Directories have no text.

@@ -15,7 +15,10 @@ import { authenticator } from '../fixtures/authentication.js';
 import { stillClock } from './doubles.js';
 
 const NOW = 1_700_000_000;
-/** Erasures in the journal, more than the failures in a row that end a restore, and names on a page of its list. */
+/**
+ * The number of erasures in the journal. It exceeds the consecutive failures that end a restore. `PAGE` is
+ * the number of names on a page of its list.
+ */
 const ERASURES = 40;
 const PAGE = 16;
 const pauses = { firstMs: 0, longestMs: 0 };
@@ -25,13 +28,13 @@ function away(): DomainError {
   return new DomainError('unavailable', 'It cannot be reached.', { reason: 'store_unavailable' });
 }
 
-/** Calls that have failed, by what they ask. */
+/** Failed calls, by their subject. */
 class Faults {
   readonly failures = new Map<string, number>();
-  /** Tells whether the call fails now: each does once by default. */
+  /** Returns whether the call fails now. By default each call fails once. */
   happens = (_what: string, before: number): boolean => before === 0;
 
-  /** @throws the error where the call fails now */
+  /** @throws the error if the call fails now */
   meet(what: string, error = away()): void {
     const before = this.failures.get(what) ?? 0;
     if (!this.happens(what, before)) return;
@@ -39,7 +42,7 @@ class Faults {
     throw error;
   }
 
-  /** The parts, each of whose methods may fail before it does anything. */
+  /** Returns the parts. Each of their methods may fail before it does anything. */
   of<Parts extends object>(name: string, parts: Parts): Parts {
     return new Proxy(parts, {
       get: (target, method) => {
@@ -53,7 +56,7 @@ class Faults {
   }
 }
 
-/** A bucket in memory, whose every request may fail. */
+/** Returns a bucket in memory. Each of its requests may fail. */
 function bucketOf(faults: Faults) {
   const objects = new Map<string, string>();
   const send = async (command: unknown): Promise<unknown> => {
@@ -91,7 +94,7 @@ function bucketOf(faults: Faults) {
   };
 }
 
-/** An installation whose backup has forgotten every erasure of the journal. */
+/** Returns an installation whose backup lacks every erasure of the journal. */
 async function forgetful(faults: Faults) {
   const { happens } = faults;
   faults.happens = () => false;
@@ -225,14 +228,14 @@ t.test('a restore gives up a server that stays away, and the gate stays closed',
 t.test('an entry that cannot be believed matters where the store holds its proof', async (t) => {
   const held = await forgetful(Object.assign(new Faults(), { happens: () => false }));
   held.objects.set(`erasures/${proofIds[0]}-6f1b7c1e`, '');
-  t.match(await restore(held.deps), { erasedAgain: ERASURES, left: 0 }, 'nobody has such a proof');
+  t.match(await restore(held.deps), { erasedAgain: ERASURES, left: 0 }, 'the store has no such proof');
   t.equal(held.accepted.length, 1);
 
   const damaged = await forgetful(Object.assign(new Faults(), { happens: () => false }));
   damaged.objects.set(`erasures/${proofIds[0]}`, 'half');
   await t.rejects(restore(damaged.deps), { message: new RegExp(`1 entries .*${proofIds[0]}`) });
   t.equal(damaged.accepted.length, 0, 'the gate stays closed');
-  t.equal(damaged.confirmed.size, ERASURES - 1, 'behind the other ones');
+  t.equal(damaged.confirmed.size, ERASURES - 1, 'after the other ones');
 });
 
 t.test('an error of another kind ends a restore at once', async (t) => {

@@ -20,7 +20,7 @@ function depsWith(outcome: ReviewCreation): CreateReviewDeps {
   };
 }
 
-t.test('a partner with as many cases as it may have is told when the oldest ends', async (t) => {
+t.test('a partner with the most cases learns when the oldest ends', async (t) => {
   t.strictSame(REVIEW_BOUNDS, { perProof: 1000, perPartner: 100_000 });
   const attempt = (until: number) =>
     createReview(depsWith({ outcome: 'full', until }), caller, { proofId: 'prf_1', bindings: bindings('s') });

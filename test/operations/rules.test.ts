@@ -153,7 +153,7 @@ t.test('a rate lets its burst pass at once and then its rate', async (t) => {
   });
 
   t.test(
-    'a lone caller that waits as told is admitted; the bucket never gives more than burst and rate',
+    'a lone caller is admitted after the wait, and the bucket never gives more than burst and rate',
     async (t) => {
       const random = seeded(4);
       for (let round = 0; round < 300; round += 1) {
@@ -177,11 +177,11 @@ t.test('a rate lets its burst pass at once and then its rate', async (t) => {
           if (error === undefined) admitted += 1;
           else if (random() < 0.5) {
             if (!Number.isSafeInteger(error.retryAfterSeconds) || error.retryAfterSeconds! < 1)
-              t.fail('Retry-After is no whole number of seconds');
+              t.fail('Retry-After is not a whole number of seconds');
             if (error.retryAfterSeconds! > 1) {
               clock.advanceMs((error.retryAfterSeconds! - 1) * 1000);
               if (refusal(() => limits.spend('ptr_1', plan, lane)) === undefined)
-                t.fail('told to wait a second too long');
+                t.fail('the wait is a second too long');
               clock.advanceMs(1000);
             } else clock.advanceMs(1000);
             elapsed += error.retryAfterSeconds! * 1000;

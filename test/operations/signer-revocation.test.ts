@@ -112,7 +112,7 @@ t.test(
   },
 );
 
-t.test('a stolen leaf registers nothing, revoked or not, whatever time its thief writes', async (t) => {
+t.test('a stolen leaf registers nothing, revoked or not, with any time', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'takemark-stolen-'));
   t.teardown(() => rm(directory, { recursive: true, force: true }));
   const stolen = testSigning({ environment: 'production' });

@@ -1,4 +1,4 @@
-/** Source detail is delivered to approved partners with exactly the creator's consent, and to nobody else. */
+/** Tests that source detail is delivered only to approved partners with exactly the creator's consent. */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -120,31 +120,31 @@ const consentTo = (consentVersion: string, grantedAt = NOW) => ({
 
 t.test('detail needs approval and consent under exactly one version, and goes with either', async (t) => {
   const { deps, opened, delivered } = await setUp(t);
-  const nobody = async (why: string) => {
+  const notDelivered = async (why: string) => {
     for (const id of ['ptr_owner', 'ptr_reader', 'ptr_other'])
       t.equal(await delivered(id), undefined, `${id}: ${why}`);
   };
-  await nobody('neither');
+  await notDelivered('neither');
   await approveSourceDetail(deps, { partnerId: 'ptr_reader', consentVersion: 'v2' });
-  await nobody('no consent');
+  await notDelivered('no consent');
   t.strictSame(await grantConsent(deps, consentTo('v1')), {
     proofId: 'prf_1',
     consent: { consentVersion: 'v1', grantedAt: NOW },
   });
-  await nobody('consent to another version');
+  await notDelivered('consent to another version');
   await grantConsent(deps, consentTo('v2'));
   t.strictSame(await delivered('ptr_reader'), { ...DETAIL, consentVersion: 'v2' });
   t.equal(await delivered('ptr_owner'), undefined, 'not even to the owner of the proof');
   t.equal(await delivered('ptr_other'), undefined);
 
   t.strictSame(await revokeConsent(deps, { proofId: 'prf_1' }), { proofId: 'prf_1' });
-  await nobody('revoked');
+  await notDelivered('revoked');
   await grantConsent(deps, consentTo('v2', NOW + 1));
   t.ok(await delivered('ptr_reader'), 'granted again');
   t.notOk((await withdrawSourceDetail(deps, { partnerId: 'ptr_reader' })).sourceDetail);
-  await nobody('withdrawn');
+  await notDelivered('withdrawn');
   await approveSourceDetail(deps, { partnerId: 'ptr_reader', consentVersion: 'v3' });
-  await nobody('approved under another version');
+  await notDelivered('approved under another version');
   await approveSourceDetail(deps, { partnerId: 'ptr_reader', consentVersion: 'v2' });
   t.ok(await delivered('ptr_reader'));
 
@@ -237,7 +237,7 @@ t.test('nothing of an altered overlay is believed, and no later change heals it'
       { submissionId: 'sub_2', authentic: false },
       { submissionId: 'sub_3', authentic: true },
     ],
-    'an altered one stays as it lies',
+    'an altered one stays as it is stored',
   );
 });
 

@@ -1,6 +1,4 @@
-/**
- * The auditor finds each fault that is planted, and no other; and none in stores that are at work.
- */
+/** Tests that the auditor finds each planted fault and no other, and no fault in stores under load. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -55,24 +53,24 @@ import { call } from '../fixtures/wire.js';
 import { publish } from '../store-contract/asset-contract.js';
 import { audit, issuedProof, partner, reviewCase, usageCharge } from '../store-contract/samples.js';
 
-/** A pass without a pause before the second look, for a house in which nothing is under way. */
+/** A pass without a pause before the second look, for a house without running operations. */
 const AT_ONCE = { secondLookMs: 0 };
-/** Longer than anything may be under way. */
+/** Longer than any operation may run. */
 const LATER_MS = 27 * 3_600_000;
 
 const BYTES = Buffer.from('a credentialed file');
 
-/** A store under audit, with what somebody may do to it behind its back. */
+/** A store under audit, with functions that damage it directly. */
 interface House {
-  /** Stores as the auditor has them, which open what lies encrypted. */
+  /** Returns the stores as the auditor has them, which decrypt their content. */
   readonly stores: () => Stores & { readonly audited: AuditedStore };
   readonly assets: AssetStore;
   readonly keys: ContentKeys;
-  /** The files as they lie: what is removed here keeps its key. */
+  /** The encrypted files as they are stored. A file that is removed here keeps its key. */
   readonly files: AssetStore;
   /** Changes a bit of a proof's record. */
   readonly damage: (proofId: string) => Promise<void>;
-  /** Writes a key of a proof, whatever was there. */
+  /** Writes a new key of a proof, over an existing one. */
   readonly plantKey: (proofId: string) => Promise<unknown>;
   /** Removes the confirmation of an erasure. */
   readonly unconfirm: (erased: ErasedProof) => Promise<void>;
@@ -80,14 +78,14 @@ interface House {
   readonly removeReminder: (reminder: ReviewReminder) => Promise<void>;
 }
 
-/** The bytes with a bit of their end changed. */
+/** Returns the bytes with one changed bit near their end. */
 function flipped(bytes: Uint8Array): Uint8Array {
   const changed = Uint8Array.from(bytes);
   changed[changed.length - 1]! ^= 1;
   return changed;
 }
 
-/** Has the consumers take what waits. */
+/** Lets the consumers take the waiting events. */
 async function deliver(
   { stores, assets }: House,
   clock: Clock,
@@ -112,7 +110,7 @@ async function deliver(
   }
 }
 
-/** A whole pass in steps. */
+/** Runs a whole pass in steps. */
 async function pass(
   house: House,
   clock: Clock,
@@ -173,7 +171,7 @@ function auditorContract(t: Test, name: string, options: object, open: (t: Test)
     );
     for (let i = 0; i < 5; i += 1) await charge(`${run}.${i}`);
 
-    await t.test('nothing young is told, and nothing that is finished', async (t) => {
+    await t.test('the auditor reports nothing young and nothing finished', async (t) => {
       t.strictSame(await pass(house, present), [], 'what waits is young');
       await deliver(house, present);
       for (let i = 5; i < 8; i += 1) await charge(`${run}.${i}`);
@@ -181,7 +179,7 @@ function auditorContract(t: Test, name: string, options: object, open: (t: Test)
       t.strictSame(await pass(house, later, { limit: 1 }), [], 'in steps of one as well');
     });
 
-    await t.test('events that nobody could publish, and reminders that nobody scheduled', async (t) => {
+    await t.test('the auditor reports unpublished events and unscheduled reminders', async (t) => {
       const waiting = review(`rvw_${run}.2`, id('2'));
       await stores().createReview(
         waiting,
@@ -217,7 +215,7 @@ function auditorContract(t: Test, name: string, options: object, open: (t: Test)
       await finds(`object_missing ${id('8')}`, 'a trace that was deleted beside its deliverable');
 
       await house.damage(id('6'));
-      await finds(`record_damaged ${id('6')}`, 'a record of which a bit was changed');
+      await finds(`record_damaged ${id('6')}`, 'a record with a changed bit');
 
       await keys.destroy(id('7'));
       await finds(`record_damaged ${id('7')}`, 'a record without its key');
@@ -301,7 +299,7 @@ function auditorContract(t: Test, name: string, options: object, open: (t: Test)
     await assets.delete(id('9'));
   });
 
-  void t.test(`${name}: while calls are at work nothing is told`, options, async (t) => {
+  void t.test(`${name}: the auditor reports nothing while calls run`, options, async (t) => {
     const house = await open(t);
     const { assets, stores } = house;
     const run = randomUUID().slice(0, 8);
@@ -507,7 +505,7 @@ auditorContract(
   },
 );
 
-t.test('a service tells of findings in its metrics and its log', async (t) => {
+t.test('a service reports findings in its metrics and its log', async (t) => {
   const directory = t.testdir();
   const settings = { TAKEMARK_DATA_DIR: directory, TAKEMARK_AUDIT_RATE: '1000' };
   const clock = new TestClock();

@@ -1,4 +1,4 @@
-/** Every byte counts: what any single change does to an issued file, and to every pair of the corpus. */
+/** Tests the effect of every single-byte change on an issued file, and on every pair of the corpus. */
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { corpusFiles, NO_CORPUS } from '../fixtures/corpus.js';
@@ -7,14 +7,14 @@ import { inParallel, seeded, TestService } from '../fixtures/service.js';
 import { chunk, fmtChunk, noise, riff, wav } from '../fixtures/wav.js';
 
 const SEED = Number(process.env['TAKEMARK_SEED'] ?? 20_261_121);
-/** Places of a large file that are changed. */
+/** The number of changed places of a large file. */
 const OFFSETS = sized(20_000, 60);
-/** Every so many places of a small file are changed in the gate, and of the store inside it. */
+/** The distance between changed places of a small file, and of the store inside it, in the gate. */
 const PLACE_STEP = 5;
 const STORE_STEP = 37;
 /**
- * Bytes by which a store is recognised: the superbox header and the description box's type. Altered there, it
- * is no store.
+ * The bytes that identify a store: the superbox header and the type of the description box. With a change
+ * here it is not a store.
  */
 const STORE_HEAD = 8 + 38;
 

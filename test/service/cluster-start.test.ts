@@ -83,7 +83,7 @@ test('a service of a cluster looks at its servers and at its clock', servers, as
     await t.rejects(partly.service, { message: /not acceptable: kafka\.min_insync_replicas / });
   });
 
-  await t.test('another topology than the stated one is refused whatever is accepted', async (t) => {
+  await t.test('an undeclared topology is refused when its check is accepted', async (t) => {
     const { service } = start({
       TAKEMARK_ACCEPT_SERVERS: `${accepted.TAKEMARK_ACCEPT_SERVERS},cassandra.topology`,
       TAKEMARK_CASSANDRA_TOPOLOGY: 'all_active',

@@ -113,7 +113,7 @@ t.test('issuing refuses what could not be verified, and says why', async (t) => 
       'audio_malformed',
     ],
     [
-      'a credential behind 300 other chunks',
+      'a credential after 300 other chunks',
       credentialBehind(300, issued.file.subarray(1052)),
       'audio_already_credentialed',
     ],
@@ -131,7 +131,7 @@ t.test('issuing refuses what could not be verified, and says why', async (t) => 
       ]),
       'audio_malformed',
     ],
-    ['a WAV behind an ID3v2 tag', Buffer.concat([id3Tag(), wav(1000)]), 'container_needs_sidecar'],
+    ['a WAV after an ID3v2 tag', Buffer.concat([id3Tag(), wav(1000)]), 'container_needs_sidecar'],
     ['no audio at all', wav(0), 'audio_empty'],
     ['an empty file', Buffer.alloc(0), 'audio_empty'],
   ];
@@ -200,7 +200,7 @@ t.test('issuing refuses a file of unknown container unless the operator allows i
   ]);
 });
 
-t.test('a pair is issued with the container behind an ID3v2 tag', async (t) => {
+t.test('a pair is issued with the container after an ID3v2 tag', async (t) => {
   const service = await TestService.start();
   t.teardown(() => service.stop());
   const { partnerId, caller } = await service.partner();

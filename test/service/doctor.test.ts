@@ -108,7 +108,7 @@ t.test('on the real service', async (t) => {
   });
 });
 
-t.test('nobody answers, or somebody else', async (t) => {
+t.test('the doctor reports no answer, and an answer of another service', async (t) => {
   const gone = await ask(await setUp(t, { url: 'http://127.0.0.1:1', apiKey: WHOLE_KEY }));
   t.match(gone.findings, {
     address: { verdict: 'fail', found: /127\.0\.0\.1:1: .*ECONNREFUSED/ },
@@ -164,7 +164,7 @@ t.test('a clock that is off, another contract, a spent quota', async (t) => {
   });
 });
 
-t.test('a certificate that nobody vouches for, or that ends soon', async (t) => {
+t.test('the doctor reports an untrusted certificate, and one that ends soon', async (t) => {
   for (const [days, verdict] of [
     [3, 'warn'],
     [90, 'ok'],

@@ -1,6 +1,6 @@
 /**
- * Whoever can write to the store's files, without the service's secrets, edits rows while the service is
- * stopped. None of it is believed.
+ * An attacker with write access to the store's files, but without the service's secrets, edits rows while the
+ * service is stopped. The service believes none of the edits.
  */
 import { join } from 'node:path';
 import { decode, encode } from '@msgpack/msgpack';
@@ -16,7 +16,7 @@ type Level = ClassicLevel<string, Uint8Array>;
 
 const HEADER = { former: 5, mac: 32 };
 
-/** Where a row's document begins, in either form that stores have had. */
+/** Returns where a row's document begins, in both forms of stores. */
 function documentAt(row: Uint8Array): number {
   return row[0] === 1 ? HEADER.former : 2 + row[1]! + HEADER.mac;
 }
@@ -25,7 +25,7 @@ function documentOf(row: Uint8Array): Document {
   return decode(row.slice(documentAt(row))) as Document;
 }
 
-/** A row with the checksum that anybody can make. */
+/** Returns a row with a valid checksum, which needs no secret. */
 function withChecksum(key: string, document: Document): Uint8Array {
   const row = Buffer.concat([Buffer.alloc(HEADER.former), encode(document, { ignoreUndefined: true })]);
   row[0] = 1;
@@ -34,8 +34,8 @@ function withChecksum(key: string, document: Document): Uint8Array {
 }
 
 /**
- * All that somebody without the secrets can do to a row: leave what vouches for it as it was, or make it one
- * of the form that nothing vouched for.
+ * Everything that an attacker without the secrets can do to a row: keep its MAC, or give it the former form
+ * without a MAC.
  */
 const FORMS: Readonly<Record<string, (key: string, row: Uint8Array, document: Document) => Uint8Array>> = {
   'its header kept': (key, row, document) =>
@@ -104,7 +104,7 @@ for (const form of Object.keys(FORMS)) {
         ...proof,
         partnerId: bystander.partnerId,
       }));
-      // A row that is genuine, in the place of another.
+      // A genuine row in the place of another.
       const genuine = (await level.get(`proof/${sound.proofId}`))!;
       await level.put(
         `proof/${second.proofId}`,
@@ -133,7 +133,7 @@ for (const form of Object.keys(FORMS)) {
     await t.rejects(
       house.partner.readProof(other, { proofId: given.proofId }),
       damaged,
-      'nobody becomes the owner of a proof',
+      'no other partner becomes the owner of a proof',
     );
     t.match(await house.service.verify(other, sound.file), { verdict: 'valid' }, 'others are served');
     await t.rejects(house.partner.listProofs(caller, {}), damaged, 'a list leaves nothing out in silence');

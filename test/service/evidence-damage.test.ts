@@ -1,4 +1,4 @@
-/** A trace of which one bit was changed, through the service: its report says so, or nothing is issued. */
+/** Tests that a changed bit of a trace is reported by the service, or nothing is issued. */
 import { createHash } from 'node:crypto';
 import { test } from 'tap';
 import { SeededRandom } from '../../src/cli/specimens/random.js';
@@ -52,7 +52,7 @@ test('any bit of a trace that was changed shows in the report, or refuses the is
     const { facts, conflicts, unverifiable, session } = evidenceReport;
     const codes = [...facts, ...conflicts, ...unverifiable].map(({ code }) => code);
     t.equal(session?.evidence.traceSha256, sha256(trace), 'the report is of the very trace');
-    // An export that is missing follows from the damage, and does not tell of it.
+    // A missing export follows from the damage, and does not report the damage itself.
     const findings = codes.filter((code) => code.startsWith('trace_') && code !== 'trace_export_missing');
     return { status: 201, findings };
   };

@@ -87,7 +87,7 @@ function codesOf(report: EvidenceReport | undefined): readonly string[] {
   return [...report.facts, ...report.conflicts, ...report.unverifiable].map(({ code }) => code);
 }
 
-/** Names of the files below a service's assets or keys, of those too that are being built. */
+/** Returns the names of the files below a service's assets or keys, with unfinished ones. */
 function filesOf(directory: string, below: 'assets' | 'content-keys' = 'assets'): readonly string[] {
   return below === 'assets' ? namesBelow(join(directory, below)) : keyNamesBelow(join(directory, below));
 }
@@ -145,7 +145,11 @@ test('a proof is issued with its trace, and every reader gets the same report', 
     const verified = await service.verify(caller, await read('audio'), sidecar);
     t.equal(verified.verdict, 'valid');
     t.strictSame(JSON.parse(JSON.stringify(verified.evidenceReport)), report);
-    t.equal(verified.decision.status, 'verified_binding', 'that it is simulated is said, and asks nobody');
+    t.equal(
+      verified.decision.status,
+      'verified_binding',
+      'the report says that it is simulated, and needs no review',
+    );
 
     const files = filesOf(service.directory);
     t.ok(files.includes(`${proofId}.trace`), 'the trace is kept');
@@ -378,7 +382,7 @@ test('a proof has what its issuer declared about the song, marked as declared', 
   t.strictSame((await partner.readProof(caller, { proofId: plain.proofId })).song, { title: 'Take one' });
 });
 
-/** A proof whose detail is too large for the registry, and is delivered to its partner. */
+/** Issues a proof whose detail is too large for the registry, and is delivered to its partner. */
 async function issueWithDetail(service: TestService) {
   const { operator } = service.service.operations;
   const { partnerId, apiKey } = await service.partner();
@@ -444,7 +448,7 @@ test('a read that an erasure overtakes answers as of an erased proof', async (t)
     (subject: { readonly apiKey: string; readonly proofId: string; readonly uploadId: string }) => unknown,
   ])[]) {
     const subject = await issueWithDetail(service);
-    // A body that comes when the test lets it: a reader of a pipe waits for its end.
+    // A body that arrives when the test writes it, because the reader of a pipe waits for its end.
     await rm(subject.body);
     execFileSync('mkfifo', [subject.body]);
     const pipe = await open(subject.body, constants.O_RDWR);
@@ -458,7 +462,7 @@ test('a read that an erasure overtakes answers as of an erased proof', async (t)
   }
 });
 
-/** File descriptors of this process that are open on a path. */
+/** Returns the file descriptors of this process that are open on a path. */
 async function openedTimes(path: string): Promise<number> {
   const descriptors = await readdir('/proc/self/fd');
   const targets = await Promise.all(
@@ -497,7 +501,7 @@ test('a hostile trace, summary or form is refused before anything is registered'
     ],
     ['more placements than may live', { audio, trace: crowded }, 422, 'trace_malformed'],
     ['a summary without a trace', { audio, summary: {} }, 400, 'trace_missing'],
-    ['a summary that is no JSON', { audio, trace: versioned, summary: '{' }, 400, 'malformed_json'],
+    ['a summary that is not JSON', { audio, trace: versioned, summary: '{' }, 400, 'malformed_json'],
     ['a summary with a stranger', { audio, trace, summary: { name: 'x' } }, 400, 'invalid_member'],
     ['detections of another form', { audio, trace, detections: { detections: [{}] } }, 400, 'invalid_member'],
   ];
@@ -522,7 +526,7 @@ test('a hostile trace, summary or form is refused before anything is registered'
     TAKEMARK_DATA_DIR: service.directory,
   });
   t.teardown(() => again.stop());
-  // The start collects in the background what was reserved and came to nothing.
+  // After a start, a background job collects the reservations without a proof.
   while (filesOf(again.directory, 'content-keys').length > 0) await delay(20);
   t.strictSame((await again.service.operations.operator.listPartners()).length, 2);
 });
@@ -651,14 +655,14 @@ test('what a real trace proves is in the credential itself', async (t) => {
   });
   t.match(evidenceReport?.importedSources, [{ originalSha256: imported, placements: { count: 1 } }]);
   t.equal(evidenceReport?.session?.evidence.simulated, false);
-  t.not(file.includes('digitalCapture'), true, 'an import stands beside the take');
+  t.not(file.includes('digitalCapture'), true, 'there is an import beside the take');
 });
 
 test('a caller who hangs up while a trace is replayed frees its place and leaves no file', async (t) => {
   const service = await TestService.start({ TAKEMARK_ENVIRONMENT: 'beta' });
   t.teardown(() => service.stop());
   const { partnerId } = await service.partner();
-  // Clips that come and go: seconds of replaying, of which the caller waits for the first chunk alone.
+  // Clips that appear and disappear: seconds of replaying. The caller waits only for the first chunk.
   const long = await collect(
     lazily(
       1_900_000,
@@ -693,7 +697,7 @@ test('a caller who hangs up while a trace is replayed frees its place and leaves
     });
     socket.write(`${heads.join('\r\n')}\r\n\r\n${partHead}`);
     socket.write(long);
-    // The boundary makes the trace whole; no part follows.
+    // The boundary completes the trace, and no part follows.
     socket.write('\r\n--B\r\n');
     await started;
     socket.destroy();

@@ -1,6 +1,6 @@
 /**
- * Whoever can write to the topic of erasures, without the service's secrets, announces the erasure of a live
- * proof. Nothing is erased.
+ * An attacker with write access to the topic of erasures, but without the service's secrets, announces the
+ * erasure of a live proof. Nothing is erased.
  */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -51,7 +51,8 @@ void t.test(
         headers: { 'schema-version': '1', 'event-id': `proof_erased/${proofId}` },
       },
     ]);
-    // Behind it in the one partition: once this is confirmed, the forged one was seen to.
+    // The genuine event follows the forged one in the only partition. When it is confirmed, the forged one
+    // has been handled.
     await house.partner.eraseProof(caller, { proofId: doomed.proofId });
     const settled = async (): Promise<boolean> =>
       (await house.operator.erasureStatus(doomed.proofId)).confirmedAt !== undefined;
@@ -68,7 +69,7 @@ void t.test(
     t.match(
       await letters(),
       [{ topic: 'erasure', reason: /not authenticated/ }],
-      'it lies among the dead letters, with a reason of its own',
+      'it is a dead letter with its own reason',
     );
 
     t.equal(await again(() => house.operator.replayDeadLetters({ topic: 'erasure', limit: 10 })), 1);

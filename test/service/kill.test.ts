@@ -1,4 +1,4 @@
-/** Issuing is atomic: killed at any moment there is an issued proof or none. */
+/** Tests that issuing is atomic: a kill at any moment leaves an issued proof or none. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -34,7 +34,7 @@ async function start(directory: string): Promise<Running> {
     env: {
       PATH: process.env['PATH'],
       TAKEMARK_DATA_DIR: directory,
-      // Production takes no simulated trace.
+      // Production accepts no simulated trace.
       TAKEMARK_ENVIRONMENT: 'beta',
       TAKEMARK_PORT: '0',
       TAKEMARK_OPERATOR_PORT: '0',
@@ -120,10 +120,10 @@ t.test(`${KILLS} kills while issuing`, async (t) => {
     return to.bytes();
   };
 
-  // The detail of so many placements has no room in the registry, and is an object beside the trace.
+  // The detail of so many placements exceeds the registry, and is an object beside the trace.
   const { bytes: large } = await writeClips(1000, { key: device });
 
-  /** The first lane has no trace, the second one that is small, the third one with large bodies. */
+  /** The first lane sends no trace, the second a small one, and the third one with large bodies. */
   const giveTo = async (lane: number, seed: number): Promise<Given> => {
     const audio = wav(20_000 + Math.floor(random() * 200_000) * 4, { channels: 2 }, seed);
     if (lane === 0) return { audio };
@@ -131,7 +131,8 @@ t.test(`${KILLS} kills while issuing`, async (t) => {
   };
   const LANES = [0, 1, 2] as const;
 
-  // How long it takes here and now decides when the kills come: before, amid and after acknowledgements.
+  // The duration of an issuing here determines the times of the kills: before, during and after
+  // acknowledgements.
   const began = performance.now();
   acked.push(
     ...(await Promise.all(
@@ -150,7 +151,7 @@ t.test(`${KILLS} kills while issuing`, async (t) => {
         try {
           acked.push(await issue(key, given));
         } catch (error) {
-          // A refusal is no lost answer: it would hide that nothing was issued.
+          // A refusal must not count as a lost answer, because that would hide that nothing was issued.
           if (String(error).includes('answered')) throw error;
           unanswered.push({ key, given });
           return;
@@ -184,7 +185,7 @@ t.test(`${KILLS} kills while issuing`, async (t) => {
   }
   t.strictSame(wrong, [], `${acked.length} acknowledged proofs are there, whole, once and valid`);
 
-  // A call that was not answered may have taken effect or not; said again it is one proof either way.
+  // A call without an answer may have taken effect or not. Its repetition gives one proof in both cases.
   const settled: Acked[] = [];
   for (const { key, given } of unanswered) settled.push(await issue(key, given));
   const known = new Set([...acked, ...settled].map(({ proofId }) => proofId));

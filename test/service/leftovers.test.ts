@@ -1,5 +1,5 @@
 /**
- * Clients that stall or leave, at every stage, leave nothing behind and hold no worker: rules 3.7 and 3.8.
+ * Tests that clients that stall or leave at any stage leave no data and hold no worker (rules 3.7 and 3.8).
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
@@ -18,7 +18,7 @@ t.teardown(async () => {
 });
 const { apiKey: key } = await service.partner('volume');
 
-/** The engine as its operator sees it. */
+/** Returns the engine's metrics as the operator sees them. */
 async function engine(): Promise<Readonly<Record<string, number>>> {
   const text = (await call(service.operatorUrl, 'GET', '/metrics')).body.toString();
   return Object.fromEntries(
@@ -79,7 +79,7 @@ t.test('clients that leave, at every stage and in every manner', async (t) => {
         await delay(60);
         if (manner === 'reset') client.socket.resetAndDestroy();
         else client.destroy();
-        // The slot stays open, and whoever held it in this process let go.
+        // The slot stays open, and the process has released it.
         let status = 0;
         await until(
           async () => (status = (await postForm(base, slot, slotForm(slot, wav(3000)))).status) === 201,
@@ -94,7 +94,7 @@ t.test('clients that leave, at every stage and in every manner', async (t) => {
     ),
   );
 
-  // Behind the last boundary the upload is whole: it is stored or not, but nothing hangs.
+  // After the last boundary the upload is complete. The service stores it or not, but nothing hangs.
   for (const manner of ['reset', 'close', 'half-close'] as const) {
     const slot = await slotFor(base, key);
     const body = slotForm(slot, audio);
@@ -142,7 +142,7 @@ t.test('16 stalled uploads hold no worker', async (t) => {
       const slot = await slotFor(base, key);
       const body = slotForm(slot, audio);
       const client = new RawClient(port);
-      // Some within their first slab, some in a later one.
+      // Some stall within their first slab, some in a later one.
       await client.send(
         Buffer.concat([
           request('POST', `/uploads/${slot.uploadId}`, {
@@ -152,7 +152,7 @@ t.test('16 stalled uploads hold no worker', async (t) => {
           body.subarray(0, 40_000 + i * 170_000),
         ]),
       );
-      // The parser may keep back what could begin a boundary.
+      // The parser may retain bytes that could begin a boundary.
       const audioBytes = 40_000 + i * 170_000 - body.indexOf('RIFF') - 100;
       return { client, slot, audioBytes, rest: body.subarray(40_000 + i * 170_000) };
     }),
@@ -174,7 +174,7 @@ t.test('16 stalled uploads hold no worker', async (t) => {
     'four fast uploads go through the only worker while the others still wait',
   );
 
-  // Half of them go on, the others leave.
+  // Half of them continue, the others leave.
   const answers = await Promise.all(
     stalled.map(async ({ client, rest }, i) => {
       if (i % 2 === 0) return void client.destroy();
@@ -191,7 +191,7 @@ t.test('16 stalled uploads hold no worker', async (t) => {
   t.equal((await engine())['worker_restarts'], before['worker_restarts'], 'no worker was lost');
 });
 
-t.test('of more uploads than the engine takes, one that stands still gives way', async (t) => {
+t.test('a stalled upload is displaced when the engine is full', async (t) => {
   const slots = await Promise.all(Array.from({ length: 25 }, () => slotFor(base, key)));
   const clients = await Promise.all(
     slots.slice(0, 24).map(async (slot) => {
@@ -216,7 +216,7 @@ t.test('of more uploads than the engine takes, one that stands still gives way',
   );
   const last = slots[24]!;
   const refusals: unknown[] = [];
-  // Refused while the others may yet send; none of them does.
+  // Refused while the others may still send. None of them does.
   t.ok(
     await until(async () => {
       const { status, json, headers } = await postForm(base, last, slotForm(last, wav(100_000)));
@@ -224,7 +224,7 @@ t.test('of more uploads than the engine takes, one that stands still gives way',
         refusals.push({ status, reason: json?.['reason'], wait: headers.get('retry-after') });
       return status === 201;
     }),
-    'one that stands still gives way',
+    'a stalled one is displaced',
   );
   t.strictSame(
     refusals,

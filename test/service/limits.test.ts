@@ -1,6 +1,4 @@
-/**
- * Rate, quota, concurrency and the rotation lane, over HTTP, on a clock that stands still unless it is moved.
- */
+/** Tests rate, quota, concurrency and the rotation limit over HTTP, on a clock that the test moves. */
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { PARTNER_ROUTES } from '../../src/service/contract/routes/partner-routes.js';
@@ -22,7 +20,7 @@ import { RawClient, request } from '../http/raw-client.js';
 
 /** A running clock would refill a bucket while a burst is counted. */
 class StillClock extends TestClock {
-  /** A month's middle, so that no window ends within a test by itself. */
+  /** The middle of a month, so that no window ends by itself within a test. */
   #now = Date.UTC(2027, 4, 14, 12);
   override now(): number {
     return this.#now;
@@ -49,7 +47,7 @@ const statuses = (answers: readonly WireAnswer[]) =>
 const retryAfter = (answer: WireAnswer) => Number(answer.headers.get('retry-after'));
 const planOf = (name: string) => SHIPPED_PLANS.find((plan) => plan.name === name)!;
 
-/** The three headers, to the digit. */
+/** Compares the three headers exactly. */
 function numbers(t: Test, answer: WireAnswer, plan: Plan, used: number, name: string): void {
   t.strictSame(
     ['limit', 'remaining', 'reset'].map((what) => answer.headers.get(`x-ratelimit-${what}`)),
@@ -135,7 +133,7 @@ t.test('one partner, two keys, one bucket; another partner is not touched', asyn
   t.equal((await call(base, 'GET', '/v1/proofs', { key: other.apiKey })).status, 200);
 });
 
-t.test("bad keys change nobody's numbers", async (t) => {
+t.test("bad keys change no partner's numbers", async (t) => {
   const { apiKey, partnerId, keyId } = await service.partner('trial');
   const { apiKey: revoked, keyId: revokedId } = await service.service.operations.operator.createKey({
     partnerId,
@@ -169,7 +167,7 @@ t.test("bad keys change nobody's numbers", async (t) => {
   );
   t.notOk(
     refusals.some(({ headers }) => headers.has('x-ratelimit-limit') || headers.has('ratelimit')),
-    "and nobody's counters with it",
+    'without any counters',
   );
   const { burst } = planOf('trial');
   const answers = await Promise.all(
@@ -182,7 +180,7 @@ t.test("bad keys change nobody's numbers", async (t) => {
 t.test(
   'every row of the table answers with exact numbers, errors after authentication included',
   async (t) => {
-    // Where every route is.
+    // Beta has every route.
     const beta = await TestService.start({ TAKEMARK_ENVIRONMENT: 'beta' }, clock);
     t.teardown(() => beta.stop());
     const plan = planOf('volume');
@@ -218,7 +216,7 @@ t.test(
 t.test('the quota is never exceeded, and refused calls are free', async (t) => {
   const plan = planOf('volume') as { -readonly [Key in keyof Plan]: Plan[Key] };
   const shipped = plan.monthlyQuota;
-  // Plans are data. A quota that a test can use up, on a plan whose rate lets 200 calls reach it.
+  // Plans are data. The quota is small enough to use up, on a plan whose rate allows 200 calls.
   plan.monthlyQuota = 120;
   t.teardown(() => void (plan.monthlyQuota = shipped));
   const { apiKey } = await service.partner('volume');
@@ -260,7 +258,7 @@ t.test('the quota is never exceeded, and refused calls are free', async (t) => {
   t.equal(slot.status, 429, 'no file is sent for nothing');
   t.match(slot.json, { code: 'rate_limited', reason: 'quota_exceeded' });
   t.equal(retryAfter(slot), wait);
-  // Facts live one hour: the next month's call needs an upload of its own, made in the last second.
+  // Facts live one hour. So the next month's call needs its own upload, made in the last second.
   clock.advance(wait - 1);
   plan.monthlyQuota += 1;
   const late = await upload(base, apiKey, wav(2000));
@@ -312,7 +310,7 @@ t.test('a plan bounds its concurrent uploads', async (t) => {
   t.teardown(() => open.forEach((client) => client.destroy()));
   const slot = await slotFor(base, apiKey);
   const one = () => postForm(base, slot, slotForm(slot, audio));
-  // The stalled ones claim when their file part is read, which is a moment after they sent it.
+  // A stalled post claims its place when its file part is read, which is shortly after it was sent.
   let answer = await one();
   t.match(answer, {
     status: 429,
@@ -334,7 +332,7 @@ t.test('100 rotations at once under one Idempotency-Key', async (t) => {
       key: apiKey,
       headers: { 'idempotency-key': idempotencyKey },
     });
-  // A disk that stands still for seconds keeps the first one busy: the others are told to come again.
+  // A slow disk keeps the first call busy for seconds. The others then get a refusal, and are repeated.
   const rotate = async (idempotencyKey: string) => {
     for (let attempt = 1; ; attempt += 1) {
       const answer = await rotateOnce(idempotencyKey);
@@ -404,7 +402,7 @@ t.test('rotations have a rate class of their own', async (t) => {
     key = answer.json!['apiKey'] as string;
   }
   const last = 'the-one-that-is-refused';
-  // The wait is then no whole number of seconds, and has to be rounded up.
+  // The wait is then a fraction of a second more, and must be rounded up.
   clock.advance(0.4);
   const refused = await rotate(key, last);
   t.match(refused, { status: 429, json: { code: 'rate_limited', reason: 'rate_exceeded' } });

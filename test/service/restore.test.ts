@@ -1,4 +1,4 @@
-/** A keyspace that is put back from a backup, on real servers. */
+/** Tests the restore of a keyspace from a backup, on real servers. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { createServer, connect as dial, type Socket } from 'node:net';
@@ -31,10 +31,10 @@ const servers =
   (ADDRESSES ?? '') !== '' && (TAKEMARK_KAFKA ?? '') !== '' && (TAKEMARK_S3_ENDPOINT ?? '') !== ''
     ? {}
     : { skip: 'needs TAKEMARK_CASSANDRA, TAKEMARK_KAFKA and TAKEMARK_S3_ENDPOINT' };
-/** An address at which nothing listens. */
+/** An address without a listener. */
 const NOWHERE = '127.0.0.1:9';
 
-/** The way to the bucket, which can be cut. */
+/** Returns a link to the bucket that can be cut. */
 async function bucketLink(t: Test) {
   const { hostname, port } = new URL(TAKEMARK_S3_ENDPOINT!);
   const sockets = new Set<Socket>();
@@ -62,7 +62,7 @@ async function bucketLink(t: Test) {
   };
 }
 
-/** Every row of a keyspace, as JSON. */
+/** Returns every row of a keyspace, as JSON. */
 async function backup(keyspace: string): Promise<ReadonlyMap<string, readonly string[]>> {
   return withClient(async (client) => {
     const { rows } = await client.execute(
@@ -97,7 +97,7 @@ async function putBack(keyspace: string, tables: ReadonlyMap<string, readonly st
 const readiness = async (service: TestService) =>
   (await call(service.operatorUrl, 'GET', '/readyz')) as { status: number; body: Buffer };
 
-/** The answer of what may be called twice, however long the servers of the test stand still. */
+/** Repeats an idempotent call while the servers of the test stall. */
 const patiently = <Answer>(call: () => Promise<Answer>): Promise<Answer> => again(call, isUnanswered);
 
 async function until(done: () => Promise<boolean>): Promise<boolean> {
@@ -180,11 +180,11 @@ test('a backup brings back no erased proof, and counts no unit twice or not at a
     'what was counted has reached the topic',
   );
   await stop(first);
-  // The other one is acknowledged while Kafka is away: no topic hears of it.
+  // The other one is acknowledged while Kafka is away, so no topic gets it.
   const second = await start({ ...settings, TAKEMARK_KAFKA: NOWHERE });
   const late = second.service.operations.partner;
   const callerAgain = await patiently(() => late.authenticate(apiKey));
-  // A backup that nobody noted anything after is not known for one.
+  // The service cannot detect a backup before the bucket has a later mark.
   t.ok(await until(async () => (await beat()) > beatOfBackup), 'the bucket notes that the store went on');
   link.cut(true);
   await t.rejects(
@@ -202,7 +202,7 @@ test('a backup brings back no erased proof, and counts no unit twice or not at a
   t.ok(
     await until(async () => {
       if (await isGone()) return true;
-      // A server of the database that stood still may have refused it, too.
+      // A stalled server of the database may have refused it, too.
       await late.eraseProof(callerAgain, { proofId: silent.proofId }).catch(() => undefined);
       return false;
     }),
@@ -226,7 +226,7 @@ test('a backup brings back no erased proof, and counts no unit twice or not at a
   );
   const headers = { 'x-api-key': apiKey };
   const asked = await call(gated.partnerUrl, 'GET', `/v1/proofs/${silent.proofId}`, { headers });
-  t.equal(asked.status, 503, 'nobody is served the proof that came back');
+  t.equal(asked.status, 503, 'the proof that came back is not served');
 
   const report = await patiently(() =>
     restoreCluster(readConfig({ ...restored, TAKEMARK_DATA_DIR: directory })),

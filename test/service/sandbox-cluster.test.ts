@@ -35,7 +35,7 @@ test('two processes that begin at once have the same fixtures', servers, async (
   const listOf = async ({ service }: TestService): Promise<readonly AnnouncedFixture[]> =>
     (await again(() => service.operations.partner.sandboxFixtures(caller), isUnanswered)).fixtures;
   const [one, other] = await Promise.all(processes.map(listOf));
-  t.strictSame(other, one, 'the same files, whoever made them');
+  t.strictSame(other, one, 'every process makes the same files');
   t.strictSame(await listOf(processes[0]!), one, 'and they stay');
 
   for (const name of ['valid', 'valid_pair', 'store_kid_mismatch']) {

@@ -121,7 +121,7 @@ t.test('a file is downloaded with its digest, in ranges, and once', async (t) =>
   }
   for (const target of ['valid/sidecar', 'nothing/audio'])
     t.equal((await get(`/v1/sandbox/fixtures/${target}`)).status, 404, target);
-  t.equal((await call(beta.partnerUrl, 'GET', '/v1/sandbox/fixtures')).status, 403, 'behind a key');
+  t.equal((await call(beta.partnerUrl, 'GET', '/v1/sandbox/fixtures')).status, 403, 'only with a key');
 });
 
 t.test('callers at once find one set, and what was erased is made anew', async (t) => {

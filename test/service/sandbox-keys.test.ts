@@ -46,7 +46,7 @@ for (const [name, status, code, reason] of [
     t.equal(
       (await call(beta.partnerUrl, 'POST', '/v1/uploads', { key, body: {} })).status,
       status,
-      'whatever is called',
+      'on every route',
     );
     t.equal(await used(), 0);
     await clientObeys(t, key, { status, code, reason });
@@ -54,7 +54,7 @@ for (const [name, status, code, reason] of [
     t.match(
       (await call(beta.partnerUrl, 'GET', '/v1/proofs', { key: scoped })).json,
       { code: 'forbidden', reason: 'scope_missing' },
-      'a scope that lacks is told first',
+      'a missing scope is reported first',
     );
   });
 

@@ -611,7 +611,7 @@ t.test('the whole service, at its most talkative, logs no secret', async (t) => 
   t.strictSame(
     inFiles(before, ['title', 'file-name', 'issued audio', 'trace', 'detector']),
     [],
-    'the content of a proof lies sealed, its deliverable too',
+    'the content of a proof is encrypted, its deliverable too',
   );
   const audit = (await operator('GET', `/operator/v1/partners/${partnerId}/audit?limit=100`)).body;
   t.match(audit.toString(), /"action":"proof_erased"/);

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 
 /**
- * Settings of a service, or a command of the operator, on the servers that the environment names.
- * @param name first part of the names in the bucket and on the bus, which are a run's own
- * @param directory where the bundle of secrets lies, which the caller makes
+ * Returns the settings of a service, or of an operator's command, on the servers that the environment names.
+ * @param name the prefix of the run's names in the bucket and on the bus
+ * @param directory the directory for the bundle of secrets, which the caller creates
  */
 export function serverSettings({
   name,

@@ -1,4 +1,7 @@
-/** Erased content cannot be opened any more: the files of Cassandra, Kafka and the bucket are searched. */
+/**
+ * Tests that erased content cannot be decrypted any more, by searching the files of Cassandra, Kafka and the
+ * bucket.
+ */
 import { execFile } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -28,7 +31,7 @@ import { serverSettings } from './server-settings.js';
 const { TAKEMARK_KAFKA, TAKEMARK_S3_ENDPOINT: endpoint, TAKEMARK_S3_REGION: region } = process.env;
 const { TAKEMARK_S3_BUCKET: bucket = '' } = process.env;
 const { TAKEMARK_S3_ACCESS_KEY: accessKey = '', TAKEMARK_S3_SECRET_KEY: secretKey = '' } = process.env;
-/** Directory in which `npm run services:up` has the files of its servers. */
+/** The directory in which `npm run services:up` stores the files of its servers. */
 const SERVERS = process.env['TAKEMARK_SERVICES_DIR'] ?? join(tmpdir(), 'takemark-services');
 const given =
   (ADDRESSES ?? '') !== '' &&
@@ -40,15 +43,16 @@ const given =
 const LAUNCHER = new URL('../../../deploy/services/services.mjs', import.meta.url).pathname;
 const BACKUP = 'backup';
 
-/** A command of Cassandra's own tool. */
+/** Runs a command of Cassandra's nodetool. */
 async function nodetool(...args: readonly string[]): Promise<void> {
   await promisify(execFile)(process.execPath, [LAUNCHER, 'nodetool', '--', 'cassandra-1', ...args], {
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], TAKEMARK_SERVICES_DIR: SERVERS },
   });
 }
 
-test('what lies in the files of the servers is encrypted, and without its key noise', given, async (t) => {
-  // A file that was not changed after this holds nothing of this test. A file system may round a time to seconds.
+test('the files of the servers are encrypted, and noise without the key', given, async (t) => {
+  // A file that was not changed after this time has no content of this test. A file system may round a time
+  // to seconds.
   const began = Date.now() - 2000;
   const directory = await mkdtemp(join(tmpdir(), 'takemark-shredding-'));
   t.teardown(() => rm(directory, { recursive: true, force: true }));
@@ -61,7 +65,7 @@ test('what lies in the files of the servers is encrypted, and without its key no
   await takemark(settings, 'operator', 'secrets', 'init', '--out', settings['TAKEMARK_SECRETS_FILE'] ?? '');
   await takemark(settings, 'operator', 'migrate');
   t.teardown(() => dropKeyspace(keyspace));
-  // Tables lie on the disk as they are.
+  // Tables are stored without compression.
   await withClient(async (client) => {
     for (const table of ['record', 'proof_by_partner', 'proof_by_bound', 'issuing_replay', 'pointer'])
       await client.execute(`ALTER TABLE ${table} WITH compression = {'enabled': false}`);
@@ -125,17 +129,18 @@ test('what lies in the files of the servers is encrypted, and without its key no
   });
   t.teardown(() => rows.close());
   const key = canaries.plant('key', (await keys.read(proofId))!);
-  /** The rows of the keyspace as whoever kept the key opens them. */
+  /** Opens the keyspace's rows with the old key, like an attacker who kept it. */
   const kept = encryptedStores(rows, { read: async () => key } as unknown as ContentKeys);
   const facts = Buffer.from((await kept.readEvidence(proofId, 'facts'))!);
-  // Bytes of this session alone, with the name before them: the digest by itself is in the posted file's facts too.
+  // Bytes of this session alone, with the name before them. The digest by itself is also in the facts of the
+  // posted file.
   const digest = createHash('sha256').update(trace).digest('hex');
   canaries.plant('report', `"traceSha256":"${digest}"`);
   const at = facts.indexOf(digest);
   t.ok(at > 0, 'the facts name their trace');
   canaries.plant('facts', facts.subarray(at - 'traceSha256'.length - 2, at + digest.length));
 
-  /** Names of content in all files, and what else the search for it passes. */
+  /** Returns the names of content that is found in all files, and the other results of the search. */
   const search = async () => {
     const found: string[] = [];
     let seesRecord = false;
@@ -159,7 +164,7 @@ test('what lies in the files of the servers is encrypted, and without its key no
   t.strictSame(
     await search(),
     { found: [`key in ${bucket}/${prefix}keys/${proofId}`], ...seesAll },
-    'while the proof stands its key is found, where it belongs and nowhere else',
+    'while the proof exists its key is found only in its place',
   );
 
   t.equal((await partner.eraseProof(caller, { proofId })).outcome, 'erased');
@@ -167,7 +172,7 @@ test('what lies in the files of the servers is encrypted, and without its key no
   await nodetool('flush', keyspace);
   t.strictSame(await search(), { found: [], ...seesAll }, 'no file has content or key, nor has the backup');
 
-  // The files of the backup take the place of the table.
+  // The files of the backup replace those of the table.
   await service.stop();
   await withClient((client) => client.execute('TRUNCATE record'), keyspace);
   const tables = join(SERVERS, 'cassandra-1', 'data', keyspace);
@@ -188,7 +193,7 @@ test('what lies in the files of the servers is encrypted, and without its key no
   t.match(
     await kept.getProof(proofId),
     { state: 'issued', song: { title: /^Cnry-title-/ } },
-    'but by whoever kept the key from before',
+    'except with an earlier copy of the key',
   );
   t.strictSame(
     decodeEvidence('facts', (await kept.readEvidence(proofId, 'facts'))!),

@@ -1,4 +1,4 @@
-/** Erased content cannot be opened any more, wherever a copy of it lies. */
+/** Tests that erased content cannot be decrypted any more from any copy. */
 import { cpSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { wav } from '../fixtures/wav.js';
 
 const TOKEN = 'operator-token-of-the-service-under-test';
 
-/** A service with a proof of each carrier, whose content is known to nobody else. */
+/** Starts a service with a proof of each carrier. Its content occurs nowhere else. */
 async function withProofs(t: Test) {
   const directory = await mkdtemp(join(tmpdir(), 'takemark-shredding-'));
   t.teardown(() => rm(directory, { recursive: true, force: true }));
@@ -59,14 +59,14 @@ async function withProofs(t: Test) {
   };
 }
 
-/** Names of what is found in the clear anywhere below a directory. */
+/** Returns the names of content that is found in plain text below a directory. */
 async function foundBelow(canaries: Canaries, directory: string): Promise<readonly string[]> {
   return [...(await filesBelow(directory))].flatMap(([path, bytes]) =>
     canaries.find(bytes).map((name) => `${name} in ${path}`),
   );
 }
 
-void t.test('nothing of what was issued lies in the clear, and erased content has no key', async (t) => {
+void t.test('no issued content is stored in plain text, and erased content has no key', async (t) => {
   const { directory, canaries, caller, embedded, pair, service, restart } = await withProofs(t);
   t.strictSame(await foundBelow(canaries, directory), [], 'while the proofs stand');
   const { partner, operator } = service().service.operations;
@@ -94,10 +94,10 @@ void t.test('nothing of what was issued lies in the clear, and erased content ha
   const { partner: again } = service().service.operations;
   t.equal((await again.eraseProof(caller, embedded)).outcome, 'erased');
   t.strictSame(keyNamesBelow(join(directory, 'keys')), [`${pair.proofId}.key`], 'its key is gone at once');
-  t.strictSame(await foundBelow(canaries, directory), [], 'neither the data nor its backup tells anything');
+  t.strictSame(await foundBelow(canaries, directory), [], 'neither the data nor its backup has the content');
   t.equal((await service().verify(caller, embedded.file)).verdict, 'unregistered');
 
-  // The backup is put back, with the journals as they were then: nobody knows of the erasure any more.
+  // The backup is restored with its journals, which have no record of the erasure.
   await service().stop({ keep: true });
   rmSync(join(directory, 'data'), { recursive: true });
   renameSync(backup, join(directory, 'data'));
@@ -108,7 +108,7 @@ void t.test('nothing of what was issued lies in the clear, and erased content ha
   t.match(
     await restored.readProof(caller, pair),
     { song: { title: /^Cnry-title sidecar-/ } },
-    'the other stands',
+    'the other one is readable',
   );
   t.equal((await restored.eraseProof(caller, embedded)).outcome, 'erased', 'it can be erased once more');
   await t.rejects(restored.readProof(caller, embedded), { code: 'not_found' });

@@ -67,7 +67,7 @@ t.test('a clock that is set back does not stop request rates from coming back', 
   t.equal(await call(), 200, 'two seconds later there is more, an hour before the clock has caught up');
 });
 
-t.test('time stands still until the clock has caught up', async (t) => {
+t.test('time pauses until the clock has caught up', async (t) => {
   let below = 1000;
   const clock = new SteadyClock({ now: () => below }, 500);
   const said = [1000, 900, 1000, 1100, 0].map((now) => ((below = now), clock.now()));
@@ -131,7 +131,7 @@ t.test('what a stop waits for has its time together', async (t) => {
   await rm(house.directory, { recursive: true, force: true });
 });
 
-t.test('a token file that holds no token is refused: nobody could call', async (t) => {
+t.test('a token file is refused when it has no token', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'takemark-token-'));
   t.teardown(() => rm(directory, { recursive: true, force: true }));
   await (await TestService.start({ TAKEMARK_DATA_DIR: directory })).stop({ keep: true });

@@ -51,7 +51,7 @@ async function handshake(port: number, options: ConnectionOptions): Promise<TLSS
   return socket;
 }
 
-/** SHA-256 of the certificate that a new connection is shown. */
+/** Returns the SHA-256 of the certificate that a new connection gets. */
 async function shown(port: number): Promise<string> {
   const socket = await handshake(port, { rejectUnauthorized: false });
   const { fingerprint256 } = socket.getPeerCertificate();
@@ -84,7 +84,7 @@ t.test('partners are served over TLS: slot, a streamed upload, verdict', async (
     audio: { bytes: audio.length },
   });
 
-  // Plain HTTP is answered by nothing that could be taken for an answer.
+  // Plain HTTP gets nothing that could be taken for an answer.
   const plain = connectPlain(port, '127.0.0.1');
   let answer = Buffer.alloc(0);
   plain.on('data', (chunk: Buffer) => (answer = Buffer.concat([answer, chunk])));
@@ -169,13 +169,13 @@ t.test('another certificate is taken without a restart, and one that is broken i
     t.equal(await shown(port), renewed, what);
   }
   t.notMatch(service.log.join(''), /PRIVATE KEY/);
-  // This time nobody says so.
+  // This time no signal is sent.
   await write(other);
   await until(async () => (await shown(port)) !== renewed);
   t.equal(await shown(port), new X509Certificate(other.cert).fingerprint256);
 });
 
-t.test('whoever does not finish a handshake keeps nobody out', async (t) => {
+t.test('an unfinished handshake blocks no other connection', async (t) => {
   const { cert, key } = makeTlsIdentity();
   const secured: Socket[] = [];
   const front = new TlsFront(
@@ -209,7 +209,7 @@ t.test('whoever does not finish a handshake keeps nobody out', async (t) => {
   honest.destroy();
 });
 
-t.test('settings: both files or none, and a pair that cannot be used is told at start', async (t) => {
+t.test('settings: both files or none, and an unusable pair is reported at start', async (t) => {
   t.throws(
     () => readConfig({ TAKEMARK_TLS_CERT: 'a' }),
     /TAKEMARK_TLS_CERT: and TAKEMARK_TLS_KEY: set both or neither/,

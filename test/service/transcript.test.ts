@@ -1,4 +1,4 @@
-/** The three partner flows of docs/partners.md, run by a shell as they are written there. */
+/** Runs the three partner flows of docs/partners.md in a shell, as they are written there. */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -25,7 +25,7 @@ t.test('the three flows of docs/partners.md run as they stand there', { skip: ne
   });
   const { partnerId } = await service.partner();
   const single = await service.issue(partnerId, wav(1_400_000, { channels: 2 }));
-  // A sidecar proof takes any bytes that begin like its container: an MP3 frame's head.
+  // A sidecar proof accepts any bytes that begin like its container, here the head of an MP3 frame.
   const pair = await service.issue(
     partnerId,
     Buffer.concat([Buffer.from('fffb9064', 'hex'), noise(300_000)]),
@@ -38,8 +38,8 @@ t.test('the three flows of docs/partners.md run as they stand there', { skip: ne
   const proxy = await startProxy(t);
   for (const shell of ['bash', 'sh']) {
     const { keyId, apiKey } = await service.service.operations.operator.createKey({ partnerId, name: shell });
-    // Standard input is no pipe: bash would take itself for a remote shell and read the start-up files of
-    // whoever runs the tests.
+    // Standard input is not a pipe. Otherwise bash would behave like a remote shell and read the user's
+    // start-up files.
     const child = spawn(shell, ['-c', script!], {
       cwd: directory,
       stdio: ['ignore', 'pipe', 'pipe'],

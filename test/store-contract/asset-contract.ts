@@ -8,7 +8,9 @@ export async function bytesOf(stream: Readable | undefined): Promise<Buffer | un
   return stream && Buffer.concat(await stream.toArray());
 }
 
-/** Publishes the bytes, or gives up what cannot be published, as the operations do: its file would stay open. */
+/**
+ * Publishes the bytes. If that fails, discards them like the operations do, because the file would stay open.
+ */
 export async function publish(
   assets: AssetStore,
   proofId: string,
@@ -24,7 +26,7 @@ export async function publish(
   }
 }
 
-/** Ids that a store lists, with the part where it is no asset. */
+/** Returns the ids that a store lists, with the part if the entry is not an asset. */
 export async function namesOf(assets: Pick<AssetStore, 'list'>, limit = 100): Promise<readonly string[]> {
   const names: string[] = [];
   let after: string | undefined;
@@ -148,7 +150,7 @@ export function assetContract(t: Test, name: string, open: (t: Test) => Promise<
     t.equal(await assets.size('prf_1', 'facts'), 5);
     t.equal(await assets.size('prf_1', 'detail'), undefined);
     t.equal(await assets.size('prf_1'), 5);
-    t.equal(await assets.size('prf_2'), undefined, 'a part is no asset');
+    t.equal(await assets.size('prf_2'), undefined, 'a part is not an asset');
 
     t.equal(await assets.delete('prf_1'), true);
     for (const part of EVIDENCE_PARTS) t.equal(await assets.size('prf_1', part), undefined, part);
@@ -156,7 +158,7 @@ export function assetContract(t: Test, name: string, open: (t: Test) => Promise<
     t.strictSame(await namesOf(assets), ['prf_2 trace'], 'a part without an asset is listed');
   });
 
-  void t.test(`${name}: a name that is no id is refused`, async (t) => {
+  void t.test(`${name}: a name is refused when it is not an id`, async (t) => {
     const assets = await open(t);
     for (const hostile of [
       '',
@@ -182,7 +184,7 @@ export function assetContract(t: Test, name: string, open: (t: Test) => Promise<
     t.strictSame((await namesOf(assets)).toSorted(), strange.sort(), 'names give back their ids');
   });
 
-  void t.test(`${name}: two builds of one id do not meet; the last to publish stands`, async (t) => {
+  void t.test(`${name}: two builds of one id are independent, and the last to publish wins`, async (t) => {
     const assets = await open(t);
     const [one, two] = await Promise.all([assets.stage('prf_1'), assets.stage('prf_1')]);
     await Promise.all([one.append(Buffer.from('one')), two.append(Buffer.from('two'))]);

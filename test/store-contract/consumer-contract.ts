@@ -80,7 +80,7 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
     await Promise.all(events.slice(0, 8).map((event) => stores.aggregateUsage([event])));
     await agree(events, 'one by one');
     t.equal(await stores.getUsed(partners[0]!, NOW), 0, 'the quota’s count is not the consumers’ to move');
-    t.strictSame(await takeWaiting(stores), [], 'folding tells nobody');
+    t.strictSame(await takeWaiting(stores), [], 'folding publishes nothing');
   });
 
   await t.test('usage reads are exact before, during and after aggregation', async (t) => {
@@ -318,7 +318,7 @@ export async function consumerContract(t: Test, contract: Contract): Promise<voi
     t.strictSame(
       (await takeWaiting(stores)).map((event) => event.id),
       [`proof_erased/${proofId}`],
-      'confirming tells nobody',
+      'confirming publishes nothing',
     );
     t.strictSame(await actionsOf(opened(), partnerId), ['proof_issued', 'proof_erased']);
     await t.rejects(

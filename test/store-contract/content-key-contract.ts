@@ -4,8 +4,8 @@ import type { ContentKeys } from '../../src/service/ports/content-keys.js';
 
 /**
  * The contract of every store of content keys.
- * @param open opens one, with what the one before has kept
- * @param openings how many of them, each with two callers at once, make one key; 0 leaves that out
+ * @param open opens a store on the data of the one before
+ * @param openings the number of openings that make one key at once, each with two callers; 0 skips that test
  */
 export function contentKeyContract(
   t: Test,
@@ -31,7 +31,7 @@ export function contentKeyContract(
     t.equal(await (await again()).read('prf_1'), undefined);
     t.ok(await later.read('prf_2'), 'no other one went');
     await later.destroy('prf_none');
-    // A store that tells of destroyed keys makes none any more.
+    // A store that reports destroyed keys makes no new ones.
     const after = await later.obtain('prf_1').catch((error: unknown) => {
       t.match(error, { code: 'conflict' });
     });

@@ -8,7 +8,7 @@ import {
 import { audit, issuedProof, issuingReplay, NOW, takeBack } from './samples.js';
 import type { Contract } from './suite.js';
 
-/** Evidence of a proof is there with the proof, and gone with it. */
+/** Tests that evidence exists as long as its proof. */
 export async function evidenceContract(t: Test, { opened, id }: Contract): Promise<void> {
   const bodies = (mark: number) => [
     { part: 'facts' as const, body: new Uint8Array(MAX_INLINE_EVIDENCE).fill(mark) },
@@ -52,7 +52,7 @@ export async function evidenceContract(t: Test, { opened, id }: Contract): Promi
     t.equal(await issue(proof), 'issued');
     const written = [...bodies(1).map(({ body }) => body), undefined];
     t.strictSame((await read(proof)).map(plain), written.map(plain));
-    t.strictSame(await opened().stores.getProof(proof.proofId), proof, 'the reference lies in the record');
+    t.strictSame(await opened().stores.getProof(proof.proofId), proof, 'the record has the reference');
     t.equal(await issue(proof, 9), 'issued', 'an issuing that is repeated');
     t.strictSame((await read(proof)).map(plain), written.map(plain), 'changes nothing');
 
@@ -104,7 +104,7 @@ export async function evidenceContract(t: Test, { opened, id }: Contract): Promi
   });
 }
 
-/** Bytes as they compare, whatever the class of their array. */
+/** Returns bytes in a comparable form, without the class of their array. */
 function plain(body: Uint8Array | undefined): string | undefined {
   return body && Buffer.from(body).toString('base64');
 }

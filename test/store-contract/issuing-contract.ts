@@ -87,7 +87,7 @@ export async function issuingContract(t: Test, { opened, id }: Contract): Promis
     );
   });
 
-  await t.test('reserved ids that nobody came back for are taken back', async (t) => {
+  await t.test('reserved ids are taken back when they were abandoned', async (t) => {
     const { stores } = opened();
     const old = id('prf', 'old');
     const young = id('prf', 'young');

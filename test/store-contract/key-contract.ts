@@ -303,7 +303,7 @@ export async function keyContract(t: Test, { opened, id }: Contract): Promise<vo
     t.ok(await rotate(second, third));
     t.equal((await stores.listKeys(partnerId)).length, 3);
     await stores.revokeKey({ partnerId, keyId: second.keyId, at: NOW });
-    t.equal(await rotate(second, third), undefined, 'a revoked key’s rotation holds for nobody');
+    t.equal(await rotate(second, third), undefined, 'a revoked key’s rotation is not replayed');
     await stores.revokeKey({ partnerId, keyId: third.keyId, at: NOW });
     t.equal(await rotate(third, partnerKey(id('key', 'chain-d'), partnerId)), undefined);
     t.equal(await stores.getKey(id('key', 'chain-d')), undefined);

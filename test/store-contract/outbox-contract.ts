@@ -332,7 +332,7 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
     t.strictSame(
       (await stores.waitingEvents(2, ({ topic }) => topic !== 'retention')).map(({ event }) => event.topic),
       ['retention', 'retention'],
-      'those behind others that are held back',
+      'those after others that are held back',
     );
 
     t.strictSame(

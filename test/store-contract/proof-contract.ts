@@ -89,7 +89,7 @@ export async function proofContract(t: Test, { opened, id }: Contract): Promise<
     );
     t.notOk(
       ids.some((each) => each.includes('new-')),
-      'what came later is not in the pages behind it',
+      'later proofs are not in the following pages',
     );
   });
 

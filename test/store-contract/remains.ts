@@ -10,7 +10,7 @@ import {
   summaryOf,
 } from './samples.js';
 
-/** Texts that lie in what an erasure must take along, by what they stand for. */
+/** Marks in the content that an erasure must delete, by the kind of content. */
 export const MARKS = {
   facts: 'mark-of-the-facts',
   detail: 'mark-of-the-detail',
@@ -22,7 +22,10 @@ export const MARKS = {
 } as const;
 export type Mark = keyof typeof MARKS;
 
-/** A proof with evidence, declarations and consent, each with its mark, as issuing and operator leave it. */
+/**
+ * Creates a proof with evidence, declarations and consent, as issuing and operator leave it. Each has its
+ * mark.
+ */
 export async function markedProof(stores: Stores, proofId: string, partnerId: string) {
   const proof = issuedProof(proofId, partnerId, {
     evidence: {
@@ -57,12 +60,14 @@ export async function markedProof(stores: Stores, proofId: string, partnerId: st
   };
 }
 
-/** Names of the marks that a store's raw content has. */
+/** Returns the names of the marks that a store's raw content has. */
 export function marksIn(content: string): readonly Mark[] {
   return (Object.keys(MARKS) as Mark[]).filter((mark) => content.includes(MARKS[mark]));
 }
 
-/** Holds that all marks are found while the proof stands, so that their absence later means something. */
+/**
+ * Checks that all marks are found while the proof exists. Otherwise their later absence would show nothing.
+ */
 export function allFound(t: Test, content: string): void {
-  t.strictSame(marksIn(content), Object.keys(MARKS), 'everything lies in the store while the proof stands');
+  t.strictSame(marksIn(content), Object.keys(MARKS), 'the store has everything while the proof exists');
 }

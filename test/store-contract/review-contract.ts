@@ -266,7 +266,7 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
       t.strictSame(
         await outcome(`bounded-foreign${i}`, first, NOW + i, id('ptr', 'bounded2')),
         created,
-        'nobody else’s count',
+        'other partners do not count',
       );
     await resolve(oldest, 'accepted');
     t.strictSame(await outcome('bounded-a5', first, NOW + 5), endOf(NOW), 'a resolved review counts');
@@ -283,7 +283,7 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
     t.strictSame(
       await outcome('bounded-c2', third, oldest.expiresAt - 3600, bounded, oldest.expiresAt + 1),
       endOf(NOW + 2),
-      'ended by the time of the call, whatever that of the creation',
+      'ended by the time of the call, not of the creation',
     );
 
     await stores.eraseProof(

@@ -33,7 +33,7 @@ export function partnerKey(keyId: string, partnerId: string, over: Partial<Partn
   };
 }
 
-/** @param mark tells one caller's rotation from another's */
+/** @param mark distinguishes the rotations of several callers */
 export function rotation(key: PartnerKey, newKeyId: string, mark: number): Rotation {
   return {
     keyId: key.keyId,
@@ -87,7 +87,7 @@ export function uploadSlot(uploadId: string, createdAt = NOW): UploadSlot {
   };
 }
 
-/** @param mark tells one writer's facts from another's */
+/** @param mark distinguishes the facts of several writers */
 export function uploadFacts(slot: UploadSlot, mark: string, uploadedAt = slot.createdAt + 1): UploadFacts {
   return {
     uploadId: slot.uploadId,
@@ -118,7 +118,7 @@ export function uploadFacts(slot: UploadSlot, mark: string, uploadedAt = slot.cr
   };
 }
 
-/** The summary that belongs to an overlay. */
+/** Returns the summary that belongs to an overlay. */
 export function summaryOf(overlayMac: string, ...codes: readonly string[]): StoredSummary {
   const counts = { declarations: 0, conflicts: 0, unverifiable: codes.length };
   return { version: 1, overlayMac, status: 'recorded', counts, codes };
@@ -203,7 +203,10 @@ export function usageCharge(
   };
 }
 
-/** Takes back ids that were reserved before a time. @returns the ids, whose files have all been removed */
+/**
+ * Takes back ids that were reserved before a time.
+ * @returns the ids, whose files have all been removed
+ */
 export async function takeBack(
   stores: Pick<ProofStore, 'collectReservations'>,
   before: number,
@@ -218,7 +221,7 @@ export async function takeBack(
 
 let batches = 0;
 
-/** Number of a batch of free calls, higher than all before. */
+/** Returns the number of a batch of free calls, higher than all before. */
 export function nextBatch(): number {
   batches += 1;
   return batches;

@@ -34,29 +34,29 @@ export interface OpenedStore {
   readonly stores: Stores;
   /** Options of the audit log. */
   readonly audit: { readonly key: Uint8Array; readonly heads: AuditHeads };
-  /** True where a charge that finds the outbox full is refused; otherwise its event lies in the store alone. */
+  /** Whether a full outbox refuses a charge. Otherwise its event stays in the store alone. */
   readonly refusesCharges: boolean;
   readonly close: () => Promise<void>;
-  /** Closes the store and opens the same data again; the former object is not used any more. */
+  /** Closes the store and opens the same data again. The former object is no longer used. */
   readonly reopen?: () => Promise<OpenedStore>;
 }
 
 export interface OpenOptions {
-  /** Events that may wait; the store's own bound by default. */
+  /** The number of events that may wait. Default: the store's own limit. */
   readonly outboxLimit?: number;
 }
 
-/** Store under test, for the parts of the suite. */
+/** The store under test, for the parts of the suite. */
 export interface Contract {
   /** Opens one more store, of the same data or of its own. */
   readonly open: (options: OpenOptions) => Promise<OpenedStore>;
-  /** The store as it is open now. */
+  /** Returns the open store. */
   readonly opened: () => OpenedStore;
-  /** An id that no run had before. */
+  /** Returns an id that no earlier run had. */
   readonly id: (kind: string, of: string | number) => string;
 }
 
-/** The contract of every store. Ids are new in every run, so a store may hold what earlier runs left. */
+/** The contract of every store. Ids are new in every run, so a store may have data of earlier runs. */
 export function storeContract(
   t: Test,
   name: string,
@@ -98,8 +98,8 @@ export function storeContract(
       const key = partnerKey(id('key', 'reopen'), partnerId);
       const rotated = rotation(key, id('key', 'reopened'), 1);
       const review = reviewCase(id('rev', 'reopen'), partnerId, proof.proofId);
-      // Calls that need another's outcome come one after another: a store promises no order of calls that are
-      // not waited for.
+      // Calls that depend on each other are awaited one after another, because a store does not order
+      // concurrent calls.
       await before.createPartner(partner(partnerId), audit(partnerId, 'partner_created', partnerId));
       await before.createKey(key, audit(partnerId, 'key_created', key.keyId));
       await before.rotateKey(

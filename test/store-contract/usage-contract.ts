@@ -20,7 +20,7 @@ export async function usageContract(t: Test, { opened, id }: Contract): Promise<
       { outcome: 'already_charged', used: 2 },
       'a repeated call is answered in a full month too',
     );
-    t.strictSame(await charge('c'), { outcome: 'charged', used: 3 }, 'a refused call left nothing behind');
+    t.strictSame(await charge('c'), { outcome: 'charged', used: 3 }, 'a refused call left nothing');
     t.strictSame(await charge('odd / key ☃'), { outcome: 'charged', used: 4 });
     t.strictSame(
       await stores.charge(usageCharge(id('ptr', 'usage2'), 'a')),
