@@ -38,7 +38,10 @@ try {
   if (values.read === undefined) rmSync(directory, { recursive: true, force: true });
 }
 
-/** An entry a compiled file: bytes that ran in any process, and calls of its functions by their place. */
+/**
+ * Returns an entry for each compiled file: the bytes that ran in any process, and the calls of its functions
+ * by position.
+ */
 function measure(directory) {
   const files = new Map(
     readdirSync(CODE, { recursive: true, encoding: 'utf8' })
@@ -58,7 +61,7 @@ function measure(directory) {
   return [...files.values()];
 }
 
-/** Scripts of one process's report; none where the process was killed while it wrote. */
+/** Returns the scripts of one process's report, or none if the process was killed while it wrote. */
 function parse(path) {
   try {
     return JSON.parse(readFileSync(path, 'utf8')).result;
@@ -70,7 +73,7 @@ function parse(path) {
 
 function add(file, functions) {
   const ran = new Uint8Array(file.text.length);
-  // An inner range comes after the one around it, and overrules it.
+  // An inner range follows its outer range, and overrules it.
   for (const { functionName, ranges } of functions) {
     for (const { startOffset, endOffset, count } of ranges)
       ran.fill(count > 0 ? 1 : 0, startOffset, Math.min(endOffset, ran.length));
@@ -115,7 +118,7 @@ function row(name, { lines, ran, functions, never }) {
   return `${name.padEnd(34)} ${String(lines).padStart(7)} ${share.padStart(6)}  ${String(functions).padStart(9)}  ${String(never).padStart(9)}`;
 }
 
-/** Tells of each line with code on it whether any of the code ran. */
+/** Returns for each line with code whether any of its code ran. */
 function linesOf({ text, ran }) {
   const lines = [];
   let start = 0;
@@ -128,7 +131,7 @@ function linesOf({ text, ran }) {
   return lines;
 }
 
-/** Places in the source of places in the compiled text. */
+/** Returns a function that maps a position in the compiled text to the source. */
 function positionsOf({ name, text }) {
   const map = new SourceMap(JSON.parse(readFileSync(join(CODE, `${name}.map`), 'utf8')));
   return {

@@ -72,7 +72,7 @@ t.test('a write that fails fails its own batch alone', async (t) => {
   await t.resolves(batches.add('good'));
 });
 
-t.test('a queue of works keeps to its bound and their order, whatever becomes of them', async (t) => {
+t.test('a queue of works keeps its limit and their order when some fail', async (t) => {
   const queue = new WorkQueue(3);
   const begun: number[] = [];
   let atWork = 0;

@@ -58,7 +58,7 @@ t.test('the picture of a curve is XML', async (t) => {
     t.throws(() => elementsOf(broken), broken);
 });
 
-t.test('every number of a curve is told in words, in a table, and on the terminal', async (t) => {
+t.test('every number of a curve is in words, in a table, and on the terminal', async (t) => {
   const words = /aria-label="([^"]*)"/.exec(curveChart(CURVE))![1]!;
   t.match(
     words,

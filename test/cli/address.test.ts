@@ -67,7 +67,7 @@ t.test('a service of a named data directory on this machine is found', async (t)
   ];
   for (const text of strange) {
     await writeFile(path, text);
-    // Nothing of it is believed: whoever may listen at the default port is asked, and on this machine alone.
+    // The file is ignored. The command calls only the default port of this machine.
     const { err } = await bench.takemark('health');
     t.notMatch(err, /127\.0\.0\.1:1:|example|70000/, text);
   }
@@ -76,7 +76,7 @@ t.test('a service of a named data directory on this machine is found', async (t)
   t.notMatch((await bench.takemark('health')).err, /127\.0\.0\.1:1:/);
 });
 
-t.test('a data directory that nobody named gets no secret of the environment', async (t) => {
+t.test('a default data directory gets no secret of the environment', async (t) => {
   const none = { url: undefined, operatorUrl: undefined };
   const { service, operator, directory, takemark } = await setUp(t, none);
   await writeFile(
@@ -88,7 +88,7 @@ t.test('a data directory that nobody named gets no secret of the environment', a
   t.strictSame(service.requests('/usage'), []);
   t.strictSame(operator.calls, []);
 
-  // The token that lies beside the file may go where the file says.
+  // The token beside the file may be sent where the file says.
   const own = await setUp(t, { ...none, operatorToken: undefined });
   await writeFile(join(own.directory, 'operator-token'), own.operator.token);
   await writeFile(

@@ -102,7 +102,7 @@ t.test('files, folders and pairs are found in a stable order', async (t) => {
   t.strictSame(
     others,
     ['loop a link to a directory', 'b/.git hidden', 'b/.hidden.wav hidden', 'b/notes.txt no audio extension'],
-    'what is passed over is told',
+    'skipped files are reported',
   );
   t.strictSame(await find([directory], false), [
     'a.mp3',
@@ -146,7 +146,7 @@ t.test('a sidecar that is a pipe or a device fails its file, and holds up nothin
   t.match(await takemark('verify', audio, '--sidecar', '/dev/zero'), { code: 3, err: /not a regular file/ });
 });
 
-t.test('an answer that is no verdict fails its file, and the batch goes on', async (t) => {
+t.test('an answer without a verdict fails its file, and the batch continues', async (t) => {
   const { service, directory, file, takemark } = await setUp(t);
   for (const name of ['1.wav', '2.wav', '3.wav']) await file(`in/${name}`);
   for (const odd of [{ decision: { status: 'rejected' } }, { decision: 'no' }, { proofId: 7 }, { good: 1 }]) {
@@ -320,7 +320,7 @@ t.test('a resumed batch does not ask again for what is finished', async (t) => {
   t.match(
     await verify(),
     { code: 0, err: /^3 files: 3 good, 0 not good, 0 failed \(2 from the state file/ },
-    'contents count, whatever their place and time',
+    'contents count, and not their place and time',
   );
   t.equal(service.requests('/v1/verifications').length, 5);
 
@@ -354,11 +354,11 @@ t.test('a resumed batch does not ask again for what is finished', async (t) => {
   t.match(
     await takemark('verify', join(folder, 'good.wav'), '--resume', state),
     { err: /^1 file: [^(]*\n$/ },
-    'a verdict is one on what was judged, not on what lies there now',
+    'a verdict is on the judged bytes, not on the current ones',
   );
 });
 
-t.test('resume never says valid of what nobody judged', async (t) => {
+t.test('resume never reports valid when a file was not judged', async (t) => {
   const { service, directory, file, takemark } = await setUp(t);
   contentDecides(service);
   const folder = join(directory, 'in');
@@ -413,7 +413,7 @@ t.test('resume never says valid of what nobody judged', async (t) => {
   t.match(
     await verify(),
     { code: 3, err: '2 files: 0 good, 0 not good, 2 failed\n' },
-    'trouble is no verdict',
+    'trouble gives no verdict',
   );
 
   // A line of another hand: the MAC of a real line before other words, and no MAC at all.
@@ -696,7 +696,7 @@ t.test('in every format each character of a name is seen, and none is lost', asy
   t.equal(printable('日本 Straße é \\users'), '日本 Straße é \\users', 'what is seen is left as it is');
 });
 
-t.test('what is found and not looked at is told, and links do not lead out of a delivery', async (t) => {
+t.test('skipped files are reported, and links do not lead out of a delivery', async (t) => {
   const { service, directory, takemark, file } = await setUp(t);
   contentDecides(service);
   const folder = join(directory, 'in');
@@ -769,7 +769,7 @@ t.test('what is found and not looked at is told, and links do not lead out of a 
   );
 });
 
-t.test('the bar tells rate and remaining time', async (t) => {
+t.test('the bar shows rate and remaining time', async (t) => {
   let written = '';
   const bar = new Terminal(
     { write: () => true },

@@ -23,11 +23,11 @@ export interface Bench {
   readonly service: ServiceDouble;
   readonly operator: OperatorDouble;
   readonly directory: string;
-  /** Long-running processes that were stopped. */
+  /** The long-running processes that were stopped. */
   readonly stopped: readonly string[];
   file(name: string, bytes?: Uint8Array): Promise<string>;
   takemark(...words: string[]): Promise<Ran>;
-  /** As on a terminal with colours. */
+  /** Runs the command as on a terminal with colours. */
   onTerminal(...words: string[]): Promise<Ran>;
 }
 
@@ -36,7 +36,7 @@ export async function setUp(
   overrides: {
     readonly apiKey?: string | undefined;
     readonly profile?: string;
-    /** Typed, or piped in, where a secret is asked for. */
+    /** The secret that is typed or piped in. */
     readonly secret?: string;
     readonly operatorToken?: string | undefined;
     readonly url?: string | undefined;
@@ -161,7 +161,7 @@ export async function setUp(
   };
 }
 
-/** Stands for the device: the command's own part is files and words. */
+/** A double of the device. The tests of the command cover only files and output. */
 function sealerDouble(directory: string): Sealer {
   const facts = { sealedAt: 1_767_225_600, kid: 'ab'.repeat(32), device: `device in ${directory}` };
   return {

@@ -86,7 +86,7 @@ t.test('an interrupted capture of Ardour seals a trace, and trial input marks it
     );
     t.notOk(
       events.some(({ kind }) => kind === 'session.closed'),
-      'nobody saw the session end',
+      'the end of the session was not seen',
     );
   }
   t.match(
@@ -105,7 +105,7 @@ t.test('an interrupted capture of Ardour seals a trace, and trial input marks it
   );
 });
 
-t.test('a capture of Ardour ends with the process that it is told of', async (t) => {
+t.test('a capture of Ardour ends when the named process ends', async (t) => {
   const directory = t.testdir({ session: { 'song.ardour': sessionXml() } });
   const at = (name: string): string => join(directory, name);
   const daw = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
@@ -122,7 +122,7 @@ t.test('a capture of Ardour ends with the process that it is told of', async (t)
   t.strictSame([sealed, events.at(-1)?.kind], [true, 'session.closed']);
 });
 
-t.test('a capture of Ardour beside which nobody works writes no trace', async (t) => {
+t.test('a capture of Ardour writes no trace when it finds no session', async (t) => {
   const directory = t.testdir();
   const out = join(directory, 'a.trace');
   const agent = capture(

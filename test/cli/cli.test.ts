@@ -139,7 +139,7 @@ t.test('help is found by every way in, and before the words are judged', async (
   );
 });
 
-t.test('wrong use is told in one line that names the help', async (t) => {
+t.test('wrong use prints one line that names the help', async (t) => {
   const { takemark } = await setUp(t);
   for (const [words, err] of [
     [['frob'], /unknown command 'frob' \(see takemark --help\)/],
@@ -260,7 +260,7 @@ t.test('verify explains a verdict, in words or JSON, and exits by it', async (t)
     [{ integrity: 'failed', trust: 'unknown' }, /signed by +unknown \(integrity failed, trust unknown\)/],
   ] as const) {
     service.verdict = { verdict: 'unregistered', good: false, decision, embeddedCredential };
-    t.match((await takemark('verify', path)).out, line, 'who signed is told with what is known of it');
+    t.match((await takemark('verify', path)).out, line, 'the signer is printed with what is known of it');
   }
   const sidecar = await file('song.sidecar', Buffer.from('abc'));
   await takemark('verify', path, '--sidecar', sidecar);
@@ -1040,13 +1040,13 @@ t.test('a closed pipe ends the program in good order, and never as if every file
   const unread = start('delivery', '--concurrency', '1', '--format', 'jsonl');
   unread.stdout.once('data', () => unread.stdout.destroy());
   const [err, [code]] = await Promise.all([text(unread.stderr), once(unread, 'exit')]);
-  t.equal(code, 141, 'files that nobody judged are not good');
+  t.equal(code, 141, 'files that were not judged are not good');
   t.match(err, /^\d+ files?: 0 good, \d+ not good, 0 failed\n$/);
 
   const unheard = start('delivery', 'nothing.wav');
   unheard.stderr.destroy();
   const [out, [failed]] = await Promise.all([text(unheard.stdout), once(unheard, 'exit')]);
-  t.equal(failed, 3, 'the code of the files, though nobody reads the notes');
+  t.equal(failed, 3, 'the code of the files, also without a reader of the notes');
   t.match(out, /FAILED .* nothing\.wav/);
 });
 

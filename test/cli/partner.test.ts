@@ -264,7 +264,7 @@ t.test('a first reason makes the sentence', async (t) => {
   }
 });
 
-t.test('a file is told of in words, before anything is sent', async (t) => {
+t.test('a file is described in words before anything is sent', async (t) => {
   const { service, takemark, file, directory } = await setUp(t);
   const empty = await file('empty.wav', Buffer.alloc(0));
   t.match(await takemark('verify', empty), { code: 3, out: '', err: /empty\.wav: the file is empty\n$/ });

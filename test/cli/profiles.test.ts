@@ -78,7 +78,7 @@ t.test('a profile has an address and the key for it', async (t) => {
   t.strictSame(await readdir(join(directory, 'profiles')), ['profiles.json'], 'nothing else is left');
 });
 
-t.test('what is no profile is not kept, and a file that others can read is not believed', async (t) => {
+t.test('an invalid profile is not kept, and a file that others can read is refused', async (t) => {
   const { takemark, directory, service } = await setUp(t, { secret: KEY });
   const add = (name: string, url = service.url) => takemark('profile', 'add', name, '--url', url);
   for (const name of ['-x', 'a b', '../up', 'x'.repeat(65), '__proto__'])

@@ -39,7 +39,7 @@ async function withFile(
   return { ...bench, path: await bench.file('result.json', Buffer.from(JSON.stringify(value))) };
 }
 
-t.test('a result in a file is told, conflicts first', async (t) => {
+t.test('a result in a file is printed, conflicts first', async (t) => {
   const { takemark, path } = await withFile(t, { ...VERIFICATION, evidenceReport: adverseReport() });
   const { code, out, err } = await takemark('report', path);
   t.strictSame([code, err], [0, '']);
@@ -135,7 +135,7 @@ t.test('projections are JSON with a source for each value', async (t) => {
   }
 });
 
-t.test('what is no report is refused, and a proof without one is told so', async (t) => {
+t.test('an invalid report is refused, and a proof without a report gets a message', async (t) => {
   const { takemark, file } = await setUp(t);
   const written = async (text: string): Promise<string> => file('value.json', Buffer.from(text));
   t.match(await takemark('report', await written('{')), {

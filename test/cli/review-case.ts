@@ -1,4 +1,4 @@
-/** A review case as both sides of the service tell it. */
+/** A review case as both listeners return it. */
 export const REVIEW = {
   reviewId: 'rev_1',
   proofId: 'prf_1',

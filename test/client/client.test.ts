@@ -256,7 +256,7 @@ t.test('a retry obeys Retry-After', async (t) => {
   t.equal(
     pauseBefore(told, 1, policy, () => 0),
     1000,
-    'never earlier than told',
+    'never earlier than Retry-After',
   );
   t.equal(
     pauseBefore(told, 1, policy, () => 1),
@@ -275,7 +275,7 @@ t.test('a retry obeys Retry-After', async (t) => {
       Buffer.alloc(0),
     ),
     { retryAfterSeconds: 6 },
-    'whatever the time is on this machine',
+    "independent of this machine's clock",
   );
 });
 
@@ -393,7 +393,7 @@ t.test('a call aborts and times out at every stage', async (t) => {
   patient.close();
 });
 
-t.test('a source that fails or lies ends the call with its own error', async (t) => {
+t.test('a source that fails or has a wrong length ends the call with its own error', async (t) => {
   const { client, directory } = await setUp(t);
   t.match(await failure(client.verifyFile(join(directory, 'absent.wav'))), {
     code: 'source_failed',
@@ -456,7 +456,7 @@ t.test('a body without a length that the client itself ends is not taken for who
   const readAll = async (signal?: AbortSignal, onChunk?: () => void): Promise<void> => {
     for await (const _ of (await client.readAsset('prf_1', { signal })).body) onChunk?.();
   };
-  t.match(await failure(readAll()), { code: 'timed_out' }, 'no file is told to be complete that stood still');
+  t.match(await failure(readAll()), { code: 'timed_out' }, 'a stalled file is not reported as complete');
   const interruption = new AbortController();
   const interrupt = () => interruption.abort(new Error('enough'));
   await t.rejects(readAll(interruption.signal, interrupt), /enough/);

@@ -181,7 +181,7 @@ t.test('every method of the client calls its endpoint and returns its response',
     t.match(result, { ...(reply.body as object), later: 1, requestId: /^rq_/ });
     t.strictSame(result.rateLimit, { limit: 1000, remaining: 12, reset: 1_769_904_000 });
     t.notMatch(JSON.stringify(result), /rateLimit/, 'and it does not get into what is stored');
-    // A body of another shape is no response.
+    // A body of another shape is not a response.
     service.queue(path, { status: 200, body: { proofId: 'another', unlike: true } });
     t.equal((await failure(call())).code, 'bad_response', `${method} ${path}`);
   }
@@ -258,7 +258,7 @@ t.test('a call is repeated only where that is safe', async (t) => {
     [idempotencyKey, idempotencyKey],
     'under an Idempotency-Key it is',
   );
-  // The first erasure is done, its answer lost.
+  // The first erasure is done, but its answer is lost.
   service.queue(
     '/v1/proofs/prf_1',
     { status: 200, drop: true },
@@ -426,13 +426,13 @@ t.test(
     t.match(
       await failure(buffer(Readable.from(left.body))),
       { code: 'timed_out' },
-      'one that nobody reads ends by itself',
+      'an unread one ends by itself',
     );
     t.equal(parseReprDigest('sha-256=:short:'), undefined);
   },
 );
 
-/** A store that can die at each of its steps, and what it holds then. */
+/** A store that can fail at each of its steps, with its content at that time. */
 class CrashingStore implements RotationStore {
   saved: RotationState | undefined;
   readonly log: string[] = [];
@@ -444,14 +444,17 @@ class CrashingStore implements RotationStore {
   async save(state: RotationState): Promise<void> {
     const turn = state.rotated === undefined ? 'first' : 'second';
     if (this.dieAt === `before_${turn}`) throw new Error('killed');
-    // As a file would hold it.
+    // The copy is what a file would hold.
     this.saved = JSON.parse(JSON.stringify(state)) as RotationState;
     this.log.push(turn);
     if (this.dieAt === `after_${turn}`) throw new Error('killed');
   }
 }
 
-/** A new key for each Idempotency-Key, replayed for the same one, refused for another: the contract. */
+/**
+ * Adds a route that rotates as the contract says: a new key for each Idempotency-Key, replayed for the same
+ * one, refused for another.
+ */
 function rotating(service: ServiceDouble): { readonly made: string[] } {
   const answers = new Map<string, object>();
   const made: string[] = [];
@@ -536,7 +539,7 @@ t.test('a rotation whose response is lost is replayed', async (t) => {
   t.match(
     await failure(client.rotateKey({ store: lost })),
     { status: 409, reason: 'already_rotated' },
-    'a refusal is told as it is',
+    'a refusal is reported unchanged',
   );
   t.equal(made.length, 1);
   const strange = { apiKey: 'tmk_\u001b[2J', keyId: 'key_2', name: 'n', previousKeyExpiresAt: 1 };
@@ -556,7 +559,7 @@ t.test('a rotation whose response is lost is replayed', async (t) => {
   );
   t.strictSame(aborted.log, []);
 
-  // The new key's own rotation takes the same store; a key in between does not.
+  // The new key's own rotation uses the same store. An unrelated key does not.
   const other = createClient({ baseUrl: service.url, apiKey: 'tmk_other' });
   const before = service.seen.length;
   t.match(await failure(other.rotateKey({ store })), { code: 'rotation_unfinished' });

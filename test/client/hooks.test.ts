@@ -87,7 +87,7 @@ t.test(
   },
 );
 
-t.test('a batch tells of one end once, and what others wrote does not steer the terminal', async (t) => {
+t.test('a batch reports one end once, and foreign text does not control the terminal', async (t) => {
   const { service, takemark, file } = await setUp(t);
   const headers = {
     sunset: 'Tue, 01 Sep 2026 00:00:00 GMT',
@@ -100,7 +100,7 @@ t.test('a batch tells of one end once, and what others wrote does not steer the 
   t.notMatch(err, /\u009b/);
 });
 
-t.test('a refused download tells of an end too', async (t) => {
+t.test('a refused download reports an end too', async (t) => {
   const service = await start(t);
   const notices: DeprecationNotice[] = [];
   const client = createClient({
@@ -118,7 +118,7 @@ t.test('a refused download tells of an end too', async (t) => {
   t.strictSame(notices, [{ method: 'GET', path: '/v1/proofs/prf_1/asset', since: 5 }]);
 });
 
-t.test('a logger is told of every attempt, without key or body', async (t) => {
+t.test('a logger gets every attempt, without key or body', async (t) => {
   const service = await start(t);
   const seen: Exchange[] = [];
   const client = createClient({
@@ -171,7 +171,7 @@ t.test('a hook that throws hides no response', async (t) => {
   t.match(await late.health(), { ok: true }, 'nor one that rejects');
 });
 
-t.test('an agent of another protocol is told of in words', async (t) => {
+t.test('an agent of another protocol is reported in words', async (t) => {
   const service = await start(t);
   const codes: (string | undefined)[] = [];
   const client = createClient({

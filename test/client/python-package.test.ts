@@ -233,7 +233,7 @@ print(json.dumps([
   t.notOk(service.requests('/uploads').some(({ headers }) => headers['x-api-key'] !== undefined));
 });
 
-t.test('values that nobody knows yet and broken responses have a defined result', { skip }, async (t) => {
+t.test('unknown values and broken responses have a defined result', { skip }, async (t) => {
   const { service, directory } = await double(t);
   const later = { verdict: 'later', good: true, laterMember: { a: [1] }, decision: { status: 'later' } };
   service.queue(

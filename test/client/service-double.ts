@@ -2,18 +2,18 @@ import { createHash } from 'node:crypto';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** An answer a route of the double gives. */
+/** An answer of a route of the double. */
 export interface Reply {
   readonly status: number;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Answer without reading the request to its end. */
+  /** Whether to answer without reading the request to its end. */
   readonly early?: boolean;
-  /** Break the connection instead of answering. */
+  /** Whether to break the connection instead of answering. */
   readonly drop?: boolean;
-  /** Never answer. */
+  /** Whether to never answer. */
   readonly hang?: boolean;
-  /** Break the connection after this many bytes of the body. */
+  /** Breaks the connection after this many bytes of the body. */
   readonly cutAt?: number;
 }
 
@@ -25,29 +25,29 @@ export interface Seen {
   readonly at: number;
   readonly connection: number;
   bytes: number;
-  /** First 64 KiB of the body. */
+  /** The first 64 KiB of the body. */
   text: string;
-  /** Digest of the bytes between the file part's header and the closing boundary. */
+  /** The digest of the bytes between the header of the file part and the closing boundary. */
   fileSha256?: string;
 }
 
 /**
- * A real HTTP server with scripted answers: replies queued for a path are given first, then its ordinary one.
- * The double keeps no body, so that a test of memory measures the client.
+ * An HTTP server with scripted answers. It first gives the replies that are queued for a path, then its
+ * ordinary one. The double keeps no body, so that a test of memory measures the client.
  */
 export class ServiceDouble {
   readonly seen: Seen[] = [];
   url = '';
   verdict: object = { verdict: 'valid', good: true };
   readonly #queued = new Map<string, Reply[]>();
-  /** Response of a path when nothing is queued. */
+  /** The response of a path when nothing is queued. */
   readonly #routes = new Map<string, (seen: Seen) => Reply | Promise<Reply>>();
   readonly #server = http.createServer((request, response) => void this.#answer(request, response));
   #connections = 0;
   #slots = 0;
 
   constructor() {
-    // The use of a connection by a client is tested, and a machine that stands still must not end one.
+    // The tests cover a client's use of connections, so a slow machine must not end an idle one.
     this.#server.keepAliveTimeout = 0;
     this.#server.on('connection', (socket) => {
       this.#connections += 1;
@@ -106,7 +106,7 @@ export class ServiceDouble {
     }
     if (reply?.early === true) {
       this.#send(response, reply);
-      // As the service does: go on reading for a bounded while, so that the answer is not lost to a reset.
+      // Reads on for a limited time, like the service, so that a reset does not destroy the answer.
       request.resume();
       setTimeout(() => request.socket.destroy(), 300).unref();
       return;
@@ -193,7 +193,7 @@ async function readBody(request: http.IncomingMessage, seen: Seen): Promise<void
       inFile = true;
       pending = pending.subarray(at + FILE_HEADER.length);
     }
-    // All but what may be the closing boundary.
+    // Everything except what may be the closing boundary.
     const done = Math.max(0, pending.length - tailBytes);
     hash.update(pending.subarray(0, done));
     pending = pending.subarray(done);

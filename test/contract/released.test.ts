@@ -96,7 +96,7 @@ t.test('a part that is removed or changed is a break', async (t) => {
   t.ok(method.every((one) => one.startsWith('DELETE /v1/proofs/{proofId}')));
 });
 
-t.test('an addition is no break, and words do not count', async (t) => {
+t.test('an addition breaks nothing, and words do not count', async (t) => {
   const plants: Readonly<Record<string, Plant>> = {
     member: ({ components }) => (components.schemas.ProofRecord.properties.added = { type: 'string' }),
     'required member of a response': ({ components: { schemas } }) => {

@@ -11,11 +11,11 @@ const BINDINGS = { creatorId: 'c-1', accountId: 'a-1', submissionId: 's-1', trac
 
 interface Answered {
   readonly status: number;
-  /** Headers and body, but for the request id, the time and the callers' own quota. */
+  /** Headers and body without the request id, the time and the callers' own quota. */
   readonly comparable: string;
 }
 
-/** Things that a row's ids can name, and what may be said of each to its owner and to everyone else. */
+/** The things that the ids of a row can name, and what the owner and everyone else may learn of each. */
 interface Subject {
   readonly own: Readonly<Record<string, string>>;
   readonly never: Readonly<Record<string, string>>;
@@ -144,7 +144,7 @@ t.test("every route with an id answers another partner's id as one that is not t
       never: { keyId: formatIdentifier('key', Date.now(), Buffer.alloc(10, 9)) },
     }),
   };
-  // A route with an id and a key belongs into the matrix.
+  // The matrix has every route with an id and a key.
   for (const [id, route] of Object.entries<Route>(PARTNER_ROUTES))
     if (route.auth === 'key' && route.params !== undefined && route.environments === undefined)
       t.ok(rows[id], `${id} is in the matrix`);
@@ -163,7 +163,7 @@ t.test("every route with an id answers another partner's id as one that is not t
           `${id}: pending is like never issued, to the byte`,
         );
     }
-    // Foreign first, so that whatever it did would be seen by the owner's own call.
+    // The foreign call comes first, so that the owner's call shows its effects.
     const foreign = await call(service, other.apiKey, id, own);
     if (shared) t.ok(foreign.status < 300, `${id}: any key of the environment may`);
     else
@@ -214,7 +214,7 @@ t.test("every route with an id answers another partner's id as one that is not t
       );
   }
 
-  /** The id of an issuing whose audio has not all come in. */
+  /** Returns the id of an issuing whose audio has not arrived completely. */
   async function pendingProof(): Promise<string> {
     let finish = (): void => {};
     const stalled = new Promise<void>((resolve) => (finish = resolve));
@@ -245,8 +245,8 @@ t.test("every route with an id answers another partner's id as one that is not t
   }
 
   /**
-   * The ids of the row after its proof was erased; nothing for uploads and keys, and for erasing again, which
-   * says so.
+   * Returns the ids of the row after its proof was erased. Returns nothing for uploads and keys, and for a
+   * second erasure, which reports the first.
    */
   async function goneId(
     id: string,
@@ -285,7 +285,7 @@ t.test('a former host name serves the contract and gives the canonical address',
   }
 });
 
-/** Routes that are open to every partner: rules 11.3 and 12.3. */
+/** Routes that every partner may call (rules 11.3 and 12.3). */
 const SHARED = new Set(['readRecord', 'createReview']);
 
 const BODIES: Readonly<Record<string, (params: Readonly<Record<string, string>>) => object>> = {

@@ -1,4 +1,4 @@
-/** The page about capture traces tells what the code does: table, bounds, the example's bytes, and the agent. */
+/** Tests that the page on capture traces matches the code: its table, limits, example bytes, and agent. */
 import { execFile } from 'node:child_process';
 import { createHash, createPrivateKey } from 'node:crypto';
 import { createReadStream } from 'node:fs';

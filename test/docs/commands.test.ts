@@ -1,10 +1,12 @@
-/** Commands that a page tells its reader to type are commands. */
+/** Tests that the commands in a page exist. */
 import { readFile } from 'node:fs/promises';
 import t from 'tap';
 import { setUp } from '../cli/bench.js';
 import { pages, ROOT } from './pages.js';
 
-/** Names of `takemark` commands in a page's code: the words in lower case before the first argument. */
+/**
+ * Returns the names of `takemark` commands in a page's code: the lower-case words before the first argument.
+ */
 function takemarkCommands(page: string): readonly string[] {
   return [
     ...page.matchAll(/(?<=^|`|= |npx |npx --no -- |["'\])] )takemark((?: [a-z]+(?:-[a-z]+)*(?=\s|`|$))+)/gm),

@@ -75,7 +75,7 @@ async function realFiles(test: Test) {
   return { url: service.partnerUrl, apiKey, valid, altered, doubtful };
 }
 
-t.test('each example tells what may be accepted', async (t) => {
+t.test('each example shows what may be accepted', async (t) => {
   const real = await realFiles(t);
   const directory = t.testdir();
   // The name of a file is a creator's: none that a shell or a form would read otherwise.

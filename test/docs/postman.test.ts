@@ -1,4 +1,6 @@
-/** The Postman collection is the document's, and each of its requests is one that the service takes. */
+/**
+ * Tests that the Postman collection matches the document, and that the service accepts each of its requests.
+ */
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -136,7 +138,7 @@ t.test('the service takes each request, from upload to verdict and on', async (t
   for (const { name, request, event } of requestsOf(item)) {
     const response = await send(request!);
     const text = await response.text();
-    // Nothing is there to be downloaded from a service that was told of nothing.
+    // A new service has nothing to download.
     if (request!.url.raw.includes('/v1/download')) t.match(text, 'not_found', name);
     else {
       const pm = {
@@ -149,7 +151,7 @@ t.test('the service takes each request, from upload to verdict and on', async (t
       };
       runInNewContext(event![0]!.script.exec.join('\n'), { pm });
     }
-    // A proof that was erased, and a case that was resolved, are not there for the rest.
+    // The remaining requests no longer find an erased proof or a resolved case.
     if (request!.method === 'DELETE')
       variables.set('proofId', (await service.issue(partnerId, wav(96_000))).proofId);
   }

@@ -65,7 +65,7 @@ t.test('each program of the quick start verifies a file', async (t) => {
         TAKEMARK_URL: service.partnerUrl,
         TAKEMARK_API_KEY: `${apiKey.slice(0, -1)}!`,
       });
-      t.not(refused.code, 0, 'a key that is refused is no verdict');
+      t.not(refused.code, 0, 'a refused key gives no verdict');
       t.notMatch(refused.out, /valid/);
     });
 });

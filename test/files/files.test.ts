@@ -51,7 +51,7 @@ t.test('a last line without its end is cut off, and the next one follows the who
   t.equal(await readFile(path, 'utf8'), 'one\ntwo\nthree\n');
 });
 
-t.test('every whole line is shown with its place, whatever its length', async (t) => {
+t.test('every whole line of any length is shown with its place', async (t) => {
   const texts = ['', 'é', 'x'.repeat(262_143), 'y'.repeat(700_000), 'last'];
   const directory = t.testdir({ log: `${texts.join('\n')}\n` });
   const seen: Line[] = [];

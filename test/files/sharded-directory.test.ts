@@ -55,7 +55,7 @@ void t.test('each file has a shard that follows from its stem, and is listed onc
   }
 });
 
-void t.test('a pass goes on behind a file that has gone, and sees what stays throughout', async (t) => {
+void t.test('a pass continues after a deleted file, and sees every file that stays', async (t) => {
   const { files, add, remove } = await filled(t);
   const first = await files.page(undefined, 100);
   t.strictSame(await files.page(undefined, 100), first);

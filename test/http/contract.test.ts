@@ -18,7 +18,7 @@ const get = (path: string, headers: Record<string, string> = {}) =>
 const send = (method: string, path: string, body: unknown) =>
   request(method, path, JSON_AUTH, JSON.stringify(body));
 
-t.test('whoever authenticates is told of a restoration, on every route as the document says', async (t) => {
+t.test('every authenticated call reports a restoration, on every route as the document says', async (t) => {
   const { port, listener } = await startPartner(
     {},
     {
@@ -228,7 +228,7 @@ t.test('every route of the partner listener answers as the document says', async
   );
   t.ok(contract.metered.includes('createUpload') && contract.metered.includes('download'));
 
-  // Refusals behind the key carry the quota too, those before it do not, and cost nobody anything.
+  // Refusals after authentication carry the quota, and earlier ones do not. No refusal is charged.
   const free = contract.metered.length;
   const refused = async (
     bytes: Uint8Array,
@@ -404,7 +404,7 @@ t.test('every route of the partner listener answers as the document says', async
   matchError(t, anonymous, 'forbidden', 'key_missing', 'no key');
   t.notOk(
     [...anonymous!.headers.keys()].some((header) => /^(x-)?ratelimit/.test(header)),
-    'nobody knows whose quota',
+    'the quota has no owner',
   );
   contract.rateRefusal = new DomainError('rate_limited', 'Too many requests.', {
     reason: 'rate_exceeded',
@@ -728,7 +728,7 @@ t.test('every route of the operator listener answers as its table says', async (
     'a role twice': { answers: { aiRoles: ['vocals', 'vocals'] } },
     'none beside a role': { answers: { aiRoles: ['none', 'vocals'] } },
     'undisclosed beside a role': { answers: { aiRoles: ['vocals', 'undisclosed'] } },
-    'a role that is no list': { answers: { aiRoles: 'vocals' } },
+    'a role that is not a list': { answers: { aiRoles: 'vocals' } },
     'more roles than there are': { answers: { aiRoles: Array(64).fill('vocals') } },
     'an unknown member': { note: 'x' },
     'a name': { subject: 'Ada Lovelace' },

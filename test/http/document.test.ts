@@ -201,7 +201,7 @@ for (const listener of ['partner', 'operator'] as const)
       if (schema['enum'] !== undefined) t.fail(`${where} is a closed list`);
       if (schema['const'] !== undefined) t.fail(`${where} is one value`);
       if (schema['type'] === 'object' && (schema['additionalProperties'] ?? false) === false)
-        t.fail(`${where}: generators are not told that members may come`);
+        t.fail(`${where}: generators cannot see that members may be added`);
       if (schema['type'] === 'integer' && (schema['maximum'] as number) >= 2 ** 31)
         t.equal(schema['format'], 'int64', `${where}: generators would take 32 bits`);
       if (schema['type'] === 'number') t.equal(schema['format'], 'double', where);
@@ -229,7 +229,7 @@ for (const listener of ['partner', 'operator'] as const)
           );
           t.ok(ERROR_CODES.some((code) => code === response['x-code']));
           for (const reason of response['x-reasons'] ?? [])
-            if (!ERROR_REASONS.some((known) => known === reason)) t.fail(`${reason} is no reason`);
+            if (!ERROR_REASONS.some((known) => known === reason)) t.fail(`${reason} is not a reason`);
         }
         for (const { schema } of Object.values(content)) {
           if (schema === undefined) t.fail(`${operation.operationId} ${status}: a body without a schema`);

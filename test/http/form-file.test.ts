@@ -25,7 +25,7 @@ const permits = new FormPermits({
   observer: { displaced: () => t.fail('no form gives way here') },
 });
 
-/** The bytes of a form's file as hexadecimal digits, or the reason for which the form is refused. */
+/** The bytes of a form's file as hexadecimal digits, or the reason of the refusal. */
 type Outcome = string;
 
 /** Returns an exchange whose request has the pieces as its body. */
@@ -47,7 +47,7 @@ function exchangeOf(pieces: readonly Buffer[]): Exchange {
   } as unknown as Exchange;
 }
 
-/** Sends a form in pieces through the partners' reader, whose receiver is now and then full. */
+/** Sends a form in pieces through the partners' reader. Its receiver is sometimes full. */
 async function received(pieces: readonly Buffer[], random: () => number): Promise<Outcome> {
   const exchange = exchangeOf(pieces);
   const taken: Buffer[] = [];
@@ -238,7 +238,7 @@ t.test('large files with what looks like a delimiter come whole, however they ar
   }
 });
 
-/** Places to cut at, close to one another behind the head of the file. */
+/** Returns places for cuts, close to one another after the head of the file. */
 function somePlaces(length: number, from: number, random: () => number): readonly number[] {
   const places: number[] = [];
   for (let at = from; at < length; at += 1 + Math.floor(random() * 8)) places.push(at);

@@ -168,13 +168,13 @@ t.test('a caller is one address in every spelling, and one /64 of IPv6', async (
   t.equal(direct.of('::1'), '::/64');
   t.equal(direct.of('fe80::1%eth0'), 'fe80::/64');
   t.equal(direct.of(undefined), 'unknown');
-  t.equal(direct.of('203.0.113.9', '198.51.100.1'), '203.0.113.9', 'nobody is believed by default');
+  t.equal(direct.of('203.0.113.9', '198.51.100.1'), '203.0.113.9', 'no address is trusted by default');
 
   const behind = new CallerAddresses(['10.0.0.0/8', '192.0.2.7', '2001:db8:ffff::/48']);
   t.equal(behind.of('10.1.2.3', '198.51.100.1'), '198.51.100.1');
   t.equal(behind.of('::ffff:10.1.2.3', '198.51.100.1'), '198.51.100.1');
   t.equal(behind.of('2001:db8:ffff::1', '2001:db8:1:2::9'), '2001:db8:1:2::/64');
-  t.equal(behind.of('203.0.113.9', '198.51.100.1'), '203.0.113.9', 'a stranger is not believed');
+  t.equal(behind.of('203.0.113.9', '198.51.100.1'), '203.0.113.9', 'an unlisted address is not trusted');
   t.equal(
     behind.of('10.1.2.3', '1.1.1.1, 198.51.100.1 ,192.0.2.7,10.9.9.9'),
     '198.51.100.1',
@@ -185,7 +185,7 @@ t.test('a caller is one address in every spelling, and one /64 of IPv6', async (
     '198.51.100.1',
     'what the caller itself wrote moves nothing',
   );
-  t.equal(behind.of('10.1.2.3', '10.1.1.1'), '10.1.2.3', 'nobody but proxies');
+  t.equal(behind.of('10.1.2.3', '10.1.1.1'), '10.1.2.3', 'only proxies in the header');
   for (const header of [
     '',
     'unknown',
@@ -248,7 +248,7 @@ t.test('every secret may be in a file', async (t) => {
     client: { apiKey: password },
     operator: { namedTokens: [{ name: 'night-shift', token: 'another-token-in-a-file' }] },
   });
-  // Each setting that the configuration calls a secret by its name.
+  // Each setting whose name marks a secret in the configuration.
   const secrets = Object.keys(variables).filter((name) =>
     /_(?:TOKEN|PASSWORD|SECRET_KEY|API_KEY|PIN|SECRETS)$/.test(name),
   );
@@ -399,12 +399,12 @@ t.test('configuration is read whole, and every fault in it is named', async (t) 
   t.throws(
     () => readConfig({ ...kafka, TAKEMARK_CONSUMERS: 'off' }),
     { message: /must be on with TAKEMARK_STORE=embedded/ },
-    'nobody else has the store',
+    'no other process has the store',
   );
   t.throws(
     () => readConfig({ ...cluster, ...kafka }),
     { message: /^TAKEMARK_ASSETS: must be s3/ },
-    'nobody else has the directory',
+    'no other process has the directory',
   );
   const many = { ...cluster, ...kafka, TAKEMARK_ASSETS: 's3', TAKEMARK_S3_BUCKET: 'deliverables' };
   t.equal(readConfig(many).consumers, false);
@@ -444,7 +444,7 @@ t.test('configuration is read whole, and every fault in it is named', async (t) 
   t.throws(
     () => readConfig({ ...cluster, TAKEMARK_CONSUMERS: 'off' }),
     { message: /must be on with TAKEMARK_BUS=embedded/ },
-    'nobody else could take the events',
+    'no other process could take the events',
   );
   t.match(
     readConfig({ ...cluster, TAKEMARK_OUTBOX_LIMIT: '5' }),
@@ -477,7 +477,7 @@ t.test('configuration is read whole, and every fault in it is named', async (t) 
   }
 });
 
-t.test('a process that exits has written its lines, also into a pipe that nobody reads', async (t) => {
+t.test('a process that exits has written its lines, also into a pipe without a reader', async (t) => {
   const program = `
     import { createTelemetry } from ${JSON.stringify(new URL('../../src/service/telemetry/telemetry.js', import.meta.url).href)};
     const { note } = createTelemetry({ level: 'info', eventsWaiting: () => 0, lag: () => new Map() });
@@ -533,7 +533,7 @@ t.test('lines that found no room are written when there is some, in their order'
   t.teardown(() => rmSync(directory, { recursive: true, force: true }));
   const path = join(directory, 'log');
   writeFileSync(path, '');
-  // A file that may be read alone takes nothing, until another one has its number.
+  // A file that is open for reading accepts no lines, until another file has its number.
   const fd = openSync(path, 'r');
   const output = new LogOutput(fd);
   output.write('first\n');
@@ -549,7 +549,7 @@ t.test('lines that found no room are written when there is some, in their order'
   closeSync(fd);
 });
 
-t.test('telemetry counts and logs what it is told of', async (t) => {
+t.test('telemetry counts and logs every report', async (t) => {
   const lines: string[] = [];
   const telemetry = createTelemetry({
     level: 'trace',
@@ -644,7 +644,7 @@ t.test('telemetry counts and logs what it is told of', async (t) => {
     'takemark_events_published_total{topic="usage"} 3',
     'takemark_events_handled_total{topic="usage"} 2',
     'takemark_dead_letters_total{topic="erasure"} 1',
-    // There before the first one: an increase from nothing is none, and no alert would tell of it.
+    // The metrics exist before the first event, because no alert sees an increase from an absent metric.
     'takemark_dead_letters_total{topic="usage"} 0',
     'takemark_events_published_total{topic="erasure"} 0',
     'takemark_faults_total{where="store"} 1',
@@ -690,7 +690,7 @@ t.test('telemetry counts and logs what it is told of', async (t) => {
 t.test('an import against the rules is found', async (t) => {
   const script = resolve('test/check-imports.mjs');
   const check = (cwd: string) => spawnSync(process.execPath, [script], { cwd, encoding: 'utf8' });
-  // A copy, so that nothing that runs beside this test sees the planted files.
+  // A copy, so that concurrent tests do not see the planted files.
   const copy = mkdtempSync('dist/planted-');
   t.teardown(() => rmSync(copy, { recursive: true }));
   const nothing = check(copy);

@@ -48,7 +48,7 @@ t.test('held bytes stay within their budget', async (t) => {
 t.test('a connection ends when its caller stops amid a body that was refused', async (t) => {
   const { port, listener } = await startPartner();
   t.teardown(() => listener.close(100));
-  // A short rest, for which the connection would be kept.
+  // A short pause, after which the connection would still be kept.
   const whole = request('POST', '/v1/verify', { 'Content-Type': 'application/json', 'Content-Length': '20' });
   const client = new RawClient(port);
   t.teardown(() => client.destroy());
@@ -60,7 +60,7 @@ t.test('a connection ends when its caller stops amid a body that was refused', a
   t.ok(performance.now() - began < DEFAULT_LIMITS.keepAliveMs, 'not by the time of an idle connection');
 });
 
-t.test('an offer to upgrade is ignored, and nothing behind its message is taken for a request', async (t) => {
+t.test('an offer to upgrade is ignored, and nothing after its message is taken for a request', async (t) => {
   const { port, listener, operations } = await startPartner();
   t.teardown(() => listener.close(100));
   operations.uploads.set('upl_1', { uploadId: 'upl_1', bytes: 1, sha256: '' });
@@ -94,7 +94,7 @@ t.test('an offer to upgrade is ignored, and nothing behind its message is taken 
   for (const [name, ...pieces] of [
     ['a length', withLength(json)],
     ['a length, byte by byte', ...withLength(json)],
-    ['a length, behind its head', withLength(''), json],
+    ['a length, after its head', withLength(''), json],
     ['chunks', withChunks],
     ['chunks, in pieces', withChunks.slice(0, 300), withChunks.slice(300)],
   ] as const) {
@@ -105,7 +105,7 @@ t.test('an offer to upgrade is ignored, and nothing behind its message is taken 
     t.ok(await client.ended(), name);
   }
   const kept = await sent(`${slot}Content-Length: 0\r\n\r\n`);
-  t.equal((await kept.read())?.status, 201, 'a length of nothing is no body');
+  t.equal((await kept.read())?.status, 201, 'a length of zero means no body');
   await kept.send(usage);
   t.equal((await kept.read())?.status, 200, 'what comes after the answer is the next request');
   kept.destroy();
@@ -119,7 +119,7 @@ t.test('an offer to upgrade is ignored, and nothing behind its message is taken 
     ['a body longer than its length', withLength(`${json} `)],
   ] as const) {
     const client = await sent(`${message}${usage}`);
-    matchError(t, await client.read(), 'invalid_request', 'malformed_http', `a request behind ${name}`);
+    matchError(t, await client.read(), 'invalid_request', 'malformed_http', `a request after ${name}`);
     t.ok(await client.ended(), name);
   }
   for (const [name, ...pieces] of [
@@ -133,7 +133,7 @@ t.test('an offer to upgrade is ignored, and nothing behind its message is taken 
     t.equal((await client.read())?.status, 200, name);
     t.equal(await client.read(), undefined, `${name}: one answer, and the end`);
   }
-  // Behind a body in chunks, the parser gets more than one message at once, and drops what is behind the offer.
+  // After a chunked body the parser gets more than one message at once. It drops everything after the offer.
   const plain = `${verify}Transfer-Encoding: chunked\r\n\r\n${chunked(json)}0\r\n\r\n`;
   const behind = await sent(`${plain}${slot}\r\n${'x'.repeat(8192)}\r\n\r\n${usage}`);
   t.equal((await behind.read())?.status, 200);
@@ -143,7 +143,7 @@ t.test('an offer to upgrade is ignored, and nothing behind its message is taken 
   const shorter = await sent(withLength(json.slice(0, -1)));
   shorter.socket.end();
   t.not((await shorter.read())?.status, 200, 'a body shorter than its length is not complete');
-  t.equal(smuggled, 0, 'nothing behind an offer was carried out');
+  t.equal(smuggled, 0, 'nothing after an offer was executed');
 });
 
 t.test('requests of one connection are taken one at a time', async (t) => {
@@ -182,7 +182,7 @@ t.test('requests of one connection are taken one at a time', async (t) => {
   );
   t.ok(await until(() => begun === 1));
   await sleep(50);
-  t.equal(begun, 1, 'those behind it are not begun');
+  t.equal(begun, 1, 'later ones are not begun');
   release!();
   const statuses = [];
   for (let i = 0; i < rounds; i += 1) statuses.push((await client.read())?.status);
@@ -200,11 +200,11 @@ t.test('requests of one connection are taken one at a time', async (t) => {
   t.strictSame(
     [(await halved.read())?.status, (await halved.read())?.status, (await halved.read())?.status],
     [200, 200, 404],
-    'and so is whoever has said all it has to say',
+    'so is a client that has ended its side',
   );
   t.ok(await halved.ended());
 
-  // A head that comes in pieces of every size, behind another request.
+  // A head that arrives in pieces of every size, after another request.
   for (let cut = 1; cut < HEALTH.length; cut += 1) {
     const pieces = new RawClient(port);
     await pieces.send(Buffer.concat([HEALTH, HEALTH.subarray(0, cut)]));
@@ -231,7 +231,7 @@ t.test('requests of one connection are taken one at a time', async (t) => {
     await upgrading.read(),
     'invalid_request',
     'malformed_http',
-    'something behind a request to upgrade',
+    'something after a request to upgrade',
   );
   t.ok(await upgrading.ended());
   t.equal((await ask(port, upgrade))?.status, 200, 'alone it is answered as what it is');
@@ -250,7 +250,7 @@ t.test('requests of one connection are taken one at a time', async (t) => {
   }
 });
 
-t.test('what nobody reads is not begun, and what is done is logged', async (t) => {
+t.test('a request is not begun when its answer is not read, and each begun one is logged', async (t) => {
   const { port, listener, operations, reports } = await startPartner();
   t.teardown(() => listener.close(100));
   const streams: Readable[] = [];
@@ -310,7 +310,7 @@ t.test('what nobody reads is not begun, and what is done is logged', async (t) =
   t.equal(
     reports.records.filter(({ method }) => method === 'DELETE').length,
     erased,
-    'of which there is one',
+    'each erasure has one line',
   );
   t.strictSame(reports.faults, [], 'none of it is a fault');
 });
@@ -412,11 +412,11 @@ t.test('a full connection table gives up what has waited longest', async (t) => 
   );
   const more = await open(pressed.port, 3);
   t.ok(await until(() => closed([...few, ...more]).some(Boolean)), 'and has little when there is hardly any');
-  matchError(t, await few[0]!.read(), 'timeout', 'client_too_slow', 'as it is told');
+  matchError(t, await few[0]!.read(), 'timeout', 'client_too_slow', 'with the reason');
   for (const client of [...few, ...more]) client.destroy();
 });
 
-t.test('a response that nobody reads is given up', async (t) => {
+t.test('a response is given up when it is not read', async (t) => {
   const budget = new ByteBudget(4_000_000);
   const { port, listener } = await startPartner({}, { budget });
   t.teardown(() => listener.close(100));

@@ -474,7 +474,7 @@ t.test('checks come in their order, and every fault of a JSON request has its er
     ],
   ];
   for (const [name, bytes, code, reason] of cases) matchError(t, await ask(port, bytes), code, reason, name);
-  // Its own: whatever it is given waits this long at most.
+  // A separate listener that waits at most this long for a body.
   const impatient = await startPartner({ bodyMs: 200, drainMs: 500 });
   t.teardown(() => impatient.listener.close(100));
   matchError(
@@ -773,7 +773,7 @@ t.test('malformed HTTP is refused as the contract says', async (t) => {
     await ask(port, `GET /v1/health HTTP/1.1\r\nHost: a\r\n${many}Host: b\r\n\r\n`),
     'invalid_request',
     'malformed_http',
-    'a second Host behind 1,200 headers',
+    'a second Host after 1,200 headers',
   );
   t.equal((await ask(port, 'GET /v1/health HTTP/1.0\r\n\r\n'))!.status, 200, 'HTTP/1.0 needs no Host');
 
@@ -798,12 +798,12 @@ t.test('malformed HTTP is refused as the contract says', async (t) => {
       Buffer.from('CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n'),
     ]),
   );
-  t.equal((await behind.read())!.status, 201, 'a CONNECT behind a request waits for its answer');
+  t.equal((await behind.read())!.status, 201, 'a CONNECT after a request waits for its answer');
   matchError(t, await behind.read(), 'method_not_allowed', undefined, 'and has one of its own');
 
   const pipelined = new RawClient(port);
   await pipelined.send(Buffer.concat([request('POST', '/v1/uploads', AUTH), Buffer.from('garbage\r\n\r\n')]));
-  t.equal((await pipelined.read())!.status, 201, 'garbage behind a request does not take its answer');
+  t.equal((await pipelined.read())!.status, 201, 'garbage after a request does not take its answer');
   matchError(t, await pipelined.read(), 'invalid_request', 'malformed_http', 'and is answered after it');
   t.ok(await pipelined.ended());
 
@@ -889,11 +889,7 @@ t.test('a refused request does nothing', async (t) => {
   await short.send(
     Buffer.concat([request('GET', '/v1/proofs/prf_1/asset', AUTH), request('GET', '/v1/health')]),
   );
-  t.equal(
-    await short.read(),
-    undefined,
-    'behind a file that is shorter than it was said to be nothing follows',
-  );
+  t.equal(await short.read(), undefined, 'nothing follows a file that is shorter than announced');
   t.ok(bytes[0]?.destroyed);
 });
 
@@ -905,7 +901,7 @@ t.test('a caller that does not read is cut off', async (t) => {
   client.socket.pause();
   await client.send(Buffer.concat(Array.from({ length: 200 }, () => request('GET', '/v1/openapi.json'))));
   t.ok(await until(() => reports.records.some(({ status }) => status === 200)), 'is answered');
-  // In steps: the kernel's buffers move for a while.
+  // In steps, because the kernel's buffers change for a while.
   let answered = -1;
   while (reports.records.length > answered) {
     answered = reports.records.length;
@@ -931,7 +927,7 @@ t.test('expectations, kept connections and stopping end in order', async (t) => 
   const refused = new RawClient(port);
   await refused.send(request('POST', '/v1/verify', { Expect: '100-continue', 'Content-Length': '20' }));
   matchError(t, await refused.read(), 'forbidden', 'key_missing', 'one without a key is not');
-  t.ok(await refused.ended(), 'and its connection ends, since nobody knows whether the body comes');
+  t.ok(await refused.ended(), 'its connection ends, because the body may never arrive');
 
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const once = (path: string) =>

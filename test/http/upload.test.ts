@@ -49,7 +49,7 @@ t.test('a form in order is taken whole', async (t) => {
       small,
     ],
     [
-      'a character set behind the boundary',
+      'a character set after the boundary',
       post(form([...fields, { ...file, body: small }]), {
         'Content-Type': 'multipart/form-data; boundary=XBOUNDARYX; charset=utf-8',
       }),
@@ -81,7 +81,7 @@ t.test('a form in order is taken whole', async (t) => {
       small,
     ],
     [
-      'padding behind the last boundary',
+      'padding after the last boundary',
       post(form([...fields, { ...file, body: small }], { closing: '\r\n--XBOUNDARYX-- \t\r\n\r\n' })),
       small,
     ],
@@ -151,7 +151,7 @@ t.test('a form in order is taken whole', async (t) => {
   t.strictSame(new Set(reports.uploads), new Set(['stored', 'refused']));
 });
 
-t.test('a form that goes on behind its file is not waited for', async (t) => {
+t.test('a form is answered without a wait when it goes on after its file', async (t) => {
   const { port, listener } = await startPartner({ drainMs: 300 });
   t.teardown(() => listener.close(100));
   const small = { ...file, body: noise(5000, 9) };
@@ -169,7 +169,7 @@ t.test('a form that goes on behind its file is not waited for', async (t) => {
         Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]),
       );
     await chunk(form([...fields, small], { closing }));
-    // Neither the last chunk nor the end of a part ever comes.
+    // The last chunk and the end of a part never arrive.
     for (let i = 0; i < 3; i += 1) await chunk(Buffer.alloc(32_768));
     matchError(t, await client.read(), 'invalid_request', reason, closing);
     client.destroy();
@@ -271,7 +271,7 @@ t.test('a form out of order is refused with its reason', async (t) => {
       'form_malformed',
     ],
     [
-      'second form behind the first',
+      'second form after the first',
       post(Buffer.concat([form([...fields, file]), form([...fields, file])])),
       'invalid_request',
       'form_malformed',
@@ -346,7 +346,7 @@ t.test('a form out of order is refused with its reason', async (t) => {
       'form_malformed',
     ],
     [
-      'part that is no form-data',
+      'part that is not form-data',
       post(form([...fields, { head: 'Content-Disposition: attachment; name="x"\r\n', body: 'x' }, file])),
       'invalid_request',
       'form_malformed',
@@ -650,7 +650,7 @@ t.test('a large file lasts longer than a slot lives, and keeps a least rate', as
   const began = performance.now();
   await steady.send(head);
   for (let at = 0; at < whole.length; at += 5000) {
-    // The last bytes are sent after the time that other bodies have.
+    // The last bytes are sent after the time limit of other bodies.
     do await sleep(5);
     while (at + 5000 >= whole.length && performance.now() - began < 900);
     await steady.send(whole.subarray(at, at + 5000));
@@ -780,14 +780,19 @@ t.test('the signed fields are judged when they arrive', async (t) => {
   const { port, listener, operations } = await startPartner({ fieldsMs: 300, drainMs: 100 });
   t.teardown(() => listener.close(100));
   const unfinished = (parts: FormPart[]) => {
-    // As far as the boundary behind the last part: without it a part has not ended.
+    // Includes the boundary after the last part, because a part ends at a boundary.
     const body = form(parts, { closing: '\r\n--XBOUNDARYX\r\n' });
     return Buffer.concat([request('POST', PATH, { ...TYPE, 'Content-Length': '1000000' }), body]);
   };
   for (const [name, parts, code, reason] of [
     ['altered', [fields[0]!, { name: 'signature', body: 'other' }], 'forbidden', 'form_policy_invalid'],
     ['one unknown before', [{ name: 'acl', body: 'x' }, ...fields], 'invalid_request', 'form_field_unknown'],
-    ['one unknown behind', [...fields, { name: 'acl', body: 'x' }], 'invalid_request', 'form_field_unknown'],
+    [
+      'one unknown after them',
+      [...fields, { name: 'acl', body: 'x' }],
+      'invalid_request',
+      'form_field_unknown',
+    ],
   ] as const) {
     const client = new RawClient(port);
     await client.send(unfinished([...parts]));
@@ -837,7 +842,7 @@ t.test('places of forms without proof go to newcomers, the oldest first', async 
   t.equal(
     (await ask(port, post(form([...fields, file]), {}, '/uploads/upl_2')))!.status,
     201,
-    'whoever shows its fields is served',
+    'a form with its fields is served',
   );
   await unproven[3]!.send(whole.subarray(200));
   t.equal(

@@ -105,7 +105,7 @@ t.test('a form that is not the one of the contract is refused, and holds nothing
       'form_malformed',
     ],
     [
-      'a part that is no form data',
+      'a part that is not form data',
       [{ body: 'x', head: 'Content-Type: text/plain\r\n' }, file],
       'form_malformed',
     ],
