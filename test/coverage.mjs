@@ -131,7 +131,7 @@ function linesOf({ text, ran }) {
   return lines;
 }
 
-/** Returns a function that maps a position in the compiled text to the source. */
+/** Returns an object that finds the place in the source of an offset in the compiled text. */
 function positionsOf({ name, text }) {
   const map = new SourceMap(JSON.parse(readFileSync(join(CODE, `${name}.map`), 'utf8')));
   return {

@@ -269,7 +269,7 @@ export async function observe(
   };
 }
 
-/** Returns the digests of the answers that have a body. */
+/** Returns the digests of the bodies of successful answers. */
 function digestsOf(answers: readonly Answer[]): readonly string[] {
   return answers
     .filter(({ status }) => status === 200)

@@ -843,7 +843,7 @@ function satisfies(difference: number, operator: Operator): boolean {
     case '>=':
       return difference >= 0;
     case 'IN':
-      throw new CqlError('IN is no order');
+      throw new CqlError('IN does not order values');
   }
 }
 
