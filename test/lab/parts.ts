@@ -265,7 +265,7 @@ export const PARTS: readonly Part[] = [
   {
     name: 'attacks',
     shows: 'A service in 512 MiB of memory lives through every attack and serves others meanwhile.',
-    minutes: 6,
+    minutes: 13,
     commands: () => [node('attacks/main.js')],
   },
   {
