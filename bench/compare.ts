@@ -24,13 +24,16 @@ export interface Pair extends Pick<Value, 'label' | 'unit' | 'better' | 'group' 
  * round, and compares the medians by the ratios within a round. The machine's moods of minutes are in both
  * sides of a ratio.
  * @param other folder of the other checkout, built
- * @param args of the bench of both
+ * @param runs the rounds, the arguments of each run, and whether this build's bench measures both services
  * @returns also whether every run of both was right in what it answered
  */
 export async function compare(
   other: string,
-  rounds: number,
-  args: readonly string[],
+  {
+    rounds,
+    args,
+    services,
+  }: { readonly rounds: number; readonly args: readonly string[]; readonly services: boolean },
   colours: boolean,
 ): Promise<Outcome & { readonly right: boolean }> {
   const pairs = new Map<string, Pair>();
@@ -42,7 +45,9 @@ export async function compare(
     ] as const;
     for (const [side, directory] of round % 2 === 0 ? sides : sides.toReversed()) {
       process.stderr.write(`round ${round + 1} of ${rounds}: ${directory}\n`);
-      const results = await measured(directory, args);
+      const results = services
+        ? await measured(THIS, [...args, '--service', directory])
+        : await measured(directory, args);
       right &&= results.wrong.length === 0;
       for (const { id, value, label, unit, better, group, isBaseline } of results.sections.flatMap(
         valuesOf,

@@ -66,6 +66,7 @@ async function measureAll(options: Options): Promise<Results> {
     scale: options.scale,
     dataDir,
     profileDir: options.profile ? join(out, 'profiles') : undefined,
+    serviceMain: options.serviceMain,
     progress: (text) => void (tty && process.stderr.write(`\r\u001b[K${text}`)),
     wrong: (what) => void wrong.push(what),
   };
@@ -121,14 +122,14 @@ function handedOn({ quick, only = [], largest }: Options): readonly string[] {
 
 /** Does what the options say. @returns whether all answers were right, and nothing slower that must not be */
 async function carriedOut(options: Options, earlier: Results | undefined): Promise<boolean> {
-  const { compare: other, pairs, advisory } = options;
+  const { compare: other, pairs, advisory, services } = options;
   const colours = process.stdout.isTTY;
   const passes = (right: boolean, { text, slower }: Outcome): boolean => {
     process.stdout.write(`${text}\n`);
     return right && (advisory || !slower);
   };
   if (other?.kind === 'checkout') {
-    const outcome = await compare(other.path, pairs, handedOn(options), colours);
+    const outcome = await compare(other.path, { rounds: pairs, args: handedOn(options), services }, colours);
     return passes(outcome.right, outcome);
   }
   const results = await measureAll(options);

@@ -71,6 +71,8 @@ export interface Run {
   readonly dataDir: string;
   /** Where CPU profiles of the service go; undefined: none are taken. */
   readonly profileDir: string | undefined;
+  /** The main module of the service that is measured; undefined: that of this build. */
+  readonly serviceMain: URL | undefined;
   /** Shows what is being measured. */
   progress(text: string): void;
   /** An answer was not what it must be: the run goes on, and ends with a failure. */

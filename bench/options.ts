@@ -1,5 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 
 const MIB = 1024 * 1024;
@@ -101,6 +102,10 @@ export interface Options {
   readonly compare: { readonly kind: 'checkout' | 'results'; readonly path: string } | undefined;
   /** Rounds of a comparison with a checkout, each with one run of either build. */
   readonly pairs: number;
+  /** This bench measures the services of both checkouts, so that an earlier one has all figures. */
+  readonly services: boolean;
+  /** The main module of the service of another built checkout, which this bench measures. */
+  readonly serviceMain: URL | undefined;
   /** Slower figures are printed and fail nothing. */
   readonly advisory: boolean;
 }
@@ -119,6 +124,8 @@ export const USAGE = `npm run bench -- [options]
                   <of> a folder: a built checkout, run in turn with this one
                   <of> a file: results.json of an earlier run; the measurements of that run, if none is named
   --pairs <n>     rounds of a comparison with a checkout (3)
+  --services      in a comparison with a checkout, this bench measures both services, not each bench its own
+  --service <dir> measure the service of another built checkout with this bench
   --advisory      tell what is slower, without failing for it`;
 
 /** @throws Error with a message for people */
@@ -134,6 +141,8 @@ export function readOptions(args: readonly string[], names: readonly string[]): 
       profile: { type: 'boolean', default: false },
       compare: { type: 'string' },
       pairs: { type: 'string', default: '3' },
+      services: { type: 'boolean', default: false },
+      service: { type: 'string' },
       advisory: { type: 'boolean', default: false },
     },
   });
@@ -160,6 +169,8 @@ export function readOptions(args: readonly string[], names: readonly string[]): 
     profile: values.profile,
     compare: values.compare === undefined ? undefined : comparedWith(values.compare),
     pairs,
+    services: values.services,
+    serviceMain: values.service === undefined ? undefined : serviceMain(values.service),
     advisory: values.advisory,
   };
 }
@@ -171,6 +182,15 @@ function comparedWith(path: string): NonNullable<Options['compare']> {
   if (!existsSync(join(path, 'dist/bench/main.js')))
     throw new Error(`there is no bench in ${path}: build that checkout first`);
   return { kind: 'checkout', path };
+}
+
+/** Returns the main module of a checkout's service. Earlier checkouts have it one folder higher. */
+function serviceMain(path: string): URL {
+  const main = ['service/main.js', 'main.js']
+    .map((name) => join(resolve(path), 'dist/src', name))
+    .find((file) => existsSync(file));
+  if (main === undefined) throw new Error(`${path} has no built service: build that checkout first`);
+  return pathToFileURL(main);
 }
 
 export function isAskedFor(name: string, only: Options['only']): boolean {

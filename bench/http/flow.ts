@@ -25,6 +25,7 @@ async function measureFlow(run: Run): Promise<Section> {
   const service = await ServiceProcess.start({
     dataDir: join(run.dataDir, 'flow'),
     profileDir: run.profileDir,
+    main: run.serviceMain,
   });
   try {
     const callers = await createPartners(service, PARTNERS);

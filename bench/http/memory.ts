@@ -65,7 +65,7 @@ async function once(
   bytes: number,
   name: string,
 ): Promise<{ readonly base: number; readonly peak: number }> {
-  const service = await ServiceProcess.start({ dataDir: join(run.dataDir, name) });
+  const service = await ServiceProcess.start({ dataDir: join(run.dataDir, name), main: run.serviceMain });
   try {
     const apiKey = await service.createKey(await service.createPartner('volume'));
     const port = Number(service.partnerUrl.port);

@@ -20,6 +20,7 @@ async function measureOneCall(run: Run): Promise<Section> {
   const service = await ServiceProcess.start({
     dataDir: join(run.dataDir, 'one-call'),
     profileDir: run.profileDir,
+    main: run.serviceMain,
   });
   const port = Number(service.partnerUrl.port);
   const connections = await openConnections(port, CONNECTIONS);

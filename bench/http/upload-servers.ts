@@ -73,6 +73,7 @@ export class UploadServers {
         engine,
         settings: { TAKEMARK_EIGHT_LANES: process.env['TAKEMARK_EIGHT_LANES'] ?? 'off' },
         profileDir: this.#run.profileDir,
+        main: this.#run.serviceMain,
       });
       this.#services.push(service);
       this.#servers.set(engine, {

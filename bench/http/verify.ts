@@ -56,6 +56,7 @@ async function measureVerify(run: Run): Promise<Section> {
   const service = await ServiceProcess.start({
     dataDir: join(run.dataDir, 'verify'),
     profileDir: run.profileDir,
+    main: run.serviceMain,
   });
   let section: Section;
   let partners: readonly Partner[];

@@ -17,6 +17,8 @@ export interface ServiceOptions {
   readonly dataDir: string;
   readonly engine?: 'wasm' | 'native';
   readonly profileDir?: string | undefined;
+  /** Its main module; that of this build where absent. */
+  readonly main?: URL | undefined;
   /** Others than those of the embedded default. */
   readonly settings?: Readonly<Record<string, string>>;
   /** Where the settings name one: the service makes none then. */
@@ -55,6 +57,7 @@ export class ServiceProcess {
     dataDir,
     engine = 'wasm',
     profileDir,
+    main = MAIN,
     settings,
     operatorToken,
   }: ServiceOptions): Promise<ServiceProcess> {
@@ -64,7 +67,7 @@ export class ServiceProcess {
         ([name]) => !name.startsWith('TAKEMARK_') && name !== 'NODE_OPTIONS',
       ),
     );
-    const child = new Child<Probe>(MAIN, {
+    const child = new Child<Probe>(main, {
       execArgv: [...START_FLAGS, ...profile, '--import', PROBE.href],
       env: {
         ...inherited,

@@ -27,6 +27,7 @@ import {
 } from '../../src/service/adapters/embedded/store.js';
 import { FileDigests } from '../../src/service/background/file-digests.js';
 import { type AuditEntry, AuditWalk } from '../../src/service/domain/audit.js';
+import type { IssuedProof } from '../../src/service/domain/proof.js';
 import { REVIEW_LIFE_SECONDS } from '../../src/service/domain/review.js';
 import type { AuditHeads } from '../../src/service/ports/journals.js';
 import type { Stores } from '../../src/service/ports/stores.js';
@@ -189,7 +190,7 @@ void t.test('a directory that cannot be served is refused with its reason', asyn
       new RecordCodec(authenticator).encode('meta/format', { format: STORE_FORMAT + 1 }),
     ),
   );
-  await t.rejects(openStore(inner), { code: 'newer_format', message: /format 8, but .* up to 7/ });
+  await t.rejects(openStore(inner), { code: 'newer_format', message: /format 9, but .* up to 8/ });
   await t.rejects(openStore(inner), { code: 'newer_format' }, 'and the refusal leaves it closed');
 
   const foreign = join(directory, 'foreign');
@@ -610,8 +611,50 @@ void t.test('a store of a former format finds its proofs by digest', async (t) =
   stores = await openStore(directory, { onFormatRaised: (from, to) => void raised.push([from, to]) });
   t.teardown(() => stores.close());
   t.strictSame(raised, [[6, STORE_FORMAT]]);
-  for (const sha256 of [proof.boundAudioSha256, proof.originalSha256])
-    t.strictSame((await stores.findByDigests([sha256], 10)).get(sha256), [proof]);
+  const { proofId, partnerId, createdAt, originalSha256, boundAudioSha256 } = proof;
+  for (const sha256 of [boundAudioSha256, originalSha256])
+    t.strictSame((await stores.findByDigests([sha256], 10)).get(sha256), [
+      { proofId, partnerId, createdAt, originalSha256, boundAudioSha256, isAlone: true },
+    ]);
+});
+
+void t.test('a proof shares its digests from the first other proof that has one of them', async (t) => {
+  const directory = join(t.testdir(), 'store');
+  const stores = await openStore(directory);
+  const sha256 = (name: string) => createHash('sha256').update(name).digest('hex');
+  const proofOf = (proofId: string, bound: string) =>
+    issuedProof(proofId, 'ptr_1', {
+      fileSha256: sha256(`file of ${proofId}`),
+      boundAudioSha256: sha256(bound),
+      originalSha256: sha256(`original of ${proofId}`),
+    });
+  const issue = async (proof: IssuedProof) => {
+    await stores.reserveProof(proof.proofId, 'ptr_1', NOW);
+    await stores.issueProof(proof, audit('ptr_1', 'proof_issued', proof.proofId));
+  };
+  const isAlone = async (name: string) =>
+    (await stores.findByDigests([sha256(name)], 10))
+      .get(sha256(name))!
+      .map((proof) => proof.isAlone === true);
+  await issue(proofOf('prf_first', 'bound'));
+  await issue(proofOf('prf_other', 'other bound'));
+  t.strictSame(await isAlone('file of prf_first'), [true]);
+  await issue(proofOf('prf_second', 'bound'));
+  for (const name of ['file of prf_first', 'original of prf_first', 'file of prf_second'])
+    t.strictSame(await isAlone(name), [false], name);
+  t.strictSame(await isAlone('bound'), [false, false]);
+  t.strictSame(await isAlone('file of prf_other'), [true]);
+  await stores.addDigests('prf_other', { samplesSha256: sha256('bound') });
+  t.strictSame(await isAlone('file of prf_other'), [false], 'a digest that was added is shared, too');
+
+  await stores.eraseProof('prf_second', 'ptr_1', NOW, audit('ptr_1', 'proof_erased', 'prf_second'));
+  await stores.close();
+  await withLevel(directory, async (level) => {
+    const left: string[] = [];
+    for await (const [key, row] of level.iterator({ gte: 'digest/', lt: 'digest0' }))
+      if (Buffer.from(row).includes('prf_second')) left.push(key);
+    t.strictSame(left, [], 'no row of a digest has the erased proof');
+  });
 });
 
 void t.test('records without the digest of their file get it after the start', async (t) => {

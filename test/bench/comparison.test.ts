@@ -1,6 +1,7 @@
 /** Verdicts of the bench on two builds, and the results that it takes them from. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import t from 'tap';
 import { comparedPairs } from '../../bench/compare.js';
 import { askedAgain, heldAgainst, readEarlierRun } from '../../bench/earlier-run.js';
@@ -228,6 +229,17 @@ t.test('options', async (t) => {
   await mkdir(join(directory, 'dist/bench'), { recursive: true });
   await writeFile(join(directory, 'dist/bench/main.js'), '');
   t.strictSame(read('--compare', directory).compare, { kind: 'checkout', path: directory });
+
+  t.equal(read().serviceMain, undefined);
+  t.throws(() => read('--service', directory), { message: /has no built service/ });
+  for (const folder of ['dist/src', 'dist/src/service']) {
+    await mkdir(join(directory, folder), { recursive: true });
+    await writeFile(join(directory, folder, 'main.js'), '');
+    t.equal(
+      read('--service', directory).serviceMain?.href,
+      pathToFileURL(join(directory, folder, 'main.js')).href,
+    );
+  }
 });
 
 t.test('the result of the last release is a full run that can be compared with', async (t) => {

@@ -132,9 +132,21 @@ t.test('a partner identifies a file, and asks whether the service is up', async 
   service.queue(
     '/v1/recordings/identify',
     { status: 200, body: { matches } },
+    {
+      status: 200,
+      body: {
+        matches: [
+          { ...matches[0], type: 'same_samples', unreadableBecause: ['credential_not_last', 'later_reason'] },
+        ],
+      },
+    },
     { status: 200, body: { matches: [] } },
   );
   t.match(await takemark('identify', path), { code: 0, out: 'prf_1  exact_file  1\n', err: '' });
+  t.match(await takemark('identify', path), {
+    code: 0,
+    out: 'prf_1  same_samples  1  unreadable: credential_not_last, later_reason\n',
+  });
   t.match(await takemark('identify', path), { code: 1, out: '', err: 'no match\n' });
   t.match(service.requests('/v1/uploads')[0]!.text, /"purpose":"identify"/);
   t.match(await takemark('identify'), { code: 2, err: /name a file or a directory, or use --digests/ });

@@ -12,6 +12,7 @@ export const identify = defineCommand({
   details: [
     'Prints one line per match: the proof, what matches, and the confidence. A match means that the service',
     'knows the file. It does not mean that a credential in the file is valid; use `takemark verify` for that.',
+    'If you own the proof and only something outside the samples changed, the line says why the file is unreadable.',
     '',
     'A file is sent to the service, and costs one unit for each 65 MiB begun. The files of a directory are not sent: their digests are',
     'computed on this machine, with the same core as in the service. --digests reads digests from a file: the',
@@ -52,8 +53,11 @@ async function identifyFile(path: string, json: boolean, context: Context): Prom
     if (json) terminal.printJson(found);
     else if (found.matches.length === 0) terminal.note('no match');
     else
-      for (const { proofId, type, confidence } of found.matches)
-        terminal.print(printable(`${proofId}  ${type}  ${confidence}`));
+      for (const { proofId, type, confidence, unreadableBecause } of found.matches) {
+        const reasons =
+          unreadableBecause === undefined ? '' : `  unreadable: ${unreadableBecause.join(', ')}`;
+        terminal.print(printable(`${proofId}  ${type}  ${confidence}${reasons}`));
+      }
     return found.matches.length > 0 ? EXIT.good : EXIT.notGood;
   } finally {
     bar.end();

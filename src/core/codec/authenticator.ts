@@ -15,6 +15,7 @@ const BLOCK_BYTES = 64;
 /** A key xor the two constants of HMAC. */
 interface Pads {
   readonly inner: Buffer;
+  /** The block that the second hash reads, and room for the result of the first one. */
   readonly outer: Buffer;
 }
 
@@ -81,21 +82,19 @@ export class Authenticator {
     message.set(inner);
     message.write(text, BLOCK_BYTES);
     message.set(bytes, bytesAt);
-    const closing = Buffer.allocUnsafe(BLOCK_BYTES + MAC_BYTES);
-    closing.set(outer);
-    closing.write(crypto.hash('sha256', message, 'binary'), BLOCK_BYTES, 'binary');
-    return crypto.hash('sha256', closing, 'binary');
+    outer.write(crypto.hash('sha256', message, 'binary'), BLOCK_BYTES, 'binary');
+    return crypto.hash('sha256', outer, 'binary');
   }
 
   #padsOf(key: Uint8Array): Pads {
     const known = this.#pads.get(key);
     if (known !== undefined) return known;
-    const padWith = (constant: number): Buffer => {
-      const pad = Buffer.alloc(BLOCK_BYTES, constant);
+    const padWith = (constant: number, room = 0): Buffer => {
+      const pad = Buffer.alloc(BLOCK_BYTES + room, constant);
       for (const [i, byte] of key.entries()) pad[i]! ^= byte;
       return pad;
     };
-    const pads = { inner: padWith(0x36), outer: padWith(0x5c) };
+    const pads = { inner: padWith(0x36), outer: padWith(0x5c, MAC_BYTES) };
     this.#pads.set(key, pads);
     return pads;
   }

@@ -20,8 +20,14 @@ export type IndexedProof = Pick<
 /** Digests that records of earlier versions lack. */
 export type AddedDigests = Pick<IssuedProof, 'fileSha256' | 'samplesSha256' | 'samplesReason'>;
 
+/** A proof that was found by one of its digests. */
+export interface FoundProof extends IndexedProof {
+  /** Present if the store knows that no other proof has one of its digests. */
+  readonly isAlone?: true;
+}
+
 /** Returns digests to look for after a first look-up, from what it found. */
-export type FurtherDigests = (found: ReadonlyMap<string, readonly IndexedProof[]>) => Iterable<string>;
+export type FurtherDigests = (found: ReadonlyMap<string, readonly FoundProof[]>) => Iterable<string>;
 
 export interface ProofDigest {
   readonly kind: DigestKind;

@@ -1,7 +1,7 @@
 import type { EvidenceOverlay, EvidencePart } from '../../witness/domain/evidence.js';
 import type { StoredSummary } from '../../witness/domain/evidence-summary.js';
 import type { AuditDraft, AuditEntry } from '../domain/audit.js';
-import type { AddedDigests, DigestKind, FurtherDigests, IndexedProof } from '../domain/digests.js';
+import type { AddedDigests, DigestKind, FoundProof, FurtherDigests } from '../domain/digests.js';
 import type { ReviewReminder, ServiceEvent, Topic, UsageEvent } from '../domain/events.js';
 import type { KeyRevocation, RevocationRefusal } from '../domain/key-revocation.js';
 import type { Partner, PartnerKey, SourceDetailApproval } from '../domain/partner.js';
@@ -211,7 +211,7 @@ export interface ProofStore {
     digests: readonly string[],
     limit: number,
     further?: FurtherDigests,
-  ): Promise<ReadonlyMap<string, readonly IndexedProof[]>>;
+  ): Promise<ReadonlyMap<string, readonly FoundProof[]>>;
   /**
    * Adds digests that the record of an issued proof lacks, with their index entries, as one atomic step. A digest that
    * the record has stays. The step is not audited, because digests follow from what is stored.

@@ -123,8 +123,20 @@ export interface BilledRow {
   readonly request?: string;
 }
 
+/** A proof that has a digest. */
+export interface HolderRow {
+  readonly proofId: string;
+  readonly partnerId: string;
+  readonly createdAt: number;
+  /** Which digests the proof has: a bit for each kind, from the lowest bit on, in the order of `DIGEST_KINDS`. */
+  readonly kinds: number;
+  /** These digests, 32 bytes each, in the order of `DIGEST_KINDS`. */
+  readonly digests: Uint8Array;
+  /** Present if another proof has, or had, one of these digests. */
+  readonly isShared?: true;
+}
 /** The proofs that have a digest, or their number where they are many. */
-export type HoldersRow = { readonly proofIds: readonly string[] } | { readonly count: number };
+export type HoldersRow = { readonly proofs: readonly HolderRow[] } | { readonly count: number };
 
 export interface KeyUseRow {
   readonly at: number;
@@ -266,8 +278,10 @@ export const preceding = (range: KeyRange, entry: string): KeyRange => ({
   lt: entry < range.lt ? entry : range.lt,
 });
 
-function key<Row>(...parts: readonly string[]): RowKey<Row> {
-  return parts.map(part).join('/') as RowKey<Row>;
+function key<Row>(partition: string, ...parts: readonly string[]): RowKey<Row> {
+  let text = partition;
+  for (const each of parts) text += `/${part(each)}`;
+  return text as RowKey<Row>;
 }
 
 /**

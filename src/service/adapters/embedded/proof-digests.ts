@@ -1,14 +1,31 @@
-import { DIGEST_KINDS, digestsOf, type FurtherDigests, type IndexedProof } from '../../domain/digests.js';
+import {
+  DIGEST_KINDS,
+  digestsOf,
+  type FoundProof,
+  type FurtherDigests,
+  type IndexedProof,
+} from '../../domain/digests.js';
 import type { IssuedProof } from '../../domain/proof.js';
 import type { Transaction } from './commit-queue.js';
-import { digestKey, following, type HoldersRow, holdersKey, lastPart, proofKey, under } from './keys.js';
+import {
+  digestKey,
+  following,
+  type HolderRow,
+  type HoldersRow,
+  holdersKey,
+  lastPart,
+  proofKey,
+  under,
+} from './keys.js';
 import { listIssued } from './list-issued.js';
 import type { Rows } from './rows.js';
 
-/** The most proofs that a row of holders names. Beyond them it only counts, and the index entries are read. */
+/** The most proofs that a row of holders has. Beyond them it only counts, and the index entries are read. */
 const NAMED = 16;
 /** Rows that are changed in one batch. */
 const REBUILD_STEP = 256;
+/** The length of a digest as text. */
+const SHA256_DIGITS = 64;
 
 /**
  * Writes the index entries of a proof's digests, and adds the proof to the holders of each digest.
@@ -16,22 +33,18 @@ const REBUILD_STEP = 256;
  */
 export function indexDigests(tx: Transaction, proof: IndexedProof, former?: IndexedProof): void {
   const { proofId } = proof;
-  const held = new Set(former && digestsOf(former).map(({ sha256 }) => sha256));
-  for (const { kind, sha256 } of digestsOf(proof)) {
-    tx.put(digestKey(kind, sha256, proofId), null);
-    if (held.has(sha256)) continue;
-    held.add(sha256);
-    const key = holdersKey(sha256);
-    tx.put(key, withHolder(tx.getSound(key), proofId));
-  }
+  for (const { kind, sha256 } of digestsOf(proof)) tx.put(digestKey(kind, sha256, proofId), null);
+  const digests = distinctDigests(proof);
+  const holder = holderOf(proof, shareDigests(tx, proofId, digests));
+  const held = new Set(former && distinctDigests(former));
+  for (const sha256 of digests) putHolder(tx, sha256, holder, held.has(sha256));
 }
 
 /** Removes what `indexDigests` wrote. */
 export function unindexDigests(tx: Transaction, proof: IndexedProof): void {
   const { proofId } = proof;
-  const digests = digestsOf(proof);
-  for (const { kind, sha256 } of digests) tx.delete(digestKey(kind, sha256, proofId));
-  for (const sha256 of new Set(digests.map((digest) => digest.sha256))) {
+  for (const { kind, sha256 } of digestsOf(proof)) tx.delete(digestKey(kind, sha256, proofId));
+  for (const sha256 of distinctDigests(proof)) {
     const key = holdersKey(sha256);
     const left = withoutHolder(tx.getSound(key), proofId);
     if (left === undefined) tx.delete(key);
@@ -39,53 +52,103 @@ export function unindexDigests(tx: Transaction, proof: IndexedProof): void {
   }
 }
 
-function withHolder(row: HoldersRow | undefined, proofId: string): HoldersRow {
-  if (row === undefined) return { proofIds: [proofId] };
-  if ('count' in row) return { count: row.count + 1 };
-  const proofIds = [...row.proofIds, proofId];
-  return proofIds.length > NAMED ? { count: proofIds.length } : { proofIds };
+/**
+ * Marks the other proofs that have one of these digests as shared, in each row that has them.
+ * @returns whether there are other proofs
+ */
+function shareDigests(tx: Transaction, proofId: string, digests: readonly string[]): boolean {
+  let isShared = false;
+  for (const sha256 of digests) {
+    const row = tx.getSound(holdersKey(sha256));
+    if (row === undefined) continue;
+    const others = 'count' in row ? [] : row.proofs.filter((each) => each.proofId !== proofId);
+    isShared ||= 'count' in row || others.length > 0;
+    for (const other of others) {
+      if (other.isShared) continue;
+      const shared = { ...other, isShared: true } as const;
+      for (const each of distinctDigests(foundProof(other))) putHolder(tx, each, shared, true);
+    }
+  }
+  return isShared;
+}
+
+/** @param isHeld whether the row has the holder, or counts it, already */
+function putHolder(tx: Transaction, sha256: string, holder: HolderRow, isHeld: boolean): void {
+  const key = holdersKey(sha256);
+  const row = tx.getSound(key);
+  if (row !== undefined && 'count' in row) {
+    if (!isHeld) tx.put(key, { count: row.count + 1 });
+    return;
+  }
+  const others = row?.proofs.filter(({ proofId }) => proofId !== holder.proofId) ?? [];
+  const proofs = [...others, holder];
+  tx.put(key, proofs.length > NAMED ? { count: proofs.length } : { proofs });
 }
 
 function withoutHolder(row: HoldersRow | undefined, proofId: string): HoldersRow | undefined {
   if (row === undefined) return undefined;
   if ('count' in row) return row.count > 1 ? { count: row.count - 1 } : undefined;
-  const proofIds = row.proofIds.filter((each) => each !== proofId);
-  return proofIds.length > 0 ? { proofIds } : undefined;
+  const proofs = row.proofs.filter((each) => each.proofId !== proofId);
+  return proofs.length > 0 ? { proofs } : undefined;
 }
 
-/**
- * Finds proofs by digests. One read of the database answers for all digests, and another one for all proofs that they
- * name. Each proof is read once.
- */
+function distinctDigests(proof: IndexedProof): readonly string[] {
+  return [...new Set(digestsOf(proof).map(({ sha256 }) => sha256))];
+}
+
+function holderOf(proof: IndexedProof, isShared: boolean): HolderRow {
+  const { proofId, partnerId, createdAt } = proof;
+  const digests = digestsOf(proof);
+  return {
+    proofId,
+    partnerId,
+    createdAt,
+    kinds: digests.reduce((kinds, { kind }) => kinds | (1 << DIGEST_KINDS.indexOf(kind)), 0),
+    digests: Buffer.from(digests.map(({ sha256 }) => sha256).join(''), 'hex'),
+    ...(isShared && { isShared }),
+  };
+}
+
+function foundProof({ proofId, partnerId, createdAt, kinds, digests, isShared }: HolderRow): FoundProof {
+  const text = Buffer.from(digests.buffer, digests.byteOffset, digests.length).toString('hex');
+  let at = 0;
+  const [file, bound, original, samples] = DIGEST_KINDS.map((_, i) => {
+    if ((kinds & (1 << i)) === 0) return undefined;
+    at += SHA256_DIGITS;
+    return text.slice(at - SHA256_DIGITS, at);
+  });
+  return {
+    proofId,
+    partnerId,
+    createdAt,
+    boundAudioSha256: bound!,
+    originalSha256: original!,
+    ...(file !== undefined && { fileSha256: file }),
+    ...(samples !== undefined && { samplesSha256: samples }),
+    ...(!isShared && { isAlone: true }),
+  };
+}
+
+/** Finds proofs by digests. One read of the database returns the proofs of all digests, and another one of further ones. */
 export async function findByDigests(
   rows: Rows,
   digests: readonly string[],
   limit: number,
   further: FurtherDigests = () => [],
-): Promise<ReadonlyMap<string, readonly IndexedProof[]>> {
-  const read = new Map<string, IssuedProof | undefined>();
-  const readProofs = async (proofIds: readonly string[]): Promise<void> => {
-    const unread = [...new Set(proofIds)].filter((proofId) => !read.has(proofId));
-    const proofs = await rows.getMany(unread.map(proofKey));
-    for (const [i, proof] of proofs.entries())
-      read.set(unread[i]!, proof?.state === 'issued' ? proof : undefined);
-  };
-  const found = new Map<string, readonly IndexedProof[]>();
+): Promise<ReadonlyMap<string, readonly FoundProof[]>> {
+  const found = new Map<string, readonly FoundProof[]>();
   const lookFor = async (wanted: readonly string[]): Promise<void> => {
     const holders = await rows.getMany(wanted.map(holdersKey));
-    await readProofs(holders.flatMap((row) => (row !== undefined && 'proofIds' in row ? row.proofIds : [])));
     for (const [i, row] of holders.entries()) {
       if (row === undefined) continue;
       const sha256 = wanted[i]!;
-      const proofs =
-        'count' in row
-          ? await listHolders(rows, sha256, limit)
-          : row.proofIds.map((proofId) => read.get(proofId)).filter((proof) => proof !== undefined);
+      const proofs = 'count' in row ? await listHolders(rows, sha256, limit) : row.proofs.map(foundProof);
       found.set(sha256, newest(proofs, limit));
     }
   };
   await lookFor(digests);
-  await lookFor(notIn(digests, further(found)));
+  const others = notIn(digests, further(found));
+  if (others.length > 0) await lookFor(others);
   return found;
 }
 
@@ -102,7 +165,8 @@ async function listHolders(rows: Rows, sha256: string, limit: number): Promise<r
   return [...new Map(lists.flat().map((proof) => [proof.proofId, proof])).values()];
 }
 
-function newest(proofs: readonly IssuedProof[], limit: number): readonly IssuedProof[] {
+function newest(proofs: readonly FoundProof[], limit: number): readonly FoundProof[] {
+  if (proofs.length === 1) return proofs;
   return proofs.toSorted((a, b) => (a.proofId < b.proofId ? 1 : -1)).slice(0, limit);
 }
 

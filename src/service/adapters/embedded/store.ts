@@ -42,7 +42,7 @@ import { usageStore } from './usage.js';
  * Number of the layout in keys.ts. A change that older code would misread takes the next number, and a step
  * that brings stores up to it.
  */
-export const STORE_FORMAT = 7;
+export const STORE_FORMAT = 8;
 /** The last format in which rows had no codes. */
 const FORMER_FORMAT = 3;
 
@@ -248,7 +248,8 @@ async function checkFormat({
   if (format > STORE_FORMAT) throw newerFormat(directory, format);
   // Format 4 had neither evidence nor overlays: older code would leave them out of an erasure. Some versions
   // of format 5 encrypted no records: they would answer calls for encrypted ones with an error. Format 6 had no
-  // rows of the proofs that have a digest: older code would leave the digests of an erased proof there.
+  // rows of the proofs that have a digest: older code would leave the digests of an erased proof there. In format 7
+  // these rows named proofs only by their ids.
   if (format < STORE_FORMAT) {
     await rebuildDigests(rows);
     await queue.run((tx) => tx.put(formatKey, { format: STORE_FORMAT }));

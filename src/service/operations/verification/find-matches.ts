@@ -1,7 +1,7 @@
 import { defined } from '../../../core/domain/defined.js';
 import type { ReasonOf } from '../../../core/domain/reference/reasons.js';
 import type { ResultOf } from '../../contract/results.js';
-import type { IndexedProof } from '../../domain/digests.js';
+import type { FoundProof } from '../../domain/digests.js';
 import { MATCH_MEANINGS } from '../../domain/reference/values.js';
 import type { ProofStore } from '../../ports/stores.js';
 
@@ -31,9 +31,11 @@ export interface KnownDigests {
 /** The digests of a file that are known after the first look-up. */
 interface LearntDigests {
   readonly file?: string;
-  readonly bound: ReadonlySet<string>;
-  readonly samples: ReadonlySet<string>;
+  readonly bound: readonly string[];
+  readonly samples: readonly string[];
 }
+
+type FoundProofs = ReadonlyMap<string, readonly FoundProof[]>;
 
 /** The most matches of one file, strongest first, and the most proofs read for one digest, newest first. */
 const MOST_MATCHES = 100;
@@ -50,30 +52,24 @@ export async function findMatches(
   files: readonly KnownDigests[],
   view?: OwnerView,
 ): Promise<readonly (readonly IdentifyMatch[])[]> {
-  const proofs = await stores.findByDigests(
-    [...new Set(files.flatMap(digestsKnown))],
-    MOST_MATCHES,
-    (first) =>
-      files.flatMap((file) => {
-        const { bound, samples } = learn(file, (sha256) => first.get(sha256) ?? []);
-        return [...bound, ...samples];
-      }),
-  );
+  const wanted = new Set<string>();
+  for (const { file, bound, samples } of files)
+    for (const sha256 of [file, bound, samples]) if (sha256 !== undefined) wanted.add(sha256);
+  const proofs = await stores.findByDigests([...wanted], MOST_MATCHES, (first) => {
+    const learnt = new Set<string>();
+    for (const file of files) {
+      const { bound, samples } = learn(file, first);
+      for (const sha256 of bound) learnt.add(sha256);
+      for (const sha256 of samples) learnt.add(sha256);
+    }
+    return learnt;
+  });
   const found = await withFiles(stores, proofs);
-  const proofsOf = (sha256: string): readonly IndexedProof[] => found.get(sha256) ?? [];
-  const learnt = files.map((file) => learn(file, proofsOf));
-  return learnt.map((file) => matchesOf(file, proofsOf, view));
-}
-
-function digestsKnown({ file, bound, samples }: KnownDigests): readonly string[] {
-  return [file, bound, samples].filter((sha256) => sha256 !== undefined);
+  return files.map((file) => matchesOf(learn(file, found), found, view));
 }
 
 /** Adds the digest of the delivered file to the proofs whose records have none of their own. */
-async function withFiles(
-  stores: Pick<ProofStore, 'getProof'>,
-  found: ReadonlyMap<string, readonly IndexedProof[]>,
-): Promise<ReadonlyMap<string, readonly IndexedProof[]>> {
+async function withFiles(stores: Pick<ProofStore, 'getProof'>, found: FoundProofs): Promise<FoundProofs> {
   const former = new Set<string>();
   for (const proofs of found.values())
     for (const { proofId, fileSha256 } of proofs) if (fileSha256 === undefined) former.add(proofId);
@@ -86,64 +82,70 @@ async function withFiles(
       }),
     ),
   );
-  const complete = (proof: IndexedProof): readonly IndexedProof[] => {
+  const complete = (proof: FoundProof): readonly FoundProof[] => {
     const fileSha256 = proof.fileSha256 ?? files.get(proof.proofId);
     return fileSha256 === undefined ? [] : [{ ...proof, fileSha256 }];
   };
   return new Map([...found].map(([sha256, proofs]) => [sha256, proofs.flatMap(complete)]));
 }
 
-function learn(
-  { file, bound, samples }: KnownDigests,
-  proofsOf: (sha256: string) => readonly IndexedProof[],
-): LearntDigests {
-  const known = {
-    bound: new Set(bound === undefined ? [] : [bound]),
-    samples: new Set(samples === undefined ? [] : [samples]),
-  };
-  if (file === undefined) return known;
-  for (const { fileSha256, originalSha256, boundAudioSha256, samplesSha256 } of proofsOf(file)) {
-    if (fileSha256 === file) known.bound.add(boundAudioSha256);
+/** Returns the digests of a file. A proof that shares no digest with another one adds none, because they find only it. */
+function learn(known: KnownDigests, found: FoundProofs): LearntDigests {
+  const { file } = known;
+  const bound = known.bound === undefined ? [] : [known.bound];
+  const samples = known.samples === undefined ? [] : [known.samples];
+  if (file === undefined) return { bound, samples };
+  for (const proof of found.get(file) ?? []) {
+    const { fileSha256, originalSha256, boundAudioSha256, samplesSha256, isAlone } = proof;
+    if (isAlone) continue;
+    if (fileSha256 === file) add(bound, boundAudioSha256);
     else if (originalSha256 !== file) continue;
-    if (samplesSha256 !== undefined) known.samples.add(samplesSha256);
+    if (samplesSha256 !== undefined) add(samples, samplesSha256);
   }
-  return { file, ...known };
+  return { file, bound, samples };
+}
+
+/** Adds a digest once. All proofs of one file name the same few digests. */
+function add(digests: string[], sha256: string): void {
+  if (!digests.includes(sha256)) digests.push(sha256);
 }
 
 function matchesOf(
   file: LearntDigests,
-  proofsOf: (sha256: string) => readonly IndexedProof[],
+  found: FoundProofs,
   view: OwnerView | undefined,
 ): readonly IdentifyMatch[] {
-  const digests = [...(file.file === undefined ? [] : [file.file]), ...file.bound, ...file.samples];
-  const proofs = new Map(digests.flatMap(proofsOf).map((proof) => [proof.proofId, proof]));
-  return [...proofs.values()]
-    .flatMap((proof) => {
+  const matches = new Map<string, Found>();
+  const digests = [...file.bound, ...file.samples];
+  if (file.file !== undefined && !digests.includes(file.file)) digests.push(file.file);
+  for (const sha256 of digests) {
+    for (const proof of found.get(sha256) ?? []) {
       const type = typeOf(proof, file);
-      return type === undefined ? [] : [{ proof, type }];
-    })
+      if (type !== undefined) matches.set(proof.proofId, { proof, type });
+    }
+  }
+  if (matches.size === 0) return [];
+  return [...matches.values()]
     .sort(byStrength)
     .slice(0, MOST_MATCHES)
-    .map(({ proof: { proofId, partnerId }, type }) =>
-      defined({
-        proofId,
-        type,
-        confidence: 1,
-        unreadableBecause:
-          type === 'same_samples' && partnerId === view?.partnerId ? view.unreadableBecause : undefined,
-      }),
-    );
+    .map(({ proof: { proofId, partnerId }, type }) => {
+      const match = { proofId, type, confidence: 1 };
+      const isOwners = type === 'same_samples' && partnerId === view?.partnerId;
+      return isOwners ? defined({ ...match, unreadableBecause: view.unreadableBecause }) : match;
+    });
 }
 
-function typeOf(proof: IndexedProof, { file, bound, samples }: LearntDigests): MatchType | undefined {
+function typeOf(proof: FoundProof, { file, bound, samples }: LearntDigests): MatchType | undefined {
   if (file !== undefined && file === proof.fileSha256) return 'exact_file';
-  if (bound.has(proof.boundAudioSha256) || file === proof.boundAudioSha256) return 'bound_audio';
+  if (bound.includes(proof.boundAudioSha256) || file === proof.boundAudioSha256) return 'bound_audio';
   if (file === proof.originalSha256) return 'original_file';
-  return proof.samplesSha256 !== undefined && samples.has(proof.samplesSha256) ? 'same_samples' : undefined;
+  return proof.samplesSha256 !== undefined && samples.includes(proof.samplesSha256)
+    ? 'same_samples'
+    : undefined;
 }
 
 interface Found {
-  readonly proof: IndexedProof;
+  readonly proof: FoundProof;
   readonly type: MatchType;
 }
 
