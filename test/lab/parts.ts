@@ -299,6 +299,13 @@ export const PARTS: readonly Part[] = [
     commands: () => [tests(['service/large-pairs'], { TAKEMARK_LAB: 'large-files' }), node('large/main.js')],
   },
   {
+    name: 'large-files-servers',
+    shows: 'The same is true of a service on Cassandra and a bucket, which gets the files in parts.',
+    minutes: 20,
+    servers: true,
+    commands: () => [node('large/main.js', '--servers', '--kill-size', '320')],
+  },
+  {
     name: 'clients',
     shows:
       'Clients generated in four languages and the Python package send a file and read every answer, and each planted defect of the document is found.',
