@@ -526,6 +526,7 @@ function bound(ingest: AudioIngest): AudioIngest {
 t.test('options out of range are refused', async (t) => {
   t.throws(() => createAudioEngine({ kind: 'wasm', workers: 0 }), RangeError);
   t.throws(() => createAudioEngine({ kind: 'wasm', slabs: 1.5 }), RangeError);
+  t.throws(() => createAudioEngine({ kind: 'wasm', slabBytes: 1000 }), RangeError);
 });
 
 t.test('a file may be FLAC if it begins like FLAC or like a tag', async (t) => {
@@ -619,6 +620,17 @@ for (const kind of ['wasm', 'native'] as const) {
     t.equal(engine.stats().slabsInUse, 0);
   });
 }
+
+t.test('an upload is hashed when it has filled a slab of the chosen length', async (t) => {
+  const engine = await startedWorkers(t, { kind: 'native', workers: 1, slabBytes: 65_536, tickMs: 10_000 });
+  const one = opaque(65_537, 7);
+  const ingest = engine.open('a');
+  await ingest.write(one.file.subarray(0, 65_535));
+  t.equal(engine.stats().tasks, 0);
+  await ingest.write(one.file.subarray(65_535, 65_536));
+  t.equal(engine.stats().tasks, 1);
+  check(t, await send(ingest, one.file.subarray(65_536), random(1)), one, 'the whole file');
+});
 
 t.test('clients that trickle give way to one that waits for a slab', async (t) => {
   const engine = await startedWorkers(t, { workers: 1, slabs: 2, maxUploads: 4, tickMs: 10 });

@@ -295,8 +295,15 @@ export const PARTS: readonly Part[] = [
     name: 'large-files',
     shows:
       'Files of up to 2 GiB are uploaded, issued, downloaded and erased within 512 MiB of memory, also after kills.',
-    minutes: 12,
+    minutes: 20,
     commands: () => [tests(['service/large-pairs'], { TAKEMARK_LAB: 'large-files' }), node('large/main.js')],
+  },
+  {
+    name: 'large-files-servers',
+    shows: 'The same is true of a service on Cassandra and a bucket, which gets the files in parts.',
+    minutes: 28,
+    servers: true,
+    commands: () => [node('large/main.js', '--servers', '--kill-size', '320')],
   },
   {
     name: 'clients',

@@ -9,14 +9,15 @@ export function aligned(bytes: number): number {
 /** Allocator of equal blocks of the shared memory. */
 export class BlockAllocator {
   readonly #start: number;
-  readonly #size: number;
+  /** Bytes of a block. */
+  readonly size: number;
   readonly #taken: Uint8Array;
   readonly #free: number[];
 
   /** Allocator of `count` blocks of `size` bytes from the address `start` on. */
   constructor(start: number, size: number, count: number) {
     this.#start = start;
-    this.#size = size;
+    this.size = size;
     this.#taken = new Uint8Array(count);
     // A stack with the lowest address on top: pages that were touched once are used again before new ones
     // cost memory.
@@ -38,7 +39,7 @@ export class BlockAllocator {
   /** Address of a block, or `undefined` when all are taken. */
   take(): number | undefined {
     const address = this.#free.pop();
-    if (address !== undefined) this.#taken[(address - this.#start) / this.#size] = 1;
+    if (address !== undefined) this.#taken[(address - this.#start) / this.size] = 1;
     return address;
   }
 
@@ -47,7 +48,7 @@ export class BlockAllocator {
    * bytes would mix.
    */
   give(address: number): void {
-    const index = (address - this.#start) / this.#size;
+    const index = (address - this.#start) / this.size;
     if (this.#taken[index] !== 1) throw new Error(`block ${address} is not in use`);
     this.#taken[index] = 0;
     this.#free.push(address);

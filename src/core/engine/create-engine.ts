@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import type { AudioEngine, EngineObserver, EngineStats, HeldMemory } from '../ports/audio-engine.js';
+import { SLAB_BYTES } from './ingest.js';
 import type { LaneTest } from './lane-test.js';
 import { WorkerEngine } from './worker-engine.js';
 
@@ -17,10 +18,12 @@ export interface EngineOptions {
    */
   readonly workers?: number;
   /**
-   * Slabs of 512 KiB in the pool, the memory that uploads cost. Default: two for each upload, at most
+   * Slabs in the pool, the memory that uploads cost. Default: two for each upload, at most
    * 240; an upload never holds more than three.
    */
   readonly slabs?: number;
+  /** Bytes of a slab, at least 64 KiB. A file that is alone needs fewer tasks with longer slabs. Default: 512 KiB. */
+  readonly slabBytes?: number;
   /**
    * Decoders of 2.1 MB each. An upload of FLAC whose samples are wanted has one until its end, if one is free for
    * its owner. Default: one for each upload, at most 32.
@@ -73,6 +76,7 @@ export function completeOptions(options: EngineOptions): Required<EngineOptions>
     maxUploads,
     // With the contexts of 512 uploads no more than 64 uploads with two slabs each would take.
     slabs: Math.min(2 * maxUploads, 240),
+    slabBytes: SLAB_BYTES,
     decoders: Math.min(maxUploads, 32),
     maxQueue: workers,
     tickMs: 100,
@@ -86,6 +90,7 @@ export function completeOptions(options: EngineOptions): Required<EngineOptions>
   for (const [name, least, most] of [
     ['workers', 1, 256],
     ['slabs', 1, 3500],
+    ['slabBytes', 65_536, 8 << 20],
     ['decoders', 1, 256],
     ['maxUploads', 1, 4096],
     ['maxQueue', 0, 1024],

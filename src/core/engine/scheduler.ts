@@ -4,7 +4,7 @@ import type { BlockAllocator } from './blocks.js';
 import type { Lanes, Slice } from './core.js';
 import { type DecoderPlaces, mayBeFlac } from './decoder-places.js';
 import { engineFailed, gaveWay, memoryFull, uploadAborted } from './errors.js';
-import { Ingest, NO_SLAB, SLAB_BYTES, SLABS_PER_UPLOAD, type Slab } from './ingest.js';
+import { Ingest, NO_SLAB, SLABS_PER_UPLOAD, type Slab } from './ingest.js';
 import { Places } from './places.js';
 import type { HashTask, TaskOutcome, TaskSlice } from './worker.js';
 
@@ -401,20 +401,17 @@ export class Scheduler {
    * @returns the offset in `chunk` up to which it is copied
    */
   #copy(ingest: Ingest, chunk: Uint8Array, from: number): number {
+    const { memory, slabs } = this.#options;
     const slab = ingest.filling ?? this.#takeSlab(ingest);
-    const length = Math.min(chunk.length - from, SLAB_BYTES - slab.filled);
+    const length = Math.min(chunk.length - from, slabs.size - slab.filled);
     const start = slab.address + slab.filled;
     // Copied as a fill: `set` goes byte by byte into shared memory where the two are not aligned alike, a
     // tenth of the speed.
-    this.#options.memory.fill(
-      length === chunk.length ? chunk : chunk.subarray(from, from + length),
-      start,
-      start + length,
-    );
+    memory.fill(length === chunk.length ? chunk : chunk.subarray(from, from + length), start, start + length);
     slab.filled += length;
     ingest.received += length;
     this.#bytes += length;
-    if (slab.filled === SLAB_BYTES) this.#flush(ingest);
+    if (slab.filled === slabs.size) this.#flush(ingest);
     return from + length;
   }
 

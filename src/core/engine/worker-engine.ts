@@ -25,7 +25,6 @@ import {
 import { DecoderPlaces } from './decoder-places.js';
 import { shuttingDown } from './errors.js';
 import { ForkedHash } from './forked-hash.js';
-import { SLAB_BYTES } from './ingest.js';
 import { type LaneTest, mergeVectors } from './lane-test.js';
 import { LANES, MOST_LANES, Scheduler } from './scheduler.js';
 import { SecondHashes } from './second-hashes.js';
@@ -41,6 +40,7 @@ export interface WorkerEngineOptions {
   readonly maxQueue: number;
   readonly maxUploads: number;
   readonly slabs: number;
+  readonly slabBytes: number;
   readonly decoders: number;
   readonly tickMs: number;
   readonly now: () => number;
@@ -123,7 +123,7 @@ export class WorkerEngine implements AudioEngine {
 
   async #boot(): Promise<void> {
     const { kind, workers, maxQueue, maxUploads, observer, memoryOfOwners } = this.#options;
-    const { slabs: slabCount, decoders: decoderCount } = this.#options;
+    const { slabs: slabCount, slabBytes, decoders: decoderCount } = this.#options;
     const native = kind === 'native';
     const testsLanes = this.#options.eightLanes && !native;
     const group = native
@@ -141,7 +141,7 @@ export class WorkerEngine implements AudioEngine {
     const firstContext = taskScratch + tasks * scratchBytes;
     const firstSlab =
       Math.ceil((firstContext + contextCount * contextBytes) / RESERVED_BYTES) * RESERVED_BYTES;
-    const firstDecoder = firstSlab + slabCount * SLAB_BYTES;
+    const firstDecoder = firstSlab + slabCount * slabBytes;
     const memory = createCoreMemory(firstDecoder + decoderCount * DECODER_BYTES);
     const pools = Array.from(
       { length: group.groups },
@@ -163,7 +163,7 @@ export class WorkerEngine implements AudioEngine {
     // The ingress thread's own core: it begins and finishes uploads, a matter of microseconds that is worth
     // no task.
     const core = instantiateCore(module, memory, ingressScratch);
-    const slabs = new BlockAllocator(firstSlab, SLAB_BYTES, slabCount);
+    const slabs = new BlockAllocator(firstSlab, slabBytes, slabCount);
     const second = new SecondHashes({
       memory,
       every: SAMPLED,

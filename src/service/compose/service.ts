@@ -346,7 +346,9 @@ function openEngines(
     kind: 'native',
     workers: 1,
     maxUploads: 512,
-    slabs: 64,
+    slabs: 16,
+    // An issued file is often alone, so each of its slabs is a task. Longer slabs make fewer tasks.
+    slabBytes: 2 << 20,
     observer,
   });
   const reader = createCredentialReader({ trust, observer, maxWaitingBytes: defaultBudgetBytes() });

@@ -237,7 +237,9 @@ export class ConfinedService {
       const { partner, operator } = JSON.parse(text) as { partner: number; operator: number };
       this.#partnerPort = partner;
       this.#operatorPort = operator;
-      this.#token = (await readFile(join(this.dataDirectory, 'operator-token'), 'utf8')).trim();
+      this.#token =
+        this.#settings['TAKEMARK_OPERATOR_TOKEN'] ??
+        (await readFile(join(this.dataDirectory, 'operator-token'), 'utf8')).trim();
       return;
     }
     throw new Error(`the service did not start: ${JSON.stringify(this.#exit)} ${this.#words}`);

@@ -1,23 +1,24 @@
 /**
  * Large files against a service that is held to 512 MiB. A curve shows memory and processor time of uploads and
  * issuings by length. Then the service is killed at ten places of each, and two large uploads run beside forty small
- * ones. Options: `--sizes 1,65,256,1024,2046` in MiB, `--kills 10`, `--kill-size 128`.
+ * ones. With `--servers` the service runs on the Cassandra and the bucket that the environment names. Options:
+ * `--sizes 1,65,256,1024,2046` in MiB, `--kills 10`, `--kill-size 128`.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { type IncomingMessage, request } from 'node:http';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Client, createClient } from '../../../src/client/index.js';
 import { type AttackedPartner, ConfinedService } from '../attacks/confined-service.js';
 import { master, masterBytes } from './sources.js';
+import { onEmbedded, onServers } from './stores.js';
 
 const MIB = 1_048_576;
 /** The memory in MiB that a file above 65 MiB may cost beyond files of 65 MiB, by kind of call. */
 const SPARE_MIB = { upload: 8, issuing: 16 };
 const BASE_MIB = 65;
-/** Calls of 65 MiB after which the memory of a process has settled. */
+/** The fewest calls of 65 MiB before the measured one. */
 const WARM_CALLS = 4;
 const CLOCK_TICKS = 100;
 const SETTINGS = { TAKEMARK_LOG_LEVEL: 'silent', TAKEMARK_STOP_GRACE_SECONDS: '30' };
@@ -27,8 +28,10 @@ const { values } = parseArgs({
     sizes: { type: 'string', default: `1,${BASE_MIB},256,1024,2046` },
     kills: { type: 'string', default: '10' },
     'kill-size': { type: 'string', default: '128' },
+    servers: { type: 'boolean', default: false },
   },
 });
+const stores = values.servers ? await onServers() : onEmbedded;
 const sizes = values.sizes.split(',').map(Number);
 const violations: string[] = [];
 const must = (holds: boolean, what: string): void => {
@@ -45,14 +48,23 @@ interface House {
   readonly service: ConfinedService;
   readonly partner: AttackedPartner;
   readonly client: Client;
+  /** The proofs that were issued, which are erased at the end. */
+  readonly issued: Set<string>;
 }
 
+/** Starts a service for the work. Erases afterwards what the work has issued: then no file is left. */
 async function withHouse(work: (house: House) => Promise<void>): Promise<void> {
-  const service = await ConfinedService.start(SETTINGS);
+  const service = await ConfinedService.start({ ...SETTINGS, ...stores.settings });
   const partner = await service.partner('volume');
   const client = clientOf({ service, partner });
+  const issued = new Set<string>();
   try {
-    await work({ service, partner, client });
+    await work({ service, partner, client, issued });
+    const eraser = clientOf({ service, partner });
+    for (const proofId of issued) await eraser.eraseProof(proofId);
+    eraser.close();
+    const left = await stores.files(service.dataDirectory);
+    must(left.length === 0, `after all proofs were erased there are the files ${left.join(', ')}`);
     must((await service.oomKills()) === 0, 'the kernel killed the service at its limit of memory');
   } finally {
     client.close();
@@ -62,7 +74,7 @@ async function withHouse(work: (house: House) => Promise<void>): Promise<void> {
 
 /** Sends an issuing that may be large. `sent` is called with the bytes sent so far. */
 async function issue(
-  { service, partner }: House,
+  { service, partner, issued }: House,
   bytes: number,
   { key, sent }: { readonly key: string; readonly sent?: (bytes: number) => Promise<void> },
 ): Promise<Issued> {
@@ -95,7 +107,9 @@ async function issue(
   let text = '';
   for await (const chunk of response.setEncoding('utf8')) text += chunk as string;
   if (response.statusCode !== 201) throw new Error(`issuing answers ${response.statusCode}: ${text}`);
-  return JSON.parse(text) as Issued;
+  const answer = JSON.parse(text) as Issued;
+  issued.add(answer.proofId);
+  return answer;
 }
 
 /** Uploads a master to a new slot. @param sent called with the bytes sent so far */
@@ -128,8 +142,9 @@ async function usage({ service }: House): Promise<{ readonly peakMiB: number; re
 }
 
 /**
- * Measures one kind of call by length, each length in a new process. Before that, the process serves calls of 65 MiB,
- * so the memory of a longer file is compared with the memory that these took.
+ * Measures one kind of call by length, each length in a new process. Before that, the process serves as many bytes in
+ * calls of 65 MiB, because the heap of a young process grows with its work. So the memory of a longer file is compared
+ * with the memory that these took.
  */
 async function curve(
   kind: keyof typeof SPARE_MIB,
@@ -137,7 +152,8 @@ async function curve(
 ): Promise<void> {
   for (const size of sizes) {
     await withHouse(async (house) => {
-      for (let warm = 0; warm < WARM_CALLS; warm += 1) await call(house, masterBytes(BASE_MIB));
+      const warmCalls = Math.max(WARM_CALLS, Math.ceil(size / BASE_MIB));
+      for (let warm = 0; warm < warmCalls; warm += 1) await call(house, masterBytes(BASE_MIB));
       const before = await usage(house);
       const began = performance.now();
       await call(house, masterBytes(size));
@@ -189,7 +205,9 @@ async function wholeLife(house: House, bytes: number): Promise<void> {
   must(hash.digest('hex') === asset.sha256, 'the ranges are not the issued file');
   await verified(house, uploadId, 'valid');
   await client.eraseProof(proofId);
+  house.issued.delete(proofId);
   await verified(house, uploadId, 'unregistered');
+  console.log(`${asset.bytes} bytes were issued, downloaded by range, uploaded, verified and erased`);
 }
 
 /** Returns a client for the service, whose port changes when it starts again. */
@@ -243,8 +261,7 @@ async function killIssuings(kills: number, bytes: number): Promise<void> {
     const first = await issue(house, bytes, { key });
     const again = await issue(house, bytes, { key });
     must(first.proofId === again.proofId, 'a repeated issuing makes a second proof');
-    const names = await readdir(join(service.dataDirectory, 'assets'), { recursive: true });
-    const files = names.filter((name) => name.endsWith('.asset') || name.startsWith('staging/'));
+    const files = await stores.files(service.dataDirectory);
     must(files.length === 1, `after the kills there are the files ${files.join(', ')}`);
     console.log(`${kills} kills of an issuing of ${bytes} bytes`);
   });
@@ -288,6 +305,7 @@ if (kills > 0) {
   await killIssuings(kills, killBytes);
   await besideSmallOnes(killBytes);
 }
+await stores.remove();
 for (const violation of violations) console.log(`VIOLATION: ${violation}`);
 console.log(`${violations.length} violations`);
 process.exit(violations.length === 0 ? 0 : 1);
