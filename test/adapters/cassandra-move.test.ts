@@ -4,7 +4,15 @@ import { AuditWalk } from '../../src/service/domain/audit.js';
 import { again } from '../fixtures/again.js';
 import { DAY } from '../store-contract/outbox-contract.js';
 import { audit, NOW, usageCharge } from '../store-contract/samples.js';
-import { ADDRESSES, connection, dropKeyspace, KEY, memoryHeads, openStore } from './cassandra-under-test.js';
+import {
+  ADDRESSES,
+  connection,
+  dropKeyspace,
+  KEY,
+  memoryHeads,
+  openStore,
+  withClient,
+} from './cassandra-under-test.js';
 import { move, PARTNER } from './move-body.js';
 
 void t.test(
@@ -49,6 +57,18 @@ void t.test(
       (await stores.listReviews(PARTNER, { limit: 10 }, now)).reviews.map(({ reviewId }) => reviewId),
       ['rvw_moved'],
     );
+    const [upload] = await withClient(
+      async (client) =>
+        (
+          await client.execute(
+            "SELECT TTL(expires_at) AS slot, TTL(facts) AS facts FROM upload WHERE upload_id = 'upl_moved'",
+          )
+        ).rows,
+      keyspace,
+    );
+    // A row lives 11,700 seconds, and the slot was 100 seconds old at the import, its facts 99.
+    t.ok(upload?.['slot'] <= 11_600, 'a slot lives for what is left');
+    t.ok(upload?.['facts'] <= 11_601, 'facts live for what is left');
     const erased = await stores.eraseProof(
       'prf_moved-kept',
       PARTNER,

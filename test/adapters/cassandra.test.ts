@@ -106,6 +106,7 @@ if (ADDRESSES === undefined) {
         '003-key-revocation.cql',
         '004-digests.cql',
         '005-serving-process.cql',
+        '006-audit-request.cql',
       ],
       'each by one of them',
     );

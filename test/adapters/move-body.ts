@@ -138,7 +138,10 @@ async function exported(directory: string): Promise<Buffer> {
     );
   }
   for (let i = 0; i < 30; i += 1)
-    await stores.appendAudit(audit(PARTNER, 'review_evidence_opened', `rvw_${i}`));
+    await stores.appendAudit({
+      ...audit(PARTNER, 'review_evidence_opened', `rvw_${i}`),
+      requestId: `rq_${i}`,
+    });
   const review = reviewCase('rvw_moved', PARTNER, 'prf_moved-kept');
   await stores.createReview(review, NOW, audit(PARTNER, 'review_created', review.reviewId), {
     replay: { key: 'review-replay', requestSha256: 'be'.repeat(32), expiresAt: NOW + 86_400 },

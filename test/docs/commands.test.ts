@@ -9,7 +9,9 @@ import { pages, ROOT } from './pages.js';
  */
 function takemarkCommands(page: string): readonly string[] {
   return [
-    ...page.matchAll(/(?<=^|`|= |npx |npx --no -- |["'\])] )takemark((?: [a-z]+(?:-[a-z]+)*(?=\s|`|$))+)/gm),
+    ...page.matchAll(
+      /(?<=^ *(?:[A-Z_]+=\S+ )*|`|= |\| |npx |npx --no -- |["'\])] )takemark((?: [a-z]+(?:-[a-z]+)*(?=\s|`|$))+)/gm,
+    ),
   ].map(([, words]) => words!.trim());
 }
 
@@ -45,8 +47,8 @@ t.test('every npm script on a page is a script', async (t) => {
 t.test('words of a command end at its first argument', async (t) => {
   t.strictSame(
     takemarkCommands(
-      '`takemark keys revoke KEY_ID`, takemark tells\nnpx takemark verify a.wav\n`takemark <command>`\n`takemark capture ardour-hook --remove`',
+      '`takemark keys revoke KEY_ID`, takemark tells\nnpx takemark verify a.wav\n`takemark <command>`\n`takemark capture ardour-hook --remove`\n   takemark usage\n   A=b C=d takemark health',
     ),
-    ['keys revoke', 'verify', 'capture ardour-hook'],
+    ['keys revoke', 'verify', 'capture ardour-hook', 'usage', 'health'],
   );
 });

@@ -121,8 +121,7 @@ t.test('the TypeScript block compiles, and verifies the file', async (t) => {
 
 t.test('the first block verifies a file in one call', { skip: needs('curl') }, async (t) => {
   const { directory, proofId, run } = await partnerWithFile(t);
-  const program = `KEY=$TAKEMARK_API_KEY TAKEMARK=$TAKEMARK_URL\n${oneCall!.code}`;
-  await writeFile(join(directory, 'call.sh'), program.replace('curl', 'curl --noproxy "*" --silent'));
+  await writeFile(join(directory, 'call.sh'), oneCall!.code.replace('curl', 'curl --noproxy "*" --silent'));
   const { code, out, err } = await run('sh', '-eu', 'call.sh');
   t.strictSame([code, err], [0, '']);
   t.match(JSON.parse(out), { verdict: 'valid', good: true, proofId });

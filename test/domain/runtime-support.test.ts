@@ -63,9 +63,10 @@ void t.test('a service says it in its log and in its banner', async (t) => {
   clock.advance((at('2030-01-01') - Date.now()) / 1000);
   const words = await start(clock);
   const noted = lines
-    .map((line) => JSON.parse(line) as { event: string; reason?: string })
+    .map((line) => JSON.parse(line) as { event: string; reason?: string; level: number })
     .find(({ event }) => event === 'runtime_outdated');
   const known = runtimeWarning(process.version, clock.now());
   t.equal(noted?.reason, known?.reason);
+  if (noted !== undefined) t.equal(noted.level, 40, 'the line is a warning');
   t.equal(words.includes('warning'), known !== undefined);
 });

@@ -363,6 +363,14 @@ export const PARTS: readonly Part[] = [
     commands: () => [tests(['service/backup-drill'], { TAKEMARK_EXHAUSTIVE: '1' })],
   },
   {
+    name: 'move',
+    shows:
+      'A machine with 100,000 proofs moves to a cluster although export and import are killed, and both sides give the same answers.',
+    minutes: 45,
+    limitMinutes: 120,
+    commands: () => [node('move/main.js')],
+  },
+  {
     name: 'tombstones',
     shows: 'No read of Cassandra passes over more than 10,000 tombstones after 180,000 issued proofs.',
     minutes: 25,

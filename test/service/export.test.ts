@@ -42,7 +42,7 @@ t.test('an exported service answers no call until the operator resumes it', asyn
   t.strictSame({ proofs, erased }, { proofs: 1, erased: 0 });
   const { operatorToken } = parseClusterBundle(await readExportedBundle(path, PASSPHRASE), path);
   t.ok(operatorToken, 'the bundle is one of a cluster');
-  t.strictSame(await serving(list), { status: 503, proofs: undefined, reason: 'restoring' });
+  t.strictSame(await serving(list), { status: 503, proofs: undefined, reason: 'registry_moved' });
   await t.rejects(exportInstallation(config, path, PASSPHRASE), { message: /never replaces a file/ });
 
   await resumeService(config);

@@ -6,6 +6,7 @@ import t from 'tap';
 import { createClient } from '../../src/client/index.js';
 import { readConfig } from '../../src/service/config/config.js';
 import { TestService } from '../fixtures/service.js';
+import { wav } from '../fixtures/wav.js';
 import { takemark } from '../lab/cluster/members.js';
 
 const ALICE = 'alice-has-a-long-token';
@@ -85,6 +86,33 @@ t.test('audit entries and log lines say whose token made a change', async (t) =>
     service.log.some((line) => line.includes(ALICE) || line.includes(BOB)),
     'no token is logged',
   );
+});
+
+t.test('an audit entry has the id of its request, which leads to the trace in the log', async (t) => {
+  const { partnerId, apiKey } = await service.partner();
+  const { proofId } = await service.issue(partnerId, wav(8000));
+  const { keyId } = (await call(BOB, 'POST', `partners/${partnerId}/keys`, { name: 'k' })) as {
+    keyId: string;
+  };
+  const client = createClient({ baseUrl: service.partnerUrl, apiKey, traceparent: () => PARENT });
+  await client.eraseProof(proofId);
+  await client.revokeKey(keyId);
+  client.close();
+  const { entries } = (await call(ALICE, 'GET', `partners/${partnerId}/audit?from=4`)) as {
+    entries: readonly { action: string; requestId?: string }[];
+  };
+  t.strictSame(
+    entries.map(({ action, requestId }) => {
+      const line = lines().find((each) => each['event'] === 'request' && each['requestId'] === requestId);
+      return [action, line?.['method'], line?.['traceId']];
+    }),
+    [
+      ['key_created', 'POST', TRACE],
+      ['proof_erased', 'DELETE', TRACE],
+      ['key_revoked', 'DELETE', TRACE],
+    ],
+  );
+  t.match(await call(ALICE, 'GET', `partners/${partnerId}/audit/verification`), { ok: true });
 });
 
 t.test('the client sends the trace of its caller, and a call without one gets a new trace', async (t) => {

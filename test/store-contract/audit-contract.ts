@@ -154,4 +154,36 @@ export async function auditContract(t: Test, { opened, id }: Contract): Promise<
       t.equal((await heads.get(log))?.sequence, 5);
     },
   );
+
+  await t.test(
+    'an entry keeps the id of its request, and the log is intact with and without ids',
+    async (t) => {
+      const {
+        stores,
+        audit: { key: auditKey, heads },
+      } = opened();
+      const partnerId = id('ptr', 'requested');
+      const keyId = id('key', 'requested');
+      await stores.createPartner(partner(partnerId), audit(partnerId, 'partner_created', partnerId));
+      await stores.createKey(partnerKey(keyId, partnerId), {
+        ...audit(partnerId, 'key_created', keyId),
+        requestId: 'rq_1',
+      });
+      await stores.revokeKey({ partnerId, keyId, at: NOW, requestId: 'rq_2' });
+      await stores.appendAudit({ ...audit(partnerId, 'consent_granted', partnerId), requestId: 'rq_3' });
+      const entries = await auditOf(opened(), partnerId);
+      t.strictSame(
+        entries.map(({ action, requestId }) => [action, requestId]),
+        [
+          ['partner_created', undefined],
+          ['key_created', 'rq_1'],
+          ['key_revoked', 'rq_2'],
+          ['consent_granted', 'rq_3'],
+        ],
+      );
+      const walk = new AuditWalk([auditKey], await heads.get(partnerId));
+      for (const entry of entries) walk.take(entry);
+      t.strictSame(walk.end(), { ok: true, entries: 4, head: 4 });
+    },
+  );
 }

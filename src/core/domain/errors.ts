@@ -122,6 +122,7 @@ export const ERROR_REASONS = [
   'clock_wrong',
   'shutting_down',
   'restoring',
+  'registry_moved',
   'content_keys_lost',
   // backup
   'snapshot_running',

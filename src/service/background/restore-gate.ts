@@ -52,11 +52,11 @@ export class RestoreGate {
     if (state !== undefined) await marks.setBeat(state.beat);
   }
 
-  /** @throws DomainError `unavailable` / `restoring` */
+  /** @throws DomainError `unavailable` / `restoring` or `registry_moved` */
   assertOpen(): void {
     if (this.#isClosed)
       throw new DomainError('unavailable', this.isExported ? EXPORTED : 'The registry is being restored.', {
-        reason: 'restoring',
+        reason: this.isExported ? 'registry_moved' : 'restoring',
         retryAfterSeconds: 30,
       });
   }

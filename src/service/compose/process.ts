@@ -29,9 +29,9 @@ export function changeLevelOnSignal(): (running: { changeLogLevel(): void }) => 
 }
 
 /** Logs and returns the warning about the Node version of this process, if there is one. */
-export function noteRuntime(telemetry: Pick<Telemetry, 'note'>, clock: Clock): RuntimeWarning | undefined {
+export function noteRuntime(telemetry: Pick<Telemetry, 'warn'>, clock: Clock): RuntimeWarning | undefined {
   const warning = runtimeWarning(process.version, clock.now());
-  if (warning !== undefined) telemetry.note('runtime_outdated', { ...warning });
+  if (warning !== undefined) telemetry.warn('runtime_outdated', { ...warning });
   return warning;
 }
 

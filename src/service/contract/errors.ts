@@ -79,7 +79,14 @@ const ANY: RouteErrors = {
 /** The errors of a route that uses a store. Many routes add an event, which needs capacity in the outbox. */
 const STORED: RouteErrors = {
   500: ['record_damaged'],
-  503: ['store_unavailable', 'outbox_full', 'shutting_down', 'restoring', 'content_keys_lost'],
+  503: [
+    'store_unavailable',
+    'outbox_full',
+    'shutting_down',
+    'restoring',
+    'registry_moved',
+    'content_keys_lost',
+  ],
 };
 /** The errors of parameters in path, query and headers. */
 const CHECKED: RouteErrors = { 400: ['invalid_member', 'duplicate_parameter'] };

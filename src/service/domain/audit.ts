@@ -46,6 +46,11 @@ export interface AuditDraft {
   readonly actor: string;
   /** Ids and closed words that identify what the action changed. */
   readonly subjects: readonly string[];
+  /**
+   * The id of the request that made the change, which leads to its line in the log. Absent if no request made it. The
+   * MAC of the entry leaves it out, so that versions without it verify the log. A store authenticates it as its own.
+   */
+  readonly requestId?: string;
 }
 
 export interface AuditEntry extends AuditDraft {

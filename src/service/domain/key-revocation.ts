@@ -10,6 +10,8 @@ export interface KeyRevocation {
   readonly callingKeyId?: string;
   /** The actor in the audit entries if a named operator revokes. */
   readonly operator?: string;
+  /** The id of the request, for the audit entries. */
+  readonly requestId?: string;
   /** Present to revoke every successor of the key as well. */
   readonly withSuccessors?: true;
 }

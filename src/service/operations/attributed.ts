@@ -1,7 +1,7 @@
 import type { AuditDraft } from '../domain/audit.js';
 
-/** The signal of a call. It carries the name of the operator's token that authorised the call. */
-export type CallSignal = AbortSignal & { readonly operator?: string };
+/** The signal of a call. It carries the id of the request, and the name of the operator's token that authorised it. */
+export type CallSignal = AbortSignal & { readonly requestId?: string; readonly operator?: string };
 
 const UNNAMED: AuditDraft['actor'] = 'operator';
 
@@ -11,12 +11,13 @@ export function namedActor(signal: CallSignal | undefined): string | undefined {
 }
 
 /**
- * Returns stores that record the named operator as the actor of the call's audit entries. Here and not in each
- * operation, so that no operation can forget it.
+ * Returns stores that record the id of the request in the call's audit entries, and a named operator as their actor.
+ * Here and not in each operation, so that no operation can forget it.
  */
 export function attributed<Stores extends object>(stores: Stores, signal: CallSignal): Stores {
-  const actor = namedActor(signal);
-  if (actor === undefined) return stores;
+  const { requestId } = signal;
+  if (requestId === undefined) return stores;
+  const named = namedActor(signal);
   return new Proxy(stores, {
     get(target, name) {
       const member: unknown = Reflect.get(target, name);
@@ -24,14 +25,18 @@ export function attributed<Stores extends object>(stores: Stores, signal: CallSi
       return (...given: unknown[]): unknown =>
         member.apply(
           target,
-          given.map((value) => (isOperatorsDraft(value) ? { ...value, actor } : value)),
+          given.map((value) => {
+            if (!isDraft(value)) return value;
+            const actor = value.actor === UNNAMED ? (named ?? UNNAMED) : value.actor;
+            return { ...value, actor, requestId };
+          }),
         );
     },
   });
 }
 
-function isOperatorsDraft(value: unknown): value is AuditDraft {
+function isDraft(value: unknown): value is AuditDraft {
   if (typeof value !== 'object' || value === null) return false;
   const { action, subjects, actor } = value as Partial<AuditDraft>;
-  return action !== undefined && subjects !== undefined && actor === UNNAMED;
+  return action !== undefined && subjects !== undefined && actor !== undefined;
 }

@@ -170,7 +170,7 @@ export function createOperations(given: OperationsDeps) {
   const withoutContent = {
     deps: { ...deps, stores: encrypted },
     depsUntil: (signal: AbortSignal) =>
-      Object.assign(depsUntil(signal), { stores: stoppable(encrypted, signal) }),
+      Object.assign(depsUntil(signal), { stores: stoppable(attributed(encrypted, signal), signal) }),
   };
   const ordinary = { deps, depsUntil };
   // Callers share the lookup of the sandbox, so no caller ends it for the others.

@@ -8,6 +8,7 @@ import type { AuditHeads } from '../../ports/journals.js';
 import type { MovedRow, MoveTarget } from '../../ports/moved-rows.js';
 import type { EvidenceBody, Stores } from '../../ports/stores.js';
 import { KeyRows } from './accounts/key-rows.js';
+import { insertFacts, insertSlot } from './accounts/uploads.js';
 import type { AuditLog } from './commit/audit-log.js';
 import { Watermark } from './commit/watermark.js';
 import type { Blobs } from './driver/blobs.js';
@@ -153,10 +154,12 @@ export function moveTarget({
           return;
         case 'review':
           return putReview(row, now);
-        case 'upload':
-          await stores.createSlot(row.slot);
-          if (row.facts !== undefined) await stores.putFacts(row.facts);
+        case 'upload': {
+          const { slot, facts } = row;
+          await insertSlot(session, slot, now - slot.createdAt);
+          if (facts !== undefined) await insertFacts(session, blobs, facts, now - facts.uploadedAt);
           return;
+        }
         case 'month': {
           const { partnerId, month, used, folded, days } = row;
           if (used > 0) await insertMonth(session, partnerId, month, used);

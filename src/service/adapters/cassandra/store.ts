@@ -86,7 +86,7 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
   );
   const blobs = new Blobs(options.authenticator);
   const heads = options.audit.heads ?? auditHeads(session);
-  const log = new AuditLog(session, { key: options.audit.key, heads });
+  const log = new AuditLog(session, blobs, { key: options.audit.key, heads });
   const pointers = new Pointers(session, clocks);
   const outbox = new Outbox(pointers, blobs, options.outboxLimit ?? OUTBOX_LIMIT);
   const decisions = new Decisions({ session, blobs, log, pointers, outbox });

@@ -140,7 +140,7 @@ function revokeIn(
   revocation: KeyRevocation,
   otherKeyId: string | undefined,
 ): RevocationOutcome | NeedsAnother {
-  const { partnerId, keyId, at, callingKeyId, operator, withSuccessors } = revocation;
+  const { partnerId, keyId, at, callingKeyId, operator, requestId, withSuccessors } = revocation;
   const calling = callingKeyId === undefined ? undefined : tx.get(keyKey(callingKeyId));
   const refusal = callingKeyId === undefined ? undefined : refuseCallingKey(calling, revocation);
   if (refusal !== undefined) return { outcome: refusal };
@@ -167,6 +167,7 @@ function revokeIn(
       at,
       actor: callingKeyId ?? operator ?? 'operator',
       subjects: [key.keyId],
+      ...defined({ requestId }),
     });
   }
   return { outcome: 'revoked', keyIds };

@@ -579,6 +579,7 @@ export const OPERATOR_ROUTES = {
         'clock_wrong',
         'bus_unavailable',
         'restoring',
+        'registry_moved',
         'content_keys_lost',
       ],
     }),

@@ -247,7 +247,7 @@ export const PARTNER_ROUTES = {
       409: ['upload_already_used', 'upload_in_progress'],
       429: ['concurrency_exceeded'],
       500: ['record_damaged'],
-      503: ['store_unavailable', 'shutting_down', 'restoring', 'content_keys_lost'],
+      503: ['store_unavailable', 'shutting_down', 'restoring', 'registry_moved', 'content_keys_lost'],
     }),
     noStore: true,
   },

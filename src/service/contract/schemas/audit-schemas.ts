@@ -42,6 +42,10 @@ export const auditSchema = z
           subjects: z
             .array(z.string())
             .meta({ description: 'Ids and fixed words that identify what the action changed.' }),
+          requestId: identifierSchema.optional().meta({
+            description:
+              'Id of the request that made the change, as in `X-Request-Id` and in the log of the service.',
+          }),
           mac: sha256Schema.meta({ description: 'HMAC over this entry and the HMAC of the previous entry.' }),
         }),
       )
@@ -59,6 +63,7 @@ export const auditSchema = z
             at: 1_767_225_600,
             actor: 'operator',
             subjects: ['ptr_01JZ7Q4W8YB2M6R9T3V5X7Z1A2'],
+            requestId: 'rq_01JZ7Q4W8YB2M6R9T3V5X7Z1A2',
             mac: '348a629f5ceed032c3e8706ec47d9bfafb00fb4250b018dd965435ca50cb836e',
           },
         ],

@@ -381,6 +381,10 @@ export const ERROR_REASON_REFERENCE = {
   clock_wrong: { meaning: 'The clock of the process that responded is wrong.', caller: REPEAT },
   shutting_down: { meaning: 'The process that responded is shutting down.', caller: REPEAT },
   restoring: { meaning: 'The registry is being restored.', caller: REPEAT },
+  registry_moved: {
+    meaning: 'The registry is being moved to other servers, and this one answers no more calls.',
+    caller: REPEAT,
+  },
   content_keys_lost: {
     meaning: 'The keys that decrypt the registry are not in their place.',
     caller: REPEAT,

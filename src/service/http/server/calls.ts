@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Route } from '../../contract/route.js';
+import type { CallSignal } from '../../operations/attributed.js';
 import type { Observer } from '../../ports/observer.js';
 import type { RequestLog } from '../../ports/request-log.js';
 import type { Ids } from '../../ports/system.js';
@@ -107,6 +108,7 @@ export class Calls {
     const address =
       forwardedFor === undefined ? connection.address : addresses.of(connection.remoteAddress, forwardedFor);
     const gone = new AbortController();
+    Object.assign(gone.signal, { requestId } satisfies Partial<CallSignal>);
     const exchange: Exchange = {
       request,
       response,

@@ -2,6 +2,7 @@ import { isRouteOf, type KeyRoute, type OpenRoute, type Route } from '../../cont
 import { ROUTES, type RouteIdOf } from '../../contract/routes/routes.js';
 import type { ResponseBodyOf, RouteInput } from '../../contract/validation.js';
 import type { ContentDigest } from '../../domain/message-signature.js';
+import type { CallSignal } from '../../operations/attributed.js';
 import type { Caller } from '../../operations/caller.js';
 import type { Observer } from '../../ports/observer.js';
 import type { Exchange } from '../exchange.js';
@@ -214,6 +215,7 @@ async function runForPartner(
 ): Promise<Response> {
   const { gone, log, request, limits } = exchange;
   const end = new AbortController();
+  Object.assign(end.signal, { requestId: log.requestId } satisfies Partial<CallSignal>);
   const giveUp = (): void => end.abort(givenUp());
   if (gone.aborted) giveUp();
   else gone.addEventListener('abort', giveUp);

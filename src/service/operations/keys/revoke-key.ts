@@ -3,7 +3,7 @@ import { DomainError } from '../../../core/domain/errors.js';
 import type { RevocationRefusal } from '../../domain/key-revocation.js';
 import type { KeyStore, PartnerStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
-import { namedActor } from '../attributed.js';
+import { type CallSignal, namedActor } from '../attributed.js';
 import type { Caller } from '../caller.js';
 import type { Plans } from '../partners/plans.js';
 import { invalidKey } from './authenticate.js';
@@ -23,13 +23,24 @@ export interface RevokeRequest {
  * @throws DomainError `forbidden` / `key_expiring`, `conflict` / `last_active_key`, `not_found`
  */
 export async function revokeOwnKey(
-  { stores, clock }: { readonly stores: KeyStore; readonly clock: Clock },
+  {
+    stores,
+    clock,
+    signal,
+  }: { readonly stores: KeyStore; readonly clock: Clock; readonly signal?: CallSignal },
   { partnerId, keyId: callingKeyId, plan }: Caller,
   { keyId, successors }: RevokeRequest,
 ): Promise<KeyEntry> {
   const at = Math.floor(clock.now() / 1000);
   const revoked = await stores.revokeKey(
-    defined({ partnerId, keyId, at, callingKeyId, withSuccessors: successors === true || undefined }),
+    defined({
+      partnerId,
+      keyId,
+      at,
+      callingKeyId,
+      requestId: signal?.requestId,
+      withSuccessors: successors === true || undefined,
+    }),
   );
   if (!('keyIds' in revoked)) throw refusalOf(revoked.outcome);
   return revokedKey(stores, partnerId, revoked.keyIds, plan.name, { at, successors });
@@ -49,7 +60,7 @@ export async function revokeKey(
     readonly stores: KeyStore & PartnerStore;
     readonly plans: Plans;
     readonly clock: Clock;
-    readonly signal?: AbortSignal;
+    readonly signal?: CallSignal;
   },
   { partnerId, keyId, successors }: RevokeRequest & { readonly partnerId: string },
 ): Promise<KeyEntry> {
@@ -61,6 +72,7 @@ export async function revokeKey(
       keyId,
       at,
       operator: namedActor(signal),
+      requestId: signal?.requestId,
       withSuccessors: successors === true || undefined,
     }),
   );

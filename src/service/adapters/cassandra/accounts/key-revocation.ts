@@ -1,3 +1,4 @@
+import { defined } from '../../../../core/domain/defined.js';
 import { type KeyRevocation, needsAnotherActive, refuseCallingKey } from '../../../domain/key-revocation.js';
 import type { PartnerKey } from '../../../domain/partner.js';
 import type { KeyStore, RevocationOutcome } from '../../../ports/stores.js';
@@ -65,7 +66,7 @@ export function keyRevocation(
   /** Revokes one key, unless it is revoked. */
   const revokeOne = async (
     keyId: string,
-    { partnerId, at, callingKeyId, operator }: KeyRevocation,
+    { partnerId, at, callingKeyId, operator, requestId }: KeyRevocation,
   ): Promise<void> => {
     for (;;) {
       const row = await rows.getWhole(keyId);
@@ -80,6 +81,7 @@ export function keyRevocation(
           at,
           actor: callingKeyId ?? operator ?? 'operator',
           subjects: [keyId],
+          ...defined({ requestId }),
         },
         data: undefined,
         statements: () => [

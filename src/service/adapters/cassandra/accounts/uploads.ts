@@ -31,31 +31,69 @@ function rowSeconds(purpose: UploadPurpose, bytes: number): number {
   return ROW_SECONDS + extraSecondsOf(purpose, bytes);
 }
 
+/**
+ * Inserts a slot.
+ * @param age the seconds since its creation. Its row lives shorter by this time
+ * @throws DomainError `conflict` when the id is taken
+ */
+export async function insertSlot(session: Session, slot: UploadSlot, age = 0): Promise<void> {
+  const { uploadId, partnerId, purpose, contentLength, createdAt, expiresAt } = slot;
+  const { applied, current } = await session.lightweightTransaction({
+    query: INSERT,
+    params: [
+      uploadId,
+      partnerId,
+      purpose,
+      contentLength,
+      createdAt,
+      expiresAt,
+      rowSeconds(purpose, contentLength ?? 0) - age,
+    ],
+  });
+  // Ids are drawn once, so a row with the same owner and time is of this call.
+  if (
+    !applied &&
+    (current === undefined ||
+      textIn(current, 'partner_id') !== partnerId ||
+      numberIn(current, 'created_at') !== createdAt)
+  )
+    throw new DomainError('conflict', 'This id is taken.');
+}
+
+/**
+ * Inserts the facts of a slot, unless it has facts.
+ * @param age the seconds since the upload. The facts live shorter by this time
+ * @throws DomainError `not_found` when the slot does not exist
+ */
+export async function insertFacts(
+  session: Session,
+  blobs: Blobs,
+  facts: UploadFacts,
+  age = 0,
+): Promise<'stored' | 'already_used'> {
+  const { uploadId, partnerId, purpose, measurement } = facts;
+  const op = randomUUID();
+  // The facts live at least as long as the slot's own columns, so that a used slot stays used.
+  const { applied, current } = await session.lightweightTransaction({
+    query: PUT_FACTS,
+    params: [
+      rowSeconds(purpose, measurement.bytes) - age,
+      blobs.encode(`facts/${uploadId}`, facts),
+      op,
+      uploadId,
+      partnerId,
+    ],
+    operation: { column: 'facts_op', id: op },
+  });
+  if (applied) return 'stored';
+  if (current === undefined || textIn(current, 'partner_id') !== partnerId)
+    throw new DomainError('not_found', 'There is no such upload.');
+  return 'already_used';
+}
+
 export function uploadStore(session: Session, blobs: Blobs): UploadStore {
   return {
-    async createSlot(slot) {
-      const { uploadId, partnerId, purpose, contentLength, createdAt, expiresAt } = slot;
-      const { applied, current } = await session.lightweightTransaction({
-        query: INSERT,
-        params: [
-          uploadId,
-          partnerId,
-          purpose,
-          contentLength,
-          createdAt,
-          expiresAt,
-          rowSeconds(purpose, contentLength ?? 0),
-        ],
-      });
-      // Ids are drawn once, so a row with the same owner and time is of this call.
-      if (
-        !applied &&
-        (current === undefined ||
-          textIn(current, 'partner_id') !== partnerId ||
-          numberIn(current, 'created_at') !== createdAt)
-      )
-        throw new DomainError('conflict', 'This id is taken.');
-    },
+    createSlot: (slot) => insertSlot(session, slot),
 
     async getUpload(uploadId, now) {
       const row = await session.first(GET, [uploadId]);
@@ -66,26 +104,7 @@ export function uploadStore(session: Session, blobs: Blobs): UploadStore {
       return facts.expiresAt > now ? { slot, facts } : undefined;
     },
 
-    async putFacts(facts) {
-      const { uploadId, partnerId, purpose, measurement } = facts;
-      const op = randomUUID();
-      // The facts live at least as long as the slot's own columns, so that a used slot stays used.
-      const { applied, current } = await session.lightweightTransaction({
-        query: PUT_FACTS,
-        params: [
-          rowSeconds(purpose, measurement.bytes),
-          blobs.encode(`facts/${uploadId}`, facts),
-          op,
-          uploadId,
-          partnerId,
-        ],
-        operation: { column: 'facts_op', id: op },
-      });
-      if (applied) return 'stored';
-      if (current === undefined || textIn(current, 'partner_id') !== partnerId)
-        throw new DomainError('not_found', 'There is no such upload.');
-      return 'already_used';
-    },
+    putFacts: (facts) => insertFacts(session, blobs, facts),
   };
 }
 

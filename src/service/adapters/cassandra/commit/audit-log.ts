@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { defined } from '../../../../core/domain/defined.js';
 import { AUDIT_GENESIS, type AuditDraft, type AuditEntry, chainAudit } from '../../../domain/audit.js';
 import type { AuditHeads } from '../../../ports/journals.js';
 import type { AuditStore } from '../../../ports/stores.js';
+import type { Blobs } from '../driver/blobs.js';
 import {
   numberIn,
   type Row,
@@ -32,11 +34,11 @@ const MOST_WAITING = 1000;
 /** The attempts that may be lost to quicker processes before the caller gets 503. */
 const ATTEMPTS = 200;
 
-const COLUMNS = 'sequence, action, happened_at, actor, subjects, mac, op';
+const COLUMNS = 'sequence, action, happened_at, actor, subjects, request, mac, op';
 const RANGE = `SELECT ${COLUMNS} FROM audit_entry WHERE partner_id = ? AND bucket = ? AND sequence >= ? LIMIT ?`;
 const LAST = `SELECT ${COLUMNS} FROM audit_entry WHERE partner_id = ? AND bucket = ? ORDER BY sequence DESC LIMIT 1`;
 const INSERT =
-  'INSERT INTO audit_entry (partner_id, bucket, sequence, action, happened_at, actor, subjects, mac, op) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS';
+  'INSERT INTO audit_entry (partner_id, bucket, sequence, action, happened_at, actor, subjects, request, mac, op) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS';
 const GET_PARTITION = 'SELECT bucket FROM audit_position WHERE partner_id = ?';
 const SET_PARTITION = 'INSERT INTO audit_position (partner_id, bucket) VALUES (?, ?)';
 
@@ -68,12 +70,14 @@ interface LogEnd {
  */
 export class AuditLog implements AuditStore {
   readonly #session: Session;
+  readonly #blobs: Blobs;
   readonly #key: Uint8Array;
   readonly #heads: AuditHeads;
   readonly #ends = new Map<string, Promise<LogEnd>>();
 
-  constructor(session: Session, { key, heads }: AuditOptions) {
+  constructor(session: Session, blobs: Blobs, { key, heads }: AuditOptions) {
     this.#session = session;
+    this.#blobs = blobs;
     this.#key = key;
     this.#heads = heads;
   }
@@ -116,7 +120,7 @@ export class AuditLog implements AuditStore {
     while (entries.length < limit) {
       const asked = limit - entries.length;
       const rows = await this.#session.rows(RANGE, [partnerId, partitionOf(next), next, asked]);
-      entries.push(...rows.map((row) => entryOf(partnerId, row)));
+      entries.push(...rows.map((row) => this.#entryOf(partnerId, row)));
       // A partition that is not full is the last one.
       const last = entries.at(-1)?.sequence ?? 0;
       if (rows.length < asked && (rows.length === 0 || last % PARTITION_ENTRIES !== 0)) break;
@@ -134,7 +138,7 @@ export class AuditLog implements AuditStore {
     const partition = partitionOf(sequence);
     if (partition > 0) await this.#session.write(SET_PARTITION, [partnerId, partition]);
     await this.#session.lightweightTransaction(
-      ...entries.map((entry) => insertion(entry, partition, randomUUID())),
+      ...entries.map((entry) => this.#insertion(entry, partition, randomUUID())),
     );
   }
 
@@ -224,7 +228,7 @@ export class AuditLog implements AuditStore {
       if (entries[0]!.entry.sequence % PARTITION_ENTRIES === 1 && partition > 0)
         await this.#session.write(SET_PARTITION, [partnerId, partition]);
       const { applied } = await this.#session.lightweightTransaction(
-        ...entries.map(({ entry, op }) => insertion(entry, partition, op)),
+        ...entries.map(({ entry, op }) => this.#insertion(entry, partition, op)),
       );
       if (applied) for (const { entry, op } of entries) advance(end, entry.sequence, entry.mac, op);
       // The refusal comes from another process's entries, or from these, of a sending whose outcome was lost.
@@ -255,6 +259,33 @@ export class AuditLog implements AuditStore {
     ]);
     for (const row of rows) advance(end, numberIn(row, 'sequence')!, textIn(row, 'mac')!, textIn(row, 'op')!);
   }
+
+  #insertion(entry: AuditEntry, partition: number, op: string): Statement {
+    const { partnerId, sequence, action, at, actor, subjects, requestId, mac } = entry;
+    const request =
+      requestId === undefined ? undefined : this.#blobs.encode(requestKey(partnerId, sequence), requestId);
+    return {
+      query: INSERT,
+      params: [partnerId, partition, sequence, action, at, actor, subjects, request, mac, op],
+    };
+  }
+
+  #entryOf(partnerId: string, row: Row): AuditEntry {
+    const sequence = numberIn(row, 'sequence')!;
+    const request = row['request'] ?? undefined;
+    return {
+      partnerId,
+      action: textIn(row, 'action') as AuditEntry['action'],
+      at: numberIn(row, 'happened_at')!,
+      actor: textIn(row, 'actor')!,
+      subjects: (row['subjects'] as string[] | null) ?? [],
+      ...defined({
+        requestId: request && this.#blobs.decode<string>(requestKey(partnerId, sequence), request),
+      }),
+      sequence,
+      mac: textIn(row, 'mac')!,
+    };
+  }
 }
 
 function advance(end: LogEnd, sequence: number, mac: string, op: string): void {
@@ -270,22 +301,7 @@ function partitionOf(sequence: number): number {
   return Math.floor((sequence - 1) / PARTITION_ENTRIES);
 }
 
-function insertion(
-  { partnerId, sequence, action, at, actor, subjects, mac }: AuditEntry,
-  partition: number,
-  op: string,
-): Statement {
-  return { query: INSERT, params: [partnerId, partition, sequence, action, at, actor, subjects, mac, op] };
-}
-
-function entryOf(partnerId: string, row: Row): AuditEntry {
-  return {
-    partnerId,
-    action: textIn(row, 'action') as AuditEntry['action'],
-    at: numberIn(row, 'happened_at')!,
-    actor: textIn(row, 'actor')!,
-    subjects: (row['subjects'] as string[] | null) ?? [],
-    sequence: numberIn(row, 'sequence')!,
-    mac: textIn(row, 'mac')!,
-  };
+/** Returns what the code of a request id covers, so that no id is taken for that of another entry. */
+function requestKey(partnerId: string, sequence: number): string {
+  return `audit/${partnerId}/${sequence}`;
 }

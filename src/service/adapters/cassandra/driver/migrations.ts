@@ -21,7 +21,7 @@ import {
 } from './topology.js';
 
 /** Number of the last migration that this version knows. */
-export const SCHEMA_VERSION = 5;
+export const SCHEMA_VERSION = 6;
 
 const DIRECTORY = new URL('../../../../../../deploy/cassandra/', import.meta.url);
 
