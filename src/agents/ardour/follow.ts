@@ -98,6 +98,10 @@ export interface RenderedSession {
   readonly directory: string;
   readonly name: string;
   readonly sampleRate: number;
+  /** Names of the tracks whose takes were witnessed. */
+  readonly armed: readonly string[];
+  /** The number of earlier exports of the same length and format. */
+  readonly exportsBefore: number;
 }
 
 /** Follows a session until it is over, then seals the trace. @returns false where no session was there */
@@ -281,15 +285,22 @@ class Following {
     const { directory, rerender } = this.#options;
     const session = this.#session;
     if (session === undefined || rerender === undefined) return [];
-    const { sampleRate } = session;
+    const { sampleRate, sources } = session;
+    const takes = [...sources.values()].filter(
+      ({ id }) => this.#ledger.sources.get(id)?.origin === 'recording',
+    );
+    const armed = [...new Set(takes.map(({ capturedFor }) => capturedFor))];
     const rendered: (Rerendered & { readonly fileSha256: string })[] = [];
     const deadline = Date.now() + RENDERING_MS;
-    for (const exported of this.#exported.toReversed()) {
+    for (const [index, exported] of [...this.#exported.entries()].toReversed()) {
       if (Date.now() > deadline) break;
-      const { fileSha256 } = exported.digest;
+      const { fileSha256, frames, bits } = exported.digest;
+      const exportsBefore = this.#exported
+        .slice(0, index)
+        .filter(({ digest }) => digest.frames === frames && digest.bits === bits).length;
       rendered.push({
         fileSha256,
-        ...(await rerender({ directory, name: this.#name, sampleRate }, exported)),
+        ...(await rerender({ directory, name: this.#name, sampleRate, armed, exportsBefore }, exported)),
       });
     }
     return rendered;

@@ -8,6 +8,8 @@ if ARDOUR.LuaAPI.file_test(directory .. "/" .. name .. ".ardour", ARDOUR.LuaAPI.
   session = assert(load_session(directory, name))
 else
   session = assert(create_session(directory, name, 48000))
+  -- The agent first reads the session without tracks.
+  sleep(1.5)
   session:new_audio_track(1, 2, nil, 1, "Vox", ARDOUR.PresentationInfo.max_order, ARDOUR.TrackMode.Normal, true)
   session:save_state("")
   sleep(1.5)
