@@ -151,14 +151,21 @@ t.test('a count of one has its noun in the singular', async (t) => {
       },
       sourceDetail: {
         ...sourceDetail!,
-        placements: sourceDetail!.placements.map((placement) => ({ ...placement, edits: 1 })),
+        trackCount: 1,
+        tracks: [{ trackId: 'trk3', type: 'audio', state: 'present' }],
+        placementCount: 1,
+        placements: sourceDetail!.placements
+          .slice(0, 1)
+          .map((placement) => ({ ...placement, placementId: 'plc9', trackId: 'trk3', edits: 1 })),
       },
     },
   });
   t.match(page, '0:00: 1 edit, 0 recordings, 2 imports');
   t.match(page, 'Observed: 1 edit, 0 recordings, 2 imports; ');
-  t.match(page, /, 1 edit</);
-  t.notMatch(page, /\b1 edits/);
+  t.match(page, /<title>Clip 9: [^<]*, 1 edit</);
+  t.match(page, /<p class="lead">1 track, 1 clip[,.]/);
+  t.match(page, /aria-label="Track 3: 1 clip /);
+  t.notMatch(page, /\b1 (?:clip|edit|track)s/);
 });
 
 t.test('a channel that is not watched has its word and never a number', async (t) => {
