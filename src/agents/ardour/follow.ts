@@ -266,16 +266,15 @@ class Following {
     // A file that was replaced is in the render as well, so it is reported first.
     await this.#checkSources(false);
     const before = this.#stamp();
+    // The render is of the session as it is now, and the session does not last while it is rendered.
+    const endedAt = this.#clock();
     const rendered = this.#hasUnreadSave() ? [] : await this.#renderAgain();
     // If files were written meanwhile, the render is of another session than the one that was read.
     if (this.#stamp() !== before) rendered.length = 0;
     for (const { fileSha256, outcome, ...windows } of rendered)
       if (outcome !== 'not_tried')
-        this.#ledger.tell(
-          { kind: 'export.rendered', fileSha256, outcome, ...windows },
-          { at: this.#clock() },
-        );
-    if (hasClosed) this.#ledger.tell({ kind: 'session.closed' }, { at: this.#clock() });
+        this.#ledger.tell({ kind: 'export.rendered', fileSha256, outcome, ...windows }, { at: endedAt });
+    if (hasClosed) this.#ledger.tell({ kind: 'session.closed' }, { at: endedAt });
     await this.#write();
     await this.#output?.seal();
   }
