@@ -61,6 +61,9 @@ for time = 1, times do
   export:set_folder(out)
   if frames ~= nil then export:set_range(0, frames) end
   done = done and export:run_export()
+  -- The header of the file is written when the export is collected.
+  export = nil
+  collectgarbage()
 end
 close_session()
 if not done then os.exit(1) end

@@ -119,6 +119,9 @@ local function export(title)
   export:set_preset("75969a1c-3133-4694-864b-a1fa50e43348")
   export:set_name(title) export:set_folder(directory .. "/export")
   assert(export:run_export())
+  -- The header of the file is written when the export is collected.
+  export = nil
+  collectgarbage()
 end
 function steps.export() export("mix") end
 function steps.exportStem() export("stem") end
