@@ -352,6 +352,17 @@ t.test('each quantity appears once in the open part of the page', async (t) => {
         imports: counts['importsAdded']!,
         placements: counts['importPlacements']!,
       }),
+      factOf('takes_recorded_in_real_time', 'direct_observation', 'observed', {
+        takes: counts['takesRecordedInRealTime']!,
+        seconds: 17,
+      }),
+    ],
+    unverifiable: [
+      ...adverse.unverifiable,
+      factOf('export_rerender_differs', 'unverifiable_coverage_gap', 'unverifiable', {
+        compared: 102,
+        equal: 101,
+      }),
     ],
     conflicts: [
       factOf('observed_import_vs_creator_origin_declaration', 'explicit_conflict', 'needs_review', {
@@ -368,6 +379,8 @@ t.test('each quantity appears once in the open part of the page', async (t) => {
   const times = (part: string): number => text.split(part.replaceAll('\u00a0', ' ')).length - 1;
   for (const value of Object.values(counts)) t.equal(times(groupDigits(value)), 1, String(value));
   t.equal(times('1:32:00'), 1, 'the length of the session');
+  t.match(text, 'from a hardware input. length 0:17');
+  t.match(text, 'parts compared 102 parts that are equal 101');
   t.equal(times(groupDigits(48_211)), 1, 'the number of events');
   t.equal(times(`${adverse.sourceDetail!.placementCount} clips`), 1, 'the number of clips');
   t.notMatch(text, 'placement');

@@ -119,12 +119,19 @@ export function wordText(word: string): string {
   return word.replaceAll('_', ' ');
 }
 
+/** Names of values that a person would not understand as they are. */
+const MEMBER_WORDS: Readonly<Record<string, string>> = {
+  seconds: 'length',
+  compared: 'parts compared',
+  equal: 'parts that are equal',
+};
+
 /**
  * Returns a member name as text: `placementId` becomes `placement id`, `import_placements` becomes `import
  * placements`. A name loses `Seconds`, because `valueText` formats lengths of time without a unit.
  */
 export function memberText(name: string): string {
-  if (name === 'seconds') return 'length';
+  if (Object.hasOwn(MEMBER_WORDS, name)) return MEMBER_WORDS[name]!;
   return wordText(
     name
       .replace(/Seconds$/, '')
