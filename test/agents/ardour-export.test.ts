@@ -9,15 +9,15 @@ import { needs } from '../fixtures/tools.js';
 import { reportOf } from './ardour/report.js';
 import { follow, makeHome, runLua } from './ardour/studio.js';
 
-/** Changes the lowest byte of a sample amid the file. */
+/** Changes the highest byte of a sample amid the file. */
 async function changeSample(path: string): Promise<void> {
   const file = await open(path, 'r+');
   try {
     const layout = await readWaveLayout(file);
     if (layout === undefined) throw new Error('no WAVE');
     const middle = (layout.dataStart + (await file.stat()).size) / 2;
-    const at =
-      layout.dataStart + Math.floor((middle - layout.dataStart) / layout.frameBytes) * layout.frameBytes;
+    const frame = Math.floor((middle - layout.dataStart) / layout.frameBytes);
+    const at = layout.dataStart + frame * layout.frameBytes + layout.bits / 8 - 1;
     const byte = Buffer.alloc(1);
     await file.read(byte, 0, 1, at);
     byte[0] = byte[0]! ^ 1;

@@ -4,7 +4,7 @@ import { appendFile, mkdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import t from 'tap';
-import { digestAudio, digestChannels } from '../../src/agents/ardour/audio-file.js';
+import { compareWindows, digestAudio, digestChannels } from '../../src/agents/ardour/audio-file.js';
 import { Exports } from '../../src/agents/ardour/exports.js';
 import { inputOf } from '../../src/agents/ardour/inputs.js';
 import { openLedger } from '../../src/agents/ardour/ledger.js';
@@ -191,6 +191,36 @@ t.test('audio is known by its samples, whatever its header says', async (t) => {
   t.strictSame(await originals.find('0'.repeat(64)), undefined);
   t.strictSame(await new Originals(undefined).find(samplesSha256), undefined);
 });
+
+t.test(
+  'windows of 16 bits are equal if they differ by dither alone, and windows of floats if they are the same',
+  async (t) => {
+    const frames = 5000;
+    const changed = (file: Buffer, frame: number, bytes: number): Buffer => {
+      const copy = Buffer.from(file);
+      const at = file.length - (frames - frame) * bytes;
+      if (bytes === 2) copy.writeInt16LE(copy.readInt16LE(at) + 8, at);
+      else copy.writeFloatLE(copy.readFloatLE(at) + 8 / 32_768, at);
+      return copy;
+    };
+    const [short, float] = [shortWave(tone(frames, 33)), floatWave(tone(frames, 33))];
+    const dithered = changed(short, 4999, 2);
+    const directory = t.testdir({
+      'short.wav': short,
+      'dithered.wav': dithered,
+      'beyond.wav': changed(dithered, 4999, 2),
+      'float.wav': float,
+      'other.wav': changed(float, 4999, 4),
+    });
+    const compare = (one: string, other: string) =>
+      compareWindows(join(directory, one), join(directory, other));
+    t.strictSame(await compare('short.wav', 'dithered.wav'), { windows: 2, equalWindows: 2 });
+    t.strictSame(await compare('short.wav', 'beyond.wav'), { windows: 2, equalWindows: 1 });
+    t.strictSame(await compare('float.wav', 'float.wav'), { windows: 2, equalWindows: 2 });
+    t.strictSame(await compare('float.wav', 'other.wav'), { windows: 2, equalWindows: 1 });
+    t.strictSame(await compare('short.wav', 'float.wav'), undefined);
+  },
+);
 
 t.test('notes are counted as they begin, and a torn file is no endless one', async (t) => {
   const track = Buffer.from([

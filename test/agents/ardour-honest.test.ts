@@ -27,7 +27,7 @@ const SESSIONS: readonly Honest[] = [
   {
     name: 'notes on a synthesizer, played and entered',
     runs: [['synth', 'save', 'notes', 'save', 'export']],
-    counters: { midiNotesRecorded: 2, midiNotesEntered: 2, tracksAdded: 1 },
+    counters: { midiNotesRecorded: 2, midiNotesEntered: 2, tracksAdded: 2 },
   },
   {
     name: 'a take through a reverb',

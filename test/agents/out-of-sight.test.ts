@@ -1,14 +1,16 @@
 /** What the agent for Ardour writes about work that it cannot follow. */
-import { utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { digestAudio } from '../../src/agents/ardour/audio-file.js';
+import { followArdour } from '../../src/agents/ardour/follow.js';
 import { openLedger } from '../../src/agents/ardour/ledger.js';
 import { OtherSaves } from '../../src/agents/ardour/other-saves.js';
 import { contentOf, SourceFiles, stampOf } from '../../src/agents/ardour/source-files.js';
 import { Takes } from '../../src/agents/ardour/takes.js';
 import type { TraceEvent } from '../../src/witness/domain/trace.js';
 import { wav } from '../fixtures/wav.js';
+import { sessionXml } from './ardour/session-xml.js';
 
 /** Writes a file with a time of modification. @param seconds of the wall clock */
 function write(path: string, seconds: number, content: string | Uint8Array = ''): void {
@@ -140,4 +142,41 @@ t.test('a file of notes that was changed after the last save is reported', async
   write(path, 3, 'three');
   await files.check({ at: 6, since: 5 }, false);
   t.strictSame(events, [{ kind: 'source.derived', source: 7, manner: 'unknown', at: 6, since: 5 }]);
+});
+
+t.test('a session is observed from its start if it comes while the agent waits for it', async (t) => {
+  /** Follows a session of two saves, and returns the change of its gain between them. */
+  const changeOf = async (isThere: boolean): Promise<TraceEvent | undefined> => {
+    const directory = join(t.testdir(), isThere ? 'there' : 'comes');
+    const path = join(directory, 'song.ardour');
+    const create = (): void => {
+      mkdirSync(directory);
+      // Away from the time at which the agent starts, because file systems round times.
+      write(path, Date.now() / 1000 + (isThere ? -1 : 0.1), sessionXml());
+    };
+    const events: TraceEvent[] = [];
+    const over = new AbortController();
+    if (isThere) create();
+    const following = followArdour({
+      directory,
+      signal: over.signal,
+      open: async () => ({
+        append: (event) => {
+          events.push(event);
+          if (event.kind === 'session.opened') write(path, Date.now() / 1000, sessionXml({ gain: 0.5 }));
+          if (event.kind === 'session.saved') over.abort();
+        },
+        flush: async () => {},
+        seal: async () => {},
+        bufferedBytes: 0,
+      }),
+    });
+    if (!isThere) create();
+    t.equal(await following, true);
+    return events.find(({ kind }) => kind === 'mixer.changed');
+  };
+  const came = (await changeOf(false))!;
+  t.ok(came.since! < came.at, 'the change was made between the saves');
+  const found = (await changeOf(true))!;
+  t.equal(found.since, found.at, 'an unsaved change may be older than the agent');
 });

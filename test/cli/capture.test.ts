@@ -100,7 +100,7 @@ t.test('an interrupted capture of Ardour seals a trace, and trial input marks it
     ),
     {
       code: 2,
-      err: /exists; give --force|exists/,
+      err: /exists and is never replaced; name another file/,
     },
   );
 });

@@ -151,14 +151,21 @@ t.test('a count of one has its noun in the singular', async (t) => {
       },
       sourceDetail: {
         ...sourceDetail!,
-        placements: sourceDetail!.placements.map((placement) => ({ ...placement, edits: 1 })),
+        trackCount: 1,
+        tracks: [{ trackId: 'trk3', type: 'audio', state: 'present' }],
+        placementCount: 1,
+        placements: sourceDetail!.placements
+          .slice(0, 1)
+          .map((placement) => ({ ...placement, placementId: 'plc9', trackId: 'trk3', edits: 1 })),
       },
     },
   });
   t.match(page, '0:00: 1 edit, 0 recordings, 2 imports');
   t.match(page, 'Observed: 1 edit, 0 recordings, 2 imports; ');
-  t.match(page, /, 1 edit</);
-  t.notMatch(page, /\b1 edits/);
+  t.match(page, /<title>Clip 9: [^<]*, 1 edit</);
+  t.match(page, /<p class="lead">1 track, 1 clip[,.]/);
+  t.match(page, /aria-label="Track 3: 1 clip /);
+  t.notMatch(page, /\b1 (?:clip|edit|track)s/);
 });
 
 t.test('a channel that is not watched has its word and never a number', async (t) => {
@@ -345,6 +352,17 @@ t.test('each quantity appears once in the open part of the page', async (t) => {
         imports: counts['importsAdded']!,
         placements: counts['importPlacements']!,
       }),
+      factOf('takes_recorded_in_real_time', 'direct_observation', 'observed', {
+        takes: counts['takesRecordedInRealTime']!,
+        seconds: 17,
+      }),
+    ],
+    unverifiable: [
+      ...adverse.unverifiable,
+      factOf('export_rerender_differs', 'unverifiable_coverage_gap', 'unverifiable', {
+        compared: 102,
+        equal: 101,
+      }),
     ],
     conflicts: [
       factOf('observed_import_vs_creator_origin_declaration', 'explicit_conflict', 'needs_review', {
@@ -361,6 +379,8 @@ t.test('each quantity appears once in the open part of the page', async (t) => {
   const times = (part: string): number => text.split(part.replaceAll('\u00a0', ' ')).length - 1;
   for (const value of Object.values(counts)) t.equal(times(groupDigits(value)), 1, String(value));
   t.equal(times('1:32:00'), 1, 'the length of the session');
+  t.match(text, 'from a hardware input. length 0:17');
+  t.match(text, 'parts compared 102 parts that are equal 101');
   t.equal(times(groupDigits(48_211)), 1, 'the number of events');
   t.equal(times(`${adverse.sourceDetail!.placementCount} clips`), 1, 'the number of clips');
   t.notMatch(text, 'placement');

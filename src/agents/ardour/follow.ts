@@ -98,16 +98,25 @@ export interface RenderedSession {
   readonly directory: string;
   readonly name: string;
   readonly sampleRate: number;
+  /** Names of the tracks whose takes were witnessed. */
+  readonly armed: readonly string[];
+  /** The number of earlier exports of the same length and format. */
+  readonly exportsBefore: number;
 }
 
 /** Follows a session until it is over, then seals the trace. @returns false where no session was there */
 export async function followArdour(options: FollowOptions): Promise<boolean> {
   const directory = resolve(options.directory);
   const isOver = () => options.signal.aborted || options.hasEnded?.() === true;
-  const name = await findSession(directory, isOver);
-  if (name === undefined) return false;
-  if (options.hook === true && !(await hearHook(join(directory, HOOK_FILE), isOver))) return false;
-  const session = new Following({ ...options, directory }, name);
+  const found = await findSession(directory, isOver);
+  if (found === undefined) return false;
+  let { beganAt } = found;
+  if (options.hook === true) {
+    if (!(await hearHook(join(directory, HOOK_FILE), isOver))) return false;
+    // The agent did not look at the session while it waited for the hook.
+    beganAt = Date.now();
+  }
+  const session = new Following({ ...options, directory }, { name: found.name, beganAt });
   await session.begin();
   while (!isOver()) {
     await pause(POLL_MS);
@@ -117,14 +126,26 @@ export async function followArdour(options: FollowOptions): Promise<boolean> {
   return true;
 }
 
-/** Waits for a session in a folder. @returns the name of the session file that was written last */
-async function findSession(directory: string, isOver: () => boolean): Promise<string | undefined> {
+interface FoundSession {
+  readonly name: string;
+  /** Milliseconds of the wall clock from which the agent observes. */
+  readonly beganAt: number;
+}
+
+/**
+ * Waits for a session in a folder, and returns the one whose file was written last. A session that comes while the
+ * agent waits is observed from the last look before it came, so its first save is not from before the agent.
+ */
+async function findSession(directory: string, isOver: () => boolean): Promise<FoundSession | undefined> {
   const writtenAt = (file: string): number => statIfThere(join(directory, file))?.mtimeMs ?? 0;
+  let beganAt = Date.now();
   while (!isOver()) {
+    const lookedAt = Date.now();
     const [newest] = namesIn(directory)
       .filter((file) => file.endsWith('.ardour'))
       .toSorted((one, other) => writtenAt(other) - writtenAt(one));
-    if (newest !== undefined) return basename(newest, '.ardour');
+    if (newest !== undefined) return { name: basename(newest, '.ardour'), beganAt };
+    beganAt = lookedAt;
     await pause(POLL_MS);
   }
   return undefined;
@@ -154,14 +175,14 @@ interface ReadSave {
 class Following {
   readonly #options: FollowOptions;
   readonly #name: string;
-  /** Milliseconds of the wall clock at which the agent started. */
-  readonly #beganAt = Date.now();
-  readonly #startedAt = Math.floor(this.#beganAt / 1000);
+  /** Milliseconds of the wall clock from which the agent observes. */
+  readonly #beganAt: number;
+  readonly #startedAt: number;
   /** The session clock does not follow changes of the wall clock. */
-  readonly #origin = this.#beganAt - performance.now() - this.#startedAt * 1000;
+  readonly #origin: number;
   readonly #queue: TraceEvent[] = [];
   readonly #ledger: Ledger = openLedger((event) => this.#queue.push(event));
-  readonly #saves = new SaveTeller(this.#ledger, (wall) => this.#clockOf(wall), this.#clockOf(this.#beganAt));
+  readonly #saves: SaveTeller;
   readonly #originals: Originals;
   readonly #takes: Takes;
   readonly #exports: Exports;
@@ -180,9 +201,13 @@ class Following {
   readonly #sourceFiles: SourceFiles;
   #checkedAt = 0;
 
-  constructor(options: FollowOptions, name: string) {
+  constructor(options: FollowOptions, { name, beganAt }: FoundSession) {
     this.#options = options;
     this.#name = name;
+    this.#beganAt = beganAt;
+    this.#startedAt = Math.floor(beganAt / 1000);
+    this.#origin = Date.now() - performance.now() - this.#startedAt * 1000;
+    this.#saves = new SaveTeller(this.#ledger, (wall) => this.#clockOf(wall), this.#clockOf(beganAt));
     this.#originals = new Originals(options.originals);
     this.#takes = new Takes({
       ledger: this.#ledger,
@@ -241,16 +266,15 @@ class Following {
     // A file that was replaced is in the render as well, so it is reported first.
     await this.#checkSources(false);
     const before = this.#stamp();
+    // The render is of the session as it is now, and the session does not last while it is rendered.
+    const endedAt = this.#clock();
     const rendered = this.#hasUnreadSave() ? [] : await this.#renderAgain();
     // If files were written meanwhile, the render is of another session than the one that was read.
     if (this.#stamp() !== before) rendered.length = 0;
     for (const { fileSha256, outcome, ...windows } of rendered)
       if (outcome !== 'not_tried')
-        this.#ledger.tell(
-          { kind: 'export.rendered', fileSha256, outcome, ...windows },
-          { at: this.#clock() },
-        );
-    if (hasClosed) this.#ledger.tell({ kind: 'session.closed' }, { at: this.#clock() });
+        this.#ledger.tell({ kind: 'export.rendered', fileSha256, outcome, ...windows }, { at: endedAt });
+    if (hasClosed) this.#ledger.tell({ kind: 'session.closed' }, { at: endedAt });
     await this.#write();
     await this.#output?.seal();
   }
@@ -260,15 +284,22 @@ class Following {
     const { directory, rerender } = this.#options;
     const session = this.#session;
     if (session === undefined || rerender === undefined) return [];
-    const { sampleRate } = session;
+    const { sampleRate, sources } = session;
+    const takes = [...sources.values()].filter(
+      ({ id }) => this.#ledger.sources.get(id)?.origin === 'recording',
+    );
+    const armed = [...new Set(takes.map(({ capturedFor }) => capturedFor))];
     const rendered: (Rerendered & { readonly fileSha256: string })[] = [];
     const deadline = Date.now() + RENDERING_MS;
-    for (const exported of this.#exported.toReversed()) {
+    for (const [index, exported] of [...this.#exported.entries()].toReversed()) {
       if (Date.now() > deadline) break;
-      const { fileSha256 } = exported.digest;
+      const { fileSha256, frames, bits } = exported.digest;
+      const exportsBefore = this.#exported
+        .slice(0, index)
+        .filter(({ digest }) => digest.frames === frames && digest.bits === bits).length;
       rendered.push({
         fileSha256,
-        ...(await rerender({ directory, name: this.#name, sampleRate }, exported)),
+        ...(await rerender({ directory, name: this.#name, sampleRate, armed, exportsBefore }, exported)),
       });
     }
     return rendered;
@@ -319,10 +350,10 @@ class Following {
     const isFirst = this.#session === undefined;
     const witnessed = isFirst ? new Map<string, SourceWitness>() : await this.#witness(session);
     this.#lastSave = wall;
-    const savedAt = isFirst ? this.#clock() : this.#clockOf(wall);
+    const isEarlier = wall < this.#beganAt;
+    const savedAt = isFirst && isEarlier ? this.#clock() : this.#clockOf(wall);
     this.#tellInputs(session);
     await this.#checkSources(true);
-    const isEarlier = wall < this.#beganAt;
     this.#saves.tell({
       session,
       savedAt,

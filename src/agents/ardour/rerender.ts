@@ -30,31 +30,41 @@ const PRESETS: readonly {
 const NOT_TRIED: Rerendered = { outcome: 'not_tried' };
 
 /**
- * States of a session that is rendered. Ardour fades in for 0.1 s when a loaded session rolls for the first time, and an
- * export from a session that has rolled has no such fade. Reverbs carry the difference on.
+ * States of a session that is rendered. Ardour fades each track in for 0.1 s when an export starts, except tracks that
+ * were armed since the session was loaded. Reverbs carry the difference on.
  */
-const STATES = ['rolled', 'loaded'] as const;
+const STATES = ['armed', 'loaded'] as const;
 
 /** Times that one extent is rendered where Ardour aborts. */
 const ATTEMPTS = 3;
 
 const SCRIPT = `
-local directory, name, out, preset, frames, rolls = arg[1], arg[2], arg[3], arg[4], tonumber(arg[5]), arg[6] == "rolled"
-local UI = ARDOUR.TransportRequestSource.TRS_UI
+local directory, name, out, preset, frames, times = arg[1], arg[2], arg[3], arg[4], tonumber(arg[5]), tonumber(arg[6])
 local engine = AudioEngine:set_backend("None (Dummy)", "", "")
 local session = assert(load_session(directory, name))
-if rolls then
-  session:goto_start(false) sleep(0.3)
-  session:request_roll(UI) sleep(1)
-  session:request_stop(false, false, UI) sleep(1)
-  session:goto_start(false) sleep(0.3)
+local function arm(value)
+  for at = 7, #arg do
+    local route = session:route_by_name(arg[at])
+    if not route:isnil() and not route:to_track():isnil() then
+      route:to_track():rec_enable_control():set_value(value, PBD.GroupControlDisposition.NoGroup)
+    end
+  end
+  if #arg >= 7 then sleep(0.5) end
 end
-local export = session:simple_export()
-if preset ~= "" then assert(export:set_preset(preset)) end
-export:set_name("again")
-export:set_folder(out)
-if frames ~= nil then export:set_range(0, frames) end
-local done = export:run_export()
+arm(1)
+arm(0)
+local done = true
+for time = 1, times do
+  local export = session:simple_export()
+  if preset ~= "" then assert(export:set_preset(preset)) end
+  export:set_name("again" .. time)
+  export:set_folder(out)
+  if frames ~= nil then export:set_range(0, frames) end
+  done = done and export:run_export()
+  -- The header of the file is written when the export is collected.
+  export = nil
+  collectgarbage()
+end
 close_session()
 if not done then os.exit(1) end
 `;
@@ -80,44 +90,55 @@ export async function rerenderArdour(
     const script = join(scratch, 'render.lua');
     await writeFile(script, SCRIPT);
     const range = Math.round((frames * session.sampleRate) / rate);
-    const limit = Math.round(TIME.leastMs + TIME.timesLength * 1000 * (frames / rate));
-    const renderOnce = async (
+    // Dither continues from one export of a process to the next, so earlier exports of this length come first.
+    const times = 1 + session.exportsBefore;
+    const limit = Math.round(TIME.leastMs + TIME.timesLength * 1000 * (frames / rate) * times);
+    /** Renders, and returns the first render that is equal to the export. Otherwise returns the last render. */
+    const render = async (
       name: string,
-      parameters: readonly string[],
-    ): Promise<{ readonly path: string; readonly digest: AudioDigest } | undefined> => {
+      extent: string,
+      armed: readonly string[],
+    ): Promise<Render | undefined> => {
       for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
         const out = join(scratch, `out-${name}-${attempt}`);
-        const hasAborted = await run('ardour7-lua', [script, copy, session.name, out, ...parameters], limit);
-        // Sources that Ardour makes anew may be beside it.
-        const file = namesIn(out).find((each) => /^again\.wav$/i.test(each));
-        const digest = file === undefined ? undefined : await digestAudio(join(out, file));
+        const parameters = [copy, session.name, out, preset.preset, extent, String(times), ...armed];
+        const hasAborted = await run('ardour7-lua', [script, ...parameters], limit);
+        let last: Render | undefined;
+        // Sources that Ardour makes anew may be beside the renders.
+        for (const file of namesIn(out)
+          .filter((each) => /^again\d+\.wav$/i.test(each))
+          .toSorted()) {
+          last = { path: join(out, file), digest: await digestAudio(join(out, file)) };
+          if (last.digest.samplesSha256 === samplesSha256) return last;
+        }
         // Ardour aborts now and then in its own memory. What it renders then counts only if it is equal.
-        if (
-          digest !== undefined &&
-          file !== undefined &&
-          (!hasAborted || digest.samplesSha256 === samplesSha256)
-        )
-          return { path: join(out, file), digest };
-        if (!hasAborted) return undefined;
+        if (!hasAborted) return last;
       }
       return undefined;
     };
     let differed: Rerendered | undefined;
-    for (const state of STATES)
+    for (const state of STATES) {
+      if (state === 'armed' && session.armed.length === 0) continue;
       for (const extent of [String(range), '']) {
-        const render = await renderOnce(`${state}${extent}`, [preset.preset, extent, state]);
-        if (render?.digest.samplesSha256 === samplesSha256) return { outcome: 'matched' };
+        const rendered = await render(`${state}${extent}`, extent, state === 'armed' ? session.armed : []);
+        if (rendered?.digest.samplesSha256 === samplesSha256) return { outcome: 'matched' };
         // A render of another length is of another range, and says nothing.
-        if (render?.digest.frames !== frames || extent !== '') continue;
-        const compared = { outcome: 'differed', ...(await compareWindows(path, render.path)) } as const;
+        if (rendered?.digest.frames !== frames || extent !== '') continue;
+        const compared = { outcome: 'differed', ...(await compareWindows(path, rendered.path)) } as const;
         if ((compared.equalWindows ?? 0) >= (differed?.equalWindows ?? 0)) differed = compared;
       }
+    }
     return differed ?? NOT_TRIED;
   } catch {
     return NOT_TRIED;
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
+}
+
+interface Render {
+  readonly path: string;
+  readonly digest: AudioDigest;
 }
 
 /** @returns true where a signal ended the program */

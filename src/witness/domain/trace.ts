@@ -273,7 +273,7 @@ export const EVENTS = {
   },
   /**
    * An exported file was compared with a render of the session as it is at `at`. The windows are equal stretches of
-   * the file, and `equalWindows` counts those with the same samples.
+   * the file, and `equalWindows` counts those with the same samples, apart from dither.
    */
   'export.rendered': {
     number: 121,

@@ -2,7 +2,7 @@ import type { EvidenceReport } from '../domain/evidence-report.js';
 import type { ImportedSource, SourceDetail, SourcePlacement } from '../domain/session-evidence.js';
 import { drawAxis, drawLane, type Span } from './lanes.js';
 import { html, type Markup } from './markup.js';
-import { clockText, countText, groupDigits } from './words.js';
+import { clockText, countText, groupDigits, nameText, watchedCountText } from './words.js';
 
 /** The most rows of the drawing and of each table. The page states how many more there are. */
 const DRAWN_TRACKS = 48;
@@ -48,7 +48,7 @@ function renderDetail(
   const rows = [...byTrack].filter(([, row]) => row.length > 0);
   const empty = byTrack.size - rows.length;
   const present = new Set(placements.map(({ origin }) => origin as string));
-  return html`<p class="lead">${countOf(detail.trackCount)} tracks, ${countOf(detail.placementCount)} clips${
+  return html`<p class="lead">${watchedCountText(detail.trackCount, 'track')}, ${watchedCountText(detail.placementCount, 'clip')}${
     detail.observedAtSeconds === undefined
       ? undefined
       : html`, as last observed ${clockText(detail.observedAtSeconds)} into the session`
@@ -59,8 +59,8 @@ ${renderLegend(
 )}
 <div class="lanes">${rows.slice(0, DRAWN_TRACKS).map(([trackId, row]) => {
     const track = tracks.get(trackId);
-    const name = html`<b>${trackId}</b> <span>${track?.type ?? 'unknown'}${track?.state === 'removed' ? ', removed' : ''}</span>`;
-    return renderRow(name, row.flatMap(spanOf), total, `Track ${trackId}: ${trackText(row)}`);
+    const name = html`<b>${nameText(trackId)}</b> <span>${track?.type ?? 'unknown'}${track?.state === 'removed' ? ', removed' : ''}</span>`;
+    return renderRow(name, row.flatMap(spanOf), total, `${nameText(trackId)}: ${trackText(row)}`);
   })}${
     exportSeconds === undefined
       ? undefined
@@ -76,11 +76,6 @@ ${renderSourceNames(sources, placements)}
 <details><summary>The clips as a table</summary>${renderPlacementTable(placements, detail.placementCount ?? placements.length)}</details>`;
 }
 
-/** A count in words; `unknown` if it was not observed. */
-function countOf(count: number | undefined): string {
-  return count === undefined ? 'unknown' : groupDigits(count);
-}
-
 function spanOf(placement: SourcePlacement): readonly Span[] {
   const { origin, sourceId, approximateSeconds, state, placementId, edits } = placement;
   // Without a tempo, beats have no time: the table lists the placement, but no lane draws it.
@@ -93,7 +88,7 @@ function spanOf(placement: SourcePlacement): readonly Span[] {
       end,
       kind: `block ${origin in ORIGINS ? origin : 'unknown'}${state === 'removed' ? ' removed' : ''}`,
       ...(sourceId === undefined ? {} : { label: sourceId }),
-      title: `${placementId}: ${word}${sourceId === undefined ? '' : ` ${sourceId}`}, ${clockText(start)} to ${clockText(end)}, ${countText(edits, 'edit', 'edits')}${state === 'removed' ? ', removed' : ''}`,
+      title: `${nameText(placementId)}: ${word}${sourceId === undefined ? '' : ` ${sourceId}`}, ${clockText(start)} to ${clockText(end)}, ${countText(edits, 'edit', 'edits')}${state === 'removed' ? ', removed' : ''}`,
     },
   ];
 }
@@ -104,7 +99,7 @@ function trackText(row: readonly SourcePlacement[]): string {
     const word = `${originText(origin)}${state === 'removed' ? ', removed' : ''}`;
     counts.set(word, (counts.get(word) ?? 0) + 1);
   }
-  return [...counts].map(([word, count]) => `${count} clips ${word}`).join('; ');
+  return [...counts].map(([word, count]) => `${countText(count, 'clip', 'clips')} ${word}`).join('; ');
 }
 
 function renderPlacementTable(placements: readonly SourcePlacement[], count: number): Markup {
@@ -112,7 +107,7 @@ function renderPlacementTable(placements: readonly SourcePlacement[], count: num
     .slice(0, TABLE_ROWS)
     .map(
       ({ placementId, trackId, origin, sourceId, beats, approximateSeconds, edits, state }) =>
-        html`<tr><th scope="row">${placementId}</th><td>${trackId}</td><td>${originText(origin)} ${sourceId}</td><td>${beats === undefined ? 'unknown' : `${beatText(beats.start)} to ${beatText(beats.end)}`}</td><td>${approximateSeconds === undefined ? 'unknown' : `${clockText(approximateSeconds.start)} to ${clockText(approximateSeconds.end)}`}</td><td>${edits}</td><td>${state}</td></tr>`,
+        html`<tr><th scope="row">${nameText(placementId)}</th><td>${nameText(trackId)}</td><td>${originText(origin)} ${sourceId}</td><td>${beats === undefined ? 'unknown' : `${beatText(beats.start)} to ${beatText(beats.end)}`}</td><td>${approximateSeconds === undefined ? 'unknown' : `${clockText(approximateSeconds.start)} to ${clockText(approximateSeconds.end)}`}</td><td>${edits}</td><td>${state}</td></tr>`,
     )}</tbody></table></div>${moreThan(count - Math.min(placements.length, TABLE_ROWS), 'Further clips that are not listed here')}`;
 }
 

@@ -83,18 +83,22 @@ const SHOWN_ELSEWHERE: readonly string[] = [
   'placements',
 ];
 
+/** The names of values of one code that another part of the page shows. */
+const SHOWN_ELSEWHERE_OF: Readonly<Record<string, readonly string[]>> = {
+  takes_recorded_in_real_time: ['takes'],
+};
+
 /** Renders the values that no other part of the page shows. Ids are for machines. */
-function renderValues({ values = {} }: EvidenceFact): Markup | undefined {
+function renderValues({ code, values = {} }: EvidenceFact): Markup | undefined {
   const { dimension, answer, otherDimension, otherAnswer } = values;
   if (dimension !== undefined && answer !== undefined && otherAnswer !== undefined)
     return html`<p class="opposites"><b>${valueText('answer', answer)}</b> (${valueText('dimension', dimension)}) and <b>${valueText('answer', otherAnswer)}</b> (${valueText('dimension', otherDimension ?? dimension)})</p>`;
   if (dimension !== undefined && answer !== undefined)
     return html`<p class="opposites">${valueText('dimension', dimension)}: <b>${valueText('answer', answer)}</b></p>`;
+  const own = Object.hasOwn(SHOWN_ELSEWHERE_OF, code) ? SHOWN_ELSEWHERE_OF[code]! : [];
+  const isShown = (name: string): boolean => SHOWN_ELSEWHERE.includes(name) || own.includes(name);
   const entries = Object.entries(values)
-    .filter(
-      ([name]) =>
-        !SHOWN_ELSEWHERE.includes(name) && !name.endsWith('SubmissionId') && name !== 'submissionId',
-    )
+    .filter(([name]) => !isShown(name) && !name.endsWith('SubmissionId') && name !== 'submissionId')
     .slice(0, 8);
   if (entries.length === 0) return undefined;
   return html`<dl class="values">${entries.map(([name, value]) => html`<div><dt>${memberText(name)}</dt><dd>${valueText(name, value)}</dd></div>`)}</dl>`;

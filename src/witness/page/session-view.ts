@@ -8,7 +8,15 @@ import { CHANNEL_WORDS, CHANNELS, type Channel } from '../domain/trace.js';
 import { moreThan } from './arrangement.js';
 import { drawAxis, drawLane, number, percent, type Span } from './lanes.js';
 import { html, type Markup } from './markup.js';
-import { COUNTER_NAMES, clockText, counterText, countText, groupDigits, wordText } from './words.js';
+import {
+  COUNTER_NAMES,
+  clockText,
+  counterText,
+  countText,
+  groupDigits,
+  watchedCountText,
+  wordText,
+} from './words.js';
 
 const CHART_HEIGHT = 120;
 /** The most recordings that the page lists. The report lists the longest first. */
@@ -161,9 +169,11 @@ function actsText(
   recordings: number | undefined,
   imports: number | undefined,
 ): string {
-  const text = (count: number | undefined, noun: string): string =>
-    count === undefined ? `unknown ${noun}s` : countText(count, noun, `${noun}s`);
-  return [text(edits, 'edit'), text(recordings, 'recording'), text(imports, 'import')].join(', ');
+  return [
+    watchedCountText(edits, 'edit'),
+    watchedCountText(recordings, 'recording'),
+    watchedCountText(imports, 'import'),
+  ].join(', ');
 }
 
 /** Removes duplicate gaps of the same time. */

@@ -87,6 +87,16 @@ export function countText(count: number, one: string, many: string): string {
   return `${groupDigits(count)} ${count === 1 ? one : many}`;
 }
 
+/** Returns a count with its noun. A count is undefined if the agent did not watch it. */
+export function watchedCountText(count: number | undefined, noun: string): string {
+  return count === undefined ? `unknown ${noun}s` : countText(count, noun, `${noun}s`);
+}
+
+/** Returns the name of a track or clip for a person. A report has only ids: `trk3` is `Track 3`. */
+export function nameText(id: string): string {
+  return id.replace(/^trk(?=\d+$)/, 'Track ').replace(/^plc(?=\d+$)/, 'Clip ');
+}
+
 /** Formats seconds as `0:07`, `12:34` or `3:00:00`. */
 export function clockText(seconds: number): string {
   const whole = Math.max(0, Math.round(seconds));
@@ -109,12 +119,19 @@ export function wordText(word: string): string {
   return word.replaceAll('_', ' ');
 }
 
+/** Names of values that a person would not understand as they are. */
+const MEMBER_WORDS: Readonly<Record<string, string>> = {
+  seconds: 'length',
+  compared: 'parts compared',
+  equal: 'parts that are equal',
+};
+
 /**
  * Returns a member name as text: `placementId` becomes `placement id`, `import_placements` becomes `import
  * placements`. A name loses `Seconds`, because `valueText` formats lengths of time without a unit.
  */
 export function memberText(name: string): string {
-  if (name === 'seconds') return 'length';
+  if (Object.hasOwn(MEMBER_WORDS, name)) return MEMBER_WORDS[name]!;
   return wordText(
     name
       .replace(/Seconds$/, '')

@@ -8,6 +8,8 @@ if ARDOUR.LuaAPI.file_test(directory .. "/" .. name .. ".ardour", ARDOUR.LuaAPI.
   session = assert(load_session(directory, name))
 else
   session = assert(create_session(directory, name, 48000))
+  -- The agent first reads the session without tracks.
+  sleep(1.5)
   session:new_audio_track(1, 2, nil, 1, "Vox", ARDOUR.PresentationInfo.max_order, ARDOUR.TrackMode.Normal, true)
   session:save_state("")
   sleep(1.5)
@@ -117,6 +119,9 @@ local function export(title)
   export:set_preset("75969a1c-3133-4694-864b-a1fa50e43348")
   export:set_name(title) export:set_folder(directory .. "/export")
   assert(export:run_export())
+  -- The header of the file is written when the export is collected.
+  export = nil
+  collectgarbage()
 end
 function steps.export() export("mix") end
 function steps.exportStem() export("stem") end
