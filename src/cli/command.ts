@@ -183,10 +183,10 @@ export interface OptionSpec {
 }
 
 /** The name of an operand and its count: `<once>`, `[at most once]`, `<at least once...>`. */
-type OperandSpec = `<${string}>` | `[${string}]`;
+export type OperandSpec = `<${string}>` | `[${string}]`;
 
 /** The typed operands, in the order of their declaration. */
-type OperandsOf<Specs extends readonly OperandSpec[]> = {
+export type OperandsOf<Specs extends readonly OperandSpec[]> = {
   readonly [At in keyof Specs]: Specs[At] extends `<${string}...>`
     ? readonly string[]
     : Specs[At] extends `[${string}]`
@@ -210,10 +210,10 @@ type ValueOf<Spec> = Spec extends { readonly range: unknown }
     ? Choice
     : string;
 
-type Specs = Readonly<Record<string, OptionSpec>>;
+export type Specs = Readonly<Record<string, OptionSpec>>;
 
 /** The values of the options. A flag is always set. Other options are set if given or required. */
-type OptionsOf<Options extends Specs> = {
+export type OptionsOf<Options extends Specs> = {
   readonly [Name in keyof Options as Options[Name] extends { readonly value: string }
     ? never
     : MemberOf<Name>]: boolean;
@@ -232,7 +232,7 @@ type OptionsOf<Options extends Specs> = {
     : never]?: ValueOf<Options[Name]>;
 };
 
-interface CommandOf<Operands extends readonly OperandSpec[], Options extends Specs> {
+export interface CommandOf<Operands extends readonly OperandSpec[], Options extends Specs> {
   /** The command words as typed: `operator key create`. */
   readonly name: string;
   /** The listener that the command calls, if any. The command then gets the option for its address. */
@@ -240,14 +240,18 @@ interface CommandOf<Operands extends readonly OperandSpec[], Options extends Spe
   readonly summary: string;
   /** Help lines. An empty line ends a paragraph. A line that starts with a space is not wrapped. */
   readonly details?: readonly string[];
-  readonly operands: Operands;
-  readonly options: Options;
+  /** Help lines about the environment, instead of those of the service. */
+  readonly environment?: readonly string[];
+  readonly operands?: Operands;
+  readonly options?: Options;
   /** @returns the exit code */
   run(operands: OperandsOf<Operands>, options: OptionsOf<Options>, context: Context): Promise<number>;
 }
 
 /** A command as the parser sees it. `defineCommand` ties the arguments of `run` to the declaration. */
 export interface Command extends Omit<CommandOf<readonly OperandSpec[], Specs>, 'run'> {
+  readonly operands: readonly OperandSpec[];
+  readonly options: Specs;
   run(operands: readonly unknown[], options: object, context: Context): Promise<number>;
 }
 
@@ -259,10 +263,11 @@ export interface CommandSet {
 }
 
 /** Derives the argument types of a command's `run` from its declared operands and options. */
-export function defineCommand<const Operands extends readonly OperandSpec[], const Options extends Specs>(
-  command: CommandOf<Operands, Options>,
-): Command {
-  return command as unknown as Command;
+export function defineCommand<
+  const Operands extends readonly OperandSpec[] = [],
+  const Options extends Specs = Record<never, never>,
+>(command: CommandOf<Operands, Options>): Command {
+  return { operands: [], options: {}, ...command } as unknown as Command;
 }
 
 /** Wrong usage of the command line: exit code 2. */
