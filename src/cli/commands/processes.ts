@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type Context, defineCommand, EXIT, type RunningProcess } from '../command.js';
+import { type Context, defineCommand, EXIT } from '../command.js';
 
 const serve = defineCommand({
   name: 'serve',
@@ -23,7 +23,7 @@ const consumers = defineCommand({
 
 async function runUntilStopped(
   { terminal, signal }: Context,
-  start: () => Promise<RunningProcess>,
+  start: () => ReturnType<Context['cluster']['serve']>,
 ): Promise<number> {
   const running = await start();
   terminal.note(running.banner);
