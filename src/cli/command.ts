@@ -1,6 +1,5 @@
 import type { Config } from '../service/config/config.js';
-import type { ListedSetting } from '../service/config/listed-settings.js';
-import type { ServerCheck } from '../service/domain/server-check.js';
+import type { Cluster } from './cluster.js';
 import type { FileKit } from './file-kit.js';
 import type { Sealer } from './sealer.js';
 import type { Terminal } from './terminal.js';
@@ -34,122 +33,6 @@ export type ClientConfig = Config['client'] &
     readonly operatorUrl: string;
   };
 
-/** A process in the foreground. */
-export interface RunningProcess {
-  /** Text for the person who started the process. */
-  readonly banner: string;
-  stop(): Promise<void>;
-}
-
-export interface BackupFacts {
-  /** The time before the rows were read, in unix seconds. */
-  readonly takenAt: number;
-  readonly rows: number;
-  readonly files: number;
-  readonly bytes: number;
-}
-
-export interface Cluster {
-  /**
-   * Brings the store's schema and the bus's topics up to date.
-   * @param options whether the recorded topology may be replaced
-   * @returns the names of new items. A part that is not configured is undefined
-   */
-  migrate(options: { readonly changeTopology: boolean }): Promise<{
-    readonly applied?: readonly string[];
-    readonly topics?: readonly string[];
-    readonly rows?: { readonly authenticated: number; readonly damaged: number };
-  }>;
-  /** Checks the servers' settings and changes nothing. */
-  examineInstallation(): Promise<readonly ServerCheck[]>;
-  /** Returns every setting of the service, without the values of secrets. */
-  listSettings(): readonly ListedSetting[];
-  /** Tries what a start needs from this machine, and creates nothing. */
-  checkConfig(): Promise<readonly ServerCheck[]>;
-  /** Returns the text of a new bundle of secrets. */
-  makeSecrets(): Promise<string>;
-  /** Returns the text of the bundle after a rotation step. */
-  rotateSecrets(
-    bundle: { readonly text: string; readonly name: string },
-    rotation: {
-      readonly step: 'add' | 'use' | 'drop';
-      readonly early: boolean;
-      readonly purposes: readonly string[] | undefined;
-    },
-  ): Promise<string>;
-  /**
-   * Makes a backup of one machine.
-   * @param readSnapshot reads the rows of the store from the running service
-   */
-  makeBackup(
-    directory: string,
-    readSnapshot: (receive: (body: AsyncIterable<Uint8Array>) => Promise<void>) => Promise<void>,
-    signal: AbortSignal,
-  ): Promise<BackupFacts & { readonly isBesideStore: boolean }>;
-  /** Restores a backup of one machine into the data directory. */
-  restoreBackup(
-    directory: string,
-    options: { readonly acceptLostJournals: boolean; readonly signal: AbortSignal },
-  ): Promise<BackupFacts>;
-  /** Exports the store of one machine, and lets its service answer no more calls. */
-  exportInstallation(
-    path: string,
-    passphrase: string,
-    signal: AbortSignal,
-  ): Promise<{
-    readonly exportId: string;
-    readonly rows: number;
-    readonly proofs: number;
-    readonly erased: number;
-  }>;
-  /** Lets an exported service answer calls again. */
-  resumeService(): Promise<void>;
-  /** Returns the text of the bundle of secrets in an export. */
-  readExportedBundle(path: string, passphrase: string): Promise<string>;
-  /** Imports an export into the servers of an unused cluster. */
-  importInstallation(
-    path: string,
-    passphrase: string,
-    signal: AbortSignal,
-  ): Promise<{
-    readonly exportId: string;
-    readonly wasComplete: boolean;
-    readonly compared: number;
-    readonly erased: number;
-  }>;
-  /** Repeats the erasures and usage that a restored backup is missing. */
-  restore(): Promise<{
-    readonly epoch: number;
-    readonly erasures: number;
-    readonly erasedAgain: number;
-    readonly usage: number;
-    readonly left: number;
-    readonly seconds: number;
-  }>;
-  /** Returns the PEM of a request for a new signing certificate. */
-  requestLeaf(): Promise<string>;
-  /** @param pem the leaf, then its authority. Times are in unix seconds */
-  installLeaf(
-    pem: string,
-  ): Promise<{ readonly kid: string; readonly notAfter: number; readonly former?: string }>;
-  /** @returns PEM of the new authority */
-  initAuthority(directory: string): Promise<string>;
-  issueLeaf(
-    directory: string,
-    request: string,
-    days: number,
-  ): Promise<{
-    readonly pem: string;
-    readonly kid: string;
-    readonly algorithm: string;
-    readonly subject: string;
-    readonly notBefore: number;
-    readonly notAfter: number;
-  }>;
-  serve(): Promise<RunningProcess>;
-  consume(): Promise<RunningProcess>;
-}
-
 /** The dependencies of a command. */
 export interface Context {
   readonly terminal: Terminal;
@@ -164,7 +47,6 @@ export interface Context {
   readonly openFileKit: () => Promise<FileKit>;
   /** Reads a secret from a pipe, or from a terminal without echo. */
   readonly readSecret: (prompt: string) => Promise<string>;
-  /** Operations that use the service's own configuration instead of its listeners. */
   readonly cluster: Cluster;
 }
 
@@ -183,10 +65,10 @@ export interface OptionSpec {
 }
 
 /** The name of an operand and its count: `<once>`, `[at most once]`, `<at least once...>`. */
-type OperandSpec = `<${string}>` | `[${string}]`;
+export type OperandSpec = `<${string}>` | `[${string}]`;
 
 /** The typed operands, in the order of their declaration. */
-type OperandsOf<Specs extends readonly OperandSpec[]> = {
+export type OperandsOf<Specs extends readonly OperandSpec[]> = {
   readonly [At in keyof Specs]: Specs[At] extends `<${string}...>`
     ? readonly string[]
     : Specs[At] extends `[${string}]`
@@ -210,10 +92,10 @@ type ValueOf<Spec> = Spec extends { readonly range: unknown }
     ? Choice
     : string;
 
-type Specs = Readonly<Record<string, OptionSpec>>;
+export type Specs = Readonly<Record<string, OptionSpec>>;
 
 /** The values of the options. A flag is always set. Other options are set if given or required. */
-type OptionsOf<Options extends Specs> = {
+export type OptionsOf<Options extends Specs> = {
   readonly [Name in keyof Options as Options[Name] extends { readonly value: string }
     ? never
     : MemberOf<Name>]: boolean;
@@ -232,7 +114,7 @@ type OptionsOf<Options extends Specs> = {
     : never]?: ValueOf<Options[Name]>;
 };
 
-interface CommandOf<Operands extends readonly OperandSpec[], Options extends Specs> {
+export interface CommandOf<Operands extends readonly OperandSpec[], Options extends Specs> {
   /** The command words as typed: `operator key create`. */
   readonly name: string;
   /** The listener that the command calls, if any. The command then gets the option for its address. */
@@ -240,14 +122,18 @@ interface CommandOf<Operands extends readonly OperandSpec[], Options extends Spe
   readonly summary: string;
   /** Help lines. An empty line ends a paragraph. A line that starts with a space is not wrapped. */
   readonly details?: readonly string[];
-  readonly operands: Operands;
-  readonly options: Options;
+  /** Help lines about the environment, instead of those of the service. */
+  readonly environment?: readonly string[];
+  readonly operands?: Operands;
+  readonly options?: Options;
   /** @returns the exit code */
   run(operands: OperandsOf<Operands>, options: OptionsOf<Options>, context: Context): Promise<number>;
 }
 
 /** A command as the parser sees it. `defineCommand` ties the arguments of `run` to the declaration. */
 export interface Command extends Omit<CommandOf<readonly OperandSpec[], Specs>, 'run'> {
+  readonly operands: readonly OperandSpec[];
+  readonly options: Specs;
   run(operands: readonly unknown[], options: object, context: Context): Promise<number>;
 }
 
@@ -259,10 +145,11 @@ export interface CommandSet {
 }
 
 /** Derives the argument types of a command's `run` from its declared operands and options. */
-export function defineCommand<const Operands extends readonly OperandSpec[], const Options extends Specs>(
-  command: CommandOf<Operands, Options>,
-): Command {
-  return command as unknown as Command;
+export function defineCommand<
+  const Operands extends readonly OperandSpec[] = [],
+  const Options extends Specs = Record<never, never>,
+>(command: CommandOf<Operands, Options>): Command {
+  return { operands: [], options: {}, ...command } as unknown as Command;
 }
 
 /** Wrong usage of the command line: exit code 2. */

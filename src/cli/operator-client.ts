@@ -6,50 +6,48 @@ import { entriesOf } from '../client/pages.js';
 import { retrying } from '../client/retry.js';
 import type { AudioSource } from '../client/source.js';
 import { type Progress, type RequestSpec, Transport } from '../client/transport.js';
-import { defined } from '../core/domain/defined.js';
 import { challengeKey, challengeNonce, challengeResponse } from '../service/contract/operator-challenge.js';
 import type { ROUTES, RouteIdOf } from '../service/contract/routes/routes.js';
-import type { RequestBodyOf, ResponseBodyOf } from '../service/contract/validation.js';
+import type { RequestBodyOf, ResponseBodyOf, RouteInput } from '../service/contract/validation.js';
 import { type ClientConfig, RuntimeError, UsageError } from './command.js';
 import { type EvidenceFiles, issuingForm } from './issuing-form.js';
 import type { ServiceAccess } from './service-access.js';
 
-type OperatorRoute = RouteIdOf<'operator'>;
-/** The JSON body of a route's request, and of its response, as the schemas of the contract declare them. */
-type RequestOf<Id extends OperatorRoute> = RequestBodyOf<(typeof ROUTES)[Id]>;
-export type ResponseOf<Id extends OperatorRoute> = ResponseBodyOf<(typeof ROUTES)[Id]>;
+type Routes = typeof ROUTES;
+type OperatorRoute = Routes[RouteIdOf<'operator'>];
+/** The method of a route, and its path below `/operator/v1/`. */
+type AddressOf<R extends OperatorRoute> = R['path'] extends `/operator/v1/${infer Path}`
+  ? `${R['method']} ${Path}`
+  : never;
+type RoutesByAddress = {
+  [Id in RouteIdOf<'operator'> as AddressOf<Routes[Id]>]: Routes[Id];
+};
+type Address = keyof RoutesByAddress;
 
-export type Partner = ResponseOf<'createPartner'>;
-export type Plan = ResponseOf<'createPlan'>;
-export type PlanLimits = Omit<RequestOf<'createPlan'>, 'name'>;
-export type SignerEntry = ResponseOf<'revokeSigner'>;
-export type ConsentState = ResponseOf<'grantConsent'>;
-export type DeviceEntry = ResponseOf<'enrolDevice'>;
-export type DeadLetter = ResponseOf<'listDeadLetters'>['deadLetters'][number];
-/** A declaration. Only lists say whether it is authentic. */
-export type Declaration = ResponseOf<'recordDeclaration'> &
-  Partial<ResponseOf<'listDeclarations'>['declarations'][number]>;
-export type AuditVerification = ResponseOf<'verifyAudit'>;
-export type IssuedProof = ResponseOf<'issueProof'>;
-type KeyEntry = ResponseOf<'revokeKey'>;
-type ReviewCase = ResponseOf<'supplyEvidence'>;
+type PathOf<R extends OperatorRoute> = keyof RouteInput<R>['params'] & string;
+type QueryOf<R extends OperatorRoute> = Readonly<
+  Partial<Record<keyof RouteInput<R>['query'] & string, string | number | undefined>>
+>;
+/** The path parameters, the query and the JSON body of a call, as far as its route declares them. */
+type RequestAt<At extends Address> = ([PathOf<RoutesByAddress[At]>] extends [never]
+  ? unknown
+  : { readonly path: Readonly<Record<PathOf<RoutesByAddress[At]>, string>> }) &
+  (RoutesByAddress[At] extends { readonly query: unknown }
+    ? { readonly query?: QueryOf<RoutesByAddress[At]> }
+    : unknown) &
+  (RoutesByAddress[At] extends { readonly body: { readonly kind: 'json' } }
+    ? { readonly json: BodyAt<At> }
+    : unknown);
+/** A request may be omitted if nothing in it is required. */
+type ArgumentsOf<Request> = Record<never, never> extends Request ? [Request?] : [Request];
+/** The JSON body of a route's request, and of its response, as the schemas of the contract declare them. */
+export type BodyAt<At extends Address> = RequestBodyOf<RoutesByAddress[At]>;
+export type ResponseAt<At extends Address> = ResponseBodyOf<RoutesByAddress[At]>;
+
+export type IssuedProof = ResponseAt<'POST proofs'>;
 
 export interface IssueCall {
-  readonly partnerId: string;
-  readonly song: string;
-  /** What the caller declares about the song beside its title. */
-  readonly declaredSong?: {
-    readonly artist?: string;
-    readonly release?: string;
-    readonly isrc?: string;
-  };
-  readonly fileName: string;
-  readonly carrier: 'embedded' | 'sidecar';
-  /** Repairs a WAV file whose break has exactly one repair. */
-  readonly mend?: boolean;
-  readonly large?: boolean;
-  /** States that a file in a format that the service does not know is audio. */
-  readonly allowUnknownContainer?: boolean;
+  readonly query: QueryOf<Routes['issueProof']>;
   /** Makes a lost response harmless: repeating the call with the same key returns the first result. */
   readonly idempotencyKey: string;
   readonly audio: AudioSource;
@@ -58,21 +56,32 @@ export interface IssueCall {
   readonly onProgress?: (progress: Progress) => void;
 }
 
+/** Calls that are never retried. After a lost response the partner or key may exist, or other letters be the oldest. */
+const ONCE: ReadonlySet<Address> = new Set([
+  'POST partners',
+  'POST partners/{partnerId}/keys',
+  'POST dead-letters/replay',
+  'POST dead-letters/discard',
+]);
+/** Calls with a long timeout, because the service reads and checks many entries before it responds. */
+const LONG: ReadonlySet<Address> = new Set([
+  'GET partners/{partnerId}/audit/verification',
+  'GET audit/stores',
+  'POST samples/fill',
+]);
+
 const RETRY = { maxAttempts: 3, baseDelayMs: 250, maxDelayMs: 10_000 };
 const TIMEOUT_MS = 30_000;
 /** Longer, because issuing signs the asset and writes it to disk. */
 const ISSUE_TIMEOUT_MS = 120_000;
-/** Longer, because the service reads and checks every log entry before it responds. */
-const AUDIT_TIMEOUT_MS = 600_000;
+const LONG_TIMEOUT_MS = 600_000;
 /** Longer, because a busy disk delays the rows. */
 const SNAPSHOT_TIMEOUT_MS = 120_000;
 
-type Method = 'POST' | 'PUT' | 'DELETE';
-
-/** A part of a list, from its first position on. */
-interface Page {
-  readonly from: number;
-  readonly limit: number;
+interface AnyRequest {
+  readonly path?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string | number | undefined>>;
+  readonly json?: object;
 }
 
 /** A client for the calls of the operator listener that the command line needs. */
@@ -101,203 +110,55 @@ export class OperatorClient {
     this.#signal = signal;
   }
 
-  /** Never retried: after a lost response the partner may already exist. */
-  createPartner(request: RequestOf<'createPartner'>): Promise<Partner> {
-    return this.#once<'createPartner'>('POST', 'partners', request);
+  /** Makes a JSON call. The compiler compares its address, request and response with the routes of the contract. */
+  async call<At extends Address>(
+    address: At,
+    ...[request]: ArgumentsOf<RequestAt<At>>
+  ): Promise<ResponseAt<At>> {
+    const { path = {}, query, json }: AnyRequest = request ?? {};
+    const [method, template] = address.split(' ') as [RequestSpec['method'], string];
+    const url = this.#url(
+      template.replace(/\{(\w+)\}/g, (_whole, name: string) => pathPart(path[name]!)),
+      query,
+    );
+    const send = async () => {
+      const response = await this.#send({
+        method,
+        url,
+        headers: {
+          accept: 'application/json',
+          ...(json === undefined ? {} : { 'content-type': 'application/json' }),
+        },
+        ...(json === undefined ? {} : { body: Buffer.from(JSON.stringify(json)) }),
+        timeoutMs: LONG.has(address) ? LONG_TIMEOUT_MS : TIMEOUT_MS,
+      });
+      return parseResponse(response).value as ResponseAt<At>;
+    };
+    return ONCE.has(address) ? send() : retrying(RETRY, this.#signal, send);
   }
 
-  createKey(partnerId: string, request: RequestOf<'createKey'>): Promise<ResponseOf<'createKey'>> {
-    return this.#once<'createKey'>('POST', `partners/${pathPart(partnerId)}/keys`, request);
-  }
-
-  listPartners(): Promise<readonly Partner[]> {
-    return this.#list<'listPartners', 'partners'>('partners', 'partners');
-  }
-
-  listPlans(): Promise<readonly Plan[]> {
-    return this.#list<'listPlans', 'plans'>('plans', 'plans');
-  }
-
-  /** Safe to repeat: an existing plan with the same limits stays unchanged. */
-  createPlan(plan: RequestOf<'createPlan'>): Promise<Plan> {
-    return this.#write<'createPlan'>('POST', 'plans', plan);
-  }
-
-  /** Safe to repeat, as is `assignPlan`. */
-  setPlan(name: string, change: RequestOf<'setPlan'>): Promise<Plan> {
-    return this.#write<'setPlan'>('PUT', `plans/${pathPart(name)}`, change);
-  }
-
-  assignPlan(partnerId: string, change: RequestOf<'assignPlan'>): Promise<Partner> {
-    return this.#write<'assignPlan'>('PUT', `partners/${pathPart(partnerId)}/plan`, change);
-  }
-
-  listPartnerKeys(partnerId: string): Promise<readonly KeyEntry[]> {
-    return this.#list<'listPartnerKeys', 'keys'>(`partners/${pathPart(partnerId)}/keys`, 'keys');
-  }
-
-  /** Safe to repeat: a revoked key stays revoked. */
-  revokeKey(partnerId: string, keyId: string, successors: boolean): Promise<KeyEntry> {
-    const query = successors ? '?successors=true' : '';
-    const path = `partners/${pathPart(partnerId)}/keys/${pathPart(keyId)}/revoke${query}`;
-    return this.#write<'revokeKey'>('POST', path);
-  }
-
-  listSigners(): Promise<readonly SignerEntry[]> {
-    return this.#list<'listSigners', 'signers'>('signers', 'signers');
-  }
-
-  /** Safe to repeat: a second log entry of the same revocation has no effect. */
-  revokeSigner(kid: string, request: RequestOf<'revokeSigner'>): Promise<SignerEntry> {
-    return this.#write<'revokeSigner'>('POST', `signers/${pathPart(kid)}/revoke`, request);
-  }
-
-  reinstateSigner(kid: string): Promise<SignerEntry> {
-    return this.#write<'reinstateSigner'>('POST', `signers/${pathPart(kid)}/reinstate`);
-  }
-
-  /** Safe to repeat, as are the next three calls: repeating a call changes nothing. */
-  approveSourceDetail(partnerId: string, consentVersion: string): Promise<Partner> {
-    const path = `partners/${pathPart(partnerId)}/source-detail`;
-    return this.#write<'approveSourceDetail'>('PUT', path, { consentVersion });
-  }
-
-  withdrawSourceDetail(partnerId: string): Promise<Partner> {
-    return this.#write<'withdrawSourceDetail'>('DELETE', `partners/${pathPart(partnerId)}/source-detail`);
-  }
-
-  grantConsent(proofId: string, consent: RequestOf<'grantConsent'>): Promise<ConsentState> {
-    return this.#write<'grantConsent'>('PUT', `proofs/${pathPart(proofId)}/source-detail-consent`, consent);
-  }
-
-  revokeConsent(proofId: string): Promise<ConsentState> {
-    return this.#write<'revokeConsent'>('DELETE', `proofs/${pathPart(proofId)}/source-detail-consent`);
-  }
-
-  listDevices({ from, limit }: Page): Promise<readonly DeviceEntry[]> {
-    return this.#list<'listDevices', 'devices'>('devices', 'devices', pageQuery(from, limit));
-  }
-
-  /** Safe to repeat: an enrolled device stays enrolled. */
-  enrolDevice(request: RequestOf<'enrolDevice'>): Promise<DeviceEntry> {
-    return this.#write<'enrolDevice'>('POST', 'devices', request);
-  }
-
-  /** Safe to repeat: the earliest revocation applies. */
-  revokeDevice(deviceId: string, request: RequestOf<'revokeDevice'>): Promise<DeviceEntry> {
-    return this.#write<'revokeDevice'>('POST', `devices/${pathPart(deviceId)}/revoke`, request);
+  /** Makes a call, and returns the list in its response. @throws TakemarkError `bad_response` without a list */
+  async list<At extends Address, Name extends keyof ResponseAt<At> & string>(
+    address: At,
+    member: Name,
+    ...request: ArgumentsOf<RequestAt<At>>
+  ): Promise<ResponseAt<At>[Name]> {
+    return listIn(await this.call(address, ...request), member);
   }
 
   /** Yields a partner's review cases, newest first, across all pages. */
   listReviews(
     partnerId: string,
     filter: { readonly proofId?: string | undefined; readonly status?: string | undefined },
-  ): AsyncGenerator<ReviewCase, void, undefined> {
+  ): AsyncGenerator<ResponseAt<'GET partners/{partnerId}/reviews'>['reviews'][number], void, undefined> {
     return entriesOf(async (cursor) => {
-      const query: Record<string, string> = defined({ ...filter, limit: '100', cursor });
-      const path = `partners/${pathPart(partnerId)}/reviews`;
-      const page = await this.#get<'listPartnerReviews'>(path, query);
+      const query = { ...filter, limit: 100, cursor };
+      const page = await this.call('GET partners/{partnerId}/reviews', { path: { partnerId }, query });
       return { entries: listIn(page, 'reviews'), nextCursor: page.nextCursor };
     });
   }
 
-  readReview(reviewId: string): Promise<ResponseOf<'readPartnerReview'>> {
-    return this.#get<'readPartnerReview'>(`reviews/${pathPart(reviewId)}`);
-  }
-
-  /** Safe to repeat: a supplied request stays supplied. */
-  supplyEvidence(reviewId: string, requestId: string): Promise<ReviewCase> {
-    const path = `reviews/${pathPart(reviewId)}/evidence-requests/${pathPart(requestId)}/supply`;
-    return this.#write<'supplyEvidence'>('POST', path);
-  }
-
-  /** Safe to repeat: a registered proof stays unchanged. */
-  importLegacy(proof: object): Promise<ResponseOf<'importLegacy'>> {
-    return this.#write<'importLegacy'>('POST', 'legacy-proofs', proof);
-  }
-
-  /** Safe to repeat: a recorded submission stays unchanged. */
-  recordDeclaration(proofId: string, submission: object): Promise<Declaration> {
-    return this.#write<'recordDeclaration'>('POST', `proofs/${pathPart(proofId)}/declarations`, submission);
-  }
-
-  listDeclarations(proofId: string): Promise<readonly Declaration[]> {
-    const path = `proofs/${pathPart(proofId)}/declarations`;
-    return this.#list<'listDeclarations', 'declarations'>(path, 'declarations');
-  }
-
-  erasureStatus(proofId: string): Promise<ResponseOf<'readErasure'>> {
-    return this.#get<'readErasure'>(`proofs/${pathPart(proofId)}/erasure`);
-  }
-
-  listDeadLetters({
-    topic,
-    limit,
-  }: {
-    readonly topic?: string | undefined;
-    readonly limit: number;
-  }): Promise<readonly DeadLetter[]> {
-    const query: Record<string, string> = defined({ topic, limit: String(limit) });
-    return this.#list<'listDeadLetters', 'deadLetters'>('dead-letters', 'deadLetters', query);
-  }
-
-  /** Never retried: after a lost response, other letters may be the oldest. */
-  async replayDeadLetters(request: RequestOf<'replayDeadLetters'>): Promise<number> {
-    return (await this.#once<'replayDeadLetters'>('POST', 'dead-letters/replay', request)).replayed;
-  }
-
-  /** Never retried: after a lost response, other letters may be the oldest. */
-  async discardDeadLetters(request: RequestOf<'discardDeadLetters'>): Promise<readonly DeadLetter[]> {
-    return (await this.#once<'discardDeadLetters'>('POST', 'dead-letters/discard', request)).deadLetters;
-  }
-
-  readAudit(partnerId: string, { from, limit }: Page): Promise<ResponseOf<'readAudit'>['entries']> {
-    const path = `partners/${pathPart(partnerId)}/audit`;
-    return this.#list<'readAudit', 'entries'>(path, 'entries', pageQuery(from, limit));
-  }
-
-  verifyAudit(partnerId: string): Promise<AuditVerification> {
-    return this.#get<'verifyAudit'>(
-      `partners/${pathPart(partnerId)}/audit/verification`,
-      {},
-      AUDIT_TIMEOUT_MS,
-    );
-  }
-
-  auditStores(from: string | undefined): Promise<ResponseOf<'auditStores'>> {
-    return this.#get<'auditStores'>('audit/stores', defined({ from }), AUDIT_TIMEOUT_MS);
-  }
-
-  fillSamples(from: string | undefined): Promise<ResponseOf<'fillSamples'>> {
-    const query = from === undefined ? '' : `?${new URLSearchParams({ from })}`;
-    return this.#write<'fillSamples'>('POST', `samples/fill${query}`, undefined, AUDIT_TIMEOUT_MS);
-  }
-
-  async issue({
-    partnerId,
-    song,
-    declaredSong = {},
-    fileName,
-    carrier,
-    mend = false,
-    large = false,
-    allowUnknownContainer = false,
-    idempotencyKey,
-    audio,
-    evidence,
-    onProgress,
-  }: IssueCall): Promise<IssuedProof> {
-    // An older service does not know `mend`, `large`, `unknownContainer` and the members of the declared song.
-    const query = {
-      partnerId,
-      song,
-      ...declaredSong,
-      fileName,
-      carrier,
-      ...(mend ? { mend: 'true' } : {}),
-      ...(large ? { large: 'true' } : {}),
-      ...(allowUnknownContainer ? { unknownContainer: 'allow' } : {}),
-    };
+  async issue({ query, idempotencyKey, audio, evidence, onProgress }: IssueCall): Promise<IssuedProof> {
     const url = this.#url('proofs', query);
     const { contentType, source } =
       evidence === undefined
@@ -357,57 +218,6 @@ export class OperatorClient {
     this.#transport.close();
   }
 
-  /** Sends a call that may be repeated after a failure. */
-  #write<Id extends OperatorRoute>(
-    method: Method,
-    path: string,
-    value?: object,
-    timeoutMs?: number,
-  ): Promise<ResponseOf<Id>> {
-    return retrying(RETRY, this.#signal, () => this.#once<Id>(method, path, value, timeoutMs));
-  }
-
-  async #once<Id extends OperatorRoute>(
-    method: Method,
-    path: string,
-    value?: object,
-    timeoutMs = TIMEOUT_MS,
-  ): Promise<ResponseOf<Id>> {
-    const headers = { accept: 'application/json' };
-    const json =
-      value === undefined
-        ? { headers }
-        : {
-            headers: { ...headers, 'content-type': 'application/json' },
-            body: Buffer.from(JSON.stringify(value)),
-          };
-    const response = await this.#send({ method, url: this.#url(path), ...json, timeoutMs });
-    return parseResponse(response).value as ResponseOf<Id>;
-  }
-
-  #get<Id extends OperatorRoute>(
-    path: string,
-    query: Readonly<Record<string, string>> = {},
-    timeoutMs = TIMEOUT_MS,
-  ): Promise<ResponseOf<Id>> {
-    const url = this.#url(path, query);
-    const headers = { accept: 'application/json' };
-    return retrying(
-      RETRY,
-      this.#signal,
-      async () =>
-        parseResponse(await this.#send({ method: 'GET', url, headers, timeoutMs })).value as ResponseOf<Id>,
-    );
-  }
-
-  async #list<Id extends OperatorRoute, Name extends keyof ResponseOf<Id> & string>(
-    path: string,
-    member: Name,
-    query: Readonly<Record<string, string>> = {},
-  ): Promise<ResponseOf<Id>[Name]> {
-    return listIn(await this.#get<Id>(path, query), member);
-  }
-
   async #send(request: RequestSpec): ReturnType<Transport['send']> {
     await this.#challenge();
     return this.#transport.send({
@@ -461,13 +271,13 @@ export class OperatorClient {
     );
   }
 
-  #url(path: string, query: Readonly<Record<string, string>> = {}): URL {
+  #url(path: string, query: AnyRequest['query'] = {}): URL {
     const url = new URL(`operator/v1/${path}`, this.#base);
-    const parameters = Object.entries(query);
-    // A path may have a query of its own.
-    if (parameters.length === 0) return url;
     // URLSearchParams.toString() would encode a space as `+`, which is for forms only.
-    url.search = parameters.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&');
+    url.search = Object.entries(query)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`)
+      .join('&');
     return url;
   }
 }
@@ -477,10 +287,6 @@ function listIn<Body, Name extends keyof Body & string>(body: Body, member: Name
   if (!Array.isArray(body[member]))
     throw new TakemarkError('bad_response', `the response has no member \`${member}\``);
   return body[member];
-}
-
-function pageQuery(from: number, limit: number): Readonly<Record<string, string>> {
-  return { from: String(from), limit: String(limit) };
 }
 
 /** Returns the path of the token that the service created on its first start. */

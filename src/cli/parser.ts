@@ -1,5 +1,5 @@
-import { Argument, type CommanderError, InvalidArgumentError, Option, Command as Parser } from 'commander';
-import { type Command, type CommandSet, EXIT, type OptionSpec } from './command.js';
+import { Argument, InvalidArgumentError, Option, Command as Parser } from 'commander';
+import type { Command, CommandSet, OptionSpec } from './command.js';
 import { exampleOf } from './examples.js';
 import { ADDRESSES } from './service-address.js';
 import type { Terminal } from './terminal.js';
@@ -14,38 +14,24 @@ const SHORT: Readonly<Record<string, string>> = { json: '-j', limit: '-n', out: 
 
 /** Returns all options of a command: its own, the address of its service, and the common ones. */
 export function optionsOf({ options, service }: Command): Readonly<Record<string, OptionSpec>> {
-  const { option, variable } = service === undefined ? {} : ADDRESSES[service];
+  if (service === undefined) return options;
+  const { option, variable } = ADDRESSES[service];
   return {
     ...options,
-    ...(option === undefined
-      ? {}
-      : { [option]: { value: 'address', help: `address of the service, instead of ${variable}` } }),
+    [option]: { value: 'address', help: `address of the service, instead of ${variable}` },
     ...(service === 'partner'
       ? { profile: { value: 'name', help: 'profile to use, instead of TAKEMARK_PROFILE' } }
       : {}),
-    ...(service === undefined
-      ? {}
-      : { 'allow-plain-http': { help: 'allow sending secrets over plain http to another machine' } }),
+    'allow-plain-http': { help: 'allow sending secrets over plain http to another machine' },
   };
-}
-
-/** Thrown when no command ran. The message is empty if everything was printed already. */
-export class ParserExit extends Error {
-  readonly exitCode: number;
-  /** The command or group that the words matched, for the hint to its help. */
-  readonly path: string;
-
-  constructor(exitCode: number, message: string, path: string) {
-    super(message);
-    this.exitCode = exitCode;
-    this.path = path;
-  }
 }
 
 export interface ParserOptions extends CommandSet {
   readonly argv: readonly string[];
   readonly version: string;
   readonly terminal: Terminal;
+  /** Gets the message of wrong use, and the command or group that the words matched. */
+  readonly misused: (message: string, path: string) => void;
   readonly run: (
     command: Command,
     operands: readonly unknown[],
@@ -55,7 +41,7 @@ export interface ParserOptions extends CommandSet {
 
 /**
  * Parses the words and runs their command. A parser keeps parsed values, so each run builds a new parser.
- * @throws ParserExit if no command is run
+ * @throws CommanderError if no command is run. Everything is printed already
  */
 export async function parseAndRun(options: ParserOptions): Promise<void> {
   const root = buildParser(options);
@@ -88,7 +74,7 @@ function findParser(root: Parser, words: readonly string[]): Parser | undefined 
   return parser;
 }
 
-function buildParser({ commands, groups, argv, version, terminal, run }: ParserOptions): Parser {
+function buildParser({ commands, groups, argv, version, terminal, misused, run }: ParserOptions): Parser {
   const parsers = new Map<string, Parser>();
   const parserAt = (path: string): Parser => {
     const known = parsers.get(path);
@@ -104,23 +90,26 @@ function buildParser({ commands, groups, argv, version, terminal, run }: ParserO
       .configureOutput({
         writeOut: (text) => terminal.printRaw(text),
         writeErr: (text) => terminal.note(text.trimEnd()),
-        // The caller of the parser prints the message as one line.
-        outputError: () => undefined,
+        // Commander prints a suggestion on its own line.
+        outputError: (text) =>
+          misused(
+            text
+              .replace(/^error: /, '')
+              .trimEnd()
+              .replaceAll('\n', ' '),
+            path,
+          ),
         getOutHelpWidth: () => HELP_WIDTH,
         getErrHelpWidth: () => HELP_WIDTH,
       })
-      .exitOverride((error) => {
-        throw exitOf(error, path);
-      });
+      .exitOverride();
   };
   parserAt('')
     .description(DESCRIPTION)
     .version(`takemark ${version}`, '-V, --version', 'show the version')
     .addHelpText('after', '\nRun takemark <command> --help for details.');
   for (const command of commands) {
-    const parser = parserAt(command.name)
-      .summary(command.summary)
-      .description(textOf([`${command.summary}.`, '', ...(command.details ?? [])]));
+    const parser = parserAt(command.name).summary(command.summary).description(descriptionOf(command));
     parser.addHelpText('after', () => `\nExample:\n  ${exampleOf(command).replaceAll('\n', '\n  ')}`);
     for (const spec of command.operands) parser.addArgument(new Argument(spec));
     for (const [name, spec] of Object.entries(optionsOf(command)))
@@ -158,11 +147,13 @@ function optionOf(
   });
 }
 
-/** Joins each paragraph into one line, which the help wraps. */
-function textOf(lines: readonly string[]): string {
-  return lines
-    .join('\n')
-    .trim()
+/** Returns the paragraphs of a help text, each on one line, which the help wraps. */
+function descriptionOf({ summary, details, service, environment }: Command): string {
+  const ownEnvironment = environment ?? (service === undefined ? [] : ADDRESSES[service].environment);
+  return [[`${summary}.`], details ?? [], ownEnvironment]
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join('\n'))
+    .join('\n\n')
     .replace(/(?<=[^\n])\n(?=\S)/g, ' ');
 }
 
@@ -178,12 +169,4 @@ function valuesOf(parser: Parser): Readonly<Record<string, unknown>> {
   const given = parser.opts<Record<string, unknown>>();
   const flags = parser.options.filter((option) => option.isBoolean());
   return { ...Object.fromEntries(flags.map((flag) => [flag.attributeName(), false])), ...given };
-}
-
-function exitOf({ code, exitCode, message }: CommanderError, path: string): ParserExit {
-  if (exitCode === 0) return new ParserExit(EXIT.good, '', path);
-  // The command line ends before a command, and commander has printed the help.
-  if (code === 'commander.help') return new ParserExit(EXIT.usage, '', path);
-  // Commander prints a suggestion on its own line.
-  return new ParserExit(EXIT.usage, message.replace(/^error: /, '').replaceAll('\n', ' '), path);
 }

@@ -1,3 +1,4 @@
+import { CommanderError } from 'commander';
 import { TakemarkError } from '../client/errors.js';
 import { type ClientConfig, type Command, type Context, EXIT, RuntimeError, UsageError } from './command.js';
 import { captureArdour } from './commands/capture-ardour.js';
@@ -9,150 +10,70 @@ import { examineService } from './commands/doctor.js';
 import { fixtures } from './commands/fixtures.js';
 import { identify } from './commands/identify.js';
 import { inspect } from './commands/inspect.js';
-import {
-  authority,
-  createKey,
-  createPartner,
-  listPartnerKeys,
-  listPartners,
-  revokeKey,
-} from './commands/operator-accounts.js';
-import { backup, restore } from './commands/operator-backup.js';
-import { initSecrets, migrateStore, rotateSecrets } from './commands/operator-cluster.js';
-import { discardDeadLetters, listDeadLetters, replayDeadLetters } from './commands/operator-dead-letters.js';
-import { listDeclarations, recordDeclaration } from './commands/operator-declarations.js';
-import { enrolDevice, listDevices, revokeDevice } from './commands/operator-devices.js';
+import { PARTNER_COMMANDS, PARTNER_KEY_COMMANDS } from './commands/operator-accounts.js';
+import { BACKUP_COMMANDS } from './commands/operator-backup.js';
+import { CLUSTER_COMMANDS } from './commands/operator-cluster.js';
+import { DEAD_LETTER_COMMANDS } from './commands/operator-dead-letters.js';
+import { DECLARATION_COMMANDS } from './commands/operator-declarations.js';
+import { DEVICE_COMMANDS } from './commands/operator-devices.js';
 import { examineInstallation } from './commands/operator-doctor.js';
 import { issue } from './commands/operator-issue.js';
-import { initAuthority, installLeaf, issueLeaf, requestLeaf } from './commands/operator-leaf.js';
+import { LEAF_COMMANDS } from './commands/operator-leaf.js';
 import { importLegacy } from './commands/operator-legacy.js';
-import { exportStore, importStore } from './commands/operator-move.js';
-import { assignPlan, createPlan, listPlans, setPlan } from './commands/operator-plans.js';
-import {
-  auditStores,
-  erasureStatus,
-  exportAudit,
-  readAudit,
-  verifyAudit,
-} from './commands/operator-records.js';
-import { getPartnerReview, listPartnerReviews, supplyEvidence } from './commands/operator-reviews.js';
+import { MOVE_COMMANDS } from './commands/operator-move.js';
+import { PLAN_COMMANDS } from './commands/operator-plans.js';
+import { RECORD_COMMANDS } from './commands/operator-records.js';
+import { PARTNER_REVIEW_COMMANDS } from './commands/operator-reviews.js';
 import { fillSamples } from './commands/operator-samples.js';
-import { listSigners, reinstateSigner, revokeSigner } from './commands/operator-signing.js';
-import {
-  approveSourceDetail,
-  grantConsent,
-  revokeConsent,
-  withdrawSourceDetail,
-} from './commands/operator-source-detail.js';
+import { SIGNING_COMMANDS } from './commands/operator-signing.js';
+import { SOURCE_DETAIL_COMMANDS } from './commands/operator-source-detail.js';
 import { simulateSessionTrace } from './commands/operator-trace.js';
-import { listKeys, revokeKey as revokeOwnKey, rotateKey } from './commands/partner-keys.js';
-import { downloadAsset, eraseProof, getProof, getRecord } from './commands/partner-proofs.js';
-import { listProofs, showHealth, showUsage } from './commands/partner-reports.js';
-import {
-  answerEvidence,
-  askEvidence,
-  createReview,
-  getReview,
-  listReviews,
-  resolveReview,
-} from './commands/partner-reviews.js';
-import { consumers, serve } from './commands/processes.js';
-import { createProfile, deleteProfile, listProfiles } from './commands/profiles.js';
+import { KEY_COMMANDS } from './commands/partner-keys.js';
+import { PROOF_COMMANDS } from './commands/partner-proofs.js';
+import { REPORT_COMMANDS } from './commands/partner-reports.js';
+import { REVIEW_COMMANDS } from './commands/partner-reviews.js';
+import { PROCESS_COMMANDS } from './commands/processes.js';
+import { PROFILE_COMMANDS } from './commands/profiles.js';
 import { report } from './commands/report.js';
 import { seal } from './commands/seal.js';
 import { strip } from './commands/strip.js';
 import { verify } from './commands/verify.js';
 import { demo } from './demo/demo.js';
 import { errorText } from './file-errors.js';
-import { ParserExit, parseAndRun } from './parser.js';
+import { parseAndRun } from './parser.js';
 import { type ClientSettings, withAddress, withProfile } from './service-address.js';
 import { serviceErrorText } from './service-errors.js';
 import { printable } from './terminal.js';
 
+/** The order is that of the help. */
 const COMMANDS: readonly Command[] = [
-  verify,
-  report,
-  identify,
-  inspect,
-  strip,
-  fixtures,
-  listProofs,
-  getProof,
-  downloadAsset,
-  eraseProof,
-  getRecord,
-  createReview,
-  getReview,
-  listReviews,
-  askEvidence,
-  answerEvidence,
-  resolveReview,
-  listKeys,
-  rotateKey,
-  revokeOwnKey,
-  showUsage,
-  showHealth,
+  ...[verify, report, identify, inspect, strip, fixtures],
+  ...PROOF_COMMANDS,
+  ...REVIEW_COMMANDS,
+  ...KEY_COMMANDS,
+  ...REPORT_COMMANDS,
   examineService,
-  createProfile,
-  listProfiles,
-  deleteProfile,
-  seal,
-  captureArdour,
-  captureArdourHook,
-  captureAudacity,
-  createPartner,
-  listPartners,
-  listPlans,
-  createPlan,
-  setPlan,
-  assignPlan,
-  createKey,
-  listPartnerKeys,
-  revokeKey,
-  issue,
-  importLegacy,
-  simulateSessionTrace,
-  recordDeclaration,
-  listDeclarations,
-  listPartnerReviews,
-  getPartnerReview,
-  supplyEvidence,
-  erasureStatus,
-  readAudit,
-  exportAudit,
-  verifyAudit,
-  auditStores,
+  ...PROFILE_COMMANDS,
+  ...[seal, captureArdour, captureArdourHook, captureAudacity],
+  ...PARTNER_COMMANDS,
+  ...PLAN_COMMANDS,
+  ...PARTNER_KEY_COMMANDS,
+  ...[issue, importLegacy, simulateSessionTrace],
+  ...DECLARATION_COMMANDS,
+  ...PARTNER_REVIEW_COMMANDS,
+  ...RECORD_COMMANDS,
   fillSamples,
-  authority,
-  listSigners,
-  revokeSigner,
-  reinstateSigner,
-  listDevices,
-  enrolDevice,
-  revokeDevice,
-  approveSourceDetail,
-  withdrawSourceDetail,
-  grantConsent,
-  revokeConsent,
-  requestLeaf,
-  installLeaf,
-  initAuthority,
-  issueLeaf,
-  listDeadLetters,
-  replayDeadLetters,
-  discardDeadLetters,
-  backup,
-  restore,
-  exportStore,
-  importStore,
-  initSecrets,
-  rotateSecrets,
-  migrateStore,
+  ...SIGNING_COMMANDS,
+  ...DEVICE_COMMANDS,
+  ...SOURCE_DETAIL_COMMANDS,
+  ...LEAF_COMMANDS,
+  ...DEAD_LETTER_COMMANDS,
+  ...BACKUP_COMMANDS,
+  ...MOVE_COMMANDS,
+  ...CLUSTER_COMMANDS,
   examineInstallation,
-  serve,
-  consumers,
-  showConfig,
-  demo,
+  ...PROCESS_COMMANDS,
+  ...[showConfig, demo],
   ...completionCommands(() => ({ commands: COMMANDS, groups: GROUPS })),
 ];
 
@@ -204,15 +125,15 @@ export async function run(argv: readonly string[], context: Surroundings): Promi
       argv,
       version,
       terminal,
+      misused: (message, path) => terminal.note(usageLine(message, path)),
       run: async (command, operands, options) => {
         exitCode = await runCommand(command, operands, options, context);
       },
     });
     return exitCode;
   } catch (error) {
-    if (!(error instanceof ParserExit)) throw error;
-    if (error.message !== '') terminal.note(usageLine(error.message, error.path));
-    return error.exitCode;
+    if (!(error instanceof CommanderError)) throw error;
+    return error.exitCode === 0 ? EXIT.good : EXIT.usage;
   }
 }
 

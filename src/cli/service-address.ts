@@ -8,17 +8,34 @@ export type ClientSettings = Config['client'] &
   Pick<Config, 'dataDirectory'> &
   Pick<ClientConfig, 'profilesFile'>;
 
-/** The option and the variable for the address of a listener, and the default address. */
-export const ADDRESSES: Readonly<
-  Record<Service, { readonly option: string; readonly variable: string; readonly standard: string }>
-> = {
-  partner: { option: 'url', variable: 'TAKEMARK_URL', standard: 'http://127.0.0.1:8080' },
+/**
+ * The option and the variable for the address of a listener, the default address, and the help lines about the
+ * environment of its commands.
+ */
+export const ADDRESSES = {
+  partner: {
+    option: 'url',
+    variable: 'TAKEMARK_URL',
+    standard: 'http://127.0.0.1:8080',
+    environment: [
+      'Environment: TAKEMARK_API_KEY is the API key. TAKEMARK_URL (or --url) is the address of the service',
+      '(http://127.0.0.1:8080); another machine needs https. TAKEMARK_CA is a PEM file of its certificate',
+      'authority, if Node does not trust it already. TAKEMARK_API_SIGNING_KEY is a PEM file of the private',
+      'key, if the API key requires signed calls.',
+    ],
+  },
   operator: {
     option: 'operator-url',
     variable: 'TAKEMARK_OPERATOR_URL',
     standard: 'http://127.0.0.1:8081',
+    environment: [
+      'Environment: TAKEMARK_OPERATOR_TOKEN is the operator token. Without it, the token is read from the',
+      'file operator-token in the data directory of a service on this machine (TAKEMARK_DATA_DIR,',
+      'takemark-data). TAKEMARK_OPERATOR_URL (or --operator-url) is the address. Without it, the port is read',
+      'from endpoints.json in that directory; the fallback is http://127.0.0.1:8081.',
+    ],
   },
-};
+} as const satisfies Readonly<Record<Service, object>>;
 
 /**
  * Replaces the environment's address, key, authority and signing key by those of a profile. All of them are

@@ -22,13 +22,17 @@ import { BINDING_STATUS } from '../../src/witness/domain/declaration.js';
 import { composeReport } from '../../src/witness/report/compose-report.js';
 import { withPlainReport } from '../fixtures/plain-report.js';
 
-/** A deliverable whose every byte tells its place. */
+/** A deliverable in which each byte depends on its offset. */
 export const ASSET = Buffer.from(Array.from({ length: 1000 }, (_, i) => i % 251));
 export const ASSET_SHA256 = createHash('sha256').update(ASSET).digest('hex');
 const SIDECAR = Buffer.from('the sidecar');
 const NOW = 1_767_225_600;
 
-/** State behind the rows that came with the whole contract; tests reach into it. */
+/**
+ * The independent double of the operations: the tests of the listeners and of the generated requests run on it. It has
+ * no code of `src/service/operations`, so these tests compare the contract with a second implementation. A test reads
+ * its state, and makes it refuse, fail or wait. Real operations would need keys, stores and an engine for that.
+ */
 export class MemoryContract {
   readonly proofs = new Map<string, ProofDetail>();
   readonly erased = new Map<string, number>();

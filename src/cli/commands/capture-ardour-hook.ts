@@ -12,7 +12,6 @@ export const captureArdourHook = defineCommand({
     'Script Manager > Action Hooks; it stays enabled. The script appends lines to a file in the directory of',
     'each open session, and takemark capture ardour --hook reads them.',
   ],
-  operands: [],
   options: {
     remove: { help: 'remove the script; disable it in Ardour as well' },
     configuration: { value: 'directory', help: 'configuration directory (~/.config)' },

@@ -15,7 +15,6 @@ export const captureArdour = defineCommand({
     'reads the session directory and changes nothing in it. docs/capture-ardour.md lists what each',
     'channel can and cannot record.',
   ],
-  operands: [],
   options: {
     session: { value: 'directory', required: true, help: 'session directory; it need not exist yet' },
     out: { value: 'file', required: true, help: 'file to write the trace to' },

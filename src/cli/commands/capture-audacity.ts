@@ -13,7 +13,6 @@ export const captureAudacity = defineCommand({
     'Runs beside Audacity until you interrupt it, then seals the trace. It reads copies of the project',
     'and changes nothing in it. docs/capture-audacity.md lists what each channel can and cannot record.',
   ],
-  operands: [],
   options: {
     project: { value: 'file', required: true, help: 'the .aup3 file that Audacity has open' },
     out: { value: 'file', required: true, help: 'file to write the trace to' },

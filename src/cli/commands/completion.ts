@@ -14,8 +14,6 @@ export function completionCommands(commandSet: () => CommandSet): readonly Comma
       name: `completion ${shell}`,
       summary: `Print the completion script for ${shell}`,
       details: [SETUP[shell]],
-      operands: [],
-      options: {},
       async run(_operands, _options, { terminal }) {
         terminal.printRaw(completionScript(shell, commandSet()));
         return EXIT.good;

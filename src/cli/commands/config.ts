@@ -15,7 +15,6 @@ export const showConfig = defineCommand({
     'takemark operator doctor checks the servers of a cluster.',
     'Exit code 1: with --check, at least one check is REFUSE.',
   ],
-  operands: [],
   options: {
     check: { help: 'check the settings instead of printing them' },
     json: { help: 'print one line of JSON' },

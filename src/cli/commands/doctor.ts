@@ -1,7 +1,6 @@
 import { printCheck } from '../check-lines.js';
 import { defineCommand, EXIT } from '../command.js';
 import { type Diagnosed, diagnose } from '../service-diagnosis.js';
-import { PARTNER_DETAILS } from './partner-account.js';
 
 const MARKS: Readonly<Record<Diagnosed['verdict'], string>> = {
   ok: 'ok',
@@ -17,10 +16,7 @@ export const examineService = defineCommand({
   details: [
     'Checks Node, address, TLS, service, clock, key, scopes and quota. It is not billed and sends no file.',
     'Exit code 1: at least one check fails.',
-    '',
-    ...PARTNER_DETAILS,
   ],
-  operands: [],
   options: { json: { help: 'print the checks as one line of JSON' } },
   async run(_operands, options, context) {
     const { terminal } = context;

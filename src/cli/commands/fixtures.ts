@@ -4,7 +4,7 @@ import type { FixturePart } from '../../client/index.js';
 import { defineCommand, EXIT, RuntimeError, UsageError } from '../command.js';
 import { type PlannedOutput, planOutput, writeOutput } from '../output-file.js';
 import { printable } from '../terminal.js';
-import { PARTNER_DETAILS, withPartner } from './partner-account.js';
+import { withPartner } from './partner-account.js';
 
 /** A plain file name. The service must not choose a path. */
 const SAFE_NAME = /^[a-z0-9][a-z0-9_]{0,63}\.[a-z0-9]{1,10}$/;
@@ -16,10 +16,7 @@ export const fixtures = defineCommand({
   details: [
     'Writes one file for each verdict and reason, and fixtures.json with the expected answers, into an',
     'existing directory. `takemark verify <folder>` then verifies them.',
-    '',
-    ...PARTNER_DETAILS,
   ],
-  operands: [],
   options: {
     out: { value: 'folder', required: true, help: 'existing directory to write the files to' },
     force: { help: 'replace existing files' },

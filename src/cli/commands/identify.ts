@@ -3,7 +3,7 @@ import { isDirectory, namedFile } from '../batch/find-audio.js';
 import { identifyFolder, identifyList } from '../batch/identify-batch.js';
 import { type Context, defineCommand, EXIT, UsageError } from '../command.js';
 import { printable } from '../terminal.js';
-import { PARTNER_DETAILS, withPartner } from './partner-account.js';
+import { withPartner } from './partner-account.js';
 
 export const identify = defineCommand({
   name: 'identify',
@@ -20,8 +20,6 @@ export const identify = defineCommand({
     'digests begun cost one unit.',
     '',
     'Exit code 1: a file or digest has no match. Exit code 3: a file could not be read.',
-    '',
-    ...PARTNER_DETAILS,
   ],
   operands: ['[path]'],
   options: {

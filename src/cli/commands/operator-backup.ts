@@ -1,8 +1,8 @@
 import { type Context, defineCommand, EXIT, UsageError } from '../command.js';
 import { formatTime, printable } from '../terminal.js';
-import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
+import { withOperator } from './call-command.js';
 
-export const backup = defineCommand({
+const backup = defineCommand({
   name: 'operator backup',
   service: 'operator',
   summary: 'Back up one machine while its service runs',
@@ -12,10 +12,7 @@ export const backup = defineCommand({
     'backup like a private key. Content keys and journals are not copied, because an erasure must outlive',
     'every backup: keep them on a second disk with TAKEMARK_MIRROR_DIR. takemark operator restore --from',
     'restores the backup.',
-    '',
-    ...OPERATOR_DETAILS,
   ],
-  operands: [],
   options: {
     out: { value: 'directory', required: true, help: 'directory of the backup, which is empty or absent' },
     json: { help: 'print the result as one line of JSON' },
@@ -37,7 +34,7 @@ export const backup = defineCommand({
   },
 });
 
-export const restore = defineCommand({
+const restore = defineCommand({
   name: 'operator restore',
   summary: 'Restore a backup of one machine, or make a restored keyspace of a cluster safe to serve',
   details: [
@@ -51,7 +48,6 @@ export const restore = defineCommand({
     'After an interruption, run it again. Exit code 1: some messages or records could not be processed; the',
     'service is open again.',
   ],
-  operands: [],
   options: {
     from: { value: 'directory', help: 'directory that takemark operator backup wrote' },
     'accept-lost-journals': { help: 'restore although no journal of erasures is left' },
@@ -96,3 +92,5 @@ async function restoreFrom(
   }
   return EXIT.good;
 }
+
+export const BACKUP_COMMANDS = [backup, restore];

@@ -3,7 +3,7 @@ import { defineCommand, EXIT, UsageError } from '../command.js';
 import { planOutput, writeOutput } from '../output-file.js';
 import { printable } from '../terminal.js';
 
-export const migrateStore = defineCommand({
+const migrateStore = defineCommand({
   name: 'operator migrate',
   summary: "Create the cluster's keyspace and topics, and update its schema",
   details: [
@@ -14,7 +14,6 @@ export const migrateStore = defineCommand({
     'keyspace. Stop every process first: a process that keeps running would decide independently of the',
     'others.',
   ],
-  operands: [],
   options: {
     'change-topology': { help: 'replace the topology of the keyspace' },
     json: { help: 'print the applied migrations and the created topics as one line of JSON' },
@@ -37,7 +36,7 @@ export const migrateStore = defineCommand({
 
 const BUNDLE_HELP = 'bundle to write, with mode 0600; an existing file is never replaced';
 
-export const initSecrets = defineCommand({
+const initSecrets = defineCommand({
   name: 'operator secrets init',
   summary: 'Write the bundle of secrets that all processes of a cluster share',
   details: [
@@ -45,7 +44,6 @@ export const initSecrets = defineCommand({
     'TAKEMARK_ENVIRONMENT. Each process reads the bundle from TAKEMARK_SECRETS_FILE. Any holder of the',
     'bundle can act as the service, so protect it like a private key.',
   ],
-  operands: [],
   options: { out: { value: 'file', required: true, help: BUNDLE_HELP } },
   async run(_operands, options, { terminal, cluster }) {
     const output = await planOutput(options.out, undefined, []);
@@ -61,7 +59,7 @@ const NEXT: Readonly<Record<'add' | 'use' | 'drop', string>> = {
   drop: 'deploy it to every process',
 };
 
-export const rotateSecrets = defineCommand({
+const rotateSecrets = defineCommand({
   name: 'operator secrets rotate',
   summary: 'Rotate secrets in three steps: add new secrets, use them, drop the old secrets',
   details: [
@@ -74,7 +72,6 @@ export const rotateSecrets = defineCommand({
     '',
     'Purposes: key-pepper, upload-policy, cursor, rotation, audit, signing, operator-token.',
   ],
-  operands: [],
   options: {
     in: { value: 'file', required: true, help: 'current bundle' },
     out: { value: 'file', required: true, help: BUNDLE_HELP },
@@ -100,3 +97,5 @@ export const rotateSecrets = defineCommand({
     return EXIT.good;
   },
 });
+
+export const CLUSTER_COMMANDS = [initSecrets, rotateSecrets, migrateStore];

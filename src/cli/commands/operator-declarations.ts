@@ -1,15 +1,14 @@
 import { readFile, stat } from 'node:fs/promises';
-import { defineCommand, EXIT, RuntimeError } from '../command.js';
-import type { Declaration } from '../operator-client.js';
-import { formatTime, printable } from '../terminal.js';
-import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
+import { RuntimeError } from '../command.js';
+import type { BodyAt, ResponseAt } from '../operator-client.js';
+import { formatTime } from '../terminal.js';
+import { operatorCall } from './call-command.js';
 
 /** The largest JSON body that the service accepts, in bytes. */
 const MAX_FILE_BYTES = 65_536;
 
-export const recordDeclaration = defineCommand({
+const recordDeclaration = operatorCall({
   name: 'operator declaration record',
-  service: 'operator',
   summary: "Record a creator's survey answers for an issued proof",
   details: [
     'The file holds one JSON object with surveyVersion, submissionId, subject (opaque identifiers),',
@@ -26,53 +25,40 @@ export const recordDeclaration = defineCommand({
     '                      artwork, video; or only none; or only undisclosed',
     '',
     'Repeating a submission changes nothing. Different answers with the same submissionId are refused.',
-    '',
-    ...OPERATOR_DETAILS,
   ],
-  operands: [],
   options: {
     proof: { value: 'proofId', required: true, help: 'proof that the answers are about' },
     file: { value: 'file', required: true, help: 'JSON file of the answers' },
-    json: { help: 'print the stored declaration as one line of JSON' },
   },
-  async run(_operands, options, context) {
-    const { terminal } = context;
-    const submission = await readSubmission(options.file);
-    const declaration = await withOperator(context, (client) =>
-      client.recordDeclaration(options.proof, submission),
-    );
-    if (options.json) terminal.printJson(declaration);
-    else terminal.print(declarationLine(declaration));
-    return EXIT.good;
+  json: 'print the stored declaration as one line of JSON',
+  async call(_operands, { proof: proofId, file }) {
+    const json = await readSubmission(file);
+    return (client) => client.call('POST proofs/{proofId}/declarations', { path: { proofId }, json });
   },
+  columns: columnsOf,
 });
 
-export const listDeclarations = defineCommand({
+const listDeclarations = operatorCall({
   name: 'operator declaration list',
-  service: 'operator',
   summary: "List creators' declarations about a proof, in the order they were recorded",
-  details: ['Exit code 1: a declaration was altered in the store.', '', ...OPERATOR_DETAILS],
-  operands: [],
-  options: {
-    proof: { value: 'proofId', required: true, help: 'proof to list declarations of' },
-    json: { help: 'print one line of JSON per declaration' },
-  },
-  async run(_operands, options, context) {
-    const { terminal } = context;
-    const declarations = await withOperator(context, (client) => client.listDeclarations(options.proof));
-    for (const declaration of declarations) {
-      if (options.json) terminal.printJson(declaration);
-      else terminal.print(declarationLine(declaration));
-    }
-    return declarations.every(({ authentic }) => authentic !== false) ? EXIT.good : EXIT.notGood;
-  },
+  details: ['Exit code 1: a declaration was altered in the store.'],
+  options: { proof: { value: 'proofId', required: true, help: 'proof to list declarations of' } },
+  json: 'print one line of JSON per declaration',
+  call:
+    (_operands, { proof: proofId }) =>
+    (client) =>
+      client.list('GET proofs/{proofId}/declarations', 'declarations', { path: { proofId } }),
+  columns: columnsOf,
+  isGood: ({ authentic }) => authentic !== false,
 });
+
+export const DECLARATION_COMMANDS = [recordDeclaration, listDeclarations];
 
 /**
  * Reads a submission without checking the answers: the service knows the valid answers.
  * @throws RuntimeError
  */
-async function readSubmission(path: string): Promise<object> {
+async function readSubmission(path: string): Promise<BodyAt<'POST proofs/{proofId}/declarations'>> {
   if ((await stat(path)).size > MAX_FILE_BYTES)
     throw new RuntimeError(`${path} is larger than ${MAX_FILE_BYTES} bytes`);
   let value: unknown;
@@ -84,12 +70,16 @@ async function readSubmission(path: string): Promise<object> {
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new RuntimeError(`${path} does not hold a JSON object`);
-  return value;
+  return value as BodyAt<'POST proofs/{proofId}/declarations'>;
 }
 
-function declarationLine({ submissionId, submittedAt, subject, answers, authentic }: Declaration): string {
+/** A declaration. Only lists say whether it is authentic. */
+type Declaration = ResponseAt<'POST proofs/{proofId}/declarations'> &
+  Partial<ResponseAt<'GET proofs/{proofId}/declarations'>['declarations'][number]>;
+
+function columnsOf(declaration: Declaration): readonly (string | undefined)[] {
+  const { submissionId, submittedAt, subject, answers, authentic } = declaration;
   const given = Object.entries(answers).map(([dimension, answer]) => `${dimension}=${answer}`);
-  return printable(
-    `${submissionId}  ${formatTime(submittedAt)}  ${subject}  ${given.join(' ')}${authentic === false ? '  ALTERED' : ''}`,
-  );
+  const mark = authentic === false ? 'ALTERED' : undefined;
+  return [submissionId, formatTime(submittedAt), subject, given.join(' '), mark];
 }

@@ -1,106 +1,80 @@
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
-import { defined } from '../../core/domain/defined.js';
 import type { DeviceAlgorithm } from '../../witness/domain/trace.js';
-import { defineCommand, EXIT, RuntimeError, UsageError } from '../command.js';
-import type { DeviceEntry } from '../operator-client.js';
-import { formatTime, printable, type Terminal } from '../terminal.js';
+import { RuntimeError, UsageError } from '../command.js';
+import type { ResponseAt } from '../operator-client.js';
+import { formatTime } from '../terminal.js';
 import { parseTime } from '../time-option.js';
-import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
+import { operatorCall } from './call-command.js';
 
 const MAX_KEY_BYTES = 4096;
 const DEVICE_ID = /^[0-9a-f]{64}$/;
-const JSON_OPTION = { help: 'print the device as one line of JSON' } as const;
+const JSON_HELP = 'print the device as one line of JSON';
 
-export const listDevices = defineCommand({
+const listDevices = operatorCall({
   name: 'operator devices list',
-  service: 'operator',
   summary: 'List the capture devices in the order of enrolment',
-  details: OPERATOR_DETAILS,
-  operands: [],
   options: {
     from: { value: 'n', range: [1, 1_000_000], help: 'number of the first device to list (1)' },
     limit: { value: 'n', range: [1, 1000], help: 'maximum number of devices, 1 to 1000 (100)' },
-    json: { help: 'print one line of JSON per device' },
   },
-  async run(_operands, options, context) {
-    const { from = 1, limit = 100 } = options;
-    for (const device of await withOperator(context, (client) => client.listDevices({ from, limit })))
-      show(device, options.json, context.terminal);
-    return EXIT.good;
-  },
+  json: 'print one line of JSON per device',
+  call:
+    (_operands, { from = 1, limit = 100 }) =>
+    (client) =>
+      client.list('GET devices', 'devices', { query: { from, limit } }),
+  columns: columnsOf,
 });
 
-export const enrolDevice = defineCommand({
+const enrolDevice = operatorCall({
   name: 'operator devices enrol',
-  service: 'operator',
   summary: 'Enrol a capture device by its public key or its id',
   details: [
     'The id of a device is the SHA-256 of its public key. The service stores only the id. A revoked device',
     'cannot be enrolled again: create a new key on it.',
-    '',
-    ...OPERATOR_DETAILS,
   ],
-  operands: [],
   options: {
     key: { value: 'file', help: 'public key of the device, PEM or DER' },
     device: { value: 'deviceId', help: 'id of the device, instead of --key: 64 hex digits' },
-    json: JSON_OPTION,
   },
-  async run(_operands, options, context) {
-    if ((options.key === undefined) === (options.device === undefined))
-      throw new UsageError('give either --key or --device');
-    const request =
-      options.key === undefined ? { deviceId: idOf(options.device!) } : await readDevice(options.key);
-    show(
-      await withOperator(context, (client) => client.enrolDevice(request)),
-      options.json,
-      context.terminal,
-    );
-    return EXIT.good;
+  json: JSON_HELP,
+  async call(_operands, { key, device }) {
+    if ((key === undefined) === (device === undefined)) throw new UsageError('give either --key or --device');
+    const json = key === undefined ? { deviceId: idOf(device!) } : await readDevice(key);
+    return (client) => client.call('POST devices', { json });
   },
+  columns: columnsOf,
 });
 
-export const revokeDevice = defineCommand({
+const revokeDevice = operatorCall({
   name: 'operator devices revoke',
-  service: 'operator',
   summary: 'Revoke a capture device permanently, from a given time on',
   details: [
     'A trace used for issuing after that time does not count as evidence of an enrolled device. The report',
     'of a proof issued before that time says that its device was revoked later.',
-    '',
-    ...OPERATOR_DETAILS,
   ],
-  operands: [],
   options: {
     device: { value: 'deviceId', required: true, help: 'device id: 64 hex digits' },
     from: {
       value: 'time',
       help: 'when the key may have been lost: unix seconds or 2026-01-31T12:00:00Z (now)',
     },
-    json: JSON_OPTION,
   },
-  async run(_operands, options, context) {
-    const request = defined({
-      from: options.from === undefined ? undefined : parseTime('--from', options.from),
-    });
-    const deviceId = idOf(options.device);
-    show(
-      await withOperator(context, (client) => client.revokeDevice(deviceId, request)),
-      options.json,
-      context.terminal,
-    );
-    return EXIT.good;
+  json: JSON_HELP,
+  call(_operands, { device, from }) {
+    const json = from === undefined ? {} : { from: parseTime('--from', from) };
+    const path = { deviceId: idOf(device) };
+    return (client) => client.call('POST devices/{deviceId}/revoke', { path, json });
   },
+  columns: columnsOf,
 });
 
-function show(device: DeviceEntry, json: boolean, terminal: Terminal): void {
-  if (json) return terminal.printJson(device);
-  const { deviceId, algorithm, enrolledAt, revocation } = device;
+export const DEVICE_COMMANDS = [listDevices, enrolDevice, revokeDevice];
+
+function columnsOf(device: ResponseAt<'POST devices'>): readonly string[] {
+  const { deviceId, algorithm = '', enrolledAt, revocation } = device;
   const state = revocation === undefined ? 'enrolled' : `revoked from ${formatTime(revocation.from)}`;
-  terminal.print(
-    printable(`${deviceId}  ${(algorithm ?? '').padEnd(7)}  since ${formatTime(enrolledAt)}  ${state}`),
-  );
+  return [deviceId, algorithm.padEnd(7), `since ${formatTime(enrolledAt)}`, state];
 }
 
 /** @throws UsageError */

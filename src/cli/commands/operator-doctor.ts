@@ -21,7 +21,6 @@ export const examineInstallation = defineCommand({
     'In beta, a REFUSE is only a warning. "not checked" means that the setting is not reported, or not to',
     'this user: check it yourself. Exit code 1: at least one check is REFUSE.',
   ],
-  operands: [],
   options: { json: { help: 'print the checks as one line of JSON' } },
   async run(_operands, options, { terminal, cluster }) {
     const checks = await cluster.examineInstallation();

@@ -13,7 +13,7 @@ import type { EvidenceFiles } from '../issuing-form.js';
 import type { IssuedProof, OperatorClient } from '../operator-client.js';
 import { writeOutput } from '../output-file.js';
 import { formatTime, printable } from '../terminal.js';
-import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
+import { withOperator } from './call-command.js';
 
 export const issue = defineCommand({
   name: 'operator issue',
@@ -35,8 +35,6 @@ export const issue = defineCommand({
     '',
     'With --large, a file above 65 MiB is issued. The largest one has 2 GiB, unless the service has another',
     'limit. Partners verify it with an upload slot of the purpose verify_large, as takemark verify does.',
-    '',
-    ...OPERATOR_DETAILS,
   ],
   operands: ['<audio>'],
   options: {
@@ -77,23 +75,24 @@ export const issue = defineCommand({
     try {
       await withOperator(context, async (client) => {
         const call = {
-          partnerId: options.partner,
-          song: options.song,
-          declaredSong: defined({
+          query: {
+            partnerId: options.partner,
+            song: options.song,
             artist: options.artist,
             release: options.release,
             isrc: options.isrc,
-          }),
-          fileName: basename(path),
-          carrier: outputs.sidecar === undefined ? 'embedded' : 'sidecar',
-          mend: options.mend,
-          large: options.large,
-          allowUnknownContainer,
+            fileName: basename(path),
+            carrier: outputs.sidecar === undefined ? 'embedded' : 'sidecar',
+            // An older service does not know the following parameters.
+            mend: options.mend ? 'true' : undefined,
+            large: options.large ? 'true' : undefined,
+            unknownContainer: allowUnknownContainer ? 'allow' : undefined,
+          },
           idempotencyKey,
           audio,
           evidence,
           onProgress: ({ sentBytes, totalBytes }: Progress) => bar.update(sentBytes, totalBytes),
-        } as const;
+        };
         // An interruption prints its own line after this one.
         const noteIfInterrupted = (text: string): void => {
           bar.end();

@@ -15,7 +15,7 @@ const THERE = [
 ];
 const FORCE = { help: 'replace an existing file' } as const;
 
-export const requestLeaf = defineCommand({
+const requestLeaf = defineCommand({
   name: 'operator signing request',
   summary: 'Write a certificate request (PKCS#10) for a new signing certificate',
   details: [
@@ -24,7 +24,6 @@ export const requestLeaf = defineCommand({
     '',
     ...HERE,
   ],
-  operands: [],
   options: {
     out: { value: 'file', required: true, help: 'request file to write' },
     force: FORCE,
@@ -44,7 +43,7 @@ export const requestLeaf = defineCommand({
   },
 });
 
-export const installLeaf = defineCommand({
+const installLeaf = defineCommand({
   name: 'operator signing install',
   summary: 'Install an issued signing certificate; the service signs with it after a restart',
   details: [
@@ -52,7 +51,6 @@ export const installLeaf = defineCommand({
     '',
     ...HERE,
   ],
-  operands: [],
   options: {
     certificate: {
       value: 'file',
@@ -74,11 +72,10 @@ export const installLeaf = defineCommand({
 
 const DIRECTORY = { value: 'directory', required: true, help: 'directory of the authority' } as const;
 
-export const initAuthority = defineCommand({
+const initAuthority = defineCommand({
   name: 'authority init',
   summary: 'Create an offline authority for the signing certificates of a service',
   details: THERE,
-  operands: [],
   options: { dir: DIRECTORY },
   async run(_operands, options, { terminal, cluster }) {
     terminal.printRaw(await cluster.initAuthority(options.dir));
@@ -86,7 +83,7 @@ export const initAuthority = defineCommand({
   },
 });
 
-export const issueLeaf = defineCommand({
+const issueLeaf = defineCommand({
   name: 'authority issue',
   summary: 'Issue a signing certificate for a certificate request',
   details: [
@@ -94,7 +91,6 @@ export const issueLeaf = defineCommand({
     'The request must be signed with its own key and name this environment. Every certificate has the same',
     'fixed profile.',
   ],
-  operands: [],
   options: {
     dir: DIRECTORY,
     request: { value: 'file', required: true, help: 'output of takemark operator signing request' },
@@ -126,3 +122,5 @@ export const issueLeaf = defineCommand({
     return EXIT.good;
   },
 });
+
+export const LEAF_COMMANDS = [requestLeaf, installLeaf, initAuthority, issueLeaf];

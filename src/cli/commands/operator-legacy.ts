@@ -2,9 +2,9 @@ import { isUtf8 } from 'node:buffer';
 import { open } from 'node:fs/promises';
 import { TakemarkError } from '../../client/errors.js';
 import { defineCommand, EXIT, RuntimeError } from '../command.js';
-import type { OperatorClient } from '../operator-client.js';
+import type { BodyAt, OperatorClient } from '../operator-client.js';
 import { printable } from '../terminal.js';
-import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
+import { withOperator } from './call-command.js';
 
 /** The largest JSON body that the service accepts, in bytes. */
 const MAX_LINE_BYTES = 65_536;
@@ -22,8 +22,6 @@ export const importLegacy = defineCommand({
     'A proof that is registered already is counted and left unchanged, so you can repeat a run. A refused',
     'line is reported, and the run continues; the exit code is then 1. Imported files verify only if the',
     'certificate that signed them is in signing/<environment>/known/.',
-    '',
-    ...OPERATOR_DETAILS,
   ],
   operands: ['<file>'],
   options: { json: { help: 'print one line of JSON per proof' } },
@@ -65,7 +63,10 @@ async function importLine(client: OperatorClient, line: number, bytes: Buffer): 
   if (typeof proof !== 'object' || proof === null || Array.isArray(proof))
     return refused('is not a JSON object');
   try {
-    const { proofId, outcome } = await client.importLegacy(proof);
+    const { proofId, outcome } = await client.call('POST legacy-proofs', {
+      // The service checks the members.
+      json: proof as BodyAt<'POST legacy-proofs'>,
+    });
     return { line, proofId, outcome };
   } catch (error) {
     // Any other failure is of the service or the network, and would hit the next line too.

@@ -2,7 +2,7 @@ import { defineCommand, EXIT, UsageError } from '../command.js';
 import { planOutput, writeOutput } from '../output-file.js';
 import { printable } from '../terminal.js';
 
-export const exportStore = defineCommand({
+const exportStore = defineCommand({
   name: 'operator export',
   summary: 'Export one machine for a move to a cluster',
   details: [
@@ -14,7 +14,6 @@ export const exportStore = defineCommand({
     'From then on the service on this machine answers every call with 503, also after a restart. Otherwise two',
     'registries would accept changes. --resume ends this. Use --resume only if the cluster never served.',
   ],
-  operands: [],
   options: {
     out: { value: 'file', help: 'file of the export, which must not exist' },
     resume: { help: 'let the service of this machine answer calls again, and export nothing' },
@@ -41,7 +40,7 @@ export const exportStore = defineCommand({
   },
 });
 
-export const importStore = defineCommand({
+const importStore = defineCommand({
   name: 'operator import',
   summary: 'Import the export of one machine into an unused cluster',
   details: [
@@ -52,7 +51,6 @@ export const importStore = defineCommand({
     'First write the secrets of the machine with --secrets-out, and set TAKEMARK_SECRETS_FILE to this file',
     'for the import and for every process of the cluster.',
   ],
-  operands: [],
   options: {
     from: { value: 'file', required: true, help: 'file that takemark operator export wrote' },
     'secrets-out': { value: 'file', help: 'bundle of secrets to write, with mode 0600, and import nothing' },
@@ -77,3 +75,5 @@ export const importStore = defineCommand({
     return EXIT.good;
   },
 });
+
+export const MOVE_COMMANDS = [exportStore, importStore];

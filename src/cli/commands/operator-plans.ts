@@ -1,8 +1,11 @@
 import { defined } from '../../core/domain/defined.js';
-import { defineCommand, EXIT, RuntimeError, UsageError } from '../command.js';
-import type { Plan, PlanLimits } from '../operator-client.js';
+import { RuntimeError, UsageError } from '../command.js';
+import type { BodyAt, ResponseAt } from '../operator-client.js';
 import { formatTime, printable, type Terminal, table } from '../terminal.js';
-import { OPERATOR_DETAILS, planText, withOperator } from './operator-accounts.js';
+import { operatorCall } from './call-command.js';
+import { planText } from './operator-accounts.js';
+
+type PlanLimits = Omit<BodyAt<'POST plans'>, 'name'>;
 
 const HEADINGS = [
   'plan',
@@ -33,32 +36,24 @@ const LIMITS = {
   },
 } as const;
 const NEXT_MONTH = { help: 'apply from the start of the next UTC month instead of immediately' } as const;
-const PLAN_JSON = { help: 'print the plan as one line of JSON' } as const;
+const PLAN_JSON = 'print the plan as one line of JSON';
 const NO_LIMIT =
   'give at least one limit: --monthly-quota, --requests-per-second, --burst, --concurrent-uploads or --rotations-per-day';
 
-export const listPlans = defineCommand({
+const listPlans = operatorCall({
   name: 'operator plan list',
-  service: 'operator',
   summary: 'List the plans and their limits',
-  details: OPERATOR_DETAILS,
-  operands: [],
-  options: { json: { help: 'print one line of JSON per plan' } },
-  async run(_operands, options, context) {
-    showPlans(await withOperator(context, (client) => client.listPlans()), options.json, context.terminal);
-    return EXIT.good;
-  },
+  json: 'print one line of JSON per plan',
+  call: () => (client) => client.list('GET plans', 'plans'),
+  print: printPlans,
 });
 
-export const createPlan = defineCommand({
+const createPlan = operatorCall({
   name: 'operator plan create',
-  service: 'operator',
   summary: 'Create a plan; repeating the command changes nothing',
   details: [
     'A name starts with a lower-case letter, followed by lower-case letters, digits and hyphens. A plan',
     'cannot be deleted.',
-    '',
-    ...OPERATOR_DETAILS,
   ],
   operands: ['<name>'],
   options: {
@@ -67,33 +62,26 @@ export const createPlan = defineCommand({
     burst: { ...LIMITS.burst, required: true },
     'concurrent-uploads': { ...LIMITS['concurrent-uploads'], required: true },
     'rotations-per-day': { ...LIMITS['rotations-per-day'], help: `${LIMITS['rotations-per-day'].help} (5)` },
-    json: PLAN_JSON,
   },
-  async run([name], options, context) {
-    const { monthlyQuota, requestsPerSecond, burst, concurrentUploads, rotationsPerDay = 5 } = options;
-    const plan = { name, monthlyQuota, requestsPerSecond, burst, concurrentUploads, rotationsPerDay };
-    showPlans(
-      [await withOperator(context, (client) => client.createPlan(plan))],
-      options.json,
-      context.terminal,
-    );
-    return EXIT.good;
-  },
+  json: PLAN_JSON,
+  call:
+    ([name], { rotationsPerDay = 5, ...limits }) =>
+    (client) =>
+      client.call('POST plans', { json: { name, ...limitsOf({ ...limits, rotationsPerDay }) } }),
+  print: printPlans,
 });
 
-export const setPlan = defineCommand({
+const setPlan = operatorCall({
   name: 'operator plan set',
-  service: 'operator',
   summary: 'Change limits of a plan for every partner on that plan',
   details: [
     'Limits that you omit keep their current values. A scheduled change that has not taken effect yet is',
     'replaced.',
-    '',
-    ...OPERATOR_DETAILS,
   ],
   operands: ['<name>'],
-  options: { ...LIMITS, 'next-month': NEXT_MONTH, json: PLAN_JSON },
-  async run([name], options, context) {
+  options: { ...LIMITS, 'next-month': NEXT_MONTH },
+  json: PLAN_JSON,
+  call([plan], options) {
     const { monthlyQuota, requestsPerSecond, burst, concurrentUploads, rotationsPerDay } = options;
     const given = defined({
       monthlyQuota,
@@ -103,41 +91,40 @@ export const setPlan = defineCommand({
       rotationsPerDay,
     });
     if (Object.keys(given).length === 0) throw new UsageError(NO_LIMIT);
-    const plan = await withOperator(context, async (client) => {
-      const known = (await client.listPlans()).find((plan) => plan.name === name);
-      if (known === undefined) throw new RuntimeError(`no such plan: ${name}`);
-      return client.setPlan(name, { ...limitsOf(known), ...given, ...effectOf(options.nextMonth) });
-    });
-    showPlans([plan], options.json, context.terminal);
-    return EXIT.good;
+    return async (client) => {
+      const known = (await client.list('GET plans', 'plans')).find(({ name }) => name === plan);
+      if (known === undefined) throw new RuntimeError(`no such plan: ${plan}`);
+      const json = { ...limitsOf(known), ...given, effect: effectOf(options.nextMonth) };
+      return client.call('PUT plans/{plan}', { path: { plan }, json });
+    };
   },
+  print: printPlans,
 });
 
-export const assignPlan = defineCommand({
+const assignPlan = operatorCall({
   name: 'operator plan assign',
-  service: 'operator',
   summary: 'Give a partner another plan',
   details: [
     'Without --next-month, the usage of the current month counts towards the new plan. A scheduled',
     'assignment that has not taken effect yet is replaced.',
-    '',
-    ...OPERATOR_DETAILS,
   ],
   operands: ['<plan>'],
   options: {
     partner: { value: 'partnerId', required: true, help: 'partner that gets the plan' },
     'next-month': NEXT_MONTH,
-    json: { help: 'print the partner as one line of JSON' },
   },
-  async run([plan], options, context) {
-    const { terminal } = context;
-    const change = { plan, ...effectOf(options.nextMonth) };
-    const partner = await withOperator(context, (client) => client.assignPlan(options.partner, change));
-    if (options.json) terminal.printJson(partner);
-    else terminal.print(printable(`${partner.partnerId}  ${partner.name} (${planText(partner)})`));
-    return EXIT.good;
-  },
+  json: 'print the partner as one line of JSON',
+  call:
+    ([plan], { partner: partnerId, nextMonth }) =>
+    (client) =>
+      client.call('PUT partners/{partnerId}/plan', {
+        path: { partnerId },
+        json: { plan, effect: effectOf(nextMonth) },
+      }),
+  columns: (partner) => [partner.partnerId, planText(partner)],
 });
+
+export const PLAN_COMMANDS = [listPlans, createPlan, setPlan, assignPlan];
 
 /** Returns only the limits of a plan. A later service may send more members. */
 function limitsOf(plan: PlanLimits): PlanLimits {
@@ -145,16 +132,12 @@ function limitsOf(plan: PlanLimits): PlanLimits {
   return { monthlyQuota, requestsPerSecond, burst, concurrentUploads, rotationsPerDay };
 }
 
-function effectOf(isNextMonth: boolean) {
-  return { effect: isNextMonth ? 'next_month' : 'at_once' } as const;
+function effectOf(isNextMonth: boolean): 'next_month' | 'at_once' {
+  return isNextMonth ? 'next_month' : 'at_once';
 }
 
 /** Prints plans as a table. A scheduled change is a row below its plan. */
-function showPlans(plans: readonly Plan[], json: boolean, terminal: Terminal): void {
-  if (json) {
-    for (const plan of plans) terminal.printJson(plan);
-    return;
-  }
+function printPlans(plans: readonly ResponseAt<'POST plans'>[], terminal: Terminal): void {
   const rows = plans.flatMap((plan) => [
     cellsOf(plan.name, plan),
     ...(plan.next === undefined ? [] : [cellsOf(`from ${formatTime(plan.next.from)}`, plan.next)]),

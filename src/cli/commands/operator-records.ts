@@ -3,68 +3,58 @@ import { replaceFile } from '../../core/files/durable.js';
 import { ifPresent } from '../../core/files/if-present.js';
 import { SERVICE_LOGS } from '../../service/domain/service-logs.js';
 import { defineCommand, EXIT, RuntimeError } from '../command.js';
-import type { AuditVerification } from '../operator-client.js';
+import type { OperatorClient, ResponseAt } from '../operator-client.js';
 import { formatTime, printable } from '../terminal.js';
-import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
+import { lineOf, operatorCall, withOperator } from './call-command.js';
 
-export const erasureStatus = defineCommand({
+const erasureStatus = operatorCall({
   name: 'operator erasure status',
-  service: 'operator',
   summary: 'Show the erasure state of a proof',
-  details: ['Exit code 1: an erased proof still has a deliverable.', '', ...OPERATOR_DETAILS],
+  details: ['Exit code 1: an erased proof still has a deliverable.'],
   operands: ['<proofId>'],
-  options: { json: { help: 'print the state as one line of JSON' } },
-  async run([proofId], options, context) {
-    const { terminal } = context;
-    const status = await withOperator(context, (client) => client.erasureStatus(proofId));
-    const { state, erasedAt, confirmedAt, assetPresent } = status;
-    if (options.json) terminal.printJson(status);
-    else
-      terminal.print(
-        printable(
-          `${proofId}  ${state}${erasedAt === undefined ? '' : ` ${formatTime(erasedAt)}`}, deliverable ${assetPresent ? 'present' : 'gone'}${confirmedAt === undefined ? '' : `, confirmed ${formatTime(confirmedAt)}`}`,
-        ),
-      );
-    return state === 'erased' && assetPresent ? EXIT.notGood : EXIT.good;
+  json: 'print the state as one line of JSON',
+  call:
+    ([proofId]) =>
+    (client) =>
+      client.call('GET proofs/{proofId}/erasure', { path: { proofId } }),
+  columns({ proofId, state, erasedAt, confirmedAt, assetPresent }) {
+    const erased = erasedAt === undefined ? '' : ` ${formatTime(erasedAt)}`;
+    const confirmed = confirmedAt === undefined ? '' : `, confirmed ${formatTime(confirmedAt)}`;
+    return [proofId, `${state}${erased}, deliverable ${assetPresent ? 'present' : 'gone'}${confirmed}`];
   },
+  isGood: ({ state, assetPresent }) => state !== 'erased' || !assetPresent,
 });
 
 const SEQUENCES = [1, 999_999_999_999] as const;
+const AUDIT = 'GET partners/{partnerId}/audit';
 
-export const readAudit = defineCommand({
+const readAudit = operatorCall({
   name: 'operator audit read',
-  service: 'operator',
   summary: "Print a partner's audit log, oldest entry first",
-  details: OPERATOR_DETAILS,
   operands: ['<partnerId>'],
   options: {
     from: { value: 'sequence', range: SEQUENCES, help: 'sequence number of the first entry (1)' },
     limit: { value: 'n', range: [1, 1000], help: 'maximum number of entries, 1 to 1000 (100)' },
-    json: { help: 'print one line of JSON per entry' },
   },
-  async run([partnerId], options, context) {
-    const { terminal } = context;
-    const { from = 1, limit = 100 } = options;
-    for (const entry of await withOperator(context, (client) =>
-      client.readAudit(partnerId, { from, limit }),
-    )) {
-      if (options.json) terminal.printJson(entry);
-      else
-        terminal.print(
-          printable(
-            `${String(entry.sequence).padStart(6)}  ${formatTime(entry.at)}  ${entry.action.padEnd(24)}  ${entry.actor}  ${entry.subjects.join(' ')}`,
-          ).trimEnd(),
-        );
-    }
-    return EXIT.good;
-  },
+  json: 'print one line of JSON per entry',
+  call:
+    ([partnerId], { from = 1, limit = 100 }) =>
+    (client) =>
+      client.list(AUDIT, 'entries', { path: { partnerId }, query: { from, limit } }),
+  columns: ({ sequence, at, action, actor, subjects }) => [
+    String(sequence).padStart(6),
+    formatTime(at),
+    action.padEnd(24),
+    actor,
+    subjects.length === 0 ? undefined : subjects.join(' '),
+  ],
 });
 
 /** The most bytes of a state file: half a million partners. */
 const MOST_STATE_BYTES = 32 * 1024 * 1024;
 const EXPORT_PAGE = 1000;
 
-export const exportAudit = defineCommand({
+const exportAudit = defineCommand({
   name: 'operator audit export',
   service: 'operator',
   summary: 'Print the new entries of all audit logs as lines of JSON',
@@ -73,23 +63,19 @@ export const exportAudit = defineCommand({
     'only entries that no earlier run has printed, and records their numbers in the file at its end. An',
     'interrupted run prints its entries again. Run it each minute to feed a SIEM. Every entry has partnerId',
     'and sequence, which together are unique.',
-    '',
-    ...OPERATOR_DETAILS,
   ],
-  operands: [],
   options: { state: { value: 'file', help: 'file that records which entries were printed' } },
   async run(_operands, { state }, context) {
     const { terminal } = context;
     const printed = new Map(state === undefined ? [] : Object.entries(await readState(state)));
     await withOperator(context, async (client) => {
-      const partners = await client.listPartners();
-      for (const log of [...partners.map(({ partnerId }) => partnerId), ...SERVICE_LOGS])
+      for (const partnerId of await allLogs(client))
         for (;;) {
-          const from = (printed.get(log) ?? 0) + 1;
-          const entries = await client.readAudit(log, { from, limit: EXPORT_PAGE });
+          const query = { from: (printed.get(partnerId) ?? 0) + 1, limit: EXPORT_PAGE };
+          const entries = await client.list(AUDIT, 'entries', { path: { partnerId }, query });
           for (const entry of entries) terminal.printJson(entry);
           const last = entries.at(-1);
-          if (last !== undefined) printed.set(log, last.sequence);
+          if (last !== undefined) printed.set(partnerId, last.sequence);
           if (entries.length < EXPORT_PAGE) break;
         }
     });
@@ -98,6 +84,11 @@ export const exportAudit = defineCommand({
     return EXIT.good;
   },
 });
+
+async function allLogs(client: OperatorClient): Promise<readonly string[]> {
+  const partners = await client.list('GET partners', 'partners');
+  return [...partners.map(({ partnerId }) => partnerId), ...SERVICE_LOGS];
+}
 
 /** Returns the number of the last printed entry of each log. @throws RuntimeError for a file of another form */
 async function readState(path: string): Promise<Readonly<Record<string, number>>> {
@@ -120,7 +111,7 @@ async function readState(path: string): Promise<Readonly<Record<string, number>>
  */
 const MOST_FINDINGS = 1000;
 
-export const auditStores = defineCommand({
+const auditStores = defineCommand({
   name: 'operator audit stores',
   service: 'operator',
   summary: 'Check records, deliverables, events and usage for consistency',
@@ -131,10 +122,7 @@ export const auditStores = defineCommand({
     'saw it. The command changes nothing. The service runs the same checks slowly in the background.',
     `The command stops after ${MOST_FINDINGS} findings and prints the --from value that continues the run.`,
     'Exit codes: 0 no finding; 1 at least one finding.',
-    '',
-    ...OPERATOR_DETAILS,
   ],
-  operands: [],
   options: {
     from: { value: 'place', help: 'continue an earlier run: the --from value that it printed' },
     json: { help: 'print one line of JSON per step' },
@@ -146,7 +134,7 @@ export const auditStores = defineCommand({
     await withOperator(context, async (client) => {
       let place = options.from;
       do {
-        const step = await client.auditStores(place);
+        const step = await client.call('GET audit/stores', { query: { from: place } });
         found += step.findings.length;
         looked += step.looked;
         if (options.json) terminal.printJson(step);
@@ -163,42 +151,36 @@ export const auditStores = defineCommand({
   },
 });
 
-export const verifyAudit = defineCommand({
+const verifyAudit = operatorCall({
   name: 'operator audit verify',
-  service: 'operator',
   summary: 'Check audit logs for edits, deletions, reordering and truncation',
   details: [
     'Without an operand, it checks the logs of all partners, and the logs signers, devices, plans,',
     'content-keys and dead-letters of the service.',
     'Exit codes: 0 every log is sound; 1 at least one log is not.',
-    '',
-    ...OPERATOR_DETAILS,
   ],
   operands: ['[partnerId]'],
-  options: { json: { help: 'print the result for each log as one line of JSON' } },
-  async run([named], options, context) {
-    const { terminal } = context;
-    const results = await withOperator(context, async (client) => {
-      const partnerIds =
-        named === undefined
-          ? [...(await client.listPartners()).map(({ partnerId }) => partnerId), ...SERVICE_LOGS]
-          : [named];
-      const checked: { partnerId: string; result: AuditVerification }[] = [];
-      for (const partnerId of partnerIds)
-        checked.push({ partnerId, result: await client.verifyAudit(partnerId) });
-      return checked;
-    });
-    for (const { partnerId, result } of results) {
-      const { ok, entries, fault } = result;
-      const whose = printable(partnerId);
-      if (options.json) terminal.printJson({ partnerId, ...result });
-      else if (ok === true)
-        terminal.print(`${terminal.style('✔ SOUND', 'bold', 'green')}  ${whose}  ${entries} entries`);
-      else
+  json: 'print the result for each log as one line of JSON',
+  call:
+    ([named]) =>
+    async (client) => {
+      const results: ({ readonly partnerId: string } & ResponseAt<`${typeof AUDIT}/verification`>)[] = [];
+      for (const partnerId of named === undefined ? await allLogs(client) : [named])
+        results.push({ partnerId, ...(await client.call(`${AUDIT}/verification`, { path: { partnerId } })) });
+      return results;
+    },
+  print(results, terminal) {
+    for (const { partnerId, ok, entries, fault } of results)
+      if (ok === true)
         terminal.print(
-          `${terminal.style('✘ NOT SOUND', 'bold', 'red')}  ${whose}  ${printable(fault === undefined ? 'unknown fault' : `${fault.reason} at entry ${fault.sequence}`)}`,
+          `${terminal.style('✔ SOUND', 'bold', 'green')}  ${lineOf([partnerId, `${entries} entries`])}`,
         );
-    }
-    return results.every(({ result }) => result.ok === true) ? EXIT.good : EXIT.notGood;
+      else {
+        const reason = fault === undefined ? 'unknown fault' : `${fault.reason} at entry ${fault.sequence}`;
+        terminal.print(`${terminal.style('✘ NOT SOUND', 'bold', 'red')}  ${lineOf([partnerId, reason])}`);
+      }
   },
+  isGood: ({ ok }) => ok === true,
 });
+
+export const RECORD_COMMANDS = [erasureStatus, readAudit, exportAudit, verifyAudit, auditStores];

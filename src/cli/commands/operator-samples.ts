@@ -1,6 +1,6 @@
 import { defineCommand, EXIT } from '../command.js';
 import { printable } from '../terminal.js';
-import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
+import { withOperator } from './call-command.js';
 
 export const fillSamples = defineCommand({
   name: 'operator samples fill',
@@ -11,10 +11,7 @@ export const fillSamples = defineCommand({
     'read their files. The service reads TAKEMARK_SAMPLES_FILL_MIB per second. After an interruption, run the',
     'command again, with the --from value of the last line or from the start: what is done is not repeated.',
     'Exit code 1: the file of at least one proof is missing or damaged.',
-    '',
-    ...OPERATOR_DETAILS,
   ],
-  operands: [],
   options: {
     from: { value: 'place', help: 'continue an earlier run: the --from value that it printed' },
     json: { help: 'print one line of JSON per step' },
@@ -26,7 +23,7 @@ export const fillSamples = defineCommand({
       let place = options.from;
       try {
         do {
-          const step = await client.fillSamples(place);
+          const step = await client.call('POST samples/fill', { query: { from: place } });
           sums.looked += step.looked;
           sums.filled += step.filled;
           sums.without += step.without;

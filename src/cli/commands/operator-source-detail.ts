@@ -1,9 +1,8 @@
 import { defined } from '../../core/domain/defined.js';
-import { defineCommand, EXIT } from '../command.js';
-import type { ConsentState, Partner } from '../operator-client.js';
-import { formatTime, printable, type Terminal } from '../terminal.js';
+import type { ResponseAt } from '../operator-client.js';
+import { formatTime } from '../terminal.js';
 import { parseTime } from '../time-option.js';
-import { OPERATOR_DETAILS, withOperator } from './operator-accounts.js';
+import { operatorCall } from './call-command.js';
 
 const PARTNER_OPTION = { value: 'partnerId', required: true, help: 'partner id' } as const;
 const PROOF_OPTION = { value: 'proofId', required: true, help: 'proof id' } as const;
@@ -12,51 +11,43 @@ const VERSION_OPTION = {
   required: true,
   help: 'version of the consent text that the creators agreed to, exactly as recorded',
 } as const;
+const PARTNER_JSON = 'print the partner as one line of JSON';
 
-export const approveSourceDetail = defineCommand({
+const approveSourceDetail = operatorCall({
   name: 'operator source-detail approve',
-  service: 'operator',
   summary: 'Approve a partner for source detail under one version of the consent text',
   details: [
     'The partner then receives the source detail of proofs whose creators agreed to exactly this version.',
-    '',
-    ...OPERATOR_DETAILS,
   ],
-  operands: [],
-  options: {
-    partner: PARTNER_OPTION,
-    'consent-version': VERSION_OPTION,
-    json: { help: 'print the partner as one line of JSON' },
-  },
-  async run(_operands, options, context) {
-    const partner = await withOperator(context, (client) =>
-      client.approveSourceDetail(options.partner, options.consentVersion),
-    );
-    showPartner(partner, options.json, context.terminal);
-    return EXIT.good;
-  },
+  options: { partner: PARTNER_OPTION, 'consent-version': VERSION_OPTION },
+  json: PARTNER_JSON,
+  call:
+    (_operands, { partner: partnerId, consentVersion }) =>
+    async (client) =>
+      approvalOf(
+        await client.call('PUT partners/{partnerId}/source-detail', {
+          path: { partnerId },
+          json: { consentVersion },
+        }),
+      ),
+  columns: approvalColumns,
 });
 
-export const withdrawSourceDetail = defineCommand({
+const withdrawSourceDetail = operatorCall({
   name: 'operator source-detail withdraw',
-  service: 'operator',
   summary: "Withdraw a partner's approval for source detail",
-  details: OPERATOR_DETAILS,
-  operands: [],
-  options: { partner: PARTNER_OPTION, json: { help: 'print the partner as one line of JSON' } },
-  async run(_operands, options, context) {
-    const partner = await withOperator(context, (client) => client.withdrawSourceDetail(options.partner));
-    showPartner(partner, options.json, context.terminal);
-    return EXIT.good;
-  },
+  options: { partner: PARTNER_OPTION },
+  json: PARTNER_JSON,
+  call:
+    (_operands, { partner: partnerId }) =>
+    async (client) =>
+      approvalOf(await client.call('DELETE partners/{partnerId}/source-detail', { path: { partnerId } })),
+  columns: approvalColumns,
 });
 
-export const grantConsent = defineCommand({
+const grantConsent = operatorCall({
   name: 'operator consent grant',
-  service: 'operator',
   summary: "Record a creator's consent to the delivery of a proof's source detail",
-  details: OPERATOR_DETAILS,
-  operands: [],
   options: {
     proof: PROOF_OPTION,
     'consent-version': VERSION_OPTION,
@@ -64,53 +55,54 @@ export const grantConsent = defineCommand({
       value: 'time',
       help: 'when the creator agreed: unix seconds or 2026-01-31T12:00:00Z (now)',
     },
-    json: { help: 'print the consent as one line of JSON' },
   },
-  async run(_operands, options, context) {
-    const grantedAt =
-      options.at === undefined ? Math.floor(Date.now() / 1000) : parseTime('--at', options.at);
-    const consent = { consentVersion: options.consentVersion, grantedAt };
-    showConsent(
-      await withOperator(context, (client) => client.grantConsent(options.proof, consent)),
-      options.json,
-      context.terminal,
-    );
-    return EXIT.good;
+  json: 'print the consent as one line of JSON',
+  call(_operands, { proof: proofId, consentVersion, at }) {
+    const grantedAt = at === undefined ? Math.floor(Date.now() / 1000) : parseTime('--at', at);
+    const json = { consentVersion, grantedAt };
+    return (client) => client.call('PUT proofs/{proofId}/source-detail-consent', { path: { proofId }, json });
   },
+  columns: consentColumns,
 });
 
-export const revokeConsent = defineCommand({
+const revokeConsent = operatorCall({
   name: 'operator consent revoke',
-  service: 'operator',
   summary: "Revoke a creator's consent: later reads no longer deliver source detail",
-  details: OPERATOR_DETAILS,
-  operands: [],
-  options: { proof: PROOF_OPTION, json: { help: 'print the state as one line of JSON' } },
-  async run(_operands, options, context) {
-    showConsent(
-      await withOperator(context, (client) => client.revokeConsent(options.proof)),
-      options.json,
-      context.terminal,
-    );
-    return EXIT.good;
-  },
+  options: { proof: PROOF_OPTION },
+  json: 'print the state as one line of JSON',
+  call:
+    (_operands, { proof: proofId }) =>
+    (client) =>
+      client.call('DELETE proofs/{proofId}/source-detail-consent', { path: { proofId } }),
+  columns: consentColumns,
 });
 
-function showPartner({ partnerId, sourceDetail }: Partner, json: boolean, terminal: Terminal): void {
-  if (json) return terminal.printJson(defined({ partnerId, sourceDetail }));
+export const SOURCE_DETAIL_COMMANDS = [
+  approveSourceDetail,
+  withdrawSourceDetail,
+  grantConsent,
+  revokeConsent,
+];
+
+type Approval = Pick<ResponseAt<'POST partners'>, 'partnerId' | 'sourceDetail'>;
+
+function approvalOf({ partnerId, sourceDetail }: Approval): Approval {
+  return defined({ partnerId, sourceDetail });
+}
+
+function approvalColumns({ partnerId, sourceDetail }: Approval): readonly string[] {
   const state =
     sourceDetail === undefined
       ? 'no source detail'
       : `source detail under consent ${sourceDetail.consentVersion}, since ${formatTime(sourceDetail.approvedAt)}`;
-  terminal.print(printable(`${partnerId}  ${state}`));
+  return [partnerId, state];
 }
 
-function showConsent(state: ConsentState, json: boolean, terminal: Terminal): void {
-  if (json) return terminal.printJson(state);
+function consentColumns(state: ResponseAt<'PUT proofs/{proofId}/source-detail-consent'>): readonly string[] {
   const { proofId, consent } = state;
   const said =
     consent === undefined
       ? 'no consent'
       : `consent ${consent.consentVersion}, granted ${formatTime(consent.grantedAt)}`;
-  terminal.print(printable(`${proofId}  ${said}`));
+  return [proofId, said];
 }

@@ -23,7 +23,6 @@ export const simulateSessionTrace = defineCommand({
     '',
     'Without --key and --seeded-key, the trace is signed with a new key that is discarded afterwards.',
   ],
-  operands: [],
   options: {
     minutes: { value: 'minutes', range: [2, MAX_MINUTES], help: 'length of the session in minutes (90)' },
     seed: { value: 'number', range: [0, 0xffff_ffff], help: 'random seed of the session (1)' },

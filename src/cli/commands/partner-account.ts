@@ -5,14 +5,6 @@ import { type ClientConfig, type Context, UsageError } from '../command.js';
 import { type ServiceAccess, serviceAccess } from '../service-access.js';
 import { formatTime, printable } from '../terminal.js';
 
-/** Help lines about the environment variables of every partner command. */
-export const PARTNER_DETAILS = [
-  'Environment: TAKEMARK_API_KEY is the API key. TAKEMARK_URL (or --url) is the address of the service',
-  '(http://127.0.0.1:8080); another machine needs https. TAKEMARK_CA is a PEM file of its certificate',
-  'authority, if Node does not trust it already. TAKEMARK_API_SIGNING_KEY is a PEM file of the private',
-  'key, if the API key requires signed calls.',
-];
-
 /** @throws UsageError */
 export function findApiKey(config: ClientConfig): string {
   if (config.apiKey === undefined) throw new UsageError('set TAKEMARK_API_KEY to a partner key');

@@ -2,45 +2,66 @@ import type { ProofRecord } from '../../client/types.js';
 import { defineCommand, EXIT, UsageError } from '../command.js';
 import { planOutput, writeOutput } from '../output-file.js';
 import { formatBytes, formatTime, printable, type Terminal } from '../terminal.js';
-import { PARTNER_DETAILS, withPartner } from './partner-account.js';
+import { parseTime } from '../time-option.js';
+import { partnerCall } from './call-command.js';
+import { withPartner } from './partner-account.js';
 
-const JSON_OPTION = { help: 'print the response as one line of JSON' };
+const JSON_HELP = 'print the response as one line of JSON';
 
-export const getProof = defineCommand({
+const listProofs = partnerCall({
+  name: 'proofs list',
+  summary: 'List your proofs, newest first',
+  options: {
+    'issued-after': { value: 'time', help: '2026-01-31, 2026-01-31T12:00:00Z, or unix seconds' },
+    'issued-before': { value: 'time', help: 'a time in the same formats' },
+  },
+  json: 'print one line of JSON per proof',
+  call(_operands, options, { signal }) {
+    const issuedAfter =
+      options.issuedAfter === undefined ? undefined : parseTime('--issued-after', options.issuedAfter);
+    const issuedBefore =
+      options.issuedBefore === undefined ? undefined : parseTime('--issued-before', options.issuedBefore);
+    return (client) => client.listProofs({ issuedAfter, issuedBefore, signal });
+  },
+  columns: ({ proofId, issuedAt, carrier, song }) => [
+    proofId,
+    formatTime(issuedAt),
+    carrier.padEnd(8),
+    song.title,
+  ],
+  empty: 'no proofs',
+});
+
+const getProof = partnerCall({
   name: 'proofs get',
-  service: 'partner',
   summary: 'Show one of your proofs',
-  details: ['`takemark report` shows the evidence report.', '', ...PARTNER_DETAILS],
+  details: ['`takemark report` shows the evidence report.'],
   operands: ['<proofId>'],
-  options: { json: JSON_OPTION },
-  async run([proofId], { json }, context) {
-    const { terminal, signal } = context;
-    const proof = await withPartner(context, (client) => client.readProof(proofId, { signal }));
-    if (json) terminal.printJson(proof);
-    else
-      printFacts(terminal, [
-        ['proof', proof.proofId],
-        ...songFacts(proof.song),
-        ['issuer', proof.issuer],
-        ['issued', formatTime(proof.issuedAt)],
-        ['carrier', proof.carrier],
-        ['bound', proof.boundAudioSha256],
-        ['original', proof.originalSha256],
-        ['report', proof.evidenceReport === undefined ? 'none' : 'takemark report'],
-      ]);
-    return EXIT.good;
+  json: JSON_HELP,
+  call:
+    ([proofId], _options, { signal }) =>
+    (client) =>
+      client.readProof(proofId, { signal }),
+  print([proof], terminal) {
+    const { proofId, song, issuer, issuedAt, carrier, boundAudioSha256, originalSha256 } = proof!;
+    printFacts(terminal, [
+      ['proof', proofId],
+      ...songFacts(song),
+      ['issuer', issuer],
+      ['issued', formatTime(issuedAt)],
+      ['carrier', carrier],
+      ['bound', boundAudioSha256],
+      ['original', originalSha256],
+      ['report', proof!.evidenceReport === undefined ? 'none' : 'takemark report'],
+    ]);
   },
 });
 
-export const downloadAsset = defineCommand({
+const downloadAsset = defineCommand({
   name: 'proofs asset',
   service: 'partner',
   summary: 'Download the issued file of one of your proofs, or its sidecar',
-  details: [
-    'The file is written only if its bytes match the digest that the service sends.',
-    '',
-    ...PARTNER_DETAILS,
-  ],
+  details: ['The file is written only if its bytes match the digest that the service sends.'],
   operands: ['<proofId>'],
   options: {
     out: { value: 'file', required: true, help: 'file to write' },
@@ -83,64 +104,49 @@ async function* counted(
   }
 }
 
-export const eraseProof = defineCommand({
+const eraseProof = partnerCall({
   name: 'proofs erase',
-  service: 'partner',
   summary: 'Erase one of your proofs permanently: it can never be verified again',
   details: [
     'Name the proof twice, as operand and with --confirm, because an erasure cannot be undone.',
     'Repeating the command changes nothing.',
-    '',
-    ...PARTNER_DETAILS,
   ],
   operands: ['<proofId>'],
-  options: {
-    confirm: { value: 'proofId', required: true, help: 'the same proof id again' },
-    json: JSON_OPTION,
-  },
-  async run([proofId], { confirm, json }, context) {
+  options: { confirm: { value: 'proofId', required: true, help: 'the same proof id again' } },
+  json: JSON_HELP,
+  call([proofId], { confirm }, { signal }) {
     if (confirm !== proofId) throw new UsageError('--confirm and the operand name different proofs');
-    const { terminal, signal } = context;
-    const erased = await withPartner(context, (client) => client.eraseProof(proofId, { signal }));
-    if (json) terminal.printJson(erased);
-    else
-      terminal.print(
-        printable(`${erased.proofId}  ${erased.outcome}  first erased ${formatTime(erased.erasedAt)}`),
-      );
-    return EXIT.good;
+    return (client) => client.eraseProof(proofId, { signal });
+  },
+  columns: ({ proofId, outcome, erasedAt }) => [proofId, outcome, `first erased ${formatTime(erasedAt)}`],
+});
+
+const getRecord = partnerCall({
+  name: 'records get',
+  summary: 'Show the registry record of any proof, including proofs of other partners',
+  details: ['A record does not show that a file matches the proof; use `takemark verify` for that.'],
+  operands: ['<proofId>'],
+  json: JSON_HELP,
+  call:
+    ([proofId], _options, { signal }) =>
+    (client) =>
+      client.readRecord(proofId, { signal }),
+  print([record], terminal) {
+    const { proofId, song, issuer, issuedAt, boundAudioSha256, delivery } = record!;
+    printFacts(terminal, [
+      ['proof', proofId],
+      ...songFacts(song),
+      ['issuer', issuer],
+      ['issued', formatTime(issuedAt)],
+      ['carrier', delivery.carrier],
+      ['bound', boundAudioSha256],
+      ['file', `${delivery.fileName}, ${delivery.mediaType}, ${formatBytes(delivery.bytes)}`],
+      ['sha256', delivery.sha256],
+    ]);
   },
 });
 
-export const getRecord = defineCommand({
-  name: 'records get',
-  service: 'partner',
-  summary: 'Show the registry record of any proof, including proofs of other partners',
-  details: [
-    'A record does not show that a file matches the proof; use `takemark verify` for that.',
-    '',
-    ...PARTNER_DETAILS,
-  ],
-  operands: ['<proofId>'],
-  options: { json: JSON_OPTION },
-  async run([proofId], { json }, context) {
-    const { terminal, signal } = context;
-    const record = await withPartner(context, (client) => client.readRecord(proofId, { signal }));
-    const { song, issuer, issuedAt, boundAudioSha256, delivery } = record;
-    if (json) terminal.printJson(record);
-    else
-      printFacts(terminal, [
-        ['proof', record.proofId],
-        ...songFacts(song),
-        ['issuer', issuer],
-        ['issued', formatTime(issuedAt)],
-        ['carrier', delivery.carrier],
-        ['bound', boundAudioSha256],
-        ['file', `${delivery.fileName}, ${delivery.mediaType}, ${formatBytes(delivery.bytes)}`],
-        ['sha256', delivery.sha256],
-      ]);
-    return EXIT.good;
-  },
-});
+export const PROOF_COMMANDS = [listProofs, getProof, downloadAsset, eraseProof, getRecord];
 
 function songFacts({ title, declared = {} }: ProofRecord['song']): readonly [string, string | undefined][] {
   return [

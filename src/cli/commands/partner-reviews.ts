@@ -1,26 +1,27 @@
-import type { Client, PartnerReviewCase } from '../../client/index.js';
-import { type Context, defineCommand, EXIT } from '../command.js';
-import { formatTime, printable, type Terminal } from '../terminal.js';
-import { PARTNER_DETAILS, withPartner } from './partner-account.js';
+import type { PartnerReviewCase } from '../../client/index.js';
+import { formatTime, type Terminal } from '../terminal.js';
+import { lineOf, partnerCall } from './call-command.js';
 import { printFacts } from './partner-proofs.js';
 
-const JSON_OPTION = { help: 'print the case as one line of JSON' };
+export const CASE_JSON = 'print the case as one line of JSON';
+export const CASES_JSON = 'print one line of JSON per case';
 /** The options of every list of cases. */
 export const CASE_FILTERS = {
   proof: { value: 'id', help: 'only cases of this proof' },
   status: { value: 'status', choices: ['open', 'resolved'], help: 'only cases with this status' },
-  json: { help: 'print one line of JSON per case' },
 } as const;
+/** What the commands that print one case have in common. */
+const ONE_CASE = {
+  json: CASE_JSON,
+  print: ([review]: readonly PartnerReviewCase[], terminal: Terminal) => printCase(terminal, review!),
+};
 
-export const createReview = defineCommand({
+const createReview = partnerCall({
   name: 'reviews create',
-  service: 'partner',
   summary: 'Open a review case about a proof, with your own identifiers',
   details: [
     'The identifiers must be opaque, so never names or e-mail addresses. A case is kept for 180 days.',
     'A second open case with the same identifiers is refused; the error names the existing case.',
-    '',
-    ...PARTNER_DETAILS,
   ],
   operands: ['<proofId>'],
   options: {
@@ -32,55 +33,42 @@ export const createReview = defineCommand({
       value: 'key',
       help: '16 to 128 characters; for 24 hours the same key and identifiers return the same case',
     },
-    json: JSON_OPTION,
   },
-  async run([proofId], { creator, account, submission, track, idempotencyKey, json }, context) {
+  ...ONE_CASE,
+  call([proofId], { creator, account, submission, track, idempotencyKey }, { signal }) {
     const bindings = { creatorId: creator, accountId: account, submissionId: submission, trackId: track };
-    return showCase(json, context, (client, { signal }) =>
-      client.createReview({ proofId, bindings }, { idempotencyKey, signal }),
-    );
+    return (client) => client.createReview({ proofId, bindings }, { idempotencyKey, signal });
   },
 });
 
-export const listReviews = defineCommand({
+const listReviews = partnerCall({
   name: 'reviews list',
-  service: 'partner',
   summary: 'List your review cases, newest first',
-  details: ['Expired cases and cases of erased proofs are not listed.', '', ...PARTNER_DETAILS],
-  operands: [],
+  details: ['Expired cases and cases of erased proofs are not listed.'],
   options: CASE_FILTERS,
-  async run(_operands, { proof: proofId, status, json }, context) {
-    const { terminal, signal } = context;
-    await withPartner(context, async (client) => {
-      let isEmpty = true;
-      for await (const review of client.listReviews({ proofId, status, signal })) {
-        isEmpty = false;
-        if (json) terminal.printJson(review);
-        else terminal.print(caseLine(review));
-      }
-      if (isEmpty) terminal.note('no review cases');
-    });
-    return EXIT.good;
-  },
+  json: CASES_JSON,
+  call:
+    (_operands, { proof: proofId, status }, { signal }) =>
+    (client) =>
+      client.listReviews({ proofId, status, signal }),
+  columns: caseColumns,
+  empty: 'no review cases',
 });
 
-export const getReview = defineCommand({
+const getReview = partnerCall({
   name: 'reviews get',
-  service: 'partner',
   summary: 'Show a review case and its evidence requests',
-  details: PARTNER_DETAILS,
   operands: ['<reviewId>'],
-  options: { json: JSON_OPTION },
-  async run([reviewId], { json }, context) {
-    return showCase(json, context, (client, { signal }) => client.readReview(reviewId, { signal }));
-  },
+  ...ONE_CASE,
+  call:
+    ([reviewId], _options, { signal }) =>
+    (client) =>
+      client.readReview(reviewId, { signal }),
 });
 
-export const askEvidence = defineCommand({
+const askEvidence = partnerCall({
   name: 'reviews ask',
-  service: 'partner',
   summary: 'Request evidence in a review case; each kind can be requested once',
-  details: PARTNER_DETAILS,
   operands: ['<reviewId>'],
   options: {
     kind: {
@@ -89,39 +77,33 @@ export const askEvidence = defineCommand({
       choices: ['source_evidence', 'source_licence', 'creator_clarification'],
       help: 'kind of evidence',
     },
-    json: JSON_OPTION,
   },
-  async run([reviewId], { kind, json }, context) {
-    return showCase(json, context, (client, { signal }) =>
+  ...ONE_CASE,
+  call:
+    ([reviewId], { kind }, { signal }) =>
+    (client) =>
       client.openEvidence(reviewId, { kind }, { signal }),
-    );
-  },
 });
 
-export const answerEvidence = defineCommand({
+const answerEvidence = partnerCall({
   name: 'reviews answer',
-  service: 'partner',
   summary: 'Accept or decline the evidence of a request; this cannot be changed later',
-  details: PARTNER_DETAILS,
   operands: ['<reviewId>', '<requestId>'],
   options: {
     status: { value: 'status', required: true, choices: ['accepted', 'declined'], help: 'your answer' },
     reference: { value: 'id', help: 'opaque reference to a record in your own evidence system' },
-    json: JSON_OPTION,
   },
-  async run([reviewId, requestId], { status, reference, json }, context) {
-    const request = { status, ...(reference === undefined ? {} : { responseReference: reference }) };
-    return showCase(json, context, (client, { signal }) =>
-      client.closeEvidence(reviewId, requestId, request, { signal }),
-    );
+  ...ONE_CASE,
+  call([reviewId, requestId], { status, reference }, { signal }) {
+    const answer = { status, ...(reference === undefined ? {} : { responseReference: reference }) };
+    return (client) => client.closeEvidence(reviewId, requestId, answer, { signal });
   },
 });
 
-export const resolveReview = defineCommand({
+const resolveReview = partnerCall({
   name: 'reviews resolve',
-  service: 'partner',
   summary: 'Record your outcome of a review case that has no open evidence request',
-  details: ['`held` can later be changed to `accepted` or `rejected`.', '', ...PARTNER_DETAILS],
+  details: ['`held` can later be changed to `accepted` or `rejected`.'],
   operands: ['<reviewId>'],
   options: {
     outcome: {
@@ -130,31 +112,25 @@ export const resolveReview = defineCommand({
       choices: ['accepted', 'held', 'rejected'],
       help: 'your outcome',
     },
-    json: JSON_OPTION,
   },
-  async run([reviewId], { outcome, json }, context) {
-    return showCase(json, context, (client, { signal }) =>
+  ...ONE_CASE,
+  call:
+    ([reviewId], { outcome }, { signal }) =>
+    (client) =>
       client.resolveReview(reviewId, { outcome }, { signal }),
-    );
-  },
 });
 
-async function showCase(
-  json: boolean,
-  context: Context,
-  call: (client: Client, context: Context) => Promise<PartnerReviewCase>,
-): Promise<number> {
-  const { terminal } = context;
-  const review = await withPartner(context, (client) => call(client, context));
-  if (json) terminal.printJson(review);
-  else printCase(terminal, review);
-  return EXIT.good;
-}
+export const REVIEW_COMMANDS = [
+  createReview,
+  getReview,
+  listReviews,
+  askEvidence,
+  answerEvidence,
+  resolveReview,
+];
 
-/** Returns the line of a case in a list. */
-export function caseLine(review: PartnerReviewCase): string {
-  const { reviewId, createdAt, proofId } = review;
-  return printable(`${reviewId}  ${formatTime(createdAt)}  ${statusOf(review).padEnd(18)}  ${proofId}`);
+export function caseColumns(review: PartnerReviewCase): readonly string[] {
+  return [review.reviewId, formatTime(review.createdAt), statusOf(review).padEnd(18), review.proofId];
 }
 
 /** @param more facts to print after the id */
@@ -178,7 +154,7 @@ export function printCase(
     ['kept until', formatTime(expiresAt)],
   ]);
   for (const { requestId, kind, status: state, updatedAt } of evidenceRequests)
-    terminal.print(printable(`${requestId}  ${kind}  ${state}  ${formatTime(updatedAt)}`));
+    terminal.print(lineOf([requestId, kind, state, formatTime(updatedAt)]));
 }
 
 function statusOf({ status, outcome }: PartnerReviewCase): string {

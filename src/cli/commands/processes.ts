@@ -1,33 +1,29 @@
 import { once } from 'node:events';
-import { type Context, defineCommand, EXIT, type RunningProcess } from '../command.js';
+import { type Context, defineCommand, EXIT } from '../command.js';
 
-export const serve = defineCommand({
+const serve = defineCommand({
   name: 'serve',
   summary: 'Run the service in the foreground, as npm start does',
   details: [
     'Settings are environment variables; see the README. On SIGTERM or SIGINT the service stops after the',
     'requests in flight have finished.',
   ],
-  operands: [],
-  options: {},
   run: (_operands, _options, context) => runUntilStopped(context, () => context.cluster.serve()),
 });
 
-export const consumers = defineCommand({
+const consumers = defineCommand({
   name: 'consumers',
   summary: "Run a cluster's event consumers in the foreground; any number can run in parallel",
   details: [
     'Reads erasure, usage and retention events from Kafka and writes to Cassandra. Metrics and probes are',
     'served on TAKEMARK_OPERATOR_PORT. On SIGTERM or SIGINT it stops after the current batch.',
   ],
-  operands: [],
-  options: {},
   run: (_operands, _options, context) => runUntilStopped(context, () => context.cluster.consume()),
 });
 
 async function runUntilStopped(
   { terminal, signal }: Context,
-  start: () => Promise<RunningProcess>,
+  start: () => ReturnType<Context['cluster']['serve']>,
 ): Promise<number> {
   const running = await start();
   terminal.note(running.banner);
@@ -35,3 +31,5 @@ async function runUntilStopped(
   await running.stop();
   return EXIT.good;
 }
+
+export const PROCESS_COMMANDS = [serve, consumers];

@@ -5,7 +5,7 @@ import { addProfile, readProfiles, removeProfile } from '../profiles.js';
 import { parseAddress } from '../service-address.js';
 import { printable } from '../terminal.js';
 
-export const createProfile = defineCommand({
+const createProfile = defineCommand({
   name: 'profile add',
   summary: 'Save the address of a service and your key for it under a name',
   details: [
@@ -43,10 +43,9 @@ export const createProfile = defineCommand({
   },
 });
 
-export const listProfiles = defineCommand({
+const listProfiles = defineCommand({
   name: 'profile list',
   summary: 'List your profiles with their addresses and key ids',
-  operands: [],
   options: { json: { help: 'print the list as one line of JSON' } },
   async run(_operands, { json }, { terminal, config }) {
     const profiles = Object.entries(await readProfiles(config.profilesFile)).map(([name, profile]) => ({
@@ -61,14 +60,15 @@ export const listProfiles = defineCommand({
   },
 });
 
-export const deleteProfile = defineCommand({
+const deleteProfile = defineCommand({
   name: 'profile remove',
   summary: 'Delete a profile; its key stays valid',
   operands: ['<name>'],
-  options: {},
   async run([name], _options, { terminal, config }) {
     await removeProfile(config.profilesFile, name);
     terminal.note(printable(`deleted profile ${name}`));
     return EXIT.good;
   },
 });
+
+export const PROFILE_COMMANDS = [createProfile, listProfiles, deleteProfile];

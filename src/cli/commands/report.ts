@@ -14,7 +14,7 @@ import { type Context, defineCommand, EXIT, RuntimeError, UsageError } from '../
 import { planOutput, writeOutput } from '../output-file.js';
 import { reportInput } from '../report-subject.js';
 import { printReport } from '../report-text.js';
-import { PARTNER_DETAILS, withPartner } from './partner-account.js';
+import { withPartner } from './partner-account.js';
 
 /** The size limit of a result file in bytes. Reports are far smaller. */
 const MAX_FILE_BYTES = 16_777_216;
@@ -34,8 +34,6 @@ export const report = defineCommand({
     '',
     '--format ddex-432, spotify and apple translate the declarations of creators into the terms of',
     'distributors. A point that no creator declared is shown as unknown, with the reason.',
-    '',
-    ...PARTNER_DETAILS,
   ],
   operands: ['<proof>'],
   options: {

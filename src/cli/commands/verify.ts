@@ -15,7 +15,7 @@ import { verifyBatch } from '../batch/verify-batch.js';
 import { AmbiguousError, type Context, defineCommand, EXIT, RuntimeError, UsageError } from '../command.js';
 import { formatBytes, formatTime, printable, type Terminal } from '../terminal.js';
 import { verdictText } from '../verdict-texts.js';
-import { findApiKey, PARTNER_DETAILS, withPartner } from './partner-account.js';
+import { findApiKey, withPartner } from './partner-account.js';
 
 export const verify = defineCommand({
   name: 'verify',
@@ -47,8 +47,6 @@ export const verify = defineCommand({
     'the service failed, so that a file has no verdict; 4 every file is good, but the evidence of at',
     'least one needs a review by a person; 5 the other files are good, but the sidecar of at least one',
     'file is ambiguous; 130 the run was interrupted; 141 the reader of the output ended early.',
-    '',
-    ...PARTNER_DETAILS,
   ],
   operands: ['<file...>'],
   options: {

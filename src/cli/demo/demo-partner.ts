@@ -2,12 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { type Client, createClient } from '../../client/index.js';
 import { audioSource } from '../../client/source.js';
-import { OperatorClient } from '../operator-client.js';
+import { type BodyAt, OperatorClient } from '../operator-client.js';
 import type { Issued } from '../specimens/verdict-specimens.js';
 import type { ServiceProcess } from './service-process.js';
 
 /** The version of the consent text that the demo's creator agreed to. */
 const CONSENT = 'demo-consent-1';
+
+type Answers = BodyAt<'POST proofs/{proofId}/declarations'>['answers'];
 
 /** A partner with a key on one service, and the operator client of that service. */
 export class DemoPartner {
@@ -31,8 +33,11 @@ export class DemoPartner {
       signal,
       allowPlainHttp: false,
     });
-    const { partnerId } = await operator.createPartner({ name: 'Demo Distribution' });
-    const { apiKey } = await operator.createKey(partnerId, { name: 'demo' });
+    const { partnerId } = await operator.call('POST partners', { json: { name: 'Demo Distribution' } });
+    const { apiKey } = await operator.call('POST partners/{partnerId}/keys', {
+      path: { partnerId },
+      json: { name: 'demo' },
+    });
     const client = createClient({ baseUrl: service.url, apiKey });
     return new DemoPartner(client, service.url, operator, partnerId);
   }
@@ -45,10 +50,7 @@ export class DemoPartner {
     trace?: Uint8Array,
   ): Promise<Issued> {
     const { proofId } = await this.#operator.issue({
-      partnerId: this.#partnerId,
-      song,
-      fileName,
-      carrier,
+      query: { partnerId: this.#partnerId, song, fileName, carrier },
       idempotencyKey: randomUUID(),
       audio: await audioSource(audio),
       ...(trace === undefined ? {} : { evidence: { trace: await audioSource(trace) } }),
@@ -58,21 +60,31 @@ export class DemoPartner {
   }
 
   enrolDevice(deviceId: string): Promise<unknown> {
-    return this.#operator.enrolDevice({ deviceId });
+    return this.#operator.call('POST devices', { json: { deviceId } });
   }
 
   /** Records the creator's answers and the consent to the delivery of source detail. */
-  async declare(proofId: string, answers: object): Promise<void> {
+  async declare(proofId: string, answers: Answers): Promise<void> {
     const now = Math.floor(Date.now() / 1000);
-    await this.#operator.recordDeclaration(proofId, {
-      surveyVersion: 'demo-1',
-      submissionId: 'survey_1',
-      subject: 'creator_1',
-      submittedAt: now,
-      answers,
+    const path = { proofId, partnerId: this.#partnerId };
+    await this.#operator.call('POST proofs/{proofId}/declarations', {
+      path,
+      json: {
+        surveyVersion: 'demo-1',
+        submissionId: 'survey_1',
+        subject: 'creator_1',
+        submittedAt: now,
+        answers,
+      },
     });
-    await this.#operator.approveSourceDetail(this.#partnerId, CONSENT);
-    await this.#operator.grantConsent(proofId, { consentVersion: CONSENT, grantedAt: now });
+    await this.#operator.call('PUT partners/{partnerId}/source-detail', {
+      path,
+      json: { consentVersion: CONSENT },
+    });
+    await this.#operator.call('PUT proofs/{proofId}/source-detail-consent', {
+      path,
+      json: { consentVersion: CONSENT, grantedAt: now },
+    });
   }
 
   close(): void {

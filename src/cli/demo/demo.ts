@@ -25,7 +25,6 @@ export const demo = defineCommand({
     'Uses a new temporary directory and free ports, and removes everything at the end. Exit code 1: a',
     'verdict or report differs from the expected one.',
   ],
-  operands: [],
   options: {
     keep: {
       value: 'directory',
