@@ -144,10 +144,12 @@ const within = (name) => Object.keys(MAY_IMPORT).filter((inner) => inner.startsW
 const library = (name) => `(^|/)node_modules/(@types/)?${escaped(name)}/`;
 
 /** The most lines of each building. Generated files count. */
-const LINES = { core: 12_000, witness: 9600, service: 52_000, client: 4200, cli: 10_200, agents: 5000 };
+const LINES = { core: 12_000, witness: 9600, service: 52_000, client: 4200, cli: 10_100, agents: 5000 };
 
 module.exports = {
   lines: LINES,
+  buildings: BUILDINGS,
+  libraries: LIBRARIES,
   forbidden: [
     ...Object.entries(MAY_IMPORT).map(([name, allowed]) => ({
       name,

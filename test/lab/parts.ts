@@ -49,6 +49,16 @@ export const PARTS: readonly Part[] = [
     commands: () => [{ run: ['bash', 'test/lab/whole-gate.sh'] }],
   },
   {
+    name: 'buildings',
+    shows:
+      'Each building of src is type-checked alone, with only the buildings and libraries that it states.',
+    minutes: 1,
+    commands: () => [
+      { run: ['npm', 'run', '--silent', 'check:buildings'] },
+      { run: ['node', 'test/check-buildings.mjs', '--plant', 'witness'], mustFail: true },
+    ],
+  },
+  {
     name: 'supply-chain',
     shows:
       'The lock file, the licences and the bill of materials agree, and no dependency has a known advisory.',
