@@ -10,6 +10,7 @@ import '../agents/ardour-unseen.test.js';
 import '../agents/ardour-window.test.js';
 import '../agents/audacity.test.js';
 import '../agents/audacity-states.test.js';
+import '../agents/audacity-unseen.test.js';
 import '../agents/hostile-projects.test.js';
 import '../agents/out-of-sight.test.js';
 import '../agents/unreadable-files.test.js';

@@ -157,6 +157,7 @@ export const PARTS: readonly Part[] = [
           'agents/ardour-unseen',
           'agents/ardour-window',
           'agents/audacity',
+          'agents/audacity-unseen',
         ],
         { TAKEMARK_LAB: 'workstations' },
       ),
