@@ -60,7 +60,9 @@ for (const seed of seedsOf('requests')) {
     );
     t.comment(`statuses ${JSON.stringify(Object.fromEntries([...run.statuses].sort()))}`);
     t.strictSame(run.problems, [], `no problem with the seed ${seed}`);
-    t.notOk(run.statuses.get(429), 'the limits let all of them through');
+    // The number of product events that a partner may report is below the number of requests.
+    const limits = run.limits.filter((each) => !each.includes('"product_events"'));
+    t.strictSame(limits, [], 'no limit of calls refuses any of them');
     t.comment(
       `never seen: ${Object.keys(PARTNER_ROUTES)
         .filter(

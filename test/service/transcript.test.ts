@@ -28,7 +28,7 @@ t.test(
     });
     const { partnerId } = await service.partner();
     const single = await service.issue(partnerId, wav(1_400_000, { channels: 2 }));
-    // A sidecar proof takes any bytes that begin like its container: an MP3 frame's head.
+    // A sidecar proof accepts any bytes that begin like its container, here the head of an MP3 frame.
     const pair = await service.issue(
       partnerId,
       Buffer.concat([Buffer.from('fffb9064', 'hex'), noise(300_000)]),
@@ -44,8 +44,8 @@ t.test(
         partnerId,
         name: shell,
       });
-      // Standard input is no pipe: bash would take itself for a remote shell and read the start-up files of
-      // whoever runs the tests.
+      // Standard input is not a pipe. Otherwise bash would behave like a remote shell and read the user's
+      // start-up files.
       const child = spawn(shell, ['-c', script!], {
         cwd: directory,
         stdio: ['ignore', 'pipe', 'pipe'],
