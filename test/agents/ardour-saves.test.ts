@@ -21,7 +21,7 @@ import {
 
 type Transactions = Parameters<typeof historyXml>[0];
 
-/** Saves at seconds of a clock that began at 0 of the wall clock, and what the trace was told at each. */
+/** Saves at seconds of a clock that began at 0 of the wall clock, and what the trace received at each. */
 function teller() {
   let events: TraceEvent[] = [];
   const ledger = openLedger((event) => events.push(event));

@@ -55,7 +55,7 @@ function expected({ op, start = 0, length = 0, bpm, kind, added, points }: Act):
     case 'session.save':
       return exact('session', 'session.saved');
     case 'tempo.set':
-      // The second of two tempos between the same saves stands; the first one leaves nothing.
+      // The second of two tempos between the same saves is kept; the first one leaves nothing.
       return bpm === 111 ? { channel: 'tempo' } : interval('tempo', 'tempo.point', { bpm });
     case 'track.add':
       return interval('tracks', 'track.added', { type: kind });
@@ -190,7 +190,7 @@ t.test(
     for (const channel of Object.keys(missed) as Channel[])
       t.not(header.channels[channel], 'supported', `${channel} does not claim to see every act`);
 
-    // What the trace tells of clips, takes and exports beyond the script's acts would be invented.
+    // What the trace reports of clips, takes and exports beyond the script's acts would be invented.
     const extra = events.filter(
       (event) =>
         !used.has(event) &&
@@ -253,7 +253,7 @@ t.test(
       'a report counts what the script did',
     );
     t.notOk('value' in session.counters.playbacks, 'what is not watched is no zero');
-    // The steps tell whether the machine was too busy for the device to keep time; ardour-takes.test.ts insists.
+    // The steps show whether the machine was too busy for the device to keep time; ardour-takes.test.ts insists.
     const growth = growthOf(events, take?.kind === 'recording.finished' ? take.take : 0, 48_000);
     const realTime = isTruePace(growth) ? 'observed' : 'unknown';
     t.comment(`the take is ${realTime} at ${growth.whole.toFixed(2)} of the rate`);
@@ -261,7 +261,7 @@ t.test(
     t.equal(session.counters.takesRecordedInRealTime.status, realTime);
     t.match(session.exports.at(-1), { fileSha256: mix.fileSha256, rerender: 'matched' });
 
-    // The export is issued with the trace, and whoever verifies it reads the same.
+    // The export is issued with the trace, and a verifier reads the same.
     const service = await TestService.start({ TAKEMARK_ENVIRONMENT: 'beta' });
     t.teardown(() => service.stop());
     const { operator } = service.service.operations;

@@ -1,4 +1,4 @@
-/** Report of a trace, as whoever issues with it gets it. */
+/** Returns the report of a trace as an issuer with this trace gets it. */
 import { createReadStream } from 'node:fs';
 import type { EvidenceFact } from '../../../src/witness/domain/evidence-report.js';
 import { replayTrace } from '../../../src/witness/replay/replay-trace.js';
