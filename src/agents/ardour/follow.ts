@@ -100,9 +100,14 @@ export interface RenderedSession {
   readonly sampleRate: number;
   /** Names of the tracks whose takes were witnessed. */
   readonly armed: readonly string[];
-  /** The number of earlier exports of the same length and format. */
+  /** The number of earlier exports of the same length and format, at most `MAX_EXPORTS_BEFORE`. */
   readonly exportsBefore: number;
+  /** Milliseconds of the wall clock after which no render begins. */
+  readonly deadline: number;
 }
+
+/** An export, with the number of earlier ones of the same length and format. */
+type CountedExport = FinishedExport & Pick<RenderedSession, 'exportsBefore'>;
 
 /** Follows a session until it is over, then seals the trace. @returns false where no session was there */
 export async function followArdour(options: FollowOptions): Promise<boolean> {
@@ -196,7 +201,9 @@ class Following {
   /** Time of the save that was read last. */
   #readAt = 0;
   /** The latest exports, which are rendered again at the end. */
-  #exported: readonly FinishedExport[] = [];
+  #exported: readonly CountedExport[] = [];
+  /** The number of exports by their length and format. An export that was written over counts, too. */
+  readonly #exportCounts = new Map<string, number>();
   readonly #others: OtherSaves;
   readonly #sourceFiles: SourceFiles;
   #checkedAt = 0;
@@ -291,16 +298,11 @@ class Following {
     const armed = [...new Set(takes.map(({ capturedFor }) => capturedFor))];
     const rendered: (Rerendered & { readonly fileSha256: string })[] = [];
     const deadline = Date.now() + RENDERING_MS;
-    for (const [index, exported] of [...this.#exported.entries()].toReversed()) {
+    for (const exported of this.#exported.toReversed()) {
       if (Date.now() > deadline) break;
-      const { fileSha256, frames, bits } = exported.digest;
-      const exportsBefore = this.#exported
-        .slice(0, index)
-        .filter(({ digest }) => digest.frames === frames && digest.bits === bits).length;
-      rendered.push({
-        fileSha256,
-        ...(await rerender({ directory, name: this.#name, sampleRate, armed, exportsBefore }, exported)),
-      });
+      const { exportsBefore, digest } = exported;
+      const shown = { directory, name: this.#name, sampleRate, armed, exportsBefore, deadline };
+      rendered.push({ fileSha256: digest.fileSha256, ...(await rerender(shown, exported)) });
     }
     return rendered;
   }
@@ -483,8 +485,11 @@ class Following {
   async #tellExports(quiet?: number): Promise<void> {
     for (const finished of await this.#exports.poll(quiet)) {
       this.#tellExport(finished);
+      const form = `${finished.digest.frames}/${finished.digest.bits}`;
+      const exportsBefore = Math.min(this.#exportCounts.get(form) ?? 0, MAX_EXPORTS_BEFORE);
+      this.#exportCounts.set(form, exportsBefore + 1);
       const others = this.#exported.filter(({ path }) => path !== finished.path);
-      this.#exported = [...others, finished].slice(-MAX_RERENDERED);
+      this.#exported = [...others, { ...finished, exportsBefore }].slice(-MAX_RERENDERED);
     }
   }
 
@@ -518,7 +523,9 @@ class Following {
 
 /** Exports that are rendered again at the end, from the latest one. */
 const MAX_RERENDERED = 4;
-/** Milliseconds after which no further export is rendered again. */
+/** The most earlier exports that are rendered before one. */
+const MAX_EXPORTS_BEFORE = 8;
+/** Milliseconds after which no further render begins. */
 const RENDERING_MS = 600_000;
 
 /** Bytes of events that wait in memory at most. */

@@ -90,8 +90,8 @@ export async function rerenderArdour(
     const script = join(scratch, 'render.lua');
     await writeFile(script, SCRIPT);
     const range = Math.round((frames * session.sampleRate) / rate);
-    // Dither continues from one export of a process to the next, so earlier exports of this length come first.
-    const times = 1 + session.exportsBefore;
+    // The dither of 16 bits continues from one export of a process to the next, so earlier exports come first.
+    const times = bits === 16 ? 1 + session.exportsBefore : 1;
     const limit = Math.round(TIME.leastMs + TIME.timesLength * 1000 * (frames / rate) * times);
     /** Renders, and returns the first render that is equal to the export. Otherwise returns the last render. */
     const render = async (
@@ -99,7 +99,7 @@ export async function rerenderArdour(
       extent: string,
       armed: readonly string[],
     ): Promise<Render | undefined> => {
-      for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+      for (let attempt = 1; attempt <= ATTEMPTS && Date.now() < session.deadline; attempt += 1) {
         const out = join(scratch, `out-${name}-${attempt}`);
         const parameters = [copy, session.name, out, preset.preset, extent, String(times), ...armed];
         const hasAborted = await run('ardour7-lua', [script, ...parameters], limit);

@@ -11,8 +11,9 @@ const exportStore = defineCommand({
     'file, encrypted under a passphrase of at least 16 characters. The passphrase is read from a pipe or',
     'without echo from the terminal.',
     '',
-    'From then on the service on this machine answers every call with 503, also after a restart. Otherwise two',
-    'registries would accept changes. --resume ends this. Use --resume only if the cluster never served.',
+    'From then on the service on this machine answers every call that needs a key or token with 503, also',
+    'after a restart. Otherwise two registries would accept changes. --resume ends this. Use --resume only if',
+    'the cluster never served.',
   ],
   options: {
     out: { value: 'file', help: 'file of the export, which must not exist' },

@@ -16,8 +16,8 @@ export function namedActor(signal: CallSignal | undefined): string | undefined {
  */
 export function attributed<Stores extends object>(stores: Stores, signal: CallSignal): Stores {
   const { requestId } = signal;
-  if (requestId === undefined) return stores;
   const named = namedActor(signal);
+  if (requestId === undefined && named === undefined) return stores;
   return new Proxy(stores, {
     get(target, name) {
       const member: unknown = Reflect.get(target, name);
