@@ -183,13 +183,12 @@ export async function observe(
   verdicts: ReadonlyMap<string, string>,
 ): Promise<Observed> {
   const { calls, tables, topics } = observers;
-  // One process after the other: at once they would exceed what a partner may read, and each would wait to ask again.
-  const everywhere = async (apiKey: string, path: string): Promise<readonly Answer[]> => {
-    const answers: Answer[] = [];
-    for (const service of calls.services)
-      answers.push(await calls.settle({ method: 'GET', path, apiKey }, [200, 403, 404], { service }));
-    return answers;
-  };
+  const everywhere = (apiKey: string, path: string) =>
+    Promise.all(
+      calls.services.map((service) =>
+        calls.settle({ method: 'GET', path, apiKey }, [200, 403, 404], { service }),
+      ),
+    );
   const lists = new Map<string, ReadonlySet<string>>();
   const partners = new Map<string, ObservedPartner>();
   const folded = await tables.folded(ledger.partners.map(({ partnerId }) => partnerId));
@@ -203,9 +202,11 @@ export async function observe(
   const proofs = new Map<string, ObservedProof>();
   await inParallel(ledger.issued, WIDTH, async ({ proofId, partnerId }) => {
     const { apiKey } = partnerOf(ledger, partnerId);
-    const documents = await everywhere(apiKey, `/v1/proofs/${proofId}`);
-    const records = await everywhere(apiKey, `/v1/records/${proofId}`);
-    const assets = await everywhere(apiKey, `/v1/proofs/${proofId}/asset`);
+    const [documents, records, assets] = await Promise.all([
+      everywhere(apiKey, `/v1/proofs/${proofId}`),
+      everywhere(apiKey, `/v1/records/${proofId}`),
+      everywhere(apiKey, `/v1/proofs/${proofId}/asset`),
+    ]);
     const statuses = [...documents, ...records, ...assets].map(({ status }) => status);
     const erasure = (
       await calls.settle(
