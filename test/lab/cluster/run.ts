@@ -34,6 +34,11 @@ const UNITS_LEFT = 10;
 const MONTH_MS = 120_000;
 const FEWEST_MONTHS = 2;
 const MOST_MONTHS = 10;
+/**
+ * About the most proofs of a run, and the most reviews. Every process is asked for each of them at the end,
+ * which takes 0.1 to 0.2 s for a proof.
+ */
+const MOST_PROOFS = 3600;
 
 export interface Run {
   readonly cluster: Cluster;
@@ -110,7 +115,7 @@ export async function withRun<Result>(
     const pulse = new Pulse(cluster.services, (member, since) => cluster.wasDisturbed(member, since));
     try {
       const calls = new Calls(cluster, ledger, pulse);
-      const workload = new Workload(calls, ledger, seeded(seed + 1));
+      const workload = new Workload(calls, ledger, seeded(seed + 1), (lasts * width) / MOST_PROOFS);
       const partners: KnownPartner[] = [];
       for (let index = 0; index < width; index += 1) partners.push(await workload.partner());
       const contention = new Contention(calls, ledger, workload, seeded(seed + 2));

@@ -41,13 +41,16 @@ export class Workload {
   readonly #calls: Calls;
   readonly #ledger: Ledger;
   readonly #random: () => number;
+  readonly #roundMs: number;
   #stopped = false;
   #audio = 0;
 
-  constructor(calls: Calls, ledger: Ledger, random: () => number) {
+  /** @param roundMs the shortest duration of a round of proofs or of reviews, in milliseconds */
+  constructor(calls: Calls, ledger: Ledger, random: () => number, roundMs = 0) {
     this.#calls = calls;
     this.#ledger = ledger;
     this.#random = random;
+    this.#roundMs = roundMs;
   }
 
   /** Resolves after `stop`, when all lanes have finished their operations. */
@@ -57,8 +60,8 @@ export class Workload {
   ): Promise<void> {
     this.#stopped = false;
     const lanes = partners.flatMap((partner) => [
-      this.#lane('proofs', () => this.#lifeOfProof(partner)),
-      this.#lane('reviews', () => this.#lifeOfReview(partner)),
+      this.#lane('proofs', () => this.#paced(this.#lifeOfProof(partner))),
+      this.#lane('reviews', () => this.#paced(this.#lifeOfReview(partner))),
       this.#lane('lists', () => this.#list(partner)),
     ]);
     await Promise.all([
@@ -70,6 +73,11 @@ export class Workload {
 
   stop(): void {
     this.#stopped = true;
+  }
+
+  /** Resolves with a round, and not before its shortest duration. */
+  async #paced(round: Promise<void>): Promise<void> {
+    await Promise.all([round, delay(this.#roundMs)]);
   }
 
   async #lane(name: string, work: () => Promise<void>): Promise<void> {
