@@ -168,12 +168,12 @@ const PROCESS = {
   ),
   TAKEMARK_JOURNAL_DIR: setting(
     text.optional(),
-    'directory of the erasure journal and the audit log heads. Put it on another volume than the store ([operating](operating.md))',
+    'directory of the erasure journal and the audit log heads. Put it on another volume than the store ([data](operating/data.md))',
     '`journals` in the data directory',
   ),
   TAKEMARK_CONTENT_KEYS_DIR: setting(
     text.optional(),
-    'directory of the keys that encrypt the content of proofs, if assets are stored in a directory. Mirror it, but never back it up ([operating](operating.md#content-keys))',
+    'directory of the keys that encrypt the content of proofs, if assets are stored in a directory. Mirror it, but never back it up ([data](operating/data.md#content-keys))',
     '`content-keys` in the data directory',
   ),
   TAKEMARK_MIRROR_DIR: setting(
@@ -446,7 +446,7 @@ const CLUSTER = {
   ),
   TAKEMARK_CASSANDRA_TOPOLOGY: setting(
     z.enum(['one_data_centre', 'one_active', 'all_active']).default('one_data_centre'),
-    'data centres of the keyspace: `one_data_centre`, `one_active` (processes run in one data centre, the others hold copies) or `all_active` (processes run in each, and every decision spans all of them). See [operating](operating.md#two-data-centres)',
+    'data centres of the keyspace: `one_data_centre`, `one_active` (processes run in one data centre, the others hold copies) or `all_active` (processes run in each, and every decision spans all of them). See [data centres](operating/data-centres.md)',
   ),
   TAKEMARK_ACCEPT_SERVERS: setting(
     z
