@@ -115,18 +115,18 @@ const SCALE = 'scale-';
 
 export const USAGE = `npm run bench -- [options]
   --quick         fewer rounds and smaller files: under two minutes
-  --only <name>   one measurement; may be given several times
-  --scale         the measurements of how cost grows, ${SCALE}…, which do not run by default; as --only for each
-  --largest <n>   leaves out larger registries of scale-registry
-  --out <dir>     where results.json and report.html go (bench/results)
-  --profile       CPU profiles of the service, beside the results
-  --compare <of>  hold the figures against another build's; exit code 1 where one is slower beyond the noise
-                  <of> a folder: a built checkout, run in turn with this one
-                  <of> a file: results.json of an earlier run; the measurements of that run, if none is named
-  --pairs <n>     rounds of a comparison with a checkout (3)
-  --services      in a comparison with a checkout, this bench measures both services, not each bench its own
+  --only <name>   run this measurement only; may be repeated
+  --scale         run the measurements of how the cost grows, ${SCALE}..., which do not run by default
+  --largest <n>   omit larger registries from scale-registry
+  --out <dir>     directory of results.json and report.html (default: bench/results)
+  --profile       write CPU profiles of the service beside the results
+  --compare <of>  compare the figures with another build's; exit code 1 if one is slower by more than the noise
+                  <of> is a directory: a built checkout, which is measured in turn with this one
+                  <of> is a file: results.json of an earlier run; without --only, the measurements of that run
+  --pairs <n>     number of rounds when a checkout is compared (default: 3)
+  --services      this bench measures the services of both checkouts; by default each bench measures its own
   --service <dir> measure the service of another built checkout with this bench
-  --advisory      tell what is slower, without failing for it`;
+  --advisory      print slower figures, but do not fail`;
 
 /** @throws Error with a message for people */
 export function readOptions(args: readonly string[], names: readonly string[]): Options {

@@ -1,8 +1,8 @@
 /**
- * Makes the directory that production runs: compiled code, shipped packages and migrations, and no file that Node does
- * not load. Run it after `npm run build`: `node deploy/artifact/make.mjs --out DIR`. DIR must not exist, or be empty.
+ * Makes the directory that production runs: compiled code, shipped packages and migrations, no other file of these that
+ * Node does not load, and the files of operators. Run it after `npm run build`: `node deploy/artifact/make.mjs --out DIR`. DIR must not exist, or be empty.
  */
-import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, extname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -16,6 +16,8 @@ const UNUSED = new Map([
   ['node-rdkafka', ['bench', 'ci', 'deps', 'e2e', 'examples', 'src', 'test', 'build/Release/obj.target']],
   ['classic-level', ['deps']],
 ]);
+/** What an operator installs beside the service. */
+const FOR_OPERATORS = ['deploy/systemd', 'deploy/prometheus/alerts.yml', 'deploy/grafana/dashboards'];
 const FOR_BROWSERS = { folder: 'dist-es', instead: 'dist-cjs' };
 
 const { values } = parseArgs({ options: { out: { type: 'string' } } });
@@ -55,6 +57,7 @@ async function copyCode() {
   // A build outside a Git repository records no commit.
   if (commit !== undefined) files.push('dist/build.json');
   for (const file of files) await copyFile(join(ROOT, file), join(made, file));
+  for (const path of FOR_OPERATORS) await cp(join(ROOT, path), join(made, path), { recursive: true });
   await chmod(join(made, 'dist/src/cli/main.js'), 0o755);
   const { name, version, license, type, engines, bin, dependencies, optionalDependencies } = manifest;
   const description = { name, version, license, type, engines, bin, dependencies, optionalDependencies };

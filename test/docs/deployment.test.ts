@@ -1,6 +1,6 @@
 /** Files for operators in `deploy/`: they name settings that exist, agree with each other, and are valid. */
 import { execFile } from 'node:child_process';
-import { readdir, readFile } from 'node:fs/promises';
+import { copyFile, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
@@ -10,7 +10,10 @@ import { ROOT } from './pages.js';
 
 const DEPLOY = join(ROOT, 'deploy');
 const UNIT = 'systemd/takemark.service';
+const CLUSTER_UNIT = 'systemd/takemark@.service';
 const MANIFESTS = 'kubernetes';
+/** Lines that each unit has of its own: its program, its directories and its settings. */
+const OWN = /^(?:Description|RequiresMountsFor|Exec\w+|Environment(?:File)?|StateDirectory)=/;
 /** Seconds that a supervisor waits beyond drain and grace. */
 const MARGIN_SECONDS = 15;
 /** The highest exposure in tenths that `systemd-analyze security` may find. */
@@ -37,7 +40,12 @@ t.test(
   'every variable in a file for operators is a setting, and the image has the release of Node',
   async (t) => {
     const settings = new Set(listSettings({}).map(({ name }) => name));
-    const texts = [await read('Dockerfile'), await read('compose.yaml'), await read(UNIT)];
+    const texts = [
+      await read('Dockerfile'),
+      await read('compose.yaml'),
+      await read(UNIT),
+      await read(CLUSTER_UNIT),
+    ];
     const named = [...texts, ...(await manifests()).values()].flatMap(
       (text) => text.match(/\bTAKEMARK_[A-Z0-9_]+/g) ?? [],
     );
@@ -135,13 +143,29 @@ t.test('Kubernetes takes the manifests', { skip: needs('kubectl', 'kubernetes-va
   }
 });
 
-t.test('systemd takes the unit, and finds it confined', { skip: needs('systemd-analyze') }, async (t) => {
-  const unit = join(DEPLOY, UNIT);
-  const { stderr } = await run('systemd-analyze', ['verify', unit]);
-  t.equal(stderr, '');
-  await t.resolves(
-    run('systemd-analyze', ['security', '--offline=true', `--threshold=${MAX_EXPOSURE}`, unit]),
-  );
+t.test('the unit of a cluster has the limits and restrictions of the other unit', async (t) => {
+  const lines = async (unit: string) =>
+    (await read(unit)).split('\n').filter((line) => /^\w+=/.test(line) && !OWN.test(line));
+  const expected = await lines(UNIT);
+  t.ok(expected.length > 40, `${expected.length} lines`);
+  t.strictSame(await lines(CLUSTER_UNIT), expected);
+});
+
+t.test('systemd takes the units, and finds them confined', { skip: needs('systemd-analyze') }, async (t) => {
+  const directory = t.testdir();
+  for (const [unit, instance] of [
+    [UNIT, 'takemark.service'],
+    [CLUSTER_UNIT, 'takemark@serve.service'],
+  ] as const) {
+    const file = join(directory, instance);
+    await copyFile(join(DEPLOY, unit), file);
+    const { stderr } = await run('systemd-analyze', ['verify', file]);
+    t.equal(stderr, '', unit);
+    await t.resolves(
+      run('systemd-analyze', ['security', '--offline=true', `--threshold=${MAX_EXPOSURE}`, file]),
+      unit,
+    );
+  }
 });
 
 t.test('Prometheus takes its configuration', { skip: needs('promtool') }, async (t) => {

@@ -1,4 +1,4 @@
-/** Checks that every file that a page names exists, and that a decision is at most a page long. */
+/** Checks that every file and section that a page names exists, and that a decision is at most a page long. */
 import { access, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import t from 'tap';
@@ -23,6 +23,31 @@ function namedFiles(page: string, text: string): readonly string[] {
   return [...links, ...code];
 }
 
+/** Returns the links of a page to a section of a page, with the page of the section. */
+function namedSections(page: string, text: string): readonly (readonly [page: string, section: string])[] {
+  return [...text.matchAll(/\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)/g)].map(([, target, section]) => [
+    target === '' ? page : join(dirname(page), target!),
+    section!,
+  ]);
+}
+
+/** Returns the anchors of a page: those that GitHub derives from headings, and those of the page itself. */
+function anchors(text: string): ReadonlySet<string> {
+  const found = new Set([...text.matchAll(/<a id="([^"]+)">/g)].map(([, id]) => id!));
+  const prose = text.replaceAll(/^ *(```+)[\s\S]*?^ *\1$/gm, '');
+  for (const [, heading] of prose.matchAll(/^#{1,6} +(.*)$/gm)) {
+    const slug = heading!
+      .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{M}\p{N}\p{Pc} -]/gu, '')
+      .replaceAll(' ', '-');
+    let anchor = slug;
+    for (let count = 1; found.has(anchor); count += 1) anchor = `${slug}-${count}`;
+    found.add(anchor);
+  }
+  return found;
+}
+
 /** Returns the source files that a text names, with or without a folder. */
 function sourceFiles(text: string): readonly string[] {
   return [...text.matchAll(SOURCE_FILE)].map(([, target]) => target!);
@@ -43,6 +68,36 @@ t.test('every file that a page names is there', async (t) => {
   }
   t.ok(named > 100, `${named} files are named`);
   t.strictSame(missing, []);
+});
+
+t.test('every section that a page links to is there', async (t) => {
+  const texts = new Map<string, string>();
+  for (const page of await pages()) texts.set(page, await readFile(join(ROOT, page), 'utf8'));
+  const sections = [...texts].flatMap(([page, text]) =>
+    namedSections(page, text).map(([target, section]) => ({ page, target, section })),
+  );
+  t.ok(sections.length > 100, `${sections.length} links to sections`);
+  t.strictSame(
+    sections
+      .filter(({ target, section }) => !anchors(texts.get(target) ?? '').has(section))
+      .map(({ page, target, section }) => `${page}: ${target}#${section}`),
+    [],
+  );
+});
+
+t.test('a section has the anchor that GitHub gives it', async (t) => {
+  t.strictSame(namedSections('docs/page.md', '[one](#two), [three](four/five.md#six), [seven](eight.md)'), [
+    ['docs/page.md', 'two'],
+    ['docs/four/five.md', 'six'],
+  ]);
+  t.strictSame(
+    [
+      ...anchors(
+        '# The first page\n## `restore`, and [why](x.md)?\n<a id="old"></a>\n```sh\n# no heading\n```\n## A\n## A\n',
+      ),
+    ],
+    ['old', 'the-first-page', 'restore-and-why', 'a', 'a-1'],
+  );
 });
 
 t.test('a page that names a file that is gone is found', async (t) => {

@@ -7,7 +7,7 @@ export const ROOT = new URL('../../../', import.meta.url).pathname;
 /** Paths from the root. */
 export async function pages(): Promise<readonly string[]> {
   const found = await Promise.all(
-    ['docs', 'deploy'].map(async (folder) =>
+    ['docs', 'deploy', 'assembly', 'src'].map(async (folder) =>
       (await readdir(join(ROOT, folder), { recursive: true }))
         .filter((name) => name.endsWith('.md'))
         .map((name) => join(folder, name)),

@@ -123,7 +123,7 @@ async function make(steps: readonly string[], target: string): Promise<void> {
   await cp(join(clone, 'artifact'), target, { recursive: true });
 }
 
-/** Checks that only what Node loads is there. @returns the size in bytes */
+/** Checks that only what Node loads is there, and what an operator installs. @returns the size in bytes */
 async function checkFiles(t: Test, app: string): Promise<number> {
   const names = await readdir(app, { recursive: true });
   t.strictSame(
@@ -141,6 +141,8 @@ async function checkFiles(t: Test, app: string): Promise<number> {
   );
   const description = JSON.parse(await readFile(join(app, 'package.json'), 'utf8')) as object;
   t.strictSame('scripts' in description, false, 'nothing to build');
+  for (const name of ['systemd/takemark.service', 'prometheus/alerts.yml', 'grafana/dashboards'])
+    t.ok(names.includes(`deploy/${name}`), `it has ${name}, which an operator installs`);
   const sizes = await Promise.all(names.map(async (name) => stat(join(app, name))));
   const bytes = sizes.reduce((sum, found) => sum + (found.isFile() ? found.size : 0), 0);
   t.ok(bytes <= MAX_BYTES, `${bytes} bytes`);

@@ -17,19 +17,11 @@ import { caughtUp, observe, verifyAgain } from './observe.js';
 import { RestoreClients } from './restore-clients.js';
 import type { Run } from './run.js';
 import type { Servers } from './servers.js';
+import { SNAPSHOTS } from './snapshots.js';
 import { Tables } from './tables.js';
 import { Topics } from './topics.js';
 import { Workload } from './workload.js';
 
-/**
- * The tags of a backup's snapshots, as on the page for operators. A table is restored from the first snapshot
- * that has it.
- */
-const SNAPSHOTS = {
-  decided: ['record', 'api_key', 'partner', 'charge', 'installation', 'audit_head'],
-  pointers: ['pointer'],
-  all: [],
-} as const;
 const PARTNERS = 3;
 /** The number of calls of each kind that the run waits for. */
 const DEEDS = 10;
