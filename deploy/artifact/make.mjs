@@ -1,6 +1,7 @@
 /**
- * Makes the directory that production runs: compiled code, shipped packages and migrations, no other file of these that
- * Node does not load, and the files of operators. Run it after `npm run build`: `node deploy/artifact/make.mjs --out DIR`. DIR must not exist, or be empty.
+ * Makes the directory that production runs. It has compiled code, shipped packages, migrations, and the units, alerts and
+ * dashboards of operators. Files that Node does not load are left out of the packages. Run it after `npm run build`:
+ * `node deploy/artifact/make.mjs --out DIR`. DIR must not exist, or be empty.
  */
 import { chmod, copyFile, cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, extname, join, resolve } from 'node:path';

@@ -16,12 +16,19 @@ import { runProgram } from './run-program.js';
 const KEY = 'tmk_beta_example';
 const SOUND = 'bytes of a song';
 const ANSWER = '{"answered":true}';
-const LANGUAGES: Readonly<Record<string, { readonly file: string; readonly command: readonly string[] }>> = {
-  shell: { file: 'sample.sh', command: ['sh', 'sample.sh'] },
-  python: { file: 'sample.py', command: ['python3', 'sample.py'] },
-  typescript: { file: 'sample.mts', command: [process.execPath, 'sample.mjs'] },
-  go: { file: 'sample.go', command: ['go', 'run', 'sample.go'] },
-  java: { file: 'Sample.java', command: ['java', 'Sample.java'] },
+interface Language {
+  readonly file: string;
+  readonly command: readonly string[];
+  /** The programs that a sample calls. */
+  readonly programs: readonly string[];
+}
+
+const LANGUAGES: Readonly<Record<string, Language>> = {
+  shell: { file: 'sample.sh', command: ['sh', 'sample.sh'], programs: ['curl'] },
+  python: { file: 'sample.py', command: ['python3', 'sample.py'], programs: ['python3'] },
+  typescript: { file: 'sample.mts', command: [process.execPath, 'sample.mjs'], programs: [] },
+  go: { file: 'sample.go', command: ['go', 'run', 'sample.go'], programs: ['go'] },
+  java: { file: 'Sample.java', command: ['java', 'Sample.java'], programs: ['javac'] },
 };
 
 const document = openApiDocument();
@@ -148,10 +155,10 @@ for (const [language, { file, command }] of Object.entries(LANGUAGES))
     },
   );
 
-for (const [language, { file, command }] of Object.entries(LANGUAGES))
+for (const [language, { file, command, programs }] of Object.entries(LANGUAGES))
   t.test(
     `a ${language} sample prints the body of a refusal, and fails`,
-    { skip: needs('go', 'javac', 'curl', 'python3') },
+    { skip: needs(...programs) },
     async (t) => {
       const { url } = await listen(t, 403);
       const { call } = calls.find(({ id }) => id === 'readUsage')!;
