@@ -8,7 +8,8 @@ import { DEFAULT_LIMITS, type Exchange, MessageEnd } from '../../src/service/htt
 import { ReaderPace } from '../../src/service/http/response/reader-pace.js';
 import { send } from '../../src/service/http/response/response.js';
 import { mainThreadLoad } from '../../src/service/http/server/running-calls.js';
-import { KEY, OTHER_KEY, sleep, startPartner, until } from './doubles.js';
+import { until } from '../fixtures/until.js';
+import { KEY, OTHER_KEY, sleep, startPartner } from './doubles.js';
 import { ask, matchError, RawClient, request } from './raw-client.js';
 
 const PIECE_BYTES = 65_536;

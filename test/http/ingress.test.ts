@@ -5,7 +5,8 @@ import { GrowingBuffer } from '../../src/service/http/body/growing-buffer.js';
 import { ByteBudget } from '../../src/service/http/byte-budget.js';
 import { DEFAULT_LIMITS } from '../../src/service/http/exchange.js';
 import { ChunkSizes } from '../../src/service/http/response/chunk-sizes.js';
-import { KEY, sleep, startPartner, until } from './doubles.js';
+import { until } from '../fixtures/until.js';
+import { KEY, sleep, startPartner } from './doubles.js';
 import { ask, jsonOf, matchError, RawClient, request } from './raw-client.js';
 
 const AUTH = { 'x-api-key': KEY };

@@ -3,8 +3,9 @@ import { Readable } from 'node:stream';
 import t from 'tap';
 import { challengeNonce } from '../../src/service/contract/operator-challenge.js';
 import { MAX_UPLOAD_BYTES } from '../../src/service/domain/upload.js';
+import { until } from '../fixtures/until.js';
 import { noise } from '../fixtures/wav.js';
-import { sleep, startOperator, TOKEN, until } from './doubles.js';
+import { sleep, startOperator, TOKEN } from './doubles.js';
 import { ask, jsonOf, matchError, RawClient, request } from './raw-client.js';
 
 const AUTH = { Authorization: `Bearer ${TOKEN}` };

@@ -5,7 +5,8 @@ import type { Route } from '../../src/service/contract/route.js';
 import { ROUTES } from '../../src/service/contract/routes/routes.js';
 import { SCOPES } from '../../src/service/domain/partner.js';
 import { toOriginForm } from '../../src/service/http/server/http-grammar.js';
-import { KEY, sleep, startPartner, until } from './doubles.js';
+import { until } from '../fixtures/until.js';
+import { KEY, sleep, startPartner } from './doubles.js';
 import { ask, jsonOf, matchError, RawClient, request } from './raw-client.js';
 
 const AUTH = { 'x-api-key': KEY };

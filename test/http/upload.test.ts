@@ -4,8 +4,9 @@ import { DomainError } from '../../src/core/domain/errors.js';
 import { DEFAULT_LARGE_BYTES, MAX_UPLOAD_BYTES } from '../../src/service/domain/upload.js';
 import { FormPermits } from '../../src/service/http/body/form-permits.js';
 import { ByteBudget } from '../../src/service/http/byte-budget.js';
+import { until } from '../fixtures/until.js';
 import { noise } from '../fixtures/wav.js';
-import { FIELDS, KEY, sleep, startPartner, until } from './doubles.js';
+import { FIELDS, KEY, sleep, startPartner } from './doubles.js';
 import { ask, type FormPart, form, jsonOf, matchError, RawClient, request } from './raw-client.js';
 
 const PATH = '/uploads/upl_1';

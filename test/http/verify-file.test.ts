@@ -9,8 +9,9 @@ import { receiveForm } from '../../src/service/http/body/upload-form.js';
 import { ByteBudget } from '../../src/service/http/byte-budget.js';
 import { DEFAULT_LIMITS, type Exchange, MessageEnd } from '../../src/service/http/exchange.js';
 import { seeded } from '../fixtures/service.js';
+import { until } from '../fixtures/until.js';
 import { noise } from '../fixtures/wav.js';
-import { KEY, startPartner, until } from './doubles.js';
+import { KEY, startPartner } from './doubles.js';
 import { ask, type FormPart, form, jsonOf, matchError, RawClient, request } from './raw-client.js';
 
 const PATH = '/v1/verifications';
