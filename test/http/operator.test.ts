@@ -339,7 +339,7 @@ t.test('issuing streams, and ends with a caller that stalls or leaves', async (t
   stalled.destroy();
   const gone = new RawClient(port);
   await gone.send(request('POST', ISSUE, { ...AUDIO, 'Content-Length': '100000' }, noise(5000)));
-  await sleep(20);
+  await gone.arrived();
   const before = reports.records.length;
   gone.socket.resetAndDestroy();
   t.ok(await until(() => reports.records.length > before), 'a caller that leaves');

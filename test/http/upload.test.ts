@@ -699,7 +699,7 @@ t.test('a caller that stalls or leaves frees its place', async (t) => {
       const count = reports.uploads.length;
       const client = new RawClient(port);
       await client.send(Buffer.concat([head, whole.subarray(0, at)]));
-      await sleep(15);
+      await client.arrived();
       if (leave === 'reset') client.socket.resetAndDestroy();
       else client.destroy();
       t.ok(await until(() => reports.uploads.length > count), `leaves ${name} (${leave})`);
