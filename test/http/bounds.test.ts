@@ -269,7 +269,10 @@ t.test('no call is refused for the number of running calls while the main thread
 });
 
 t.test('a call that was given up counts while its work runs', async (t) => {
-  const { port, listener, operations } = await startPartner({ calls: 1, callMs: 20 }, { isBusy: () => true });
+  const { port, listener, operations } = await startPartner(
+    { calls: 1, callMs: 500 },
+    { isBusy: () => true },
+  );
   t.teardown(() => listener.close(0));
   operations.uploads.set('upl_1', { uploadId: 'upl_1', bytes: 1, sha256: '' });
   let open: () => void = () => undefined;

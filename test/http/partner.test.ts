@@ -245,7 +245,7 @@ t.test('a fault is an error without its text, and is reported', async (t) => {
 });
 
 t.test('a call is answered in its time, however long its steps take', async (t) => {
-  const { port, listener, operations, reports } = await startPartner({ callMs: 300, quotaMs: 50 });
+  const { port, listener, operations, reports } = await startPartner({ callMs: 1000, quotaMs: 500 });
   t.teardown(() => listener.close(100));
   const { partner } = operations;
   const { authenticate } = partner;
@@ -253,8 +253,8 @@ t.test('a call is answered in its time, however long its steps take', async (t) 
     new Promise((resolve, reject) => void setTimeout(() => value().then(resolve, reject), ms));
   const read = () => ask(port, request('GET', '/v1/partner/usage', AUTH));
   Object.assign(partner, {
-    authenticate: (key: string) => slowly(200, () => authenticate(key)),
-    readUsage: () => slowly(200, () => Promise.reject(new Error('late'))),
+    authenticate: (key: string) => slowly(600, () => authenticate(key)),
+    readUsage: () => slowly(600, () => Promise.reject(new Error('late'))),
   });
   const late = await read();
   matchError(t, late, 'unavailable', 'store_unavailable', 'two steps, each within the limit');
@@ -267,7 +267,7 @@ t.test('a call is answered in its time, however long its steps take', async (t) 
   Object.assign(partner, {
     authenticate,
     readAsset: () =>
-      slowly(400, async () => ({
+      slowly(1300, async () => ({
         bytes: 5,
         sha256: '',
         fileName: 'take.wav',
