@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { connect, type Session } from '../../src/service/adapters/cassandra/driver/session.js';
 import { again } from '../fixtures/again.js';
+import { until } from '../fixtures/until.js';
 import { ADDRESSES, connection, DATA_CENTER, dropKeyspace, withClient } from './cassandra-under-test.js';
 
 const HEADER_BYTES = 9;
@@ -144,11 +145,7 @@ async function withPairs(t: Test, work: (pairs: Pairs) => Promise<void>): Promis
     });
     return answers.filter(({ status }) => status === 'fulfilled').length;
   };
-  const untilAllAnswer = async (): Promise<boolean> => {
-    for (const end = Date.now() + PATIENCE_MS; Date.now() < end; await delay(50))
-      if ((await readAll()) === KEYS.length) return true;
-    return false;
-  };
+  const untilAllAnswer = () => until(async () => (await readAll()) === KEYS.length);
   try {
     await work({ proxy, session, read, readAll, untilAllAnswer, wrong });
   } finally {

@@ -28,6 +28,7 @@ import {
 import type { ReviewCase } from '../../src/service/domain/review.js';
 import type { Stores } from '../../src/service/ports/stores.js';
 import { seedsOf } from '../fixtures/seeds.js';
+import { until } from '../fixtures/until.js';
 import { takeWaiting, usageOf } from '../store-contract/outbox-contract.js';
 import {
   audit,
@@ -900,17 +901,12 @@ async function outages(t: Test): Promise<void> {
       if (result.status === 'rejected' && result.reason.reason !== 'store_unavailable')
         t.fail(String(result.reason));
     proxy.set('open');
-    for (let attempt = 0; attempt < 100; attempt += 1) {
-      if (
-        await stores.ping().then(
-          () => true,
-          () => false,
-        )
-      )
-        break;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-    await t.resolves(stores.ping(), `${mode}: it is back, without a restart`);
+    const isBack = () =>
+      stores.ping().then(
+        () => true,
+        () => false,
+      );
+    t.ok(await until(isBack), `${mode}: it is back, without a restart`);
   }
   const charged = await Promise.all(
     Array.from({ length: 45 }, (_, i) => stores.charge(usageCharge(partnerId, `outage-2-${i}`))),

@@ -44,13 +44,13 @@ function textOf(value: unknown): string {
 }
 
 /**
- * Returns the content when no mark is left in it, or after ten seconds, because acts and pointers are deleted
- * in the background.
+ * Returns the content when no mark is left in it, or after a minute, because acts and pointers are deleted in
+ * the background.
  */
 async function settled(): Promise<string> {
   for (let attempt = 0; ; attempt += 1) {
     const content = await rawContent();
-    if (attempt === 20 || marksIn(content).length === 0) return content;
+    if (attempt === 120 || marksIn(content).length === 0) return content;
     await new Promise((resolve) => setTimeout(resolve, 500));
   }
 }

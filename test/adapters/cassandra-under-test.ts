@@ -184,7 +184,7 @@ export async function killedAt<Value>(
     async () => {
       const value = await work().catch(() => undefined);
       // The call does not wait for work that follows its answer.
-      for (const limit = Date.now() + 3000; !wasKilled && Date.now() < limit; ) await delay(20);
+      for (const limit = Date.now() + 60_000; !wasKilled && Date.now() < limit; ) await delay(20);
       return value;
     },
     () => !wasKilled,

@@ -5,8 +5,9 @@ import { Outgoing } from '../../src/service/adapters/kafka/outgoing.js';
 import { createEventRelay } from '../../src/service/background/relay.js';
 import type { ServiceEvent, Topic } from '../../src/service/domain/events.js';
 import type { Settled } from '../../src/service/ports/bus.js';
-import { erasure, retention, until, usage } from '../bus-contract/suite.js';
+import { erasure, retention, usage } from '../bus-contract/suite.js';
 import { MemoryOutbox } from '../fixtures/memory-outbox.js';
+import { until } from '../fixtures/until.js';
 
 type Report = (error: Error | null, report: { readonly opaque: number; readonly offset: number }) => void;
 

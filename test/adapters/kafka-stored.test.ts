@@ -5,7 +5,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import type { ServiceEvent } from '../../src/service/domain/events.js';
-import { erasure, until } from '../bus-contract/suite.js';
+import { erasure } from '../bus-contract/suite.js';
+import { until } from '../fixtures/until.js';
 import { BareBroker } from './bare-broker.js';
 import { bareBus } from './bare-bus.js';
 

@@ -2,14 +2,12 @@
  * Tests a former coordinator that refuses a new member's offset query as a whole. librdkafka leaves the
  * member's partitions unread until they are assigned again.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
+import { until } from '../fixtures/until.js';
 import { BareBroker } from './bare-broker.js';
 import { bareBus } from './bare-bus.js';
 
 const PREFIX = 'unread';
-/** Much longer than a second assignment takes, in milliseconds. */
-const PATIENCE_MS = 120_000;
 
 t.test('partitions are read when a coordinator refused their offsets', { timeout: 300_000 }, async (t) => {
   const broker = await BareBroker.start(`${PREFIX}.erasure`, { refusals: 1 });
@@ -22,8 +20,7 @@ t.test('partitions are read when a coordinator refused their offsets', { timeout
   );
   bus.handle('erasure', async () => undefined);
   await bus.start();
-  for (const deadline = Date.now() + PATIENCE_MS; broker.fetched.length === 0 && Date.now() < deadline; )
-    await sleep(100);
+  await until(() => broker.fetched.length > 0);
   t.equal(broker.fetched[0], 0, 'from its beginning');
   t.strictSame(faults, ['consumer of erasure: Broker: Not coordinator'], 'and it is reported');
 });

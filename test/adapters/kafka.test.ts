@@ -34,12 +34,12 @@ import {
   Listener,
   relay,
   retention,
-  until,
   usage,
 } from '../bus-contract/suite.js';
 import { again } from '../fixtures/again.js';
 import { authenticated, authenticator, TEST_SECRET } from '../fixtures/authentication.js';
 import { MemoryOutbox } from '../fixtures/memory-outbox.js';
+import { until } from '../fixtures/until.js';
 import {
   dropTopic,
   dropTopics,

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import {
   type ConsumerClient,
@@ -12,6 +11,7 @@ import { ReadingWatch } from '../../src/service/adapters/kafka/reading-watch.js'
 import { TopicConsumer } from '../../src/service/adapters/kafka/topic-consumer.js';
 import { proofErased, type ServiceEvent } from '../../src/service/domain/events.js';
 import { authenticator } from '../fixtures/authentication.js';
+import { until } from '../fixtures/until.js';
 
 function messageOf(event: ServiceEvent, offset: number): Message {
   const value = encodeEvent(event);
@@ -101,11 +101,7 @@ function consume(client: MemberDouble, watch = new ReadingWatch()) {
     fault: (error) => faults.push(error),
     watch,
   });
-  const until = async (holds: () => boolean): Promise<void> => {
-    for (const deadline = Date.now() + 60_000; !holds(); await sleep(20))
-      if (Date.now() > deadline) throw new Error('it has not come to hold');
-  };
-  return { consumer, faults, handled, until };
+  return { consumer, faults, handled };
 }
 
 const EVENT = proofErased({ proofId: 'prf_1', partnerId: 'ptr_1', erasedAt: 1_700_000_000 });
@@ -125,7 +121,7 @@ t.test('after an error of the group its partitions are assigned again: they may 
     }
   }
   const client = new Refused(() => [], refuse);
-  const { consumer, faults, handled, until } = consume(client);
+  const { consumer, faults, handled } = consume(client);
   await until(() => handled.length > 0);
   await consumer.close();
   t.strictSame(handled, [EVENT.id]);
@@ -137,7 +133,7 @@ t.test('after an error of the group its partitions are assigned again: they may 
 t.test('an assignment that waits gives way to what the group says after it', async (t) => {
   const client = new MemberDouble();
   client.rebalances.push({ kind: 'revoke', partitions: [PARTITION] });
-  const { consumer, until } = consume(client);
+  const { consumer } = consume(client);
   await until(() => client.seen.length > 1);
   await consumer.close();
   t.strictSame(client.seen, ['subscribe', 'unassign', 'close']);
@@ -153,7 +149,7 @@ t.test('pauses grow between assignments of the same partitions', async (t) => {
       this.answer(refuse);
     }
   }
-  const { consumer, until } = consume(new Timed());
+  const { consumer } = consume(new Timed());
   await until(() => assignedAt.length === 5);
   await consumer.close();
   const [, second, third, fourth, fifth] = assignedAt as [number, number, number, number, number];
@@ -173,7 +169,7 @@ t.test('nothing is assigned after an error when the group may have revoked it', 
       return [];
     },
   );
-  const { consumer, until } = consume(client);
+  const { consumer } = consume(client);
   await until(() => client.seen.includes('unassign'));
   await consumer.close();
   t.strictSame(client.seen, ['subscribe', 'assign', 'unassign', 'close']);
@@ -190,7 +186,7 @@ t.test('a partition is assigned again when its messages do not come, without an 
     }
   }
   const client = new Unread();
-  const { consumer, faults, handled, until } = consume(client, new ReadingWatch(100));
+  const { consumer, faults, handled } = consume(client, new ReadingWatch(100));
   await until(() => handled.length > 0);
   await consumer.close();
   t.strictSame(handled, [EVENT.id]);
@@ -206,7 +202,7 @@ t.test('a partition is left alone that is read to its end, or whose messages hav
     const client = new MemberDouble();
     client.offsets = offsets;
     let looks = 0;
-    const { consumer, faults, until } = consume(
+    const { consumer, faults } = consume(
       Object.assign(client, {
         async bounds() {
           looks += 1;
@@ -227,7 +223,7 @@ t.test('a partition is left alone whose reading goes on', async (t) => {
   client.offsets = { low: 0, high: 1000 };
   let looks = 0;
   let offset = 7;
-  const { consumer, faults, until } = consume(
+  const { consumer, faults } = consume(
     Object.assign(client, {
       async bounds() {
         looks += 1;

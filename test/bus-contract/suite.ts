@@ -14,6 +14,7 @@ import {
 } from '../../src/service/domain/events.js';
 import { dayOf, monthOf } from '../../src/service/domain/usage-window.js';
 import type { DeadLetterReport, EventBus, EventHandler } from '../../src/service/ports/bus.js';
+import { until } from '../fixtures/until.js';
 
 /** The place of one test's events. Every bus that is opened here carries the same events. */
 export interface BusPlace {
@@ -64,12 +65,6 @@ export async function relay(bus: EventBus, events: readonly ServiceEvent[]): Pro
       if (!(error instanceof DomainError) || error.reason !== 'bus_unavailable' || Date.now() > deadline)
         throw error;
     }
-  }
-}
-
-export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  for (const deadline = Date.now() + 60_000; !(await condition()); await sleep(20)) {
-    if (Date.now() > deadline) throw new Error(`it never came to: ${what}`);
   }
 }
 

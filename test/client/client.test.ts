@@ -444,8 +444,8 @@ t.test('a body without a length that the client itself ends is not taken for who
   const client = createClient({
     baseUrl: `http://127.0.0.1:${port}`,
     apiKey: KEY,
-    timeoutMs: 300,
-    idleTimeoutMs: 300,
+    timeoutMs: 1000,
+    idleTimeoutMs: 1000,
     retry: { maxAttempts: 1 },
   });
   t.teardown(() => {

@@ -16,6 +16,7 @@ import {
 } from '../../src/client/index.js';
 import { makeCertificate } from '../../src/service/adapters/signing/certificate-profile.js';
 import { generateKey } from '../../src/service/adapters/signing/identity.js';
+import { until } from '../fixtures/until.js';
 import { noise } from '../fixtures/wav.js';
 import { type Reply, ServiceDouble } from './service-double.js';
 
@@ -422,7 +423,7 @@ t.test(
     const impatient = createClient({ baseUrl: service.url, apiKey: KEY, idleTimeoutMs: 1000 });
     t.teardown(() => impatient.close());
     const left = await impatient.readAsset('prf_1', { checkDigest: false });
-    await new Promise((resolve) => setTimeout(resolve, 1500));
+    await until(() => service.ended.has(service.seen.at(-1)!.connection));
     t.match(
       await failure(buffer(Readable.from(left.body))),
       { code: 'timed_out' },

@@ -37,6 +37,8 @@ export interface Seen {
  */
 export class ServiceDouble {
   readonly seen: Seen[] = [];
+  /** Connections that have ended, by their number. */
+  readonly ended = new Set<number>();
   url = '';
   verdict: object = { verdict: 'valid', good: true };
   readonly #queued = new Map<string, Reply[]>();
@@ -51,7 +53,8 @@ export class ServiceDouble {
     this.#server.keepAliveTimeout = 0;
     this.#server.on('connection', (socket) => {
       this.#connections += 1;
-      Object.assign(socket, { ordinal: this.#connections });
+      const ordinal = this.#connections;
+      Object.assign(socket, { ordinal }).on('close', () => this.ended.add(ordinal));
       socket.on('error', () => undefined);
     });
   }

@@ -27,8 +27,9 @@ import {
   withClient,
 } from '../adapters/cassandra-under-test.js';
 import { dropTopics, makeTopic, makeTopics, removeRecords } from '../adapters/kafka-trials.js';
-import { relay, until } from '../bus-contract/suite.js';
+import { relay } from '../bus-contract/suite.js';
 import { authenticated } from '../fixtures/authentication.js';
+import { until } from '../fixtures/until.js';
 import { publish } from '../store-contract/asset-contract.js';
 import { audit, issuedProof, partner, reviewCase, usageCharge } from '../store-contract/samples.js';
 

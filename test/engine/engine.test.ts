@@ -20,6 +20,7 @@ import { flacFile } from '../fixtures/flac.js';
 import { collectGarbage } from '../fixtures/garbage.js';
 import { extensibleWave, samplesDigest, someSamples } from '../fixtures/samples.js';
 import { sized } from '../fixtures/sampling.js';
+import { until } from '../fixtures/until.js';
 import { chunk, fmtChunk, id3Tag, noise, riff } from '../fixtures/wav.js';
 
 const MIB = 1024 * 1024;
@@ -140,11 +141,6 @@ async function startedWorkers(
 /** Returns the innermost cause of an error. */
 function innermost(error: Error): Error {
   return error.cause instanceof Error ? innermost(error.cause) : error;
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  for (const end = Date.now() + 60_000; !condition(); await sleep(10))
-    if (Date.now() > end) throw new Error('it did not come to pass in 60 s');
 }
 
 /** A clock that a test moves. At each tick exactly one beat has passed. */

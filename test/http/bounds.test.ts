@@ -8,7 +8,8 @@ import { DEFAULT_LIMITS, type Exchange, MessageEnd } from '../../src/service/htt
 import { ReaderPace } from '../../src/service/http/response/reader-pace.js';
 import { send } from '../../src/service/http/response/response.js';
 import { mainThreadLoad } from '../../src/service/http/server/running-calls.js';
-import { KEY, OTHER_KEY, sleep, startPartner, until } from './doubles.js';
+import { until } from '../fixtures/until.js';
+import { KEY, OTHER_KEY, sleep, startPartner } from './doubles.js';
 import { ask, matchError, RawClient, request } from './raw-client.js';
 
 const PIECE_BYTES = 65_536;
@@ -268,7 +269,10 @@ t.test('no call is refused for the number of running calls while the main thread
 });
 
 t.test('a call that was given up counts while its work runs', async (t) => {
-  const { port, listener, operations } = await startPartner({ calls: 1, callMs: 20 }, { isBusy: () => true });
+  const { port, listener, operations } = await startPartner(
+    { calls: 1, callMs: 500 },
+    { isBusy: () => true },
+  );
   t.teardown(() => listener.close(0));
   operations.uploads.set('upl_1', { uploadId: 'upl_1', bytes: 1, sha256: '' });
   let open: () => void = () => undefined;

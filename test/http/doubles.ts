@@ -352,13 +352,3 @@ export async function startOperator(limits: Partial<ListenerLimits> = {}) {
 export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
-
-/** Waits for something that happens soon. */
-export async function until(condition: () => boolean, timeoutMs = 60_000): Promise<boolean> {
-  const deadline = Date.now() + timeoutMs;
-  while (!condition()) {
-    if (Date.now() > deadline) return false;
-    await sleep(5);
-  }
-  return true;
-}

@@ -1,8 +1,10 @@
+import { subscribe } from 'node:diagnostics_channel';
 import { connect, type Socket } from 'node:net';
 import type { Test } from 'tap';
 import type { ErrorCode } from '../../src/core/domain/errors.js';
 import { STATUS_OF_CODE } from '../../src/service/contract/errors.js';
 import { partnerContract, type SentRequest } from '../fixtures/contract-check.js';
+import { until } from '../fixtures/until.js';
 
 /** An answer as it came over the wire. */
 export interface RawAnswer {
@@ -10,6 +12,13 @@ export interface RawAnswer {
   readonly headers: ReadonlyMap<string, string>;
   readonly body: Buffer;
 }
+
+/** The ends of connections at the servers of this process, by the port of the other end. */
+const accepted = new Map<number | undefined, Socket>();
+subscribe('net.server.socket', (message) => {
+  const { socket } = message as { readonly socket: Socket };
+  accepted.set(socket.remotePort, socket);
+});
 
 /** A connection that sends exactly the bytes it is given and reads answers one by one. */
 export class RawClient {
@@ -39,6 +48,18 @@ export class RawClient {
     return new Promise((resolve) =>
       this.socket.write(typeof data === 'string' ? Buffer.from(data, 'latin1') : data, () => resolve()),
     );
+  }
+
+  /** The end of this connection at a server of this process, or undefined until the server has accepted it. */
+  get peer(): Socket | undefined {
+    return accepted.get(this.socket.localPort);
+  }
+
+  /** Resolves when a server of this process has read all that was sent. */
+  async arrived(): Promise<void> {
+    await until(() => this.peer?.bytesRead === this.socket.bytesWritten);
+    // In the same turn of the event loop the bytes come to the parser.
+    await new Promise((resolve) => setImmediate(resolve));
   }
 
   /** The next answer, or undefined where the connection ends before one is complete. */

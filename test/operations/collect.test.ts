@@ -10,6 +10,7 @@ import {
 } from '../../src/service/background/jobs.js';
 import type { TestService } from '../fixtures/service.js';
 import { keyNamesBelow, namesBelow, shardedPath } from '../fixtures/sharded-path.js';
+import { until } from '../fixtures/until.js';
 import { wav } from '../fixtures/wav.js';
 import { RestartedService } from './restarted-service.js';
 
@@ -62,6 +63,7 @@ t.test('a running service of one machine removes what issuings left that came to
   t.teardown(() => house.stop());
   /** Runs every job of ten minutes, as their timers do. */
   const collect = (): void => timers.forEach(({ run, everyMs }) => everyMs === 600_000 && run());
+  const isCollected = (): boolean => leftIn(house.directory).keys.length <= 1;
   const { partnerId } = await house.service.partner();
   const { proofId } = await house.service.issue(partnerId, wav(3000), { idempotencyKey: 'k'.repeat(20) });
   const issued = leftIn(house.directory);
@@ -79,14 +81,14 @@ t.test('a running service of one machine removes what issuings left that came to
   t.equal(leftIn(house.directory).keys.length, 11, 'an issuing may still be under way');
   house.clock.advance(1);
   collect();
-  for (let i = 0; i < 100 && leftIn(house.directory).keys.length > 1; i += 1) await delay(100);
+  await until(isCollected);
   t.strictSame(leftIn(house.directory), issued, 'what was issued is left');
 
   async function* overrunning(): AsyncGenerator<Uint8Array> {
     yield wav(3000);
     house.clock.advance(RESERVATION_SECONDS);
     collect();
-    for (let i = 0; i < 100 && leftIn(house.directory).keys.length > 1; i += 1) await delay(100);
+    await until(isCollected);
   }
   const late = { partnerId, songTitle: 'Late', fileName: 'late.wav', carrier: 'embedded' } as const;
   await t.rejects(house.operator.issueProof({ ...late, audio: overrunning() }), { code: 'conflict' });

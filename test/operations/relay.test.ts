@@ -11,6 +11,7 @@ import {
 } from '../../src/service/domain/events.js';
 import type { Settled } from '../../src/service/ports/bus.js';
 import { MemoryOutbox } from '../fixtures/memory-outbox.js';
+import { until } from '../fixtures/until.js';
 
 const PAUSES = { firstMs: 5, longestMs: 20, idleMs: 60_000, patienceMs: 50, silentMs: 200, stopMs: 5000 };
 
@@ -91,11 +92,6 @@ function setUpWith<Bus extends MemoryBus | PartialBus>(bus: Bus) {
     fault: (where: string) => void faults.push(where),
   };
   return { stores, bus, faults, counted, relay: createEventRelay({ stores, bus, observer, pauses: PAUSES }) };
-}
-
-async function until(done: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + 60_000; !done(); await sleep(2))
-    if (Date.now() > deadline) throw new Error('it did not happen');
 }
 
 const ids = (...numbers: number[]) => numbers.map((number) => eventOf(number).id);

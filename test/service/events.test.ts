@@ -13,17 +13,12 @@ import { unitsCounted } from '../../src/service/domain/events.js';
 import { REVIEW_LIFE_SECONDS } from '../../src/service/domain/review.js';
 import { dropTopics, makeTopics } from '../adapters/kafka-trials.js';
 import { authenticatorOf } from '../fixtures/authentication.js';
+import { until } from '../fixtures/until.js';
 import { wav } from '../fixtures/wav.js';
 import { call } from '../fixtures/wire.js';
 import { bindings, RestartedService } from '../operations/restarted-service.js';
 
 const BROKERS = process.env['TAKEMARK_KAFKA'] || undefined;
-
-async function until(done: () => Promise<boolean>, timeoutMs = 60_000): Promise<boolean> {
-  for (const deadline = Date.now() + timeoutMs; Date.now() < deadline; await sleep(10))
-    if (await done()) return true;
-  return false;
-}
 
 /** A counter of the operator's metrics, summed over its labels where none are given. */
 async function metric(house: RestartedService, name: string, labels = ''): Promise<number> {
@@ -72,7 +67,7 @@ async function takemark(
 }
 
 /** Everything that a bus has to carry for a service, whichever it is. */
-async function carriesEvents(t: Test, house: RestartedService, patienceMs: number): Promise<void> {
+async function carriesEvents(t: Test, house: RestartedService): Promise<void> {
   const { partnerId, caller } = await house.service.partner();
   const proof = await house.service.issue(partnerId, wav(2000));
   const doomed = await house.service.issue(partnerId, wav(2000, {}, 2));
@@ -90,7 +85,6 @@ async function carriesEvents(t: Test, house: RestartedService, patienceMs: numbe
     await until(
       async () =>
         (await handled(house, 'usage')) >= 1 && (await metric(house, 'takemark_outbox_waiting')) === 0,
-      patienceMs,
     ),
     'the charges were folded',
   );
@@ -105,16 +99,10 @@ async function carriesEvents(t: Test, house: RestartedService, patienceMs: numbe
     bindings: bindings('sub_1'),
   });
   await house.partner.createReview(caller, { proofId: doomed.proofId, bindings: bindings('sub_2') });
-  t.ok(
-    await until(async () => (await handled(house, 'retention')) >= 2, patienceMs),
-    'both cases were announced',
-  );
+  t.ok(await until(async () => (await handled(house, 'retention')) >= 2), 'both cases were announced');
   await house.partner.eraseProof(caller, { proofId: doomed.proofId });
   t.ok(
-    await until(
-      async () => (await house.operator.erasureStatus(doomed.proofId)).confirmedAt !== undefined,
-      patienceMs,
-    ),
+    await until(async () => (await house.operator.erasureStatus(doomed.proofId)).confirmedAt !== undefined),
     'the erasure is confirmed',
   );
   t.match(await house.operator.erasureStatus(doomed.proofId), {
@@ -131,7 +119,7 @@ async function carriesEvents(t: Test, house: RestartedService, patienceMs: numbe
   ] as const) {
     await house.restart(async () => house.clock.advance(days * 86_400));
     t.ok(
-      await until(async () => (await published(house, 'retention')) === 1, patienceMs),
+      await until(async () => (await published(house, 'retention')) === 1),
       `${what}: announced, and the case that went with its proof is not`,
     );
     await house.restart();
@@ -144,7 +132,7 @@ async function carriesEvents(t: Test, house: RestartedService, patienceMs: numbe
 t.test('the embedded bus carries every event of a service', async (t) => {
   const house = await RestartedService.start();
   t.teardown(() => house.stop());
-  await carriesEvents(t, house, 60_000);
+  await carriesEvents(t, house);
   t.notMatch(house.service.log.join('\n'), /prf_|rev_|ptr_/, 'no line names what an event was about');
 });
 
@@ -163,7 +151,7 @@ t.test(
     await withTopics(t, settings);
     const house = await RestartedService.start(settings);
     t.teardown(() => house.stop());
-    await carriesEvents(t, house, 120_000);
+    await carriesEvents(t, house);
   },
 );
 

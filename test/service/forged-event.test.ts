@@ -3,17 +3,16 @@
  * erasure of a live proof. Nothing is erased.
  */
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { encodeEvent } from '../../src/service/adapters/kafka/event-message.js';
 import { proofErased } from '../../src/service/domain/events.js';
 import { dropTopics, makeTopics, produceRaw } from '../adapters/kafka-trials.js';
 import { again } from '../fixtures/again.js';
+import { until } from '../fixtures/until.js';
 import { wav } from '../fixtures/wav.js';
 import { RestartedService } from '../operations/restarted-service.js';
 
 const BROKERS = process.env['TAKEMARK_KAFKA'] || undefined;
-const PATIENCE_MS = 120_000;
 
 void t.test(
   'a forged erasure',
@@ -54,11 +53,10 @@ void t.test(
     // The genuine event follows the forged one in the only partition. When it is confirmed, the forged one
     // has been handled.
     await house.partner.eraseProof(caller, { proofId: doomed.proofId });
-    const settled = async (): Promise<boolean> =>
-      (await house.operator.erasureStatus(doomed.proofId)).confirmedAt !== undefined;
-    for (const deadline = Date.now() + PATIENCE_MS; !(await settled()) && Date.now() < deadline; )
-      await sleep(50);
-    t.ok(await settled(), 'an erasure that the service itself announced is carried out');
+    t.ok(
+      await until(async () => (await house.operator.erasureStatus(doomed.proofId)).confirmedAt !== undefined),
+      'an erasure that the service itself announced is carried out',
+    );
 
     const untouched = async (when: string) => {
       t.match(await house.service.verify(caller, live.file), { verdict: 'valid' }, `${when}: it stays valid`);
@@ -73,8 +71,7 @@ void t.test(
     );
 
     t.equal(await again(() => house.operator.replayDeadLetters({ topic: 'erasure', limit: 10 })), 1);
-    for (const deadline = Date.now() + PATIENCE_MS; (await letters()).length === 0 && Date.now() < deadline; )
-      await sleep(50);
+    await until(async () => (await letters()).length > 0);
     t.equal((await letters()).length, 1, 'put back, it comes here again');
     await untouched('put back');
   },

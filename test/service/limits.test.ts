@@ -5,6 +5,7 @@ import { PARTNER_ROUTES } from '../../src/service/contract/routes/partner-routes
 import { type Plan, SHIPPED_PLANS } from '../../src/service/domain/partner.js';
 import { monthEnd } from '../../src/service/domain/usage-window.js';
 import { inParallel, TestClock, TestService } from '../fixtures/service.js';
+import { until } from '../fixtures/until.js';
 import { wav } from '../fixtures/wav.js';
 import {
   call,
@@ -310,7 +311,11 @@ t.test('a plan bounds its concurrent uploads', async (t) => {
   t.teardown(() => open.forEach((client) => client.destroy()));
   const slot = await slotFor(base, apiKey);
   const one = () => postForm(base, slot, slotForm(slot, audio));
-  // A stalled post claims its place when its file part is read, which is shortly after it was sent.
+  // A post claims its place shortly before the engine has its upload.
+  const inFlight = `takemark_engine_uploads_in_flight ${concurrentUploads}\n`;
+  await until(async () =>
+    (await call(service.operatorUrl, 'GET', '/metrics')).body.toString().includes(inFlight),
+  );
   let answer = await one();
   t.match(answer, {
     status: 429,
@@ -318,10 +323,7 @@ t.test('a plan bounds its concurrent uploads', async (t) => {
   });
   t.equal(retryAfter(answer), 1);
   open.pop()!.destroy();
-  for (let i = 0; i < 50 && answer.status === 429; i += 1) {
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    answer = await one();
-  }
+  await until(async () => (answer = await one()).status !== 429);
   t.equal(answer.status, 201, 'the slot stayed open, and a place came back with the caller that left');
 });
 
@@ -336,7 +338,7 @@ t.test('100 rotations at once under one Idempotency-Key', async (t) => {
   const rotate = async (idempotencyKey: string) => {
     for (let attempt = 1; ; attempt += 1) {
       const answer = await rotateOnce(idempotencyKey);
-      if (attempt === 20 || answer.json?.['reason'] !== 'rotation_in_progress') return answer;
+      if (attempt === 120 || answer.json?.['reason'] !== 'rotation_in_progress') return answer;
       await delay(500);
     }
   };

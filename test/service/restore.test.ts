@@ -4,7 +4,6 @@ import type { AddressInfo } from 'node:net';
 import { createServer, connect as dial, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Test, test } from 'tap';
 import { DomainError } from '../../src/core/domain/errors.js';
 import { openSecrets } from '../../src/service/compose/identity.js';
@@ -21,6 +20,7 @@ import {
 import { dropTopics } from '../adapters/kafka-trials.js';
 import { again } from '../fixtures/again.js';
 import { TestService } from '../fixtures/service.js';
+import { until } from '../fixtures/until.js';
 import { wav } from '../fixtures/wav.js';
 import { call } from '../fixtures/wire.js';
 import { takemark } from '../lab/cluster/members.js';
@@ -100,11 +100,7 @@ const readiness = async (service: TestService) =>
 /** Repeats an idempotent call while the servers of the test stall. */
 const patiently = <Answer>(call: () => Promise<Answer>): Promise<Answer> => again(call, isUnanswered);
 
-async function until(done: () => Promise<boolean>): Promise<boolean> {
-  for (const deadline = Date.now() + 120_000; Date.now() < deadline; await sleep(50))
-    if (await patiently(done)) return true;
-  return false;
-}
+const settled = (done: () => Promise<boolean>): Promise<boolean> => until(() => patiently(done));
 
 test('a backup brings back no erased proof, and counts no unit twice or not at all', servers, async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'takemark-restore-'));
@@ -169,11 +165,11 @@ test('a backup brings back no erased proof, and counts no unit twice or not at a
   const { partner, operator } = first.service.operations;
   await patiently(() => partner.eraseProof(caller, { proofId: announced.proofId }));
   t.ok(
-    await until(async () => (await operator.erasureStatus(announced.proofId)).confirmedAt !== undefined),
+    await settled(async () => (await operator.erasureStatus(announced.proofId)).confirmedAt !== undefined),
     'one erasure went all its way',
   );
   t.ok(
-    await until(async () => {
+    await settled(async () => {
       const metrics = (await call(first.operatorUrl, 'GET', '/metrics')).body.toString();
       return /^takemark_outbox_waiting 0$/m.test(metrics);
     }),
@@ -185,7 +181,7 @@ test('a backup brings back no erased proof, and counts no unit twice or not at a
   const late = second.service.operations.partner;
   const callerAgain = await patiently(() => late.authenticate(apiKey));
   // The service cannot detect a backup before the bucket has a later mark.
-  t.ok(await until(async () => (await beat()) > beatOfBackup), 'the bucket notes that the store went on');
+  t.ok(await settled(async () => (await beat()) > beatOfBackup), 'the bucket notes that the store went on');
   link.cut(true);
   await t.rejects(
     late.eraseProof(callerAgain, { proofId: silent.proofId }),
@@ -200,7 +196,7 @@ test('a backup brings back no erased proof, and counts no unit twice or not at a
     return error instanceof DomainError && error.code === 'not_found';
   };
   t.ok(
-    await until(async () => {
+    await settled(async () => {
       if (await isGone()) return true;
       // A stalled server of the database may have refused it, too.
       await late.eraseProof(callerAgain, { proofId: silent.proofId }).catch(() => undefined);
@@ -248,7 +244,7 @@ test('a backup brings back no erased proof, and counts no unit twice or not at a
   await last.verify(returned, kept.file);
   t.strictSame(await usage(last, returned), { used: 4, verified: 6 }, 'a number that was used before counts');
   t.ok(
-    await until(async () => {
+    await settled(async () => {
       const tables = await backup(restored['TAKEMARK_CASSANDRA_KEYSPACE']!);
       return tables
         .get('consumption')!

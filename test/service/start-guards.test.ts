@@ -1,15 +1,13 @@
 /** Things that a start looks at before anything is served: the clock, and who can read the secrets. And its end. */
 
-import { once } from 'node:events';
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import { secureFile } from '../../src/service/adapters/signing/secret-file.js';
 import { SteadyClock } from '../../src/service/adapters/system/steady-clock.js';
 import { TestClock, TestService } from '../fixtures/service.js';
+import { RawClient } from '../http/raw-client.js';
 
 t.test('a clock that is set back revives nothing, and a start on one is refused', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'takemark-clock-'));
@@ -112,21 +110,20 @@ t.test('what a stop waits for has its time together', async (t) => {
   const { apiKey } = await house.partner();
   /** A call that is under way, and never ends by itself. */
   const hold = async (port: number, path: string, header: string) => {
-    const socket = connect(port, '127.0.0.1').resume();
-    socket.on('error', () => undefined);
-    await once(socket, 'connect');
-    socket.write(
+    const client = new RawClient(port);
+    t.teardown(() => client.destroy());
+    await client.send(
       `POST ${path} HTTP/1.1\r\nHost: localhost\r\n${header}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{`,
     );
-    return once(socket, 'close').then(() => performance.now());
+    await client.arrived();
+    return { ended: client.ended().then(() => performance.now()) };
   };
   const { partner, operator } = house.service;
-  const partnersEnd = hold(partner.port, '/v1/telemetry', `X-Api-Key: ${apiKey}`);
-  const operatorsEnd = hold(operator.port, '/operator/v1/partners', `Authorization: Bearer ${token}`);
-  await delay(300);
+  const partners = await hold(partner.port, '/v1/telemetry', `X-Api-Key: ${apiKey}`);
+  const operators = await hold(operator.port, '/operator/v1/partners', `Authorization: Bearer ${token}`);
   const from = performance.now();
   await house.stop({ keep: true });
-  const [partnersMs, operatorsMs] = [(await partnersEnd) - from, (await operatorsEnd) - from];
+  const [partnersMs, operatorsMs] = [(await partners.ended) - from, (await operators.ended) - from];
   t.ok(operatorsMs < 1.5 * partnersMs, `${operatorsMs} beside ${partnersMs}: at the same time`);
   await rm(house.directory, { recursive: true, force: true });
 });

@@ -5,7 +5,6 @@ import https from 'node:https';
 import { type AddressInfo, connect as connectPlain, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import t, { type Test } from 'tap';
 import { createClient } from '../../src/client/index.js';
@@ -14,9 +13,8 @@ import { readConfig } from '../../src/service/config/config.js';
 import { TlsFront } from '../../src/service/http/server/tls-front.js';
 import { TestService } from '../fixtures/service.js';
 import { makeTlsIdentity, type TlsIdentity } from '../fixtures/tls.js';
+import { until } from '../fixtures/until.js';
 import { wav } from '../fixtures/wav.js';
-
-const PATIENCE_MS = 60_000;
 
 interface SecureHouse {
   readonly service: TestService;
@@ -57,11 +55,6 @@ async function shown(port: number): Promise<string> {
   const { fingerprint256 } = socket.getPeerCertificate();
   socket.destroy();
   return fingerprint256;
-}
-
-async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
-  for (const deadline = Date.now() + PATIENCE_MS; !(await holds()); await sleep(20))
-    if (Date.now() > deadline) throw new Error('it has not come to hold');
 }
 
 t.test('partners are served over TLS: slot, a streamed upload, verdict', async (t) => {
