@@ -21,7 +21,7 @@ const SEEDS = join(ROOT, 'test/regressions/seeds.json');
 const LOGS = join(ROOT, '.lab');
 /** Lines of a log that report what a part accepted, retried or could not play. A row of times has the name of a test. */
 const NOTICED =
-  /^(?! *\d+\.\d {2}).*(?:noticed|given up|gave up|asked again|NOT CHECKED|beyond the noise|# SKIP)/;
+  /^(?! *\d+\.\d {2}).*(?:noticed|given up|gave up|excused|asked again|NOT CHECKED|beyond the noise|# SKIP)/;
 const FEWEST_LIMIT_MINUTES = 15;
 const NOTES = 10;
 const NOTE_LENGTH = 200;

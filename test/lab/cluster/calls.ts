@@ -11,6 +11,8 @@ import type { Pulse } from './pulse.js';
 const ANSWER_LIMIT_MS = 15_000;
 /** The limit for uploads and the operator's calls, in milliseconds. The service sets no limit for them. */
 const LONG_LIMIT_MS = 60_000;
+/** A call that takes longer has got no answer, in milliseconds. */
+const UNANSWERED_MS = LONG_LIMIT_MS - 1000;
 const LONG = /^\/(uploads|operator)\//;
 /** The deadline of a repeated call, in milliseconds. It is longer than any outage of a run. */
 export const SETTLE_LIMIT_MS = 900_000;
@@ -51,6 +53,32 @@ interface Beginning {
   /** The process that serves the call. A restart or a pause begins a new one. */
   readonly process: string;
   readonly times: ThreadTimes | undefined;
+}
+
+export type Lateness = 'in time' | 'excused' | 'late';
+
+/**
+ * Judges the duration of a call. A call is excused if it is late only because the machine stalled another process, or
+ * because the called process waited for a processor. All times are in milliseconds.
+ */
+export function latenessOf({
+  path,
+  took,
+  stall,
+  waited,
+}: {
+  readonly path: string;
+  readonly took: number;
+  /** The longest time for which another process did not answer. */
+  readonly stall: number;
+  /** The time for which Linux let the called process wait for a processor. */
+  readonly waited: number;
+}): Lateness {
+  const limit = LONG.test(path) ? UNANSWERED_MS : ANSWER_LIMIT_MS;
+  if (took <= limit) return 'in time';
+  // A stall excuses no call without an answer, because it is measured at other processes.
+  const isExcused = took <= Math.min(UNANSWERED_MS, limit + stall) || took - waited <= ANSWER_LIMIT_MS;
+  return isExcused ? 'excused' : 'late';
 }
 
 export class Calls {
@@ -142,13 +170,13 @@ export class Calls {
         ...(began.process === this.#cluster.processOf(service.name) && { process: began.process }),
       };
       this.#ledger.count(`answered ${response.status}`);
-      const { took, limit, why } = this.#time(call, service, began);
+      const { took, lateness, why } = this.#time(call, service, began);
       if (answer.status === 503)
         this.#ledger.refusal({
           answered: true,
           what: `${name} on ${service.name}: ${describe(answer)} after ${Math.round(took)} ms`,
         });
-      if (took > limit)
+      if (lateness === 'late')
         this.#ledger.violation(
           `${name} took ${Math.round(took)} ms on ${service.name} (${response.status}; ${why})`,
         );
@@ -159,12 +187,12 @@ export class Calls {
       if (wrong !== undefined) this.#ledger.violation(`${name} on ${service.name}: ${wrong}`);
       return answer;
     } catch (error) {
-      const { took, limit, why } = this.#time(call, service, began);
+      const { took, lateness, why } = this.#time(call, service, began);
       if (patienceMs < LONG_LIMIT_MS && took >= patienceMs) {
         this.#ledger.count('given up by the client');
         return undefined;
       }
-      if (took > limit)
+      if (lateness === 'late')
         this.#ledger.violation(
           `${name} was not answered by ${service.name} in ${Math.round(took)} ms (${String(error)}; ${why})`,
         );
@@ -179,15 +207,12 @@ export class Calls {
     }
   }
 
-  /**
-   * Returns how long a call took, and its limit. The limit grows by the time for which the machine stalled
-   * this process or another one, or for which the called process waited for a processor.
-   */
+  /** Returns how long a call took, and whether that was too long. Counts a call that the machine has delayed. */
   #time(
     { path }: Call,
     service: Service,
     began: Beginning,
-  ): { readonly took: number; readonly limit: number; readonly why: string } {
+  ): { readonly took: number; readonly lateness: Lateness; readonly why: string } {
     const took = performance.now() - began.at;
     const times =
       began.process === this.#cluster.processOf(service.name)
@@ -201,16 +226,10 @@ export class Calls {
       `the others stood still for ${Math.round(stall)} ms`,
     ].join(' ');
     // The run itself suspended the process, so the delay is expected.
-    if (this.#cluster.wasDisturbed(service.name, began.at)) return { took, limit: Infinity, why };
-    return {
-      took,
-      // A call without an answer is always a violation, however long its process waited for a processor.
-      limit: Math.min(
-        LONG_LIMIT_MS - 1000,
-        (LONG.test(path) ? LONG_LIMIT_MS : ANSWER_LIMIT_MS) + Math.max(stall, waited),
-      ),
-      why,
-    };
+    if (this.#cluster.wasDisturbed(service.name, began.at)) return { took, lateness: 'in time', why };
+    const lateness = latenessOf({ path, took, stall, waited });
+    if (lateness === 'excused') this.#ledger.count('calls excused, because the machine delayed them');
+    return { took, lateness, why };
   }
 
   /**

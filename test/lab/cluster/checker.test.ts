@@ -6,7 +6,7 @@ import {
   type ServiceEvent,
   unitsCounted,
 } from '../../../src/service/domain/events.js';
-import { faultOf } from './calls.js';
+import { faultOf, latenessOf } from './calls.js';
 import { REVIEW, type ReviewCall, type ReviewOperation, type ReviewState } from './history.js';
 import {
   judge,
@@ -357,6 +357,20 @@ t.test('a response is a violation when the contract does not define it', async (
   t.match(faultOf({ status: 503, headers: later, json: undefined }), /error body/);
   t.match(faultOf({ status: 500, headers, json: { error: 'Words.', code: 'internal' } }), /internal/);
   t.match(faultOf({ status: 200, headers: new Headers(), json: {} }), /X-Request-Id/);
+});
+
+t.test('a late call is a violation, unless the machine delayed it', async (t) => {
+  const partner = { path: '/v1/verify', stall: 0, waited: 0 };
+  t.equal(latenessOf({ ...partner, took: 14_000 }), 'in time');
+  t.equal(latenessOf({ ...partner, took: 16_000 }), 'late');
+  t.equal(latenessOf({ ...partner, took: 16_000, stall: 2000 }), 'excused');
+  t.equal(latenessOf({ ...partner, took: 16_000, waited: 2000 }), 'excused');
+  const operator = { path: '/operator/v1/proofs', stall: 0, waited: 0 };
+  t.equal(latenessOf({ ...operator, took: 58_000 }), 'in time');
+  t.equal(latenessOf({ ...operator, took: 60_000 }), 'late');
+  t.equal(latenessOf({ ...operator, took: 60_000, stall: 50_000 }), 'late', 'no answer came');
+  t.equal(latenessOf({ ...operator, took: 60_000, waited: 30_000 }), 'late', 'it ran for long enough');
+  t.equal(latenessOf({ ...operator, took: 60_000, waited: 57_600 }), 'excused', 'it hardly ran');
 });
 
 t.test('a run fails when a demanded count is zero', async (t) => {
