@@ -1,4 +1,5 @@
 import '../docs/alerts.test.js';
+import '../docs/back-up.test.js';
 import '../docs/capture-trace.test.js';
 import '../docs/client-package.test.js';
 import '../docs/commands.test.js';
