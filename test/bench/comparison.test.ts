@@ -242,7 +242,14 @@ t.test('options', async (t) => {
   }
 });
 
-t.test('the result of the last release is a full run that can be compared with', async (t) => {
-  const { quick = false, only } = await readEarlierRun(join(ROOT, 'bench/released/full.json'));
-  t.strictSame({ quick, only }, { quick: false, only: undefined });
+t.test('each released result is a full run of the release of Node that its name has', async (t) => {
+  for (const release of ['20', '26']) {
+    const {
+      quick = false,
+      only,
+      machine,
+    } = await readEarlierRun(join(ROOT, `bench/released/node-${release}.json`));
+    t.strictSame({ quick, only }, { quick: false, only: undefined });
+    t.equal(machine.node.split('.')[0], `v${release}`);
+  }
 });

@@ -39,6 +39,8 @@ const tests = (files: readonly string[], env: Readonly<Record<string, string>>):
 });
 const HISTORIES = 50_000;
 const VALIDATORS = '.lab/validators';
+/** The full run of the bench with this release of Node. */
+const RELEASED_BENCH = `bench/released/node-${process.versions.node.split('.')[0]}.json`;
 
 export const PARTS: readonly Part[] = [
   {
@@ -403,7 +405,7 @@ export const PARTS: readonly Part[] = [
     minutes: 25,
     commands: () => [
       {
-        run: ['node', 'dist/bench/main.js', '--compare', 'bench/released/full.json', '--advisory'],
+        run: ['node', 'dist/bench/main.js', '--compare', RELEASED_BENCH, '--advisory'],
       },
     ],
   },
