@@ -70,7 +70,7 @@ test('a session in the real Audacity fills the channels of a trace', real, async
     (kind: TraceEvent['kind'], count = 1) =>
     (seen: readonly TraceEvent[]): boolean =>
       seen.filter((event) => event.kind === kind).length >= count;
-  const only = <Kind extends TraceEvent['kind']>(
+  const ofKind = <Kind extends TraceEvent['kind']>(
     seen: readonly TraceEvent[],
     kind: Kind,
   ): readonly Extract<TraceEvent, { kind: Kind }>[] =>
@@ -99,18 +99,18 @@ test('a session in the real Audacity fills the channels of a trace', real, async
   });
   try {
     const opened = await witness([`SaveProject2: Filename=${project}`], has('session.opened'));
-    t.match(only(opened, 'session.opened'), [{ sampleRate: RATE }]);
+    t.match(ofKind(opened, 'session.opened'), [{ sampleRate: RATE }]);
     t.match(String(follower.version), /^3\.\d+\.\d+$/);
 
     const imported = await witness(
       [`Import2: Filename=${at('originals', 'voice.wav')}`],
       has('clip.created'),
     );
-    t.equal(only(imported, 'track.added').length, 1);
-    t.match(only(imported, 'import.added'), [
+    t.equal(ofKind(imported, 'track.added').length, 1);
+    t.match(ofKind(imported, 'import.added'), [
       { manner: 'copied', originalSha256: sha256(voice), frames: 3 * RATE, channels: 1 },
     ]);
-    t.match(only(imported, 'clip.created'), [{ base: 'seconds', start: 0, length: 3 }]);
+    t.match(ofKind(imported, 'clip.created'), [{ base: 'seconds', start: 0, length: 3 }]);
     t.ok(
       imported.every(
         (event) =>
@@ -119,30 +119,32 @@ test('a session in the real Audacity fills the channels of a trace', real, async
     );
 
     const stereo = await witness([`Import2: Filename=${at('originals', 'band.wav')}`], has('clip.created'));
-    t.match(only(stereo, 'import.added'), [{ originalSha256: sha256(band), channels: 2, frames: 2 * RATE }]);
+    t.match(ofKind(stereo, 'import.added'), [
+      { originalSha256: sha256(band), channels: 2, frames: 2 * RATE },
+    ]);
 
     const stranger = await witness(
       [`Import2: Filename=${at('elsewhere', 'stranger.wav')}`],
       has('clip.created'),
     );
-    t.strictSame(only(stranger, 'import.added'), [], 'what no original has is not called an import');
-    t.match(only(stranger, 'source.appeared'), [{ claims: 'nothing' }]);
+    t.strictSame(ofKind(stranger, 'import.added'), [], 'what no original has is not called an import');
+    t.match(ofKind(stranger, 'source.appeared'), [{ claims: 'nothing' }]);
 
-    const [voiceClip] = only(imported, 'clip.created');
+    const [voiceClip] = ofKind(imported, 'clip.created');
     const split = await witness(
       ['Select: Start=1 End=2 Track=0 TrackCount=1', 'Split:'],
       has('clip.split', 2),
     );
-    t.match(only(split, 'clip.split'), [{ clip: voiceClip?.clip, start: 1 }, { start: 2 }]);
-    t.strictSame(only(split, 'clip.deleted'), []);
+    t.match(ofKind(split, 'clip.split'), [{ clip: voiceClip?.clip, start: 1 }, { start: 2 }]);
+    t.strictSame(ofKind(split, 'clip.deleted'), []);
 
-    const middle = only(split, 'clip.split')[0]?.right;
+    const middle = ofKind(split, 'clip.split')[0]?.right;
     const removed = await witness(
       ['Select: Start=1 End=2 Track=0 TrackCount=1', 'SplitDelete:'],
       has('clip.deleted'),
     );
     t.strictSame(
-      only(removed, 'clip.deleted').map(({ clip }) => clip),
+      ofKind(removed, 'clip.deleted').map(({ clip }) => clip),
       [middle],
     );
 
@@ -155,7 +157,7 @@ test('a session in the real Audacity fills the channels of a trace', real, async
       ],
       (seen) => has('clip.copied')(seen) || has('clip.created')(seen),
     );
-    const added = [...only(copied, 'clip.copied'), ...only(copied, 'clip.created')];
+    const added = [...ofKind(copied, 'clip.copied'), ...ofKind(copied, 'clip.created')];
     t.equal(added.length, 1);
     t.equal(Math.round(added[0]?.start ?? 0), 8);
 
@@ -171,23 +173,23 @@ test('a session in the real Audacity fills the channels of a trace', real, async
       (seen) => has('session.saved')(seen) && has('source.derived')(seen),
     );
     t.strictSame(
-      only(saved, 'mixer.changed')
+      ofKind(saved, 'mixer.changed')
         .map(({ control }) => control)
         .sort(),
       ['gain', 'mute'],
     );
-    t.match(only(saved, 'track.changed'), [{ property: 'name' }]);
-    t.match(only(saved, 'source.derived'), [
-      { from: only(stranger, 'source.appeared')[0]?.source, manner: 'other' },
+    t.match(ofKind(saved, 'track.changed'), [{ property: 'name' }]);
+    t.match(ofKind(saved, 'source.derived'), [
+      { from: ofKind(stranger, 'source.appeared')[0]?.source, manner: 'other' },
     ]);
-    t.equal(only(saved, 'clip.replaced').length, 1);
+    t.equal(ofKind(saved, 'clip.replaced').length, 1);
     t.ok(has('session.saved')(saved));
 
     const exported = await witness(
       [`Export2: Filename=${at('exports', 'mix.wav')} NumChannels=2`],
       has('export.finished'),
     );
-    t.match(only(exported, 'export.finished'), [
+    t.match(ofKind(exported, 'export.finished'), [
       { fileSha256: sha256(await readFile(at('exports', 'mix.wav'))), channels: 2, rerender: 'not_tried' },
     ]);
 

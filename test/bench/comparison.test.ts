@@ -1,5 +1,6 @@
 /** Verdicts of the bench on two builds, and the results that it takes them from. */
-import { mkdir, writeFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t from 'tap';
@@ -252,4 +253,19 @@ t.test('each released result is a full run of the release of Node that its name 
     t.strictSame({ quick, only }, { quick: false, only: undefined });
     t.equal(machine.node.split('.')[0], `v${release}`);
   }
+});
+
+t.test('a quick run measures the parser of the core, and its answers are right', async (t) => {
+  const out = t.testdir();
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    [join(ROOT, 'dist/bench/main.js'), '--quick', '--only', 'parse', '--out', out],
+    { encoding: 'utf8' },
+  );
+  t.equal(status, 0, stderr);
+  const { sections, wrong } = JSON.parse(await readFile(join(out, 'results.json'), 'utf8')) as {
+    readonly sections: readonly { readonly id: string }[];
+    readonly wrong: readonly string[];
+  };
+  t.strictSame([sections.map(({ id }) => id), wrong], [['parse'], []]);
 });
