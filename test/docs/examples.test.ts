@@ -186,7 +186,7 @@ t.test('each example shows what may be accepted', async (t) => {
 });
 
 t.test('the page names each example', async (t) => {
-  const page = await readFile(join(ROOT, 'docs/partners.md'), 'utf8');
+  const page = await readFile(join(ROOT, 'docs/partners/clients.md'), 'utf8');
   for (const name of ['verify.ts', 'verify.py', 'verify.go', 'Verify.java', 'verify.sh'])
     t.match(page, `examples/${name}`);
 });

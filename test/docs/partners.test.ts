@@ -1,8 +1,8 @@
 /**
- * The blocks of docs/partners.md: each runs as the page shows it, and each JSON has the form of a real response. The
- * three flows run in test/service/transcript.test.ts.
+ * The blocks of docs/partners.md and of the pages of its tasks: each runs as its page shows it, and each JSON has the
+ * form of a real response. The flows run in test/service/transcript.test.ts.
  */
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { TestService } from '../fixtures/service.js';
@@ -15,19 +15,25 @@ import { runProgram } from './run-program.js';
 /** Divides the output of one block from that of the next. */
 const MARK = '--- next block ---';
 
-const page = await readFile(join(ROOT, 'docs/partners.md'), 'utf8');
 const blocksOf = (text: string) =>
   [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, language, code]) => ({
     language: language!,
     code: code!,
   }));
-const STEPS = page.indexOf('\n## One file, step by step');
-const FLOWS = page.indexOf('\n## Three partner flows');
-const blocks = blocksOf(page.slice(STEPS, FLOWS));
+const blocksOfPages = async (...names: readonly string[]) =>
+  (
+    await Promise.all(
+      names.map(async (name) => blocksOf(await readFile(join(ROOT, 'docs', `${name}.md`), 'utf8'))),
+    )
+  ).flat();
+/** The pages whose blocks continue one program, in an order that erases the proof last. */
+const STEPS = ['verify-a-file', 'retries', 'appeals', 'proofs'];
+const FOR_CLIENT = ['clients', 'sandbox'];
+const blocks = await blocksOfPages(...STEPS.map((name) => `partners/${name}`));
+const blocksForClient = await blocksOfPages(...FOR_CLIENT.map((name) => `partners/${name}`));
+const [oneCall, ...others] = await blocksOfPages('partners');
 const codeOf = (language: string) =>
   blocks.filter((block) => block.language === language).map(({ code }) => code);
-/** The blocks before the steps, and after them. */
-const [oneCall, ...others] = [page.slice(0, STEPS), page.slice(FLOWS)].flatMap(blocksOf);
 
 async function partnerWithFile(t: Test) {
   const service = await TestService.start({ TAKEMARK_ENVIRONMENT: 'beta' });
@@ -95,8 +101,8 @@ t.test('the Python blocks run as one program', { skip: needs('python3') }, async
   t.strictSame(lines, [
     'valid verified_binding True',
     'valid verified_binding True',
-    '2',
     'held',
+    '2',
     'exact_file 1',
     "['exact_file']",
   ]);
@@ -129,11 +135,10 @@ t.test('the first block verifies a file in one call', { skip: needs('curl') }, a
 
 t.test('the blocks for the client run as one program', async (t) => {
   const { directory, proofId, run } = await partnerWithFile(t);
-  const [flows, verify, ...rest] = others;
+  const [verify, ...rest] = blocksForClient;
   t.strictSame(
-    [oneCall, flows, verify, ...rest].map((block) => block!.language),
-    ['sh', 'sh', 'ts', 'ts', 'ts'],
-    'each block of the page has a test',
+    blocksForClient.map(({ language }) => language),
+    ['ts', 'ts', 'ts'],
   );
   const client = join(ROOT, 'dist/src/client/index.js');
   const program = `import assert from 'node:assert/strict';
@@ -162,4 +167,14 @@ t.test('the Go block verifies the file', { skip: needs('go') }, async (t) => {
   await writeFile(join(directory, 'flow.go'), codeOf('go')[0]!);
   const { code, out, err } = await run('go', 'run', 'flow.go');
   t.strictSame([code, out, err], [0, 'valid verified_binding true\n', '']);
+});
+
+t.test('each block of the pages for partners has a test', async (t) => {
+  t.strictSame(others, []);
+  const pages = (await readdir(join(ROOT, 'docs/partners'))).map((name) => name.replace(/\.md$/, ''));
+  const further = pages.filter((name) => ![...STEPS, ...FOR_CLIENT].includes(name)).toSorted();
+  t.strictSame(further, ['evidence-reports', 'flows', 'keys']);
+  const untested = await blocksOfPages('partners/evidence-reports', 'partners/keys');
+  t.strictSame(untested, []);
+  t.strictSame((await blocksOfPages('partners/flows')).length, 1, 'test/service/transcript.test.ts runs it');
 });

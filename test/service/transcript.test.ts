@@ -1,4 +1,4 @@
-/** Runs the three partner flows of docs/partners.md in a shell, as they are written there. */
+/** Runs the three flows of docs/partners/flows.md in a shell, as they are written there. */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -11,13 +11,13 @@ import { collect, TestService } from '../fixtures/service.js';
 import { needs } from '../fixtures/tools.js';
 import { noise, wav } from '../fixtures/wav.js';
 
-const PAGE = new URL('../../../docs/partners.md', import.meta.url);
+const PAGE = new URL('../../../docs/partners/flows.md', import.meta.url);
 
 t.test(
-  'the three flows of docs/partners.md run as they stand there',
+  'the three flows of docs/partners/flows.md run as they are written there',
   { skip: needs('curl', 'jq') },
   async (t) => {
-    const [, script] = /^## Three partner flows\n[\s\S]*?^```sh\n([\s\S]*?)^```$/m.exec(
+    const [, script] = /^```sh\n([\s\S]*?)^```$/m.exec(
       await readFile(PAGE, 'utf8'),
     )!;
     const service = await TestService.start();
