@@ -17,9 +17,7 @@ t.test(
   'the three flows of docs/partners/flows.md run as they are written there',
   { skip: needs('curl', 'jq') },
   async (t) => {
-    const [, script] = /^```sh\n([\s\S]*?)^```$/m.exec(
-      await readFile(PAGE, 'utf8'),
-    )!;
+    const [, script] = /^```sh\n([\s\S]*?)^```$/m.exec(await readFile(PAGE, 'utf8'))!;
     const service = await TestService.start();
     const directory = await mkdtemp(join(tmpdir(), 'takemark-transcript-'));
     t.teardown(async () => {
