@@ -18,8 +18,8 @@ const BUCKET_SERVER = 's3-1';
 const LAUNCHER = new URL('../../../../deploy/services/services.mjs', import.meta.url).pathname;
 /** The servers of the other suites use 127.0.0. */
 const NETWORK = '127.0.1';
-/** The size of a disk that can be filled, in bytes. A run prints how much is in use. */
-const DISK_BYTES = 2 * 2 ** 30;
+/** The size of a disk that can be filled, in bytes. It is several times what a run writes in an hour. */
+const DISK_BYTES = 1 << 30;
 /**
  * The time in which a node of Cassandra is started again and again, in milliseconds. The node ends if it
  * finds no other node, and faults may keep the others away for minutes. A supervisor in production restarts
