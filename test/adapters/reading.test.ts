@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import fs, { readFileSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, readlink, rm, writeFile } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -191,6 +192,33 @@ void t.test('read in the process, or in place, an answer is the same', async (t)
       t.strictSame(await under.readSidecar(A, bytes), readPair(bytes, ours.trust), name);
   }
   t.strictSame(faults, []);
+});
+
+void t.test('a process that inherited a file is replaced when the reader starts', linux, async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'takemark-test-'));
+  t.teardown(() => rm(directory, { recursive: true, force: true }));
+  const database = new ClassicLevel(join(directory, 'store'));
+  await database.open();
+  t.teardown(() => database.close());
+  // The first look at the descriptors finds none, as if the store had opened its files just afterwards.
+  const { readdirSync } = fs;
+  let looks = 0;
+  fs.readdirSync = ((...args: Parameters<typeof readdirSync>) => {
+    if (args[0] !== '/proc/self/fd') return readdirSync(...args);
+    looks += 1;
+    return looks === 1 ? [] : readdirSync(...args);
+  }) as typeof readdirSync;
+  syncBuiltinESMExports();
+  t.teardown(() => {
+    fs.readdirSync = readdirSync;
+    syncBuiltinESMExports();
+  });
+  const { faults } = await reader(t);
+  t.equal(looks, 2);
+  t.strictSame(faults, [
+    `credential_reader: the reading process inherited an open file of ${join(directory, 'store')}`,
+  ]);
+  await soleProcess();
 });
 
 void t.test('the process has nothing that is worth having', linux, async (t) => {

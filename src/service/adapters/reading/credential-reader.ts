@@ -34,7 +34,7 @@ const DEFAULTS = {
   waitingMs: 10_000,
   startMs: 30_000,
 } as const;
-/** The reading that a process ended in, and one more, in case that the end had another cause. */
+/** The number of times that a reading or a start is tried, because the process may have ended for another cause. */
 const TRIES = 2;
 const RESTART_PAUSES = { firstMs: 50, longestMs: 5000 };
 /** The least weight of a waiting reading in bytes, so that the bytes bound the number of readings as well. */
@@ -97,8 +97,15 @@ class ReadingQueue {
     this.#waiting = new WaitingLines(options.maxWaitingBytes);
   }
 
+  /** A process that inherited a file that another thread just opened is replaced. */
   async start(): Promise<void> {
-    await this.#begin();
+    for (let tries = 1; ; tries += 1)
+      try {
+        await this.#begin();
+        return;
+      } catch (error) {
+        if (tries === TRIES || this.#stopping.signal.aborted) throw error;
+      }
   }
 
   ask<Reply>(owner: string, question: Question, read: (reply: Buffer) => Reply): Promise<Reply> {
