@@ -20,6 +20,10 @@ const SLOWEST = 20;
 const SLOWER = 2;
 /** Files below this time in seconds are not compared: their start dominates. */
 const COMPARED_FROM = 5;
+/** A file that is still open so long after its last test is killed, in milliseconds. */
+const END_MS = 60_000;
+const PLAN = /^1\.\.[1-9]/;
+const RESULT = /^(not )?ok /;
 const FAILURE_LINES = 400;
 const ERROR_CHARACTERS = 4000;
 const LEFT_TO_LABORATORY = 'laboratory: ';
@@ -106,7 +110,7 @@ async function runFile(file) {
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });
-  const alarm = setTimeout(() => kill(child.pid), Number(values['limit-seconds']) * 1000);
+  let alarm = setTimeout(() => kill(child.pid), Number(values['limit-seconds']) * 1000);
   const ended = new Promise((resolve) =>
     child.once('exit', (code) => {
       // What the file has left running would hold its output open.
@@ -117,7 +121,13 @@ async function runFile(file) {
   const lines = [];
   let errors = '';
   child.stderr.setEncoding('utf8').on('data', (text) => (errors = (errors + text).slice(-ERROR_CHARACTERS)));
-  for await (const line of createInterface({ input: child.stdout })) lines.push(line);
+  for await (const line of createInterface({ input: child.stdout })) {
+    lines.push(line);
+    // No test runs after a plan at the end. A module that failed amid its start may have left a service open.
+    if (!PLAN.test(line) || !lines.some((each) => RESULT.test(each))) continue;
+    clearTimeout(alarm);
+    alarm = setTimeout(() => kill(child.pid), END_MS);
+  }
   const code = await ended;
   clearTimeout(alarm);
   const name = nameOf(file);
@@ -125,7 +135,7 @@ async function runFile(file) {
   const before = failed;
   readTests(name, lines);
   // Without a plan, the file ended before its tests did.
-  const isSound = code === 0 && lines.some((line) => /^1\.\.[1-9]/.test(line));
+  const isSound = code === 0 && lines.some((line) => PLAN.test(line));
   if (!isSound && failed === before) failed += 1;
   console.log(`${isSound ? 'ok    ' : 'FAILED'} ${name} (${seconds.get(name).toFixed(1)} s)`);
   if (!isSound) console.log(`${failuresIn(lines).join('\n')}\nexit code ${code}; standard error: ${errors}`);
