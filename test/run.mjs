@@ -20,7 +20,7 @@ const SLOWEST = 20;
 const SLOWER = 2;
 /** Files below this time in seconds are not compared: their start dominates. */
 const COMPARED_FROM = 5;
-/** A file that is still open so long after its last test is killed, in milliseconds. */
+/** The time from the last test of a file until the file is killed if it is still open, in milliseconds. */
 const END_MS = 60_000;
 const PLAN = /^1\.\.[1-9]/;
 const RESULT = /^(not )?ok /;

@@ -203,9 +203,7 @@ export async function startServers({
       setClock: (name, seconds) => setFakeClock(join(directory, name, 'clock'), seconds),
       fillDisk: async (name) => {
         const path = join(directory, name, 'filler');
-        const { blocks, bfree, bsize } = await statfs(dirname(path));
-        say(`${name}: ${Math.round(((blocks - bfree) * bsize) / 2 ** 20)} MiB of its disk are in use`);
-        await fill(path);
+        say(`${name}: ${Math.round((await fill(path)) / 2 ** 20)} MiB of its disk were in use`);
         return async () => {
           await rm(path);
           // A server that met a full disk has ended or refuses calls, so it is restarted.
@@ -251,9 +249,9 @@ async function removeUnfinished(data: string): Promise<void> {
     if (UNFINISHED.test(name)) await rm(join(data, name), { force: true });
 }
 
-/** Fills the disk. */
-async function fill(path: string): Promise<void> {
-  const { bavail, bsize } = await statfs(dirname(path));
+/** Fills the disk. Returns the number of bytes that were in use before. */
+async function fill(path: string): Promise<number> {
+  const { bavail, bfree, blocks, bsize } = await statfs(dirname(path));
   // To write these bytes takes a busy machine a minute. If another process took some of the space, the loop
   // below fills the rest.
   await promisify(execFile)('fallocate', ['-l', String(Math.max(1, bavail - SPARE_BLOCKS) * bsize), path]);
@@ -266,4 +264,5 @@ async function fill(path: string): Promise<void> {
   } finally {
     await file.close();
   }
+  return (blocks - bfree) * bsize;
 }

@@ -34,7 +34,7 @@ const DEFAULTS = {
   waitingMs: 10_000,
   startMs: 30_000,
 } as const;
-/** The number of times that a reading or a start is tried, because the process may have ended for another cause. */
+/** The number of tries of a reading, or of a start. A process may end for a reason that does not come again. */
 const TRIES = 2;
 const RESTART_PAUSES = { firstMs: 50, longestMs: 5000 };
 /** The least weight of a waiting reading in bytes, so that the bytes bound the number of readings as well. */
@@ -97,7 +97,7 @@ class ReadingQueue {
     this.#waiting = new WaitingLines(options.maxWaitingBytes);
   }
 
-  /** A process that inherited a file that another thread just opened is replaced. */
+  /** Starts a process, and another one if the first does not reply or inherited a file that a thread just opened. */
   async start(): Promise<void> {
     for (let tries = 1; ; tries += 1)
       try {
