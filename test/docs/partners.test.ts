@@ -171,6 +171,9 @@ t.test('the Go block verifies the file', { skip: needs('go') }, async (t) => {
 
 t.test('each block of the pages for partners has a test', async (t) => {
   t.strictSame(others, []);
+  const languages = [...new Set(blocks.map(({ language }) => language))].toSorted();
+  t.strictSame(languages, ['go', 'json', 'python', 'sh', 'typescript']);
+  t.strictSame([codeOf('go').length, codeOf('typescript').length], [1, 1]);
   const pages = (await readdir(join(ROOT, 'docs/partners'))).map((name) => name.replace(/\.md$/, ''));
   const further = pages.filter((name) => ![...STEPS, ...FOR_CLIENT].includes(name)).toSorted();
   t.strictSame(further, ['evidence-reports', 'flows', 'keys']);

@@ -281,8 +281,13 @@ async function besideSmallOnes(bytes: number): Promise<void> {
       upload({ ...house, client: small }, 'verify', masterBytes(1)),
     );
     const outcomes = await Promise.allSettled(posts);
-    const refused = outcomes.filter(({ status }) => status === 'rejected');
-    must(refused.length === 0, `${refused.length} small uploads were refused beside large ones`);
+    const refusals = outcomes.flatMap((outcome) =>
+      outcome.status === 'rejected' ? [String(outcome.reason)] : [],
+    );
+    must(
+      refusals.length === 0,
+      `${refusals.length} small uploads were refused beside large ones: ${[...new Set(refusals)].join('; ')}`,
+    );
     await Promise.all(large);
     small.close();
     console.log('40 small uploads beside 2 large ones');
