@@ -10,6 +10,7 @@ import { readFile } from 'node:fs/promises';
 import { type IncomingMessage, request } from 'node:http';
 import { parseArgs } from 'node:util';
 import { type Client, createClient } from '../../../src/client/index.js';
+import { inParallel } from '../../fixtures/service.js';
 import { type AttackedPartner, ConfinedService } from '../attacks/confined-service.js';
 import { master, masterBytes } from './sources.js';
 import { onEmbedded, onServers } from './stores.js';
@@ -20,6 +21,8 @@ const SPARE_MIB = { upload: 8, issuing: 16 };
 const BASE_MIB = 65;
 /** The fewest calls of 65 MiB before the measured one. */
 const WARM_CALLS = 4;
+/** The number of small uploads at one time. A killed process has its share of what the plan allows for 30 s. */
+const SMALL_WIDTH = 8;
 const CLOCK_TICKS = 100;
 const SETTINGS = { TAKEMARK_LOG_LEVEL: 'silent', TAKEMARK_STOP_GRACE_SECONDS: '30' };
 
@@ -277,13 +280,12 @@ async function besideSmallOnes(bytes: number): Promise<void> {
       retry: { maxAttempts: 1 },
     });
     const large = [1, 2].map(() => upload(house, 'verify_large', bytes));
-    const posts = Array.from({ length: 40 }, () =>
-      upload({ ...house, client: small }, 'verify', masterBytes(1)),
-    );
-    const outcomes = await Promise.allSettled(posts);
-    const refusals = outcomes.flatMap((outcome) =>
-      outcome.status === 'rejected' ? [String(outcome.reason)] : [],
-    );
+    const refusals: string[] = [];
+    await inParallel(Array(40).keys(), SMALL_WIDTH, async () => {
+      await upload({ ...house, client: small }, 'verify', masterBytes(1)).catch((error: unknown) =>
+        refusals.push(String(error)),
+      );
+    });
     must(
       refusals.length === 0,
       `${refusals.length} small uploads were refused beside large ones: ${[...new Set(refusals)].join('; ')}`,
@@ -305,10 +307,11 @@ await curve('issuing', async (house, bytes) => void (await issue(house, bytes, {
 await withHouse((house) => wholeLife(house, masterBytes(sizes.at(-1)!)));
 const kills = Number(values.kills);
 const killBytes = masterBytes(Number(values['kill-size']));
+// Before the kills, so that SMALL_WIDTH stays within the share.
+await besideSmallOnes(killBytes);
 if (kills > 0) {
   await killUploads(kills, killBytes);
   await killIssuings(kills, killBytes);
-  await besideSmallOnes(killBytes);
 }
 await stores.remove();
 for (const violation of violations) console.log(`VIOLATION: ${violation}`);
