@@ -82,7 +82,7 @@ function typeOf(schema, named, closed) {
   if (schema.const === true) return 'true';
   if (Array.isArray(schema.type))
     return schema.type.map((type) => typeOf({ type }, named, closed)).join(' | ');
-  const alternatives = schema.anyOf ?? schema.oneOf;
+  const alternatives = schema.anyOf;
   if (alternatives !== undefined) return alternatives.map((part) => typeOf(part, named, closed)).join(' | ');
   switch (schema.type) {
     case 'string':

@@ -83,7 +83,7 @@ class Types {
     if (schema.$ref !== undefined) return this.named(schema.$ref.split('/').at(-1));
     if (wordsOf(schema) !== undefined || schema.properties !== undefined)
       return this.#defined(name, schema, closed);
-    const choice = schema.anyOf ?? schema.oneOf;
+    const choice = schema.anyOf;
     if (choice !== undefined)
       return choice
         .map((part, i) => this.#typeOf(part, i === 0 ? name : `${name}${i + 1}`, closed))
@@ -191,7 +191,7 @@ function sendsAndReturnsJson({ operationId, requestBody, responses }) {
 
 /** Returns the names of a schema: one, or one for each choice. */
 function namesOf(schema) {
-  return (schema?.oneOf ?? [schema ?? {}]).flatMap(({ $ref }) =>
+  return (schema?.anyOf ?? [schema ?? {}]).flatMap(({ $ref }) =>
     $ref === undefined ? [] : [$ref.split('/').at(-1)],
   );
 }

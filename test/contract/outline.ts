@@ -87,9 +87,15 @@ function add(outline: Map<string, string[]>, subject: string, ...facts: readonly
   outline.set(subject, [...known, ...facts.filter((fact) => !known.includes(fact))]);
 }
 
-/** Returns the type of a schema, or the type of each of its exclusive alternatives. A new alternative breaks no caller. */
+/** Returns the type of a schema, or the type of each form of a body that has several. A new form breaks no caller. */
 function typesOf(schema: JsonSchema): readonly string[] {
-  return ((schema['oneOf'] as readonly JsonSchema[] | undefined) ?? [schema]).map(typeOf);
+  return (formsOf(schema) ?? [schema]).map(typeOf);
+}
+
+/** Returns the forms of a body: the alternatives of a schema, if each of them is a named object. */
+function formsOf(schema: JsonSchema): readonly JsonSchema[] | undefined {
+  const found = alternatives(schema);
+  return found.length > 0 && found.every((form) => form['$ref'] !== undefined) ? found : undefined;
 }
 
 function typeOf(schema: JsonSchema): string {
@@ -100,7 +106,7 @@ function typeOf(schema: JsonSchema): string {
 }
 
 function alternatives(schema: JsonSchema): readonly JsonSchema[] {
-  return (schema['anyOf'] ?? schema['oneOf'] ?? []) as readonly JsonSchema[];
+  return (schema['anyOf'] ?? []) as readonly JsonSchema[];
 }
 
 function valuesOf(schema: JsonSchema): readonly string[] {
@@ -133,8 +139,8 @@ function lastSegment(reference: JsonSchema): string {
 }
 
 /**
- * Returns the paths of the required members of a request body, including the members of optional objects. Of exclusive
- * alternatives, a member is required if all of them require it.
+ * Returns the paths of the required members of a request body, including the members of optional objects. Of a body
+ * with several forms, a member is required if all forms require it.
  */
 function requiredMembers(
   schema: JsonSchema,
@@ -142,8 +148,9 @@ function requiredMembers(
   schemas: Readonly<Record<string, JsonSchema>>,
 ): readonly string[] {
   const resolved = schema['$ref'] === undefined ? schema : schemas[lastSegment(schema)]!;
-  if (resolved['oneOf'] !== undefined) {
-    const [first = [], ...others] = alternatives(resolved).map((one) => requiredMembers(one, at, schemas));
+  const forms = formsOf(resolved);
+  if (forms !== undefined) {
+    const [first = [], ...others] = forms.map((one) => requiredMembers(one, at, schemas));
     return first.filter((member) => others.every((other) => other.includes(member)));
   }
   return [resolved, ...alternatives(resolved)].flatMap((one) => [

@@ -167,6 +167,12 @@ t.test("the operator's document has the operator's routes, and is served to the 
   t.equal((await ask(partner.port, request('GET', path)))!.status, 404);
 });
 
+t.test('no schema is a oneOf, which generated Go clients refuse if a pattern has a comma', (t) => {
+  for (const listener of ['partner', 'operator'] as const)
+    t.notMatch(JSON.stringify(openApiDocument(ROUTES, listener)), '"oneOf"', listener);
+  t.end();
+});
+
 for (const listener of ['partner', 'operator'] as const)
   t.test(`every member and parameter of ${listener} routes is described, and a received one is open`, (t) => {
     const { paths, components } = openApiDocument(ROUTES, listener);
@@ -181,7 +187,7 @@ for (const listener of ['partner', 'operator'] as const)
       for (const [name, member] of Object.entries(properties)) each(member, `${where}.${name}`, look);
       for (const inner of [schema['items'], schema['additionalProperties']])
         if (typeof inner === 'object') each(inner as JsonSchema, `${where}[]`, look);
-      for (const part of ['allOf', 'anyOf', 'oneOf'])
+      for (const part of ['allOf', 'anyOf'])
         for (const inner of (schema[part] ?? []) as readonly JsonSchema[]) each(inner, where, look);
     };
     const described = (schema: JsonSchema, where: string): void => {

@@ -1,6 +1,7 @@
 /**
- * A server that answers each operation with what is given, and below `/<status>` with an error of that status. It answers
- * a form with 400 unless the form is the one that the service accepts, with the file that was given.
+ * A server that answers each operation with what is given, and below `/<status>` with an error of that status, and
+ * below `/digests` with the answer to digests. It answers a form with 400 unless the form is the one that the service
+ * accepts, with the file that was given.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -35,13 +36,13 @@ export async function serve(
   );
   const server = createServer(async (request, response) => {
     const target = new URL(request.url!, 'http://server').pathname;
-    const [, error, path] = /^(?:\/(\d{3}))?(\/.*)$/.exec(target)!;
+    const [, form, path] = /^(?:\/(\d{3}|digests))?(\/.*)$/.exec(target)!;
     const operation = operations.find(
       ({ method, pattern }) => method === request.method && pattern.test(path!),
     )?.operationId;
     const body = await buffer(request);
     const fault = await formFault(operation ?? '', String(request.headers['content-type']), body, file);
-    const name = [operation, error].filter(Boolean).join(' ');
+    const name = [operation, form].filter(Boolean).join(' ');
     const answer = answers.get(name) ?? { status: 404, body: { error: `no answer to ${name}` } };
     const { status, body: sent } = fault === undefined ? answer : { status: 400, body: { error: fault } };
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(sent));

@@ -28,6 +28,18 @@ t.test('a later answer has unknown words, larger numbers and members that no doc
   t.end();
 });
 
+t.test('each form of an answer that has several grows as itself', (t) => {
+  const open = new OpenValues(document);
+  const match = { proofId: 'prf_1', type: 'exact_file', confidence: 1 };
+  const upload = open.later('identify', 200, { matches: [match] });
+  t.match(upload, { matches: [{ proofId: 'prf_1', type: /^later_/ }], laterMember: {} });
+  const digests = open.later('identify', 200, { results: [{ sha256: 'a', matches: [match] }] });
+  t.match(digests, { results: [{ sha256: 'a', matches: [{ type: /^later_/ }] }], laterMember: {} });
+  t.notOk(Object.hasOwn(digests as object, 'matches'), 'without a member of the other form');
+  t.ok(open.places().has('DigestsIdentification.results[].matches[].type'));
+  t.end();
+});
+
 t.test('the check reports a place without an unknown value, and an operation without an answer', (t) => {
   const open = new OpenValues(document);
   open.later('listKeys', 200, {});

@@ -198,8 +198,8 @@ async function cached(
 function typedAnswers(answers: Work['answers']): string {
   const lines = Object.entries(answers).flatMap(([pass, all]) =>
     [...all].map(([name, { body }]) => {
-      const [operation, status] = name.split(' ');
-      const type = status === undefined ? `AnswerOf<'${operation}'>` : `Refusal<${status}>`;
+      const [operation, form] = name.split(' ');
+      const type = Number(form) > 0 ? `Refusal<${form}>` : `AnswerOf<'${operation}'>`;
       return `export const ${pass}_${name.replace(' ', '_')}: ${type} = ${JSON.stringify(body)};\n`;
     }),
   );

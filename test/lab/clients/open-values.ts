@@ -45,6 +45,7 @@ export class OpenValues {
       for (const [name, member] of Object.entries(membersOf(schema))) look(member, `${where}.${name}`);
       for (const inner of [schema['items'], schema['additionalProperties']])
         if (typeof inner === 'object') look(inner as JsonSchema, `${where}[]`);
+      for (const form of formsOf(schema)) look(form, where);
     };
     for (const { operationId, responses } of this.#operations())
       for (const [status, { content }] of Object.entries(responses)) {
@@ -80,6 +81,8 @@ export class OpenValues {
       this.#given += 1;
       return `later_${this.#given}`;
     }
+    const form = formsOf(schema).find((form) => this.#hasRequired(form, value));
+    if (form !== undefined) return this.#grown(form, value, where);
     switch (schema['type']) {
       case 'object':
         return this.#grownObject(schema, (value ?? {}) as Readonly<Record<string, unknown>>, where);
@@ -102,6 +105,12 @@ export class OpenValues {
       default:
         return value ?? 'later';
     }
+  }
+
+  /** Returns whether an answer has every member that a form of it requires. */
+  #hasRequired(form: JsonSchema, value: unknown): boolean {
+    const { required } = this.#resolve(form, '').schema as { readonly required?: readonly string[] };
+    return required?.every((name) => (value as Node | undefined)?.[name] !== undefined) ?? false;
   }
 
   #grownObject(schema: JsonSchema, value: Readonly<Record<string, unknown>>, where: string) {
@@ -146,6 +155,7 @@ const PROMISED = [
   'Key.status',
   'Key.scopes[]',
   'Identification.matches[].type',
+  'DigestsIdentification.results[].matches[].type',
   'PartnerReviewCase.status',
   'PartnerReviewCase.outcome',
   'EvidenceRequest.status',
@@ -191,6 +201,11 @@ export function firstDifference(read: unknown, served: unknown, where = ''): str
       firstDifference((read as Node)[name], (served as Node)[name], where === '' ? name : `${where}.${name}`),
     )
     .find((difference) => difference !== undefined);
+}
+
+/** Returns the forms of an answer that has several. */
+function formsOf(schema: JsonSchema): readonly JsonSchema[] {
+  return (schema['anyOf'] ?? []) as readonly JsonSchema[];
 }
 
 function membersOf(schema: JsonSchema): Members {

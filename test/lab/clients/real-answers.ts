@@ -1,4 +1,5 @@
 /** The answers of a service with the embedded store to a partner, one for each operation. */
+import { createHash } from 'node:crypto';
 import { collect, TestService } from '../../fixtures/service.js';
 import { issueWithSession } from '../../fixtures/simulated-session.js';
 import { wav } from '../../fixtures/wav.js';
@@ -10,7 +11,10 @@ export interface Answer {
   readonly body: unknown;
 }
 
-/** The answers by operation, and the errors by operation and status: `verify`, `verify 429`. */
+/**
+ * The answers by operation, the errors by operation and status, and the other form of an answer by operation and form:
+ * `verify`, `verify 429`, `identify digests`.
+ */
 export type Answers = ReadonlyMap<string, Answer>;
 
 export async function realAnswers(): Promise<Answers> {
@@ -63,6 +67,8 @@ async function askAll(service: TestService): Promise<Answers> {
   const oneCall = form([{ name: 'file', filename: 'take.wav', type: 'audio/wav', body: file }]);
   await ask('verifyFile', ['POST', '/v1/verifications'], oneCall, { headers: FORM_TYPE });
   await ask('identify', ['POST', '/v1/recordings/identify'], { uploadId: toIdentify });
+  const sha256 = createHash('sha256').update(file).digest('hex');
+  await ask('identify digests', ['POST', '/v1/recordings/identify'], { digests: [{ sha256 }] });
   await ask('readRecord', ['GET', `/v1/records/${proofId}`]);
   await ask('listProofs', ['GET', '/v1/proofs?include=evidenceReport']);
   await ask('readProof', ['GET', `/v1/proofs/${proofId}`]);

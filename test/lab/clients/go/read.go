@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 
 	"read/partner"
 )
@@ -63,7 +64,12 @@ func main() {
 	for _, status := range []string{"400", "429"} {
 		read("verify "+status, client(url+"/"+status).VerificationAPI.Verify(ctx).Verify(verify))
 	}
-	read("identify", usual.VerificationAPI.Identify(ctx).Identify(*partner.NewIdentify("upl_1")))
+	upload := partner.IdentifyRequest{Identify: partner.NewIdentify("upl_1")}
+	read("identify", usual.VerificationAPI.Identify(ctx).IdentifyRequest(upload))
+	digest := *partner.NewIdentifyDigestsDigestsInner(strings.Repeat("0", 64))
+	list := partner.NewIdentifyDigests([]partner.IdentifyDigestsDigestsInner{digest})
+	digests := partner.IdentifyRequest{IdentifyDigests: list}
+	read("identify digests", client(url+"/digests").VerificationAPI.Identify(ctx).IdentifyRequest(digests))
 	read("createUpload", usual.VerificationAPI.CreateUpload(ctx).CreateUpload(*partner.NewCreateUpload()))
 	post := usual.VerificationAPI.PostUpload(ctx, "upl_1").Policy("given").Signature("given")
 	read("postUpload", post.File(song()))

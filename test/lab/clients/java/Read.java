@@ -16,6 +16,9 @@ import partner.model.CloseEvidence;
 import partner.model.CreateReview;
 import partner.model.CreateUpload;
 import partner.model.Identify;
+import partner.model.IdentifyDigests;
+import partner.model.IdentifyDigestsDigestsInner;
+import partner.model.IdentifyRequest;
 import partner.model.OpenEvidence;
 import partner.model.ResolveReview;
 import partner.model.ReviewBindings;
@@ -75,7 +78,12 @@ final class Read {
       var refusing = new VerificationApi(client(url + "/" + status));
       read("verify " + status, () -> refusing.verifyWithHttpInfo(verify));
     }
-    read("identify", () -> verification.identifyWithHttpInfo(new Identify().uploadId("upl_1")));
+    var upload = new IdentifyRequest(new Identify().uploadId("upl_1"));
+    read("identify", () -> verification.identifyWithHttpInfo(upload));
+    var digest = new IdentifyDigestsDigestsInner().sha256("0".repeat(64));
+    var digests = new IdentifyRequest(new IdentifyDigests().digests(List.of(digest)));
+    var byDigest = new VerificationApi(client(url + "/digests"));
+    read("identify digests", () -> byDigest.identifyWithHttpInfo(digests));
     read("createUpload", () -> verification.createUploadWithHttpInfo(UploadPurpose.VERIFY, new CreateUpload()));
     var song = new File(arguments[1]);
     read("verifyFile", () -> verification.verifyFileWithHttpInfo(song, null, null));

@@ -60,6 +60,8 @@ for status in (400, 429):
     refusing = Client(f"{url}/{status}", "key", attempts=1)
     read(f"verify {status}", lambda: refusing.verify(verify))
 read("identify", lambda: client.identify({"uploadId": "upl_1"}))
+by_digest = Client(f"{url}/digests", "key", attempts=1)
+read("identify digests", lambda: by_digest.identify_digests({"digests": [{"sha256": "0" * 64}]}))
 slot: UploadSlot = read("createUpload", lambda: client.create_upload({"purpose": "verify"}))
 fields = {"policy": "given", "signature": "given"}
 given: UploadSlot = {**slot, "url": f"{url}/uploads/upl_1", "fields": fields}

@@ -23,6 +23,8 @@ from partner.models import (
     CreateReview,
     CreateUpload,
     Identify,
+    IdentifyDigests,
+    IdentifyDigestsDigestsItem,
     ListProofsInclude,
     OpenEvidence,
     OpenEvidenceKind,
@@ -66,6 +68,8 @@ read("verify", verify, to=usual, body=Verify(upload_id="upl_1"))
 for status in (400, 429):
     read(f"verify {status}", verify, to=client(f"{url}/{status}"), body=Verify(upload_id="upl_1"))
 read("identify", identify, to=usual, body=Identify(upload_id="upl_1"))
+digests = IdentifyDigests(digests=[IdentifyDigestsDigestsItem(sha256="0" * 64)])
+read("identify digests", identify, to=client(f"{url}/digests"), body=digests)
 read("createUpload", create_upload, to=usual, body=CreateUpload(purpose=UploadPurpose.VERIFY))
 form = PostUploadBody(policy="given", signature="given", file=song())
 read("postUpload", post_upload, "upl_1", to=usual, body=form)

@@ -45,7 +45,8 @@ async function ask<Name extends Operation>(
     ...(form !== undefined && { body: form }),
   });
   const answer = await response.json();
-  const call = response.ok ? name : `${name} ${response.status}`;
+  const place = base.slice(url.length + 1);
+  const call = place === '' ? name : `${name} ${place}`;
   console.log(JSON.stringify({ call, status: response.status, body: answer }));
   return answer as AnswerOf<Name>;
 }
@@ -64,6 +65,8 @@ meaning('a verdict of another year');
 await ask('verify', 'POST', '/v1/verify', { uploadId: 'upl_1' }, { base: `${url}/400` });
 await ask('verify', 'POST', '/v1/verify', { uploadId: 'upl_1' }, { base: `${url}/429` });
 await ask('identify', 'POST', '/v1/recordings/identify', { uploadId: 'upl_1' });
+const digests = [{ sha256: '0'.repeat(64) }];
+await ask('identify', 'POST', '/v1/recordings/identify', { digests }, { base: `${url}/digests` });
 await ask('createUpload', 'POST', '/v1/uploads', { purpose: 'verify' });
 /** Returns the form of an operation: all text members of its type, and then the file. */
 function formOf<Name extends 'postUpload' | 'verifyFile'>(fields: FieldsOf<Name>): FormData {
