@@ -6,6 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { errors, types } from 'cassandra-driver';
 import t, { type Test } from 'tap';
+import { shardOfProof } from '../../src/service/adapters/cassandra/reviews/review-counts.js';
 import { createEventRelay } from '../../src/service/background/relay.js';
 import type { AuditAction } from '../../src/service/domain/audit.js';
 import { proofErased, reviewCreated } from '../../src/service/domain/events.js';
@@ -79,6 +80,7 @@ if (ADDRESSES === undefined) {
   void t.test('an issuing that arrives while a sweep looks is finished', issuedBetweenLooks);
   void t.test('an answer that builds on an interrupted call completes it', interruptedCalls);
   void t.test('reviews that came to nothing count for no bound of a proof', uncountedReviews);
+  void t.test('a review that came to nothing leaves no row that names its erased proof', failedReviews);
   void t.test('an abandoned reservation is taken back after its hour', abandonedReservation);
   void t.test(
     'reservations of processes that died are collected by one process, at the cost of these',
@@ -238,11 +240,14 @@ function operationsOf(name: string): Readonly<Record<string, Operation>> {
     'creating a review': {
       ...onRecord,
       decision: 'INSERT INTO record (proof_id, part, version',
+      follows: 'INSERT INTO review_by_partner',
       action: 'review_created',
       event: reviewCreated(review).id,
       prepare: (stores) => issue(stores, proofId, partnerId),
       call: createReview,
-      isDone: async (stores) => (await stores.getReview(partnerId, reviewId, NOW)) !== undefined,
+      isDone: async (stores) =>
+        (await stores.getReview(partnerId, reviewId, NOW)) !== undefined &&
+        (await stores.listReviews(partnerId, LISTED, NOW)).reviews.some((each) => each.reviewId === reviewId),
     },
     'changing a review': {
       ...onRecord,
@@ -908,8 +913,17 @@ async function uncountedReviews(t: Test): Promise<void> {
       { bounds },
     );
   };
+  // Earlier versions wrote these rows before the review.
   for (const name of ['a', 'b', 'c'])
-    await withheld('INSERT INTO record (proof_id, part, op', () => create(name, NOW));
+    await withClient(
+      (client) =>
+        client.execute(
+          'INSERT INTO review_by_partner (partner_id, shard, proof_id, created_at, review_id) VALUES (?, ?, ?, ?, ?)',
+          [partnerId, shardOfProof(proofId), proofId, NOW, `rev_uncounted-${name}`],
+          { prepare: true },
+        ),
+      connection.keyspace,
+    );
   t.strictSame(await create('d', NOW + 1), { outcome: 'created' });
   t.strictSame(await create('e', NOW + 2), { outcome: 'created' });
   t.strictSame(
@@ -917,6 +931,28 @@ async function uncountedReviews(t: Test): Promise<void> {
     { outcome: 'full', until: NOW + 1 + REVIEW_LIFE_SECONDS },
     'until the oldest ends that is there',
   );
+}
+
+async function failedReviews(t: Test): Promise<void> {
+  const stores = await openStore();
+  t.teardown(() => stores.close());
+  for (const at of ['INSERT INTO pointer', 'INSERT INTO record (proof_id, part, op']) {
+    const operation = operationsOf(`failed-review-${at.split(' ')[2]}`);
+    const [creating, erasing] = [operation['creating a review']!, operation['erasing a proof']!];
+    await creating.prepare(stores);
+    await withheld(at, () => creating.call(stores));
+    t.match(await erasing.call(stores), { outcome: 'erased' });
+    const { rows } = await withClient(
+      (client) =>
+        client.execute(
+          'SELECT review_id FROM review_by_partner WHERE partner_id = ? AND shard = ?',
+          [creating.partnerId, shardOfProof(creating.key)],
+          { prepare: true },
+        ),
+      connection.keyspace,
+    );
+    t.strictSame(rows, [], `${at}: no row names the erased proof`);
+  }
 }
 
 async function abandonedReservation(t: Test): Promise<void> {

@@ -64,13 +64,14 @@ export function moveTarget({
     const { head, stored } = await reviews.get(proofId, reviewId);
     if (head?.state !== 'issued') throw new DomainError('not_found', 'The proof of a review is missing.');
     const ttl = ttlOf(review, now);
-    await Promise.all([reviews.point(review, ttl), counts.add(review, ttl)]);
+    await reviews.point(review, ttl);
     if (replay !== undefined)
       await session.lightweightTransaction(records.taking({ ...replay, proofId }, undefined, reviewId, now));
     if (stored === undefined)
       await session.lightweightTransaction(
         ...reviews.moving(review, head, { isOpen, replay, op: randomUUID(), now }),
       );
+    await counts.add(review, ttl);
     const due = remindersOf(reviewCreated(review)).filter(({ kind }) => reminders.includes(kind));
     await stores.scheduleReminders(due, now);
   };

@@ -27,7 +27,8 @@ export interface CreatingParts {
 
 /**
  * Creating: a look at the bounds, what points at the review, and one batch on the proof's partition that takes
- * the place of its bindings and writes the review, with the row of its Idempotency-Key. The batch alone
+ * the place of its bindings and writes the review, with the row of its Idempotency-Key. The row that counts and lists
+ * the review follows the batch, because an erasure removes such rows only of partners that have a review. The batch alone
  * decides under which review a key is used on the proof. For the other proofs of the environment the key also
  * has a record in a table of its own (rule 12.18). That record is taken just before the batch, and released
  * by the call that took it if no review comes of it. A process that dies in between leaves it for a day: it
@@ -41,6 +42,11 @@ export function reviewCreating(
   const creating = decisions.operations<Creation>({
     kind: 'review_created',
     table: proofs.table,
+    async follow(proofId, { data }) {
+      // An erasure that came right behind removes what is added here, under a later timestamp.
+      if ((await proofs.head(proofId))?.state === 'issued')
+        await counts.add(data, ttlOf(data, data.createdAt));
+    },
     event: { topic: 'retention', of: (_proofId, { data }) => reviewCreated(data) },
   });
 
@@ -64,14 +70,11 @@ export function reviewCreating(
   return async (review, now, audit, { bounds = REVIEW_BOUNDS, replay } = {}): Promise<ReviewCreation> => {
     const { reviewId, partnerId, proofId, createdAt } = review;
     const ttl = ttlOf(review, createdAt);
-    let isCounted = false;
+    let isPointedAt = false;
     let hasRecord = false;
-    /** Takes back what was written for a review that did not come to be. */
+    /** Releases the record that was taken for a review that did not come to be. */
     const without = async (outcome: ReviewCreation): Promise<ReviewCreation> => {
-      await Promise.all([
-        isCounted && counts.remove(review),
-        hasRecord && replay !== undefined && records.release(replay.key, reviewId),
-      ]);
+      if (hasRecord && replay !== undefined) await records.release(replay.key, reviewId);
       return outcome;
     };
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
@@ -94,7 +97,6 @@ export function reviewCreating(
         if (first !== undefined) {
           await creating.complete(proofId, holds?.op ?? earlier!.createOp);
           // The record stays, whichever call took it: the key has its review.
-          if (isCounted) await counts.remove(review);
           return { outcome: 'kept', reviewId: first.reviewId, createdAt: first.createdAt };
         }
       }
@@ -103,7 +105,7 @@ export function reviewCreating(
         await creating.complete(proofId, place.op);
         return without({ outcome: 'exists', reviewId: place.reviewId });
       }
-      if (!isCounted) {
+      if (!isPointedAt) {
         if (await isTakenElsewhere(review)) throw idTaken();
         const until = await counts.fullUntil(review, now, bounds);
         if (until !== undefined) return without({ outcome: 'full', until });
@@ -116,8 +118,8 @@ export function reviewCreating(
           if (!applied) return false;
           hasRecord = true;
         }
-        if (!isCounted) await Promise.all([rows.point(review, ttl), counts.add(review, ttl)]);
-        isCounted = true;
+        if (!isPointedAt) await rows.point(review, ttl);
+        isPointedAt = true;
         const { applied } = await creating.commit({
           key: proofId,
           audit,

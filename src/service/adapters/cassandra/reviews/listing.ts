@@ -26,8 +26,8 @@ interface Entry extends ReviewPlace {
 }
 
 /**
- * Lists of a partner's reviews, from the rows that count them. These rows have only ids and times, and a row may be
- * left of a review that does not exist. So each review is read from the partition of its proof.
+ * Lists of a partner's reviews, from the rows that count them. These rows have only ids and times, and earlier versions
+ * left rows of reviews that do not exist. So each review is read from the partition of its proof.
  */
 export function reviewListing(session: Session, visibility: ReviewVisibility): ReviewStore['listReviews'] {
   const entriesOf = async (

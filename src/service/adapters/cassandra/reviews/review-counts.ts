@@ -5,8 +5,6 @@ import { caseOf } from './review-rows.js';
 
 const ADD =
   'INSERT INTO review_by_partner (partner_id, shard, proof_id, created_at, review_id) VALUES (?, ?, ?, ?, ?) USING TTL ?';
-const REMOVE =
-  'DELETE FROM review_by_partner WHERE partner_id = ? AND shard = ? AND proof_id = ? AND created_at = ? AND review_id = ?';
 const FORGET =
   'DELETE FROM review_by_partner USING TIMESTAMP ? WHERE partner_id = ? AND shard = ? AND proof_id = ?';
 const LIST_PROOF =
@@ -38,6 +36,8 @@ const REFUSED_MS = 10_000;
 /** Partners whose totals are remembered. */
 const PARTNERS = 10_000;
 
+type CountedReview = Pick<ReviewCase, 'partnerId' | 'proofId' | 'createdAt' | 'reviewId'>;
+
 interface Total {
   readonly reviews: number;
   readonly oldest: number | undefined;
@@ -48,7 +48,7 @@ interface Total {
 
 /**
  * Counts of a partner's reviews, from rows beside the reviews. These rows expire with their reviews, so no stored
- * number can become wrong. A row may be left of a creation with an unknown outcome that failed. The rows of one proof
+ * number can become wrong. Earlier versions left rows of reviews that did not come to be. The rows of one proof
  * are read each time, up to the bound. If they reach it, the reviews themselves are read. All rows of a partner are
  * counted at times: the fewer reviews it may still create, the more often.
  */
@@ -83,12 +83,9 @@ export class ReviewCounts {
     return undefined;
   }
 
-  async add({ partnerId, proofId, createdAt, reviewId }: ReviewCase, ttl: number): Promise<void> {
+  /** Writes the row of a review that exists. The head of its proof names the partner then, so `forget` removes it. */
+  async add({ partnerId, proofId, createdAt, reviewId }: CountedReview, ttl: number): Promise<void> {
     await this.#session.write(ADD, [partnerId, shardOfProof(proofId), proofId, createdAt, reviewId, ttl]);
-  }
-
-  async remove({ partnerId, proofId, createdAt, reviewId }: ReviewCase): Promise<void> {
-    await this.#session.write(REMOVE, [partnerId, shardOfProof(proofId), proofId, createdAt, reviewId]);
   }
 
   /**
