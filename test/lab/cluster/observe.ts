@@ -63,6 +63,7 @@ export async function verifyAgain(
 /**
  * Resolves when all outboxes are empty and the consumers have read everything, or after `limitMs`.
  * @param behindNow called whenever something still waits
+ * @param afterRestore whether a backup was put back
  * @returns what still waits
  */
 export async function caughtUp(
@@ -70,7 +71,10 @@ export async function caughtUp(
   { calls, tables, topics }: Observers,
   limitMs: number,
   say: (line: string) => void,
-  behindNow: () => void = () => undefined,
+  {
+    behindNow = () => undefined,
+    afterRestore = false,
+  }: { readonly behindNow?: () => void; readonly afterRestore?: boolean } = {},
 ): Promise<string | undefined> {
   const deadline = Date.now() + limitMs;
   // Confirmed erasures stay confirmed. To query all erasures of an hour takes half a minute.
@@ -87,7 +91,7 @@ export async function caughtUp(
     const folded = await tables.folded([...owed.keys()]);
     const behind = [...owed].filter(([partnerId, units]) => (folded.get(partnerId) ?? 0) < units);
     if (behind.length > 0) waiting.push(`the usage of ${behind.length} partners is not folded`);
-    const unfinished = await tables.unfinished();
+    const unfinished = await tables.unfinished({ afterRestore });
     if (unfinished > 0) waiting.push(`${unfinished} operations are not finished`);
     const gone = new Set(ledger.erased.map(({ proofId }) => proofId));
     const notices = await tables.notices();

@@ -185,7 +185,7 @@ async function lookAt(
     awaited.erased.push(...told.erased.filter(({ proofId }) => known.has(proofId)), ...after.erased);
     awaited.billed.push(...after.billed);
     awaited.reviews.push(...after.reviews);
-    const behind = await caughtUp(awaited, observers, CATCH_UP_MS, say);
+    const behind = await caughtUp(awaited, observers, CATCH_UP_MS, say, { afterRestore: true });
     if (behind !== undefined) ledger.violation(`not caught up after a restore: ${behind}`);
 
     say('looking at everything');

@@ -189,14 +189,17 @@ export async function recovered(run: Run, lasts: number, disturb: () => Promise<
   const everyMs = lasts / run.months.length;
   // Each month is played in the first half of its share, so that it meets the faults.
   const working = work(run, { kept: 0, firstMs: everyMs / 4, everyMs });
-  let healed = 0;
   try {
     await disturb();
-  } finally {
-    healed = performance.now();
-    say('the last fault is over');
+  } catch (error) {
+    // Calls that outlive the network of the processes would be answered by other programs.
     workload.stop();
+    await working;
+    throw error;
   }
+  const healed = performance.now();
+  say('the last fault is over');
+  workload.stop();
   const since = (): number => Math.round(performance.now() - healed);
   await cluster.ready();
   for (const { name } of calls.services) calls.putBack(name);
@@ -214,7 +217,9 @@ export async function recovered(run: Run, lasts: number, disturb: () => Promise<
   const topics = await Topics.open(cluster.settings);
   try {
     const observers = { calls, workload, tables, topics };
-    const behind = await caughtUp(ledger, observers, CATCH_UP_MS, say, () => (behindMs = since()));
+    const behind = await caughtUp(ledger, observers, CATCH_UP_MS, say, {
+      behindNow: () => (behindMs = since()),
+    });
     if (behind !== undefined) ledger.violation(`not caught up: ${behind}`);
   } finally {
     await tables.close();

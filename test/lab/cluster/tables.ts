@@ -62,10 +62,12 @@ export class Tables {
 
   /**
    * Returns the number of unfinished operations. Their audit entries, events and indexes may still appear.
+   * @param afterRestore whether to ignore acts without a pointer: an operation that ended while the backup was made
+   * left them
    */
-  async unfinished(): Promise<number> {
+  async unfinished({ afterRestore }: { readonly afterRestore: boolean }): Promise<number> {
     const ops = new Set<string>();
-    for (const table of DECIDED)
+    for (const table of afterRestore ? [] : DECIDED)
       for (const row of await this.#all(table, 'part')) {
         const part = row['part'] as string;
         if (part.startsWith('act/')) ops.add(part.slice('act/'.length));
