@@ -10,7 +10,7 @@ import { again } from '../../fixtures/again.js';
  * without being read, so the ids in `review_proof` and `due_notice` stay until they expire. The ids in
  * idempotency records stay too, but no lookup follows them to an erased proof.
  */
-const NAMING_PROOFS = [
+export const NAMING_PROOFS = [
   'proof_by_partner',
   'proof_by_file',
   'proof_by_bound',

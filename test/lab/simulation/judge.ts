@@ -5,6 +5,7 @@ import { type AuditEntry, AuditWalk } from '../../../src/service/domain/audit.js
 import { TOPICS } from '../../../src/service/domain/events.js';
 import { REVIEW_LIFE_SECONDS } from '../../../src/service/domain/review.js';
 import type { ReviewPlace, Stores } from '../../../src/service/ports/stores.js';
+import { NAMING_PROOFS } from '../cluster/tables.js';
 import type { Ledger, ProofFacts } from './ledger.js';
 import { openStores, PREFIX, type Surroundings, secrets } from './member.js';
 import { Process } from './world.js';
@@ -63,12 +64,21 @@ class Judge {
   readonly #found: string[];
   readonly #audit = new Map<string, AuditEntry[]>();
   readonly #events = new Map<string, { copies: number; readonly message: Message }>();
+  /** The proofs that a table names which an erasure clears, by table. */
+  readonly #named: ReadonlyMap<string, ReadonlySet<unknown>>;
 
   constructor(around: Surroundings, ledger: Ledger, stores: Stores) {
     this.#around = around;
     this.#ledger = ledger;
     this.#stores = stores;
     this.#found = [...ledger.violations];
+    const { database, world } = around;
+    this.#named = new Map(
+      NAMING_PROOFS.map((table) => [
+        table,
+        new Set(database.all(table, world.now).map((row) => row['proof_id'])),
+      ]),
+    );
   }
 
   /** Only a part of the histories looks at reminders, because it reads half a year hour by hour. */
@@ -190,6 +200,9 @@ class Judge {
         this.#violation(`${proofId} is erased and its asset is there`);
       if (hasKey && proof.confirmedAt !== undefined)
         this.#violation(`${proofId} is erased and its key is there`);
+      if (proof.confirmedAt !== undefined)
+        for (const [table, proofIds] of this.#named)
+          if (proofIds.has(proofId)) this.#violation(`${proofId} is erased and ${table} names it`);
     } else if (proof?.state === 'issued') {
       const told = facts.issuedAt === undefined ? 'is issued' : 'was acknowledged as issued';
       if (!isListed) this.#violation(`${proofId} ${told} and is not listed`);
