@@ -64,7 +64,7 @@ class Judge {
   readonly #found: string[];
   readonly #audit = new Map<string, AuditEntry[]>();
   readonly #events = new Map<string, { copies: number; readonly message: Message }>();
-  /** The proofs that a table names which an erasure clears, by table. */
+  /** The ids of proofs in the tables that an erasure clears, by table. */
   readonly #named: ReadonlyMap<string, ReadonlySet<unknown>>;
 
   constructor(around: Surroundings, ledger: Ledger, stores: Stores) {
