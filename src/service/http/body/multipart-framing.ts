@@ -245,6 +245,12 @@ function lineEndAt(bytes: Buffer): number | undefined {
 /** The headers of a part whose parameters the multipart parser reads. */
 const PARAMETRISED = /^content-(?:disposition|type)[ \t]*:/i;
 
+/**
+ * A quoted string, or the semicolon of an empty parameter. A quoted string that does not end goes on to the end of the
+ * header, also after a last backslash. So each quote is the beginning of a match, and none is tried twice.
+ */
+const QUOTED_OR_EMPTY = /("(?:[^"\\]|\\[\s\S])*(?:"|\\?$))|;(?=(?:[ \t]|\r\n[ \t])*(?:;|$))/g;
+
 /** Removes empty parameters from the headers of a part, such as the last one in `name="file";`. */
 function withoutEmptyParameters(head: Buffer): Buffer {
   const text = head.toString('latin1');
@@ -254,10 +260,7 @@ function withoutEmptyParameters(head: Buffer): Buffer {
     .split(/\r\n(?![ \t])/)
     .map((header) =>
       PARAMETRISED.test(header)
-        ? header.replaceAll(
-            /("(?:[^"\\]|\\[\s\S])*(?:"|$))|;(?=(?:[ \t]|\r\n[ \t])*(?:;|$))/g,
-            (_, quoted?: string) => quoted ?? '',
-          )
+        ? header.replaceAll(QUOTED_OR_EMPTY, (_, quoted?: string) => quoted ?? '')
         : header,
     );
   return Buffer.from(headers.join('\r\n'), 'latin1');
