@@ -8,6 +8,7 @@ import {
   HEADER,
   READER,
   READER_FLAC,
+  READER_PAUSED,
   SAMPLES,
   SAMPLES_BYTES,
   SAMPLES_FROM,
@@ -91,7 +92,10 @@ const FRAME_SIZE_LIMIT: u32 = 65_535;
 /** The three letters of an ID3v1 tag, "TAG", and the length of the tag. */
 const ID3V1: u32 = 0x47_4154;
 const TAIL_BYTES: u64 = 128;
-/** Most decoded bytes for each byte of the file, and beside them. */
+/**
+ * Most decoded bytes for each byte of the file, and beside them. A sample counts as at least two bytes, because the time
+ * that it takes does not depend on its bits.
+ */
 const EXPANSION: u64 = 32;
 const EXPANSION_FREE: u64 = 64 << 20;
 
@@ -106,9 +110,22 @@ export function openFlac(context: usize): void {
   store<u32>(context, READER_FLAC, READER);
 }
 
-/** Decodes and hashes the slice of `length` bytes that was walked last. */
-export function decode(context: usize, address: usize, length: u32): void {
+/**
+ * Decodes and hashes the slice of `length` bytes that was walked last. Pauses after a frame with which `most` bytes of
+ * samples are reached. A paused slice goes on with the next call, whose own slice is empty.
+ */
+export function decode(context: usize, address: usize, length: u32, most: u32): void {
   const decoder = <usize>load<u32>(context, DECODER);
+  if (load<u32>(context, READER) == READER_PAUSED) store<u32>(context, READER_FLAC, READER);
+  else openSlice(context, decoder, address, length);
+  const enough = load<u64>(context, SAMPLES_BYTES) + most;
+  while (load<u32>(context, READER) == READER_FLAC && step(context, decoder)) {
+    if (load<u64>(context, SAMPLES_BYTES) >= enough) store<u32>(context, READER_PAUSED, READER);
+  }
+  if (load<u32>(context, READER) == READER_FLAC && isInFrame(decoder)) addCrc(decoder, load<u32>(decoder, END));
+}
+
+function openSlice(context: usize, decoder: usize, address: usize, length: u32): void {
   const begin = position(context) - length;
   const start = load<u64>(context, SAMPLES_FROM);
   // The first slice has bytes before the stream.
@@ -117,8 +134,6 @@ export function decode(context: usize, address: usize, length: u32): void {
   store<u32>(decoder, <u32>from, CRC_FROM);
   store<u32>(decoder, <u32>address + length, END);
   store<u64>(decoder, begin - address, ORIGIN);
-  while (load<u32>(context, READER) == READER_FLAC && step(context, decoder)) {}
-  if (isInFrame(decoder)) addCrc(decoder, address + length);
 }
 
 /** Finds what is wrong with the stream as a whole. The file has ended. */
@@ -384,7 +399,8 @@ function openFrame(context: usize, decoder: usize): bool {
     return false;
   }
   const received = load<u64>(decoder, ORIGIN) + nextByte(decoder);
-  const decoded = load<u64>(context, SAMPLES_BYTES) + <u64>size * frameBytes(context);
+  const frame = max<u64>(frameBytes(context), 2 * channels);
+  const decoded = (load<u64>(context, SAMPLES_BYTES) / frameBytes(context) + size) * frame;
   if (decoded > received * EXPANSION + EXPANSION_FREE) {
     giveUp(context, Reason.samples_too_large);
     return false;

@@ -10,6 +10,7 @@ import {
   READER,
   READER_FLAC,
   READER_NONE,
+  READER_PAUSED,
   READER_PCM,
   READER_WAITING,
   RESUME_AT,
@@ -55,12 +56,12 @@ export function parse(context: usize, address: usize, length: u32, tag: u32): u3
 
 /**
  * Replaces the samples of the slice that was parsed last by what the digest takes, in place. Samples that have to be
- * decoded are decoded and hashed. Status as `parse`.
+ * decoded are decoded and hashed, up to `decodes` bytes of samples. Status as `parse`.
  */
-export function samples(context: usize, address: usize, length: u32, tag: u32): u32 {
+export function samples(context: usize, address: usize, length: u32, decodes: u32, tag: u32): u32 {
   if (load<u32>(context, TAG) != tag) return 1;
   const reader = load<u32>(context, READER);
-  if (reader == READER_FLAC) decode(context, address, length);
+  if (reader == READER_FLAC || reader == READER_PAUSED) decode(context, address, length, decodes);
   if (reader != READER_PCM) return 0;
   if (!isDirect(context)) convert(context, address);
   countSamples(context);
@@ -68,13 +69,14 @@ export function samples(context: usize, address: usize, length: u32, tag: u32): 
 }
 
 /**
- * Reads and hashes the `count` slices in the scratch, in eight lanes if `eight` is true. Returns 0, or a mask of the
- * slices whose context is finished or of another build. Then it has changed nothing.
+ * Reads and hashes the `count` slices in the scratch, in eight lanes if `eight` is true. Decodes up to `decodes` bytes of
+ * samples of each. Returns 0, or a mask of the slices whose context is finished or of another build. Then it has changed
+ * nothing.
  *
  * The binding digest begins as a copy of the whole-file digest's state where the credential's header starts, and
  * continues after the chunk. A header may straddle slices, so its first bytes are not hashed until it is complete.
  */
-export function update(scratch: usize, count: u32, eight: bool, tag: u32): u32 {
+export function update(scratch: usize, count: u32, eight: bool, decodes: u32, tag: u32): u32 {
   let refused: u32 = 0;
   for (let i: u32 = 0; i < count; i += 1) {
     if (load<u32>(load<u32>(scratch + SLICES + i * SLICE_BYTES, 0), TAG) != tag) refused |= 1 << i;
@@ -144,7 +146,8 @@ export function update(scratch: usize, count: u32, eight: bool, tag: u32): u32 {
     const context = <usize>load<u32>(slice, 0);
     const address = <usize>load<u32>(slice, 4);
     const reader = load<u32>(context, READER);
-    if (reader == READER_FLAC) decode(context, address, load<u32>(slice, 8));
+    if (reader == READER_FLAC || reader == READER_PAUSED)
+      decode(context, address, load<u32>(slice, 8), decodes);
     if (reader != READER_PCM || isDirect(context)) continue;
     convert(context, address);
     countSamples(context);

@@ -16,6 +16,7 @@ import {
   READER,
   READER_FLAC,
   READER_NONE,
+  READER_PAUSED,
   READER_PCM,
   READER_WAITING,
   RUN_LENGTH,
@@ -142,6 +143,7 @@ export function closeSamples(context: usize): void {
   }
   if (isWave(context)) checkWave(context);
   if (reader == READER_FLAC) closeFlac(context);
+  else if (reader == READER_PAUSED) giveUp(context, Reason.samples_incomplete);
   // An open CAF file has its samples to its end.
   const to = load<u64>(context, SAMPLES_TO);
   if (to > position(context) && to != u64.MAX_VALUE) giveUp(context, Reason.samples_incomplete);

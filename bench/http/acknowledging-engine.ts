@@ -42,6 +42,7 @@ export class AcknowledgingEngine {
     decoders: new DecoderPlaces(new BlockAllocator(0, 1, 1)),
     lendDecoder: () => undefined,
     needsDecoder: () => false,
+    isPaused: () => false,
     begin: (context) => void this.#hashed.set(context, 0),
     credentialBytes: ({ context, length }) => {
       this.#hashed.set(context, this.#hashed.get(context)! + length);

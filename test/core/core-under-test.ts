@@ -5,6 +5,7 @@ import {
   createCoreMemory,
   DECODER_BYTES,
   instantiateCore,
+  isPaused,
   lendDecoder,
   loadCore,
   readMeasurement,
@@ -28,6 +29,8 @@ export class CoreUnderTest {
   readonly bytes: Uint8Array;
   readonly cores: readonly Core[];
   readonly #room: number;
+  /** Pauses of the decoder in all files so far. */
+  pauses = 0;
 
   private constructor(module: WebAssembly.Module, room: number) {
     this.#room = room;
@@ -66,12 +69,12 @@ export class CoreUnderTest {
 
   /**
    * A file through one context; `cuts` are the ends of its slices (the last one is implied), each by
-   * another instance.
+   * another instance. With `decodes` the decoder pauses after so many bytes of samples.
    */
   measure(
     file: Uint8Array,
     cuts: Iterable<number> = [],
-    { samples = false }: { readonly samples?: boolean } = {},
+    { samples = false, decodes }: { readonly samples?: boolean; readonly decodes?: number } = {},
   ): CoreMeasurement {
     const context = this.context(0);
     const address = this.place(file);
@@ -80,7 +83,10 @@ export class CoreUnderTest {
     let from = 0;
     let turn = 0;
     const slice = (to: number): void => {
-      this.cores[turn++ % INSTANCES]!.update([{ context, address: address + from, length: to - from }]);
+      const update = (length: number): void =>
+        this.cores[turn++ % INSTANCES]!.update([{ context, address: address + from, length }], 4, decodes);
+      update(to - from);
+      for (; isPaused(this.memory, context); this.pauses += 1) update(0);
       from = to;
     };
     for (const cut of cuts) slice(cut);

@@ -75,6 +75,28 @@ t.test(
   },
 );
 
+t.test('a decoder that pauses goes on where it paused', async (t) => {
+  const tail = Buffer.concat([Buffer.from('TAG'), Buffer.alloc(125, 'x')]);
+  for (const [name, subframe] of Object.entries(SUBFRAMES)) {
+    const frames = Array.from({ length: 5 }, () => frameOf(subframe, { assignment: 8 }));
+    const file = Buffer.concat([flacFile({ format: STEREO, frames }), tail]);
+    const measured = (decodes: number, cuts: Iterable<number> = []): unknown => {
+      under.pauses = 0;
+      return [under.measure(file, cuts, { samples: true, decodes }).samples, under.pauses];
+    };
+    const expected = { sha256: samplesDigest(STEREO, interleaved(frames)) };
+    t.strictSame(measured(1), [expected, 5], `${name}: after each frame`);
+    t.strictSame(measured(48 * 4 + 1), [expected, 2], `${name}: after two frames`);
+    t.strictSame(measured(1 << 20), [expected, 0], `${name}: never`);
+    t.strictSame(measured(1, everyByte(1, file.length)), [expected, 5], `${name}, byte by byte`);
+  }
+  const damaged = flacFile({ format: STEREO, frames: [frameOf(RICE), frameOf(RICE)] });
+  damaged[damaged.length - 1]! ^= 1;
+  t.strictSame(under.measure(damaged, [], { samples: true, decodes: 1 }).samples, {
+    reason: 'checksum_mismatch',
+  });
+});
+
 t.test('a FLAC file has the digest of its samples in every depth', async (t) => {
   for (let bits = 4; bits <= 32; bits += 1) {
     const format = { ...STEREO, bits };
@@ -316,6 +338,24 @@ t.test('a file that decodes to far more than its length has a reason and no dige
   while (bytes(most + 1) <= 32 * (42 + most * frame.length + 9) + 64 * 1024 * 1024) most += 1;
   t.match(sampled(repeated(most)), { sha256: /^[0-9a-f]{64}$/ });
   t.strictSame(sampled(repeated(most + 1)), { reason: 'samples_too_large' });
+});
+
+t.test('samples of few bits count as two bytes', async (t) => {
+  const file = (bits: number, count: number): Buffer => {
+    const channels = Array.from({ length: 8 }, () => silence(65_535));
+    const one = flacFile({
+      format: { bits, channels: 8, rate: 48_000 },
+      frames: [{ channels, subframe: { kind: 'constant' } }],
+      md5: null,
+      total: 0,
+    });
+    return Buffer.concat([one.subarray(0, 42), ...Array.from({ length: count }, () => one.subarray(42))]);
+  };
+  const most = Math.floor((64 * 1024 * 1024) / (65_535 * 8 * 2));
+  for (const bits of [4, 8, 16]) {
+    t.match(sampled(file(bits, most)), { sha256: /^[0-9a-f]{64}$/ }, `${bits} bits`);
+    t.strictSame(sampled(file(bits, most + 1)), { reason: 'samples_too_large' }, `${bits} bits`);
+  }
 });
 
 const corpus = process.env['TAKEMARK_CORPUS'];

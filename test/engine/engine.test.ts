@@ -287,6 +287,25 @@ for (const kind of ['wasm', 'native'] as const) {
       t.strictSame(last.samples, expected);
     });
 
+    await t.test('a file of few bytes and very many samples is decoded in many tasks', async (t) => {
+      const engine = await started(t, { kind, workers: 1, slabs: 8, maxUploads: 8, decoders: 2 });
+      const format = { bits: 16, channels: 5, rate: 48_000 };
+      const channels = Array.from({ length: 5 }, () => Array.from({ length: 65_535 }, () => 5n));
+      const frames = Array.from({ length: 2 }, () => ({ channels, subframe: { kind: 'constant' } as const }));
+      const dense = flacFile({ format, frames });
+      const other = noise(3 * SLAB_BYTES);
+      const [measured, plain] = await Promise.all([
+        sendAll(engine.open('a', { samples: true }), dense),
+        sendAll(engine.open('b', { samples: true }), other),
+      ]);
+      const samples = frames.flatMap(() => Array.from({ length: 65_535 * 5 }, () => 5n));
+      t.strictSame(measured.samples, { sha256: samplesDigest(format, samples) });
+      t.equal(measured.sha256, sha256(dense));
+      t.equal(plain.sha256, sha256(other));
+      t.ok(engine.stats().lanes >= 2 + 3, 'each frame has a turn of its own');
+      t.equal(engine.stats().slabsInUse, 0);
+    });
+
     await t.test('a credential is found when a write splits its header', async (t) => {
       const engine = await started(t, { kind, workers: 1, maxUploads: 2 });
       const one = credentialed(51, 33, 5);

@@ -20,6 +20,8 @@ interface Options {
   readonly lanes?: Lanes;
   /** The most bytes of credentials of all owners. */
   readonly memory?: number;
+  /** Returns true if the upload of a task that ends has bytes that are not decoded. Its next task asks again. */
+  readonly isPaused?: () => boolean;
 }
 
 /** A task that the scheduler has started and the test ends. */
@@ -50,7 +52,15 @@ class UnderTest {
 
   constructor(
     test: Test,
-    { workers = 1, maxQueue = 1, maxUploads = 16, slabs = 8, lanes = 4, memory = Infinity }: Options = {},
+    {
+      workers = 1,
+      maxQueue = 1,
+      maxUploads = 16,
+      slabs = 8,
+      lanes = 4,
+      memory = Infinity,
+      isPaused = () => false,
+    }: Options = {},
   ) {
     this.#test = test;
     this.memoryOfOwners = new ByteBudget(memory);
@@ -74,6 +84,7 @@ class UnderTest {
       decoders: new DecoderPlaces(new BlockAllocator(0, 1, 1)),
       lendDecoder: () => undefined,
       needsDecoder: () => false,
+      isPaused,
       begin: (context) => void this.#hashes.set(context, createHash('sha256')),
       credentialBytes: ({ length }) =>
         this.credentialBytes === 0 ? undefined : Buffer.alloc(Math.min(length, this.credentialBytes)),
@@ -341,6 +352,25 @@ t.test(
   },
 );
 
+t.test('an upload with bytes to decode lets the others have their turn, and keeps its slab', async (t) => {
+  const pauses = [true, true, false];
+  const under = new UnderTest(t, { workers: 1, maxQueue: 0, isPaused: () => pauses.shift() === true });
+  const dense = under.full();
+  const measured = watch(dense.end());
+  const [{ context, address }] = under.tasks[0]!.slices as [Slice];
+  const other = under.full();
+  await under.tasks[0]!.end();
+  const rest = { context, address, length: 0 };
+  t.match(under.tasks[0]!.slices, [{ length: SLAB_BYTES }, rest], 'the other is first');
+  await under.tasks[0]!.end();
+  t.equal(under.slabs.inUse, 1, 'the one with which the other has paused');
+  t.equal(measured.state, 'done');
+  await under.tasks[0]!.end();
+  t.equal(under.slabs.inUse, 0);
+  other.abort();
+  t.strictSame([under.contexts.inUse, under.scheduler.uploads], [0, 0]);
+});
+
 t.test('no upload holds more than three slabs, however much it writes', async (t) => {
   const under = new UnderTest(t, { slabs: 8 });
   const upload = under.scheduler.open('a');
@@ -485,7 +515,8 @@ t.test('in any order of events everybody gets on and every digest is right', asy
     const slabs = 1 + next(9);
     const workers = 1 + next(3);
     const maxQueue = next(3);
-    const under = new UnderTest(t, { workers, maxQueue, maxUploads, slabs });
+    const isPaused = (): boolean => next(6) === 0;
+    const under = new UnderTest(t, { workers, maxQueue, maxUploads, slabs, isPaused });
     const live = new Set<{
       readonly ingest: AudioIngest;
       readonly hash: ReturnType<typeof createHash>;

@@ -63,7 +63,15 @@ export function lendDecoder(memory: WebAssembly.Memory, context: number, decoder
 /** Returns true if the file of the context is FLAC, or may still be. */
 export function needsDecoder(memory: WebAssembly.Memory, context: number): boolean {
   const reader = new DataView(memory.buffer, context).getUint32(layout.READER, true);
-  return reader === layout.READER_FLAC || reader === layout.READER_WAITING;
+  return reader === layout.READER_FLAC || reader === layout.READER_PAUSED || reader === layout.READER_WAITING;
+}
+
+/**
+ * Returns true if the slice that was processed last has bytes that are not decoded yet. They must stay where they are,
+ * and the next slice of the context must be empty and have the same address.
+ */
+export function isPaused(memory: WebAssembly.Memory, context: number): boolean {
+  return new DataView(memory.buffer, context).getUint32(layout.READER, true) === layout.READER_PAUSED;
 }
 
 /** What a hash outside the core needs for the samples digest. */

@@ -159,6 +159,8 @@ export const READER_WAITING = 1;
 export const READER_PCM = 2;
 /** The samples are decoded. */
 export const READER_FLAC = 3;
+/** As READER_FLAC, and the slice that was processed last has bytes that are not decoded yet. */
+export const READER_PAUSED = 4;
 
 /** Samples are big-endian. */
 export const FORM_BIG = 1;

@@ -8,6 +8,7 @@ export {
   completeMeasurement,
   credentialSpan,
   forkReport,
+  isPaused,
   lendDecoder,
   needsDecoder,
   readMeasurement,
@@ -19,6 +20,8 @@ export const DECODER_BYTES = layout.DECODER_BYTES;
 export const SCRATCH_BYTES = layout.SCRATCH_BYTES;
 
 const PAGE_BYTES = 65_536;
+/** Largest u32. */
+const UNBOUNDED = 0xffff_ffff;
 
 /** Streams that a kernel hashes side by side. */
 export type Lanes = 4 | 8;
@@ -44,9 +47,10 @@ export interface Core {
   /**
    * Parses and hashes in place one to eight slices of different uploads, of any lengths.
    * @param lanes the kernel for many streams: four lanes by default
+   * @param decodes bytes of samples after which the decoder of a slice pauses, see `isPaused`: never by default
    * @throws Error when a context was initialised by another build or is finished; nothing is touched then.
    */
-  update(slices: readonly Slice[], lanes?: Lanes): void;
+  update(slices: readonly Slice[], lanes?: Lanes, decodes?: number): void;
   /**
    * Parses without hashing, for an engine that hashes elsewhere. Do not mix with `update` on one context.
    * @throws Error as `update`.
@@ -55,9 +59,10 @@ export interface Core {
   /**
    * Replaces the samples of the slice that was parsed last by what the digest takes, in place, for an engine that
    * hashes elsewhere and has hashed the slice. Samples that have to be decoded are decoded and hashed.
+   * @param decodes as in `update`
    * @throws Error as `update`.
    */
-  samples(slice: Slice): void;
+  samples(slice: Slice, decodes?: number): void;
   /**
    * Ends the file: digests and findings are final, and the context takes no more slices.
    * @throws Error as `update`.
@@ -68,8 +73,8 @@ export interface Core {
 interface CoreExports {
   init(context: number, tag: number, samples: boolean): void;
   parse(context: number, address: number, length: number, tag: number): number;
-  samples(context: number, address: number, length: number, tag: number): number;
-  update(scratch: number, count: number, eight: number, tag: number): number;
+  samples(context: number, address: number, length: number, decodes: number, tag: number): number;
+  update(scratch: number, count: number, eight: number, decodes: number, tag: number): number;
   finish(context: number, tag: number): number;
 }
 
@@ -120,7 +125,7 @@ export function instantiateCore(
     init(context, samples = false) {
       core.init(context, tag, samples);
     },
-    update(slices, lanes = 4) {
+    update(slices, lanes = 4, decodes = UNBOUNDED) {
       if (slices.length < 1 || slices.length > layout.SLICE_LIMIT)
         throw new RangeError(
           `the number of slices must be from 1 to ${layout.SLICE_LIMIT}, but is ${slices.length}`,
@@ -132,15 +137,15 @@ export function instantiateCore(
         sliceList[at + 2] = length;
         at += 3;
       }
-      const refused = core.update(scratch, slices.length, lanes === 8 ? 1 : 0, tag);
+      const refused = core.update(scratch, slices.length, lanes === 8 ? 1 : 0, decodes, tag);
       if (refused !== 0)
         refuse(slices.filter((_, i) => (refused & (1 << i)) !== 0).map((slice) => slice.context));
     },
     parse({ context, address, length }) {
       if (core.parse(context, address, length, tag) !== 0) refuse([context]);
     },
-    samples({ context, address, length }) {
-      if (core.samples(context, address, length, tag) !== 0) refuse([context]);
+    samples({ context, address, length }, decodes = UNBOUNDED) {
+      if (core.samples(context, address, length, decodes, tag) !== 0) refuse([context]);
     },
     finish(context) {
       if (core.finish(context, tag) !== 0) refuse([context]);

@@ -49,6 +49,8 @@ export interface SchedulerOptions {
   readonly lendDecoder: (context: number, decoder: number) => void;
   /** Returns true if a context whose first slices are hashed still needs its decoder. */
   readonly needsDecoder: (context: number) => boolean;
+  /** Returns true if the slab that a context was last given has bytes that are not decoded yet. */
+  readonly isPaused: (context: number) => boolean;
   /** Copy of the credential bytes in the slice, which is the one its context was last hashed with. */
   readonly credentialBytes: (slice: Slice) => Uint8Array | undefined;
   /** Measurement of an upload that is hashed to its end. */
@@ -212,7 +214,7 @@ export class Scheduler {
     digests: TaskOutcome['digests'],
     failure: unknown,
   ): void {
-    const { scratches, credentialBytes, needsDecoder } = this.#options;
+    const { scratches, credentialBytes, needsDecoder, isPaused } = this.#options;
     scratches.give(scratch);
     group.running -= 1;
     group.carried -= ingests.length;
@@ -228,8 +230,16 @@ export class Scheduler {
         if (ingest.decoder !== undefined && !needsDecoder(ingest.context)) this.#returnDecoder(ingest);
         const bytes = credentialBytes(sliceOf(ingest, slab));
         ingest.digests = ended;
-        if (bytes !== undefined && !this.#keep(ingest, bytes)) this.#giveUp(ingest, memoryFull());
-        else if (ingest.ready.length > 0) group.ready.add(ingest);
+        if (bytes !== undefined && !this.#keep(ingest, bytes)) {
+          this.#giveUp(ingest, memoryFull());
+        } else if (isPaused(ingest.context)) {
+          // Others have their turn first. The slab is empty for the hash, and keeps its place for the decoder.
+          ingest.ready.unshift({ address: slab.address, filled: 0 });
+          group.ready.add(ingest);
+          continue;
+        } else if (ingest.ready.length > 0) {
+          group.ready.add(ingest);
+        }
       }
       // Last, and before `#schedule`: the slab's next upload overwrites what is read above.
       this.#giveBack(slab);

@@ -15,6 +15,7 @@ import {
   credentialSpan,
   DECODER_BYTES,
   instantiateCore,
+  isPaused,
   type Lanes,
   lendDecoder,
   loadCore,
@@ -189,6 +190,7 @@ export class WorkerEngine implements AudioEngine {
       decoders: new DecoderPlaces(new BlockAllocator(firstDecoder, DECODER_BYTES, decoderCount)),
       lendDecoder: (context, decoder) => lendDecoder(memory, context, decoder),
       needsDecoder: (context) => needsDecoder(memory, context),
+      isPaused: (context) => isPaused(memory, context),
       begin: (context, { samples = false }) => {
         core.init(context, samples);
         // Reading samples can rewrite slices in place, so that Node would hash other bytes.

@@ -4,12 +4,19 @@ import {
   forkReport,
   type HostDigests,
   instantiateCore,
+  isPaused,
   type Lanes,
   type Slice,
   samplesReport,
 } from './core.js';
 import { ForkedHash } from './forked-hash.js';
 import { type LaneTest, testModule } from './lane-test.js';
+
+/**
+ * Bytes of samples that a task decodes for each upload before the upload waits for its next turn. A few bytes of FLAC
+ * can have very many samples.
+ */
+const DECODES = 512 * 1024;
 
 /** Data that every worker is started with. */
 export interface WorkerInput {
@@ -82,7 +89,7 @@ export function hash({ scratch, slices, lanes, native = false }: HashTask): Task
     }
     if (native) return { digests: slices.map((slice) => hashByNode(core, slice)) };
     const allowed = laneTest?.lanes ?? 4;
-    if (slices.length > 0) core.update(slices, lanes > allowed ? allowed : lanes);
+    if (slices.length > 0) core.update(slices, lanes > allowed ? allowed : lanes, DECODES);
     return laneTest !== undefined && (slices.length === 0 || lanes > allowed) ? { laneTest } : {};
   } catch (error) {
     return { trap: error instanceof Error ? (error.stack ?? error.message) : String(error) };
@@ -97,10 +104,10 @@ function hashByNode(core: Core, slice: TaskSlice): HostDigests | 'gone' | undefi
   core.parse(slice);
   const bytes = new Uint8Array(memory.buffer, address, length);
   state.update(bytes, forkReport(memory, context));
-  core.samples(slice);
+  core.samples(slice, DECODES);
   const samples = samplesReport(memory, context);
   if (samples !== undefined) state.addSamples(bytes, samples);
-  if (!last) {
+  if (!last || isPaused(memory, context)) {
     hashes.set(context, state);
     return undefined;
   }
