@@ -14,7 +14,7 @@ const ts = createRequire(import.meta.url)('typescript');
  */
 
 const CODE = /\.[cm]?[tj]s$/;
-const HASH_COMMENTS = /\.(sh|ya?ml)$/;
+const HASH_COMMENTS = /\.(sh|ya?ml|properties)$/;
 const SHELL_SCRIPT = /^#!.*sh\n/;
 const ALERTS = /^deploy\/prometheus\/.*\.yml$/;
 
