@@ -275,7 +275,7 @@ const LISTENERS = {
   TAKEMARK_PUBLIC_URL: setting(
     baseUrlSchema.optional(),
     'base URL of the upload addresses that partners receive. With TLS, use a host name of the certificate',
-    '`http://127.0.0.1:8080`, with TLS `https://...`',
+    '`http://127.0.0.1:<TAKEMARK_PORT>`; with TLS `https://`',
   ),
   TAKEMARK_TLS_CERT: setting(
     text.optional(),
@@ -538,7 +538,7 @@ const COMMAND_LINE = {
   TAKEMARK_OPERATOR_URL: setting(
     baseUrlSchema.optional(),
     'address of the operator listener, like `--operator-url`',
-    'as for `TAKEMARK_URL`, else `http://127.0.0.1:8081`',
+    'as for `TAKEMARK_URL`, also in `./takemark-data` if the token stored there is used; else `http://127.0.0.1:8081`',
   ),
   TAKEMARK_PROFILE: setting(
     text.optional(),

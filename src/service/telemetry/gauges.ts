@@ -146,7 +146,7 @@ const GAUGES: readonly GaugeRow[] = [
   },
   {
     name: 'takemark_dependency_missing',
-    help: '1 if a dependency does not answer without which the process still serves most calls',
+    help: '1 if a dependency does not answer. The process serves most calls without it',
     labelNames: ['dependency'],
     read: ({ dependencies }) =>
       [...(dependencies?.() ?? [])].map(([dependency, isMissing]) => [{ dependency }, isMissing ? 1 : 0]),
