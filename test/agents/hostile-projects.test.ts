@@ -2,9 +2,11 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { followAudacity } from '../../src/agents/audacity/follow-project.js';
 import { DocumentError } from '../../src/agents/audacity/project-document.js';
 import { readProject } from '../../src/agents/audacity/project-file.js';
 import type { ClipState } from '../../src/agents/audacity/project-state.js';
+import { TraceFullError } from '../../src/witness/capture/index.js';
 import { heldBytes } from '../fixtures/memory.js';
 import { emptyProject, loadSqlite, PROJECT_TABLES } from './audacity/project-database.js';
 
@@ -102,4 +104,26 @@ t.test('a reading that takes too long is ended', { skip }, async (t) => {
   const reading = await readProject(path);
   t.match(reading?.state, { version: '3.2.4', rate: 48_000, tracks: [] });
   await reading!.close();
+});
+
+t.test('a full trace is sealed without the rest of the session', { skip }, async (t) => {
+  const project = write(join(t.testdir(), 'p.aup3'), {});
+  const told: string[] = [];
+  const captured = await followAudacity({
+    project,
+    signal: new AbortController().signal,
+    open: async () => ({
+      append: ({ kind }) => {
+        if (told.length === 1) throw new TraceFullError('full');
+        told.push(kind);
+      },
+      flush: async () => {},
+      seal: async () => {
+        told.push('seal');
+      },
+      bufferedBytes: 0,
+    }),
+  });
+  t.equal(captured, 'full');
+  t.strictSame(told, ['session.opened', 'seal']);
 });

@@ -8,6 +8,7 @@ import { openLedger } from '../../src/agents/ardour/ledger.js';
 import { OtherSaves } from '../../src/agents/ardour/other-saves.js';
 import { contentOf, SourceFiles, stampOf } from '../../src/agents/ardour/source-files.js';
 import { Takes } from '../../src/agents/ardour/takes.js';
+import { TraceFullError } from '../../src/witness/capture/index.js';
 import type { TraceEvent } from '../../src/witness/domain/trace.js';
 import { wav } from '../fixtures/wav.js';
 import { sessionXml } from './ardour/session-xml.js';
@@ -172,11 +173,37 @@ t.test('a session is observed from its start if it comes while the agent waits f
       }),
     });
     if (!isThere) create();
-    t.equal(await following, true);
+    t.equal(await following, 'sealed');
     return events.find(({ kind }) => kind === 'mixer.changed');
   };
   const came = (await changeOf(false))!;
   t.ok(came.since! < came.at, 'the change was made between the saves');
   const found = (await changeOf(true))!;
   t.equal(found.since, found.at, 'an unsaved change may be older than the agent');
+});
+
+t.test('a full trace is sealed without the rest of the session', async (t) => {
+  const directory = t.testdir({ 'song.ardour': sessionXml() });
+  for (const isOver of [false, true]) {
+    const told: string[] = [];
+    const over = new AbortController();
+    if (isOver) setTimeout(() => over.abort(), 50);
+    const captured = await followArdour({
+      directory,
+      signal: over.signal,
+      open: async () => ({
+        append: ({ kind }) => {
+          if (told.length === 2) throw new TraceFullError('full');
+          told.push(kind);
+        },
+        flush: async () => {},
+        seal: async () => {
+          told.push('seal');
+        },
+        bufferedBytes: 0,
+      }),
+    });
+    t.equal(captured, 'full');
+    t.strictSame(told, ['session.opened', 'tempo.map', 'seal']);
+  }
 });

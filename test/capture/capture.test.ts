@@ -13,7 +13,9 @@ import {
   loadDeviceKey,
   MAX_BUFFERED_BYTES,
   openTrace,
+  TRACE_LIMITS,
   type TraceEvent,
+  TraceFullError,
 } from '../../src/witness/capture/index.js';
 import { readTrace } from '../../src/witness/trace/read-trace.js';
 import { ALL_SUPPORTED, opened, SESSION, writeTrace } from './write-trace.js';
@@ -136,6 +138,19 @@ t.test('what was not flushed has a bound, and nothing follows a seal', async (t)
   });
   const { events, codes, sealed } = await read(bytes);
   t.strictSame([events.length, codes, sealed], [appended + 1, [], true]);
+});
+
+t.test('an event beyond a limit of the trace is refused as such, and the trace can be sealed', async (t) => {
+  const { plugins } = TRACE_LIMITS.live;
+  const added = (plugin: number): TraceEvent => ({ kind: 'plugin.added', at: 0, plugin, type: 'unknown' });
+  const { bytes } = await writeTrace(async (writer) => {
+    for (let plugin = 1; plugin <= plugins; plugin += 1) writer.append(added(plugin));
+    t.throws(() => writer.append(added(plugins + 1)), TraceFullError);
+    t.throws(() => writer.append({ kind: 'plugin.removed', at: 0, plugin: plugins + 1 }), CaptureError);
+    await writer.seal();
+  });
+  const { events, codes, sealed } = await read(bytes);
+  t.strictSame([events.length, codes, sealed], [plugins, [], true]);
 });
 
 t.test('after a write that failed the trace ends before it', async (t) => {

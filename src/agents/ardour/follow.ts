@@ -1,8 +1,9 @@
 /** The agent for Ardour 7: follows the folder of a session during the work on it, and writes a trace. */
 import { readFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { defined } from '../../core/domain/defined.js';
-import type { Channel, ChannelSupport, TraceEvent } from '../../witness/capture/index.js';
+import type { Channel, ChannelSupport } from '../../witness/capture/index.js';
 import { digestAudio } from './audio-file.js';
 import { Exports, type FinishedExport } from './exports.js';
 import { readHistory, type Transaction } from './history-file.js';
@@ -18,6 +19,7 @@ import { readSession, type SessionState, type SourceState } from './session-file
 import { contentOf, SourceFiles, stampOf } from './source-files.js';
 import { readClaims, type SourceWitness } from './sources.js';
 import { namesIn, sourceFolders, statIfThere, Takes } from './takes.js';
+import { type Captured, type TraceOutput, TraceQueue } from './trace-queue.js';
 import { Transport } from './transport.js';
 import { parseXml } from './xml.js';
 
@@ -42,20 +44,11 @@ export const ARDOUR_CHANNELS: Readonly<Record<Channel, ChannelSupport>> = {
 };
 
 const POLL_MS = 100;
-const FLUSH_MS = 1000;
 /** The history is written some milliseconds after the session, and not at all without a transaction. */
 const SETTLE_MS = 200;
 const HISTORY_MS = 1000;
 /** Reads of a save that fail for this long are a gap. */
 const UNREADABLE_MS = 5000;
-
-/** Trace to write to, as the capture library opens it. */
-export interface TraceOutput {
-  append(event: TraceEvent): void;
-  flush(): Promise<void>;
-  seal(): Promise<void>;
-  readonly bufferedBytes: number;
-}
 
 /** Start of a trace. */
 export interface SessionStart {
@@ -109,26 +102,28 @@ export interface RenderedSession {
 /** An export, with the number of earlier ones of the same length and format. */
 type CountedExport = FinishedExport & Pick<RenderedSession, 'exportsBefore'>;
 
-/** Follows a session until it is over, then seals the trace. @returns false where no session was there */
-export async function followArdour(options: FollowOptions): Promise<boolean> {
+/** Follows a session until it is over or the trace is full, then seals the trace. */
+export async function followArdour(options: FollowOptions): Promise<Captured> {
   const directory = resolve(options.directory);
   const isOver = () => options.signal.aborted || options.hasEnded?.() === true;
   const found = await findSession(directory, isOver);
-  if (found === undefined) return false;
+  if (found === undefined) return 'absent';
   let { beganAt } = found;
   if (options.hook === true) {
-    if (!(await hearHook(join(directory, HOOK_FILE), isOver))) return false;
+    if (!(await hearHook(join(directory, HOOK_FILE), isOver))) return 'absent';
     // The agent did not look at the session while it waited for the hook.
     beganAt = Date.now();
   }
   const session = new Following({ ...options, directory }, { name: found.name, beganAt });
-  await session.begin();
-  while (!isOver()) {
+  const output = await session.begin();
+  let isWhole = true;
+  while (isWhole && !isOver()) {
     await pause(POLL_MS);
-    await session.step();
+    isWhole = await session.step(output);
   }
-  await session.end(options.hasEnded?.() === true);
-  return true;
+  isWhole &&= await session.end(output, options.hasEnded?.() === true);
+  await output.seal();
+  return isWhole ? 'sealed' : 'full';
 }
 
 interface FoundSession {
@@ -166,11 +161,6 @@ async function hearHook(path: string, isOver: () => boolean): Promise<boolean> {
   return false;
 }
 
-const pause = (milliseconds: number): Promise<void> =>
-  new Promise((wake) => {
-    setTimeout(wake, milliseconds);
-  });
-
 interface ReadSave {
   readonly session: SessionState;
   readonly history?: readonly Transaction[];
@@ -185,17 +175,15 @@ class Following {
   readonly #startedAt: number;
   /** The session clock does not follow changes of the wall clock. */
   readonly #origin: number;
-  readonly #queue: TraceEvent[] = [];
+  readonly #queue = new TraceQueue();
   readonly #ledger: Ledger = openLedger((event) => this.#queue.push(event));
   readonly #saves: SaveTeller;
   readonly #originals: Originals;
   readonly #takes: Takes;
   readonly #exports: Exports;
   readonly #transport: Transport | undefined;
-  #output: TraceOutput | undefined;
   #lastSave = Number.NaN;
   #unreadableSince: number | undefined;
-  #flushedAt = 0;
   #saving: Promise<void> | undefined;
   #session: SessionState | undefined;
   /** Time of the save that was read last. */
@@ -231,14 +219,14 @@ class Following {
     this.#exports = new Exports([join(options.directory, 'export'), ...(options.exports ?? [])]);
   }
 
-  async begin(): Promise<void> {
+  async begin(): Promise<TraceOutput> {
     let version: string | undefined;
     try {
       version = this.#readState().programVersion;
     } catch {
       // Still being written: its version is not known.
     }
-    this.#output = await this.#options.open({
+    return this.#options.open({
       startedAt: this.#startedAt,
       channels:
         this.#transport === undefined ? ARDOUR_CHANNELS : { ...ARDOUR_CHANNELS, transport: 'supported' },
@@ -246,7 +234,8 @@ class Following {
     });
   }
 
-  async step(): Promise<void> {
+  /** Looks once at everything. @returns false where the trace is full */
+  async step(output: TraceOutput): Promise<boolean> {
     await this.#takes.poll();
     this.#transport?.poll();
     // Digests of a save take a while, during which takes are still watched.
@@ -254,11 +243,11 @@ class Following {
       this.#saving = undefined;
     });
     await Promise.race([this.#saving, pause(POLL_MS)]);
-    await this.#write();
+    return this.#queue.write(output);
   }
 
-  /** Reads what is left, then seals. */
-  async end(hasClosed: boolean): Promise<void> {
+  /** Reads what is left. @returns false where the trace is full */
+  async end(output: TraceOutput, hasClosed: boolean): Promise<boolean> {
     await this.#saving;
     const deadline = Date.now() + HISTORY_MS + UNREADABLE_MS;
     do {
@@ -282,8 +271,7 @@ class Following {
       if (outcome !== 'not_tried')
         this.#ledger.tell({ kind: 'export.rendered', fileSha256, outcome, ...windows }, { at: endedAt });
     if (hasClosed) this.#ledger.tell({ kind: 'session.closed' }, { at: endedAt });
-    await this.#write();
-    await this.#output?.seal();
+    return this.#queue.write(output);
   }
 
   /** Renders the session once more for each of the latest exports. */
@@ -506,19 +494,6 @@ class Following {
       { at: this.#clockOf(wall) },
     );
   }
-
-  /** Writes the events to the trace, and flushes it every second. */
-  async #write(): Promise<void> {
-    const output = this.#output;
-    if (output === undefined) return;
-    for (const event of this.#queue.splice(0)) {
-      output.append(event);
-      if (output.bufferedBytes > MAX_WAITING_BYTES) await output.flush();
-    }
-    if (Date.now() - this.#flushedAt < FLUSH_MS) return;
-    this.#flushedAt = Date.now();
-    await output.flush();
-  }
 }
 
 /** Exports that are rendered again at the end, from the latest one. */
@@ -527,6 +502,3 @@ const MAX_RERENDERED = 4;
 const MAX_EXPORTS_BEFORE = 8;
 /** Milliseconds after which no further render begins. */
 const RENDERING_MS = 600_000;
-
-/** Bytes of events that wait in memory at most. */
-const MAX_WAITING_BYTES = 4_194_304;

@@ -3,11 +3,10 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { defined } from '../../core/domain/defined.js';
-import { MAX_BUFFERED_BYTES } from '../../witness/capture/index.js';
 import type { Channel, ChannelSupport, TraceEvent } from '../../witness/domain/trace.js';
 import { digestAudio } from '../ardour/audio-file.js';
-import type { TraceOutput } from '../ardour/follow.js';
 import { Originals } from '../ardour/originals.js';
+import { type Captured, type TraceOutput, TraceQueue } from '../ardour/trace-queue.js';
 import { DocumentError } from './project-document.js';
 import { MissingPackageError, projectMark, readProject } from './project-file.js';
 import { ProjectTeller } from './project-teller.js';
@@ -48,7 +47,8 @@ export interface FollowOptions {
 }
 
 const POLL_MS = 250;
-const FLUSH_MS = 1000;
+/** The looks from the end of the session on, with the one during which it ended: an export settles in four. */
+const LAST_LOOKS = 6;
 
 export interface AudacitySession extends Pick<FollowOptions, 'project' | 'originals' | 'exports'> {
   /** Opens the trace once the project could be read. Its clock begins at a whole second. */
@@ -60,42 +60,30 @@ export interface AudacitySession extends Pick<FollowOptions, 'project' | 'origin
   readonly signal: AbortSignal;
 }
 
-/** Follows a project until it is over, then seals the trace. @returns false where no project could be read */
-export async function followAudacity({ open, signal, ...paths }: AudacitySession): Promise<boolean> {
+/** Follows a project until it is over or the trace is full, then seals the trace. */
+export async function followAudacity({ open, signal, ...paths }: AudacitySession): Promise<Captured> {
   const startedAt = Math.floor(Date.now() / 1000);
   const origin = Date.now() - performance.now() - startedAt * 1000;
-  const queue: TraceEvent[] = [];
+  const queue = new TraceQueue();
   const follower = new ProjectFollower({
     ...paths,
     clock: () => Math.round((origin + performance.now()) * 1000),
     tell: (event) => queue.push(event),
   });
   let trace: TraceOutput | undefined;
-  let flushedAt = performance.now();
-  const write = async (): Promise<void> => {
-    if (follower.version === undefined) return;
-    trace ??= await open({ startedAt, dawVersion: follower.version });
-    for (const event of queue.splice(0)) {
-      if (trace.bufferedBytes > MAX_BUFFERED_BYTES / 2) await trace.flush();
-      trace.append(event);
-    }
-    if (performance.now() - flushedAt < FLUSH_MS) return;
-    flushedAt = performance.now();
-    await trace.flush();
-  };
-  while (!signal.aborted) {
-    await follower.look();
-    await write();
-    await pause(POLL_MS);
-  }
+  let isWhole = true;
   // The last save and export are seen, too.
-  for (let look = 0; look < 5; look += 1) {
+  for (let left = LAST_LOOKS; isWhole && left > 0; left -= signal.aborted ? 1 : 0) {
     await follower.look();
+    if (follower.version !== undefined) {
+      trace ??= await open({ startedAt, dawVersion: follower.version });
+      isWhole = await queue.write(trace);
+    }
     await pause(POLL_MS);
   }
-  await write();
-  await (trace as TraceOutput | undefined)?.seal();
-  return trace !== undefined;
+  if (trace === undefined) return 'absent';
+  await trace.seal();
+  return isWhole ? 'sealed' : 'full';
 }
 
 /** Follower of a project: `look` is called again and again, a few times a second. */

@@ -40,7 +40,7 @@ export const captureArdour = defineCommand({
     const key = await openDeviceKey(options.key);
     terminal.note(`takemark: device ${key.deviceId}`);
     const { pid } = options;
-    const followed = await followArdour(
+    const captured = await followArdour(
       defined({
         directory: options.session,
         signal,
@@ -67,9 +67,11 @@ export const captureArdour = defineCommand({
         },
       }),
     );
-    if (followed) terminal.print(`sealed ${printable(output.path)}`);
-    else terminal.note('takemark: no session was found');
-    return followed ? EXIT.good : EXIT.runtimeError;
+    if (captured === 'full')
+      terminal.note('takemark: the trace is full: the rest of the session is not in it');
+    if (captured === 'absent') terminal.note('takemark: no session was found');
+    else terminal.print(`sealed ${printable(output.path)}`);
+    return captured === 'sealed' ? EXIT.good : EXIT.runtimeError;
   },
 });
 

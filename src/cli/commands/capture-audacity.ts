@@ -31,7 +31,7 @@ export const captureAudacity = defineCommand({
     const output = await planOutput(options.out, undefined, [project]);
     const key = await openDeviceKey(options.key);
     terminal.note(`takemark: device ${key.deviceId}`);
-    const followed = await followAudacity(
+    const captured = await followAudacity(
       defined({
         project,
         originals,
@@ -53,8 +53,10 @@ export const captureAudacity = defineCommand({
         },
       }),
     );
-    if (followed) terminal.print(`sealed ${printable(output.path)}`);
-    else terminal.note('takemark: no project could be read');
-    return followed ? EXIT.good : EXIT.runtimeError;
+    if (captured === 'full')
+      terminal.note('takemark: the trace is full: the rest of the session is not in it');
+    if (captured === 'absent') terminal.note('takemark: no project could be read');
+    else terminal.print(`sealed ${printable(output.path)}`);
+    return captured === 'sealed' ? EXIT.good : EXIT.runtimeError;
   },
 });

@@ -2,3 +2,6 @@
 export class CaptureError extends Error {
   override readonly name = 'CaptureError';
 }
+
+/** The error of an event for which the trace has no room. The trace is unchanged: seal it. */
+export class TraceFullError extends CaptureError {}

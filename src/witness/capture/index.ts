@@ -14,7 +14,7 @@ export {
   type TraceEvent,
   type TraceHeader,
 } from '../domain/trace.js';
-export { CaptureError } from './capture-error.js';
+export { CaptureError, TraceFullError } from './capture-error.js';
 export { createDeviceKey, DeviceKey, loadDeviceKey } from './device-key.js';
 export {
   MAX_BUFFERED_BYTES,

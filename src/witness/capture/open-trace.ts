@@ -10,6 +10,7 @@ import {
   type TraceEvent,
   TraceFault,
   type TraceHeader,
+  TraceLimitFault,
 } from '../domain/trace.js';
 import { TraceReferences } from '../domain/trace-references.js';
 import { headOfHeader, headOfSegment, signedMessage } from '../trace/trace-chain.js';
@@ -21,7 +22,7 @@ import {
   MAX_SIGNATURE_FRAME_BYTES,
 } from '../trace/trace-frames.js';
 import { encodeTraceHeader } from '../trace/trace-header.js';
-import { CaptureError } from './capture-error.js';
+import { CaptureError, TraceFullError } from './capture-error.js';
 import { type DeviceKey, syncDirectory } from './device-key.js';
 
 /** The most bytes of events that may wait for a flush. Beyond it, `append` fails. */
@@ -153,8 +154,8 @@ export class TraceWriter {
 
   /**
    * Appends an event to the buffer without writing it.
-   * @throws CaptureError for an unknown event or an unknown reference, for a full buffer (flush, then append
-   * again) or a full trace (seal it). The trace is then unchanged
+   * @throws CaptureError for an unknown event or an unknown reference, or for a full buffer (flush, then append
+   * again). TraceFullError for a full trace (seal it). The trace is then unchanged
    */
   append(event: TraceEvent): void {
     this.#checkOpen();
@@ -167,7 +168,7 @@ export class TraceWriter {
       this.#segments >= TRACE_LIMITS.segments ||
       this.#signatures + 2 > TRACE_LIMITS.signatures
     )
-      throw new CaptureError('the trace is full: seal it');
+      throw new TraceFullError('the trace is full: seal it');
     this.#bodyBytes = speakClearly(() => {
       const end = encodeTraceEvent(event, this.#body, this.#bodyBytes);
       this.#references.take(event);
@@ -261,6 +262,8 @@ function speakClearly<Result>(step: () => Result): Result {
   try {
     return step();
   } catch (error) {
-    throw error instanceof TraceFault ? new CaptureError(error.message, { cause: error }) : error;
+    if (!(error instanceof TraceFault)) throw error;
+    const Refused = error instanceof TraceLimitFault ? TraceFullError : CaptureError;
+    throw new Refused(error.message, { cause: error });
   }
 }

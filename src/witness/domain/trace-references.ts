@@ -2,7 +2,7 @@
  * References between the events of a trace. Writer and reader track the same set of live items. So the
  * library refuses to write what the service would refuse to read, and a replay can trust each identifier.
  */
-import { TRACE_LIMITS, type TraceEvent, TraceFault } from './trace.js';
+import { TRACE_LIMITS, type TraceEvent, TraceFault, TraceLimitFault } from './trace.js';
 
 /** The set of live items. `TRACE_LIMITS.live` bounds its size for any number of events. */
 export class TraceReferences {
@@ -223,5 +223,5 @@ function unknown(kind: string, what: string): TraceFault {
 }
 
 function tooMany(kind: string, what: string): TraceFault {
-  return new TraceFault(`${kind}: the trace has more ${what} than allowed`);
+  return new TraceLimitFault(`${kind}: the trace has more ${what} than allowed`);
 }

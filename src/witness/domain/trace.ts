@@ -388,3 +388,6 @@ export interface TraceFinding {
 export class TraceFault extends Error {
   override readonly name = 'TraceFault';
 }
+
+/** The fault of an event beyond a limit of its trace, which may be sealed as it is. */
+export class TraceLimitFault extends TraceFault {}
