@@ -1,9 +1,11 @@
 /** What the states of an Audacity project become in a trace. */
 import t from 'tap';
 import { AUDACITY_CHANNELS } from '../../src/agents/audacity/follow-project.js';
+import { DocumentError } from '../../src/agents/audacity/project-document.js';
 import type { ClipState, ProjectState } from '../../src/agents/audacity/project-state.js';
 import { ProjectTeller, type SampleReader } from '../../src/agents/audacity/project-teller.js';
 import type { TraceEvent } from '../../src/witness/domain/trace.js';
+import { TraceReferences } from '../../src/witness/domain/trace-references.js';
 import { factsOf, sessionOf } from '../evidence/sessions.js';
 
 /** Each clip has the samples of a file that may be imported. */
@@ -40,11 +42,11 @@ const project = (blocks: readonly number[], gain = 1, effects = 0): ProjectState
 
 t.test('what an agent finds in a project is state, and what follows is an act', async (t) => {
   const events: TraceEvent[] = [];
-  const teller = new ProjectTeller((event) => events.push(event));
+  const teller = new ProjectTeller();
   const take = async (state: ProjectState, since: number, at: number): Promise<readonly TraceEvent[]> => {
-    const before = events.length;
-    await teller.take(state, SAMPLES, { since, at });
-    return events.slice(before);
+    const told = await teller.take(state, SAMPLES, { since, at });
+    events.push(...told);
+    return told;
   };
   const acts = (told: readonly TraceEvent[]): readonly string[] =>
     told.filter(({ at, since }) => since !== undefined && since < at).map(({ kind }) => kind);
@@ -73,4 +75,36 @@ t.test('what an agent finds in a project is state, and what follows is an act', 
   const gap = facts.facts.find(({ code }) => code === 'session_begun_before_agent');
   t.strictSame(gap?.values, { tracks: 1, clips: 2, sources: 2 });
   t.equal(facts.importedSourceCount, 1, 'imports that were found are not listed as witnessed');
+});
+
+t.test('a state whose samples cannot be read leaves nothing, and the next is reported whole', async (t) => {
+  const teller = new ProjectTeller();
+  const references = new TraceReferences();
+  let unreadable = 4;
+  const samples: SampleReader = {
+    ...SAMPLES,
+    async samplesOf(clip) {
+      if (clip.blocks[0]?.[0] === unreadable) throw new DocumentError('a clip is too large');
+      return SAMPLES.samplesOf(clip);
+    },
+  };
+  const take = async (state: ProjectState, at: number): Promise<readonly string[]> => {
+    const told = await teller.take(state, samples, { since: at - 1, at });
+    for (const event of told) references.take(event);
+    return told.map(({ kind }) => kind);
+  };
+  await take(project([1, 2]), 2);
+  // One track without its clips, and one that is new: its first clip can be read, its second cannot.
+  const [track] = project([3, 4]).tracks;
+  const next: ProjectState = { ...project([]), tracks: [...project([]).tracks, { ...track!, name: 'B' }] };
+  for (const at of [3, 4]) await t.rejects(take(next, at), new DocumentError('a clip is too large'));
+  unreadable = 0;
+  t.strictSame(await take(next, 5), [
+    'clip.deleted',
+    'clip.deleted',
+    'track.added',
+    ...['import.added', 'clip.created', 'import.added', 'clip.created'],
+    'sourceMap.completed',
+  ]);
+  t.strictSame(await take(next, 6), ['sourceMap.completed']);
 });

@@ -89,7 +89,7 @@ export async function followAudacity({ open, signal, ...paths }: AudacitySession
 /** Follower of a project: `look` is called again and again, a few times a second. */
 export class ProjectFollower {
   readonly #options: FollowOptions;
-  readonly #teller: ProjectTeller;
+  readonly #teller = new ProjectTeller();
   readonly #originals: Originals;
   readonly #exports = new Map<string, { size: number; quiet: number; told: string }>();
   #mark = '';
@@ -103,7 +103,6 @@ export class ProjectFollower {
 
   constructor(options: FollowOptions) {
     this.#options = options;
-    this.#teller = new ProjectTeller(options.tell);
     this.#originals = new Originals(options.originals);
   }
 
@@ -133,14 +132,9 @@ export class ProjectFollower {
         if (this.#saved !== undefined && this.#saved !== reading.savedSha256)
           tell({ kind: 'session.saved', at, since });
         this.#saved = reading.savedSha256;
-        await this.#teller.take(
-          reading.state,
-          {
-            samplesOf: reading.samplesOf,
-            originalOf: (channels) => this.#originalOf(channels),
-          },
-          { at, since },
-        );
+        const { state, samplesOf } = reading;
+        const originalOf = (channels: readonly Buffer[]) => this.#originalOf(channels);
+        for (const event of await this.#teller.take(state, { samplesOf, originalOf }, { at, since })) tell(event);
         this.#mark = mark;
         this.#readAt = began;
         this.#failures = 0;

@@ -38,35 +38,42 @@ const SAME_SECONDS = 1e-6;
  * tracks are matched by name and order, clips by the sample blocks that they show.
  */
 export class ProjectTeller {
-  readonly #tell: (event: TraceEvent) => void;
-  readonly #sources = new Map<string, KnownSource>();
+  /** Events of the state that is compared. */
+  #told: TraceEvent[] = [];
+  #sources = new Map<string, KnownSource>();
   #tracks: readonly KnownTrack[] = [];
   #labels: ProjectState['labels'] = [];
   #plugins: readonly (readonly number[])[] = [];
   #kept = 0;
   #ids = { track: 0, clip: 0, source: 0, plugin: 0 };
-  /** The number of states whose events were written. */
+  /** The number of states whose events were returned. */
   #states = 0;
 
-  constructor(tell: (event: TraceEvent) => void) {
-    this.#tell = tell;
-  }
-
   /**
-   * Reports what is new in a state.
+   * Returns what is new in a state. If its samples cannot be read, the next state is compared with the one before.
    * @param when microseconds of the session clock: when the state was read, and when the one before was. Both are the
    * same for a state that was found
    */
-  async take(
-    now: ProjectState,
-    samples: SampleReader,
-    when: { readonly at: number; readonly since: number },
-  ): Promise<void> {
+  async take(now: ProjectState, samples: SampleReader, when: When): Promise<readonly TraceEvent[]> {
+    const [sources, kept] = [new Map(this.#sources), this.#kept];
+    this.#told = [];
+    try {
+      await this.#compare(now, samples, when);
+    } catch (error) {
+      // The trace will not have the sources of this state.
+      this.#sources = sources;
+      this.#kept = kept;
+      throw error;
+    }
+    this.#states += 1;
+    return this.#told;
+  }
+
+  async #compare(now: ProjectState, samples: SampleReader, when: When): Promise<void> {
     if (this.#states === 0)
       this.#tell({ kind: 'session.opened', at: when.at, sampleRate: Math.round(now.rate) });
-    this.#states += 1;
     // Audacity writes these only with the next edit, so the second state may have some from before the first.
-    const late = this.#states <= 2 ? { at: when.at, since: when.at } : when;
+    const late = this.#states < 2 ? { at: when.at, since: when.at } : when;
     const { pairs, gone } = matchTracks(this.#tracks, now.tracks);
     for (const { track, clips } of gone) {
       for (const { clip } of clips) this.#tell({ kind: 'clip.deleted', ...when, clip });
@@ -131,27 +138,23 @@ export class ProjectTeller {
     when: When,
   ): Promise<readonly KnownClip[]> {
     const left = [...(known?.clips ?? [])];
-    const take = (fits: (clip: KnownClip) => boolean): KnownClip | undefined => {
-      const index = left.findIndex(fits);
-      return index < 0 ? undefined : left.splice(index, 1)[0];
-    };
     const told = new Map<ClipState, KnownClip>();
     // Clips that stayed as they were come first, then those that show the same samples elsewhere or less of them.
     for (const state of now.clips) {
-      const same = take((clip) => sameBlocks(clip.state, state) && samePlace(clip.state, state));
+      const same = takeFrom(left, (clip) => sameBlocks(clip.state, state) && samePlace(clip.state, state));
       if (same !== undefined) told.set(state, { ...same, state });
     }
     const rest = now.clips.filter((state) => !told.has(state));
     for (const state of rest) {
-      const moved = take((clip) => sameBlocks(clip.state, state) && sameWindow(clip.state, state));
+      const moved = takeFrom(left, (clip) => sameBlocks(clip.state, state) && sameWindow(clip.state, state));
       if (moved === undefined) continue;
       this.#tell({ kind: 'clip.moved', ...when, clip: moved.clip, track, start: state.start });
       told.set(state, { ...moved, state });
     }
-    for (const clip of [...left]) this.#tellParts(clip, rest, told, take, when);
+    for (const clip of [...left]) this.#tellParts(clip, rest, told, left, when);
     for (const state of rest) {
       if (told.has(state)) continue;
-      told.set(state, await this.#tellNew(track, state, left, everywhere, samples, when, take));
+      told.set(state, await this.#tellNew(track, state, left, everywhere, samples, when));
     }
     for (const { clip } of left) this.#tell({ kind: 'clip.deleted', ...when, clip });
     return now.clips.map((state) => told.get(state) as KnownClip);
@@ -162,7 +165,7 @@ export class ProjectTeller {
     known: KnownClip,
     rest: readonly ClipState[],
     told: Map<ClipState, KnownClip>,
-    take: (fits: (clip: KnownClip) => boolean) => KnownClip | undefined,
+    left: KnownClip[],
     when: When,
   ): void {
     const parts = rest
@@ -175,7 +178,7 @@ export class ProjectTeller {
       .sort((one, other) => one.start - other.start);
     const [first, ...others] = parts;
     if (first === undefined) return;
-    take(({ clip }) => clip === known.clip);
+    left.splice(left.indexOf(known), 1);
     let right = known.clip;
     const ids = [known.clip];
     for (const { start } of others) {
@@ -201,11 +204,10 @@ export class ProjectTeller {
   async #tellNew(
     track: number,
     state: ClipState,
-    left: readonly KnownClip[],
+    left: KnownClip[],
     everywhere: readonly KnownClip[],
     samples: SampleReader,
     when: When,
-    take: (fits: (clip: KnownClip) => boolean) => KnownClip | undefined,
   ): Promise<KnownClip> {
     const key = sourceKey(state);
     const shown = this.#sources.get(key);
@@ -231,7 +233,7 @@ export class ProjectTeller {
         manner: ancestor.cut ? 'copy' : 'other',
         samplesSha256,
       });
-      take(({ clip }) => clip === ancestor.known.clip);
+      left.splice(left.indexOf(ancestor.known), 1);
       this.#tell({ kind: 'clip.replaced', ...when, clip: ancestor.known.clip, source });
       if (!samePlace(ancestor.known.state, state))
         this.#tell({
@@ -318,6 +320,10 @@ export class ProjectTeller {
     this.#labels = labels;
   }
 
+  #tell(event: TraceEvent): void {
+    this.#told.push(event);
+  }
+
   #next(kind: 'track' | 'clip' | 'source' | 'plugin'): number {
     this.#ids[kind] += 1;
     return this.#ids[kind];
@@ -338,22 +344,26 @@ function matchTracks(
   readonly gone: readonly KnownTrack[];
 } {
   const left = [...known];
-  const take = (fits: (track: KnownTrack) => boolean): KnownTrack | undefined => {
-    const index = left.findIndex(fits);
-    return index < 0 ? undefined : left.splice(index, 1)[0];
-  };
   const byName = now.map((track) =>
-    take(({ state }) => state.name === track.name && state.channels === track.channels),
+    takeFrom(left, ({ state }) => state.name === track.name && state.channels === track.channels),
   );
   const pairs = now.map(
     (track, index) =>
       [
         byName[index] ??
-          (now.length === known.length ? take(({ state }) => state.channels === track.channels) : undefined),
+          (now.length === known.length
+            ? takeFrom(left, ({ state }) => state.channels === track.channels)
+            : undefined),
         track,
       ] as const,
   );
   return { pairs, gone: left };
+}
+
+/** Removes the first item that fits from a list. */
+function takeFrom<Item>(list: Item[], fits: (item: Item) => boolean): Item | undefined {
+  const index = list.findIndex(fits);
+  return index < 0 ? undefined : list.splice(index, 1)[0];
 }
 
 function sourceKey({ blocks }: ClipState): string {
