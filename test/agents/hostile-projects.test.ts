@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { followAudacity } from '../../src/agents/audacity/follow-project.js';
+import { followAudacity, ProjectFollower } from '../../src/agents/audacity/follow-project.js';
 import { DocumentError } from '../../src/agents/audacity/project-document.js';
 import { readProject } from '../../src/agents/audacity/project-file.js';
 import type { ClipState } from '../../src/agents/audacity/project-state.js';
@@ -126,4 +126,17 @@ t.test('a full trace is sealed without the rest of the session', { skip }, async
   });
   t.equal(captured, 'full');
   t.strictSame(told, ['session.opened', 'seal']);
+});
+
+t.test('a project that could not be read to the end is a gap', { skip }, async (t) => {
+  const told: string[] = [];
+  const follower = new ProjectFollower({
+    // Its document is missing.
+    project: write(join(t.testdir(), 'p.aup3'), { project: PROJECT_TABLES['project']! }),
+    clock: () => 1,
+    tell: ({ kind }) => told.push(kind),
+  });
+  await follower.look();
+  follower.end();
+  t.strictSame(told, ['capture.gap']);
 });

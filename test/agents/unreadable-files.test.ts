@@ -5,6 +5,7 @@ import t from 'tap';
 import { HookFile } from '../../src/agents/ardour/hook-file.js';
 import { Originals } from '../../src/agents/ardour/originals.js';
 import { ProjectFollower } from '../../src/agents/audacity/follow-project.js';
+import type { TraceEvent } from '../../src/witness/domain/trace.js';
 
 /** Does work with the rights of the superuser again, if it had them. */
 async function atLargest(work: () => Promise<void>): Promise<void> {
@@ -61,4 +62,30 @@ t.test('a file that cannot be read ends no capture', async (t) => {
   await chmod(at('originals', 'listed'), 0o755);
   await chmod(at('hook.log'), 0o600);
   t.match(hook.look().lines, [{ word: 'beat' }], 'what could not be read is read later');
+});
+
+t.test('a project that stays unreadable is a gap each time that it changes, and at the end', async (t) => {
+  const project = join(t.testdir(), 'p.aup3');
+  const told: TraceEvent[] = [];
+  let now = 0;
+  const tell = (event: TraceEvent) => told.push(event);
+  const follower = new ProjectFollower({ project, clock: () => (now += 1), tell });
+  const look = async (times: number): Promise<readonly TraceEvent[]> => {
+    for (let time = 0; time < times; time += 1) await follower.look();
+    return told.splice(0);
+  };
+  const gap = { kind: 'capture.gap', since: 0, reason: 'unreadable' };
+  for (const log of ['a', 'bb', 'ccc']) {
+    // A log without its project.
+    await writeFile(`${project}-wal`, log);
+    t.strictSame(await look(19), [], 'a read may fail');
+    t.match(await look(1), [{ ...gap, at: now }]);
+    t.strictSame(await look(1), []);
+  }
+  follower.end();
+  t.strictSame(told, [], 'nothing was written since the last gap');
+  await writeFile(`${project}-wal`, 'dddd');
+  await look(1);
+  follower.end();
+  t.match(told, [{ ...gap, at: now }], 'the last state was not read');
 });

@@ -31,7 +31,7 @@ export const AUDACITY_CHANNELS: Readonly<Record<Channel, ChannelSupport>> = {
 
 /** Most files of a directory that are looked at. */
 const MAX_FILES = 4096;
-/** The reads of a project that may fail one after the other before a gap is reported. */
+/** The failed reads of a project, one after the other, that are a gap. */
 const TOLERATED_FAILURES = 20;
 
 export interface FollowOptions {
@@ -75,6 +75,7 @@ export async function followAudacity({ open, signal, ...paths }: AudacitySession
   // The last save and export are seen, too.
   for (let left = LAST_LOOKS; isWhole && left > 0; left -= signal.aborted ? 1 : 0) {
     await follower.look();
+    if (left === 1) follower.end();
     if (follower.version !== undefined) {
       trace ??= await open({ startedAt, dawVersion: follower.version });
       isWhole = await queue.write(trace);
@@ -118,37 +119,54 @@ export class ProjectFollower {
     if (this.#options.exports !== undefined) await this.#lookAtExports(this.#options.exports);
   }
 
-  async #read(mark: string): Promise<void> {
+  /** Reports a gap if the last state of the project was not read. */
+  end(): void {
+    if (this.#failures === 0) return;
+    this.#failures = 0;
     const { clock, tell } = this.#options;
-    const began = clock();
+    tell({ kind: 'capture.gap', at: clock(), since: this.#readAt ?? 0, reason: 'unreadable' });
+  }
+
+  async #read(mark: string): Promise<void> {
+    let isLasting = false;
     try {
-      const reading = await readProject(this.#options.project);
-      if (reading === undefined) return;
-      const at = clock();
-      // The first state was found: what it holds was done before.
-      const since = this.#readAt ?? at;
-      try {
-        this.#version = reading.state.version;
-        if (this.#saved !== undefined && this.#saved !== reading.savedSha256)
-          tell({ kind: 'session.saved', at, since });
-        this.#saved = reading.savedSha256;
-        const { state, samplesOf } = reading;
-        const originalOf = (channels: readonly Buffer[]) => this.#originalOf(channels);
-        for (const event of await this.#teller.take(state, { samplesOf, originalOf }, { at, since })) tell(event);
+      if (await this.#take()) {
         this.#mark = mark;
-        this.#readAt = began;
         this.#failures = 0;
-      } finally {
-        await reading.close();
+        return;
       }
     } catch (error) {
       if (error instanceof MissingPackageError) throw error;
-      // A database that is being written may not open; a document that cannot be understood stays so.
-      this.#failures += 1;
-      if (this.#failures < TOLERATED_FAILURES && !(error instanceof DocumentError)) return;
-      if (this.#failures === TOLERATED_FAILURES || error instanceof DocumentError)
-        tell({ kind: 'capture.gap', at: clock(), since: this.#readAt ?? 0, reason: 'unreadable' });
-      this.#mark = mark;
+      // A document that cannot be understood stays so. A database that is being written may not open.
+      isLasting = error instanceof DocumentError;
+    }
+    this.#failures += 1;
+    if (this.#failures < TOLERATED_FAILURES && !isLasting) return;
+    this.#mark = mark;
+    this.end();
+  }
+
+  /** Reads the project, and reports what is new. @returns false where it was written meanwhile */
+  async #take(): Promise<boolean> {
+    const { clock, tell } = this.#options;
+    const began = clock();
+    const reading = await readProject(this.#options.project);
+    if (reading === undefined) return false;
+    try {
+      const at = clock();
+      // The first state was found: what it holds was done before.
+      const since = this.#readAt ?? at;
+      const { state, samplesOf, savedSha256: saved } = reading;
+      this.#version = state.version;
+      if (this.#saved !== undefined && this.#saved !== saved) tell({ kind: 'session.saved', at, since });
+      this.#saved = saved;
+      const originalOf = (channels: readonly Buffer[]) => this.#originalOf(channels);
+      const told = await this.#teller.take(state, { samplesOf, originalOf }, { at, since });
+      for (const event of told) tell(event);
+      this.#readAt = began;
+      return true;
+    } finally {
+      await reading.close();
     }
   }
 
@@ -188,18 +206,8 @@ export class ProjectFollower {
     const digest = await digestAudio(file).catch(() => undefined);
     if (digest === undefined) return;
     const { fileSha256, samplesSha256, frames, rate, channels } = digest;
+    const known = defined({ samplesSha256, frames, rate, channels });
     const at = this.#options.clock();
-    this.#options.tell(
-      defined({
-        kind: 'export.finished' as const,
-        at,
-        fileSha256,
-        samplesSha256,
-        frames,
-        rate,
-        channels,
-        rerender: 'not_tried' as const,
-      }),
-    );
+    this.#options.tell({ kind: 'export.finished', at, fileSha256, rerender: 'not_tried', ...known });
   }
 }

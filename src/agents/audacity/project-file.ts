@@ -24,17 +24,14 @@ export interface ProjectReading {
   close(): Promise<void>;
 }
 
+/** Reads the size and the time of a project and of its log. */
+const statsOf = (project: string) =>
+  Promise.all([project, `${project}-wal`].map((file) => stat(file, { bigint: true }).catch(() => undefined)));
+
 /** Marks of a project's files: unlike ones mean that something was written. */
 export async function projectMark(project: string): Promise<string> {
-  const marks = await Promise.all(
-    [project, `${project}-wal`].map((file) =>
-      stat(file, { bigint: true }).then(
-        ({ size, mtimeNs }) => `${size} ${mtimeNs}`,
-        () => 'absent',
-      ),
-    ),
-  );
-  return marks.join(' | ');
+  const stats = await statsOf(project);
+  return stats.map((one) => (one === undefined ? 'absent' : `${one.size} ${one.mtimeNs}`)).join(' | ');
 }
 
 /**
@@ -49,16 +46,8 @@ export async function readProject(
   answerMs = ANSWER_MS,
 ): Promise<ProjectReading | undefined> {
   const mark = await projectMark(project);
-  const sizes = await Promise.all(
-    [project, `${project}-wal`].map((file) =>
-      stat(file).then(
-        ({ size }) => size,
-        () => 0,
-      ),
-    ),
-  );
-  if (sizes.reduce((sum, size) => sum + size, 0) > MAX_PROJECT_BYTES)
-    throw new DocumentError('the project is too large to be copied');
+  const bytes = (await statsOf(project)).reduce((sum, found) => sum + Number(found?.size ?? 0), 0);
+  if (bytes > MAX_PROJECT_BYTES) throw new DocumentError('the project is too large to be copied');
   const directory = await mkdtemp(join(tmpdir(), 'takemark-audacity-'));
   try {
     const copy = join(directory, 'project.aup3');

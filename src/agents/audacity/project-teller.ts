@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { defined } from '../../core/domain/defined.js';
 import type { TraceEvent } from '../../witness/domain/trace.js';
 import type { ClipState, ProjectState, TrackState } from './project-state.js';
 
@@ -255,19 +254,17 @@ export class ProjectTeller {
         samplesSha256,
       });
     else
-      this.#tell(
-        defined({
-          kind: 'import.added' as const,
-          ...when,
-          source,
-          manner: 'copied' as const,
-          samplesSha256,
-          originalSha256,
-          frames: state.frames,
-          rate: Math.round(state.rate),
-          channels: state.blocks.length,
-        }),
-      );
+      this.#tell({
+        kind: 'import.added',
+        ...when,
+        source,
+        manner: 'copied',
+        samplesSha256,
+        originalSha256,
+        frames: state.frames,
+        rate: Math.round(state.rate),
+        channels: state.blocks.length,
+      });
     const clip = this.#next('clip');
     this.#tellCreated(clip, track, source, state, when);
     return { clip, state, source };
