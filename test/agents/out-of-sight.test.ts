@@ -8,6 +8,7 @@ import { openLedger } from '../../src/agents/ardour/ledger.js';
 import { OtherSaves } from '../../src/agents/ardour/other-saves.js';
 import { contentOf, SourceFiles, stampOf } from '../../src/agents/ardour/source-files.js';
 import { Takes } from '../../src/agents/ardour/takes.js';
+import type { TraceOutput } from '../../src/agents/ardour/trace-queue.js';
 import { TraceFullError } from '../../src/witness/capture/index.js';
 import type { TraceEvent } from '../../src/witness/domain/trace.js';
 import { wav } from '../fixtures/wav.js';
@@ -18,6 +19,14 @@ function write(path: string, seconds: number, content: string | Uint8Array = '')
   writeFileSync(path, content);
   utimesSync(path, seconds, seconds);
 }
+
+/** Returns the output of a trace that is not written. */
+const outputTo = (append: (event: TraceEvent) => void): TraceOutput => ({
+  append,
+  flush: async () => {},
+  seal: async () => {},
+  bufferedBytes: 0,
+});
 
 t.test('work under another name in the directory is a gap until the session is saved again', (t) => {
   const directory = t.testdir();
@@ -161,16 +170,12 @@ t.test('a session is observed from its start if it comes while the agent waits f
     const following = followArdour({
       directory,
       signal: over.signal,
-      open: async () => ({
-        append: (event) => {
+      open: async () =>
+        outputTo((event) => {
           events.push(event);
           if (event.kind === 'session.opened') write(path, Date.now() / 1000, sessionXml({ gain: 0.5 }));
           if (event.kind === 'session.saved') over.abort();
-        },
-        flush: async () => {},
-        seal: async () => {},
-        bufferedBytes: 0,
-      }),
+        }),
     });
     if (!isThere) create();
     t.equal(await following, 'sealed');
@@ -180,6 +185,55 @@ t.test('a session is observed from its start if it comes while the agent waits f
   t.ok(came.since! < came.at, 'the change was made between the saves');
   const found = (await changeOf(true))!;
   t.equal(found.since, found.at, 'an unsaved change may be older than the agent');
+});
+
+t.test('a save of a file server whose clock is ahead is read', async (t) => {
+  const directory = t.testdir();
+  const path = join(directory, 'song.ardour');
+  const ahead = Date.now() / 1000 + 3600;
+  write(path, ahead, sessionXml());
+  const kinds: string[] = [];
+  const over = new AbortController();
+  setTimeout(() => over.abort(), 10_000).unref();
+  await followArdour({
+    directory,
+    signal: over.signal,
+    open: async () =>
+      outputTo(({ kind }) => {
+        kinds.push(kind);
+        if (kind === 'session.opened') write(path, ahead + 1, sessionXml({ gain: 0.5 }));
+        if (kind === 'session.saved') over.abort();
+      }),
+  });
+  t.ok(kinds.includes('mixer.changed'), kinds.join());
+});
+
+t.test('a save that is not read is a gap since the last one that was', async (t) => {
+  const directory = t.testdir();
+  const path = join(directory, 'song.ardour');
+  write(path, Date.now() / 1000 - 1, sessionXml());
+  const events: TraceEvent[] = [];
+  const over = new AbortController();
+  let writing: NodeJS.Timeout | undefined;
+  await followArdour({
+    directory,
+    signal: over.signal,
+    open: async () =>
+      outputTo((event) => {
+        events.push(event);
+        if (event.kind === 'session.opened') write(path, Date.now() / 1000, 'unreadable');
+        if (event.kind !== 'capture.gap' || writing !== undefined) return;
+        // A file that is written until the end is never whole.
+        writing = setInterval(() => write(path, Date.now() / 1000, sessionXml()), 20);
+        over.abort();
+      }),
+  });
+  clearInterval(writing);
+  const gap = { kind: 'capture.gap', reason: 'unreadable', since: events[0]!.at };
+  t.match(
+    events.filter(({ kind }) => kind === 'capture.gap'),
+    [gap, gap],
+  );
 });
 
 t.test('a full trace is sealed without the rest of the session', async (t) => {
@@ -192,15 +246,13 @@ t.test('a full trace is sealed without the rest of the session', async (t) => {
       directory,
       signal: over.signal,
       open: async () => ({
-        append: ({ kind }) => {
+        ...outputTo(({ kind }) => {
           if (told.length === 2) throw new TraceFullError('full');
           told.push(kind);
-        },
-        flush: async () => {},
+        }),
         seal: async () => {
           told.push('seal');
         },
-        bufferedBytes: 0,
       }),
     });
     t.equal(captured, 'full');

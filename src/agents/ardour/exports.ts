@@ -35,8 +35,8 @@ export class Exports {
     const finished: FinishedExport[] = [];
     for (const [path, stamp, wall] of this.#list()) {
       const seen = this.#seen.get(path);
-      if (seen?.stamp !== stamp) this.#seen.set(path, { stamp, quietSince: Date.now(), told: false });
-      else if (!seen.told && Date.now() - seen.quietSince >= quiet) {
+      if (seen?.stamp !== stamp) this.#seen.set(path, { stamp, quietSince: performance.now(), told: false });
+      else if (!seen.told && performance.now() - seen.quietSince >= quiet) {
         this.#seen.set(path, { ...seen, told: true });
         const digest = await digestAudio(path).catch(() => undefined);
         if (digest !== undefined) finished.push({ path, digest, wall });

@@ -183,6 +183,8 @@ class Following {
   readonly #exports: Exports;
   readonly #transport: Transport | undefined;
   #lastSave = Number.NaN;
+  /** The save that was seen last, and since when. Both times below are of the monotonic clock. */
+  #seen = { wall: Number.NaN, since: 0 };
   #unreadableSince: number | undefined;
   #saving: Promise<void> | undefined;
   #session: SessionState | undefined;
@@ -226,12 +228,9 @@ class Following {
     } catch {
       // Still being written: its version is not known.
     }
-    return this.#options.open({
-      startedAt: this.#startedAt,
-      channels:
-        this.#transport === undefined ? ARDOUR_CHANNELS : { ...ARDOUR_CHANNELS, transport: 'supported' },
-      ...(version === undefined ? {} : { dawVersion: version }),
-    });
+    const transport = this.#transport === undefined ? ARDOUR_CHANNELS.transport : 'supported';
+    const channels = { ...ARDOUR_CHANNELS, transport };
+    return this.#options.open(defined({ startedAt: this.#startedAt, channels, dawVersion: version }));
   }
 
   /** Looks once at everything. @returns false where the trace is full */
@@ -249,12 +248,12 @@ class Following {
   /** Reads what is left. @returns false where the trace is full */
   async end(output: TraceOutput, hasClosed: boolean): Promise<boolean> {
     await this.#saving;
-    const deadline = Date.now() + HISTORY_MS + UNREADABLE_MS;
+    const deadline = performance.now() + HISTORY_MS + UNREADABLE_MS;
     do {
       await this.#takes.poll();
       await this.#look(0);
       await pause(SETTLE_MS);
-    } while (this.#hasUnreadSave() && Date.now() < deadline);
+    } while (this.#hasUnreadSave() && performance.now() < deadline);
     this.#transport?.end(this.#readAt);
     await this.#tellExports(0);
     this.#others.end(this.#clock());
@@ -264,7 +263,9 @@ class Following {
     const before = this.#stamp();
     // The render is of the session as it is now, and the session does not last while it is rendered.
     const endedAt = this.#clock();
-    const rendered = this.#hasUnreadSave() ? [] : await this.#renderAgain();
+    const isUnread = this.#hasUnreadSave();
+    if (isUnread) this.#tellUnread(endedAt);
+    const rendered = isUnread ? [] : await this.#renderAgain();
     // If files were written meanwhile, the render is of another session than the one that was read.
     if (this.#stamp() !== before) rendered.length = 0;
     for (const { fileSha256, outcome, ...windows } of rendered)
@@ -360,7 +361,10 @@ class Following {
   #readSave(): ReadSave | undefined {
     const stats = statIfThere(this.#path('ardour'));
     if (stats === undefined || stats.mtimeMs === this.#lastSave) return undefined;
-    const age = Date.now() - stats.mtimeMs;
+    if (stats.mtimeMs !== this.#seen.wall) this.#seen = { wall: stats.mtimeMs, since: performance.now() };
+    const watched = performance.now() - this.#seen.since;
+    // A file server may have another time than this machine. The first save may be an old one.
+    const age = this.#session === undefined ? Math.max(watched, Date.now() - stats.mtimeMs) : watched;
     const written = statIfThere(this.#path('history'));
     const isHistoryNew = written !== undefined && written.mtimeMs >= stats.mtimeMs;
     const isAwaited = !isHistoryNew && (this.#session !== undefined || written !== undefined);
@@ -386,12 +390,15 @@ class Following {
 
   /** A file may be read while it is written; one that stays unreadable is a save that was not seen. */
   #noteUnreadable(wall: number): void {
-    this.#unreadableSince ??= Date.now();
-    if (Date.now() - this.#unreadableSince < UNREADABLE_MS) return;
+    this.#unreadableSince ??= performance.now();
+    if (performance.now() - this.#unreadableSince < UNREADABLE_MS) return;
     this.#lastSave = wall;
-    const since = this.#clockOf(this.#unreadableSince);
     this.#unreadableSince = undefined;
-    this.#ledger.tell({ kind: 'capture.gap', reason: 'unreadable' }, { at: this.#clock(), since });
+    this.#tellUnread(this.#clock());
+  }
+
+  #tellUnread(at: number): void {
+    this.#ledger.tell({ kind: 'capture.gap', reason: 'unreadable' }, { at, since: this.#readAt });
   }
 
   /** Sightings of the files of sources that are new. */
