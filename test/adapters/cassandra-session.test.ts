@@ -1,7 +1,13 @@
-/** Tests how errors of servers, as the driver reports them, end a call. No server is used. */
+/**
+ * Tests how errors of servers, as the driver reports them, end a call, and what a damaged row ends. No server is used.
+ */
 import { type Client, errors, types } from 'cassandra-driver';
 import t, { type Test } from 'tap';
+import { AuditLog } from '../../src/service/adapters/cassandra/commit/audit-log.js';
+import { Blobs } from '../../src/service/adapters/cassandra/driver/blobs.js';
 import { connect, type Session } from '../../src/service/adapters/cassandra/driver/session.js';
+import { authenticator } from '../fixtures/authentication.js';
+import { NOW } from '../store-contract/samples.js';
 
 const { localSerial } = types.consistencies;
 const { writeTimeout, unavailableException } = types.responseErrorCodes;
@@ -55,4 +61,42 @@ t.test('a plain read leaves it to the driver what is sent again', async (t) => {
   const { session, asked } = await sessionThatMeets(t, [writeTimeout]);
   await t.rejects(session.rows(READ, ['a']), { code: 'unavailable', reason: 'store_unavailable' });
   t.strictSame(asked, [undefined]);
+});
+
+const blobs = new Blobs(authenticator);
+const DAMAGED_CELL = Buffer.from('damaged');
+
+t.test('an audit entry whose request id is damaged is read without it', async (t) => {
+  const entry = (sequence: number, request: Buffer | null) => ({
+    sequence,
+    action: 'key_created',
+    happened_at: NOW,
+    actor: 'operator',
+    subjects: ['key_1'],
+    request,
+    mac: 'a'.repeat(64),
+    op: `op_${sequence}`,
+  });
+  const rows = [
+    entry(1, blobs.encode('audit/ptr_1/1', 'rq_1')),
+    entry(2, DAMAGED_CELL),
+    entry(3, blobs.encode('audit/ptr_1/1', 'rq_1')),
+    entry(4, null),
+  ];
+  const session = {
+    rows: async (_query: string, [, , from, limit]: readonly [string, number, number, number]) =>
+      rows.filter(({ sequence }) => sequence >= from).slice(0, limit),
+  } as unknown as Session;
+  const heads = { record: async () => undefined, get: async () => undefined, close: async () => undefined };
+  const log = new AuditLog(session, blobs, { key: new Uint8Array(32), heads: heads as never });
+  t.strictSame(
+    (await log.readAudit('ptr_1', 1, 10)).map(({ sequence, requestId }) => [sequence, requestId]),
+    [
+      [1, 'rq_1'],
+      [2, 'damaged'],
+      [3, 'damaged'],
+      [4, undefined],
+    ],
+    'also an id of another entry',
+  );
 });

@@ -517,6 +517,15 @@ async function editedRows(t: Test): Promise<void> {
   t.ok(await cell('record', act, 'act'), 'and leaves it');
   await run(`UPDATE record SET act = ? WHERE ${act} IF EXISTS`, [actBlob]);
 
+  // The chain of a log does not cover the ids of requests.
+  const logOwner = `${partnerId}-log`;
+  await stores.appendAudit({ ...audit(logOwner, 'key_created', 'key_1'), requestId: 'rq_1' });
+  await run(
+    'UPDATE audit_entry SET request = ? WHERE partner_id = ? AND bucket = 0 AND sequence = 1 IF EXISTS',
+    [Buffer.from([1]), logOwner],
+  );
+  t.match(await stores.readAudit(logOwner, 1, 10), [{ sequence: 1, requestId: 'damaged' }]);
+
   await t.rejects(stores.listPartners(), DAMAGED, 'a list leaves nothing out in silence');
   const charge = usageCharge(partnerId, 'edited');
   await stores.charge(charge);

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { defined } from '../../../../core/domain/defined.js';
+import { isRecordDamaged } from '../../../../core/domain/errors.js';
 import { AUDIT_GENESIS, type AuditDraft, type AuditEntry, chainAudit } from '../../../domain/audit.js';
 import type { AuditHeads } from '../../../ports/journals.js';
 import type { AuditStore } from '../../../ports/stores.js';
@@ -33,6 +34,8 @@ const PARTNERS = 10_000;
 const MOST_WAITING = 1000;
 /** The attempts that may be lost to quicker processes before the caller gets 503. */
 const ATTEMPTS = 200;
+/** The request id of an entry whose cell for it is damaged. */
+const DAMAGED = 'damaged';
 
 const COLUMNS = 'sequence, action, happened_at, actor, subjects, request, mac, op';
 const RANGE = `SELECT ${COLUMNS} FROM audit_entry WHERE partner_id = ? AND bucket = ? AND sequence >= ? LIMIT ?`;
@@ -272,19 +275,30 @@ export class AuditLog implements AuditStore {
 
   #entryOf(partnerId: string, row: Row): AuditEntry {
     const sequence = numberIn(row, 'sequence')!;
-    const request = row['request'] ?? undefined;
     return {
       partnerId,
       action: textIn(row, 'action') as AuditEntry['action'],
       at: numberIn(row, 'happened_at')!,
       actor: textIn(row, 'actor')!,
       subjects: (row['subjects'] as string[] | null) ?? [],
-      ...defined({
-        requestId: request && this.#blobs.decode<string>(requestKey(partnerId, sequence), request),
-      }),
+      ...defined({ requestId: this.#requestIdOf(requestKey(partnerId, sequence), row['request']) }),
       sequence,
       mac: textIn(row, 'mac')!,
     };
+  }
+
+  /**
+   * Returns the request id in a cell, or `damaged` if the cell does not decode. The chain does not cover the id, so the
+   * entry is sound without it, and the reads that need the entry must not fail.
+   */
+  #requestIdOf(key: string, cell: unknown): string | undefined {
+    if (cell === null || cell === undefined) return undefined;
+    try {
+      return this.#blobs.decode<string>(key, cell);
+    } catch (error) {
+      if (!isRecordDamaged(error)) throw error;
+      return DAMAGED;
+    }
   }
 }
 
