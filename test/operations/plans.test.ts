@@ -210,6 +210,17 @@ t.test('an unsound log counts as far as it is sound', async (t) => {
   await t.rejects(assignPlan(others, { partnerId: 'ptr_1', plan: 'volume', effect: 'at_once' }), AWAY);
 });
 
+t.test('a log with a damaged row applies up to that row, also after a restart', async (t) => {
+  const { log, deps } = setUp();
+  for (const plan of ['volume', 'trial', 'volume'])
+    await assignPlan(deps, { partnerId: 'ptr_1', plan, effect: 'at_once' });
+  log.damagedSequence = 3;
+  const { plans, faults, deps: others } = setUp(log);
+  t.equal(await plans.of(PARTNER), TRIAL);
+  t.match(faults, [['plans', { ...AWAY, cause: { name: 'UnsoundLog' } }]]);
+  await t.rejects(assignPlan(others, { partnerId: 'ptr_1', plan: 'volume', effect: 'at_once' }), AWAY);
+});
+
 t.test('an installation has a bound of plans, and the first of one name holds', async (t) => {
   const log = new MemoryLog(PLANS_LOG);
   await log.stores.appendAudit(planEntry(LABEL, NOW));

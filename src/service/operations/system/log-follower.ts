@@ -1,4 +1,4 @@
-import { DomainError } from '../../../core/domain/errors.js';
+import { DomainError, isRecordDamaged } from '../../../core/domain/errors.js';
 import { type AuditEntry, AuditWalk } from '../../domain/audit.js';
 import type { Secrets } from '../../ports/secrets.js';
 import type { AuditStore } from '../../ports/stores.js';
@@ -10,7 +10,7 @@ import type { AuditStore } from '../../ports/stores.js';
 const MAX_AGE_MS = 1000;
 const PAGE = 500;
 
-/** An error for a log with an altered or missing entry. The entries before that one were processed. */
+/** An error for a log with an altered, damaged or missing entry. The entries before that one were processed. */
 export class UnsoundLog extends Error {
   constructor(log: string) {
     super(`the audit log ${log} is damaged: run takemark operator audit verify ${log}`);
@@ -69,21 +69,39 @@ export class LogFollower {
 
   async #read(): Promise<void> {
     const began = performance.now();
-    for (;;) {
-      const page = await this.#stores.readAudit(this.#log, this.#next, PAGE);
+    for (let limit = PAGE; ; ) {
+      const page = await this.#page(limit);
+      if (page === undefined) {
+        // The page has a damaged row. The entries before it are read one by one.
+        if (limit === 1) throw unsound(this.#log);
+        limit = 1;
+        continue;
+      }
       if (page.length === 0) break;
       for (const entry of page) {
-        if (!this.#walk.take(entry)) {
-          throw new DomainError('unavailable', 'The registry is temporarily unavailable.', {
-            reason: 'store_unavailable',
-            retryAfterSeconds: 60,
-            cause: new UnsoundLog(this.#log),
-          });
-        }
+        if (!this.#walk.take(entry)) throw unsound(this.#log);
         this.#take(entry);
         this.#next = entry.sequence + 1;
       }
     }
     this.#readAt = began;
   }
+
+  /** Reads the next entries. Returns undefined if a row among them is damaged. */
+  async #page(limit: number): Promise<readonly AuditEntry[] | undefined> {
+    try {
+      return await this.#stores.readAudit(this.#log, this.#next, limit);
+    } catch (error) {
+      if (!isRecordDamaged(error)) throw error;
+      return undefined;
+    }
+  }
+}
+
+function unsound(log: string): DomainError {
+  return new DomainError('unavailable', 'The registry is temporarily unavailable.', {
+    reason: 'store_unavailable',
+    retryAfterSeconds: 60,
+    cause: new UnsoundLog(log),
+  });
 }
