@@ -338,3 +338,42 @@ t.test('free calls whose write failed and was kept all the same are counted once
   ]);
   await stores.close();
 });
+
+/** Flips a bit in a row of a closed store. */
+const damageRow = (directory: string, key: string): Promise<void> =>
+  withLevel(directory, async (level) =>
+    level.put(
+      key,
+      Uint8Array.from((await level.get(key))!, (byte, i) => (i === 30 ? byte ^ 1 : byte)),
+    ),
+  );
+
+t.test('a damaged day of one partner holds up no count of another, and fills no outbox', async (t) => {
+  const directory = join(t.testdir(), 'store');
+  let stores = await openStore(directory);
+  let meter = createUsageMeter(stores, { now: () => NOW * 1000 });
+  meter.count('ptr_2', 'list_proofs');
+  await meter.flush();
+  await stores.markPublished(await stores.waitingEvents(10));
+  await stores.close();
+  await damageRow(directory, 'usage-day/ptr_2/2026-03-31');
+  stores = await openStore(directory);
+  meter = createUsageMeter(stores, { now: () => NOW * 1000 });
+  for (const count of [1, 2, 3]) {
+    for (const partnerId of ['ptr_1', 'ptr_2', 'ptr_3']) meter.count(partnerId, 'list_proofs');
+    await t.rejects(meter.flush(), { code: 'internal', reason: 'record_damaged' }, 'the damage is reported');
+    const waiting = await stores.waitingEvents(100);
+    t.equal(stores.countWaiting('usage'), waiting.length, 'every counted event waits');
+    t.strictSame(
+      waiting.map(({ event }) => event.key),
+      Array.from({ length: count }, () => ['ptr_1', 'ptr_3']).flat(),
+    );
+    for (const partnerId of ['ptr_1', 'ptr_3'])
+      t.strictSame(await stores.getDailyUsage(partnerId, '2026-03-31', '2026-03-31'), [
+        { day: '2026-03-31', operations: { list_proofs: count } },
+      ]);
+  }
+  meter.count('ptr_1', 'list_proofs');
+  await meter.flush();
+  await stores.close();
+});

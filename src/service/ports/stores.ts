@@ -320,6 +320,8 @@ export interface UsageStore {
    * lost in a crash affects no bill. After a failed call the caller must repeat the same batch before any
    * later batch. The batch is then counted once, even if the failed call took effect.
    * @param number the number of the batch in this process, from 1, higher with each batch
+   * @throws DomainError `internal` / `record_damaged` when rows of some partners are damaged. The calls of all other
+   * partners are counted, and a repetition would count no more.
    */
   meter(
     counts: readonly { readonly partnerId: string; readonly operation: string; readonly count: number }[],

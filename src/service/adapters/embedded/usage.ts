@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { defined } from '../../../core/domain/defined.js';
+import { isRecordDamaged } from '../../../core/domain/errors.js';
 import {
   billedSource,
   freeSource,
@@ -65,27 +66,38 @@ export function usageStore(rows: Rows, outbox: Outbox): UsageStore {
 
     getUsed: async (partnerId, at) => rows.get(monthKey(partnerId, monthOf(at)))?.used ?? 0,
 
-    meter: (counts, at, number) =>
-      rows.run((tx) => {
+    async meter(counts, at, number) {
+      const damage = await rows.run((tx) => {
         const day = dayOf(at);
         const partners = new Map<string, MutableCount[]>();
         for (const { partnerId, operation, count: units } of counts)
           partners.set(partnerId, add(partners.get(partnerId) ?? [], day, operation, units));
         outbox.checkCapacity('usage', partners.size);
+        const events: UsageEvent[] = [];
+        let failure: unknown;
         for (const [partnerId, counted] of partners) {
-          const key = sourceKey(partnerId, free);
-          const row = tx.get(key);
-          // A call that failed has kept it all the same.
-          if (row?.batch !== undefined && row.batch >= number) continue;
-          const used = row?.used ?? 0;
-          tx.put(key, { ...row, used: used + 1, batch: number });
-          for (const { operation, units } of counted) countUnits(tx, partnerId, day, operation, units);
-          outbox.add(
-            tx,
-            unitsCounted({ partnerId, source: free, from: used, to: used + 1, counts: counted }, at),
-          );
+          try {
+            const key = sourceKey(partnerId, free);
+            const row = tx.get(key);
+            // A call that failed has kept it all the same.
+            if (row?.batch !== undefined && row.batch >= number) continue;
+            const used = row?.used ?? 0;
+            // The rows of a partner are all read before the first of them is written.
+            for (const { operation, units } of counted) countUnits(tx, partnerId, day, operation, units);
+            tx.put(key, { ...row, used: used + 1, batch: number });
+            events.push(
+              unitsCounted({ partnerId, source: free, from: used, to: used + 1, counts: counted }, at),
+            );
+          } catch (error) {
+            if (!isRecordDamaged(error)) throw error;
+            failure ??= error;
+          }
         }
-      }),
+        for (const event of events) outbox.add(tx, event);
+        return failure;
+      });
+      if (damage !== undefined) throw damage;
+    },
 
     async getDailyUsage(partnerId, fromDay, toDay) {
       // The range includes `toDay`: `/` sorts after the end of its key and before any later day.

@@ -1,3 +1,4 @@
+import { isRecordDamaged } from '../../../core/domain/errors.js';
 import type { UsageStore } from '../../ports/stores.js';
 import type { Clock } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
@@ -17,7 +18,8 @@ export interface UsageMeter {
   count(partnerId: string, operation: string): void;
   /**
    * Writes the counts since the last flush. A failed batch is written again unchanged at the next flush,
-   * because the store may already have counted it.
+   * because the store may already have counted it. A batch that met damaged rows is not: it would hold up all later
+   * ones until the repair.
    */
   flush(): Promise<void>;
 }
@@ -61,11 +63,16 @@ export function createUsageMeter(stores: Pick<UsageStore, 'meter'>, clock: Clock
   const writeAll = async (): Promise<void> => {
     for (let batch = batches[0]; batch !== undefined; batch = batches[0]) {
       const { number, counters } = batch;
-      await stores.meter(
-        counters.map(({ partnerId, operation, count }) => ({ partnerId, operation, count })),
-        counters[0]!.at,
-        number,
-      );
+      try {
+        await stores.meter(
+          counters.map(({ partnerId, operation, count }) => ({ partnerId, operation, count })),
+          counters[0]!.at,
+          number,
+        );
+      } catch (error) {
+        if (isRecordDamaged(error)) batches.shift();
+        throw error;
+      }
       batches.shift();
     }
   };
