@@ -377,3 +377,19 @@ t.test('a damaged day of one partner holds up no count of another, and fills no 
   await meter.flush();
   await stores.close();
 });
+
+t.test('a damaged time of last use of one key stops that of no other', async (t) => {
+  const directory = join(t.testdir(), 'store');
+  let stores = await openStore(directory);
+  const use = (keyId: string, at: number) => ({ partnerId: 'ptr_1', keyId, at });
+  await stores.touchKeys([use('key_1', NOW)]);
+  await stores.close();
+  await damageRow(directory, 'key-use/ptr_1/key_1');
+  stores = await openStore(directory);
+  await stores.touchKeys([use('key_1', NOW + 1), use('key_2', NOW + 2)]);
+  t.strictSame(Object.fromEntries(await stores.getKeyUses('ptr_1', ['key_1', 'key_2'])), {
+    key_1: NOW + 1,
+    key_2: NOW + 2,
+  });
+  await stores.close();
+});

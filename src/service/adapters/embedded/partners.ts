@@ -113,7 +113,8 @@ export function keyStore(rows: Rows, log: AuditLog): KeyStore {
       rows.run((tx) => {
         for (const { partnerId, keyId, at } of uses) {
           const key = keyUseKey(partnerId, keyId);
-          if ((tx.get(key)?.at ?? -1) < at) tx.put(key, { at });
+          // A damaged row is replaced: it must not stop the times of all other keys.
+          if ((tx.getSound(key)?.at ?? -1) < at) tx.put(key, { at });
         }
       }),
 
