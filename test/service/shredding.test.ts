@@ -3,10 +3,12 @@ import { cpSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { Canaries, filesBelow } from '../fixtures/canaries.js';
 import { TestService } from '../fixtures/service.js';
 import { keyNamesBelow, shardedPath } from '../fixtures/sharded-path.js';
+import { until } from '../fixtures/until.js';
 import { wav } from '../fixtures/wav.js';
 
 const TOKEN = 'operator-token-of-the-service-under-test';
@@ -166,4 +168,32 @@ void t.test('a directory of keys that cannot be made ends the start', async (t) 
     }),
     { message: /^TAKEMARK_CONTENT_KEYS_DIR: .+ is not a directory$/ },
   );
+});
+
+void t.test('a start without the keys confirms no erasure', async (t) => {
+  const { directory, caller, embedded, service, restart } = await withProofs(t);
+  const { proofId } = embedded;
+  const keys = join(directory, 'keys');
+  const away = `${keys}-away`;
+  renameSync(keys, away);
+  writeFileSync(keys, '');
+  await t.rejects(service().service.operations.partner.eraseProof(caller, embedded), { code: 'unavailable' });
+  const confirmed = async () =>
+    (await service().service.operations.operator.erasureStatus(proofId)).confirmedAt !== undefined;
+  await service().stop({ keep: true });
+
+  // The volume is not mounted.
+  rmSync(keys);
+  mkdirSync(keys);
+  await restart();
+  await setTimeout(1500);
+  t.notOk(await confirmed());
+  await service().stop({ keep: true });
+
+  rmSync(keys, { recursive: true });
+  renameSync(away, keys);
+  t.ok(existsSync(shardedPath(keys, `${proofId}.key`)));
+  await restart();
+  await until(confirmed);
+  t.notOk(existsSync(shardedPath(keys, `${proofId}.key`)), 'the key that came back is destroyed');
 });

@@ -10,6 +10,7 @@ import { disposedOnFailure, sharedGrace } from './disposer.js';
 import { announceEndpoints } from './endpoints-file.js';
 import { openSecrets } from './identity.js';
 import {
+  assetsWithKeys,
   clockJobs,
   contentKeyJob,
   isStoreShared,
@@ -64,7 +65,6 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
     const {
       telemetry,
       encrypted: stores,
-      assets,
       unissued,
       journal,
       bus,
@@ -76,9 +76,8 @@ export async function startConsumers(config: Config, options: ServiceOptions): P
     const maySweep = (): boolean => clocks?.maySweep() ?? true;
     const { observer, requestLog } = telemetry;
     await gate.look();
-    // Erasures delete keys. Keys in another place than the store's would stay.
     if (!gate.isClosed) await lookForKeys(infrastructure, config);
-    listen(bus, { stores, assets, journal, clock, observer });
+    listen(bus, { stores, assets: assetsWithKeys(infrastructure), journal, clock, observer });
     await startEvents(infrastructure, disposer);
     const probes = openProbes(infrastructure, config);
     const { pingBucket } = infrastructure;

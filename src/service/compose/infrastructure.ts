@@ -282,6 +282,23 @@ export async function lookForKeys(
     });
 }
 
+/**
+ * Returns the assets for consumers of erasures. They delete nothing while the content keys are not in their place: no key
+ * would be found and destroyed, the erasure would be confirmed, and the key would come back with its volume.
+ */
+export function assetsWithKeys({
+  assets,
+  keyWatch,
+}: Pick<Infrastructure, 'assets' | 'keyWatch'>): Infrastructure['assets'] {
+  return {
+    ...assets,
+    async delete(proofId) {
+      if (keyWatch.lost !== undefined) keyWatch.assertPresent();
+      return assets.delete(proofId);
+    },
+  };
+}
+
 /** Returns the job that compares the content keys until they match. */
 export function contentKeyJob(
   infrastructure: Pick<Infrastructure, 'keyWatch' | 'telemetry'>,

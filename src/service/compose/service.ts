@@ -39,6 +39,7 @@ import { type Disposer, disposedOnFailure, sharedGrace } from './disposer.js';
 import { announceEndpoints } from './endpoints-file.js';
 import { openOperatorTokens, openSecrets, openSigning, type TokenFile } from './identity.js';
 import {
+  assetsWithKeys,
   clockJobs,
   contentKeyJob,
   type Infrastructure,
@@ -130,7 +131,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       },
       disposer,
     );
-    const { telemetry, stores, encrypted, assets, journal, bus, clocks, gate, keyWatch } = infrastructure;
+    const { telemetry, stores, encrypted, journal, bus, clocks, gate, keyWatch } = infrastructure;
     const { observer } = telemetry;
     const processes = await openProcesses(config, infrastructure, disposer);
     const engines = openEngines(config, identity, telemetry, disposer);
@@ -143,7 +144,8 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     if (!gate.isClosed) await lookForKeys(infrastructure, config);
     const erasedAgain = await recover(config, clock, infrastructure);
     await engines.start();
-    if (config.consumers) listen(bus, { stores: encrypted, assets, journal, clock, observer });
+    if (config.consumers)
+      listen(bus, { stores: encrypted, assets: assetsWithKeys(infrastructure), journal, clock, observer });
     await startEvents(infrastructure, disposer);
 
     // Set when the partner listener is bound: with port 0, the address of upload slots depends on the bound
