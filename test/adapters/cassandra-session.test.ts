@@ -3,11 +3,16 @@
  */
 import { type Client, errors, types } from 'cassandra-driver';
 import t, { type Test } from 'tap';
+import { recordDamaged } from '../../src/core/domain/errors.js';
+import { keyRevocation } from '../../src/service/adapters/cassandra/accounts/key-revocation.js';
+import type { KeyRows } from '../../src/service/adapters/cassandra/accounts/key-rows.js';
 import { AuditLog } from '../../src/service/adapters/cassandra/commit/audit-log.js';
+import type { Decisions } from '../../src/service/adapters/cassandra/commit/decisions.js';
 import { Blobs } from '../../src/service/adapters/cassandra/driver/blobs.js';
 import { connect, type Session } from '../../src/service/adapters/cassandra/driver/session.js';
+import type { PartnerKey } from '../../src/service/domain/partner.js';
 import { authenticator } from '../fixtures/authentication.js';
-import { NOW } from '../store-contract/samples.js';
+import { NOW, partnerKey } from '../store-contract/samples.js';
 
 const { localSerial } = types.consistencies;
 const { writeTimeout, unavailableException } = types.responseErrorCodes;
@@ -65,6 +70,7 @@ t.test('a plain read leaves it to the driver what is sent again', async (t) => {
 
 const blobs = new Blobs(authenticator);
 const DAMAGED_CELL = Buffer.from('damaged');
+const damaged = { code: 'internal', reason: 'record_damaged' };
 
 t.test('an audit entry whose request id is damaged is read without it', async (t) => {
   const entry = (sequence: number, request: Buffer | null) => ({
@@ -99,4 +105,46 @@ t.test('an audit entry whose request id is damaged is read without it', async (t
     ],
     'also an id of another entry',
   );
+});
+
+t.test('the damaged row of a revoked key stops the revocation of no other key', async (t) => {
+  for (const last of [
+    blobs.encode('key-revocation/ptr_1', { partnerId: 'ptr_1', keyId: 'key_1', at: NOW }),
+    DAMAGED_CELL,
+  ]) {
+    const keys = new Map<string, PartnerKey>([['key_2', partnerKey('key_2', 'ptr_1')]]);
+    const get = async (keyId: string) => ({ key_id: keyId, gen: 1, mac: 'a' });
+    const rows = {
+      get,
+      getWhole: get,
+      keyOf: ({ key_id: keyId }: { readonly key_id: string }) => {
+        if (keyId === 'key_1') throw recordDamaged(undefined);
+        return keys.get(keyId);
+      },
+      codeOf: () => 'b',
+    } as unknown as KeyRows;
+    const session = {
+      serialReads: () => ({ first: async () => ({ gen: 3, revocation: last }) }),
+    } as unknown as Session;
+    const decided: unknown[] = [];
+    const decisions = {
+      operations: ({ kind }: { readonly kind: string }) => ({
+        commit: async ({ key }: { readonly key: string }) => {
+          decided.push([kind, key]);
+          return { applied: true };
+        },
+      }),
+    } as unknown as Decisions;
+    const revoke = keyRevocation(session, decisions, blobs, {
+      rows,
+      rotations: { getRotation: async () => undefined },
+      listKeys: async () => [],
+    });
+    t.strictSame(await revoke({ partnerId: 'ptr_1', keyId: 'key_2', at: NOW }), {
+      outcome: 'revoked',
+      keyIds: ['key_2'],
+    });
+    t.strictSame(decided, [['keys_revoked', 'ptr_1']]);
+    await t.rejects(revoke({ partnerId: 'ptr_1', keyId: 'key_1', at: NOW }), damaged);
+  }
 });

@@ -1,4 +1,5 @@
 import { defined } from '../../../../core/domain/defined.js';
+import { isRecordDamaged } from '../../../../core/domain/errors.js';
 import { type KeyRevocation, needsAnotherActive, refuseCallingKey } from '../../../domain/key-revocation.js';
 import type { PartnerKey } from '../../../domain/partner.js';
 import type { KeyStore, RevocationOutcome } from '../../../ports/stores.js';
@@ -144,13 +145,24 @@ export function keyRevocation(
     }
   };
 
+  /**
+   * Carries out the partner's last revocation. Damage in it, or in the row of a key that it names, must not stop the
+   * revocation of other keys: every call with the damaged key fails, and sweeps repeat what is left of the revocation.
+   */
+  const carryOutLast = async (partnerId: string, cell: unknown): Promise<void> => {
+    try {
+      await carryOut(blobs.decode<KeyRevocation>(`key-revocation/${partnerId}`, cell));
+    } catch (error) {
+      if (!isRecordDamaged(error)) throw error;
+    }
+  };
+
   const revoke = async (revocation: KeyRevocation): Promise<RevocationOutcome> => {
     const { partnerId, callingKeyId } = revocation;
     for (;;) {
       const row = await rowOf(partnerId);
       const gen = row['gen'] as number;
-      if (row['revocation'] !== null)
-        await carryOut(blobs.decode<KeyRevocation>(`key-revocation/${partnerId}`, row['revocation']));
+      if (row['revocation'] !== null) await carryOutLast(partnerId, row['revocation']);
       const calling = callingKeyId === undefined ? undefined : await getKey(callingKeyId);
       const refusal = callingKeyId === undefined ? undefined : refuseCallingKey(calling, revocation);
       if (refusal !== undefined) return { outcome: refusal };
