@@ -8,8 +8,12 @@ import { keyRevocation } from '../../src/service/adapters/cassandra/accounts/key
 import type { KeyRows } from '../../src/service/adapters/cassandra/accounts/key-rows.js';
 import { AuditLog } from '../../src/service/adapters/cassandra/commit/audit-log.js';
 import type { Decisions } from '../../src/service/adapters/cassandra/commit/decisions.js';
+import type { Pointers } from '../../src/service/adapters/cassandra/commit/pointers.js';
 import { Blobs } from '../../src/service/adapters/cassandra/driver/blobs.js';
+import type { Lease } from '../../src/service/adapters/cassandra/driver/lease.js';
 import { connect, type Session } from '../../src/service/adapters/cassandra/driver/session.js';
+import type { ProofRows } from '../../src/service/adapters/cassandra/proofs/proof-rows.js';
+import { Reservations } from '../../src/service/adapters/cassandra/proofs/reservations.js';
 import type { PartnerKey } from '../../src/service/domain/partner.js';
 import { authenticator } from '../fixtures/authentication.js';
 import { NOW, partnerKey } from '../store-contract/samples.js';
@@ -147,4 +151,16 @@ t.test('the damaged row of a revoked key stops the revocation of no other key', 
     t.strictSame(decided, [['keys_revoked', 'ptr_1']]);
     await t.rejects(revoke({ partnerId: 'ptr_1', keyId: 'key_1', at: NOW }), damaged);
   }
+});
+
+t.test('an id that was given up says when it can be used again', async (t) => {
+  const reserve = (state: 'void' | 'issued' | undefined) =>
+    new Reservations(
+      { put: async () => undefined } as unknown as Pointers,
+      { head: async () => state && { state } } as unknown as ProofRows,
+      {} as Lease,
+    ).reserve('prf_1', 'ptr_1', NOW);
+  await t.rejects(reserve('void'), { code: 'conflict', message: /after three days/ });
+  await t.rejects(reserve('issued'), { code: 'conflict', message: /taken/ });
+  await reserve(undefined);
 });

@@ -8,8 +8,12 @@ import { numberIn, type Row, type Session, type Statement, textIn } from '../dri
 const HEAD = 'part, state, gen, partner_id, body, erased_at, erase_op, confirmed_at, void_at, reviewers, mac';
 const GET = `SELECT ${HEAD} FROM record WHERE proof_id = ? AND part = ''`;
 const GET_PARTS = `SELECT ${HEAD}, version, op, data, TTL(data) AS lives FROM record WHERE proof_id = ? AND part IN ?`;
+/**
+ * A void head lives for three days. No statement takes effect more than an hour late, and the files of the id are removed
+ * a second time after a day. An interrupted import of a legacy proof can only be repeated after the three days.
+ */
 const VOID =
-  "INSERT INTO record (proof_id, part, state, gen, partner_id, void_at, mac) VALUES (?, '', 'void', 1, '', ?, ?) IF NOT EXISTS USING TTL 2592000";
+  "INSERT INTO record (proof_id, part, state, gen, partner_id, void_at, mac) VALUES (?, '', 'void', 1, '', ?, ?) IF NOT EXISTS USING TTL 259200";
 const INSERT_TOMBSTONE =
   "INSERT INTO record (proof_id, part, state, gen, partner_id, erased_at, confirmed_at, mac) VALUES (?, '', 'erased', 1, ?, ?, ?, ?) IF NOT EXISTS";
 const FENCE = "UPDATE record SET gen = ? WHERE proof_id = ? AND part = '' IF gen = ?";
@@ -94,7 +98,7 @@ export class ProofRows {
   }
 
   /**
-   * Takes an id that no proof has, for a month: no statement is later than that.
+   * Takes an id that no proof has, for three days: no statement is later than that.
    * @returns whether no proof can be issued under it any more
    */
   async voidId(proofId: string, at: number): Promise<boolean> {

@@ -52,6 +52,7 @@ export class Reservations {
       this.#own.set(proofId, { partnerId, reservedAt: now, pointer });
       try {
         const [head] = await Promise.all([this.#rows.head(proofId), pointer]);
+        if (head?.state === 'void') throw givenUp();
         if (head !== undefined) throw idTaken();
       } catch (error) {
         this.#own.delete(proofId);
@@ -117,4 +118,12 @@ export class Reservations {
 
 function idTaken(): DomainError {
   return new DomainError('conflict', 'This id is taken.');
+}
+
+/** Returns the error for an id of an interrupted call. Only an import repeats an id, so only it meets this error. */
+function givenUp(): DomainError {
+  return new DomainError(
+    'conflict',
+    'An earlier call with this id was interrupted, and its id was given up. Repeat the call after three days.',
+  );
 }
