@@ -898,6 +898,19 @@ async function interruptedCalls(t: Test): Promise<void> {
     t.strictSame(await leftInTheEnd(() => leftOf(operation)), []);
 }
 
+/** Writes a row that counts and lists a review, without the review. */
+async function writeRowAlone(partnerId: string, proofId: string, reviewId: string): Promise<void> {
+  await withClient(
+    (client) =>
+      client.execute(
+        'INSERT INTO review_by_partner (partner_id, shard, proof_id, created_at, review_id) VALUES (?, ?, ?, ?, ?)',
+        [partnerId, shardOfProof(proofId), proofId, NOW, reviewId],
+        { prepare: true },
+      ),
+    connection.keyspace,
+  );
+}
+
 async function uncountedReviews(t: Test): Promise<void> {
   const stores = await openStore();
   t.teardown(() => stores.close());
@@ -914,16 +927,7 @@ async function uncountedReviews(t: Test): Promise<void> {
     );
   };
   // Earlier versions wrote these rows before the review.
-  for (const name of ['a', 'b', 'c'])
-    await withClient(
-      (client) =>
-        client.execute(
-          'INSERT INTO review_by_partner (partner_id, shard, proof_id, created_at, review_id) VALUES (?, ?, ?, ?, ?)',
-          [partnerId, shardOfProof(proofId), proofId, NOW, `rev_uncounted-${name}`],
-          { prepare: true },
-        ),
-      connection.keyspace,
-    );
+  for (const name of ['a', 'b', 'c']) await writeRowAlone(partnerId, proofId, `rev_uncounted-${name}`);
   t.strictSame(await create('d', NOW + 1), { outcome: 'created' });
   t.strictSame(await create('e', NOW + 2), { outcome: 'created' });
   t.strictSame(
@@ -931,6 +935,26 @@ async function uncountedReviews(t: Test): Promise<void> {
     { outcome: 'full', until: NOW + 1 + REVIEW_LIFE_SECONDS },
     'until the oldest ends that is there',
   );
+
+  // A backup brought the row back and not the review, so the erasure does not know of the partner.
+  const other = 'ptr_uncounted-other';
+  await writeRowAlone(other, proofId, 'rev_uncounted-other');
+  await stores.eraseProof(proofId, partnerId, NOW, audit(partnerId, 'proof_erased', proofId));
+  const left = async () =>
+    (
+      await withClient(
+        (client) =>
+          client.execute(
+            'SELECT review_id FROM review_by_partner WHERE partner_id = ? AND shard = ?',
+            [other, shardOfProof(proofId)],
+            { prepare: true },
+          ),
+        connection.keyspace,
+      )
+    ).rows.map((row) => String(row['review_id']));
+  t.strictSame(await left(), ['rev_uncounted-other']);
+  t.strictSame((await stores.listReviews(other, { limit: 10 }, NOW + 5)).reviews, []);
+  t.strictSame(await leftInTheEnd(left), [], 'the list removes the row');
 }
 
 async function failedReviews(t: Test): Promise<void> {

@@ -1,6 +1,6 @@
 /**
  * Tests the pages of a partner with far more reviews than one page, over a session that respects the
- * statement's limit.
+ * statement's limit, and rows without a review.
  */
 import t from 'tap';
 import type { Session } from '../../src/service/adapters/cassandra/driver/session.js';
@@ -33,7 +33,7 @@ t.test('no read takes more than the bound, and no review is passed over', async 
       stored: { review: { partnerId: 'ptr_1', proofId, reviewId } },
     }),
   } as unknown as ReviewVisibility;
-  const list = reviewListing(session, visibility);
+  const list = reviewListing(session, visibility, async () => undefined);
   const seen: string[] = [];
   let before: ReviewPlace | undefined;
   do {
@@ -46,4 +46,29 @@ t.test('no read takes more than the bound, and no review is passed over', async 
     .map(({ review_id }) => review_id);
   t.strictSame(seen, expected);
   t.ok(most <= 5000, `${most} rows of a read`);
+});
+
+t.test('the list forgets rows of a proof whose review it does not find, and waits for nothing', async (t) => {
+  const row = (proofId: string, reviewId: string) => ({
+    proof_id: proofId,
+    created_at: NOW,
+    review_id: reviewId,
+  });
+  const rows = [row('prf_1', 'rev_1'), row('prf_2', 'rev_2'), row('prf_2', 'rev_3')];
+  const session = { rows: async () => rows.splice(0) } as unknown as Session;
+  const visibility = {
+    at: async (proofId: string, reviewId: string) =>
+      proofId === 'prf_1' ? { stored: { review: { partnerId: 'ptr_1', proofId, reviewId } } } : undefined,
+  } as unknown as ReviewVisibility;
+  const forgotten: string[] = [];
+  const list = reviewListing(session, visibility, (partnerId, proofId) => {
+    forgotten.push(`${partnerId} ${proofId}`);
+    return Promise.reject(new Error('away'));
+  });
+  const { reviews } = await list('ptr_1', { limit: 500 }, NOW);
+  t.strictSame(
+    reviews.map(({ reviewId }) => reviewId),
+    ['rev_1'],
+  );
+  t.strictSame(forgotten, ['ptr_1 prf_2']);
 });

@@ -28,8 +28,14 @@ interface Entry extends ReviewPlace {
 /**
  * Lists of a partner's reviews, from the rows that count them. These rows have only ids and times, and earlier versions
  * left rows of reviews that do not exist. So each review is read from the partition of its proof.
+ * @param forgetErased removes the partner's rows on a proof if the proof is erased. A backup can bring back rows of a
+ * review without the review, and the erasure then does not know of the partner.
  */
-export function reviewListing(session: Session, visibility: ReviewVisibility): ReviewStore['listReviews'] {
+export function reviewListing(
+  session: Session,
+  visibility: ReviewVisibility,
+  forgetErased: (partnerId: string, proofId: string) => Promise<void>,
+): ReviewStore['listReviews'] {
   const entriesOf = async (
     partnerId: string,
     proofId: string | undefined,
@@ -65,15 +71,17 @@ export function reviewListing(session: Session, visibility: ReviewVisibility): R
     }
     const looked = found.sort(newestFirst).slice(0, limit);
     const reviews: ReviewCase[] = [];
+    const unseen = new Set<string>();
     for (let at = 0; at < looked.length; at += READS_AT_ONCE) {
-      const read = await Promise.all(
-        looked
-          .slice(at, at + READS_AT_ONCE)
-          .map((entry) => visibility.at(entry.proofId, entry.reviewId, now)),
-      );
-      for (const review of read)
-        if (review?.stored.review.partnerId === partnerId) reviews.push(review.stored.review);
+      const some = looked.slice(at, at + READS_AT_ONCE);
+      const read = await Promise.all(some.map((entry) => visibility.at(entry.proofId, entry.reviewId, now)));
+      for (const [i, review] of read.entries()) {
+        if (review === undefined) unseen.add(some[i]!.proofId);
+        else if (review.stored.review.partnerId === partnerId) reviews.push(review.stored.review);
+      }
     }
+    // Not waited for: the next list finds a row that stays.
+    for (const erased of unseen) forgetErased(partnerId, erased).catch(() => undefined);
     const end = looked.length < limit ? undefined : looked.at(-1);
     return defined({
       reviews,

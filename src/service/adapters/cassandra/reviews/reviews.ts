@@ -53,7 +53,9 @@ export function reviewStore(
         createReview(review, ...rest),
       ),
 
-    listReviews: reviewListing(session, visibility),
+    listReviews: reviewListing(session, visibility, async (partnerId, proofId) => {
+      if ((await proofs.head(proofId))?.state === 'erased') await counts.forget(partnerId, proofId);
+    }),
 
     async getReview(partnerId, reviewId, now) {
       const review = (await visibility.find(reviewId, now))?.stored.review;
