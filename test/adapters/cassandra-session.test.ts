@@ -8,12 +8,15 @@ import { keyRevocation } from '../../src/service/adapters/cassandra/accounts/key
 import type { KeyRows } from '../../src/service/adapters/cassandra/accounts/key-rows.js';
 import { AuditLog } from '../../src/service/adapters/cassandra/commit/audit-log.js';
 import type { Decisions } from '../../src/service/adapters/cassandra/commit/decisions.js';
-import type { Pointers } from '../../src/service/adapters/cassandra/commit/pointers.js';
+import type { Outbox } from '../../src/service/adapters/cassandra/commit/outbox.js';
+import type { Pointer, Pointers, Visited } from '../../src/service/adapters/cassandra/commit/pointers.js';
 import { Blobs } from '../../src/service/adapters/cassandra/driver/blobs.js';
 import type { Lease } from '../../src/service/adapters/cassandra/driver/lease.js';
 import { connect, type Session } from '../../src/service/adapters/cassandra/driver/session.js';
 import type { ProofRows } from '../../src/service/adapters/cassandra/proofs/proof-rows.js';
 import { Reservations } from '../../src/service/adapters/cassandra/proofs/reservations.js';
+import { ChargeEvents } from '../../src/service/adapters/cassandra/usage/charge-events.js';
+import type { Consumption } from '../../src/service/adapters/cassandra/usage/consumption.js';
 import type { PartnerKey } from '../../src/service/domain/partner.js';
 import { authenticator } from '../fixtures/authentication.js';
 import { NOW, partnerKey } from '../store-contract/samples.js';
@@ -163,4 +166,50 @@ t.test('an id that was given up says when it can be used again', async (t) => {
   await t.rejects(reserve('void'), { code: 'conflict', message: /after three days/ });
   await t.rejects(reserve('issued'), { code: 'conflict', message: /taken/ });
   await reserve(undefined);
+});
+
+t.test('charges beside a damaged one are taken over once', async (t) => {
+  const item = (number: number) => `event/000000007/other/2026-03/${String(number).padStart(10, '0')}`;
+  const row = (number: number) => ({
+    item: item(number),
+    event: blobs.encode(item(number), {
+      to: number + 1,
+      at: NOW,
+      counts: [{ day: '2026-03-31', operation: 'verify', units: 1 }],
+    }),
+  });
+  const rows: { readonly item: string; event: Buffer }[] = [row(0), row(1), row(2)];
+  rows[1]!.event = DAMAGED_CELL;
+  const reads = {
+    rows: async (_query: string, [, after]: readonly [string, string]) =>
+      rows.filter((one) => one.item > after),
+  };
+  const session = {
+    serialReads: () => reads,
+    lightweightTransaction: async () => ({ applied: true }),
+  } as unknown as Session;
+  let visit: (pointer: Pointer) => Promise<Visited> = async () => 'stays';
+  const pointers = {
+    onVisit: (_kind: string, visitor: typeof visit) => (visit = visitor),
+    remove: async () => undefined,
+  } as unknown as Pointers;
+  const published: number[] = [];
+  const outbox = {
+    hasCapacity: () => true,
+    hasCapacityForOthers: () => true,
+    hold: ({ event, onPublished }: Parameters<Outbox['hold']>[0]) => {
+      if (event.topic === 'usage') published.push(event.data.from);
+      // Published at once, so the outbox knows nothing of the event afterwards.
+      void Promise.resolve().then(() => onPublished());
+      return true;
+    },
+  } as unknown as Outbox;
+  const consumption = {} as Consumption;
+  t.ok(new ChargeEvents({ session, blobs, pointers, outbox, consumption, writer: 'this' }));
+  const pointer: Pointer = { bucket: 7, op: '7/other/ptr_1', kind: 'charges', key: 'ptr_1' };
+  for (let pass = 0; pass < 3; pass += 1) await t.rejects(visit(pointer), damaged);
+  t.strictSame(published, [0, 2], 'also those after the damaged one');
+  rows[1] = row(1);
+  for (let pass = 0; pass < 2; pass += 1) await visit(pointer);
+  t.strictSame(published, [0, 2, 1]);
 });

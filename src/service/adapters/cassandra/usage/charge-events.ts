@@ -1,3 +1,4 @@
+import { isRecordDamaged } from '../../../../core/domain/errors.js';
 import {
   billedSource,
   billedUnitsOf,
@@ -73,6 +74,8 @@ interface WriterBucket extends Charges {
   /** False where events may be in the table and not here: a batch's outcome was never known, or there was no room. */
   isCertain: boolean;
   isUnregistered: boolean;
+  /** Items whose events were taken over while another event of the time bucket is damaged. */
+  readonly taken: Set<string>;
   /** The first and the last number of each source. */
   readonly sources: Map<string, { readonly from: number; readonly to: number }>;
 }
@@ -217,14 +220,23 @@ export class ChargeEvents {
     const prefix = prefixOf(writerBucket);
     // Serial reads: a batch that hangs between two replicas either shows here or never takes effect.
     const serialReads = this.#session.serialReads();
+    let damage: unknown;
     for (let after = prefix, isMore = true; isMore; ) {
       const rows = await serialReads.rows(LIST_WRITER, [charges.partnerId, after, endOf(prefix), PAGE]);
       if (rows.length > 0 && !this.#outbox.hasCapacity('usage')) return 'stays';
-      for (const row of rows)
-        this.#hold(writerBucket, this.#eventOf(charges.partnerId, textIn(row, 'item')!, row['event']));
+      for (const row of rows) {
+        try {
+          this.#takeEvent(writerBucket, textIn(row, 'item')!, row['event']);
+        } catch (error) {
+          if (!isRecordDamaged(error)) throw error;
+          damage ??= error;
+        }
+      }
       isMore = rows.length === PAGE;
       if (isMore) after = textIn(rows.at(-1)!, 'item')!;
     }
+    if (damage !== undefined) throw damage;
+    writerBucket.taken.clear();
     writerBucket.isCertain = true;
     if (writerBucket.waiting > 0) return 'stays';
     await this.#unregister(writerBucket);
@@ -337,11 +349,19 @@ export class ChargeEvents {
         waiting: 0,
         isCertain: true,
         isUnregistered: false,
+        taken: new Set(),
         sources: new Map(),
       };
       this.#writerBuckets.set(name, writerBucket);
     }
     return writerBucket;
+  }
+
+  /** Has an event of a time bucket wait, once: each visit finds all events again while one of them is damaged. */
+  #takeEvent(writerBucket: WriterBucket, item: string, bytes: unknown): void {
+    if (writerBucket.taken.has(item)) return;
+    this.#hold(writerBucket, this.#eventOf(writerBucket.partnerId, item, bytes));
+    writerBucket.taken.add(item);
   }
 
   #hold(writerBucket: WriterBucket, event: UsageEvent): void {
