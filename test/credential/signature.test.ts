@@ -196,28 +196,44 @@ t.test('CBOR is taken in one encoding only', (t) => {
     t.notOk(decoded.ok, hex!);
     if (!decoded.ok && hex !== '9bffffffffffffffff') t.equal(decoded.fault, fault);
   }
-  const map = (members: number, head: string, end = ''): Buffer =>
-    Buffer.from(
-      head + Array.from({ length: members }, (_, key) => `1a${hex32(key)}00`).join('') + end,
-      'hex',
-    );
+  const map = (keys: readonly string[], head: string, end = ''): Buffer =>
+    Buffer.from(head + keys.map((key) => `${key}00`).join('') + end, 'hex');
+  const keysOf = (count: number, keyOf: (n: number) => string): string[] =>
+    Array.from({ length: count }, (_, n) => keyOf(n));
+  const text = (value: string): string => hexOf(0x60 + value.length, 1) + Buffer.from(value).toString('hex');
   const room = { bytes: 100_000, depth: 4, items: 16_384 };
-  for (const [members, ok] of [
-    [1024, true],
-    [1025, false],
+  // V8 hashes numbers and array indices without a seed.
+  for (const [name, most, keyOf] of [
+    ['texts', 1024, (n: number) => text(`k${n}`)],
+    ['texts that are too long for an array index', 1024, (n: number) => text(`10000000${1000 + n}`)],
+    ['whole numbers', 64, (n: number) => `1a${hexOf(n, 4)}`],
+    ['negative numbers', 64, (n: number) => `3b${hexOf(n, 8)}`],
+    ['floats', 64, (n: number) => `fb3ff0${hexOf(n, 6)}`],
+    ['array indices as texts', 64, (n: number) => text(String(n))],
   ] as const) {
-    t.equal(
-      decodeCborTolerant(map(members, `b9${hex32(members).slice(4)}`), room).ok,
-      ok,
-      `${members} members`,
-    );
-    t.equal(decodeCborTolerant(map(members, 'bf', 'ff'), room).ok, ok, `${members} members without a count`);
+    for (const [members, ok] of [
+      [most, true],
+      [most + 1, false],
+    ] as const) {
+      const keys = keysOf(members, keyOf);
+      t.equal(decodeCborTolerant(map(keys, `b9${hexOf(members, 2)}`), room).ok, ok, `${members} ${name}`);
+      t.equal(
+        decodeCborTolerant(map(keys, 'bf', 'ff'), room).ok,
+        ok,
+        `${members} ${name} in a map without a count`,
+      );
+    }
   }
+  const full = map(
+    keysOf(64, (n) => `1a${hexOf(n, 4)}`),
+    'b840',
+  ).toString('hex');
+  t.ok(decodeCborTolerant(Buffer.from(`82${full}${full}`, 'hex'), room).ok, 'each map has its own limit');
   t.end();
 });
 
-function hex32(value: number): string {
-  return value.toString(16).padStart(8, '0');
+function hexOf(value: number, bytes: number): string {
+  return value.toString(16).padStart(2 * bytes, '0');
 }
 
 t.test('MessagePack is taken in one encoding only', (t) => {

@@ -31,11 +31,15 @@ export interface CborBudget {
   readonly items: number;
 }
 
-/**
- * Most members of a map. Whole numbers as keys are hashed without a seed, so that anybody can choose those that collide, and
- * a map costs the square of its members.
- */
 const MAX_MAP_MEMBERS = 1024;
+/**
+ * Most keys of a map that are numbers, or short texts of digits. They are hashed without a seed, so that anybody can
+ * choose keys that collide, and a map costs the square of such keys. A store may hold very many maps. C2PA names its
+ * members by texts, and COSE numbers only a few.
+ */
+const MAX_NUMBER_KEYS = 64;
+/** The length of the largest array index, 4294967294, which V8 hashes as a number. */
+const MAX_INDEX_DIGITS = 10;
 
 const STRICT_BUDGET: CborBudget = { bytes: 64 * 1024, depth: 16, items: 4096 };
 
@@ -130,16 +134,20 @@ function budgetFault(bytes: Uint8Array, budget: CborBudget): CodecFault | undefi
       if (within !== undefined) {
         within.owed -= 1;
         within.items += 1;
-        if (within.isMap && within.items > 2 * MAX_MAP_MEMBERS) return 'over_budget';
+        if (within.isMap && within.items % 2 === 1) {
+          if (isNumberKey(bytes, major, head)) within.numberKeys += 1;
+          if (within.items > 2 * MAX_MAP_MEMBERS || within.numberKeys > MAX_NUMBER_KEYS) return 'over_budget';
+        }
       }
       if (major === 2 || major === 3) at += minor === 31 ? 0 : head.argument;
       if (major === 4 || major === 5)
         open.push({
           owed: minor === 31 ? Infinity : head.argument * (major - 3),
           items: 0,
+          numberKeys: 0,
           isMap: major === 5,
         });
-      if (major === 6) open.push({ owed: 1, items: 0, isMap: false });
+      if (major === 6) open.push({ owed: 1, items: 0, numberKeys: 0, isMap: false });
       if (open.length > budget.depth) return 'over_budget';
     }
     while (open.length > 0 && open.at(-1)!.owed <= 0) open.pop();
@@ -152,10 +160,23 @@ interface Container {
   /** Items of it that are still to come; Infinity until a break (RFC 8949 section 3.2). */
   owed: number;
   items: number;
+  numberKeys: number;
   readonly isMap: boolean;
 }
 
-function headAt(bytes: Uint8Array, at: number, minor: number): { argument: number; end: number } | undefined {
+interface Head {
+  readonly argument: number;
+  readonly end: number;
+}
+
+/** Reports whether a key is a number (or null, true or false), or a text that may be an array index. */
+function isNumberKey(bytes: Uint8Array, major: number, { argument, end }: Head): boolean {
+  if (major !== 3) return major === 0 || major === 1 || major === 7;
+  const first = bytes[end] ?? 0;
+  return argument <= MAX_INDEX_DIGITS && first >= 0x30 && first <= 0x39;
+}
+
+function headAt(bytes: Uint8Array, at: number, minor: number): Head | undefined {
   if (minor < 24) return { argument: minor, end: at + 1 };
   if (minor === 31) return { argument: 0, end: at + 1 };
   if (minor > 27) return undefined;
