@@ -134,7 +134,8 @@ export function createRateLimits(clock: Clock, processes: () => number = () => 1
     read(partnerId, plan) {
       const { level, shape } = bucketOf(partnerId, plan, 'standard');
       return {
-        remaining: Math.floor(level / shape.periodMs),
+        // What a read weighs may bring the level below zero.
+        remaining: Math.max(0, Math.floor(level / shape.periodMs)),
         resetSeconds: Math.ceil((capacity(shape) - level) / (shape.rate * SECOND_MS)),
       };
     },
