@@ -1,7 +1,7 @@
 import t from 'tap';
 import { SHIPPED_PLANS } from '../../src/service/domain/partner.js';
 import { HeavyReads } from '../../src/service/operations/usage/heavy-reads.js';
-import { createRateLimits, weigh } from '../../src/service/operations/usage/rate-limits.js';
+import { admitTurn, createRateLimits, weigh } from '../../src/service/operations/usage/rate-limits.js';
 import { stillClock } from './doubles.js';
 
 /** Reads that the test ends, in the order in which they started. */
@@ -113,6 +113,14 @@ t.test('a read weighs in the rate by what it read, and Retry-After includes the 
   clock.advanceMs(1000);
   t.throws(() => lists(1), exceeded(1));
   clock.advanceMs(1000);
+  t.doesNotThrow(() => lists(1), 'after exactly the announced time');
+  limits.spend(caller.partnerId, plan, 'standard');
+  t.doesNotThrow(() => admitTurn({ limits }, caller), 'a turn spends nothing');
+  const { remaining } = limits.read(caller.partnerId, plan);
+  weigh({ limits }, caller, { digests: 100 * (remaining + 2 * plan.requestsPerSecond + 1) });
+  t.throws(() => admitTurn({ limits }, caller), exceeded(2), 'a call whose turn comes later');
+  t.equal(limits.read(caller.partnerId, plan).remaining, 0);
+  clock.advanceMs(2000);
   t.doesNotThrow(() => lists(1), 'after exactly the announced time');
   const small = { partnerId: 'ptr_2', plan };
   for (let i = 0; i < plan.burst; i += 1) {

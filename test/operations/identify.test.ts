@@ -156,6 +156,36 @@ t.test('a record without the digest of its file is completed by one read when di
   t.strictSame(read, ['prf_2', 'prf_1']);
 });
 
+t.test('the matches of a digest that a list names several times are computed once', async (t) => {
+  const { caller } = await house.service.partner();
+  const asked = (bytes: string, of?: AskedDigest['of']): AskedDigest => ({
+    sha256: sha256(Buffer.from(bytes)),
+    ...(of !== undefined && { of }),
+  });
+  const found = await byDigests(caller, [asked('a'), asked('b'), asked('a'), asked('a', 'file')]);
+  t.equal(found[2]!.matches, found[0]!.matches);
+  t.not(found[1]!.matches, found[0]!.matches, 'another digest');
+  t.not(found[3]!.matches, found[0]!.matches, 'the same digest of something else');
+});
+
+t.test('a list of digests is refused if earlier ones exceed the rate when its turn comes', async (t) => {
+  const { caller: given } = await house.service.partner();
+  const caller: Caller = { ...given, plan: { ...given.plan, burst: 1, requestsPerSecond: 1 } };
+  const asked = Array.from({ length: 1000 }, (_, i) => ({ sha256: sha256(Buffer.from(String(i))) }));
+  const { remaining } = await house.partner.quota(given);
+  const lists = await Promise.allSettled(Array.from({ length: 3 }, () => byDigests(caller, asked)));
+  t.match(lists, [
+    { status: 'fulfilled' },
+    { status: 'fulfilled' },
+    {
+      status: 'rejected',
+      reason: { code: 'rate_limited', reason: 'rate_exceeded', limit: 'request_rate' },
+    },
+  ]);
+  t.equal(remaining - (await house.partner.quota(given)).remaining, 20, 'the third one is not billed');
+  t.equal(house.partner.rate(caller).remaining, 0, 'no header has a negative number');
+});
+
 t.test('a list of digests is refused when too many lists of the partner run or wait', async (t) => {
   const { caller: given } = await house.service.partner();
   const caller: Caller = { ...given, plan: { ...given.plan, burst: 1 } };

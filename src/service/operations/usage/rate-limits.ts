@@ -170,6 +170,23 @@ export function admit(
   }
 }
 
+/**
+ * Refuses a call whose turn comes while the partner's rate is exceeded, because what other calls read meanwhile weighed
+ * more than the rate allows. The refused call costs nothing.
+ * @throws DomainError `rate_limited` / `rate_exceeded`
+ */
+export function admitTurn(
+  { limits }: { readonly limits: Pick<RateLimits, 'spend' | 'giveBack'> },
+  { partnerId, plan }: Pick<Caller, 'partnerId' | 'plan'>,
+): void {
+  try {
+    limits.spend(partnerId, plan, 'standard', 0);
+  } catch (error) {
+    limits.giveBack(partnerId, plan, 'standard');
+    throw error;
+  }
+}
+
 /** Returns the state of the partner's request rate after this call. */
 export function readRate({ limits }: { readonly limits: RateLimits }, caller: Caller): RateFacts {
   return limits.read(caller.partnerId, caller.plan);

@@ -52,12 +52,14 @@ export async function findMatches(
   files: readonly KnownDigests[],
   view?: OwnerView,
 ): Promise<readonly (readonly IdentifyMatch[])[]> {
+  // A list may name one digest a thousand times.
+  const distinct = new Map(files.map((file) => [keyOf(file), file]));
   const wanted = new Set<string>();
-  for (const { file, bound, samples } of files)
+  for (const { file, bound, samples } of distinct.values())
     for (const sha256 of [file, bound, samples]) if (sha256 !== undefined) wanted.add(sha256);
   const proofs = await stores.findByDigests([...wanted], MOST_MATCHES, (first) => {
     const learnt = new Set<string>();
-    for (const file of files) {
+    for (const file of distinct.values()) {
       const { bound, samples } = learn(file, first);
       for (const sha256 of bound) learnt.add(sha256);
       for (const sha256 of samples) learnt.add(sha256);
@@ -65,7 +67,14 @@ export async function findMatches(
     return learnt;
   });
   const found = await withFiles(stores, proofs);
-  return files.map((file) => matchesOf(learn(file, found), found, view));
+  const matches = new Map(
+    [...distinct].map(([key, file]) => [key, matchesOf(learn(file, found), found, view)]),
+  );
+  return files.map((file) => matches.get(keyOf(file))!);
+}
+
+function keyOf({ file, bound, samples }: KnownDigests): string {
+  return `${file} ${bound} ${samples}`;
 }
 
 /** Adds the digest of the delivered file to the proofs whose records have none of their own. */

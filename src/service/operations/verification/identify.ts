@@ -9,7 +9,7 @@ import type { Clock, Ids } from '../../ports/system.js';
 import type { Caller } from '../caller.js';
 import type { HeavyReads } from '../usage/heavy-reads.js';
 import { charge } from '../usage/quota.js';
-import { type RateLimits, weigh } from '../usage/rate-limits.js';
+import { admitTurn, type RateLimits, weigh } from '../usage/rate-limits.js';
 import { findMatches, type IdentifiedUpload, type KnownDigests } from './find-matches.js';
 import { findUpload } from './find-upload.js';
 
@@ -33,7 +33,7 @@ export interface IdentifyDeps {
   readonly stores: UploadStore & ProofStore & UsageStore;
   readonly clock: Clock;
   readonly ids: Ids;
-  readonly limits: Pick<RateLimits, 'weigh'>;
+  readonly limits: Pick<RateLimits, 'spend' | 'weigh' | 'giveBack'>;
   readonly reads: Pick<HeavyReads, 'run'>;
   /** Gives up the wait for the caller's turn. */
   readonly signal?: AbortSignal;
@@ -96,6 +96,7 @@ async function identifyDigests(
   caller: Caller,
   digests: readonly AskedDigest[],
 ): Promise<Extract<Identified, { readonly results: unknown }>> {
+  admitTurn(deps, caller);
   const now = Math.floor(deps.clock.now() / 1000);
   const found = await findMatches(deps.stores, digests.map(knownDigests));
   const results = digests.map(({ sha256 }, i) => ({ sha256, matches: found[i]! }));
