@@ -74,6 +74,56 @@ t.test('bytes count for two holders, and once in total', async (t) => {
   t.ok(budget.take('partner', 600, 'address'));
 });
 
+t.test('callers without a key that do not read are disconnected before bytes are refused', async (t) => {
+  const budget = new ByteBudget(1200);
+  const strangers = Array.from({ length: 5 }, (_, n) => `stranger ${n}`);
+  for (const stranger of strangers) t.ok(budget.take(stranger, 100));
+  budget.evictBy(() => {
+    const stranger = strangers.shift();
+    if (stranger !== undefined) budget.giveBack(stranger, 100);
+    return stranger !== undefined;
+  });
+  t.notOk(budget.takeFree('partner', 400));
+  t.notOk(budget.take('partner', 601), 'more than a share');
+  t.equal(strangers.length, 5, 'of no use');
+  const lease = budget.lease('address');
+  lease.holdStream(400);
+  t.strictSame([strangers.length, budget.held], [4, 800], 'no more than are needed');
+  lease.end();
+  t.ok(budget.take('credential', 450));
+  t.equal(strangers.length, 3);
+  const body = budget.lease('address');
+  body.growTo(300);
+  t.strictSame([strangers.length, budget.held], [1, 850]);
+  t.throws(
+    () => body.growTo(700),
+    { code: 'unavailable', reason: 'ingress_full' },
+    'nothing of that size is left',
+  );
+});
+
+t.test('a public response that is not read gives way to a partner, and a download does not', async (t) => {
+  const budget = new ByteBudget(8_000_000);
+  const { port, listener, opened } = await startDownloads({}, { budget });
+  t.teardown(() => listener.close(0));
+  const download = await unreadDownload(port, KEY);
+  const documents = Buffer.concat(Array.from({ length: 100 }, () => request('GET', '/v1/openapi.json')));
+  const strangers = Array.from({ length: 6 }, () => new RawClient(port));
+  t.teardown(() => [download, ...strangers].forEach((client) => client.destroy()));
+  for (const client of strangers) {
+    client.socket.pause();
+    await client.send(documents);
+  }
+  t.ok(await until(() => budget.held > 1_500_000), 'public responses are held');
+  const lease = budget.lease('another address');
+  const { held } = budget;
+  t.doesNotThrow(() => lease.holdStream(3_400_000));
+  t.ok(budget.held < held + 3_400_000, 'some of them were given up');
+  await sleep(50);
+  t.equal(opened[0]!.destroyed, false, 'the download of a partner was not');
+  lease.end();
+});
+
 t.test('a lease ends what was begun under it, also when it has ended already', async (t) => {
   const lease = new ByteBudget(1200).lease('address');
   let ended = 0;

@@ -14,6 +14,7 @@ const RETRY_SECONDS = 2;
 export class ByteBudget {
   readonly #limit: number;
   readonly #byHolder = new Map<string, number>();
+  readonly #evictions: (() => boolean)[] = [];
   #held = 0;
 
   constructor(limit: number) {
@@ -24,6 +25,14 @@ export class ByteBudget {
     return this.#held;
   }
 
+  /**
+   * Adds a way to free memory.
+   * @param evict disconnects one caller without a key that does not read its response. Returns false without one
+   */
+  evictBy(evict: () => boolean): void {
+    this.#evictions.push(evict);
+  }
+
   /** @param also a second holder for which the same bytes count */
   fits(holder: string, bytes: number, also?: string): boolean {
     const most = this.#limit - this.#held - 2 * bytes;
@@ -31,10 +40,20 @@ export class ByteBudget {
   }
 
   /**
-   * Counts the bytes as held, once in the total.
+   * Counts the bytes as held, once in the total. If they do not fit, callers without a key that do not read their
+   * responses are disconnected first.
    * @returns false, without counting, when there are too many
    */
-  take(holder: string, bytes: number, also?: string): boolean {
+  take(holder: string, bytes: number, also = holder): boolean {
+    // A holder that exceeds its share alone gains nothing from the memory of others.
+    const own = Math.max(this.#of(holder), this.#of(also)) + bytes;
+    while (2 * own <= this.#limit && !this.fits(holder, bytes, also))
+      if (!this.#evictions.some((evict) => evict())) break;
+    return this.takeFree(holder, bytes, also);
+  }
+
+  /** As `take`, but disconnects no caller. */
+  takeFree(holder: string, bytes: number, also?: string): boolean {
     if (!this.fits(holder, bytes, also)) return false;
     this.#add(holder, bytes);
     if (also !== undefined && also !== holder) this.#add(also, bytes);

@@ -96,6 +96,20 @@ export class ConnectionTable implements ConnectionWatch {
     return false;
   }
 
+  /**
+   * Evicts the connection that has not read for longest, of those whose caller has shown no key.
+   * @returns false when there is no such connection
+   */
+  evictStranger(): boolean {
+    for (const connection of this.#unread) {
+      if (connection.exchange?.log.partnerId !== undefined) continue;
+      connection.destroy();
+      this.#forget(connection);
+      return true;
+    }
+    return false;
+  }
+
   /** Closes connections without a running request, except new connections whose first head has begun. */
   closeIdle(): void {
     for (const connection of this.#idle) connection.destroySoon();

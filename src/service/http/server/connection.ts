@@ -376,7 +376,7 @@ export class CallerConnection extends Duplex {
   #finishInput(): boolean {
     const due = Math.max(0, this.#held + this.#headBytes + this.#waiting.length * WAITING_BYTES - FREE_BYTES);
     const more = due - this.#charged;
-    if (more > 0 && !this.#budget.take(this.address, more)) return false;
+    if (more > 0 && !this.#budget.takeFree(this.address, more)) return false;
     if (more < 0) this.#budget.giveBack(this.address, -more);
     this.#charged = due;
     return true;
@@ -398,7 +398,7 @@ export class CallerConnection extends Duplex {
 
   #finishOutput(unsent: number): boolean {
     const more = unsent - this.#outCharged;
-    if (more > 0 && !this.#budget.take(this.address, more)) return false;
+    if (more > 0 && !this.#budget.takeFree(this.address, more)) return false;
     if (more < 0) this.#budget.giveBack(this.address, -more);
     this.#outCharged = unsent;
     return true;

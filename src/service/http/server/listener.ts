@@ -86,6 +86,8 @@ export function createListener(
   const table = new ConnectionTable(limits, budget, addresses, (connection) =>
     respondOnConnection(connection, tooLate()),
   );
+  // Callers of the operator listener have no key, and are no strangers.
+  if (name === 'partner') budget.evictBy(() => table.evictStranger());
   const welcome = (socket: Socket): void => {
     const connection = table.admit(socket);
     if (connection !== undefined) parser.emit('connection', connection);
