@@ -334,6 +334,11 @@ t.test('checks come in their order, and every fault of a JSON request has its er
       'forbidden',
       undefined,
     ],
+    ['broken escape in no path', request('GET', '/v1/nothing/%ZZ'), 'not_found', 'unknown_route'],
+    ['broken escape and another method', request('PUT', '/v1/proofs/%ZZ'), 'method_not_allowed', undefined],
+    ['broken escape and no key', request('GET', '/v1/proofs/%ZZ'), 'forbidden', 'key_missing'],
+    ['broken escape', request('GET', '/v1/proofs/%ZZ', AUTH), 'invalid_request', 'invalid_member'],
+    ['broken escape, public', request('GET', '/docs/%ZZ'), 'invalid_request', 'invalid_member'],
     [
       'key twice',
       request('POST', '/v1/verify', { ...JSON_AUTH, 'X-API-KEY': KEY }, '{}'),

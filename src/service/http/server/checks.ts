@@ -30,7 +30,7 @@ export interface AnyCall {
   readonly signal: AbortSignal;
   readonly inTime: InTime;
   digest: ContentDigest | undefined;
-  /** The parameters of the path. They are decoded, and checked by `checkParameters`. */
+  /** The parameters of the path, as they were sent. `checkParameters` checks them. */
   params: unknown;
   query: unknown;
   headers: unknown;

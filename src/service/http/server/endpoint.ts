@@ -179,7 +179,7 @@ function guarded(
 
 /**
  * Runs one call, with its checks in the order of rule 3.1.
- * @param params the path's parameters, decoded
+ * @param params the path's parameters, as they were sent
  */
 export async function runEndpoint(
   endpoint: Endpoint,

@@ -16,13 +16,13 @@ export interface Path {
 /** The headers of every response of an endpoint, including errors. */
 type Headers = Readonly<Record<string, string>>;
 
-/** A path that matches a request, with the decoded parameters of the path. */
+/** A path that matches a request, with the parameters of the path as they were sent. */
 export interface Match {
   readonly path: Path;
   readonly params: unknown;
 }
 
-/** Finds the path of a request. @throws DomainError `not_found`, or `invalid_request` for a malformed path */
+/** Finds the path of a request. @throws DomainError `not_found` */
 export type FindPath = (request: IncomingMessage, response: ServerResponse) => Match | Promise<Match>;
 
 /** Returns the function that finds the paths of endpoints. */
@@ -32,7 +32,7 @@ export function createRoutes(endpoints: readonly Endpoint[]): FindPath {
   const router = express.Router({ caseSensitive: true, strict: true });
   // The router's types ask for an application's requests and responses, but the router does not need them.
   const route = router as unknown as (
-    request: IncomingMessage,
+    request: { readonly method: string; readonly url: string },
     response: ServerResponse,
     done: (error?: unknown) => void,
   ) => void;
@@ -54,18 +54,15 @@ export function createRoutes(endpoints: readonly Endpoint[]): FindPath {
     fixed.get(request.url!.split('?', 1)[0]!) ??
     new Promise((resolve, reject) => {
       waiting.set(response, resolve);
-      route(request, response, (error) => reject(routingError(error)));
+      // The router decodes parameters, and a broken escape would fail before the method and the key are checked
+      // (rule 3.1). Decoding `%25` gives what was sent.
+      const copy = { method: request.method!, url: request.url!.replaceAll('%', '%25') };
+      route(copy, response, (error) =>
+        reject(
+          error ?? new DomainError('not_found', 'This path does not exist.', { reason: 'unknown_route' }),
+        ),
+      );
     });
-}
-
-function routingError(error: unknown): unknown {
-  if (error === undefined || error === null)
-    return new DomainError('not_found', 'This path does not exist.', { reason: 'unknown_route' });
-  if (error instanceof URIError)
-    return new DomainError('invalid_request', 'The path is not valid percent-encoded UTF-8.', {
-      reason: 'invalid_member',
-    });
-  return error;
 }
 
 /** Groups the endpoints by path. The paths keep the order of the table. */
