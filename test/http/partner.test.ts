@@ -468,7 +468,7 @@ t.test('checks come in their order, and every fault of a JSON request has its er
     ],
     [
       'contentLength too large',
-      request('POST', '/v1/uploads', JSON_AUTH, '{"contentLength":68157441}'),
+      request('POST', '/v1/uploads', JSON_AUTH, '{"purpose":"verify","contentLength":68157441}'),
       'invalid_request',
       'invalid_member',
     ],
@@ -566,7 +566,11 @@ t.test('the error of a member names the member, and repeats no value', async (t)
     ],
     ['/v1/uploads', '{"contentLength":0}', 'contentLength must be at least 1.'],
     ['/v1/uploads', '{"contentLength":1.5}', 'contentLength must be a whole number.'],
-    ['/v1/uploads', '{"contentLength":68157441}', 'contentLength must be at most 68157440.'],
+    [
+      '/v1/uploads',
+      '{"purpose":"verify","contentLength":68157441}',
+      'contentLength must be at most 68157440.',
+    ],
     [
       '/v1/uploads',
       '{"purpose":"identify","contentLength":68157441}',

@@ -4,10 +4,10 @@ import { identifierSchema, sha256Schema, timestampSchema } from '../primitives.j
 
 export const purposeSchema = z.enum(UPLOAD_PURPOSES).meta({ id: 'UploadPurpose', examples: ['verify'] });
 
-/** The bound of `contentLength` follows `purpose`, in the words of JSON Schema. */
+/** The bound of `contentLength` follows `purpose`, in the words of JSON Schema. The query may have the purpose instead. */
 const LENGTH_OF_PURPOSE = [
   {
-    if: { properties: { purpose: { enum: ['verify', 'identify'] } } },
+    if: { properties: { purpose: { enum: ['verify', 'identify'] } }, required: ['purpose'] },
     // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
     then: { properties: { contentLength: { maximum: MAX_UPLOAD_BYTES } } },
   },
@@ -37,8 +37,10 @@ export const createUploadSchema = z
       })
       .exactOptional(),
   })
-  .check(({ value: { purpose = 'verify', contentLength: input }, issues }) => {
+  .check(({ value: { purpose, contentLength: input }, issues }) => {
     const path = ['contentLength'];
+    // Then the query may have the purpose, and `createUpload` checks the length.
+    if (purpose === undefined) return;
     if (isLarge(purpose)) {
       if (input === undefined) issues.push({ code: 'invalid_type', expected: 'number', path, input });
     } else if (input !== undefined && input > MAX_UPLOAD_BYTES)
