@@ -71,6 +71,30 @@ t.test('a slot is of the purpose in the body or the query', async (t) => {
     { fields: { purpose: 'verify' } },
     'no purpose means verify',
   );
+  t.match(
+    jsonOf(
+      await ask(
+        port,
+        request('POST', '/v1/uploads?purpose=verify_large', JSON_AUTH, '{"contentLength":100000000}'),
+      ),
+    ),
+    { fields: { purpose: 'verify_large' } },
+    'a length suits the purpose of the query',
+  );
+  const chunks = (body: string, headers = ''): Buffer =>
+    Buffer.from(
+      `POST /v1/uploads HTTP/1.1\r\nHost: a\r\nx-api-key: ${KEY}\r\n${headers}Transfer-Encoding: chunked\r\n\r\n${body}0\r\n\r\n`,
+    );
+  t.equal((await ask(port, chunks('')))!.status, 201, 'an empty body in chunks needs no type');
+  t.equal((await ask(port, chunks('2\r\n{}\r\n', 'Content-Type: application/json\r\n')))!.status, 201);
+  for (const body of ['2\r\n{}\r\n', `20000\r\n${' '.repeat(0x20000)}\r\n`])
+    matchError(
+      t,
+      await ask(port, chunks(body)),
+      'unsupported_media_type',
+      undefined,
+      'a body without a type',
+    );
   matchError(
     t,
     await ask(port, request('POST', '/v1/uploads?purpose=verify', JSON_AUTH, '{"purpose":"identify"}')),

@@ -16,8 +16,22 @@ export function declaredLength(request: IncomingMessage): number {
   return Number(request.headers['content-length'] ?? 0);
 }
 
+/** Reports whether a body must be empty, because it is optional, is sent in chunks, and has no type. */
+export function mustBeEmpty({ headers }: IncomingMessage, body: RouteBody): boolean {
+  return (
+    body.kind === 'json' &&
+    !body.required &&
+    headers['transfer-encoding'] !== undefined &&
+    headers['content-type'] === undefined
+  );
+}
+
+export function notJson(): DomainError {
+  return new DomainError('unsupported_media_type', 'The body must be application/json.');
+}
+
 /**
- * Checks the media type and the presence of a body.
+ * Checks the media type and the presence of a body. Whether a body that must be empty is empty shows when it is read.
  * @throws DomainError `unsupported_media_type`, or `length_required` when a required body is missing
  */
 export function checkMediaType(request: IncomingMessage, body: Exclude<RouteBody, { kind: 'none' }>): void {
@@ -31,9 +45,13 @@ export function checkMediaType(request: IncomingMessage, body: Exclude<RouteBody
   switch (body.kind) {
     case 'json':
       // Rule 2.1.
-      if (present && contentType !== 'application/json' && !JSON_TYPE.test(contentType ?? '')) {
-        throw new DomainError('unsupported_media_type', 'The body must be application/json.');
-      }
+      if (
+        present &&
+        contentType !== 'application/json' &&
+        !JSON_TYPE.test(contentType ?? '') &&
+        !mustBeEmpty(request, body)
+      )
+        throw notJson();
       break;
     case 'form':
     case 'slot':

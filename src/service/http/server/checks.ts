@@ -12,7 +12,7 @@ import { type Caller, requireScope } from '../../operations/caller.js';
 import type { PartnerOperations } from '../../operations/operations.js';
 import { bodyNotSigned, fileTooLarge, readBody, tooLarge } from '../body/body-reader.js';
 import { parseJson } from '../body/json-text.js';
-import { checkMediaType, declaredLength } from '../body/media-type.js';
+import { checkMediaType, declaredLength, mustBeEmpty, notJson } from '../body/media-type.js';
 import { parseQuery } from '../body/query.js';
 import type { Exchange } from '../exchange.js';
 import type { Response } from '../response/response.js';
@@ -148,8 +148,10 @@ export function bearerGuard(tokens: readonly string[], named: readonly NamedToke
   };
 }
 
-function checkBodyType({ route: { body }, exchange: { request } }: AnyCall): void {
-  if (body !== undefined && body.kind !== 'none') checkMediaType(request, body);
+function checkBodyType({ route: { body }, exchange }: AnyCall): void | Promise<void> {
+  if (body === undefined || body.kind === 'none') return;
+  checkMediaType(exchange.request, body);
+  if (mustBeEmpty(exchange.request, body)) return expectEmpty(exchange, notJson);
 }
 
 /** @throws DomainError `payload_too_large` for a declared length beyond what any call of the route may send */
@@ -174,14 +176,15 @@ function expectNoBody({ route: { body, auth }, exchange }: AnyCall): void | Prom
   if (isExpected) return;
   if (declaredLength(exchange.request) > 0) throw unexpectedBody();
   if (exchange.request.headers['transfer-encoding'] === undefined) return;
-  return expectEmpty(exchange);
+  return expectEmpty(exchange, unexpectedBody);
 }
 
-async function expectEmpty(exchange: Exchange): Promise<void> {
+/** @param refusal returns the error of a body that is not empty */
+async function expectEmpty(exchange: Exchange, refusal: () => DomainError): Promise<void> {
   try {
     await readBody(exchange, 0);
   } catch (error) {
-    throw error instanceof DomainError && error.code === 'payload_too_large' ? unexpectedBody() : error;
+    throw error instanceof DomainError && error.code === 'payload_too_large' ? refusal() : error;
   }
 }
 
