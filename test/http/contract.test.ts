@@ -552,7 +552,11 @@ t.test('a quota that cannot be read does not take the answer with it', async (t)
     headers: IDEMPOTENT,
   });
   t.equal(client.status, 201);
-  t.equal(client.headers.get('x-ratelimit-limit'), null);
+  t.equal(client.headers.get('x-ratelimit-limit'), '100000', 'the plan is known');
+  t.equal(client.headers.get('x-ratelimit-remaining'), null);
+  const reset = new Date(Number(client.headers.get('x-ratelimit-reset')) * 1000);
+  t.ok(reset.getTime() > Date.now(), 'and so is the end of the month');
+  t.match(reset.toISOString(), /^\d{4}-\d{2}-01T00:00:00.000Z$/);
   t.equal(reports.faults.length, 1, 'and is a fault');
 });
 

@@ -88,7 +88,7 @@ const DESCRIPTION = `Verify credentialed audio, and read the record of its produ
 
 **Order of checks.** The service checks a request in this order: HTTP grammar (400), path (404), method (405), key (403), rate (429), media type (415), size (413), content of body, query and path (400), existence of the resource (404), state of the resource (409).
 
-**Limits.** Every response to a known key carries \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\`. They state the monthly quota of the partner, exact to the unit. A 429 response adds \`Retry-After\`, and \`limit\` names the limit. Refused calls are free. Request rate and key rotation have separate throttles. \`RateLimit-Policy\` and \`RateLimit\` state the request rate and the quota, and \`GET /v1/partner/usage\` has every limit of the plan.
+**Limits.** Every response to a known key carries \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\`. They state the monthly quota of the partner, exact to the unit. If the counter cannot be read, \`X-RateLimit-Remaining\` is absent. A 429 response adds \`Retry-After\`, and \`limit\` names the limit. Refused calls are free. Request rate and key rotation have separate throttles. \`RateLimit-Policy\` and \`RateLimit\` state the request rate and the quota, and \`GET /v1/partner/usage\` has every limit of the plan.
 
 **Versions.** Additive changes ship at any time. Breaking changes are announced at least 6 months ahead, or 12 months ahead if integrations in production use the old behaviour. The affected responses then carry \`Deprecation\`, \`Sunset\` and \`Link\`.`;
 

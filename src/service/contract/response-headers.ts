@@ -18,7 +18,8 @@ export const RESPONSE_HEADERS = {
     pattern: '^(0|[1-9]\\d*)$',
   },
   'X-RateLimit-Remaining': {
-    description: 'Units left in the month after this call. The number is exact.',
+    description:
+      'Units left in the month after this call. The number is exact. Absent if the counter cannot be read.',
     type: 'integer',
     pattern: '^(0|[1-9]\\d*)$',
   },

@@ -23,9 +23,14 @@ export function headersOf(route: Route, status: number): ReadonlyMap<HeaderName,
   ]);
   const routed = BEFORE_ROUTE.has(status) ? 'sometimes' : 'always';
   if (route.noStore) headers.set('Cache-Control', routed);
-  // Rules 6.9 and 6.16: these headers are present once the partner is known.
+  // Rules 6.9 and 6.16: these headers are present once the partner is known. What is left of the quota is absent if its
+  // counter cannot be read.
   if (route.auth === 'key')
-    for (const name of LIMIT_HEADERS) headers.set(name, BEFORE_CALLER.has(status) ? 'sometimes' : 'always');
+    for (const name of LIMIT_HEADERS)
+      headers.set(
+        name,
+        BEFORE_CALLER.has(status) || name === 'X-RateLimit-Remaining' ? 'sometimes' : 'always',
+      );
   // Rule 5.7.
   if (status === 429 || status === 503) headers.set('Retry-After', 'always');
   if (noticesOf(route).length > 0)

@@ -2,6 +2,7 @@ import { isRouteOf, type KeyRoute, type OpenRoute, type Route } from '../../cont
 import { ROUTES, type RouteIdOf } from '../../contract/routes/routes.js';
 import type { ResponseBodyOf, RouteInput } from '../../contract/validation.js';
 import type { ContentDigest } from '../../domain/message-signature.js';
+import { monthEnd } from '../../domain/usage-window.js';
 import type { CallSignal } from '../../operations/attributed.js';
 import type { Caller } from '../../operations/caller.js';
 import type { Observer } from '../../ports/observer.js';
@@ -275,18 +276,19 @@ async function quotaHeaders(
   caller: Caller,
 ): Promise<void> {
   const rate = partners.rate(caller);
-  Object.assign(exchange.headers, limitHeaders(caller.plan, rate));
+  let facts: Parameters<typeof limitHeaders>[2];
   try {
     const quota = partners.quota(caller);
-    const facts =
+    facts =
       quota instanceof Promise
         ? await new Deadline(exchange.limits.quotaMs, (error) =>
             observer.fault('quota', error, exchange.log),
           ).of(quota)
         : quota;
-    Object.assign(exchange.headers, limitHeaders(caller.plan, rate, facts));
   } catch (error) {
     // The call has taken effect, so an unreadable counter must not lose the response.
     observer.fault('quota', error, exchange.log);
+    facts = { limit: caller.plan.monthlyQuota, reset: monthEnd(Date.now() / 1000) };
   }
+  Object.assign(exchange.headers, limitHeaders(caller.plan, rate, facts));
 }
