@@ -713,7 +713,7 @@ export interface Identification {
 export type Identifier = string;
 
 export interface Identify {
-  /** Upload to identify. Its purpose must be `identify`. */
+  /** Upload to identify. Its purpose must be `identify` or `identify_large`. */
   readonly uploadId: Identifier;
 }
 
@@ -1246,9 +1246,12 @@ export interface SessionEvidence {
       readonly imports?: number;
     }[];
   };
-  /** The last export of the session. Absent if no export was observed. */
+  /**
+   * The export that is the issued audio, or else the last export of the session. Absent if no export was
+   * observed.
+   */
   readonly export?: {
-    /** SHA-256 of the last exported file. */
+    /** SHA-256 of the exported file. */
     readonly fileSha256: Sha256;
     /** Whether the exported file is the issued audio. */
     readonly issuedAudio: Growing<'matches' | 'differs'>;
@@ -1420,7 +1423,7 @@ export interface UsageReport {
     readonly day: string;
     /** Units of the quota that were used on this day. */
     readonly units: number;
-    /** Number of calls per operation, including free calls. */
+    /** Units per billed operation, and number of calls per free operation. */
     readonly operations: Readonly<Record<string, number>>;
   }[];
 }
@@ -1437,7 +1440,7 @@ export interface VerificationResponse {
   readonly decision: DecisionEnvelope;
   /** When the proof was issued, in unix seconds. Present only if the verdict is `valid`. */
   readonly issuedAt?: Timestamp;
-  /** Id of the proof. Present whenever a signature of this service was verified. */
+  /** Id of the proof. Present if the judged credential is intact and was made by this service. */
   readonly proofId?: Identifier;
   /** Time of the verification, in unix seconds. */
   readonly verifiedAt: Timestamp;
@@ -1465,7 +1468,7 @@ export interface VerificationResponse {
 }
 
 export interface Verify {
-  /** Upload to verify. Its purpose must be `verify`. */
+  /** Upload to verify. Its purpose must be `verify` or `verify_large`. */
   readonly uploadId: Identifier;
   /**
    * Legacy sidecar file in padded base64 (RFC 4648, section 4). Omit it for a WAV file that contains its

@@ -251,13 +251,14 @@ class Operations(ABC):
     ) -> Key:
         """Revoke one of your own keys.
 
-        Takes effect at once and cannot be undone. Repeating the call returns the same response. An
-        active key may revoke any key of its partner. A call that would leave no active key is 409
-        `last_active_key`, also if calls are simultaneous: rotate the key first, then revoke it with
-        its successor. A rotated key may revoke only itself, so that a leaked key cannot revoke its
-        successor. Any other key is 403 `key_expiring`. With `successors=true` the call also revokes
-        every key that replaced the key. If a leaked key may have been rotated by another person,
-        revoke it with its successors, using another active key.
+        Takes effect at once and cannot be undone. Repeating the call returns the same response,
+        unless the key revoked itself: its calls are 403. An active key may revoke any key of its
+        partner. A call that would leave no active key is 409 `last_active_key`, also if calls are
+        simultaneous: rotate the key first, then revoke it with its successor. A rotated key may
+        revoke only itself, so that a leaked key cannot revoke its successor. Any other key is 403
+        `key_expiring`. With `successors=true` the call also revokes every key that replaced the
+        key. If a leaked key may have been rotated by another person, revoke it with its successors,
+        using another active key.
         """
         return cast(
             Key,
@@ -279,8 +280,9 @@ class Operations(ABC):
     ) -> Usage:
         """Read the limits of the plan and the usage per day.
 
-        Only `verify` and `identify` use units of the quota. All other calls are free, but they are
-        included in the usage per day.
+        Only `verify` and `identify` use units of the quota, and the usage per day has their units.
+        All other calls are free, and the usage per day has their number. Repeating the verify or
+        the identify of an upload is free, and is not included.
         """
         return cast(
             Usage,
@@ -308,8 +310,8 @@ class Operations(ABC):
         100,000 in total. Beyond these limits the call is 429 `review_limit`, and Retry-After is the
         time until the oldest case ends. The Idempotency-Key is optional. For 24 hours, a call with
         the same Idempotency-Key and the same data returns the same response, with
-        `idempotency-replayed: true`. A call with the same Idempotency-Key and different data is
-        409.
+        `idempotency-replayed: true`, or 404 if the proof was erased meanwhile. A call with the same
+        Idempotency-Key and different data is 409.
         """
         return cast(
             PartnerReviewCase,

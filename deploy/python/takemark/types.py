@@ -943,10 +943,12 @@ SessionEvidenceExportRerender = Literal[
 
 
 class SessionEvidenceExport(TypedDict):
-    """The last export of the session. Absent if no export was observed."""
+    """The export that is the issued audio, or else the last export of the session. Absent if no
+    export was observed.
+    """
 
     fileSha256: str
-    """SHA-256 of the last exported file."""
+    """SHA-256 of the exported file."""
     issuedAudio: SessionEvidenceExportIssuedAudio
     """Whether the exported file is the issued audio."""
     durationSeconds: NotRequired[float]
@@ -993,7 +995,9 @@ class SessionEvidence(TypedDict):
     activity: SessionEvidenceActivity
     """Activity over time, in intervals of equal length."""
     export: NotRequired[SessionEvidenceExport]
-    """The last export of the session. Absent if no export was observed."""
+    """The export that is the issued audio, or else the last export of the session. Absent if no
+    export was observed.
+    """
 
 
 class EvidenceReportSession(TypedDict):
@@ -1465,7 +1469,7 @@ class Identification(TypedDict):
 
 class Identify(TypedDict):
     uploadId: str
-    """Upload to identify. Its purpose must be `identify`."""
+    """Upload to identify. Its purpose must be `identify` or `identify_large`."""
 
 
 IdentifyDigestsDigestsItemOf = Literal[
@@ -1996,7 +2000,7 @@ class UsageDaysItem(TypedDict):
     units: int
     """Units of the quota that were used on this day."""
     operations: dict[str, int]
-    """Number of calls per operation, including free calls."""
+    """Units per billed operation, and number of calls per free operation."""
 
 
 class Usage(TypedDict):
@@ -2041,7 +2045,7 @@ class Verification(TypedDict):
     issuedAt: NotRequired[int]
     """When the proof was issued, in unix seconds. Present only if the verdict is `valid`."""
     proofId: NotRequired[str]
-    """Id of the proof. Present whenever a signature of this service was verified."""
+    """Id of the proof. Present if the judged credential is intact and was made by this service."""
     verifiedAt: int
     """Time of the verification, in unix seconds."""
     audio: AudioSummary
@@ -2070,7 +2074,7 @@ class Verification(TypedDict):
 
 class Verify(TypedDict):
     uploadId: str
-    """Upload to verify. Its purpose must be `verify`."""
+    """Upload to verify. Its purpose must be `verify` or `verify_large`."""
     sidecar: NotRequired[str]
     """Legacy sidecar file in padded base64 (RFC 4648, section 4). Omit it for a WAV file that
     contains its credential.

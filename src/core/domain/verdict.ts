@@ -54,7 +54,7 @@ export interface Judgement {
   /** Stable slugs. The first slug decided the verdict. */
   readonly reasons: readonly DecisionReason[];
   readonly carrier: 'embedded' | 'sidecar' | 'none';
-  /** The proof named by the credential. Present whenever a signature of this service was verified. */
+  /** The proof named by the judged credential. Present if the credential is intact and was made by this service. */
   readonly proofId?: string;
   /** The time of issue in unix seconds. Present only with `valid`. */
   readonly issuedAt?: number;
@@ -79,7 +79,8 @@ function refuse<Given extends Refused>(
 }
 
 /**
- * Returns the proof id to look up in the registry, or undefined if no signature of this service was verified.
+ * Returns the proof id to look up in the registry, or undefined if the judged credential is not an intact one of this
+ * service.
  */
 export function namedProof(
   embedded: EmbeddedParseResult | undefined,

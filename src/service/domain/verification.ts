@@ -41,7 +41,7 @@ export interface VerificationResult extends LegacyValues {
   readonly decision: DecisionEnvelope;
   /** The time of issue in unix seconds. Present only with `valid`. */
   readonly issuedAt?: number;
-  /** The proof named by the credential. Present whenever a signature of this service was verified. */
+  /** The proof named by the judged credential. Present if the credential is intact and was made by this service. */
   readonly proofId?: string;
   /** The time of the verification in unix seconds. */
   readonly verifiedAt: number;

@@ -419,7 +419,7 @@ export const PARTNER_ROUTES = {
     path: '/v1/partner/keys/{keyId}',
     summary: 'Revoke one of your own keys',
     description:
-      'Takes effect at once and cannot be undone. Repeating the call returns the same response. An active key may revoke any key of its partner. A call that would leave no active key is 409 `last_active_key`, also if calls are simultaneous: rotate the key first, then revoke it with its successor. A rotated key may revoke only itself, so that a leaked key cannot revoke its successor. Any other key is 403 `key_expiring`. With `successors=true` the call also revokes every key that replaced the key. If a leaked key may have been rotated by another person, revoke it with its successors, using another active key.',
+      'Takes effect at once and cannot be undone. Repeating the call returns the same response, unless the key revoked itself: its calls are 403. An active key may revoke any key of its partner. A call that would leave no active key is 409 `last_active_key`, also if calls are simultaneous: rotate the key first, then revoke it with its successor. A rotated key may revoke only itself, so that a leaked key cannot revoke its successor. Any other key is 403 `key_expiring`. With `successors=true` the call also revokes every key that replaced the key. If a leaked key may have been rotated by another person, revoke it with its successors, using another active key.',
     auth: 'key',
     scope: 'keys',
     params: keyParamsSchema,
@@ -438,7 +438,7 @@ export const PARTNER_ROUTES = {
     path: '/v1/partner/usage',
     summary: 'Read the limits of the plan and the usage per day',
     description:
-      'Only `verify` and `identify` use units of the quota. All other calls are free, but they are included in the usage per day.',
+      'Only `verify` and `identify` use units of the quota, and the usage per day has their units. All other calls are free, and the usage per day has their number. Repeating the verify or the identify of an upload is free, and is not included.',
     auth: 'key',
     scope: 'usage',
     query: usageQuerySchema,
@@ -454,7 +454,7 @@ export const PARTNER_ROUTES = {
     path: '/v1/partner/reviews',
     summary: 'Open a review case for a registered proof',
     description:
-      'A case contains opaque identifiers only, never names, files or notes. The case ends after 180 days, or when its proof is erased. A partner can have 1,000 cases on one proof and 100,000 in total. Beyond these limits the call is 429 `review_limit`, and Retry-After is the time until the oldest case ends. The Idempotency-Key is optional. For 24 hours, a call with the same Idempotency-Key and the same data returns the same response, with `idempotency-replayed: true`. A call with the same Idempotency-Key and different data is 409.',
+      'A case contains opaque identifiers only, never names, files or notes. The case ends after 180 days, or when its proof is erased. A partner can have 1,000 cases on one proof and 100,000 in total. Beyond these limits the call is 429 `review_limit`, and Retry-After is the time until the oldest case ends. The Idempotency-Key is optional. For 24 hours, a call with the same Idempotency-Key and the same data returns the same response, with `idempotency-replayed: true`, or 404 if the proof was erased meanwhile. A call with the same Idempotency-Key and different data is 409.',
     auth: 'key',
     scope: 'reviews',
     headers: idempotencyHeadersSchema,

@@ -185,7 +185,7 @@ export const usageSchema = z
           units: countSchema.meta({ description: 'Units of the quota that were used on this day.' }),
           operations: z
             .record(z.string(), countSchema)
-            .meta({ description: 'Number of calls per operation, including free calls.' }),
+            .meta({ description: 'Units per billed operation, and number of calls per free operation.' }),
         }),
       )
       .meta({ description: 'One entry per UTC day, including days without calls. The last entry is today.' }),

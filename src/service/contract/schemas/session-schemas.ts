@@ -158,7 +158,7 @@ const sessionEvidenceSchema = z
       .meta({ description: 'Activity over time, in intervals of equal length.' }),
     export: z
       .object({
-        fileSha256: sha256Schema.meta({ description: 'SHA-256 of the last exported file.' }),
+        fileSha256: sha256Schema.meta({ description: 'SHA-256 of the exported file.' }),
         issuedAudio: knownWords(EXPORT_MATCHES).meta({
           description: 'Whether the exported file is the issued audio.',
         }),
@@ -167,7 +167,10 @@ const sessionEvidenceSchema = z
           description: 'Whether the session was rendered again, and whether the result matched the export.',
         }),
       })
-      .meta({ description: 'The last export of the session. Absent if no export was observed.' })
+      .meta({
+        description:
+          'The export that is the issued audio, or else the last export of the session. Absent if no export was observed.',
+      })
       .exactOptional(),
   })
   .meta({

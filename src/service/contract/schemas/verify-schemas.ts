@@ -38,7 +38,9 @@ const MAX_SIDECAR_BASE64 = 4 * Math.ceil(MAX_SIDECAR_BYTES / 3);
 /** The body of a verification (rules 8.3 and 8.4). */
 export const verifySchema = z
   .strictObject({
-    uploadId: identifierSchema.meta({ description: 'Upload to verify. Its purpose must be `verify`.' }),
+    uploadId: identifierSchema.meta({
+      description: 'Upload to verify. Its purpose must be `verify` or `verify_large`.',
+    }),
     sidecar: z
       .string()
       .max(MAX_SIDECAR_BASE64)
@@ -162,7 +164,10 @@ export const verificationSchema = z
       })
       .exactOptional(),
     proofId: identifierSchema
-      .meta({ description: 'Id of the proof. Present whenever a signature of this service was verified.' })
+      .meta({
+        description:
+          'Id of the proof. Present if the judged credential is intact and was made by this service.',
+      })
       .exactOptional(),
     verifiedAt: timestampSchema.meta({ description: 'Time of the verification, in unix seconds.' }),
     audio: audioSummarySchema.meta({ description: 'Properties of the uploaded audio file.' }),
@@ -211,7 +216,9 @@ const DIGEST = '2492654781ec4412cf22d1f3a2aabe38e478a25bd5de0d9fb9a3912a7ba628f2
 
 export const identifyUploadSchema = z
   .strictObject({
-    uploadId: identifierSchema.meta({ description: 'Upload to identify. Its purpose must be `identify`.' }),
+    uploadId: identifierSchema.meta({
+      description: 'Upload to identify. Its purpose must be `identify` or `identify_large`.',
+    }),
   })
   .meta({ id: 'Identify', examples: [{ uploadId: 'upl_01JZ7Q4W8YB2M6R9T3V5X7Z1A2' }] });
 
