@@ -122,7 +122,8 @@ export function decode(context: usize, address: usize, length: u32, most: u32): 
   while (load<u32>(context, READER) == READER_FLAC && step(context, decoder)) {
     if (load<u64>(context, SAMPLES_BYTES) >= enough) store<u32>(context, READER_PAUSED, READER);
   }
-  if (load<u32>(context, READER) == READER_FLAC && isInFrame(decoder)) addCrc(decoder, load<u32>(decoder, END));
+  if (load<u32>(context, READER) == READER_FLAC && isInFrame(decoder))
+    addCrc(decoder, load<u32>(decoder, END));
 }
 
 function openSlice(context: usize, decoder: usize, address: usize, length: u32): void {
