@@ -127,6 +127,11 @@ t.test('files, folders and pairs are found in a stable order', async (t) => {
     ],
     'a sidecar means its audio, and what is named is judged',
   );
+  t.strictSame(
+    await find(['c.wav', 'c.sidecar', 'lonely.sidecar'].map((name) => `${directory}/./${name}`)),
+    ['./c.wav +', 'lonely.sidecar no audio beside this sidecar'],
+    'a sidecar without audio is reported whatever form its path has',
+  );
   await mkdir(join(directory, 'closed'));
   if (process.getuid?.() !== 0) {
     await chmod(join(directory, 'closed'), 0);

@@ -107,7 +107,7 @@ export async function* findAudio(
       // A missing file is reported by the name that was given.
       if (names.length === 0) {
         for await (const found of foundAs(path, { text: basename(path) }, beside, search))
-          if (found.path === path || !named.has(resolve(found.path))) yield found;
+          if (resolve(found.path) === absolute || !named.has(resolve(found.path))) yield found;
       }
       for (const name of names) {
         const place = placeIn(dirname(path), name);
