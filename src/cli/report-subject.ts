@@ -1,6 +1,6 @@
 import { defined } from '../core/domain/defined.js';
 import type { ReportPageInput, ReportSubject } from '../witness/page/page-input.js';
-import { parseReport } from '../witness/report/parse-report.js';
+import { parseReport, UnreadableReport } from '../witness/report/parse-report.js';
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -8,18 +8,23 @@ type Members = Readonly<Record<string, unknown>>;
 const LEGACY = ['classification', 'grade', 'interpretation'] as const;
 
 /**
- * Reads a report and its subject from a verification result, a proof, a record, a list entry or a bare
- * report.
+ * Reads a report and its subject from a verification result, a line of `verify --format jsonl`, a proof, a record,
+ * a list entry or a bare report.
  * @param service the address of the service that gave the value, if it is known
  * @throws UnreadableReport
  */
 export function reportInput(value: unknown, service?: string): ReportPageInput {
-  const source = membersOf(value);
+  const given = membersOf(value);
+  const source = 'result' in given ? membersOf(given['result']) : given;
   if ('facts' in source && 'conflicts' in source) return { proof: {}, report: parseReport(source) };
   const { evidenceReport, processNote } = source;
   const note = noteOf(processNote);
+  const subject = subjectOf(source);
+  // Any JSON would otherwise look like a proof without a verdict.
+  if (subject.verdict === undefined && subject.proofId === undefined && evidenceReport === undefined)
+    throw new UnreadableReport('this is not a verification result, a proof, a record or a report');
   return {
-    proof: { ...subjectOf(source), ...(service === undefined ? {} : { service }) },
+    proof: { ...subject, ...(service === undefined ? {} : { service }) },
     ...(evidenceReport === undefined ? {} : { report: parseReport(evidenceReport) }),
     ...(note === undefined ? {} : { note }),
   };

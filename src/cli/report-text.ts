@@ -78,7 +78,8 @@ function printSubject(
 ): void {
   terminal.print(terminal.style(printable(title ?? proofId ?? 'Evidence report'), 'bold'));
   const review = decision?.status === 'needs_review';
-  if (verdict === undefined) terminal.print('  registered proof; no audio file was compared with it');
+  const subject = proofId === undefined ? 'report that names no proof' : 'registered proof';
+  if (verdict === undefined) terminal.print(`  ${subject}; no audio file was compared with it`);
   else {
     const { title: name, meaning } = verdictText(verdict);
     const colour = verdict !== 'valid' ? 'red' : review ? 'yellow' : 'green';

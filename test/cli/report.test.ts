@@ -64,6 +64,24 @@ t.test('a result in a file is printed, conflicts first', async (t) => {
   t.notMatch(out, /human|AI-free|%/i);
 });
 
+t.test('a line of a batch has its verdict, and a report alone is not called registered', async (t) => {
+  const { takemark, file, directory } = await setUp(t);
+  const page = join(directory, 'report.html');
+  const shown = async (value: unknown) => {
+    const path = await file('value.json', Buffer.from(JSON.stringify(value)));
+    const { code, out } = await takemark('report', path, '--format', 'text', '--html', page, '--force');
+    t.equal(code, 0);
+    return out + (await readFile(page, 'utf8')).replaceAll(/<[^>]*>/g, ' ');
+  };
+  const result = { verdict: 'tampered', good: false };
+  const tampered = await shown({ file: 'a.wav', outcome: 'not_good', result });
+  t.match(tampered, /TAMPERED[\s\S]*Credential: not valid \(altered\)/);
+  t.notMatch(tampered, /: registered|registered proof/);
+  const alone = await shown(cleanReport());
+  t.match(alone, /report that names no proof; no audio file[\s\S]*Credential: not known/);
+  t.notMatch(alone, /: registered|registered proof/);
+});
+
 t.test('a channel that is not watched has its word on the terminal too', async (t) => {
   for (const channel of CHANNELS)
     for (const support of ['unsupported', 'unknown'] as const) {
@@ -150,10 +168,16 @@ t.test('an invalid report is refused, and a proof without a report gets a messag
     code: 0,
     out: /this proof has no report[\s\S]*grade B: from an earlier registry/,
   });
-  t.match(await takemark('report', await written('{}'), '--format', 'apple'), {
+  t.match(await takemark('report', await written(JSON.stringify(PROOF)), '--format', 'apple'), {
     code: 3,
     err: /no evidence report/,
   });
+  for (const other of ['{}', '[]', '5', 'null', '{"error":"No."}', '{"result":5}', '{"proofId":5}'])
+    t.match(await takemark('report', await written(other)), {
+      code: 3,
+      out: '',
+      err: /value\.json: this is not a verification result, a proof, a record or a report/,
+    });
   t.match(await takemark('report', 'no such thing'), { code: 2, err: /neither a file nor a proof id/ });
   t.match(await takemark('report', PROOF_ID, '--format', 'xml'), { code: 2 });
   t.match(await takemark('report', await written('{}'), '--from-record'), { code: 2 });

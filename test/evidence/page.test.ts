@@ -327,6 +327,7 @@ t.test('credential and production record are two statements', async (t) => {
     'Credential: registered',
     'Production record: no review needed',
   ]);
+  t.strictSame(said({}, cleanReport()), ['Credential: not known', 'Production record: no review needed']);
   t.strictSame(said({ verdict: 'tampered' }), [
     'Credential: not valid (altered)',
     'Production record: not available',

@@ -26,8 +26,9 @@ export const report = defineCommand({
   service: 'partner',
   summary: 'Show the evidence report of a proof as text, as an HTML page or for a distributor',
   details: [
-    'The operand is a proof id or a file: the output of `takemark verify --json`, a proof, a record or a',
-    'report. For a proof of another partner, the command shows the evidence of the public record.',
+    'The operand is a proof id or a file: the output of `takemark verify --json`, a line of its --format jsonl,',
+    'a proof, a record or a report. For a proof of another partner, the command shows the evidence of the',
+    'public record.',
     '',
     '--html writes one self-contained page that can be read offline. It names the address of the service.',
     'For a file, this is the address in TAKEMARK_URL or --url, unless it is on this machine.',

@@ -103,7 +103,13 @@ const VERDICT_WORDS: Readonly<Record<string, string>> = {
 };
 
 /** States the result for the credential alone. The production record does not change it. */
-function renderCredential({ verdict }: ReportSubject): Markup {
+function renderCredential({ verdict, proofId }: ReportSubject): Markup {
+  if (verdict === undefined && proofId === undefined)
+    return statement(
+      'neutral',
+      'Credential: not known',
+      'This report names no proof, and no audio file was compared with it.',
+    );
   if (verdict === undefined)
     return statement(
       'neutral',
