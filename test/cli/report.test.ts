@@ -82,6 +82,15 @@ t.test('a line of a batch has its verdict, and a report alone is not called regi
   t.notMatch(alone, /: registered|registered proof/);
 });
 
+t.test('the address on a page is the one that the calls have', async (t) => {
+  const { takemark, path, directory } = await withFile(t, PROOF);
+  const page = join(directory, 'report.html');
+  for (const address of ['https://beta.example/v1/', 'https://beta.example']) {
+    t.match(await takemark('report', path, '--html', page, '--force', '--url', address), { code: 0 });
+    t.match(await readFile(page, 'utf8'), '<code>https://beta.example/v1/verifications</code>');
+  }
+});
+
 t.test('a channel that is not watched has its word on the terminal too', async (t) => {
   for (const channel of CHANNELS)
     for (const support of ['unsupported', 'unknown'] as const) {

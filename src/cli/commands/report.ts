@@ -51,11 +51,12 @@ export const report = defineCommand({
     const isFile = await isThere(operand);
     if (isFile && fromRecord) throw new UsageError('--from-record needs a proof id, not a file');
     const output = path === undefined ? undefined : await planOutput(path, force, isFile ? [operand] : []);
+    const service = parseBase(context.config.url);
     const input = readInput(
       isFile ? await readResult(operand) : await fetchProof(operand, fromRecord, context),
       operand,
       // The default address is on this machine, so a file need not come from there.
-      isFile && isLoopback(parseBase(context.config.url)) ? undefined : context.config.url,
+      isFile && isLoopback(service) ? undefined : service.href.replace(/\/$/, ''),
     );
     if (output !== undefined) {
       await writeOutput(output, [Buffer.from(renderReportPage(input))]);
