@@ -101,10 +101,10 @@ function givenAddress(service: Service, given: string | undefined): string | und
 
 /** @throws UsageError for an invalid address in the option */
 export function parseAddress(option: string, given: string): string {
-  const url = URL.canParse(given) ? new URL(given) : undefined;
-  if (url === undefined || !/^https?:$/.test(url.protocol) || /[?#]/.test(given) || url.username !== '')
+  const { protocol = '', username, password }: Partial<URL> = URL.canParse(given) ? new URL(given) : {};
+  if (!/^https?:$/.test(protocol) || /[?#]/.test(given) || username !== '' || password !== '')
     throw new UsageError(
-      `--${option} must be an http or https address without a user name, query or fragment`,
+      `--${option} must be an http or https address without a user name, password, query or fragment`,
     );
   return given.replace(/\/+$/, '');
 }

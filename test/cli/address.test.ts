@@ -31,7 +31,13 @@ t.test('the option names the address before the variable does', async (t) => {
     err: /at http:\/\/127\.0\.0\.1:1: .*; set another address with --operator-url or TAKEMARK_OPERATOR_URL/,
   });
   t.match(await takemark('operator', 'partner', 'list', '--operator-url', operator.url), { code: 0 });
-  for (const wrong of ['example.com', 'ftp://example.com', `${NOBODY}/?key=1`, 'http://name:word@127.0.0.1'])
+  for (const wrong of [
+    'example.com',
+    'ftp://example.com',
+    `${NOBODY}/?key=1`,
+    'http://name:word@127.0.0.1',
+    'http://:word@127.0.0.1',
+  ])
     t.match(await takemark('health', '--url', wrong), {
       code: 2,
       err: /--url must be an http or https address/,

@@ -299,6 +299,11 @@ t.test('configuration is read whole, and every fault in it is named', async (t) 
     readConfig({ TAKEMARK_PUBLIC_URL: 'https://api.example.com/base/' }).publicUrl,
     'https://api.example.com/base',
   );
+  for (const name of ['TAKEMARK_URL', 'TAKEMARK_OPERATOR_URL', 'TAKEMARK_PUBLIC_URL'])
+    for (const user of ['label:s3cret', 'label', ':s3cret'])
+      t.throws(() => readConfig({ [name]: `https://${user}@api.example.com/v1` }), {
+        message: `${name}: must have no user name or password`,
+      });
   t.strictSame(
     readConfig({ TAKEMARK_OPERATOR_TOKEN: '', TAKEMARK_PORT: '9000' }).partner.port,
     9000,

@@ -27,7 +27,15 @@ function countSchema(max: number) {
 const baseUrlSchema = z
   .url({ protocol: /^https?$/, error: 'must be an http or https address' })
   .refine((url) => !/[?#]/.test(url), 'must have no query or fragment')
+  // Messages and pages show the address.
+  .refine((url) => !namesUser(url), 'must have no user name or password')
   .transform((url) => url.replace(/\/+$/, ''));
+
+function namesUser(address: string): boolean {
+  if (!URL.canParse(address)) return false;
+  const { username, password } = new URL(address);
+  return `${username}${password}` !== '';
+}
 
 const addressesSchema = z
   .string()
