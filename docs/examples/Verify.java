@@ -103,6 +103,9 @@ public final class Verify {
     try {
       if (arguments.length != 1 || base.isEmpty() || key.isEmpty())
         throw new IllegalArgumentException("usage: TAKEMARK_URL=... TAKEMARK_API_KEY=... java Verify.java FILE");
+      // The error for a header that cannot be sent would show the key.
+      if (!key.matches("[\\x21-\\x7e]+"))
+        throw new IllegalArgumentException("TAKEMARK_API_KEY must be printable ASCII without spaces or line breaks");
       protect(base);
       Path audio = Path.of(arguments[0]);
       if (!Files.isReadable(audio)) throw new IllegalArgumentException(audio + " cannot be read");

@@ -148,6 +148,10 @@ func run() (int, error) {
 	if len(os.Args) != 2 || base == "" || key == "" {
 		return 2, errors.New("usage: TAKEMARK_URL=... TAKEMARK_API_KEY=... verify FILE")
 	}
+	// An error for a header that cannot be sent could show the key.
+	if strings.ContainsFunc(key, func(letter rune) bool { return letter < '!' || letter > '~' }) {
+		return 2, errors.New("TAKEMARK_API_KEY must be printable ASCII without spaces or line breaks")
+	}
 	if err := protected(base); err != nil {
 		return 2, err
 	}

@@ -7,6 +7,7 @@ Prints the service's answer in one line. Exit codes: 0 accepted, 1 not accepted,
 import ipaddress
 import json
 import os
+import re
 import secrets
 import sys
 import time
@@ -99,6 +100,9 @@ def main():
     key = os.environ.get("TAKEMARK_API_KEY", "")
     if len(sys.argv) != 2 or not base or not key:
         return wrong_use("usage: TAKEMARK_URL=... TAKEMARK_API_KEY=... python3 verify.py FILE")
+    # The error for a header that cannot be sent would show the key.
+    if not re.fullmatch(r"[\x21-\x7e]+", key):
+        return wrong_use("TAKEMARK_API_KEY must be printable ASCII without spaces or line breaks")
     protected(base)
     try:
         with open(sys.argv[1], "rb") as file:

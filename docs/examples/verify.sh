@@ -26,6 +26,9 @@ export no_proxy
 
 [ $# -eq 1 ] && [ -n "${TAKEMARK_URL:-}" ] && [ -n "${TAKEMARK_API_KEY:-}" ] ||
   fail 2 'usage: TAKEMARK_URL=... TAKEMARK_API_KEY=... sh verify.sh FILE'
+# A line break would end the header, and begin another option of curl.
+[ "$(printf %s "$TAKEMARK_API_KEY" | LC_ALL=C tr -d '!-~' | wc -c)" -eq 0 ] ||
+  fail 2 'TAKEMARK_API_KEY must be printable ASCII without spaces or line breaks'
 base=${TAKEMARK_URL%/}
 protect "$base"
 [ -f "$1" ] && [ -r "$1" ] || fail 2 "$1 cannot be read"

@@ -92,6 +92,9 @@ async function main(): Promise<number> {
   const [path, ...more] = process.argv.slice(2);
   if (base === '' || key === '' || path === undefined || more.length > 0)
     throw new WrongUse('usage: TAKEMARK_URL=... TAKEMARK_API_KEY=... node verify.ts FILE');
+  // The error for a header that cannot be sent would show the key.
+  if (!/^[\x21-\x7e]+$/.test(key))
+    throw new WrongUse('TAKEMARK_API_KEY must be printable ASCII without spaces or line breaks');
   protectedAddress(base);
   const audio = await readFile(path).catch((error: Error) => {
     throw new WrongUse(error.message);

@@ -182,6 +182,13 @@ t.test('each example shows what may be accepted', async (t) => {
         t.match([result.code, result.out], [WRONG_USE, ''], url);
       }
       t.equal((await run(double.url, join(directory, 'none.wav'))).code, WRONG_USE, 'no such file');
+      double.seen.length = 0;
+      for (const key of [`${real.apiKey}\r`, `${real.apiKey}\n`, `x\n${real.apiKey}`, `${real.apiKey} é`]) {
+        const result = await run(double.url, paths.valid, key);
+        t.match([result.code, result.out], [WRONG_USE, ''], JSON.stringify(key));
+        t.notMatch(result.err, real.apiKey, 'an error does not show the key');
+      }
+      t.equal(double.seen.length, 0, 'nothing is sent with such a key');
     });
 });
 
