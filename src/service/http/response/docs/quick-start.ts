@@ -41,7 +41,7 @@ import os
 import secrets
 import urllib.request
 
-base, key = os.environ["TAKEMARK_URL"], os.environ["TAKEMARK_API_KEY"]
+base, key = os.environ["TAKEMARK_URL"], os.environ["TAKEMARK_API_KEY"].strip()
 # No proxy sees the key over plain HTTP, which is for a service on this machine.
 proxies = {scheme: proxy for scheme, proxy in urllib.request.getproxies().items() if scheme == "https"}
 opener = urllib.request.build_opener(urllib.request.ProxyHandler(proxies))

@@ -117,7 +117,7 @@ function curl({ method, target, needsKey, headers, body, result }: SampleCall): 
 
 function python({ method, target, needsKey, headers, body, result }: SampleCall): string {
   const all = [
-    ...(needsKey ? [`"x-api-key": os.environ["TAKEMARK_API_KEY"]`] : []),
+    ...(needsKey ? [`"x-api-key": os.environ["TAKEMARK_API_KEY"].strip()`] : []),
     ...headers.map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`),
   ];
   const argumentsOf = [
@@ -280,7 +280,7 @@ func check(err error) {
 
 function java({ method, target, needsKey, headers, body, result }: SampleCall): string {
   const set = [
-    ...(needsKey ? ['.header("x-api-key", System.getenv("TAKEMARK_API_KEY"))'] : []),
+    ...(needsKey ? ['.header("x-api-key", System.getenv("TAKEMARK_API_KEY").strip())'] : []),
     ...headers.map(([name, value]) => `.header(${JSON.stringify(name)}, ${JSON.stringify(value)})`),
   ];
   const before: string[] = [];
