@@ -310,6 +310,25 @@ print(json.dumps([results, failures, len(refused), secret in text, "health uses 
   t.equal(service.seen.length - before, 8 + 1 + 2 + 1, 'no redirect is followed, and nothing else is sent');
 });
 
+t.test('a date in Retry-After is compared with the clock of its sender', { skip }, async (t) => {
+  const { service, directory } = await double(t);
+  const at = (second: number) => new Date(Date.UTC(2020, 0, 1, 0, 0, second)).toUTCString();
+  const until = (second: number) => ({
+    ...busy(503, 0),
+    headers: { Date: at(0), 'Retry-After': at(second) },
+  });
+  service.queue('/v1/health', until(40), until(0), { status: 503, headers: { 'Retry-After': 'later' } });
+  const program = `${START}
+takemark = client(attempts=1)
+print(json.dumps([failure(takemark.health) for _ in "123"]))
+`;
+  t.strictSame(JSON.parse(await python(t, { program, url: service.url, directory })), [
+    ['unavailable', 503, 40],
+    ['unavailable', 503, 0],
+    ['unavailable', 503, null],
+  ]);
+});
+
 t.test('a file is sent while it is read', { skip }, async (t) => {
   const { service, directory } = await double(t);
   const program = `${START}

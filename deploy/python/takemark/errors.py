@@ -1,6 +1,7 @@
 """The error of a failed call, and how it is read from a response."""
 
 import json
+import math
 import time
 from email.message import Message
 from email.utils import parsedate_to_datetime
@@ -81,7 +82,7 @@ def error_of(status: int, headers: Message, body: bytes) -> TakemarkError:
         limit=_text(members, "limit"),
         review_id=_text(members, "reviewId"),
         request_id=headers.get("X-Request-Id"),
-        retry_after=_retry_after(headers.get("Retry-After")),
+        retry_after=_retry_after(headers),
         body=members,
     )
 
@@ -99,14 +100,24 @@ def _text(members: dict[str, Any], name: str) -> str | None:
     return value[:_LONGEST_TEXT] if isinstance(value, str) and value else None
 
 
-def _retry_after(value: str | None) -> int | None:
-    """Returns the seconds of a `Retry-After`, which is a number or a date."""
+def _retry_after(headers: Message) -> int | None:
+    """Returns the seconds of a `Retry-After`, which is a number or a date.
+
+    A date is compared with the sender's `Date`, because the clock of this machine may differ.
+    """
+    value = headers.get("Retry-After")
     if value is None:
         return None
     if value.isascii() and value.isdigit():
         # A number of more digits is longer than every wait, and costs time to parse.
         return int(value[:15])
+    until = _time_of(value)
+    sent = _time_of(headers.get("Date", ""))
+    return None if until is None else max(0, math.ceil(until - (time.time() if sent is None else sent)))
+
+
+def _time_of(date: str) -> float | None:
     try:
-        return max(0, int(parsedate_to_datetime(value).timestamp() - time.time()) + 1)
+        return parsedate_to_datetime(date).timestamp()
     except (ValueError, OverflowError):
         return None
