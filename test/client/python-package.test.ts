@@ -1,7 +1,7 @@
 /** The Python package of deploy/python: its generated modules, its calls, and what it does with odd responses. */
 import { spawnSync } from 'node:child_process';
 import { createHash, generateKeyPairSync } from 'node:crypto';
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { openApiDocument } from '../../src/service/contract/openapi.js';
@@ -327,6 +327,50 @@ print(json.dumps([failure(takemark.health) for _ in "123"]))
     ['unavailable', 503, 0],
     ['unavailable', 503, null],
   ]);
+});
+
+t.test('a download writes and removes nothing but its own file', { skip }, async (t) => {
+  const { service, directory } = await double(t);
+  const own = ['other', 'take.wav.part', 'rotation.json.new'];
+  await writeFile(join(directory, 'other'), 'other');
+  for (const name of own.slice(1)) await symlink('other', join(directory, name));
+  const body = Buffer.from('the delivered file');
+  const digest = createHash('sha256').update(body);
+  const headers = { 'Repr-Digest': `sha-256=:${digest.copy().digest('base64')}:` };
+  service.queue(
+    '/v1/proofs/prf_1/asset',
+    { status: 403, body: { error: 'No.', code: 'forbidden' } },
+    { status: 200, body: Buffer.alloc(1000), cutAt: 500 },
+    { status: 200, body, headers },
+  );
+  service.on('/v1/partner/keys/rotate', () => ({ status: 201, body: { apiKey: 'tmk_new', keyId: 'key_1' } }));
+  const program = `${START}
+os.umask(0o027)
+takemark = client()
+print(json.dumps([
+    failure(takemark.download_asset, "prf_1", "take.wav"),
+    sorted(os.listdir()),
+    takemark.download_asset("prf_1", "take.wav"),
+    takemark.rotate_key("rotation.json")["apiKey"],
+]))
+`;
+  t.strictSame(JSON.parse(await python(t, { program, url: service.url, directory })), [
+    ['forbidden', 403, null],
+    ['other', 'program.py', 'rotation.json.new', 'song.wav', 'take.wav.part'],
+    digest.digest('hex'),
+    'tmk_new',
+  ]);
+  t.strictSame(
+    (await readdir(directory)).sort(),
+    ['program.py', 'rotation.json', 'song.wav', 'take.wav', ...own].sort(),
+  );
+  for (const name of own) t.equal(await readFile(join(directory, name), 'utf8'), 'other', name);
+  t.strictSame(await readFile(join(directory, 'take.wav')), body);
+  for (const [name, mode] of [
+    ['take.wav', 0o640],
+    ['rotation.json', 0o600],
+  ] as const)
+    t.equal((await stat(join(directory, name))).mode & 0o777, mode, name);
 });
 
 t.test('a file is sent while it is read', { skip }, async (t) => {

@@ -8,6 +8,7 @@ import time
 import uuid
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Literal, cast
 from urllib.parse import SplitResult, urlencode
 
@@ -218,15 +219,16 @@ class Client(Operations):
         self, operation: str, path: tuple[str, ...], query: Mapping[str, str], to: str | os.PathLike[str]
     ) -> str:
         address = self._address(path, query)
-        partial = f"{os.fspath(to)}.part"
+        # A fresh name, which `x` creates: a file or a link that exists is neither written nor removed.
+        partial = os.path.join(os.path.dirname(os.fspath(to)), f".{uuid.uuid4().hex}.part")
+        file = open(partial, "xb")
 
         def attempt() -> str:
             digest = hashlib.sha256()
+            file.seek(0)
+            file.truncate()
             sent = {**self._headers(), **self._signature("GET", address, None), "Accept": "*/*"}
-            with (
-                open(partial, "wb") as file,
-                self._transport.stream(operation, address, sent) as (headers, chunks),
-            ):
+            with self._transport.stream(operation, address, sent) as (headers, chunks):
                 for chunk in chunks:
                     if file.tell() > MAX_DOWNLOAD_BYTES:
                         raise TakemarkError("bad_response", "the file is larger than 4 GiB")
@@ -238,10 +240,11 @@ class Client(Operations):
             return digest.hexdigest()
 
         try:
-            found = retrying(attempt, self._attempts, _is_transient)
+            with file:
+                found = retrying(attempt, self._attempts, _is_transient)
             os.replace(partial, to)
         except BaseException:
-            if os.path.exists(partial):
+            with suppress(FileNotFoundError):
                 os.remove(partial)
             raise
         return found

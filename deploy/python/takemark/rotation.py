@@ -3,8 +3,10 @@
 import hashlib
 import json
 import os
+import tempfile
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, cast
 
 from .errors import TakemarkError
@@ -55,13 +57,18 @@ def _load(path: str | os.PathLike[str]) -> dict[str, Any] | None:
 def _save(path: str | os.PathLike[str], state: dict[str, Any]) -> None:
     """Replaces the file, readable only by its owner, so that a crash leaves the old or the new one."""
     target = os.fspath(path)
-    fresh = f"{target}.new"
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with open(descriptor, "w", encoding="utf-8") as file:
-        json.dump(state, file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(fresh, target)
+    # A fresh file: one that exists might be a link, or be open to others.
+    descriptor, fresh = tempfile.mkstemp(dir=os.path.dirname(target) or ".")
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            json.dump(state, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(fresh, target)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.remove(fresh)
+        raise
     if os.name == "posix":
         directory = os.open(os.path.dirname(target) or ".", os.O_RDONLY)
         try:
