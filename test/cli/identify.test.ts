@@ -1,6 +1,6 @@
 /** `takemark identify` of a directory and of a list of digests. */
 import { createHash } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
 import { issued } from '../fixtures/credentialed-file.js';
@@ -73,6 +73,15 @@ t.test('the files of a directory are identified by digests, and no audio is sent
       { file: other, digests: digests.slice(3), matches: [match('prf_1', 'original_file')] },
     ],
   );
+
+  for (const name of ['.hidden.wav', 'notes.txt', 'take.sidecar']) await file(join('delivery', name));
+  await symlink(await file('elsewhere.wav', PLAIN), join(folder, 'link.wav'));
+  service.queue(PATH, answer([match('prf_1', 'exact_file')], [], [], [match('prf_1', 'original_file')], []));
+  t.match(await takemark('identify', folder), {
+    code: 3,
+    err: /link\.wav is a link out of the directory \(takemark verify reads it with --follow-links\)\n3 other files skipped\n$/,
+  });
+  await rm(join(folder, 'link.wav'));
 
   await file(join('delivery', 'empty.wav'), Buffer.alloc(0));
   service.queue(PATH, answer([match('prf_1', 'exact_file')], [], [], [match('prf_1', 'original_file')], []));

@@ -315,7 +315,7 @@ async function refuseToLeave(place: Place, bounds: Bounds): Promise<void> {
   const within = bounds.at(-1) === sep.charCodeAt(0) ? bounds : Buffer.concat([bounds, Buffer.from(sep)]);
   if (!real.equals(bounds) && !real.subarray(0, within.length).equals(within))
     throw new Error(
-      `${basename(shown(place))} is a link out of the directory (allow it with --follow-links)`,
+      `${basename(shown(place))} is a link out of the directory (takemark verify reads it with --follow-links)`,
     );
 }
 

@@ -23,11 +23,15 @@ const STRENGTH: readonly string[] = ['exact_file', 'bound_audio', 'original_file
 export async function identifyFolder(path: string, json: boolean, context: Context): Promise<number> {
   const { openFileKit, signal, terminal } = context;
   let failed = 0;
+  let skipped = 0;
   const kit = await openFileKit();
   try {
     async function* asked(): AsyncGenerator<AskedFile> {
       for await (const found of findAudio([path], { pairs: false, followLinks: false })) {
-        if ('passedOver' in found) continue;
+        if ('passedOver' in found) {
+          skipped += 1;
+          continue;
+        }
         try {
           if ('problem' in found) throw new RuntimeError(found.problem);
           yield { name: found.path, digests: await digestsOf(kit, found.path, found.place, signal) };
@@ -39,6 +43,7 @@ export async function identifyFolder(path: string, json: boolean, context: Conte
       }
     }
     const { files, unknown } = await identifyAll(asked(), json, context);
+    if (skipped > 0) terminal.note(`${skipped} other ${skipped === 1 ? 'file' : 'files'} skipped`);
     if (files + failed === 0) throw new RuntimeError('no audio files found');
     if (failed > 0) return EXIT.runtimeError;
     return unknown === 0 ? EXIT.good : EXIT.notGood;
