@@ -67,7 +67,7 @@ function optionChoices(command: Command): readonly OptionChoice[] {
 /** Returns the kind of path that completes a value or an operand with this declared name. */
 function pathKind(name: string | undefined): 'file' | 'directory' | undefined {
   if (name === 'directory') return 'directory';
-  return name === 'file' || name === 'audio' ? 'file' : undefined;
+  return ['file', 'audio', 'path', 'proof'].includes(name ?? '') ? 'file' : undefined;
 }
 
 function operandKind({ operands }: Command): ReturnType<typeof pathKind> {

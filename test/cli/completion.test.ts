@@ -51,6 +51,14 @@ const CASES: readonly (readonly [words: readonly string[], completions: readonly
     ['take folder', 'take one.wav'],
   ],
   [['seal', '--device-dir', 'take'], ['take folder']],
+  ...[['identify'], ['report'], ['identify', '--digests']].map(
+    (words) =>
+      [
+        [...words, 'take'],
+        ['take folder', 'take one.wav'],
+      ] as const,
+  ),
+  [['fixtures', '--out', 'take'], ['take folder']],
 ];
 
 t.test('bash completes commands, options, their values and paths', { skip: needs('bash') }, async (t) => {
@@ -87,7 +95,7 @@ t.test('fish completes commands, options, their values and paths', { skip: needs
       .filter((line) => line !== '')
       .map((line) => line.split('\t')[0]!.replaceAll('\\ ', ' ').replace(/\/$/, ''));
     // A value of a directory is completed by any path there.
-    if (words.includes('--device-dir')) t.ok(names.includes('take folder'), words.join(' '));
+    if (/--(?:device-dir|out)/.test(words.join(' '))) t.ok(names.includes('take folder'), words.join(' '));
     else t.strictSame(names.sort(), completions, words.join(' '));
   }
 });

@@ -15,10 +15,10 @@ export const fixtures = defineCommand({
   summary: 'Download the sandbox files and the expected answer to each (beta only)',
   details: [
     'Writes one file for each verdict and reason, and fixtures.json with the expected answers, into an',
-    'existing directory. `takemark verify <folder>` then verifies them.',
+    'existing directory. `takemark verify <directory>` then verifies them.',
   ],
   options: {
-    out: { value: 'folder', required: true, help: 'existing directory to write the files to' },
+    out: { value: 'directory', required: true, help: 'existing directory to write the files to' },
     force: { help: 'replace existing files' },
     json: { help: 'print the list as one line of JSON' },
   },

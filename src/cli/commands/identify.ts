@@ -23,7 +23,7 @@ export const identify = defineCommand({
   ],
   operands: ['[path]'],
   options: {
-    digests: { value: 'list', help: 'identify the digests in this file, without sending audio' },
+    digests: { value: 'file', help: 'identify the digests in this file, without sending audio' },
     json: { help: 'print the matches as one line of JSON for each file' },
   },
   async run([path], { digests, json }, context) {
