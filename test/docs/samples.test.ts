@@ -166,12 +166,16 @@ for (const [language, { file, command, programs }] of Object.entries(LANGUAGES))
       const source = samplesOf(call).find(({ lang }) => lang === language)!.source;
       await writeFile(join(directory, file), source);
       if (language === 'typescript') t.equal(compile(join(directory, file), { directory }), '');
-      const { code, out, err } = await runProgram(
-        'sh',
-        ['-c', 'cd "$0" && exec "$@"', directory, ...command],
-        { TAKEMARK_URL: url, TAKEMARK_API_KEY: KEY, no_proxy: '127.0.0.1' },
-      );
+      const run = (key: string) =>
+        runProgram('sh', ['-c', 'cd "$0" && exec "$@"', directory, ...command], {
+          TAKEMARK_URL: url,
+          TAKEMARK_API_KEY: key,
+          no_proxy: '127.0.0.1',
+        });
+      const { code, out, err } = await run(KEY);
       t.not(code, 0);
       t.match(out + err, ANSWER);
+      const { out: other, err: error } = await run(`${KEY}\r`);
+      t.notMatch(other + error, KEY, 'a key from a file with Windows line ends is not shown');
     },
   );
