@@ -102,7 +102,7 @@ export async function bodyOf(
 }
 
 /**
- * Returns a finding when the device was revoked after issuing, with effect from a time before issuing (rule
+ * Returns a finding when the device was revoked after issuing, with effect from a time at or before issuing (rule
  * 9.32). Facts that already include the revocation have their own finding.
  */
 async function findRevocation(
