@@ -29,28 +29,39 @@ export interface Watched extends Awaited<ReturnType<typeof reportOf>> {
   readonly trace: string;
 }
 
-/** Follows the work on a new session, and returns its report. */
+/** Sessions that are played at most for one report. */
+const MOST_SESSIONS = 3;
+
+/**
+ * Follows the work on a new session, and returns its report. Ardour aborts now and then in its own memory, also before
+ * it has written the header of an export: the session is then played anew.
+ */
 export async function watched(
   t: Test,
   work: (studio: Studio) => Promise<void>,
   { before, render = true, key = DeviceKey.generate() }: WatchOptions = {},
 ): Promise<Watched> {
-  const scratch = t.testdir({ home: {} });
-  const home = join(scratch, 'home');
-  await makeHome(home);
-  const directory = join(scratch, 'session');
-  const studio: Studio = {
-    directory,
-    ardour: async (...steps) => {
-      const { code, output } = await runLua(home, 'work.lua', [directory, 'session', ...steps]);
-      // Ardour aborts now and then as it ends.
-      if (code !== null) t.equal(code, steps.includes('die') ? 3 : 0, output);
-      await pause(SETTLED);
-    },
-  };
-  await before?.(studio);
-  const trace = join(scratch, 'a.trace');
-  const options = { directory, countsDummy: true, ...(render ? { rerender: rerenderArdour } : {}) };
-  await follow(trace, options, () => work(studio), key);
-  return { directory, trace, ...(await reportOf(trace)) };
+  const scratch = t.testdir();
+  for (let played = 1; ; played += 1) {
+    const folder = join(scratch, String(played));
+    const home = join(folder, 'home');
+    await makeHome(home);
+    const directory = join(folder, 'session');
+    let hasAborted = false;
+    const studio: Studio = {
+      directory,
+      ardour: async (...steps) => {
+        const { code, output } = await runLua(home, 'work.lua', [directory, 'session', ...steps]);
+        if (code === null) hasAborted = true;
+        else t.equal(code, steps.includes('die') ? 3 : 0, output);
+        await pause(SETTLED);
+      },
+    };
+    await before?.(studio);
+    const trace = join(folder, 'a.trace');
+    const options = { directory, countsDummy: true, ...(render ? { rerender: rerenderArdour } : {}) };
+    await follow(trace, options, () => work(studio), key);
+    if (!hasAborted || played === MOST_SESSIONS) return { directory, trace, ...(await reportOf(trace)) };
+    t.comment('given up: Ardour aborted, and the session is played anew');
+  }
 }
