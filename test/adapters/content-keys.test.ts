@@ -363,6 +363,8 @@ t.test(
       yield { proofId: 'prf_erased' };
       yield { proofId: 'prf_never_had_a_key' };
     };
+    const nothing = { copied: 0, destroyed: 0, different: 0 };
+    t.strictSame(await both.align(erased(), AbortSignal.abort()), nothing, 'the process stops');
     t.strictSame(await both.align(erased()), { copied: 2, destroyed: 1, different: 1 });
     t.strictSame(await both.align(erased()), { copied: 0, destroyed: 0, different: 1 });
     for (const keys of [first, second]) {

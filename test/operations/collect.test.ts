@@ -44,10 +44,10 @@ t.test('while a clock is wrong nothing is swept, collected or reminded of', asyn
   const deps = { stores: silent, unissued: silent, clock: { now: () => 0 }, maySweep: () => maySweep };
   const jobs = [...collectionJobs(deps), reminderJob(deps)];
   t.equal(jobs.length, 3);
-  for (const job of jobs) await job.run();
+  for (const job of jobs) await job.run(new AbortController().signal);
   t.strictSame(asked, []);
   maySweep = true;
-  for (const job of jobs) await t.rejects(job.run(), { message: 'asked' });
+  for (const job of jobs) await t.rejects(job.run(new AbortController().signal), { message: 'asked' });
   t.equal(asked.length, jobs.length);
 });
 

@@ -371,6 +371,18 @@ t.test('chores: never twice at once, done again after a fault, ended within the 
   await sleep(10);
   t.equal(runs, before);
   t.equal(new Set(faults).size, 1);
+  let isLeft = false;
+  const steps = {
+    where: 'audit' as const,
+    everyMs: 1000,
+    atStart: true,
+    run: async (ending: AbortSignal) => {
+      while (!ending.aborted) await sleep(1);
+      isLeft = true;
+    },
+  };
+  await startJobs([steps], { fault: () => undefined }, () => 60_000)();
+  t.ok(isLeft, 'a long job ends with the schedule');
   const stuck = startJobs(
     [{ where: 'meter', everyMs: 1000, atStart: true, run: () => new Promise(() => undefined) }],
     { fault: () => undefined },

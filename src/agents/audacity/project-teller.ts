@@ -38,7 +38,7 @@ const SAME_SECONDS = 1e-6;
  */
 export class ProjectTeller {
   /** Events of the state that is compared. */
-  #told: TraceEvent[] = [];
+  #events: TraceEvent[] = [];
   #sources = new Map<string, KnownSource>();
   #tracks: readonly KnownTrack[] = [];
   #labels: ProjectState['labels'] = [];
@@ -55,7 +55,7 @@ export class ProjectTeller {
    */
   async take(now: ProjectState, samples: SampleReader, when: When): Promise<readonly TraceEvent[]> {
     const [sources, kept] = [new Map(this.#sources), this.#kept];
-    this.#told = [];
+    this.#events = [];
     try {
       await this.#compare(now, samples, when);
     } catch (error) {
@@ -65,7 +65,7 @@ export class ProjectTeller {
       throw error;
     }
     this.#states += 1;
-    return this.#told;
+    return this.#events;
   }
 
   async #compare(now: ProjectState, samples: SampleReader, when: When): Promise<void> {
@@ -318,7 +318,7 @@ export class ProjectTeller {
   }
 
   #tell(event: TraceEvent): void {
-    this.#told.push(event);
+    this.#events.push(event);
   }
 
   #next(kind: 'track' | 'clip' | 'source' | 'plugin'): number {

@@ -52,8 +52,8 @@ export class Auditor {
     return { findings, ...defined({ endedAt: this.#endedAt, steppedAt: this.#steppedAt }) };
   }
 
-  /** Continues the pass, with as many items as `rate` permits in `seconds`. */
-  async run(seconds: number): Promise<void> {
+  /** Continues the pass, with as many items as `rate` permits in `seconds`, or until `ending` aborts. */
+  async run(seconds: number, ending?: AbortSignal): Promise<void> {
     const { audited, rate } = this.#parts;
     if (rate === 0) return;
     const hasLease = await audited.lease();
@@ -65,7 +65,7 @@ export class Auditor {
       this.#restsUntil = performance.now() + PASS_MS;
       this.#found = new Map();
     }
-    for (let left = rate * seconds; left > 0; ) {
+    for (let left = rate * seconds; left > 0 && ending?.aborted !== true; ) {
       const { findings, looked, next } = await auditStores(this.#parts, {
         from: this.#place,
         limit: Math.min(STEP, left),

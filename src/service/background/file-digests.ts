@@ -32,12 +32,12 @@ export class FileDigests {
   }
 
   /** Continues, with as many records as `rate` permits in `seconds`. */
-  async run(seconds: number): Promise<void> {
+  async run(seconds: number, ending?: AbortSignal): Promise<void> {
     const { audited, rate } = this.#parts;
     if (this.#place === undefined && performance.now() < this.#restsUntil) return;
     if (!(await audited.lease())) return;
     if (this.#place === undefined) this.#restsUntil = performance.now() + PASS_MS;
-    for (let left = rate * seconds; left > 0; ) {
+    for (let left = rate * seconds; left > 0 && ending?.aborted !== true; ) {
       const { items, next } = await audited.proofs(this.#place, Math.min(STEP, left));
       for (const proofId of items) await this.#complete(proofId);
       this.#place = next;

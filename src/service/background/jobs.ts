@@ -54,8 +54,8 @@ export function gatedJobs(gate: RestoreGate, jobs: readonly PeriodicJob[]): read
     { where: 'restore', everyMs: BEAT_MS, atStart: true, run: () => gate.beat() },
     ...jobs.map((job) => ({
       ...job,
-      run: async () => {
-        if (!gate.isClosed) await job.run();
+      run: async (ending: AbortSignal) => {
+        if (!gate.isClosed) await job.run(ending);
       },
     })),
   ];
@@ -69,7 +69,7 @@ export function auditJob(auditor: Auditor, { maySweep }: Pick<JobDeps, 'maySweep
   return {
     where: 'audit',
     everyMs: AUDIT_SECONDS * 1000,
-    run: async () => (maySweep() ? auditor.run(AUDIT_SECONDS) : undefined),
+    run: async (ending) => (maySweep() ? auditor.run(AUDIT_SECONDS, ending) : undefined),
   };
 }
 
@@ -79,7 +79,7 @@ export function fileDigestsJob(fileDigests: FileDigests): PeriodicJob {
     where: 'file_digests',
     everyMs: FILE_DIGESTS_SECONDS * 1000,
     atStart: true,
-    run: () => fileDigests.run(FILE_DIGESTS_SECONDS),
+    run: (ending) => fileDigests.run(FILE_DIGESTS_SECONDS, ending),
   };
 }
 

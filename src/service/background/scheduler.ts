@@ -8,7 +8,8 @@ export interface PeriodicJob {
   readonly everyMs: number;
   /** True for a job that also runs immediately, not only after the first interval. */
   readonly atStart?: boolean;
-  run(): Promise<unknown>;
+  /** @param ending aborts when the schedule ends: a long job must not begin another step */
+  run(ending: AbortSignal): Promise<unknown>;
 }
 
 /**
@@ -23,10 +24,11 @@ export function startJobs(
   graceMs: () => number,
 ): () => Promise<void> {
   const running = new Map<PeriodicJob, Promise<void>>();
+  const ending = new AbortController();
   const begin = (job: PeriodicJob): void => {
     if (running.has(job)) return;
     const done = job
-      .run()
+      .run(ending.signal)
       .catch((error: unknown) => observer.fault(job.where, error))
       .then(() => void running.delete(job));
     running.set(job, done);
@@ -35,6 +37,7 @@ export function startJobs(
   for (const job of jobs) if (job.atStart === true) begin(job);
   return async () => {
     timers.forEach(clearInterval);
+    ending.abort();
     const ended = Promise.all(running.values()).then(() => undefined);
     await withDeadline(ended, graceMs(), () => undefined);
   };

@@ -319,9 +319,10 @@ export function mirrorJobs({
 }: Pick<Infrastructure, 'mirrored' | 'journal' | 'keyWatch' | 'telemetry'>): readonly PeriodicJob[] {
   if (mirrored === undefined) return [];
   let isAligned = false;
-  const align = async (): Promise<void> => {
+  const align = async (ending: AbortSignal): Promise<void> => {
     if (isAligned || !keyWatch.isSettled) return;
-    const { copied, destroyed, different } = await mirrored.align(journal.read());
+    const { copied, destroyed, different } = await mirrored.align(journal.read(), ending);
+    if (ending.aborted) return;
     isAligned = true;
     telemetry.note('content_keys_mirrored', { copied, destroyed });
     if (different > 0) telemetry.warn('content_keys_differ', { count: different });

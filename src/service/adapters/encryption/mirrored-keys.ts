@@ -23,8 +23,9 @@ export interface MirroredKeys extends ContentKeys {
    * after each start: one of the directories may be new, or may have been absent for some time.
    * @param erased the ids of all erased proofs. A key of another id is never destroyed, because it may be the
    * last copy
+   * @param ending ends the comparison early
    */
-  align(erased: AsyncIterable<{ readonly proofId: string }>): Promise<Aligned>;
+  align(erased: AsyncIterable<{ readonly proofId: string }>, ending?: AbortSignal): Promise<Aligned>;
 }
 
 /**
@@ -54,10 +55,10 @@ export function mirroredKeys(first: KeyDirectory, second: KeyDirectory): Mirrore
     destroy,
     release: destroy,
 
-    async align(erased) {
+    async align(erased, ending) {
       let [copied, destroyed, different] = [0, 0, 0];
       // The journal names most erasures twice.
-      await eachOf(erased, COMPARED_AT_ONCE, ({ proofId }) =>
+      await eachOf(untilAborted(erased, ending), COMPARED_AT_ONCE, ({ proofId }) =>
         turns.take(proofId, async () => {
           if ((await read(proofId)) === undefined) return;
           await destroyBoth(proofId);
@@ -77,13 +78,20 @@ export function mirroredKeys(first: KeyDirectory, second: KeyDirectory): Mirrore
           await (one === undefined ? first : second).store(proofId, key);
           copied += 1;
         });
-      await eachOf(idsOf(first), COMPARED_AT_ONCE, compare);
-      await eachOf(idsOf(second), COMPARED_AT_ONCE, async (proofId) => {
+      await eachOf(untilAborted(idsOf(first), ending), COMPARED_AT_ONCE, compare);
+      await eachOf(untilAborted(idsOf(second), ending), COMPARED_AT_ONCE, async (proofId) => {
         if ((await first.read(proofId)) === undefined) await compare(proofId);
       });
       return { copied, destroyed, different };
     },
   };
+}
+
+async function* untilAborted<Item>(items: AsyncIterable<Item>, signal?: AbortSignal): AsyncGenerator<Item> {
+  for await (const item of items) {
+    if (signal?.aborted) return;
+    yield item;
+  }
 }
 
 async function* idsOf(keys: KeyDirectory): AsyncGenerator<string> {
