@@ -50,7 +50,7 @@ async function watched(directory: string) {
   };
 }
 
-t.test('a take is told as it grows, from the copy of the session that begins it', async (t) => {
+t.test('a take is written as it grows, from the copy of the session that begins it', async (t) => {
   const { audio, events, pending, poll } = await watched(t.testdir());
   await poll(1);
   await writeFile(pending, sessionXml());
@@ -76,18 +76,18 @@ t.test('a take is told as it grows, from the copy of the session that begins it'
   t.strictSame(events.at(-1), { kind: 'recording.discarded', take: 1, at: 7e6 });
 });
 
-t.test('takes that run at once are told in the order of time, each exactly', async (t) => {
+t.test('takes that run at once are written in the order of time, each exactly', async (t) => {
   const { audio, events, pending, ledger, poll } = await watched(t.testdir());
   const controls = '<Controllable name="mute" value="0"/><Controllable name="rec-enable" value="1"/>';
   await writeFile(pending, sessionXml().replace('<Controllable name="mute" value="0"/>', controls));
   await poll(2, pending);
   // The hook's word of the same start.
-  ledger.tell({ kind: 'transport.started', start: 0 }, { at: 2.1e6 });
+  ledger.add({ kind: 'transport.started', start: 0 }, { at: 2.1e6 });
   const channels = ['L', 'R'].map((side) => join(audio, `Take1_Vox-1%${side}.wav`));
   for (const file of channels) await writeFile(file, floatWave(tone(100, 10)));
   await poll(3, ...channels);
   // A save amid the take.
-  ledger.tell({ kind: 'session.saved' }, { at: 3.5e6 });
+  ledger.add({ kind: 'session.saved' }, { at: 3.5e6 });
   for (const file of channels) await appendFile(file, Buffer.alloc(400));
   await poll(4, ...channels);
   t.strictSame(
@@ -257,7 +257,7 @@ t.test('notes are counted as they begin, and a torn file is no endless one', asy
   t.strictSame(countNotesIn(Buffer.from('RIFF and so on')), undefined);
 });
 
-t.test('an export is told of once nobody writes to it, and again when it is rewritten', async (t) => {
+t.test('an export is reported when writing to it has ended, and again when it is rewritten', async (t) => {
   const directory = t.testdir({ 'old.wav': floatWave([0]), 'notes.txt': 'x' });
   const exports = new Exports([directory, join(directory, 'absent')]);
   const mix = join(directory, 'mix.wav');

@@ -19,7 +19,7 @@ import { Window } from './ardour/window.js';
 const UI = 'ARDOUR.TransportRequestSource.TRS_UI';
 
 t.test(
-  'playback in the window of Ardour is told as it was driven',
+  'playback in the window of Ardour is written as it was driven',
   { skip: needs('ardour', 'ardour7-lua', 'Xvfb') },
   async (t) => {
     const scratch = t.testdir({ home: { spool: {} } });
@@ -56,12 +56,12 @@ t.test(
     );
     t.equal(header.channels.transport, 'supported');
     t.strictSame(findings, []);
-    const told = events.flatMap((event) => (event.kind.startsWith('transport.') ? [event] : []));
+    const acts = events.flatMap((event) => (event.kind.startsWith('transport.') ? [event] : []));
     t.strictSame(
-      told.map(({ kind }) => kind).filter((kind) => kind !== 'transport.located'),
+      acts.map(({ kind }) => kind).filter((kind) => kind !== 'transport.located'),
       ['transport.started', 'transport.stopped', 'transport.started', 'transport.stopped'],
     );
-    const places = told.flatMap((event) =>
+    const places = acts.flatMap((event) =>
       event.kind === 'transport.located' || event.kind === 'transport.started'
         ? [[event.kind, event.start]]
         : [],
@@ -75,11 +75,11 @@ t.test(
         `${kind} ${start}: ${JSON.stringify(places)}`,
       );
     t.ok(
-      told.every(({ since }) => since === undefined),
+      acts.every(({ since }) => since === undefined),
       'each at its own time',
     );
-    const started = told.filter(({ kind }) => kind === 'transport.started').map(({ at }) => at);
-    const stopped = told.filter(({ kind }) => kind === 'transport.stopped').map(({ at }) => at);
+    const started = acts.filter(({ kind }) => kind === 'transport.started').map(({ at }) => at);
+    const stopped = acts.filter(({ kind }) => kind === 'transport.stopped').map(({ at }) => at);
     for (const [i, at] of started.entries()) t.ok(stopped[i]! - at > 1_000_000, 'as long as it rolled');
     t.strictSame(
       events.filter(({ kind }) => kind.startsWith('recording.')),

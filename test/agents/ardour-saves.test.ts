@@ -1,7 +1,7 @@
 import t from 'tap';
 import { readHistory } from '../../src/agents/ardour/history-file.js';
 import { openLedger } from '../../src/agents/ardour/ledger.js';
-import { SaveTeller } from '../../src/agents/ardour/save.js';
+import { SaveWriter } from '../../src/agents/ardour/save.js';
 import { readSession } from '../../src/agents/ardour/session-file.js';
 import type { SourceWitness } from '../../src/agents/ardour/sources.js';
 import { parseXml, XML_LIMITS, XmlError } from '../../src/agents/ardour/xml.js';
@@ -22,10 +22,10 @@ import {
 type Transactions = Parameters<typeof historyXml>[0];
 
 /** Saves at seconds of a clock that began at 0 of the wall clock, and what the trace received at each. */
-function teller() {
+function comparer() {
   let events: TraceEvent[] = [];
   const ledger = openLedger((event) => events.push(event));
-  const saves = new SaveTeller(ledger, (wall) => wall * 1000);
+  const saves = new SaveWriter(ledger, (wall) => wall * 1000);
   return (
     seconds: number,
     spec: SessionSpec,
@@ -35,7 +35,7 @@ function teller() {
     events = [];
     const session = readSession(parseXml(sessionXml(spec)));
     const history = readHistory(parseXml(historyXml(transactions)), session.tempo);
-    saves.tell({ session, history, savedAt: seconds * 1e6, witnessed });
+    saves.write({ session, history, savedAt: seconds * 1e6, witnessed });
     return events;
   };
 }
@@ -51,7 +51,7 @@ const TAKE = {
 const IMPORT = { id: 30, attributes: 'name="loop.wav" type="audio" take-id="" origin=""' };
 
 t.test('what is there when the agent begins to look is found, not done', async (t) => {
-  const save = teller();
+  const save = comparer();
   const events = save(2, {
     sources: [TAKE],
     clips: [{ id: 21, source: 20, start: 0, length: 4, automatic: true }],
@@ -68,7 +68,7 @@ t.test('what is there when the agent begins to look is found, not done', async (
 
 t.test('what a save from before the agent lacks was found, and a later transaction was done', (t) => {
   const events: TraceEvent[] = [];
-  const saves = new SaveTeller(
+  const saves = new SaveWriter(
     openLedger((event) => events.push(event)),
     (wall) => wall * 1000,
     2e6,
@@ -77,7 +77,7 @@ t.test('what a save from before the agent lacks was found, and a later transacti
     events.length = 0;
     const session = readSession(parseXml(sessionXml(spec)));
     const history = readHistory(parseXml(historyXml(transactions)), session.tempo);
-    saves.tell({ session, history, savedAt, isEarlier, witnessed: new Map() });
+    saves.write({ session, history, savedAt, isEarlier, witnessed: new Map() });
     return acts(events).filter(({ kind }) => kind !== 'session.opened');
   };
   const sources = [TAKE];
@@ -102,52 +102,55 @@ t.test('what a save from before the agent lacks was found, and a later transacti
   t.end();
 });
 
-t.test('edits of the history are told at their own times, with the shape that a clip had then', async (t) => {
-  const save = teller();
-  save(1, {});
-  const transactions: Transactions = [
-    [2, playlistDiff([21])],
-    [3, regionDiff(21, extentChange([4, 0], [3, 0]))],
-    [4, regionDiff(21, extentChange([3, 0], [3, 1]))],
-    [5, playlistDiff([22, 23], [21])],
-    [6, playlistDiff([24])],
-    [7, regionDiff(22, '<scale-amplitude from="1" to="0.5"/><muted from="0" to="1"/>')],
-    [8, playlistDiff([], [23])],
-  ];
-  const events = save(
-    9,
-    {
-      sources: [TAKE],
-      // The removed ones as Ardour keeps them.
-      regions: [
-        { id: 21, source: 20, start: 1, length: 3, automatic: true },
-        { id: 23, source: 20, start: 2, length: 2, offset: 1 },
-      ],
-      clips: [
-        { id: 22, source: 20, start: 1, length: 1, gain: 0.5 },
-        { id: 24, source: 20, start: 8, length: 1 },
-      ],
-    },
-    transactions,
-    new Map([['20', { appeared: true, take: 1, frames: 192_000, rate: 48_000 }]]),
-  );
-  t.strictSame(acts(events), [
-    { kind: 'recording.finished', take: 1, source: 1, frames: 192_000, rate: 48_000, at: 2e6 },
-    { kind: 'clip.created', clip: 1, track: 2, base: 'seconds', start: 0, length: 4, source: 1, at: 2e6 },
-    { kind: 'clip.trimmed', clip: 1, start: 0, length: 3, at: 3e6 },
-    { kind: 'clip.moved', clip: 1, track: 2, start: 1, at: 4e6 },
-    { kind: 'clip.split', clip: 1, right: 2, start: 2, at: 5e6 },
-    { kind: 'clip.copied', from: 1, clip: 3, track: 2, start: 8, at: 6e6 },
-    { kind: 'clip.changed', clip: 1, property: 'gain', at: 7e6 },
-    { kind: 'clip.changed', clip: 1, property: 'mute', at: 7e6 },
-    { kind: 'clip.deleted', clip: 2, at: 8e6 },
-    // The history says muted, the file does not: the file has the last word.
-    { kind: 'clip.changed', clip: 1, property: 'mute', at: 9e6, since: 1e6 },
-  ]);
-});
+t.test(
+  'edits of the history are written at their own times, with the shape that a clip had then',
+  async (t) => {
+    const save = comparer();
+    save(1, {});
+    const transactions: Transactions = [
+      [2, playlistDiff([21])],
+      [3, regionDiff(21, extentChange([4, 0], [3, 0]))],
+      [4, regionDiff(21, extentChange([3, 0], [3, 1]))],
+      [5, playlistDiff([22, 23], [21])],
+      [6, playlistDiff([24])],
+      [7, regionDiff(22, '<scale-amplitude from="1" to="0.5"/><muted from="0" to="1"/>')],
+      [8, playlistDiff([], [23])],
+    ];
+    const events = save(
+      9,
+      {
+        sources: [TAKE],
+        // The removed ones as Ardour keeps them.
+        regions: [
+          { id: 21, source: 20, start: 1, length: 3, automatic: true },
+          { id: 23, source: 20, start: 2, length: 2, offset: 1 },
+        ],
+        clips: [
+          { id: 22, source: 20, start: 1, length: 1, gain: 0.5 },
+          { id: 24, source: 20, start: 8, length: 1 },
+        ],
+      },
+      transactions,
+      new Map([['20', { appeared: true, take: 1, frames: 192_000, rate: 48_000 }]]),
+    );
+    t.strictSame(acts(events), [
+      { kind: 'recording.finished', take: 1, source: 1, frames: 192_000, rate: 48_000, at: 2e6 },
+      { kind: 'clip.created', clip: 1, track: 2, base: 'seconds', start: 0, length: 4, source: 1, at: 2e6 },
+      { kind: 'clip.trimmed', clip: 1, start: 0, length: 3, at: 3e6 },
+      { kind: 'clip.moved', clip: 1, track: 2, start: 1, at: 4e6 },
+      { kind: 'clip.split', clip: 1, right: 2, start: 2, at: 5e6 },
+      { kind: 'clip.copied', from: 1, clip: 3, track: 2, start: 8, at: 6e6 },
+      { kind: 'clip.changed', clip: 1, property: 'gain', at: 7e6 },
+      { kind: 'clip.changed', clip: 1, property: 'mute', at: 7e6 },
+      { kind: 'clip.deleted', clip: 2, at: 8e6 },
+      // The history says muted, the file does not: the file has the last word.
+      { kind: 'clip.changed', clip: 1, property: 'mute', at: 9e6, since: 1e6 },
+    ]);
+  },
+);
 
-t.test('what differs between two saves is told as an interval', async (t) => {
-  const save = teller();
+t.test('what differs between two saves is written as an interval', async (t) => {
+  const save = comparer();
   const clip = { id: 21, source: 20, start: 0, length: 4 };
   save(1, { sources: [TAKE], clips: [clip] });
   const events = save(5, {
@@ -195,8 +198,8 @@ t.test('what differs between two saves is told as an interval', async (t) => {
   );
 });
 
-t.test('a tempo that was edited in the window is told when it happened', async (t) => {
-  const save = teller();
+t.test('a tempo that was edited in the window is written when it happened', async (t) => {
+  const save = comparer();
   save(1, {});
   const change = (at: number, bpm: number) => [
     { kind: 'tempo.map', at },
@@ -216,7 +219,7 @@ t.test('a tempo that was edited in the window is told when it happened', async (
 });
 
 t.test('notes at a time and audio at a beat lie where the tempo puts them', async (t) => {
-  const save = teller();
+  const save = comparer();
   const sources = [TAKE, { id: 40, attributes: 'name="n.mid" type="midi" take-id="" origin=""' }];
   // Two beats of notes at 3 s, and 2 s of audio that is glued to beat 4.
   const notes = { id: 41, source: 40, start: 0, length: 0, midi: true, extent: `b3840@${clocks(3)}` };
@@ -251,7 +254,7 @@ t.test('notes at a time and audio at a beat lie where the tempo puts them', asyn
 });
 
 t.test('a region of notes that is unlinked goes on, with a source that was made of its own', async (t) => {
-  const save = teller();
+  const save = comparer();
   const midi = (id: number) => ({
     id,
     attributes: `name="${id}.mid" type="midi" take-id="" captured-for="" origin=""`,
@@ -272,7 +275,7 @@ t.test('a region of notes that is unlinked goes on, with a source that was made 
 });
 
 t.test('undo takes transactions from the tail of the list, redo brings the same ones back', async (t) => {
-  const save = teller();
+  const save = comparer();
   const clip = { id: 21, source: 20, start: 0, length: 4 };
   const sources = [TAKE];
   const edits: Transactions = [
@@ -294,7 +297,7 @@ t.test('undo takes transactions from the tail of the list, redo brings the same 
 });
 
 t.test('a list of transactions that was cut at its depth is a gap', async (t) => {
-  const save = teller();
+  const save = comparer();
   const clip = { id: 21, source: 20, start: 0, length: 4 };
   const edit = (second: number): Transactions[number] => [second, regionDiff(21, '<muted from="0" to="1"/>')];
   save(1, { sources: [TAKE], clips: [clip] });
@@ -312,7 +315,7 @@ t.test('a list of transactions that was cut at its depth is a gap', async (t) =>
   );
 });
 
-t.test('what claims a source makes is told apart from what was witnessed of it', async (t) => {
+t.test('what claims a source makes is kept apart from what was witnessed of it', async (t) => {
   const witness: SourceWitness = {
     appeared: true,
     samplesSha256: 'a'.repeat(64),
@@ -322,8 +325,12 @@ t.test('what claims a source makes is told apart from what was witnessed of it',
   };
   const digest = { samplesSha256: 'a'.repeat(64) };
   const region = { id: 31, source: 30, start: 0, length: 4, external: true };
-  const told = (spec: SessionSpec, witnessed: SourceWitness | undefined, transactions: Transactions = []) => {
-    const save = teller();
+  const written = (
+    spec: SessionSpec,
+    witnessed: SourceWitness | undefined,
+    transactions: Transactions = [],
+  ) => {
+    const save = comparer();
     save(1, { sources: [IMPORT], regions: [{ id: 99, source: 30, start: 0, length: 4, external: true }] });
     return acts(
       save(
@@ -342,7 +349,7 @@ t.test('what claims a source makes is told apart from what was witnessed of it',
   const clip = { ...region, id: 41, source: 40 };
 
   t.strictSame(
-    told({ ...source('take-id="" origin=""'), clips: [clip] }, witness, [[2, playlistDiff([41])]]),
+    written({ ...source('take-id="" origin=""'), clips: [clip] }, witness, [[2, playlistDiff([41])]]),
     [
       {
         kind: 'import.added',
@@ -358,19 +365,19 @@ t.test('what claims a source makes is told apart from what was witnessed of it',
     'an import that a transaction placed',
   );
   t.strictSame(
-    told({ ...source('take-id="" origin=""'), clips: [clip] }, witness),
+    written({ ...source('take-id="" origin=""'), clips: [clip] }, witness),
     [{ kind: 'source.appeared', source: 2, claims: 'import', ...digest, ...late }],
     'one that was written into the file',
   );
   t.strictSame(
-    told({ ...take, clips: [{ ...clip, external: false, automatic: true }] }, witness, [
+    written({ ...take, clips: [{ ...clip, external: false, automatic: true }] }, witness, [
       [2, playlistDiff([41])],
     ]),
     [{ kind: 'source.appeared', source: 2, claims: 'recording', ...digest, ...late, since: 1e6, at: 2e6 }],
     'a take that nobody saw grow',
   );
   t.strictSame(
-    told(
+    written(
       {
         ...source('take-id="x" captured-for="Vox" origin=""'),
         clips: [{ ...clip, external: false }],
@@ -382,18 +389,18 @@ t.test('what claims a source makes is told apart from what was witnessed of it',
     'a bounce, which claims a take',
   );
   t.strictSame(
-    told({ ...source('take-id="" origin=""'), clips: [{ ...clip, external: true, master: 30 }] }, witness),
+    written({ ...source('take-id="" origin=""'), clips: [{ ...clip, external: true, master: 30 }] }, witness),
     [{ kind: 'source.derived', source: 2, from: 1, manner: 'stretch', ...digest, ...late }],
     'a stretch names what it was made of',
   );
   t.strictSame(
-    told({ clips: [{ ...clip, external: false, parts: [30] }] }, { appeared: true }),
+    written({ clips: [{ ...clip, external: false, parts: [30] }] }, { appeared: true }),
     [{ kind: 'source.derived', source: 2, from: 1, manner: 'combine', ...late }],
     'and so does a compound, which says that it is no import',
   );
 });
 
-t.test('whatever a session does, a trace takes what is told of it', async (t) => {
+t.test('a trace takes every event of any session', async (t) => {
   let seed = 7;
   const random = (below: number): number => {
     seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
@@ -406,18 +413,18 @@ t.test('whatever a session does, a trace takes what is told of it', async (t) =>
     'take-id="x" captured-for="Vox"',
     'take-id=""',
   ];
-  let told = 0;
+  let count = 0;
   for (let run = 0; run < 60; run += 1) {
     const references = new TraceReferences();
     const into = Buffer.alloc(MAX_EVENT_BYTES);
     const ledger = openLedger((event) => {
       encodeTraceEvent(event, into, 0);
       references.take(event);
-      told += 1;
+      count += 1;
     });
-    const saves = new SaveTeller(ledger, (wall) => wall * 1000);
+    const saves = new SaveWriter(ledger, (wall) => wall * 1000);
     const take = ledger.next('take');
-    ledger.tell({ kind: 'recording.started', take, input: 'none' }, { at: 0 });
+    ledger.add({ kind: 'recording.started', take, input: 'none' }, { at: 0 });
     let history: Transactions = [];
     for (let save = 1; save < 12; save += 1) {
       // Sources share one file and its take, compounds and stretches may be of what has gone.
@@ -457,7 +464,7 @@ t.test('whatever a session does, a trace takes what is told of it', async (t) =>
         random(5) === 0 ? sessionXml(spec).replace(/<Route id="6"[\s\S]*?<\/Route>/, '') : sessionXml(spec);
       const witness: SourceWitness = { appeared: random(2) === 0, take, frames: 5, rate: 48_000 };
       const session = readSession(parseXml(xml));
-      saves.tell({
+      saves.write({
         session,
         history: readHistory(parseXml(historyXml(history)), session.tempo),
         savedAt: save * 10e6,
@@ -465,7 +472,7 @@ t.test('whatever a session does, a trace takes what is told of it', async (t) =>
       });
     }
   }
-  t.ok(told > 5000, `${told} events`);
+  t.ok(count > 5000, `${count} events`);
 });
 
 t.test('a document that is torn, hostile or beyond a bound is refused', async (t) => {

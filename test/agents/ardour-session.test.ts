@@ -132,7 +132,7 @@ function isSeen({ kind, precision, values = {} }: Expectation, event: TraceEvent
 class Aborted extends Error {}
 
 t.test(
-  'a session in Ardour is told event by event, and what was missed is in a channel that says so',
+  'a session in Ardour is written event by event, and what was missed is in a channel that says so',
   {
     skip: needs('ardour7-lua'),
   },

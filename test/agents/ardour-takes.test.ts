@@ -41,7 +41,7 @@ const ofEach = <Value>(value: Value): readonly Value[] => Array.from({ length: F
 /** The machine was too busy for the dummy device to keep time. */
 class Stalled extends Error {}
 
-const told = ({ steps, whole, stretches }: Growth): string =>
+const described = ({ steps, whole, stretches }: Growth): string =>
   `${steps} steps at ${whole.toFixed(2)} of the rate, ${stretches.map((pace) => pace.toFixed(2)).join(' ')}`;
 
 t.test('takes that grew at their true rate are reported as recorded in real time', { skip }, async (t) => {
@@ -53,12 +53,12 @@ t.test('takes that grew at their true rate are reported as recorded in real time
       await mkdir(join(run, 'home'), { recursive: true });
       const recorded = await record(run, 'Normal Speed', 12);
       const stalled = recorded.growths.find((growth) => !isTruePace(growth));
-      if (stalled !== undefined) throw new Stalled(told(stalled));
+      if (stalled !== undefined) throw new Stalled(described(stalled));
       return recorded;
     },
     (error) => error instanceof Stalled,
   );
-  for (const growth of growths) t.comment(told(growth));
+  for (const growth of growths) t.comment(described(growth));
   t.strictSame(inputs, ofEach('hardware'));
   t.strictSame(report.session.counters.takesRecordedInRealTime, { status: 'observed', value: FILES });
   t.match(report.session.recordings, ofEach({ realTime: 'observed', input: 'hardware' }));
@@ -81,7 +81,7 @@ t.test('takes that grew ten times as fast are not, whatever their input', { skip
   const scratch = t.testdir({ home: {} });
   const { inputs, growths, report } = await record(scratch, '10x Speed', 3);
   for (const growth of growths) {
-    t.comment(told(growth));
+    t.comment(described(growth));
     t.ok(growth.steps >= 3, 'it has the steps that a take needs');
     t.ok(growth.whole > 2, 'at a rate that no clock has');
   }

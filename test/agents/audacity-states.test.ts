@@ -1,9 +1,9 @@
 /** What the states of an Audacity project become in a trace. */
 import t from 'tap';
 import { AUDACITY_CHANNELS } from '../../src/agents/audacity/follow-project.js';
+import { ProjectComparer, type SampleReader } from '../../src/agents/audacity/project-comparer.js';
 import { DocumentError } from '../../src/agents/audacity/project-document.js';
 import type { ClipState, ProjectState } from '../../src/agents/audacity/project-state.js';
-import { ProjectTeller, type SampleReader } from '../../src/agents/audacity/project-teller.js';
 import type { TraceEvent } from '../../src/witness/domain/trace.js';
 import { TraceReferences } from '../../src/witness/domain/trace-references.js';
 import { factsOf, sessionOf } from '../evidence/sessions.js';
@@ -42,14 +42,14 @@ const project = (blocks: readonly number[], gain = 1, effects = 0): ProjectState
 
 t.test('what an agent finds in a project is state, and what follows is an act', async (t) => {
   const events: TraceEvent[] = [];
-  const teller = new ProjectTeller();
+  const comparer = new ProjectComparer();
   const take = async (state: ProjectState, since: number, at: number): Promise<readonly TraceEvent[]> => {
-    const told = await teller.take(state, SAMPLES, { since, at });
-    events.push(...told);
-    return told;
+    const found = await comparer.take(state, SAMPLES, { since, at });
+    events.push(...found);
+    return found;
   };
-  const acts = (told: readonly TraceEvent[]): readonly string[] =>
-    told.filter(({ at, since }) => since !== undefined && since < at).map(({ kind }) => kind);
+  const acts = (found: readonly TraceEvent[]): readonly string[] =>
+    found.filter(({ at, since }) => since !== undefined && since < at).map(({ kind }) => kind);
   const found = await take(project([1, 2]), 7, 7);
   t.strictSame(acts(found), []);
   t.match(
@@ -78,7 +78,7 @@ t.test('what an agent finds in a project is state, and what follows is an act', 
 });
 
 t.test('a state whose samples cannot be read leaves nothing, and the next is reported whole', async (t) => {
-  const teller = new ProjectTeller();
+  const comparer = new ProjectComparer();
   const references = new TraceReferences();
   let unreadable = 4;
   const samples: SampleReader = {
@@ -89,9 +89,9 @@ t.test('a state whose samples cannot be read leaves nothing, and the next is rep
     },
   };
   const take = async (state: ProjectState, at: number): Promise<readonly string[]> => {
-    const told = await teller.take(state, samples, { since: at - 1, at });
-    for (const event of told) references.take(event);
-    return told.map(({ kind }) => kind);
+    const found = await comparer.take(state, samples, { since: at - 1, at });
+    for (const event of found) references.take(event);
+    return found.map(({ kind }) => kind);
   };
   await take(project([1, 2]), 2);
   // One track without its clips, and one that is new: its first clip can be read, its second cannot.

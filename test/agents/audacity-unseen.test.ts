@@ -48,7 +48,7 @@ t.test('ways of audio into an export of Audacity', { skip: needs('audacity', 'Xv
       originals: at('originals'),
       exports,
       clock: () => (clock += 1000),
-      tell: (event) => events.push(event),
+      write: (event) => events.push(event),
     });
     const until = async (kind: TraceEvent['kind'], count = 1): Promise<void> => {
       const seen = (): number => events.filter((event) => event.kind === kind).length;

@@ -51,16 +51,16 @@ test('a session in the real Audacity fills the channels of a trace', real, async
     originals: at('originals'),
     exports: at('exports'),
     clock: () => (clock += 1000),
-    tell: (event) => events.push(event),
+    write: (event) => events.push(event),
   });
   /** Runs commands, waits until the project has their events, and returns the events. */
   const witness = async (
     commands: readonly string[],
-    told: (events: readonly TraceEvent[]) => boolean,
+    areWritten: (events: readonly TraceEvent[]) => boolean,
   ): Promise<readonly TraceEvent[]> => {
     const from = events.length;
     for (const command of commands) await audacity.send(command);
-    for (let look = 0; look < 300 && !told(events.slice(from)); look += 1) {
+    for (let look = 0; look < 300 && !areWritten(events.slice(from)); look += 1) {
       await follower.look();
       await pause(100);
     }

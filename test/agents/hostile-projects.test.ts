@@ -108,35 +108,35 @@ t.test('a reading that takes too long is ended', { skip }, async (t) => {
 
 t.test('a full trace is sealed without the rest of the session', { skip }, async (t) => {
   const project = write(join(t.testdir(), 'p.aup3'), {});
-  const told: string[] = [];
+  const written: string[] = [];
   const captured = await followAudacity({
     project,
     signal: new AbortController().signal,
     open: async () => ({
       append: ({ kind }) => {
-        if (told.length === 1) throw new TraceFullError('full');
-        told.push(kind);
+        if (written.length === 1) throw new TraceFullError('full');
+        written.push(kind);
       },
       flush: async () => {},
       seal: async () => {
-        told.push('seal');
+        written.push('seal');
       },
       bufferedBytes: 0,
     }),
   });
   t.equal(captured, 'full');
-  t.strictSame(told, ['session.opened', 'seal']);
+  t.strictSame(written, ['session.opened', 'seal']);
 });
 
 t.test('a project that could not be read to the end is a gap', { skip }, async (t) => {
-  const told: string[] = [];
+  const written: string[] = [];
   const follower = new ProjectFollower({
     // Its document is missing.
     project: write(join(t.testdir(), 'p.aup3'), { project: PROJECT_TABLES['project']! }),
     clock: () => 1,
-    tell: ({ kind }) => told.push(kind),
+    write: ({ kind }) => written.push(kind),
   });
   await follower.look();
   follower.end();
-  t.strictSame(told, ['capture.gap']);
+  t.strictSame(written, ['capture.gap']);
 });

@@ -239,7 +239,7 @@ t.test('a save that is not read is a gap since the last one that was', async (t)
 t.test('a full trace is sealed without the rest of the session', async (t) => {
   const directory = t.testdir({ 'song.ardour': sessionXml() });
   for (const isOver of [false, true]) {
-    const told: string[] = [];
+    const written: string[] = [];
     const over = new AbortController();
     if (isOver) setTimeout(() => over.abort(), 50);
     const captured = await followArdour({
@@ -247,15 +247,15 @@ t.test('a full trace is sealed without the rest of the session', async (t) => {
       signal: over.signal,
       open: async () => ({
         ...outputTo(({ kind }) => {
-          if (told.length === 2) throw new TraceFullError('full');
-          told.push(kind);
+          if (written.length === 2) throw new TraceFullError('full');
+          written.push(kind);
         }),
         seal: async () => {
-          told.push('seal');
+          written.push('seal');
         },
       }),
     });
     t.equal(captured, 'full');
-    t.strictSame(told, ['session.opened', 'tempo.map', 'seal']);
+    t.strictSame(written, ['session.opened', 'tempo.map', 'seal']);
   }
 });

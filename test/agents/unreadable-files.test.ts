@@ -41,12 +41,12 @@ t.test('a file that cannot be read ends no capture', async (t) => {
   await chmod(at('hook.log'), 0);
 
   await withFewRights(async () => {
-    const told: string[] = [];
+    const written: string[] = [];
     const follower = new ProjectFollower({
       project: at('absent.aup3'),
       exports: at('exports'),
       clock: () => 1,
-      tell: ({ kind }) => told.push(kind),
+      write: ({ kind }) => written.push(kind),
     });
     await follower.look();
     await atLargest(async () => {
@@ -55,7 +55,7 @@ t.test('a file that cannot be read ends no capture', async (t) => {
       await writeFile(at('exports', 'open.wav'), 'open');
     });
     for (let look = 0; look < 6; look += 1) await follower.look();
-    t.strictSame(told, ['export.finished'], 'the export that can be read and is new');
+    t.strictSame(written, ['export.finished'], 'the export that can be read and is new');
     t.equal(await new Originals(at('originals')).find('0'.repeat(64)), undefined);
     t.strictSame(hook.look().lines, []);
   });
@@ -66,13 +66,13 @@ t.test('a file that cannot be read ends no capture', async (t) => {
 
 t.test('a project that stays unreadable is a gap each time that it changes, and at the end', async (t) => {
   const project = join(t.testdir(), 'p.aup3');
-  const told: TraceEvent[] = [];
+  const written: TraceEvent[] = [];
   let now = 0;
-  const tell = (event: TraceEvent) => told.push(event);
-  const follower = new ProjectFollower({ project, clock: () => (now += 1), tell });
+  const write = (event: TraceEvent) => written.push(event);
+  const follower = new ProjectFollower({ project, clock: () => (now += 1), write });
   const look = async (times: number): Promise<readonly TraceEvent[]> => {
     for (let time = 0; time < times; time += 1) await follower.look();
-    return told.splice(0);
+    return written.splice(0);
   };
   const gap = { kind: 'capture.gap', since: 0, reason: 'unreadable' };
   for (const log of ['a', 'bb', 'ccc']) {
@@ -83,9 +83,9 @@ t.test('a project that stays unreadable is a gap each time that it changes, and 
     t.strictSame(await look(1), []);
   }
   follower.end();
-  t.strictSame(told, [], 'nothing was written since the last gap');
+  t.strictSame(written, [], 'nothing was written since the last gap');
   await writeFile(`${project}-wal`, 'dddd');
   await look(1);
   follower.end();
-  t.match(told, [{ ...gap, at: now }], 'the last state was not read');
+  t.match(written, [{ ...gap, at: now }], 'the last state was not read');
 });

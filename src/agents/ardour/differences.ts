@@ -1,61 +1,61 @@
 /** The differences between a trace and a session file: last values of an interval, without an order. */
-import type { ToldClip, When } from './ledger.js';
+import type { EventWriter } from './event-writer.js';
+import type { KnownClip, When } from './ledger.js';
 import type { ClipState, PluginState, TrackState } from './session-file.js';
-import type { Telling } from './telling.js';
-import { tellMarkers, tellPoints } from './transactions.js';
+import { writeMarkers, writePoints } from './transactions.js';
 
 /** Writes every difference. Afterwards the ledger agrees with the session file. */
-export function tellDifferences(telling: Telling, when: When): void {
-  telling.tellTempo(telling.session.tempo, when);
-  tellMarkers(telling, new Map(telling.ledger.markers), telling.session.markers, when);
-  tellRemovals(telling, when);
-  tellTracks(telling, when);
-  for (const id of telling.session.sources.keys()) telling.source(id, when);
-  tellClips(telling, when);
-  tellPlugins(telling, when);
-  tellAutomation(telling, when);
+export function writeDifferences(writer: EventWriter, when: When): void {
+  writer.writeTempo(writer.session.tempo, when);
+  writeMarkers(writer, new Map(writer.ledger.markers), writer.session.markers, when);
+  writeRemovals(writer, when);
+  writeTracks(writer, when);
+  for (const id of writer.session.sources.keys()) writer.source(id, when);
+  writeClips(writer, when);
+  writePlugins(writer, when);
+  writeAutomation(writer, when);
 }
 
-function tellRemovals(telling: Telling, when: When): void {
-  const { ledger, session } = telling;
+function writeRemovals(writer: EventWriter, when: When): void {
+  const { ledger, session } = writer;
   const added = [...session.clips.values()].filter(({ id }) => !ledger.clips.has(id));
   for (const [id, { state }] of [...ledger.clips]) {
     if (session.clips.has(id)) continue;
-    const successor = added.find((each) => !ledger.clips.has(each.id) && telling.comesFrom(each, state));
-    if (successor === undefined) telling.remove(id, when);
-    else telling.become(id, successor, when);
+    const successor = added.find((each) => !ledger.clips.has(each.id) && writer.comesFrom(each, state));
+    if (successor === undefined) writer.remove(id, when);
+    else writer.become(id, successor, when);
   }
   for (const [id, { plugin }] of [...ledger.plugins]) {
     if (session.plugins.has(id)) continue;
     ledger.plugins.delete(id);
-    ledger.tell({ kind: 'plugin.removed', plugin }, when);
+    ledger.add({ kind: 'plugin.removed', plugin }, when);
   }
   for (const [id, { track }] of [...ledger.tracks]) {
     if (session.tracks.has(id)) continue;
     ledger.tracks.delete(id);
-    ledger.tell({ kind: 'track.removed', track }, when);
+    ledger.add({ kind: 'track.removed', track }, when);
   }
   for (const [id, { source }] of [...ledger.sources]) {
     if (session.sources.has(id)) continue;
     ledger.sources.delete(id);
-    ledger.tell({ kind: 'source.removed', source }, when);
+    ledger.add({ kind: 'source.removed', source }, when);
   }
 }
 
-function tellTracks(telling: Telling, when: When): void {
-  const { ledger, session } = telling;
+function writeTracks(writer: EventWriter, when: When): void {
+  const { ledger, session } = writer;
   for (const state of session.tracks.values()) {
-    const told = ledger.tracks.get(state.id);
-    if (told === undefined) {
-      telling.track(state.id, when);
+    const known = ledger.tracks.get(state.id);
+    if (known === undefined) {
+      writer.track(state.id, when);
       continue;
     }
-    const { track, state: former } = told;
+    const { track, state: former } = known;
     ledger.tracks.set(state.id, { track, state });
     for (const property of changedProperties(former, state))
-      ledger.tell({ kind: 'track.changed', track, property }, when);
+      ledger.add({ kind: 'track.changed', track, property }, when);
     for (const control of changedControls(former, state))
-      ledger.tell({ kind: 'mixer.changed', track, control }, when);
+      ledger.add({ kind: 'mixer.changed', track, control }, when);
   }
 }
 
@@ -85,17 +85,18 @@ function controlOf(name: string): Control {
   return name === 'rec-enable' ? 'arm' : 'other';
 }
 
-function tellClips(telling: Telling, when: When): void {
-  for (const state of telling.session.clips.values()) {
-    const told = telling.ledger.clips.get(state.id);
-    if (told === undefined) telling.place(state, when);
-    else tellClip(telling, told, state, when);
+function writeClips(writer: EventWriter, when: When): void {
+  for (const state of writer.session.clips.values()) {
+    const known = writer.ledger.clips.get(state.id);
+    if (known === undefined) writer.place(state, when);
+    else writeClip(writer, known, state, when);
   }
 }
 
-function tellClip(telling: Telling, { clip, state: former }: ToldClip, state: ClipState, when: When): void {
-  const { ledger } = telling;
-  telling.reshape(state.id, state, when);
+function writeClip(writer: EventWriter, known: KnownClip, state: ClipState, when: When): void {
+  const { clip, state: former } = known;
+  const { ledger } = writer;
+  writer.reshape(state.id, state, when);
   ledger.clips.set(state.id, { clip, state });
   const changed = [
     ...(former.gain === state.gain ? [] : (['gain'] as const)),
@@ -103,30 +104,30 @@ function tellClip(telling: Telling, { clip, state: former }: ToldClip, state: Cl
     ...(former.name === state.name ? [] : (['name'] as const)),
     ...(former.offset === state.offset || former.length !== state.length ? [] : (['other'] as const)),
   ];
-  for (const property of changed) ledger.tell({ kind: 'clip.changed', clip, property }, when);
+  for (const property of changed) ledger.add({ kind: 'clip.changed', clip, property }, when);
   if (former.source === state.source) return;
-  const source = telling.source(state.source, when);
-  if (source !== undefined) ledger.tell({ kind: 'clip.replaced', clip, source }, when);
+  const source = writer.source(state.source, when);
+  if (source !== undefined) ledger.add({ kind: 'clip.replaced', clip, source }, when);
 }
 
-function tellPlugins(telling: Telling, when: When): void {
-  const { ledger, session } = telling;
+function writePlugins(writer: EventWriter, when: When): void {
+  const { ledger, session } = writer;
   for (const state of session.plugins.values()) {
-    const told = ledger.plugins.get(state.id);
-    const track = telling.track(state.track, when);
-    if (told === undefined) {
+    const known = ledger.plugins.get(state.id);
+    const track = writer.track(state.track, when);
+    if (known === undefined) {
       const plugin = ledger.next('plugin');
       ledger.plugins.set(state.id, { plugin, state });
       // The session file does not say which plug-ins are instruments.
-      ledger.tell(
+      ledger.add(
         { kind: 'plugin.added', plugin, type: 'unknown', ...(track === undefined ? {} : { track }) },
         when,
       );
       continue;
     }
-    ledger.plugins.set(state.id, { plugin: told.plugin, state });
-    for (const property of changedBy(told.state, state))
-      ledger.tell({ kind: 'plugin.changed', plugin: told.plugin, property }, when);
+    ledger.plugins.set(state.id, { plugin: known.plugin, state });
+    for (const property of changedBy(known.state, state))
+      ledger.add({ kind: 'plugin.changed', plugin: known.plugin, property }, when);
   }
 }
 
@@ -139,16 +140,16 @@ function changedBy(former: PluginState, state: PluginState): readonly ('paramete
   ];
 }
 
-function tellAutomation(telling: Telling, when: When): void {
-  const { ledger, session } = telling;
+function writeAutomation(writer: EventWriter, when: When): void {
+  const { ledger, session } = writer;
   for (const state of session.automation.values()) {
     const former = ledger.automation.get(state.id);
     ledger.automation.set(state.id, state);
-    tellPoints(telling, state, former?.points ?? new Map(), state.points, when);
+    writePoints(writer, state, former?.points ?? new Map(), state.points, when);
     if ((former?.mode ?? 'Off') === state.mode) continue;
-    const track = telling.track(state.track, when);
+    const track = writer.track(state.track, when);
     const mode = MODES[state.mode] ?? 'other';
-    ledger.tell({ kind: 'automation.mode', mode, ...(track === undefined ? {} : { track }) }, when);
+    ledger.add({ kind: 'automation.mode', mode, ...(track === undefined ? {} : { track }) }, when);
   }
   for (const id of [...ledger.automation.keys()])
     if (!session.automation.has(id)) ledger.automation.delete(id);

@@ -1,4 +1,4 @@
-/** Export folders: a new or rewritten file is reported when no program has written to it for a while. */
+/** Export folders: a new or rewritten file is done when no program has written to it for a while. */
 import { join } from 'node:path';
 import { type AudioDigest, digestAudio } from './audio-file.js';
 import { namesIn, statIfThere } from './takes.js';
@@ -10,7 +10,7 @@ const AUDIO = /\.(wave?|w64|rf64|aiff?|caf|flac|ogg|opus|mp3|m4a)$/i;
 interface SeenExport {
   readonly stamp: string;
   readonly quietSince: number;
-  readonly told: boolean;
+  readonly done: boolean;
 }
 
 export interface FinishedExport {
@@ -27,7 +27,7 @@ export class Exports {
 
   constructor(directories: readonly string[]) {
     this.#directories = directories;
-    for (const [path, stamp] of this.#list()) this.#seen.set(path, { stamp, quietSince: 0, told: true });
+    for (const [path, stamp] of this.#list()) this.#seen.set(path, { stamp, quietSince: 0, done: true });
   }
 
   /** Exports that are whole since the last call. @param quiet milliseconds that count as a while */
@@ -35,9 +35,9 @@ export class Exports {
     const finished: FinishedExport[] = [];
     for (const [path, stamp, wall] of this.#list()) {
       const seen = this.#seen.get(path);
-      if (seen?.stamp !== stamp) this.#seen.set(path, { stamp, quietSince: performance.now(), told: false });
-      else if (!seen.told && performance.now() - seen.quietSince >= quiet) {
-        this.#seen.set(path, { ...seen, told: true });
+      if (seen?.stamp !== stamp) this.#seen.set(path, { stamp, quietSince: performance.now(), done: false });
+      else if (!seen.done && performance.now() - seen.quietSince >= quiet) {
+        this.#seen.set(path, { ...seen, done: true });
         const digest = await digestAudio(path).catch(() => undefined);
         if (digest !== undefined) finished.push({ path, digest, wall });
       }

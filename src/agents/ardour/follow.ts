@@ -14,7 +14,7 @@ import { type Ledger, openLedger } from './ledger.js';
 import { countNotes } from './midi-file.js';
 import { Originals } from './originals.js';
 import { OtherSaves } from './other-saves.js';
-import { SaveTeller } from './save.js';
+import { SaveWriter } from './save.js';
 import { readSession, type SessionState, type SourceState } from './session-file.js';
 import { contentOf, SourceFiles, stampOf } from './source-files.js';
 import { readClaims, type SourceWitness } from './sources.js';
@@ -177,7 +177,7 @@ class Following {
   readonly #origin: number;
   readonly #queue = new TraceQueue();
   readonly #ledger: Ledger = openLedger((event) => this.#queue.push(event));
-  readonly #saves: SaveTeller;
+  readonly #saves: SaveWriter;
   readonly #originals: Originals;
   readonly #takes: Takes;
   readonly #exports: Exports;
@@ -204,7 +204,7 @@ class Following {
     this.#beganAt = beganAt;
     this.#startedAt = Math.floor(beganAt / 1000);
     this.#origin = Date.now() - performance.now() - this.#startedAt * 1000;
-    this.#saves = new SaveTeller(this.#ledger, (wall) => this.#clockOf(wall), this.#clockOf(beganAt));
+    this.#saves = new SaveWriter(this.#ledger, (wall) => this.#clockOf(wall), this.#clockOf(beganAt));
     this.#originals = new Originals(options.originals);
     this.#takes = new Takes({
       ledger: this.#ledger,
@@ -255,7 +255,7 @@ class Following {
       await pause(SETTLE_MS);
     } while (this.#hasUnreadSave() && performance.now() < deadline);
     this.#transport?.end(this.#readAt);
-    await this.#tellExports(0);
+    await this.#writeExports(0);
     this.#others.end(this.#clock());
     this.#takes.end();
     // A file that was replaced is in the render as well, so it is reported first.
@@ -264,14 +264,14 @@ class Following {
     // The render is of the session as it is now, and the session does not last while it is rendered.
     const endedAt = this.#clock();
     const isUnread = this.#hasUnreadSave();
-    if (isUnread) this.#tellUnread(endedAt);
+    if (isUnread) this.#writeUnread(endedAt);
     const rendered = isUnread ? [] : await this.#renderAgain();
     // If files were written meanwhile, the render is of another session than the one that was read.
     if (this.#stamp() !== before) rendered.length = 0;
     for (const { fileSha256, outcome, ...windows } of rendered)
       if (outcome !== 'not_tried')
-        this.#ledger.tell({ kind: 'export.rendered', fileSha256, outcome, ...windows }, { at: endedAt });
-    if (hasClosed) this.#ledger.tell({ kind: 'session.closed' }, { at: endedAt });
+        this.#ledger.add({ kind: 'export.rendered', fileSha256, outcome, ...windows }, { at: endedAt });
+    if (hasClosed) this.#ledger.add({ kind: 'session.closed' }, { at: endedAt });
     return this.#queue.write(output);
   }
 
@@ -318,7 +318,7 @@ class Following {
   async #look(quiet?: number): Promise<void> {
     this.#others.look(this.#readAt, this.#clock());
     await this.#followSave();
-    await this.#tellExports(quiet);
+    await this.#writeExports(quiet);
   }
 
   #path(extension: string): string {
@@ -343,9 +343,9 @@ class Following {
     this.#lastSave = wall;
     const isEarlier = wall < this.#beganAt;
     const savedAt = isFirst && isEarlier ? this.#clock() : this.#clockOf(wall);
-    this.#tellInputs(session);
+    this.#writeInputs(session);
     await this.#checkSources(true);
-    this.#saves.tell({
+    this.#saves.write({
       session,
       savedAt,
       isEarlier,
@@ -394,11 +394,11 @@ class Following {
     if (performance.now() - this.#unreadableSince < UNREADABLE_MS) return;
     this.#lastSave = wall;
     this.#unreadableSince = undefined;
-    this.#tellUnread(this.#clock());
+    this.#writeUnread(this.#clock());
   }
 
-  #tellUnread(at: number): void {
-    this.#ledger.tell({ kind: 'capture.gap', reason: 'unreadable' }, { at, since: this.#readAt });
+  #writeUnread(at: number): void {
+    this.#ledger.add({ kind: 'capture.gap', reason: 'unreadable' }, { at, since: this.#readAt });
   }
 
   /** Sightings of the files of sources that are new. */
@@ -460,26 +460,26 @@ class Following {
   }
 
   /** Reports tracks with another input than at the last save: takes may have run in between. */
-  #tellInputs(session: SessionState): void {
+  #writeInputs(session: SessionState): void {
     const countsDummy = this.#options.countsDummy === true;
     for (const state of session.tracks.values()) {
-      const told = this.#ledger.tracks.get(state.id);
+      const seen = this.#ledger.tracks.get(state.id);
       const former = this.#session?.tracks.get(state.id);
-      if (told === undefined || former === undefined || this.#session === undefined || state.type !== 'audio')
+      if (seen === undefined || former === undefined || this.#session === undefined || state.type !== 'audio')
         continue;
       const input = inputOf(state, session, countsDummy);
       if (input !== inputOf(former, this.#session, countsDummy))
-        this.#ledger.tell(
-          { kind: 'recording.input', track: told.track, input },
+        this.#ledger.add(
+          { kind: 'recording.input', track: seen.track, input },
           // Before the end of a take that may have run meanwhile.
           { at: this.#ledger.last(), since: this.#readAt },
         );
     }
   }
 
-  async #tellExports(quiet?: number): Promise<void> {
+  async #writeExports(quiet?: number): Promise<void> {
     for (const finished of await this.#exports.poll(quiet)) {
-      this.#tellExport(finished);
+      this.#writeExport(finished);
       const form = `${finished.digest.frames}/${finished.digest.bits}`;
       const exportsBefore = Math.min(this.#exportCounts.get(form) ?? 0, MAX_EXPORTS_BEFORE);
       this.#exportCounts.set(form, exportsBefore + 1);
@@ -488,9 +488,9 @@ class Following {
     }
   }
 
-  #tellExport({ digest, wall }: FinishedExport): void {
+  #writeExport({ digest, wall }: FinishedExport): void {
     const { fileSha256, samplesSha256, frames, rate, channels } = digest;
-    this.#ledger.tell(
+    this.#ledger.add(
       {
         kind: 'export.finished',
         fileSha256,

@@ -15,7 +15,7 @@ import type {
 /** Receives events in the order of the trace. */
 export type EventSink = (event: TraceEvent) => void;
 
-type Telling<Kind extends EventKind = EventKind> = Kind extends EventKind
+type UntimedEvent<Kind extends EventKind = EventKind> = Kind extends EventKind
   ? Omit<Extract<TraceEvent, { kind: Kind }>, 'at' | 'since'>
   : never;
 
@@ -28,21 +28,21 @@ export interface When {
   readonly since?: number;
 }
 
-export interface ToldClip {
+export interface KnownClip {
   readonly clip: number;
   readonly state: ClipState;
 }
 
 /** The kind of event that reported a source. */
-export interface ToldSource {
+export interface KnownSource {
   readonly source: number;
   readonly origin: 'recording' | 'import' | 'derived' | 'appeared';
 }
 
 export interface Ledger {
   readonly tracks: Map<string, { readonly track: number; readonly state: TrackState }>;
-  readonly clips: Map<string, ToldClip>;
-  readonly sources: Map<string, ToldSource>;
+  readonly clips: Map<string, KnownClip>;
+  readonly sources: Map<string, KnownSource>;
   readonly plugins: Map<string, { readonly plugin: number; readonly state: PluginState }>;
   readonly automation: Map<string, AutomationState>;
   readonly markers: Map<string, MarkerState>;
@@ -53,7 +53,7 @@ export interface Ledger {
   last(): number;
   /** The next id of a kind; none is given twice in a trace. */
   next(kind: 'track' | 'clip' | 'source' | 'plugin' | 'take'): number;
-  tell(event: Telling, when: When): void;
+  add(event: UntimedEvent, when: When): void;
 }
 
 const ENDS: readonly EventKind[] = ['recording.finished', 'recording.discarded', 'midi.recorded'];
@@ -75,16 +75,16 @@ export function openLedger(sink: EventSink): Ledger {
       counts[kind] += 1;
       return counts[kind];
     },
-    tell(event, { at, since }) {
+    add(event, { at, since }) {
       if ('take' in event && ENDS.includes(event.kind)) ended.add(event.take);
       const wanted = Math.max(0, Math.round(at));
       const earliest = since === undefined ? undefined : Math.max(0, Math.round(since));
-      const told = Math.max(wanted, last);
-      last = told;
+      const written = Math.max(wanted, last);
+      last = written;
       // Found, not done. It stays so when it is reported later.
       const found = earliest === wanted;
-      const from = found ? told : (earliest ?? (told === wanted ? undefined : wanted));
-      sink({ ...event, at: told, ...(from === undefined ? {} : { since: from }) } as TraceEvent);
+      const from = found ? written : (earliest ?? (written === wanted ? undefined : wanted));
+      sink({ ...event, at: written, ...(from === undefined ? {} : { since: from }) } as TraceEvent);
     },
   };
 }

@@ -44,18 +44,18 @@ export class OtherSaves {
     if (seen === this.#seen) return;
     this.#seen = seen;
     if (others.length > 0) this.#since ??= readAt;
-    this.#tell(now);
+    this.#addGap(now);
     if (others.length === 0) this.#since = undefined;
   }
 
   /** Reports the rest of a gap that lasts to the end. */
   end(now: number): void {
-    this.#tell(now);
+    this.#addGap(now);
   }
 
-  #tell(now: number): void {
+  #addGap(now: number): void {
     if (this.#since === undefined) return;
-    this.#ledger.tell({ kind: 'capture.gap', reason: 'other' }, { at: now, since: this.#since });
+    this.#ledger.add({ kind: 'capture.gap', reason: 'other' }, { at: now, since: this.#since });
     this.#since = now;
   }
 }

@@ -2,13 +2,14 @@
  * Writes the events of a save: first the transactions of the history, then every difference that remains between the
  * trace and the session file. Afterwards the trace and the file agree.
  */
-import { tellDifferences } from './differences.js';
+
+import { writeDifferences } from './differences.js';
+import { EventWriter } from './event-writer.js';
 import { DEFAULT_DEPTH, type Transaction } from './history-file.js';
 import type { Ledger, When } from './ledger.js';
 import type { SessionState, SourceState } from './session-file.js';
 import type { SourceWitness } from './sources.js';
-import { Telling } from './telling.js';
-import { tellTransaction, traceBack } from './transactions.js';
+import { traceBack, writeTransaction } from './transactions.js';
 
 /** A save as the agent read it. */
 export interface Save {
@@ -30,7 +31,7 @@ export interface Save {
 const IDS_OF_A_LOAD = 200;
 
 /** Writes the saves of a session, one after another. */
-export class SaveTeller {
+export class SaveWriter {
   readonly #ledger: Ledger;
   readonly #clockOf: (wall: number) => number;
   #previous:
@@ -56,7 +57,7 @@ export class SaveTeller {
     return [...sources.values()].filter(({ id }) => !this.#ledger.sources.has(id));
   }
 
-  tell({ session, history = [], savedAt, isEarlier = false, witnessed }: Save): void {
+  write({ session, history = [], savedAt, isEarlier = false, witnessed }: Save): void {
     const previous = this.#previous;
     const fresh = previous === undefined ? [] : history.filter(({ key }) => !this.#known.has(key));
     // State from before the first look was found, not done. So is what differs from a file that was written before
@@ -65,7 +66,7 @@ export class SaveTeller {
     const interval: When = { at: savedAt, since };
     const placed = placedSources(fresh, session);
     const forks = forkedSources(fresh, session);
-    const telling = new Telling({
+    const writer = new EventWriter({
       ledger: this.#ledger,
       session,
       witnessed,
@@ -75,18 +76,18 @@ export class SaveTeller {
       seenSince: previous?.savedAt ?? savedAt,
     });
     if (previous === undefined) {
-      this.#ledger.tell({ kind: 'session.opened', sampleRate: session.sampleRate }, { at: savedAt });
+      this.#ledger.add({ kind: 'session.opened', sampleRate: session.sampleRate }, { at: savedAt });
     } else {
-      this.#tellList(history, previous.session, session, interval);
+      this.#writeList(history, previous.session, session, interval);
       const steps = traceBack(fresh, session);
       for (const [index, { wall }] of fresh.entries())
-        tellTransaction(telling, steps[index] ?? [], this.#timeOf(wall));
-      this.#ledger.tell({ kind: 'session.saved' }, { at: savedAt });
+        writeTransaction(writer, steps[index] ?? [], this.#timeOf(wall));
+      this.#ledger.add({ kind: 'session.saved' }, { at: savedAt });
     }
-    tellDifferences(telling, interval);
+    writeDifferences(writer, interval);
     if (session.otherFolders && previous?.session.otherFolders !== true)
-      this.#ledger.tell({ kind: 'capture.gap', scope: 'recording', reason: 'unreadable' }, interval);
-    this.#ledger.tell(
+      this.#ledger.add({ kind: 'capture.gap', scope: 'recording', reason: 'unreadable' }, interval);
+    this.#ledger.add(
       { kind: 'sourceMap.completed', sources: session.sources.size, clips: session.clips.size },
       { at: savedAt },
     );
@@ -103,7 +104,7 @@ export class SaveTeller {
   }
 
   /** Undo, redo and loss, which show in what the list lacks or has again. */
-  #tellList(
+  #writeList(
     history: readonly Transaction[],
     before: SessionState,
     session: SessionState,
@@ -117,10 +118,9 @@ export class SaveTeller {
     const undone = this.#order.length - 1 - kept;
     const isCut = kept === -1 && history.length >= DEFAULT_DEPTH && history.length >= this.#longest;
     const isReloaded = kept === -1 && session.idCounter - before.idCounter >= IDS_OF_A_LOAD;
-    if (isCut) this.#ledger.tell({ kind: 'capture.gap', scope: 'clips', reason: 'history_lost' }, interval);
-    else if (undone > 0 && !isReloaded)
-      this.#ledger.tell({ kind: 'session.undone', steps: undone }, interval);
-    if (redone > 0) this.#ledger.tell({ kind: 'session.redone', steps: redone }, interval);
+    if (isCut) this.#ledger.add({ kind: 'capture.gap', scope: 'clips', reason: 'history_lost' }, interval);
+    else if (undone > 0 && !isReloaded) this.#ledger.add({ kind: 'session.undone', steps: undone }, interval);
+    if (redone > 0) this.#ledger.add({ kind: 'session.redone', steps: redone }, interval);
   }
 }
 

@@ -42,7 +42,7 @@ export class SourceFiles {
       file.stamp = stamp;
       file.sha256 = sha256;
       if (isSame || (file.isMidi && isSaved)) continue;
-      this.#ledger.tell(
+      this.#ledger.add(
         {
           kind: 'source.derived',
           source,

@@ -2,7 +2,7 @@
  * Returns the origin of a source, from the claim of the session file and from what the agent saw of its file. A claim
  * alone is never reported as a recording or an import.
  */
-import type { Ledger, ToldSource, When } from './ledger.js';
+import type { KnownSource, Ledger, When } from './ledger.js';
 import type { RegionState, SessionState, SourceState } from './session-file.js';
 
 /** Kind of a source as the session file has it. Ardour has no single attribute for it. */
@@ -99,19 +99,19 @@ export interface SourceWitness {
  * Reports a source that the trace does not contain yet.
  * @param placed true if a transaction put the source into the arrangement since the last save
  */
-export function tellSource(
+export function writeSource(
   ledger: Ledger,
   state: SourceState,
   claim: Claim,
   witness: SourceWitness,
   placed: boolean,
   when: When,
-): ToldSource {
+): KnownSource {
   const source = ledger.next('source');
-  const tell = (origin: ToldSource['origin']): ToldSource => {
-    const told: ToldSource = { source, origin };
-    ledger.sources.set(state.id, told);
-    return told;
+  const remember = (origin: KnownSource['origin']): KnownSource => {
+    const known: KnownSource = { source, origin };
+    ledger.sources.set(state.id, known);
+    return known;
   };
   const { appeared, samplesSha256, originalSha256, frames, rate, channels, notes } = witness;
   const take = witness.take === undefined || ledger.ended.has(witness.take) ? undefined : witness.take;
@@ -119,18 +119,18 @@ export function tellSource(
 
   if (claim.kind === 'take' && take !== undefined) {
     if (state.type === 'midi') {
-      ledger.tell({ kind: 'midi.recorded', take, source, notes: notes ?? 0 }, when);
-      return tell('recording');
+      ledger.add({ kind: 'midi.recorded', take, source, notes: notes ?? 0 }, when);
+      return remember('recording');
     }
     if (frames !== undefined && rate !== undefined) {
-      ledger.tell({ kind: 'recording.finished', take, source, frames, rate, ...digest }, when);
-      return tell('recording');
+      ledger.add({ kind: 'recording.finished', take, source, frames, rate, ...digest }, when);
+      return remember('recording');
     }
   }
-  if (take !== undefined && state.type !== 'midi') ledger.tell({ kind: 'recording.discarded', take }, when);
+  if (take !== undefined && state.type !== 'midi') ledger.add({ kind: 'recording.discarded', take }, when);
   const isFound = when.since === when.at;
   if (claim.kind === 'import' && appeared && placed && !isFound) {
-    ledger.tell(
+    ledger.add(
       {
         kind: 'import.added',
         source,
@@ -143,16 +143,16 @@ export function tellSource(
       },
       when,
     );
-    return tell('import');
+    return remember('import');
   }
   if (claim.kind === 'derived' && appeared) {
     const from = claim.from.flatMap((id) => ledger.sources.get(id)?.source ?? []);
     const one = { kind: 'source.derived', source, manner: claim.manner, ...digest } as const;
-    if (from.length === 0) ledger.tell(one, when);
-    for (const each of from) ledger.tell({ ...one, from: each }, when);
-    return tell('derived');
+    if (from.length === 0) ledger.add(one, when);
+    for (const each of from) ledger.add({ ...one, from: each }, when);
+    return remember('derived');
   }
   const claims = claim.kind === 'take' ? 'recording' : claim.kind;
-  ledger.tell({ kind: 'source.appeared', source, claims, ...digest }, when);
-  return tell('appeared');
+  ledger.add({ kind: 'source.appeared', source, claims, ...digest }, when);
+  return remember('appeared');
 }

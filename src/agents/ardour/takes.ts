@@ -78,7 +78,7 @@ export class Takes {
     for (const [key, path] of there)
       if (!this.#earlier.has(key)) await this.#observe(key, path, now, records);
     // A single step may be any file that came whole, such as a bounce: where no track was armed for it, a save will say.
-    this.#tellSteps(
+    this.#writeSteps(
       [...this.#files.values()].filter(
         (file) => file.take !== undefined || file.steps.length > 1 || isArmed(file),
       ),
@@ -88,7 +88,7 @@ export class Takes {
       this.#files.delete(key);
       if (file.settled) continue;
       if (file.take === undefined) this.#noteUnnamed(file);
-      else this.#options.ledger.tell({ kind: 'recording.discarded', take: file.take }, { at: now });
+      else this.#options.ledger.add({ kind: 'recording.discarded', take: file.take }, { at: now });
     }
     this.#lastPoll = now;
   }
@@ -99,7 +99,7 @@ export class Takes {
       if (!file.settled && file.take === undefined) this.#noteUnnamed(file);
     const { ledger, clock } = this.#options;
     if (this.#unnamedSince !== undefined)
-      ledger.tell(
+      ledger.add(
         { kind: 'capture.gap', scope: 'recording', reason: 'other' },
         { at: clock(), since: this.#unnamedSince },
       );
@@ -123,7 +123,7 @@ export class Takes {
   /** Reports all steps that were seen of a file, once a save says that it is a take. */
   confirmTake(name: string): void {
     const file = this.#files.get(`audio/${name}`);
-    if (file !== undefined) this.#tellSteps([file]);
+    if (file !== undefined) this.#writeSteps([file]);
   }
 
   /** True where Ardour was recording since the last save. */
@@ -198,7 +198,7 @@ export class Takes {
   }
 
   /** Reports simultaneous takes in the order of time, because a late report is not exact. */
-  #tellSteps(files: readonly WatchedFile[]): void {
+  #writeSteps(files: readonly WatchedFile[]): void {
     const growing = files.flatMap((file) =>
       file.layout === undefined || file.steps.length === 0 ? [] : [{ file, layout: file.layout }],
     );
@@ -212,7 +212,7 @@ export class Takes {
       })),
     );
     for (const { at, take, frames } of steps.toSorted((one, other) => one.at - other.at))
-      if (frames > 0) this.#options.ledger.tell({ kind: 'recording.grew', take, frames }, { at });
+      if (frames > 0) this.#options.ledger.add({ kind: 'recording.grew', take, frames }, { at });
   }
 
   #begin(file: WatchedFile): void {
@@ -226,7 +226,7 @@ export class Takes {
     if (state !== undefined) file.track = state.name;
     const at = startOf(file);
     const late = ledger.last() - at;
-    ledger.tell(
+    ledger.add(
       { kind: 'recording.started', take: file.take, input, ...(track === undefined ? {} : { track }) },
       // The hook reports the same start with a time some milliseconds later, and is read first.
       { at: late > 0 && late <= START_TOLERANCE ? ledger.last() : at },

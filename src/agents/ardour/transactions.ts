@@ -1,4 +1,5 @@
 /** Transactions of the undo history as events, each at the time that Ardour gave it. */
+import { type EventWriter, showsTheSame } from './event-writer.js';
 import type { Change, Transaction } from './history-file.js';
 import type { When } from './ledger.js';
 import type {
@@ -10,7 +11,6 @@ import type {
   SessionState,
 } from './session-file.js';
 import { readTime } from './session-file.js';
-import { showsTheSame, type Telling } from './telling.js';
 
 /** Change with the clips that it put into the arrangement, as they were then. */
 interface Step {
@@ -71,44 +71,44 @@ function settle(property: string, value: string): Partial<RegionState> {
 }
 
 /** Reports one transaction. */
-export function tellTransaction(telling: Telling, steps: readonly Step[], exactly: When): void {
-  tellPlacements(telling, steps, exactly);
+export function writeTransaction(writer: EventWriter, steps: readonly Step[], exactly: When): void {
+  writePlacements(writer, steps, exactly);
   const resized = new Set(steps.flatMap(({ change }) => (change.kind === 'extent' ? change.region : [])));
-  const told = new Set<string>();
+  const written = new Set<string>();
   for (const { change } of steps)
     switch (change.kind) {
       case 'extent':
-        tellExtent(telling, change.region, change.to, exactly);
+        writeExtent(writer, change.region, change.to, exactly);
         break;
       case 'property':
-        tellProperty(telling, change, { resized: resized.has(change.region), told }, exactly);
+        writeProperty(writer, change, { resized: resized.has(change.region), written }, exactly);
         break;
       case 'notes':
-        tellNotes(telling, change, exactly);
+        writeNotes(writer, change, exactly);
         break;
       case 'automation':
-        tellAutomation(telling, change, exactly);
+        writeAutomation(writer, change, exactly);
         break;
       case 'markers':
-        tellMarkers(telling, change.before, change.after, exactly);
+        writeMarkers(writer, change.before, change.after, exactly);
         break;
       case 'tempo':
-        telling.tellTempo(change.after, exactly);
+        writer.writeTempo(change.after, exactly);
         break;
       default:
     }
 }
 
 /** Clips that came and went in one transaction: together they say whether one was split, moved or replaced. */
-function tellPlacements(telling: Telling, steps: readonly Step[], when: When): void {
-  const { ledger } = telling;
+function writePlacements(writer: EventWriter, steps: readonly Step[], when: When): void {
+  const { ledger } = writer;
   const added = new Map(steps.flatMap((step) => step.added.map((clip) => [clip.id, clip])));
   const removed = new Set(
     steps.flatMap(({ change }) =>
       change.kind === 'playlist' ? change.removed.filter((id) => ledger.clips.has(id)) : [],
     ),
   );
-  for (const id of removed) if (added.has(id)) telling.reshape(id, added.get(id), when);
+  for (const id of removed) if (added.has(id)) writer.reshape(id, added.get(id), when);
   for (const id of [...removed].filter((each) => added.has(each))) {
     removed.delete(id);
     added.delete(id);
@@ -116,21 +116,21 @@ function tellPlacements(telling: Telling, steps: readonly Step[], when: When): v
   for (const id of removed) {
     const halves = splitOf(ledger.clips.get(id)?.state, added);
     if (halves === undefined) continue;
-    telling.split(id, halves, when);
+    writer.split(id, halves, when);
     removed.delete(id);
     for (const { id: half } of halves) added.delete(half);
   }
   for (const id of removed) {
     const state = ledger.clips.get(id)?.state;
     const same = [...added.values()].find((clip) => state !== undefined && showsTheSame(clip, state));
-    const other = same ?? [...added.values()].find((clip) => telling.comesFrom(clip, state));
+    const other = same ?? [...added.values()].find((clip) => writer.comesFrom(clip, state));
     if (other === undefined) continue;
-    telling.become(id, other, when);
+    writer.become(id, other, when);
     removed.delete(id);
     added.delete(other.id);
   }
-  for (const clip of added.values()) telling.place(clip, when);
-  for (const id of removed) telling.remove(id, when);
+  for (const clip of added.values()) writer.place(clip, when);
+  for (const id of removed) writer.remove(id, when);
 }
 
 const NEAR = 1e-6;
@@ -157,10 +157,10 @@ function splitOf(
   return undefined;
 }
 
-function tellExtent(telling: Telling, region: string, to: Extent, when: When): void {
-  const told = telling.ledger.clips.get(region);
-  if (told !== undefined && told.state.base === to.base)
-    telling.reshape(region, { ...told.state, ...to }, when);
+function writeExtent(writer: EventWriter, region: string, to: Extent, when: When): void {
+  const known = writer.ledger.clips.get(region);
+  if (known !== undefined && known.state.base === to.base)
+    writer.reshape(region, { ...known.state, ...to }, when);
 }
 
 type ClipProperty = 'gain' | 'mute' | 'fade' | 'name' | 'stretch' | 'pitch' | 'layer' | 'other';
@@ -187,10 +187,10 @@ const PROPERTIES: Readonly<Record<string, ClipProperty>> = {
 
 const TRIMMED: readonly string[] = ['start', 'Envelope', 'FadeIn', 'FadeOut'];
 
-function tellProperty(
-  { ledger }: Telling,
+function writeProperty(
+  { ledger }: EventWriter,
   change: Extract<Change, { kind: 'property' }>,
-  { resized, told }: { readonly resized: boolean; readonly told: Set<string> },
+  { resized, written }: { readonly resized: boolean; readonly written: Set<string> },
   when: When,
 ): void {
   const clip = ledger.clips.get(change.region);
@@ -201,38 +201,38 @@ function tellProperty(
   });
   // The offset of a trimmed clip is a part of the trimming, and so are the ends of its envelope and fades.
   const property = resized && TRIMMED.includes(change.property) ? undefined : PROPERTIES[change.property];
-  if (property === undefined || told.has(`${change.region} ${property}`)) return;
-  told.add(`${change.region} ${property}`);
-  ledger.tell({ kind: 'clip.changed', clip: clip.clip, property }, when);
+  if (property === undefined || written.has(`${change.region} ${property}`)) return;
+  written.add(`${change.region} ${property}`);
+  ledger.add({ kind: 'clip.changed', clip: clip.clip, property }, when);
 }
 
-function tellNotes(
-  telling: Telling,
+function writeNotes(
+  writer: EventWriter,
   { source, added, removed, changed }: Extract<Change, { kind: 'notes' }>,
   when: When,
 ): void {
   if (added + removed + changed === 0) return;
-  const told = telling.source(source, when);
-  telling.ledger.tell(
-    { kind: 'midi.edited', added, removed, changed, ...(told === undefined ? {} : { source: told }) },
+  const known = writer.source(source, when);
+  writer.ledger.add(
+    { kind: 'midi.edited', added, removed, changed, ...(known === undefined ? {} : { source: known }) },
     when,
   );
 }
 
-function tellAutomation(
-  telling: Telling,
+function writeAutomation(
+  writer: EventWriter,
   { list, before, after }: Extract<Change, { kind: 'automation' }>,
   when: When,
 ): void {
-  const { ledger, session } = telling;
+  const { ledger, session } = writer;
   const state = ledger.automation.get(list) ?? session.automation.get(list);
   if (state !== undefined) ledger.automation.set(list, { ...state, points: after });
-  tellPoints(telling, state, before, after, when);
+  writePoints(writer, state, before, after, when);
 }
 
 /** Returns the number of points in which two states of an automation list differ. */
-export function tellPoints(
-  telling: Telling,
+export function writePoints(
+  writer: EventWriter,
   state: AutomationState | undefined,
   before: ReadonlyMap<string, string>,
   after: ReadonlyMap<string, string>,
@@ -247,31 +247,31 @@ export function tellPoints(
   }
   const removed = before.size - kept;
   if (added + removed + changed === 0) return;
-  const track = state === undefined ? undefined : telling.track(state.track, when);
-  telling.ledger.tell(
+  const track = state === undefined ? undefined : writer.track(state.track, when);
+  writer.ledger.add(
     { kind: 'automation.edited', added, removed, changed, ...(track === undefined ? {} : { track }) },
     when,
   );
 }
 
 /** Returns the markers that only one of two states has. */
-export function tellMarkers(
-  { ledger }: Telling,
+export function writeMarkers(
+  { ledger }: EventWriter,
   before: ReadonlyMap<string, MarkerState>,
   after: ReadonlyMap<string, MarkerState>,
   when: When,
 ): void {
-  const tell = (act: 'added' | 'changed' | 'removed', { seconds }: MarkerState): void =>
-    ledger.tell({ kind: 'marker.changed', act, ...(seconds === undefined ? {} : { start: seconds }) }, when);
+  const add = (act: 'added' | 'changed' | 'removed', { seconds }: MarkerState): void =>
+    ledger.add({ kind: 'marker.changed', act, ...(seconds === undefined ? {} : { start: seconds }) }, when);
   for (const [id, marker] of after) {
     const former = before.get(id);
-    if (former === undefined) tell('added', marker);
-    else if (former.all !== marker.all) tell('changed', marker);
+    if (former === undefined) add('added', marker);
+    else if (former.all !== marker.all) add('changed', marker);
     ledger.markers.set(id, marker);
   }
   for (const [id, marker] of before) {
     if (after.has(id)) continue;
-    tell('removed', marker);
+    add('removed', marker);
     ledger.markers.delete(id);
   }
 }

@@ -30,14 +30,14 @@ export class Transport {
   poll(): void {
     const { lines, isBroken } = this.#file.look();
     const now = this.#clock();
-    if (isBroken) this.#tellGap(this.#lookedAt, now, 'unreadable');
+    if (isBroken) this.#addGap(this.#lookedAt, now, 'unreadable');
     for (const { word, ageMs, seconds } of lines) {
       const at = ageMs === undefined ? now : Math.max(0, Math.round(now - ageMs * 1000));
-      if (at - this.#heardAt > SILENT_MICROSECONDS) this.#tellGap(this.#heardAt, at, 'agent_stopped');
+      if (at - this.#heardAt > SILENT_MICROSECONDS) this.#addGap(this.#heardAt, at, 'agent_stopped');
       this.#heardAt = Math.max(this.#heardAt, at);
       if (word === 'beat') continue;
       const when = ageMs === undefined ? { at, since: this.#lookedAt } : { at };
-      this.#ledger.tell({ kind: EVENTS[word], start: seconds }, when);
+      this.#ledger.add({ kind: EVENTS[word], start: seconds }, when);
     }
     this.#lookedAt = now;
   }
@@ -48,10 +48,10 @@ export class Transport {
    */
   end(savedAt: number): void {
     this.poll();
-    if (savedAt - this.#heardAt > SILENT_MICROSECONDS) this.#tellGap(this.#heardAt, savedAt, 'agent_stopped');
+    if (savedAt - this.#heardAt > SILENT_MICROSECONDS) this.#addGap(this.#heardAt, savedAt, 'agent_stopped');
   }
 
-  #tellGap(since: number, at: number, reason: 'agent_stopped' | 'unreadable'): void {
-    this.#ledger.tell({ kind: 'capture.gap', scope: 'transport', reason }, { at, since });
+  #addGap(since: number, at: number, reason: 'agent_stopped' | 'unreadable'): void {
+    this.#ledger.add({ kind: 'capture.gap', scope: 'transport', reason }, { at, since });
   }
 }

@@ -7,9 +7,9 @@ import type { Channel, ChannelSupport, TraceEvent } from '../../witness/domain/t
 import { digestAudio } from '../ardour/audio-file.js';
 import { Originals } from '../ardour/originals.js';
 import { type Captured, type TraceOutput, TraceQueue } from '../ardour/trace-queue.js';
+import { ProjectComparer } from './project-comparer.js';
 import { DocumentError } from './project-document.js';
 import { MissingPackageError, projectMark, readProject } from './project-file.js';
-import { ProjectTeller } from './project-teller.js';
 
 /** Channels as this agent sees them: differences between two states of the project, and files that are exported. */
 export const AUDACITY_CHANNELS: Readonly<Record<Channel, ChannelSupport>> = {
@@ -43,7 +43,7 @@ export interface FollowOptions {
   readonly exports?: string;
   /** Microseconds of the session clock. */
   readonly clock: () => number;
-  readonly tell: (event: TraceEvent) => void;
+  readonly write: (event: TraceEvent) => void;
 }
 
 const POLL_MS = 250;
@@ -68,7 +68,7 @@ export async function followAudacity({ open, signal, ...paths }: AudacitySession
   const follower = new ProjectFollower({
     ...paths,
     clock: () => Math.round((origin + performance.now()) * 1000),
-    tell: (event) => queue.push(event),
+    write: (event) => queue.push(event),
   });
   let trace: TraceOutput | undefined;
   let isWhole = true;
@@ -90,9 +90,9 @@ export async function followAudacity({ open, signal, ...paths }: AudacitySession
 /** Follower of a project: `look` is called again and again, a few times a second. */
 export class ProjectFollower {
   readonly #options: FollowOptions;
-  readonly #teller = new ProjectTeller();
+  readonly #comparer = new ProjectComparer();
   readonly #originals: Originals;
-  readonly #exports = new Map<string, { size: number; quiet: number; told: string }>();
+  readonly #exports = new Map<string, { size: number; quiet: number; reported: string }>();
   #mark = '';
   #saved: string | undefined;
   /** Time from which on the state may be another than the one that was read last. */
@@ -123,8 +123,8 @@ export class ProjectFollower {
   end(): void {
     if (this.#failures === 0) return;
     this.#failures = 0;
-    const { clock, tell } = this.#options;
-    tell({ kind: 'capture.gap', at: clock(), since: this.#readAt ?? 0, reason: 'unreadable' });
+    const { clock, write } = this.#options;
+    write({ kind: 'capture.gap', at: clock(), since: this.#readAt ?? 0, reason: 'unreadable' });
   }
 
   async #read(mark: string): Promise<void> {
@@ -148,7 +148,7 @@ export class ProjectFollower {
 
   /** Reads the project, and reports what is new. @returns false where it was written meanwhile */
   async #take(): Promise<boolean> {
-    const { clock, tell } = this.#options;
+    const { clock, write } = this.#options;
     const began = clock();
     const reading = await readProject(this.#options.project);
     if (reading === undefined) return false;
@@ -158,11 +158,11 @@ export class ProjectFollower {
       const since = this.#readAt ?? at;
       const { state, samplesOf, savedSha256: saved } = reading;
       this.#version = state.version;
-      if (this.#saved !== undefined && this.#saved !== saved) tell({ kind: 'session.saved', at, since });
+      if (this.#saved !== undefined && this.#saved !== saved) write({ kind: 'session.saved', at, since });
       this.#saved = saved;
       const originalOf = (channels: readonly Buffer[]) => this.#originalOf(channels);
-      const told = await this.#teller.take(state, { samplesOf, originalOf }, { at, since });
-      for (const event of told) tell(event);
+      const events = await this.#comparer.take(state, { samplesOf, originalOf }, { at, since });
+      for (const event of events) write(event);
       this.#readAt = began;
       return true;
     } finally {
@@ -188,26 +188,26 @@ export class ProjectFollower {
       const known = this.#exports.get(name) ?? {
         size: -1,
         quiet: 0,
-        told: this.#hasSeenExports ? '' : version,
+        reported: this.#hasSeenExports ? '' : version,
       };
       this.#exports.set(name, known);
       known.quiet = known.size === found.size ? known.quiet + 1 : 0;
       known.size = found.size;
       // Settled: three looks without growth.
-      if (known.quiet < 3 || known.told === version || found.size === 0) continue;
-      known.told = version;
-      await this.#tellExport(file);
+      if (known.quiet < 3 || known.reported === version || found.size === 0) continue;
+      known.reported = version;
+      await this.#writeExport(file);
     }
     this.#hasSeenExports = true;
   }
 
-  async #tellExport(file: string): Promise<void> {
+  async #writeExport(file: string): Promise<void> {
     // Deleted again, or closed to this user: the export cannot be reported.
     const digest = await digestAudio(file).catch(() => undefined);
     if (digest === undefined) return;
     const { fileSha256, samplesSha256, frames, rate, channels } = digest;
     const known = defined({ samplesSha256, frames, rate, channels });
     const at = this.#options.clock();
-    this.#options.tell({ kind: 'export.finished', at, fileSha256, rerender: 'not_tried', ...known });
+    this.#options.write({ kind: 'export.finished', at, fileSha256, rerender: 'not_tried', ...known });
   }
 }

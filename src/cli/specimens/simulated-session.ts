@@ -89,7 +89,7 @@ export class SimulatedSession {
   readonly #channels: Readonly<Record<Channel, ChannelSupport>>;
   readonly #counters: Record<CounterName, number>;
   readonly #references = new TraceReferences();
-  #told: TraceEvent[] = [];
+  #events: TraceEvent[] = [];
   #now = 0;
   #lastSave = 0;
   #ids = 0;
@@ -129,25 +129,25 @@ export class SimulatedSession {
     const end = this.#options.minutes * 60 * MICROSECONDS;
     const acts = this.#acts();
     this.#begin();
-    yield this.#takeTold();
+    yield this.#takeEvents();
     // The last minute is for the export.
     while (this.#now < end - 60 * MICROSECONDS) {
       this.#pick(acts)();
       if (this.#now - this.#lastSave > 300 * MICROSECONDS) this.#save();
-      yield this.#takeTold();
+      yield this.#takeEvents();
     }
     if (this.#adverse.has('imports_cover_export')) this.#coverWithImports();
     this.#save();
     this.#export();
     if (this.#adverse.has('activity_after_export')) for (let i = 0; i < 8; i += 1) this.#editClip();
     this.#say({ kind: 'session.closed', at: this.#pass(5) });
-    yield this.#takeTold();
+    yield this.#takeEvents();
   }
 
-  #takeTold(): readonly TraceEvent[] {
-    const told = this.#told;
-    this.#told = [];
-    return told;
+  #takeEvents(): readonly TraceEvent[] {
+    const seen = this.#events;
+    this.#events = [];
+    return seen;
   }
 
   /** Acts of the session with their weights. */
@@ -211,14 +211,14 @@ export class SimulatedSession {
   /** Reports an event if its channel is watched and its references are known, and counts it. */
   #say(event: TraceEvent, counts: Counts = {}): boolean {
     if (!this.#watches(EVENTS[event.kind].channel)) return false;
-    const told = this.#withoutUnseen(event);
+    const seen = this.#withoutUnseen(event);
     try {
-      this.#references.take(told);
+      this.#references.take(seen);
     } catch (error) {
       if (error instanceof TraceFault) return false;
       throw error;
     }
-    this.#told.push(told);
+    this.#events.push(seen);
     for (const [name, count] of Object.entries(counts) as [CounterName, number][])
       if (this.#watches(COUNTERS[name])) this.#counters[name] += count;
     return true;
@@ -250,7 +250,7 @@ export class SimulatedSession {
 
   #begin(): void {
     this.#say({ kind: 'session.opened', at: 0, sampleRate: RATE });
-    this.#tellTempo(this.#random.whole(60, 180));
+    this.#writeTempo(this.#random.whole(60, 180));
     // The template's tracks are there when the agent begins to look; the others are added.
     for (const type of ['audio', 'midi'] as const) this.#newTrack(type, true);
     for (const type of ['audio', 'audio', 'midi', 'bus'] as const) this.#newTrack(type);
@@ -264,7 +264,7 @@ export class SimulatedSession {
     if (this.#adverse.has('unwatched')) this.#lookAway();
   }
 
-  #tellTempo(bpm: number, counts: Counts = {}): void {
+  #writeTempo(bpm: number, counts: Counts = {}): void {
     const at = this.#pass(1);
     this.#say({ kind: 'tempo.map', at }, counts);
     this.#say({ kind: 'tempo.point', at, start: 0, bpm });
@@ -273,7 +273,7 @@ export class SimulatedSession {
   }
 
   #changeTempo(): void {
-    this.#tellTempo(this.#random.between(60, 180), { tempoChanges: 1 });
+    this.#writeTempo(this.#random.between(60, 180), { tempoChanges: 1 });
   }
 
   #newTrack(type: 'audio' | 'midi' | 'bus', found = false): void {

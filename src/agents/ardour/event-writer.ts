@@ -1,10 +1,10 @@
 /** Reports acts on the arrangement, together with the tracks and sources that they need. */
 import type { Ledger, When } from './ledger.js';
 import type { ClipState, RegionState, SessionState, TempoMap } from './session-file.js';
-import { type Claim, readClaims, type SourceWitness, tellSource } from './sources.js';
+import { type Claim, readClaims, type SourceWitness, writeSource } from './sources.js';
 
 /** The content of a save that is to be reported. */
-export interface TellingInput {
+export interface EventWriterInput {
   readonly ledger: Ledger;
   readonly session: SessionState;
   /** Sightings of the sources that are new. */
@@ -29,15 +29,15 @@ const MAX_DERIVATIONS = 256;
 const NOTHING_SEEN: SourceWitness = { appeared: false };
 
 /** The reported clips, by the ids of their regions. They change with each report. */
-export class Telling {
+export class EventWriter {
   readonly ledger: Ledger;
   readonly session: SessionState;
-  readonly #input: TellingInput;
+  readonly #input: EventWriterInput;
   readonly #claims: ReadonlyMap<string, Claim>;
   /** The sources whose origins are being reported. */
   readonly #derived = new Set<string>();
 
-  constructor(input: TellingInput) {
+  constructor(input: EventWriterInput) {
     this.#input = input;
     this.ledger = input.ledger;
     this.session = input.session;
@@ -46,35 +46,35 @@ export class Telling {
 
   /** Returns the id of a track, and reports a new one. Undefined if the session file lacks it. */
   track(id: string, when: When): number | undefined {
-    const told = this.ledger.tracks.get(id);
-    if (told !== undefined) return told.track;
+    const known = this.ledger.tracks.get(id);
+    if (known !== undefined) return known.track;
     const state = this.session.tracks.get(id);
     if (state === undefined) return undefined;
     const track = this.ledger.next('track');
     this.ledger.tracks.set(id, { track, state });
-    this.ledger.tell({ kind: 'track.added', track, type: state.type }, this.#since(when));
+    this.ledger.add({ kind: 'track.added', track, type: state.type }, this.#since(when));
     return track;
   }
 
   /** Id of a source, likewise. */
   source(id: string, when: When): number | undefined {
-    const told = this.ledger.sources.get(id);
-    if (told !== undefined) return told.source;
+    const known = this.ledger.sources.get(id);
+    if (known !== undefined) return known.source;
     const state = this.session.sources.get(id);
     const claim = this.#claims.get(id);
     if (state === undefined || claim === undefined) return undefined;
-    this.#tellOrigins(id, claim, when);
+    this.#writeOrigins(id, claim, when);
     const witness = this.#input.witnessed.get(id) ?? NOTHING_SEEN;
     const isSeen = witness.take !== undefined || (claim.kind === 'import' && witness.appeared);
     const placed = this.#input.placed.has(id);
     // The transaction that placed a take or an import is the one that brought it.
     const since = witness.take === undefined ? this.#input.since : this.#input.seenSince;
     const time = isSeen && placed ? when : this.#since(when, since);
-    return tellSource(this.ledger, state, claim, witness, placed, time).source;
+    return writeSource(this.ledger, state, claim, witness, placed, time).source;
   }
 
   /** Sources are reported after their own sources. A file may claim a circle, or an endless chain. */
-  #tellOrigins(id: string, claim: Claim, when: When): void {
+  #writeOrigins(id: string, claim: Claim, when: When): void {
     if (claim.kind !== 'derived' || this.#derived.size >= MAX_DERIVATIONS) return;
     this.#derived.add(id);
     for (const from of claim.from) if (!this.#derived.has(from)) this.source(from, when);
@@ -95,9 +95,9 @@ export class Telling {
     this.ledger.clips.set(clip.id, { clip: id, state: clip });
     const { base, start, length } = clip;
     if (from !== undefined)
-      this.ledger.tell({ kind: 'clip.copied', from: from.clip, clip: id, track, start }, when);
+      this.ledger.add({ kind: 'clip.copied', from: from.clip, clip: id, track, start }, when);
     else
-      this.ledger.tell(
+      this.ledger.add(
         {
           kind: 'clip.created',
           clip: id,
@@ -112,50 +112,50 @@ export class Telling {
   }
 
   remove(id: string, when: When): void {
-    const told = this.ledger.clips.get(id);
-    if (told === undefined) return;
+    const known = this.ledger.clips.get(id);
+    if (known === undefined) return;
     this.ledger.clips.delete(id);
-    this.ledger.tell({ kind: 'clip.deleted', clip: told.clip }, when);
+    this.ledger.add({ kind: 'clip.deleted', clip: known.clip }, when);
   }
 
   /** A clip of the same id at another place or of another length. */
   reshape(id: string, to: ClipState | undefined, when: When): void {
-    const told = this.ledger.clips.get(id);
+    const known = this.ledger.clips.get(id);
     const track = to === undefined ? undefined : this.track(to.track, when);
-    if (told === undefined || to === undefined || track === undefined) return;
-    const { clip, state } = told;
+    if (known === undefined || to === undefined || track === undefined) return;
+    const { clip, state } = known;
     this.ledger.clips.set(id, { clip, state: to });
     // It is written as before, and is elsewhere because the tempo changed. It was not moved.
     if (state.extent === to.extent && state.track === to.track) return;
     const isMoved = state.track !== to.track || state.start !== to.start;
     if (state.length !== to.length) {
       if (state.track !== to.track)
-        this.ledger.tell({ kind: 'clip.moved', clip, track, start: to.start }, when);
-      this.ledger.tell({ kind: 'clip.trimmed', clip, start: to.start, length: to.length }, when);
+        this.ledger.add({ kind: 'clip.moved', clip, track, start: to.start }, when);
+      this.ledger.add({ kind: 'clip.trimmed', clip, start: to.start, length: to.length }, when);
     } else if (isMoved) {
-      this.ledger.tell({ kind: 'clip.moved', clip, track, start: to.start }, when);
+      this.ledger.add({ kind: 'clip.moved', clip, track, start: to.start }, when);
     }
   }
 
   split(id: string, [left, right]: readonly [ClipState, ClipState], when: When): void {
-    const told = this.ledger.clips.get(id);
-    if (told === undefined) return;
+    const known = this.ledger.clips.get(id);
+    if (known === undefined) return;
     const other = this.ledger.next('clip');
     this.ledger.clips.delete(id);
-    this.ledger.clips.set(left.id, { clip: told.clip, state: left });
+    this.ledger.clips.set(left.id, { clip: known.clip, state: left });
     this.ledger.clips.set(right.id, { clip: other, state: right });
-    this.ledger.tell({ kind: 'clip.split', clip: told.clip, right: other, start: right.start }, when);
+    this.ledger.add({ kind: 'clip.split', clip: known.clip, right: other, start: right.start }, when);
   }
 
   /** A clip goes on as one of another id: moved to another track, or with samples that were made of its own. */
   become(id: string, to: ClipState, when: When): void {
-    const told = this.ledger.clips.get(id);
-    if (told === undefined) return;
+    const known = this.ledger.clips.get(id);
+    if (known === undefined) return;
     const source = this.source(to.source, when);
     this.ledger.clips.delete(id);
-    this.ledger.clips.set(to.id, { clip: told.clip, state: told.state });
-    if (to.source !== told.state.source && source !== undefined)
-      this.ledger.tell({ kind: 'clip.replaced', clip: told.clip, source }, when);
+    this.ledger.clips.set(to.id, { clip: known.clip, state: known.state });
+    if (to.source !== known.state.source && source !== undefined)
+      this.ledger.add({ kind: 'clip.replaced', clip: known.clip, source }, when);
     this.reshape(to.id, to, when);
   }
 
@@ -172,13 +172,13 @@ export class Telling {
   }
 
   /** Reports a tempo map if it has changed. */
-  tellTempo(map: TempoMap, when: When): void {
+  writeTempo(map: TempoMap, when: When): void {
     const text = JSON.stringify(map);
     if (this.ledger.tempo !== undefined && JSON.stringify(this.ledger.tempo) === text) return;
     this.ledger.tempo = map;
-    this.ledger.tell({ kind: 'tempo.map' }, when);
-    for (const point of map.tempos) this.ledger.tell({ kind: 'tempo.point', ...point }, when);
-    for (const point of map.meters) this.ledger.tell({ kind: 'meter.point', ...point }, when);
+    this.ledger.add({ kind: 'tempo.map' }, when);
+    for (const point of map.tempos) this.ledger.add({ kind: 'tempo.point', ...point }, when);
+    for (const point of map.meters) this.ledger.add({ kind: 'meter.point', ...point }, when);
   }
 
   /** The interval of what is reported with an act: from the last save to the act. */

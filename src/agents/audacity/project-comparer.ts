@@ -33,10 +33,10 @@ const MAX_KEPT_BYTES = 268_435_456;
 const SAME_SECONDS = 1e-6;
 
 /**
- * Teller of a project's states: what differs between two of them becomes events. Audacity's document has no ids, so
+ * Turns the difference between two states of a project into events. Audacity's document has no ids, so
  * tracks are matched by name and order, clips by the sample blocks that they show.
  */
-export class ProjectTeller {
+export class ProjectComparer {
   /** Events of the state that is compared. */
   #events: TraceEvent[] = [];
   #sources = new Map<string, KnownSource>();
@@ -70,13 +70,13 @@ export class ProjectTeller {
 
   async #compare(now: ProjectState, samples: SampleReader, when: When): Promise<void> {
     if (this.#states === 0)
-      this.#tell({ kind: 'session.opened', at: when.at, sampleRate: Math.round(now.rate) });
+      this.#add({ kind: 'session.opened', at: when.at, sampleRate: Math.round(now.rate) });
     // Audacity writes these only with the next edit, so the second state may have some from before the first.
     const late = this.#states < 2 ? { at: when.at, since: when.at } : when;
     const { pairs, gone } = matchTracks(this.#tracks, now.tracks);
     for (const { track, clips } of gone) {
-      for (const { clip } of clips) this.#tell({ kind: 'clip.deleted', ...when, clip });
-      this.#tell({ kind: 'track.removed', ...when, track });
+      for (const { clip } of clips) this.#add({ kind: 'clip.deleted', ...when, clip });
+      this.#add({ kind: 'track.removed', ...when, track });
     }
     const before = this.#tracks;
     const plugins: number[][] = [];
@@ -85,16 +85,16 @@ export class ProjectTeller {
     const tracks: KnownTrack[] = [];
     for (const [known, state] of pairs) {
       const track = known?.track ?? this.#addTrack(when);
-      if (known !== undefined) this.#tellTrack(known, state, when, late);
+      if (known !== undefined) this.#compareTrack(known, state, when, late);
       const effects = this.#plugins[known === undefined ? -1 : before.indexOf(known)] ?? [];
-      plugins.push(this.#tellPlugins(track, effects, state, late));
-      const clips = await this.#tellClips(track, known, state, everywhere, samples, when);
+      plugins.push(this.#comparePlugins(track, effects, state, late));
+      const clips = await this.#compareClips(track, known, state, everywhere, samples, when);
       tracks.push({ track, state, clips });
     }
     this.#tracks = tracks;
     this.#plugins = plugins;
-    this.#tellLabels(now.labels, when);
-    this.#tell({
+    this.#compareLabels(now.labels, when);
+    this.#add({
       kind: 'sourceMap.completed',
       at: when.at,
       sources: this.#sources.size,
@@ -104,31 +104,31 @@ export class ProjectTeller {
 
   #addTrack(when: When): number {
     const track = this.#next('track');
-    this.#tell({ kind: 'track.added', ...when, track, type: 'audio' });
+    this.#add({ kind: 'track.added', ...when, track, type: 'audio' });
     return track;
   }
 
-  #tellTrack({ track, state }: KnownTrack, now: TrackState, when: When, late: When): void {
-    if (state.name !== now.name) this.#tell({ kind: 'track.changed', ...late, track, property: 'name' });
+  #compareTrack({ track, state }: KnownTrack, now: TrackState, when: When, late: When): void {
+    if (state.name !== now.name) this.#add({ kind: 'track.changed', ...late, track, property: 'name' });
     for (const control of ['gain', 'pan', 'mute', 'solo'] as const)
       if (state.controls[control] !== now.controls[control])
-        this.#tell({ kind: 'mixer.changed', ...late, track, control });
+        this.#add({ kind: 'mixer.changed', ...late, track, control });
     const points = (one: TrackState): readonly string[] => one.clips.flatMap(({ envelope }) => envelope);
     const added = countMissing(points(now), points(state));
     const removed = countMissing(points(state), points(now));
     if (added + removed > 0)
-      this.#tell({ kind: 'automation.edited', ...when, track, added, removed, changed: 0 });
+      this.#add({ kind: 'automation.edited', ...when, track, added, removed, changed: 0 });
   }
 
-  #tellPlugins(track: number, known: readonly number[], { effects }: TrackState, when: When): number[] {
-    for (const plugin of known.slice(effects)) this.#tell({ kind: 'plugin.removed', ...when, plugin });
+  #comparePlugins(track: number, known: readonly number[], { effects }: TrackState, when: When): number[] {
+    for (const plugin of known.slice(effects)) this.#add({ kind: 'plugin.removed', ...when, plugin });
     const added = Array.from({ length: Math.max(0, effects - known.length) }, () => this.#next('plugin'));
     // The project does not say whether an effect plays sound of its own.
-    for (const plugin of added) this.#tell({ kind: 'plugin.added', ...when, plugin, track, type: 'unknown' });
+    for (const plugin of added) this.#add({ kind: 'plugin.added', ...when, plugin, track, type: 'unknown' });
     return [...known.slice(0, effects), ...added];
   }
 
-  async #tellClips(
+  async #compareClips(
     track: number,
     known: KnownTrack | undefined,
     now: TrackState,
@@ -137,38 +137,38 @@ export class ProjectTeller {
     when: When,
   ): Promise<readonly KnownClip[]> {
     const left = [...(known?.clips ?? [])];
-    const told = new Map<ClipState, KnownClip>();
+    const matched = new Map<ClipState, KnownClip>();
     // Clips that stayed as they were come first, then those that show the same samples elsewhere or less of them.
     for (const state of now.clips) {
       const same = takeFrom(left, (clip) => sameBlocks(clip.state, state) && samePlace(clip.state, state));
-      if (same !== undefined) told.set(state, { ...same, state });
+      if (same !== undefined) matched.set(state, { ...same, state });
     }
-    const rest = now.clips.filter((state) => !told.has(state));
+    const rest = now.clips.filter((state) => !matched.has(state));
     for (const state of rest) {
       const moved = takeFrom(left, (clip) => sameBlocks(clip.state, state) && sameWindow(clip.state, state));
       if (moved === undefined) continue;
-      this.#tell({ kind: 'clip.moved', ...when, clip: moved.clip, track, start: state.start });
-      told.set(state, { ...moved, state });
+      this.#add({ kind: 'clip.moved', ...when, clip: moved.clip, track, start: state.start });
+      matched.set(state, { ...moved, state });
     }
-    for (const clip of [...left]) this.#tellParts(clip, rest, told, left, when);
+    for (const clip of [...left]) this.#compareParts(clip, rest, matched, left, when);
     for (const state of rest) {
-      if (told.has(state)) continue;
-      told.set(state, await this.#tellNew(track, state, left, everywhere, samples, when));
+      if (matched.has(state)) continue;
+      matched.set(state, await this.#compareNew(track, state, left, everywhere, samples, when));
     }
-    for (const { clip } of left) this.#tell({ kind: 'clip.deleted', ...when, clip });
-    return now.clips.map((state) => told.get(state) as KnownClip);
+    for (const { clip } of left) this.#add({ kind: 'clip.deleted', ...when, clip });
+    return now.clips.map((state) => matched.get(state) as KnownClip);
   }
 
   /** A clip whose samples are now shown by one clip with other ends, or by several side by side. */
-  #tellParts(
+  #compareParts(
     known: KnownClip,
     rest: readonly ClipState[],
-    told: Map<ClipState, KnownClip>,
+    matched: Map<ClipState, KnownClip>,
     left: KnownClip[],
     when: When,
   ): void {
     const parts = rest
-      .filter((state) => !told.has(state) && sameBlocks(known.state, state))
+      .filter((state) => !matched.has(state) && sameBlocks(known.state, state))
       .filter(
         ({ start, length }) =>
           start >= known.state.start - SAME_SECONDS &&
@@ -182,7 +182,7 @@ export class ProjectTeller {
     const ids = [known.clip];
     for (const { start } of others) {
       const clip = this.#next('clip');
-      this.#tell({ kind: 'clip.split', ...when, clip: right, right: clip, start });
+      this.#add({ kind: 'clip.split', ...when, clip: right, right: clip, start });
       ids.push(clip);
       right = clip;
     }
@@ -195,12 +195,12 @@ export class ProjectTeller {
         Math.abs(state.start - begin) > SAME_SECONDS ||
         Math.abs(state.start + state.length - end) > SAME_SECONDS
       )
-        this.#tell({ kind: 'clip.trimmed', ...when, clip, start: state.start, length: state.length });
-      told.set(state, { clip, state, source: known.source });
+        this.#add({ kind: 'clip.trimmed', ...when, clip, start: state.start, length: state.length });
+      matched.set(state, { clip, state, source: known.source });
     }
   }
 
-  async #tellNew(
+  async #compareNew(
     track: number,
     state: ClipState,
     left: KnownClip[],
@@ -214,8 +214,8 @@ export class ProjectTeller {
     if (shown !== undefined) {
       const clip = this.#next('clip');
       if (from !== undefined && sameWindow(from.state, state))
-        this.#tell({ kind: 'clip.copied', ...when, from: from.clip, clip, track, start: state.start });
-      else this.#tellCreated(clip, track, shown.source, state, when);
+        this.#add({ kind: 'clip.copied', ...when, from: from.clip, clip, track, start: state.start });
+      else this.#compareCreated(clip, track, shown.source, state, when);
       return { clip, state, source: shown.source };
     }
     const channels = await samples.samplesOf(state);
@@ -224,7 +224,7 @@ export class ProjectTeller {
     const samplesSha256 = digestOf(channels);
     if (ancestor !== undefined) {
       // The clip was rewritten: a cut within it, or an effect.
-      this.#tell({
+      this.#add({
         kind: 'source.derived',
         ...when,
         source,
@@ -233,9 +233,9 @@ export class ProjectTeller {
         samplesSha256,
       });
       left.splice(left.indexOf(ancestor.known), 1);
-      this.#tell({ kind: 'clip.replaced', ...when, clip: ancestor.known.clip, source });
+      this.#add({ kind: 'clip.replaced', ...when, clip: ancestor.known.clip, source });
       if (!samePlace(ancestor.known.state, state))
-        this.#tell({
+        this.#add({
           kind: 'clip.trimmed',
           ...when,
           clip: ancestor.known.clip,
@@ -246,7 +246,7 @@ export class ProjectTeller {
     }
     const originalSha256 = await samples.originalOf(channels);
     if (originalSha256 === undefined || when.since === when.at)
-      this.#tell({
+      this.#add({
         kind: 'source.appeared',
         ...when,
         source,
@@ -254,7 +254,7 @@ export class ProjectTeller {
         samplesSha256,
       });
     else
-      this.#tell({
+      this.#add({
         kind: 'import.added',
         ...when,
         source,
@@ -266,12 +266,12 @@ export class ProjectTeller {
         channels: state.blocks.length,
       });
     const clip = this.#next('clip');
-    this.#tellCreated(clip, track, source, state, when);
+    this.#compareCreated(clip, track, source, state, when);
     return { clip, state, source };
   }
 
-  #tellCreated(clip: number, track: number, source: number, state: ClipState, when: When): void {
-    this.#tell({
+  #compareCreated(clip: number, track: number, source: number, state: ClipState, when: When): void {
+    this.#add({
       kind: 'clip.created',
       ...when,
       clip,
@@ -305,19 +305,19 @@ export class ProjectTeller {
     return source;
   }
 
-  #tellLabels(labels: ProjectState['labels'], when: When): void {
+  #compareLabels(labels: ProjectState['labels'], when: When): void {
     const text = ({ start, text: rest }: ProjectState['labels'][number]): string => `${start} ${rest}`;
     const known = this.#labels.map(text);
     const now = labels.map(text);
     for (const label of labels)
       if (!known.includes(text(label)))
-        this.#tell({ kind: 'marker.changed', ...when, act: 'added', start: label.start });
+        this.#add({ kind: 'marker.changed', ...when, act: 'added', start: label.start });
     for (let count = countMissing(known, now); count > 0; count -= 1)
-      this.#tell({ kind: 'marker.changed', ...when, act: 'removed' });
+      this.#add({ kind: 'marker.changed', ...when, act: 'removed' });
     this.#labels = labels;
   }
 
-  #tell(event: TraceEvent): void {
+  #add(event: TraceEvent): void {
     this.#events.push(event);
   }
 
