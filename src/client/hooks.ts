@@ -37,7 +37,7 @@ export interface ClientHooks {
 }
 
 /** Calls a hook if there is one. The hook may be asynchronous. */
-export function tell<Value>(hook: ((value: Value) => void) | undefined, value: Value): void {
+export function callHook<Value>(hook: ((value: Value) => void) | undefined, value: Value): void {
   try {
     // An unhandled rejection of a hook would end the process.
     const result: unknown = hook?.(value);

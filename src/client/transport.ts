@@ -3,7 +3,7 @@ import https from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { errorFromResponse, singleHeader, TakemarkError } from './errors.js';
-import { type ClientHooks, deprecationOf, tell } from './hooks.js';
+import { type ClientHooks, callHook, deprecationOf } from './hooks.js';
 import { type AudioSource, release, sourceError } from './source.js';
 import { CLIENT_VERSION } from './version.js';
 
@@ -102,14 +102,14 @@ export class Transport {
     const call = this.#call(spec, startedAt);
     try {
       const response = await call.run();
-      this.#tellDeprecation(spec, response.headers);
+      this.#reportDeprecation(spec, response.headers);
       const redirected = spec.redirect === true && response.status >= 300 && response.status <= 399;
       if (!redirected && (response.status < 200 || response.status > 299))
         throw errorFromResponse(response.status, response.headers, response.body);
-      this.#tellExchange(spec, startedAt, response);
+      this.#reportExchange(spec, startedAt, response);
       return response;
     } catch (error) {
-      this.#tellFailure(spec, startedAt, error);
+      this.#reportFailure(spec, startedAt, error);
       throw error;
     } finally {
       call.close();
@@ -122,12 +122,12 @@ export class Transport {
     const startedAt = performance.now();
     const call = this.#call(spec, startedAt);
     try {
-      const response = await call.open((headers) => this.#tellDeprecation(spec, headers));
-      this.#tellExchange(spec, startedAt, response);
+      const response = await call.open((headers) => this.#reportDeprecation(spec, headers));
+      this.#reportExchange(spec, startedAt, response);
       return response;
     } catch (error) {
       call.close();
-      this.#tellFailure(spec, startedAt, error);
+      this.#reportFailure(spec, startedAt, error);
       throw error;
     }
   }
@@ -171,23 +171,23 @@ export class Transport {
     try {
       return new Call(spec, this.#request(spec));
     } catch (error) {
-      this.#tellFailure(spec, startedAt, error);
+      this.#reportFailure(spec, startedAt, error);
       throw error;
     }
   }
 
-  #tellDeprecation({ method, url }: RequestSpec, headers: http.IncomingHttpHeaders): void {
+  #reportDeprecation({ method, url }: RequestSpec, headers: http.IncomingHttpHeaders): void {
     const notice = deprecationOf(headers);
-    if (notice !== undefined) tell(this.#hooks.onDeprecation, { method, path: url.pathname, ...notice });
+    if (notice !== undefined) callHook(this.#hooks.onDeprecation, { method, path: url.pathname, ...notice });
   }
 
-  #tellExchange(
+  #reportExchange(
     { method, url }: RequestSpec,
     startedAt: number,
     { status, headers }: Pick<ServiceResponse, 'status' | 'headers'>,
   ): void {
     const requestId = singleHeader(headers['x-request-id']);
-    tell(this.#hooks.onExchange, {
+    callHook(this.#hooks.onExchange, {
       method,
       path: url.pathname,
       status,
@@ -196,9 +196,9 @@ export class Transport {
     });
   }
 
-  #tellFailure({ method, url }: RequestSpec, startedAt: number, error: unknown): void {
+  #reportFailure({ method, url }: RequestSpec, startedAt: number, error: unknown): void {
     const { status, requestId, code } = error instanceof TakemarkError ? error : { code: 'aborted' };
-    tell(this.#hooks.onExchange, {
+    callHook(this.#hooks.onExchange, {
       method,
       path: url.pathname,
       ...(status === undefined ? {} : { status }),

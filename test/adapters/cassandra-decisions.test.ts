@@ -314,7 +314,7 @@ async function leftOf({
 }
 
 /** Publishes what waits. Returns how often the operation's event was among it. */
-async function tellings(stores: Stores, { event }: Operation): Promise<number> {
+async function publications(stores: Stores, { event }: Operation): Promise<number> {
   return (await takeWaiting(stores)).filter(({ id }) => id === event).length;
 }
 
@@ -342,12 +342,12 @@ async function lateDecisions(t: Test): Promise<void> {
     t.ok(await carryOut(sent), `${whats[i]}: takes effect without a sweep`);
   }
   await sweep(other);
-  const told = (await takeWaiting(other)).map(({ id }) => id);
+  const published = (await takeWaiting(other)).map(({ id }) => id);
   for (const [i, operation] of timely.entries()) {
     const what = whats[i]!;
     t.ok(await operation.isDone(other), `${what}: is finished`);
     t.equal(await entriesOf(other, operation), 1, `${what}: is audited`);
-    if (operation.event !== undefined) t.ok(told.includes(operation.event), `${what}: is published`);
+    if (operation.event !== undefined) t.ok(published.includes(operation.event), `${what}: is published`);
   }
   for (const [i, operation] of given.entries()) {
     const what = whats[i]!;
@@ -355,7 +355,7 @@ async function lateDecisions(t: Test): Promise<void> {
     t.notOk(await carryOut(held[i]!), `${what}: refused`);
     t.notOk(await operation.isDone(other), `${what}: nothing is changed`);
     t.equal(await entriesOf(other, operation), 0);
-    t.notOk(told.includes(String(operation.event)));
+    t.notOk(published.includes(String(operation.event)));
     if (operation.isRepeatable) {
       await operation.call(late);
       t.ok(await operation.isDone(other), `${what}: its repetition works`);
@@ -467,14 +467,14 @@ async function abandonedDecisions(t: Test): Promise<void> {
       }
       await takeWaiting(other);
       await sweep(other);
-      const told = (await takeWaiting(other)).map(({ id }) => id);
-      t.equal(new Set(told).size, told.length);
+      const published = (await takeWaiting(other)).map(({ id }) => id);
+      t.equal(new Set(published).size, published.length);
       for (const [what, operation] of operations) {
         const { event } = operation;
         t.equal(await operation.isDone(other), isDecided, `${what}: done or not, as it was decided`);
         t.equal(await entriesOf(other, operation), isDecided ? 1 : 0, `${what}: audited once`);
         // If the process died before it could mark a published event, the event may be published again.
-        if (event !== undefined && j < 4) t.equal(told.includes(event), isDecided, `${what}: published`);
+        if (event !== undefined && j < 4) t.equal(published.includes(event), isDecided, `${what}: published`);
       }
       await sweep(other);
       await sweep(other);
@@ -504,7 +504,7 @@ async function failedCleaning(t: Test): Promise<void> {
     async () => {
       for (let attempt = 0; attempt < 2; attempt += 1)
         await t.rejects(erasing.call(stores), { code: 'unavailable' }, 'it is not acknowledged');
-      t.equal(await tellings(stores, erasing), 1);
+      t.equal(await publications(stores, erasing), 1);
       t.equal(await entriesOf(stores, erasing), 1);
       goOn(ABANDONED_SECONDS);
       await t.rejects(stores.collectExpired(NOW, 100), { code: 'unavailable' });
@@ -514,7 +514,7 @@ async function failedCleaning(t: Test): Promise<void> {
   t.match(await erasing.call(stores), { outcome: 'already_erased' });
   t.ok(await erasing.isDone(stores));
   await sweep(stores);
-  t.equal(await tellings(stores, erasing), 0, 'it is not published again');
+  t.equal(await publications(stores, erasing), 0, 'it is not published again');
   await sweep(stores);
   t.equal(await entriesOf(stores, erasing), 1);
   t.strictSame(await leftInTheEnd(() => leftOf(erasing)), []);
@@ -654,7 +654,7 @@ async function fenceThenLook(t: Test): Promise<void> {
   t.equal(arrivals, 1, 'the sweep fences what it does not find');
   t.ok(await between.isDone(sweeper));
   t.equal(await entriesOf(sweeper, between), 1, 'and finds it after the fence');
-  t.equal(await tellings(sweeper, between), 1);
+  t.equal(await publications(sweeper, between), 1);
 
   // The decision of a running call arrives after the sweep.
   const behind = reviewing('later');
@@ -671,9 +671,9 @@ async function fenceThenLook(t: Test): Promise<void> {
   t.equal(decisions, 2, 'it is refused and decides once more');
   t.ok(await behind.isDone(sweeper));
   t.equal(await entriesOf(caller, behind), 1);
-  t.equal(await tellings(caller, behind), 1);
+  t.equal(await publications(caller, behind), 1);
   await sweep(sweeper);
-  t.equal(await tellings(sweeper, behind), 0);
+  t.equal(await publications(sweeper, behind), 0);
   t.equal(await entriesOf(sweeper, behind), 1);
 }
 
@@ -735,10 +735,10 @@ async function lateCreation(t: Test): Promise<void> {
   t.equal(arrivals, 1);
   t.match(created, { outcome: 'created' });
   t.ok(await found.operation.isDone(other));
-  t.equal(await tellings(caller, found.operation), 1, 'it is published');
+  t.equal(await publications(caller, found.operation), 1, 'it is published');
   t.equal(await entriesOf(caller, found.operation), 2, 'and audited, beside its rival');
   await sweep(other);
-  t.equal(await tellings(other, found.operation), 0);
+  t.equal(await publications(other, found.operation), 0);
   t.strictSame(await leftInTheEnd(() => leftOf(found.operation)), []);
 }
 
@@ -819,7 +819,7 @@ async function interruptedCalls(t: Test): Promise<void> {
   await interrupted(creating);
   t.match(await creating.call(other), { outcome: 'kept' });
   t.equal(await entriesOf(other, creating), 1, 'a repeated creation chains the entry');
-  t.equal(await tellings(other, creating), 1, 'and has the event published');
+  t.equal(await publications(other, creating), 1, 'and has the event published');
 
   const named = operationsOf('interrupted-named')['creating a review']!;
   await interrupted(named);
@@ -836,7 +836,7 @@ async function interruptedCalls(t: Test): Promise<void> {
     },
   );
   t.equal(await entriesOf(other, named), 1, 'a review that a refusal names is completed');
-  t.equal(await tellings(other, named), 1);
+  t.equal(await publications(other, named), 1);
 
   const erasing = operationsOf('interrupted-erasure')['erasing a proof']!;
   await interrupted(erasing);
@@ -851,7 +851,7 @@ async function interruptedCalls(t: Test): Promise<void> {
   t.strictSame(consistencies, [types.consistencies.localSerial], 'no half of a decision is missed');
   t.ok(await erasing.isDone(other), 'a repeated erasure removes what pointed at the proof');
   t.equal(await entriesOf(other, erasing), 1);
-  t.equal(await tellings(other, erasing), 1);
+  t.equal(await publications(other, erasing), 1);
 
   const [proofId, partnerId] = ['prf_interrupted-issue', 'ptr_interrupted-issue'];
   const doomed = await openStore();

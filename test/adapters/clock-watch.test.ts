@@ -30,7 +30,7 @@ function cluster(off: Readonly<Record<string, number | undefined>>) {
 async function looked(seconds: number, off: Readonly<Record<string, number | undefined>>) {
   const wall = { off: seconds * 1000, now: () => Date.now() + wall.off };
   const watch = new ClockWatch(cluster(off), wall);
-  return { watch, wall, told: await watch.look() };
+  return { watch, wall, reported: await watch.look() };
 }
 
 void t.test('before the first look nothing is swept', async (t) => {
@@ -44,7 +44,7 @@ void t.test(
   'a process beyond 5 seconds is reported, and beyond 20 it neither serves nor sweeps',
   async (t) => {
     const nodes = { a: 0, b: 0.4, c: -0.4 };
-    for (const [seconds, isTold, isRight] of [
+    for (const [seconds, isReported, isRight] of [
       [0, false, true],
       [4, false, true],
       [6, true, true],
@@ -54,8 +54,8 @@ void t.test(
       [-21, true, false],
       [3600, true, false],
     ] as const) {
-      const { watch, told } = await looked(seconds, nodes);
-      t.equal(told.length, isTold ? 1 : 0, `${seconds} s`);
+      const { watch, reported } = await looked(seconds, nodes);
+      t.equal(reported.length, isReported ? 1 : 0, `${seconds} s`);
       t.equal(watch.isRight, isRight, `${seconds} s: serves`);
       t.equal(watch.maySweep(), isRight, `${seconds} s: sweeps`);
       t.ok(Math.abs(watch.processSeconds - seconds) < 1, `${seconds} s: the metric`);
@@ -64,9 +64,9 @@ void t.test(
 );
 
 void t.test('a node that differs is named, and stops sweeps but not service', async (t) => {
-  const { watch, told } = await looked(0, { a: 0, b: 3600, c: 0 });
-  t.match(told, [{ node: 'b', seconds: Number }]);
-  t.equal(told.length, 1);
+  const { watch, reported } = await looked(0, { a: 0, b: 3600, c: 0 });
+  t.match(reported, [{ node: 'b', seconds: Number }]);
+  t.equal(reported.length, 1);
   t.equal(watch.isRight, true, 'the process is right by most of the nodes');
   t.equal(watch.maySweep(), false, 'the watermark would get a timestamp of the future');
   t.ok(Math.abs(watch.nodesSeconds - 3600) < 1);

@@ -32,7 +32,7 @@ const KINDS = [
 type Kind = (typeof KINDS)[number];
 
 /** The calls that a writer reported before it was killed. */
-interface Told {
+interface Acts {
   readonly begun: Readonly<Record<Kind, number>>;
   /** The outcomes by number. */
   readonly done: Readonly<Record<Kind, ReadonlyMap<number, string>>>;
@@ -139,7 +139,7 @@ async function foldAll(t: Test, directory: string, ledger: EventLedger): Promise
   await withLevel(directory, (level) => checkFolded(t, level));
 }
 
-function read(lines: readonly string[]): Told {
+function read(lines: readonly string[]): Acts {
   const begun = Object.fromEntries(KINDS.map((kind) => [kind, 0])) as Record<Kind, number>;
   const done = Object.fromEntries(KINDS.map((kind) => [kind, new Map<number, string>()])) as Record<
     Kind,
@@ -174,7 +174,7 @@ async function checkAudit(
 async function checkUploads(
   stores: Stores,
   round: number,
-  { begun, done }: Told,
+  { begun, done }: Acts,
 ): Promise<readonly string[]> {
   const problems: string[] = [];
   for (let i = 0; i < begun.quota; i += 1) {
@@ -203,7 +203,7 @@ async function checkUploads(
 async function checkKeys(
   stores: Stores,
   round: number,
-  { begun, done }: Told,
+  { begun, done }: Acts,
   logged: Logged,
 ): Promise<readonly string[]> {
   const problems: string[] = [];
@@ -241,7 +241,7 @@ async function checkKeys(
 async function checkProofs(
   stores: Stores,
   round: number,
-  { begun, done }: Told,
+  { begun, done }: Acts,
   logged: Logged,
   ledger: EventLedger,
 ): Promise<readonly string[]> {
@@ -293,7 +293,7 @@ async function checkReviews(
   stores: Stores,
   partnerId: string,
   round: number,
-  { begun, done }: Told,
+  { begun, done }: Acts,
   logged: Logged,
   ledger: EventLedger,
 ): Promise<readonly string[]> {

@@ -75,10 +75,10 @@ export class EventLedger {
         ({ day, operations }) =>
           Object.entries(operations).map(([operation, units]) => ({ day, operation, units })),
       );
-      const told = events.flatMap(({ data }) => data.counts);
-      if (!isDeepStrictEqual(unitsOf(read), unitsOf(told)))
+      const published = events.flatMap(({ data }) => data.counts);
+      if (!isDeepStrictEqual(unitsOf(read), unitsOf(published)))
         problems.push(
-          `${partnerId}: ${JSON.stringify(unitsOf(read))} is read, ${JSON.stringify(unitsOf(told))} was published`,
+          `${partnerId}: ${JSON.stringify(unitsOf(read))} is read, ${JSON.stringify(unitsOf(published))} was published`,
         );
     }
     return problems;

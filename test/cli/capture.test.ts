@@ -75,8 +75,8 @@ t.test('an interrupted capture of Ardour seals a trace, and trial input marks it
       ...(trial ? ['--trial-input'] : []),
     );
     await agent.said('following the session');
-    const { code, out: told, err } = await agent.interrupt();
-    t.strictSame([code, told], [0, `sealed ${out}\n`], err);
+    const { code, out: printed, err } = await agent.interrupt();
+    t.strictSame([code, printed], [0, `sealed ${out}\n`], err);
     const { header, sealed, codes, events } = await read(out);
     t.match(header, { adapter: 'ardour', dawVersion: '7.3.0', simulated: trial });
     t.strictSame([sealed, codes], [true, trial ? ['trace_simulated'] : []]);

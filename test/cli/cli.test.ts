@@ -988,7 +988,7 @@ t.test('--mend lists each changed byte, the warnings and the two digests', async
 
 t.test('an interrupted issuing says how it is taken up again, and issues once', async (t) => {
   const words = (path: string) => ['operator', 'issue', path, '--partner', 'ptr_1', '--song', 'S'];
-  for (const [ending, told] of [
+  for (const [ending, message] of [
     ['/proofs', /^takemark: to avoid issuing it twice, run again with --idempotency-key [0-9a-f-]{36}\n/],
     [
       '/asset',
@@ -1005,7 +1005,7 @@ t.test('an interrupted issuing says how it is taken up again, and issues once', 
     const out = join(directory, 'out.wav');
     const { code, err } = await takemark(...words(await file('take.wav')), '--out', out);
     t.equal(code, 130, ending);
-    t.match(err, told, ending);
+    t.match(err, message, ending);
     t.match(err, /\ntakemark: interrupted\n$/, ending);
     t.notOk((await readdir(directory)).includes('out.wav'), ending);
   }

@@ -252,17 +252,17 @@ t.test('a retry obeys Retry-After', async (t) => {
   t.equal(service.requests('/v1/uploads').length, 3);
 
   const policy = { maxAttempts: 4, baseDelayMs: 100, maxDelayMs: 1000 };
-  const told = new TakemarkError('unavailable', '', { status: 503, retryAfterSeconds: 1 });
+  const refused = new TakemarkError('unavailable', '', { status: 503, retryAfterSeconds: 1 });
   t.equal(
-    pauseBefore(told, 1, policy, () => 0),
+    pauseBefore(refused, 1, policy, () => 0),
     1000,
     'never earlier than Retry-After',
   );
   t.equal(
-    pauseBefore(told, 1, policy, () => 1),
+    pauseBefore(refused, 1, policy, () => 1),
     1100,
   );
-  t.equal(pauseBefore(told, 4, policy), undefined);
+  t.equal(pauseBefore(refused, 4, policy), undefined);
   t.equal(parseRetryAfter('Thu, 01 Jan 1970 00:00:10 GMT', 4000), 6);
   t.equal(parseRetryAfter('soon'), undefined);
   t.equal(parseRetryAfter('99999999999'), 99_999_999_999, 'a long wait is none that is not asked for');
@@ -470,16 +470,16 @@ t.test('60 MiB are sent in constant memory', async (t) => {
   collectGarbage();
   const baseline = external();
   let peak = 0;
-  let told = 0;
+  let reports = 0;
   const onProgress = (): void => {
-    told += 1;
-    if (told % 16 > 0) return;
+    reports += 1;
+    if (reports % 16 > 0) return;
     collectGarbage();
     peak = Math.max(peak, external());
   };
   await client.verifyFile(endless(bytes), { bytes, onProgress });
   t.equal(service.requests('/uploads').at(-1)!.bytes > bytes, true);
-  t.ok(peak > 0, `looked at ${Math.floor(told / 16)} times`);
+  t.ok(peak > 0, `looked at ${Math.floor(reports / 16)} times`);
   t.ok(peak - baseline < 24 * 1024 * 1024, `${Math.round((peak - baseline) / 1024)} KiB above the start`);
 });
 

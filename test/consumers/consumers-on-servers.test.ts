@@ -142,15 +142,15 @@ async function setUp(
     },
     /** Findings of a pass of the auditor an hour later. */
     async findings(): Promise<readonly string[]> {
-      const told: string[] = [];
+      const findings: string[] = [];
       const later = { now: () => Date.now() + HOUR_SECONDS * 1000 };
       const parts = { stores, assets, keys: { read: async () => undefined }, audited: stores.audited };
       for (let from: string | undefined, isFirst = true; isFirst || from !== undefined; isFirst = false) {
         const step = await auditStores({ ...parts, clock: later }, { from, limit: 500 });
-        told.push(...step.findings.map(({ kind, subject }) => `${kind} ${subject}`));
+        findings.push(...step.findings.map(({ kind, subject }) => `${kind} ${subject}`));
         from = step.next;
       }
-      return told.toSorted();
+      return findings.toSorted();
     },
   };
 }

@@ -137,9 +137,9 @@ t.test('the agent of the page runs, and leaves a trace of what it saw', async (t
   const trace = await readTrace(() => createReadStream(out!));
   t.match(stdout, trace.deviceId);
   t.strictSame([trace.findings, trace.sealed], [[], true]);
-  const told: string[] = [];
-  for await (const batch of trace.events()) told.push(...batch.map(({ kind }) => kind));
-  t.strictSame(told, [
+  const kinds: string[] = [];
+  for await (const batch of trace.events()) kinds.push(...batch.map(({ kind }) => kind));
+  t.strictSame(kinds, [
     'session.opened',
     'recording.started',
     'recording.grew',

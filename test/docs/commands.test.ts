@@ -47,7 +47,7 @@ t.test('every npm script on a page is a script', async (t) => {
 t.test('words of a command end at its first argument', async (t) => {
   t.strictSame(
     takemarkCommands(
-      '`takemark keys revoke KEY_ID`, takemark tells\nnpx takemark verify a.wav\n`takemark <command>`\n`takemark capture ardour-hook --remove`\n   takemark usage\n   A=b C=d takemark health',
+      '`takemark keys revoke KEY_ID`, takemark says\nnpx takemark verify a.wav\n`takemark <command>`\n`takemark capture ardour-hook --remove`\n   takemark usage\n   A=b C=d takemark health',
     ),
     ['keys revoke', 'verify', 'capture ardour-hook', 'usage', 'health'],
   );

@@ -55,15 +55,15 @@ async function ramping(): Promise<Buffer> {
     },
   });
   let at = 0;
-  const tell = (event: TraceEvent): void => writer.append(event);
+  const append = (event: TraceEvent): void => writer.append(event);
   const next = (): number => (at += random.whole(1, 900_000));
-  tell({ kind: 'tempo.map', at });
+  append({ kind: 'tempo.map', at });
   for (let start = 0; start < 640; start += 16)
-    tell({ kind: 'tempo.point', at, start, bpm: random.between(50, 190), endBpm: random.between(50, 190) });
-  tell({ kind: 'track.added', at, track: 1, type: 'audio' });
+    append({ kind: 'tempo.point', at, start, bpm: random.between(50, 190), endBpm: random.between(50, 190) });
+  append({ kind: 'track.added', at, track: 1, type: 'audio' });
   for (let source = 1; source <= 120; source += 4) {
     const seconds = { frames: random.whole(10_000, 900_000), rate: 44_100 };
-    tell({
+    append({
       kind: 'import.added',
       at: next(),
       source,
@@ -71,13 +71,13 @@ async function ramping(): Promise<Buffer> {
       originalSha256: IMPORTED,
       ...seconds,
     });
-    tell({ kind: 'source.derived', at: next(), source: source + 1, from: source, manner: 'bounce' });
-    tell({ kind: 'recording.started', at: next(), take: source, track: 1, input: 'internal' });
-    tell({ kind: 'recording.finished', at: next(), take: source, source: source + 2, ...seconds });
-    tell({ kind: 'source.derived', at: next(), source: source + 2, from: source + 1, manner: 'rendered' });
-    tell({ kind: 'source.appeared', at: next(), source: source + 3, claims: 'recording' });
+    append({ kind: 'source.derived', at: next(), source: source + 1, from: source, manner: 'bounce' });
+    append({ kind: 'recording.started', at: next(), take: source, track: 1, input: 'internal' });
+    append({ kind: 'recording.finished', at: next(), take: source, source: source + 2, ...seconds });
+    append({ kind: 'source.derived', at: next(), source: source + 2, from: source + 1, manner: 'rendered' });
+    append({ kind: 'source.appeared', at: next(), source: source + 3, claims: 'recording' });
     for (let copy = 0; copy < 4; copy += 1)
-      tell({
+      append({
         kind: 'clip.created',
         at: next(),
         clip: source + copy,
@@ -87,10 +87,10 @@ async function ramping(): Promise<Buffer> {
         start: random.between(0, 700),
         length: random.between(0.1, 30),
       });
-    tell({ kind: 'clip.moved', at: next(), clip: source, track: 1, start: random.between(0, 700) });
+    append({ kind: 'clip.moved', at: next(), clip: source, track: 1, start: random.between(0, 700) });
   }
   const mix = { frames: 300 * 48_000, rate: 48_000, rerender: 'matched' } as const;
-  tell({ kind: 'export.finished', at: next(), fileSha256: EXPORTED, ...mix });
+  append({ kind: 'export.finished', at: next(), fileSha256: EXPORTED, ...mix });
   await writer.seal();
   return to.bytes();
 }

@@ -415,15 +415,15 @@ t.test('a file that is imported repeatedly is reported a limited number of times
     originalSha256: EXPORTED,
     detections: [1, 2].map((file) => ({ ...detection, sha256: digest(file) })),
   });
-  const told = facts.facts.flatMap(({ code, values }) =>
+  const ids = facts.facts.flatMap(({ code, values }) =>
     code === 'AiLikelySource' ? [values?.['sourceId']] : [],
   );
-  t.equal(told.length, REPORT_LIMITS.importedSources);
-  t.strictSame([told[0], told.at(-1)], ['s1', 's2000'], 'no number of one file hides another');
+  t.equal(ids.length, REPORT_LIMITS.importedSources);
+  t.strictSame([ids[0], ids.at(-1)], ['s1', 's2000'], 'no number of one file hides another');
   t.end();
 });
 t.test('derivations of material of unknown origin are reported, and those of a take are not', async (t) => {
-  const told = (events: readonly TraceEvent[]) => {
+  const valuesOf = (events: readonly TraceEvent[]) => {
     const { unverifiable } = reportOf(replay(events));
     return unverifiable.flatMap(({ code, values }) =>
       code === 'derived_material_of_unknown_origin' ? [values] : [],
@@ -434,7 +434,7 @@ t.test('derivations of material of unknown origin are reported, and those of a t
     ...take({ input: 'hardware', source: 1 }),
     { kind: 'source.derived', at: 20 * SECOND, source: 2, from: 1, manner: 'bounce' },
   ];
-  t.strictSame(told(recorded), []);
+  t.strictSame(valuesOf(recorded), []);
   const derived = (source: number, from?: number): TraceEvent => ({
     kind: 'source.derived',
     at: 40 * SECOND,
@@ -442,7 +442,7 @@ t.test('derivations of material of unknown origin are reported, and those of a t
     manner: 'bounce',
     ...(from === undefined ? {} : { from }),
   });
-  t.strictSame(told([...recorded, derived(3)]), [{ sources: 1 }], 'of an unknown source');
+  t.strictSame(valuesOf([...recorded, derived(3)]), [{ sources: 1 }], 'of an unknown source');
   const appeared: TraceEvent = {
     kind: 'source.appeared',
     at: 30 * SECOND,
@@ -450,12 +450,12 @@ t.test('derivations of material of unknown origin are reported, and those of a t
     claims: 'import',
   };
   t.strictSame(
-    told([...recorded, appeared, derived(4, 1), derived(4, 3), derived(5, 4)]),
+    valuesOf([...recorded, appeared, derived(4, 1), derived(4, 3), derived(5, 4)]),
     [{ sources: 2 }],
     'of what appeared, and of that',
   );
   t.strictSame(
-    told([...recorded, ...take({ input: 'internal', source: 3, id: 2 }), derived(4, 3)]),
+    valuesOf([...recorded, ...take({ input: 'internal', source: 3, id: 2 }), derived(4, 3)]),
     [{ sources: 1 }],
     'of a take from inside',
   );

@@ -251,7 +251,7 @@ async function reportOfActs(
       let at = MINUTE;
       for (const { after = 0, ...act } of actsWithout(Object.keys(channels)[0])) {
         at += after * 1_000_000;
-        const event = withoutTold(silent, { ...act, at } as TraceEvent);
+        const event = withoutSeen(silent, { ...act, at } as TraceEvent);
         if (EVENTS[event.kind].channel === silent) continue;
         try {
           references.take(event);
@@ -289,7 +289,7 @@ const SOURCES: Readonly<Partial<Record<Channel, readonly number[]>>> = {
 };
 
 /** Returns the event without references to a channel, where the references are optional. */
-function withoutTold(channel: Channel | undefined, event: TraceEvent): TraceEvent {
+function withoutSeen(channel: Channel | undefined, event: TraceEvent): TraceEvent {
   const { track, source, from, ...rest } = event as TraceEvent & Record<'track' | 'source' | 'from', number>;
   const unseen = channel === undefined ? [] : (SOURCES[channel] ?? []);
   const { fields } = EVENTS[event.kind];
@@ -355,8 +355,8 @@ t.test('beside channels that are full, one that is not watched leaves no zero at
       t.strictSame(coverage[channel], { support, gaps: [] });
       t.strictSame(wrongZeros(silent, channel), [], `${channel} ${support}`);
       // Agents report tracks that they do not watch, because clips are on these tracks.
-      const told = await reportOfActs({ [channel]: support });
-      t.strictSame(wrongZeros(told, channel), [], `${channel} ${support}, and reported all the same`);
+      const report = await reportOfActs({ [channel]: support });
+      t.strictSame(wrongZeros(report, channel), [], `${channel} ${support}, and reported all the same`);
     }
 });
 

@@ -198,10 +198,10 @@ function auditorContract(t: Test, name: string, options: object, open: (t: Test)
     });
 
     await t.test('faults that are planted', async (t) => {
-      const told: string[] = [];
+      const findings: string[] = [];
       const finds = async (finding: string, what: string): Promise<void> => {
-        told.push(finding);
-        t.strictSame(await pass(house, later, AT_ONCE), told.toSorted(), what);
+        findings.push(finding);
+        t.strictSame(await pass(house, later, AT_ONCE), findings.toSorted(), what);
       };
       await files.delete(id('1'));
       await finds(`object_missing ${id('1')}`, 'a deliverable that was deleted');
@@ -230,12 +230,12 @@ function auditorContract(t: Test, name: string, options: object, open: (t: Test)
       await publish(files, id('4'), BYTES);
       await finds(`object_left ${id('4')}`, 'a file of an erased proof');
       await assets.delete(id('4'));
-      told.pop();
+      findings.pop();
 
       await house.plantKey(id('4'));
       await finds(`key_left ${id('4')}`, 'a key of an erased proof');
       await assets.delete(id('4'));
-      told.pop();
+      findings.pop();
 
       await house.unconfirm((await stores().getProof(id('4'))) as ErasedProof);
       await finds(`erasure_unfinished ${id('4')}`, 'an erasure whose confirmation was removed');
@@ -248,10 +248,10 @@ function auditorContract(t: Test, name: string, options: object, open: (t: Test)
       for (const units of [1, -1]) {
         await house.addUnits(partnerId, month, units);
         await finds(`month_differs ${partnerId}/${month}`, `${units} units in the month`);
-        told.pop();
+        findings.pop();
         await house.addUnits(partnerId, month, -units);
       }
-      t.strictSame(await pass(house, later, AT_ONCE), told.toSorted(), 'nothing was mended');
+      t.strictSame(await pass(house, later, AT_ONCE), findings.toSorted(), 'nothing was mended');
     });
 
     await t.test('the auditor in the background counts the same', async (t) => {

@@ -117,29 +117,29 @@ export async function outboxContract(t: Test, contract: Contract): Promise<void>
   await t.test('an erasure and a new review each leave one event', async (t) => {
     const { stores } = opened();
     await takeWaiting(stores);
-    const proof = await issue(stores, 'told');
+    const proof = await issue(stores, 'announced');
     const { proofId, partnerId } = proof;
     await stores.createKey(
-      partnerKey(id('key', 'told'), partnerId),
-      audit(partnerId, 'key_created', id('key', 'told')),
+      partnerKey(id('key', 'announced'), partnerId),
+      audit(partnerId, 'key_created', id('key', 'announced')),
     );
-    await stores.createSlot(uploadSlot(id('upl', 'told')));
+    await stores.createSlot(uploadSlot(id('upl', 'announced')));
     t.strictSame(await takeWaiting(stores), [], 'other changes have no event');
 
-    const review = reviewCase(id('rev', 'told'), partnerId, proofId);
+    const review = reviewCase(id('rev', 'announced'), partnerId, proofId);
     const create = (over = {}) =>
       stores.createReview({ ...review, ...over }, NOW, audit(partnerId, 'review_created', review.reviewId));
     t.equal((await create()).outcome, 'created');
     t.strictSame(await takeWaiting(stores), [reviewCreated(review)]);
     t.equal((await create()).outcome, 'kept');
-    t.equal((await create({ reviewId: id('rev', 'told-2') })).outcome, 'exists');
+    t.equal((await create({ reviewId: id('rev', 'announced-2') })).outcome, 'exists');
     t.equal(
-      (await create({ reviewId: id('rev', 'told-3'), proofId: id('prf', 'told-never') })).outcome,
+      (await create({ reviewId: id('rev', 'announced-3'), proofId: id('prf', 'announced-never') })).outcome,
       'proof_gone',
     );
     t.strictSame(await takeWaiting(stores), []);
 
-    t.equal(await eraseProof(stores, { ...proof, partnerId: id('ptr', 'told-other') }), 'not_found');
+    t.equal(await eraseProof(stores, { ...proof, partnerId: id('ptr', 'announced-other') }), 'not_found');
     t.strictSame(await takeWaiting(stores), []);
     t.match(await eraseProof(stores, proof, NOW + 5), { outcome: 'erased' });
     t.strictSame(await takeWaiting(stores), [proofErased({ proofId, partnerId, erasedAt: NOW + 5 })]);

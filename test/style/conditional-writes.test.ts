@@ -27,7 +27,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'usage/charging.ts': 'a charge and its event are one partition',
   'usage/charge-events.ts': 'a minute that is taken over is one row',
   'usage/consumption.ts': 'units and spans are one partition',
-  'usage/installation.ts': 'the beat is one row, and an epoch is told in each charge',
+  'usage/installation.ts': 'the beat is one row, and each charge names its epoch',
 };
 
 t.test('conditional writes are made by decisions, and by the modules that are named here', async (t) => {

@@ -65,14 +65,14 @@ export function createEventRelay({ stores, bus, observer, pauses = PAUSES }: Eve
   let woken = false;
   /** The number of consecutive failed reads and refused batches, without any confirmed event between them. */
   let failures = 0;
-  let isTold = false;
+  let isReported = false;
   /** The time of the oldest event of the last read. */
   let oldestAt: number | undefined;
 
   /** Reports an outage once, regardless of its length. */
-  const tell = (error: unknown): void => {
-    if (!isTold) observer.fault('outbox', error);
-    isTold = true;
+  const report = (error: unknown): void => {
+    if (!isReported) observer.fault('outbox', error);
+    isReported = true;
   };
   const wake = (): void => {
     woken = true;
@@ -93,7 +93,7 @@ export function createEventRelay({ stores, bus, observer, pauses = PAUSES }: Eve
       } catch (error) {
         // Repeat only the marking, not the publishing.
         confirmed.unshift(...batch);
-        tell(error);
+        report(error);
         if (!running) return;
         await sleep(pauseAfter(attempts, pauses));
         attempts += 1;
@@ -125,7 +125,7 @@ export function createEventRelay({ stores, bus, observer, pauses = PAUSES }: Eve
       } else {
         sending.failed += 1;
         lanes.end(event, 'failed', performance.now());
-        tell(fault);
+        report(fault);
         if (sending.isLate) wake();
       }
     };
@@ -163,7 +163,7 @@ export function createEventRelay({ stores, bus, observer, pauses = PAUSES }: Eve
       oldestAt = oldest;
       const hasFailed = batch.length > 0 && (await publishBatch(batch));
       if (batch.length === 0 && !lanes.hasFailed) failures = 0;
-      tellOfSilence();
+      reportSilence();
       if (failures > 0) return;
       more = woken || batch.length === BATCH || (again > AGAIN && !hasFailed);
       if (passedOver >= PASSED_OVER_A_MS) await sleep(passedOver / PASSED_OVER_A_MS);
@@ -184,11 +184,11 @@ export function createEventRelay({ stores, bus, observer, pauses = PAUSES }: Eve
     return sending.failed > 0;
   };
 
-  const tellOfSilence = (): void => {
+  const reportSilence = (): void => {
     const { oldest } = lanes;
     const isSilent = oldest !== undefined && performance.now() - oldest > pauses.silentMs;
-    if (isSilent) tell(new Error('events are waiting for an acknowledgement from the event bus'));
-    else if (failures === 0 && !lanes.hasFailed) isTold = false;
+    if (isSilent) report(new Error('events are waiting for an acknowledgement from the event bus'));
+    else if (failures === 0 && !lanes.hasFailed) isReported = false;
   };
 
   const schedule = (): void => {
@@ -204,7 +204,7 @@ export function createEventRelay({ stores, bus, observer, pauses = PAUSES }: Eve
     looking = publishWaiting()
       .catch((error: unknown) => {
         failures += 1;
-        tell(error);
+        report(error);
       })
       .then(() => {
         looking = undefined;

@@ -146,13 +146,13 @@ export interface EvidenceSummary {
 
 export function summariseEvidence(report: EvidenceReport): EvidenceSummary {
   // A fact "none recorded" states that its code does not apply, so it is omitted.
-  const told = [...report.facts, ...report.conflicts, ...report.unverifiable].filter(
+  const listed = [...report.facts, ...report.conflicts, ...report.unverifiable].filter(
     ({ status }) => status !== 'none_recorded',
   );
   const recorded = report.session !== undefined || report.declarations.length > 0;
   return {
     status: asksForReview(report) ? 'needs_review' : recorded ? 'recorded' : 'none_recorded',
     counts: countEvidence(report),
-    codes: [...new Set(told.map(({ code }) => code))].sort(),
+    codes: [...new Set(listed.map(({ code }) => code))].sort(),
   };
 }

@@ -155,10 +155,10 @@ function observations({ session }: Replayed): readonly EvidenceFact[] {
 
 /** Returns one fact for each number of the summary that differs from the replay (rule 9.25). */
 function reconcile(evidence: SessionEvidence, summary: SessionSummary | undefined): readonly EvidenceFact[] {
-  const differs = (counter: string, told: number, replay: number | string): EvidenceFact =>
+  const differs = (counter: string, claimed: number, replay: number | string): EvidenceFact =>
     fact('session_summary_reconciled', 'direct_observation', 'needs_review', {
       counter,
-      summary: told,
+      summary: claimed,
       replay,
     });
   const { durationSeconds, counters = {} } = summary ?? {};
@@ -168,9 +168,9 @@ function reconcile(evidence: SessionEvidence, summary: SessionSummary | undefine
       ? [differs('durationSeconds', durationSeconds, evidence.durationSeconds)]
       : []),
     ...(Object.keys(COUNTERS) as CounterName[]).flatMap((name) => {
-      const told = counters[name];
+      const claimed = counters[name];
       const { status, value } = evidence.counters[name];
-      return told === undefined || told === value ? [] : [differs(name, told, value ?? status)];
+      return claimed === undefined || claimed === value ? [] : [differs(name, claimed, value ?? status)];
     }),
   ];
 }
@@ -186,7 +186,7 @@ interface DetectedImport {
  * Selects the detected imports that get facts, up to the limit of a report. The first import of each
  * detection result is always selected. Placed imports follow, then the others.
  */
-function toldOf(detected: readonly DetectedImport[]): ReadonlySet<DetectedImport> {
+function selectForFacts(detected: readonly DetectedImport[]): ReadonlySet<DetectedImport> {
   const ranked = [
     ...detected.filter(({ isPlaced }) => isPlaced),
     ...detected.filter(({ isPlaced }) => !isPlaced),
@@ -221,7 +221,7 @@ function matchDetections(session: Replayed['session'], detections: readonly Supp
     },
   );
   const bySource = new Map(detected.map(({ sourceId, results }) => [sourceId, results]));
-  const told = toldOf(detected);
+  const selected = selectForFacts(detected);
   const lists = new Set(detected.map(({ results }) => results));
   const matched = new Set([...lists].flat());
   const attributed = new Set(
@@ -237,7 +237,7 @@ function matchDetections(session: Replayed['session'], detections: readonly Supp
     }),
     facts: [
       ...detected
-        .filter((one) => told.has(one))
+        .filter((one) => selected.has(one))
         .flatMap(({ sourceId, results }) => results.flatMap((result) => detectionFacts(sourceId, result))),
       ...(unmatched.size === 0
         ? []

@@ -75,8 +75,8 @@ async function carryOut(attack: Attack): Promise<string | undefined> {
     console.log(`  ${attack.id}: at most ${(await service.peakMiB()).toFixed(0)} of ${CONTAINER_MIB} MiB`);
     return undefined;
   } catch (error) {
-    const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    return service.running() ? told : `${endOf(service)}\n${told}`;
+    const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    return service.running() ? message : `${endOf(service)}\n${message}`;
   } finally {
     clearTimeout(timer);
     await service.remove();

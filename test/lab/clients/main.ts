@@ -80,8 +80,8 @@ async function read(
   try {
     command = await prepare({ document: given, directory: own, answers: passes });
   } catch (error) {
-    const told = (error as Error).message.split('\n').slice(-40).join('\n  ');
-    return note(`${name}: no client (${seconds()})`, [told]);
+    const output = (error as Error).message.split('\n').slice(-40).join('\n  ');
+    return note(`${name}: no client (${seconds()})`, [output]);
   }
   for (const [pass, all] of Object.entries(passes)) {
     const answers = new Map([...all].filter(([call]) => !unable.includes(call)));

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { BucketProxy } from './bucket-way.js';
 import { describePlanned, isCassandra, type Parties, type Planned } from './composition.js';
 import type { Network } from './network.js';
-import { areClocksTold } from './observe.js';
+import { areClocksReported } from './observe.js';
 import type { Run } from './run.js';
 
 /** The largest clock difference, in seconds, at which a process serves. */
@@ -13,7 +13,7 @@ const SERVES_SECONDS = 5;
  * network delay may hide part of the difference.
  */
 const LOOKED_SECONDS = 45;
-const TOLD_SECONDS = 8;
+const REPORTED_SECONDS = 8;
 /** The time in which a killed process is started again, in milliseconds. Then it can be killed again. */
 const STARTED_MS = 10_000;
 
@@ -157,11 +157,11 @@ async function setServerClock(
   { targets, ahead, seconds }: Planned,
 ): Promise<() => Promise<void>> {
   const [name] = targets as readonly [string];
-  const isTold = isCassandra(name) && Math.abs(ahead!) >= TOLD_SECONDS && seconds >= LOOKED_SECONDS;
+  const isReported = isCassandra(name) && Math.abs(ahead!) >= REPORTED_SECONDS && seconds >= LOOKED_SECONDS;
   await servers.setClock(name, ahead!);
   return async () => {
-    if (isTold) {
-      if (await areClocksTold(calls.services)) ledger.count("nodes' clocks reported");
+    if (isReported) {
+      if (await areClocksReported(calls.services)) ledger.count("nodes' clocks reported");
       else ledger.violation(`no process reports that the clock of ${name} is off by ${ahead} s`);
     }
     await servers.setClock(name, 0);

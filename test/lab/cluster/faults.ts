@@ -22,7 +22,7 @@ const DRAIN_MS = 240_000;
  */
 const ROUNDS = 3;
 /** The most refusals that a line lists. */
-const REFUSALS_TOLD = 5;
+const MAX_REFUSALS_NAMED = 5;
 
 /**
  * How servers go away. A stopped server closes its connections. A frozen server keeps them open and answers
@@ -97,13 +97,13 @@ export async function cassandraOutage(
  * Returns the number of refusals, and the first few of them.
  * @param began the time at which the fault began
  */
-function told(refusals: readonly Refusal[], began: number): readonly string[] {
+function described(refusals: readonly Refusal[], began: number): readonly string[] {
   return refusals.length === 0
     ? []
     : [
         `${refusals.length} calls were refused or not answered`,
         ...refusals
-          .slice(0, REFUSALS_TOLD)
+          .slice(0, MAX_REFUSALS_NAMED)
           .map(({ what, at }) => `${what}, ${((at - began) / 1000).toFixed(1)} s after the beginning`),
       ];
 }
@@ -144,7 +144,7 @@ export function loseNode(run: Run, name: string, seconds: number): Promise<void>
     isOver();
     await delay(seconds * 1000);
     ledger.count('nodes lost');
-    return told(ledger.refusals.slice(before), began);
+    return described(ledger.refusals.slice(before), began);
   });
 }
 
@@ -207,7 +207,7 @@ async function withoutKafka(
   } while (Date.now() < began + seconds * 1000 || (most <= before && Date.now() < began + FILL_MS));
   // A killed process leaves calls without an answer, which says nothing about Kafka.
   const refused = ledger.refusals.slice(refusedBefore).filter(({ answered }) => answered);
-  for (const fault of told(refused, left)) noticed.add(fault);
+  for (const fault of described(refused, left)) noticed.add(fault);
   if (most <= before)
     ledger.violation(`the outbox did not fill while Kafka was down: ${before}, then ${most}`);
   for (const name of cluster.consumers)

@@ -16,7 +16,7 @@ export interface VerifiedEntry {
 }
 
 /** The answers of a run, and the times of its backup and its restore. */
-export interface Told {
+export interface Acknowledged {
   readonly partners: readonly KnownPartner[];
   readonly issued: readonly IssuedEntry[];
   readonly erased: readonly ErasedEntry[];
@@ -38,19 +38,19 @@ export type ObservedRestored = Pick<Observed, 'proofs' | 'partners' | 'verdicts'
 };
 
 /** @returns one line for each violation */
-export function judgeRestored(told: Told, observed: ObservedRestored): readonly string[] {
+export function judgeRestored(acknowledged: Acknowledged, observed: ObservedRestored): readonly string[] {
   return [
-    ...judgeProofs(told, observed),
-    ...judgeErasures(told, observed),
-    ...judgeMoments(told),
-    ...judgeUsage(told, observed),
+    ...judgeProofs(acknowledged, observed),
+    ...judgeErasures(acknowledged, observed),
+    ...judgeMoments(acknowledged),
+    ...judgeUsage(acknowledged, observed),
   ];
 }
 
 /**
  * Returns whether the restored store must have the proof. Proofs from during or after the backup may be lost.
  */
-const isKept = ({ backup, openedAt }: Told, { at }: IssuedEntry): boolean =>
+const isKept = ({ backup, openedAt }: Acknowledged, { at }: IssuedEntry): boolean =>
   at < backup.began || at > openedAt;
 
 function isWhole(seen: ObservedProof, sha256: string): boolean {
@@ -68,9 +68,9 @@ function isWhole(seen: ObservedProof, sha256: string): boolean {
 const isNowhere = (seen: ObservedProof): boolean =>
   seen.state !== 'issued' && !seen.listed && seen.statuses.every((status) => status === 404);
 
-function* judgeProofs(told: Told, { proofs, verdicts }: ObservedRestored): Generator<string> {
-  const gone = new Set(told.erased.map(({ proofId }) => proofId));
-  for (const entry of told.issued) {
+function* judgeProofs(acknowledged: Acknowledged, { proofs, verdicts }: ObservedRestored): Generator<string> {
+  const gone = new Set(acknowledged.erased.map(({ proofId }) => proofId));
+  for (const entry of acknowledged.issued) {
     const { proofId, sha256 } = entry;
     if (gone.has(proofId)) continue;
     const seen = proofs.get(proofId);
@@ -82,17 +82,20 @@ function* judgeProofs(told: Told, { proofs, verdicts }: ObservedRestored): Gener
     if (isWhole(seen, sha256)) {
       if (verdict !== undefined && verdict !== 'valid')
         yield `${proofId} is there and verifies as ${verdict}`;
-    } else if (isKept(told, entry) && !told.erasing.has(proofId))
+    } else if (isKept(acknowledged, entry) && !acknowledged.erasing.has(proofId))
       yield `${proofId} is of the backup and lost: ${JSON.stringify(seen)}`;
     else if (!isNowhere(seen)) yield `half of ${proofId} is there: ${JSON.stringify(seen)}`;
     else if (verdict === 'valid') yield `${proofId} is not there and verifies as valid`;
   }
 }
 
-function* judgeErasures(told: Told, { proofs, verdicts, rows, files }: ObservedRestored): Generator<string> {
-  const issued = new Map(told.issued.map((entry) => [entry.proofId, entry]));
+function* judgeErasures(
+  acknowledged: Acknowledged,
+  { proofs, verdicts, rows, files }: ObservedRestored,
+): Generator<string> {
+  const issued = new Map(acknowledged.issued.map((entry) => [entry.proofId, entry]));
   const first = new Map<string, number>();
-  for (const { proofId, erasedAt } of told.erased) {
+  for (const { proofId, erasedAt } of acknowledged.erased) {
     const before = first.get(proofId);
     if (before !== undefined && before !== erasedAt)
       yield `${proofId} was erased at ${before} and at ${erasedAt}`;
@@ -109,7 +112,7 @@ function* judgeErasures(told: Told, { proofs, verdicts, rows, files }: ObservedR
     if (seen.state === 'erased') {
       if (seen.erasedAt !== erasedAt) yield `${proofId} was erased at ${erasedAt} and says ${seen.erasedAt}`;
       if (seen.confirmedAt === undefined) yield `the erasure of ${proofId} is not confirmed`;
-    } else if (isKept(told, issued.get(proofId)!))
+    } else if (isKept(acknowledged, issued.get(proofId)!))
       yield `${proofId} was erased and its state is ${seen.state}`;
     const verdict = verdicts.get(proofId);
     if (verdict !== undefined && verdict !== 'unregistered')
@@ -119,27 +122,29 @@ function* judgeErasures(told: Told, { proofs, verdicts, rows, files }: ObservedR
   for (const { table, proofId } of rows)
     if (first.has(proofId) && proofs.get(proofId)?.state === 'erased')
       yield `${table} still names the erased ${proofId}`;
-  for (const { proofId, sentAt } of told.notFound) {
+  for (const { proofId, sentAt } of acknowledged.notFound) {
     const entry = issued.get(proofId)!;
-    if (sentAt < told.closedAt || isKept(told, entry)) yield `the erasure of ${proofId} was answered 404`;
+    if (sentAt < acknowledged.closedAt || isKept(acknowledged, entry))
+      yield `the erasure of ${proofId} was answered 404`;
   }
 }
 
 /** Judges each answer by the state at its time. */
-function* judgeMoments(told: Told): Generator<string> {
-  const { closedAt, openedAt, erasing, issued, verified } = told;
-  const acknowledged = [...issued, ...told.erased, ...verified];
-  const within = acknowledged.filter(({ at }) => at !== undefined && at > closedAt && at < openedAt);
+function* judgeMoments(acknowledged: Acknowledged): Generator<string> {
+  const { closedAt, openedAt, erasing, issued, verified } = acknowledged;
+  const acts = [...issued, ...acknowledged.erased, ...verified];
+  const within = acts.filter(({ at }) => at !== undefined && at > closedAt && at < openedAt);
   if (within.length > 0) yield `${within.length} calls were taken before the restore had ended`;
   const entries = new Map(issued.map((entry) => [entry.proofId, entry]));
   const erasedAt = new Map<string, number>();
-  for (const { proofId, at } of told.erased) erasedAt.set(proofId, Math.min(at, erasedAt.get(proofId) ?? at));
+  for (const { proofId, at } of acknowledged.erased)
+    erasedAt.set(proofId, Math.min(at, erasedAt.get(proofId) ?? at));
   for (const { proofId, sentAt, at, verdict } of verified) {
     if (proofId === undefined || at === undefined) continue;
     if ((erasedAt.get(proofId) ?? Infinity) < sentAt) {
       if (verdict !== 'unregistered') yield `${proofId} verified as ${verdict} after its erasure`;
     } else if ((erasing.get(proofId) ?? Infinity) > at) {
-      if (verdict !== 'valid' && (sentAt < closedAt || isKept(told, entries.get(proofId)!)))
+      if (verdict !== 'valid' && (sentAt < closedAt || isKept(acknowledged, entries.get(proofId)!)))
         yield `${proofId} verified as ${verdict}`;
     }
   }
@@ -150,7 +155,7 @@ function* judgeMoments(told: Told): Generator<string> {
  * without an answer may count.
  */
 function* judgeUsage(
-  { partners, verified, backup, closedAt, openedAt }: Told,
+  { partners, verified, backup, closedAt, openedAt }: Acknowledged,
   { partners: seen }: ObservedRestored,
 ): Generator<string> {
   for (const { partnerId } of partners) {

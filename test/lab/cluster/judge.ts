@@ -155,9 +155,9 @@ function* judgeProofs(
         yield `${proofId} was erased at ${erasure.erasedAt} and says ${seen.erasedAt}`;
       if (seen.confirmedAt === undefined) yield `the erasure of ${proofId} is not confirmed`;
       // Duplicates have the same id. Without them each erasure has exactly one event (rule 15.8).
-      const told = new Map(announced.get(proofId)?.map((event) => [event.id, event]));
-      if (told.size !== 1) yield `${proofId} was erased and has ${told.size} events`;
-      for (const { data } of told.values())
+      const events = new Map(announced.get(proofId)?.map((event) => [event.id, event]));
+      if (events.size !== 1) yield `${proofId} was erased and has ${events.size} events`;
+      for (const { data } of events.values())
         if (data.erasedAt !== erasure.erasedAt)
           yield `the event of ${proofId} says ${data.erasedAt}, its erasure ${erasure.erasedAt}`;
     }
@@ -186,9 +186,9 @@ function* judgeLists(
     for (const proofId of seen.get(partnerId)?.listed ?? [])
       if (!expected.has(proofId)) yield `${proofId} is listed and was never acknowledged`;
   }
-  const told = new Set(issued.map(({ partnerId, proofId }) => `${partnerId} ${proofId}`));
+  const issuedNames = new Set(issued.map(({ partnerId, proofId }) => `${partnerId} ${proofId}`));
   for (const { partnerId, name, where } of strangers)
-    if (!told.has(`${partnerId} ${name}`)) yield `${name} was in ${where} and was never acknowledged`;
+    if (!issuedNames.has(`${partnerId} ${name}`)) yield `${name} was in ${where} and was never acknowledged`;
 }
 
 /** Judges the audit log: each acknowledged change has exactly one entry (rule 15.8). */
@@ -272,8 +272,8 @@ function* judgeUsage(
       yield `${partnerId} has ${owed} billable calls and by the day ${daily.join(', ')}`;
     if (folded !== owed) yield `${partnerId} has ${owed} billable calls and the consumers counted ${folded}`;
     const distinct = [...new Map(spans.get(partnerId)?.map((event) => [event.id, event.data])).values()];
-    const told = distinct.flatMap(({ counts }) => counts).reduce((sum, { units }) => sum + units, 0);
-    if (told !== owed) yield `${partnerId} has ${owed} billable calls and events of ${told}`;
+    const counted = distinct.flatMap(({ counts }) => counts).reduce((sum, { units }) => sum + units, 0);
+    if (counted !== owed) yield `${partnerId} has ${owed} billable calls and events of ${counted}`;
     for (const [source, ofSource] of grouped(distinct, ({ source }) => source)) {
       const sorted = ofSource.toSorted((a, b) => a.from - b.from);
       if (sorted.some(({ from }, index) => from !== (sorted[index - 1]?.to ?? 0)))

@@ -162,7 +162,7 @@ function waitingOf(service: Service): Promise<number | undefined> {
 }
 
 /** Returns whether a process reports that a node's clock differs from the other nodes' or from its own. */
-export async function areClocksTold(services: readonly Service[]): Promise<boolean> {
+export async function areClocksReported(services: readonly Service[]): Promise<boolean> {
   const differences = await Promise.all(
     services.flatMap((service) =>
       ['takemark_store_clock_ahead_seconds', 'takemark_clock_ahead_seconds'].map((name) =>

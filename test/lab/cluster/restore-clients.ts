@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { wav } from '../../fixtures/wav.js';
 import { type Answer, type Call, type Calls, describe, isLater } from './calls.js';
-import type { Told, VerifiedEntry } from './judge-restored.js';
+import type { Acknowledged, VerifiedEntry } from './judge-restored.js';
 import type { ErasedEntry, IssuedEntry, KnownPartner, Ledger } from './ledger.js';
 
 /** The share of proofs that clients may erase. */
@@ -60,7 +60,10 @@ export class RestoreClients {
       await this.#keepFile(proofId, partnerId);
   }
 
-  get told(): Pick<Told, 'partners' | 'issued' | 'erased' | 'erasing' | 'notFound' | 'verified'> {
+  get acknowledged(): Pick<
+    Acknowledged,
+    'partners' | 'issued' | 'erased' | 'erasing' | 'notFound' | 'verified'
+  > {
     return {
       partners: [...this.#known.values()],
       issued: this.#issued,

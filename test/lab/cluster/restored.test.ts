@@ -1,7 +1,7 @@
 /** Tests the checks after a restore. A sound run passes, and each kind of damage is found. */
 import t from 'tap';
 import type { ObservedPartner, ObservedProof } from './judge.js';
-import { judgeRestored, type ObservedRestored, type Told } from './judge-restored.js';
+import { type Acknowledged, judgeRestored, type ObservedRestored } from './judge-restored.js';
 import { AT, GONE, THERE } from './observed-proofs.js';
 
 const partnerId = 'ptr_1';
@@ -27,7 +27,7 @@ const issued = (proofId: string, at: number) => ({ proofId, partnerId, sha256: '
 const erased = (proofId: string, at: number, erasedAt = AT) => ({ proofId, partnerId, erasedAt, at });
 
 /** The backup ran from 100 to 110, the processes stopped at 200 and started at 300. */
-const TOLD: Told = {
+const ACKNOWLEDGED: Acknowledged = {
   partners: [{ partnerId, apiKey: 'secret' }],
   issued: [
     issued('prf_old', 10),
@@ -72,9 +72,12 @@ const OBSERVED: ObservedRestored = {
 };
 
 t.test('a sound restore has no violation', async (t) => {
-  t.strictSame(judgeRestored(TOLD, OBSERVED), []);
+  t.strictSame(judgeRestored(ACKNOWLEDGED, OBSERVED), []);
   t.strictSame(
-    judgeRestored(TOLD, { ...OBSERVED, proofs: new Map([...OBSERVED.proofs, ['prf_amid', NOWHERE]]) }),
+    judgeRestored(ACKNOWLEDGED, {
+      ...OBSERVED,
+      proofs: new Map([...OBSERVED.proofs, ['prf_amid', NOWHERE]]),
+    }),
     [],
     'what came amid the backup may be lost',
   );
@@ -120,19 +123,28 @@ t.test('every kind of damage by a restore is found', async (t) => {
     'a broken audit log': partner({ auditOk: [true, false] }),
   };
   for (const [name, observed] of Object.entries(damages))
-    t.equal(judgeRestored(TOLD, observed).length, 1, name);
-  t.equal(judgeRestored(TOLD, proof('prf_gone', THERE)).length, 2, 'an erased proof that came back');
-  const told: Readonly<Record<string, Told>> = {
-    'an issuing before the restore had ended': { ...TOLD, issued: [...TOLD.issued, issued('prf_amid', 250)] },
-    'an erasure at two times': { ...TOLD, erased: [...TOLD.erased, erased('prf_gone', 340, AT + 9)] },
+    t.equal(judgeRestored(ACKNOWLEDGED, observed).length, 1, name);
+  t.equal(judgeRestored(ACKNOWLEDGED, proof('prf_gone', THERE)).length, 2, 'an erased proof that came back');
+  const acknowledged: Readonly<Record<string, Acknowledged>> = {
+    'an issuing before the restore had ended': {
+      ...ACKNOWLEDGED,
+      issued: [...ACKNOWLEDGED.issued, issued('prf_amid', 250)],
+    },
+    'an erasure at two times': {
+      ...ACKNOWLEDGED,
+      erased: [...ACKNOWLEDGED.erased, erased('prf_gone', 340, AT + 9)],
+    },
     'a proof of the backup that was not found': {
-      ...TOLD,
+      ...ACKNOWLEDGED,
       notFound: [{ proofId: 'prf_old', sentAt: 330 }],
     },
-    'a proof that was not found before': { ...TOLD, notFound: [{ proofId: 'prf_lost', sentAt: 155 }] },
+    'a proof that was not found before': {
+      ...ACKNOWLEDGED,
+      notFound: [{ proofId: 'prf_lost', sentAt: 155 }],
+    },
     'a verdict of an erased proof': {
-      ...TOLD,
-      verified: TOLD.verified.with(2, {
+      ...ACKNOWLEDGED,
+      verified: ACKNOWLEDGED.verified.with(2, {
         partnerId,
         proofId: 'prf_gone',
         sentAt: 340,
@@ -141,8 +153,8 @@ t.test('every kind of damage by a restore is found', async (t) => {
       }),
     },
     'a verdict of a kept proof': {
-      ...TOLD,
-      verified: TOLD.verified.with(0, {
+      ...ACKNOWLEDGED,
+      verified: ACKNOWLEDGED.verified.with(0, {
         partnerId,
         proofId: 'prf_old',
         sentAt: 20,
@@ -151,6 +163,6 @@ t.test('every kind of damage by a restore is found', async (t) => {
       }),
     },
   };
-  for (const [name, changed] of Object.entries(told))
+  for (const [name, changed] of Object.entries(acknowledged))
     t.equal(judgeRestored(changed, OBSERVED).length, 1, name);
 });

@@ -10,7 +10,7 @@ import { readConfig } from '../../../src/service/config/config.js';
 import { seeded } from '../../fixtures/service.js';
 import { describe, reasonOf } from './calls.js';
 import { judge } from './judge.js';
-import { judgeRestored, type Told } from './judge-restored.js';
+import { type Acknowledged, judgeRestored } from './judge-restored.js';
 import { Ledger } from './ledger.js';
 import { takemark } from './members.js';
 import { caughtUp, observe, verifyAgain } from './observe.js';
@@ -95,8 +95,8 @@ export async function restoreBackup(run: Run, nodes: readonly string[], seed: nu
     await Promise.all([working, workingAfter]);
   }
   await cluster.ready();
-  const told: Told = { ...clients.told, backup, closedAt, openedAt };
-  await lookAt(run, told, clients, after, workload);
+  const acknowledged: Acknowledged = { ...clients.acknowledged, backup, closedAt, openedAt };
+  await lookAt(run, acknowledged, clients, after, workload);
   ledger.count('backups put back');
 }
 
@@ -163,7 +163,7 @@ async function gateIsClosed({ cluster, calls, ledger, partners }: Run): Promise<
 
 async function lookAt(
   { cluster, calls, ledger, say }: Run,
-  told: Told,
+  acknowledged: Acknowledged,
   clients: RestoreClients,
   after: Ledger,
   workload: Workload,
@@ -177,12 +177,12 @@ async function lookAt(
     say('waiting for outboxes and consumers');
     // Erasures of proofs from during or after the backup are checked below.
     const known = new Set(
-      told.issued
-        .filter(({ at }) => at < told.backup.began || at > told.openedAt)
+      acknowledged.issued
+        .filter(({ at }) => at < acknowledged.backup.began || at > acknowledged.openedAt)
         .map(({ proofId }) => proofId),
     );
     const awaited = new Ledger();
-    awaited.erased.push(...told.erased.filter(({ proofId }) => known.has(proofId)), ...after.erased);
+    awaited.erased.push(...acknowledged.erased.filter(({ proofId }) => known.has(proofId)), ...after.erased);
     awaited.billed.push(...after.billed);
     awaited.reviews.push(...after.reviews);
     const behind = await caughtUp(awaited, observers, CATCH_UP_MS, say, { afterRestore: true });
@@ -190,8 +190,8 @@ async function lookAt(
 
     say('looking at everything');
     const before = new Ledger();
-    before.partners.push(...told.partners);
-    before.issued.push(...told.issued);
+    before.partners.push(...acknowledged.partners);
+    before.issued.push(...acknowledged.issued);
     const observed = await observe(before, observers, verdicts);
     const lost = [...observed.proofs].filter(([, { state }]) => state !== 'issued' && state !== 'erased');
     const lostIds = new Set(lost.map(([proofId]) => proofId));
@@ -201,7 +201,8 @@ async function lookAt(
       ...cluster.settings,
       TAKEMARK_DATA_DIR: join(cluster.directory, 'operator'),
     });
-    for (const fault of judgeRestored(told, { ...observed, files })) ledger.violation(`restored: ${fault}`);
+    for (const fault of judgeRestored(acknowledged, { ...observed, files }))
+      ledger.violation(`restored: ${fault}`);
 
     const newcomers = new Set(after.partners.map(({ partnerId }) => partnerId));
     const observedAfter = await observe(after, observers, verdictsAfter);

@@ -22,11 +22,11 @@ const [name, seconds, seed, current, keep] = process.argv.slice(2) as [
   string,
   string,
 ];
-const tell = (message: Report | 'alive'): void => void process.send!(message);
+const send = (message: Report | 'alive'): void => void process.send!(message);
 const target = await TARGETS[name]!();
 const file = openSync(current, 'w');
 const began = performance.now();
-let told = began;
+let sentAt = began;
 const salt = [...name].reduce((sum, letter) => Math.imul(sum, 31) + letter.charCodeAt(0), Number(seed));
 const result = await fuzz(
   { ...target, seeds: [...target.seeds, ...(await readCorpus(name))] },
@@ -39,9 +39,9 @@ const result = await fuzz(
     },
     enough: () => {
       const at = performance.now();
-      if (at - told > 1000) {
-        tell('alive');
-        told = at;
+      if (at - sentAt > 1000) {
+        send('alive');
+        sentAt = at;
       }
       return at - began > Number(seconds) * 1000;
     },
@@ -51,7 +51,7 @@ closeSync(file);
 const { inputs, features, corpus, fault } = result;
 if (keep === 'true' && fault === undefined)
   await writeCorpus(name, await minimise(target, corpus, target.coverage));
-tell({
+send({
   inputs,
   features,
   kept: corpus.length,

@@ -38,7 +38,7 @@ export class Broker {
   readonly weather: Weather;
   isDown = false;
   /** Whether a query for the offsets of a partition is answered. */
-  tellsOffsets = true;
+  answersOffsets = true;
   readonly #topics = new Map<string, Partition[]>();
   readonly #groups = new Map<string, Group>();
 
@@ -451,8 +451,8 @@ class SimulatedConsumer {
   }
 
   #ask(timeoutMs: number, done: Done, answer: () => unknown): void {
-    const { world, isDown, tellsOffsets } = this.#broker;
-    const fails = isDown || !tellsOffsets;
+    const { world, isDown, answersOffsets } = this.#broker;
+    const fails = isDown || !answersOffsets;
     world.at(fails ? timeoutMs : 2, this.process, () =>
       fails ? done(transportError()) : done(null, answer()),
     );

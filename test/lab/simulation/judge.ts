@@ -159,15 +159,15 @@ class Judge {
         this.#violation(`the audit log of ${partnerId} breaks at its entry ${entry.sequence}`);
         break;
       }
-    const told = new Set<string>();
+    const seen = new Set<string>();
     for (const { action, subjects } of entries) {
       const name = `${action} ${subjects[0]}`;
-      if (ONCE.has(action) && told.has(name)) this.#violation(`the audit log has ${name} twice`);
-      told.add(name);
+      if (ONCE.has(action) && seen.has(name)) this.#violation(`the audit log has ${name} twice`);
+      seen.add(name);
     }
   }
 
-  #told(action: string, subject: string): boolean {
+  #isAudited(action: string, subject: string): boolean {
     return [...this.#audit.values()].some((entries) =>
       entries.some((entry) => entry.action === action && entry.subjects.includes(subject)),
     );
@@ -188,13 +188,13 @@ class Judge {
     if (proof?.state === 'erased') {
       if (facts.eraseAskedAt === undefined && facts.issuedAt !== undefined)
         this.#violation(`${proofId} is erased without a request`);
-      const told = facts.erasedAt === undefined ? 'took effect' : 'was acknowledged';
+      const state = facts.erasedAt === undefined ? 'took effect' : 'was acknowledged';
       if (!this.#events.has(`proof_erased/${proofId}`))
-        this.#violation(`the erasure of ${proofId} ${told} and has no event`);
+        this.#violation(`the erasure of ${proofId} ${state} and has no event`);
       else if (proof.confirmedAt === undefined)
-        this.#violation(`the erasure of ${proofId} ${told} and was never confirmed`);
-      if (!this.#told('proof_erased', proofId))
-        this.#violation(`the erasure of ${proofId} ${told} and is not in the audit log`);
+        this.#violation(`the erasure of ${proofId} ${state} and was never confirmed`);
+      if (!this.#isAudited('proof_erased', proofId))
+        this.#violation(`the erasure of ${proofId} ${state} and is not in the audit log`);
       if (isListed) this.#violation(`${proofId} is erased and listed`);
       if (hasAsset && proof.confirmedAt !== undefined)
         this.#violation(`${proofId} is erased and its asset is there`);
@@ -204,21 +204,21 @@ class Judge {
         for (const [table, proofIds] of this.#named)
           if (proofIds.has(proofId)) this.#violation(`${proofId} is erased and ${table} names it`);
     } else if (proof?.state === 'issued') {
-      const told = facts.issuedAt === undefined ? 'is issued' : 'was acknowledged as issued';
-      if (!isListed) this.#violation(`${proofId} ${told} and is not listed`);
-      if (!this.#told('proof_issued', proofId))
-        this.#violation(`${proofId} ${told} and is not in the audit log`);
-      if (!hasAsset) this.#violation(`${proofId} ${told} and has no asset`);
-      if (!hasKey) this.#violation(`${proofId} ${told} and has no key`);
-      if (this.#told('proof_erased', proofId))
+      const state = facts.issuedAt === undefined ? 'is issued' : 'was acknowledged as issued';
+      if (!isListed) this.#violation(`${proofId} ${state} and is not listed`);
+      if (!this.#isAudited('proof_issued', proofId))
+        this.#violation(`${proofId} ${state} and is not in the audit log`);
+      if (!hasAsset) this.#violation(`${proofId} ${state} and has no asset`);
+      if (!hasKey) this.#violation(`${proofId} ${state} and has no key`);
+      if (this.#isAudited('proof_erased', proofId))
         this.#violation(`${proofId} is issued, and the audit log has its erasure`);
       const found = await this.#stores.findProofs('bound', proof.boundAudioSha256, 100);
       if (!found.some((one) => one.proofId === proofId))
-        this.#violation(`${proofId} ${told} and is not found by its audio`);
+        this.#violation(`${proofId} ${state} and is not found by its audio`);
     } else {
       if (facts.issuedAt !== undefined)
         this.#violation(`${proofId} was acknowledged as issued, and is not there`);
-      if (this.#told('proof_issued', proofId))
+      if (this.#isAudited('proof_issued', proofId))
         this.#violation(`the audit log has ${proofId}, which is not issued`);
     }
   }
@@ -301,7 +301,7 @@ class Judge {
         );
         continue;
       }
-      if (!this.#told('review_created', reviewId))
+      if (!this.#isAudited('review_created', reviewId))
         this.#violation(`case ${reviewId} is not in the audit log`);
       if (!this.#events.has(`review_created/${reviewId}`))
         this.#violation(`case ${reviewId} was never announced`);
@@ -331,12 +331,12 @@ class Judge {
 
   async #judgeKeys(): Promise<void> {
     for (const [keyId, { partnerId, revoked }] of this.#ledger.keys) {
-      if (revoked === true && !this.#told('key_revoked', keyId))
+      if (revoked === true && !this.#isAudited('key_revoked', keyId))
         this.#violation(`the revocation of ${keyId} is not in the audit log`);
       const rotation = await this.#stores.getRotation(keyId);
       if (rotation === undefined) continue;
       const { newKeyId } = rotation;
-      if (!this.#told('key_rotated', keyId))
+      if (!this.#isAudited('key_rotated', keyId))
         this.#violation(`the rotation of ${keyId} is not in the audit log`);
       if ((await this.#stores.getKey(newKeyId)) === undefined)
         this.#violation(`the successor of ${keyId} is not there`);
@@ -379,16 +379,16 @@ class Judge {
     const folded = days.reduce((sum, { operations }) => sum + (operations['verify'] ?? 0), 0);
     if (folded !== used)
       this.#violation(`${partnerId} used ${used} units, and ${folded} are in the daily totals`);
-    const told = new Map<number, string>();
+    const events = new Map<number, string>();
     let sum = 0;
     for (const [id, { message }] of this.#events) {
       if (message.kind !== 'units_counted' || message.data['partnerId'] !== partnerId) continue;
       if (!String(message.data['source']).startsWith('billed/')) continue;
       const [from, to] = [message.data['from'] as number, message.data['to'] as number];
       for (let number = from; number < to; number += 1) {
-        if (told.has(number))
-          this.#violation(`unit ${number} of ${partnerId} is in ${told.get(number)} and in ${id}`);
-        told.set(number, id);
+        if (events.has(number))
+          this.#violation(`unit ${number} of ${partnerId} is in ${events.get(number)} and in ${id}`);
+        events.set(number, id);
         sum += 1;
       }
     }

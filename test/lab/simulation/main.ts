@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { argv, exit, stdout } from 'node:process';
 import { parseArgs } from 'node:util';
-import type { Order, Told } from './player.js';
+import type { Order, Played } from './player.js';
 import { FAULTS, type Fault } from './weather.js';
 
 /** The number of seeds that a player gets at once. */
@@ -36,7 +36,7 @@ const faults = values.faults.split(',').map((name): Fault => {
 const began = performance.now();
 const failing: number[] = [];
 let next = first;
-let told = 0;
+let played = 0;
 let answered = 0;
 let violations = 0;
 
@@ -60,8 +60,8 @@ function play(): Promise<void> {
       if (waiting === 0) player.disconnect();
       else player.send({ seeds, faults } satisfies Order);
     };
-    player.on('message', (history: Told) => {
-      told += 1;
+    player.on('message', (history: Played) => {
+      played += 1;
       answered += history.answered;
       if (history.violations > 0) {
         violations += history.violations;
@@ -82,11 +82,11 @@ const seconds = (performance.now() - began) / 1000;
 failing.sort((a, b) => a - b);
 const named = failing.slice(0, NAMED).join(' ');
 const more = failing.length > NAMED ? ` and ${failing.length - NAMED} more` : '';
-const hasPlayed = count > 0 && told === count && answered >= ANSWERED * count;
+const hasPlayed = count > 0 && played === count && answered >= ANSWERED * count;
 stdout.write(
-  `${answered} calls answered${hasPlayed ? '' : `, where ${ANSWERED} in each of ${count} histories are right`}, ${(told / seconds).toFixed(1)} histories a second\n`,
+  `${answered} calls answered${hasPlayed ? '' : `, where ${ANSWERED} in each of ${count} histories are right`}, ${(played / seconds).toFixed(1)} histories a second\n`,
 );
 stdout.write(
-  `${told} histories, ${violations} violations${failing.length === 0 ? '' : `, seeds ${named}${more}`}\n`,
+  `${played} histories, ${violations} violations${failing.length === 0 ? '' : `, seeds ${named}${more}`}\n`,
 );
 exit(violations === 0 && hasPlayed ? 0 : 1);

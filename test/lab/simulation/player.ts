@@ -11,7 +11,7 @@ export interface Order {
 }
 
 /** The report of a player on one history. */
-export interface Told {
+export interface Played {
   readonly seed: number;
   readonly violations: number;
   /** The number of calls that were answered with success. */
@@ -26,7 +26,7 @@ process.on('message', ({ seeds, faults }: Order) => {
   void (async () => {
     for (const seed of seeds) {
       const { violations, answered, lines } = await runHistory(stage, seed, { faults });
-      process.send!({ seed, violations: violations.length, answered, lines } satisfies Told);
+      process.send!({ seed, violations: violations.length, answered, lines } satisfies Played);
     }
   })();
 });

@@ -350,7 +350,7 @@ t.test('partitions that stay unread are found by unconfirmed erasures', async (t
   const found = await firstWith(/was acknowledged and was never confirmed/, {
     faults: ['bus'],
     spoil: (around) => {
-      around.broker.tellsOffsets = false;
+      around.broker.answersOffsets = false;
       return around;
     },
     most: 20,

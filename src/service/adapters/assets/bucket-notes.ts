@@ -30,7 +30,7 @@ const NOTE_MS = 6000;
 const NOTE_BYTES = 4096;
 const READ_AT_ONCE = 64;
 /** The number of damaged entries that an error names. */
-const TOLD = 20;
+const MAX_NAMED = 20;
 
 /**
  * Small objects beside the deliverables, `<prefix>erasures/<proof id>` and `<prefix>installation/<mark>`: a line
@@ -83,7 +83,7 @@ async function* readErasures(
           // A server on a directory that was killed leaves the file that it was writing, under a name of its own.
           if (!(await isHeld(proofId))) return undefined;
           damagedCount += 1;
-          if (damaged.length < TOLD) damaged.push(name);
+          if (damaged.length < MAX_NAMED) damaged.push(name);
           return undefined;
         }
       }),

@@ -94,7 +94,7 @@ const WORDS: Readonly<Record<string, number>> = {
   'erroneous state': CODE.state,
 };
 /** The rest is about single connections, and mends itself. */
-const TOLD: ReadonlySet<number> = new Set([
+const REPORTED: ReadonlySet<number> = new Set([
   CODE.fatal,
   CODE.authentication,
   CODE.saslRefused,
@@ -503,7 +503,7 @@ function listen(client: Producer | KafkaConsumer, fault: FaultReport): () => Kaf
     const error = failure(raw);
     const code = error.code ?? 0;
     if (code === CODE.authentication || code === CODE.saslRefused || code === CODE.tls) refusal = error;
-    if (TOLD.has(code)) fault(error);
+    if (REPORTED.has(code)) fault(error);
   });
   return () => refusal;
 }

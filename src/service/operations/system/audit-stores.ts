@@ -92,15 +92,15 @@ async function stepOf<Item>(
   const { items, next } = await page(after, limit);
   /** Returns the items that have a finding, with the finding. */
   const lookAtAll = async (each: readonly Item[]): Promise<readonly (readonly [Item, Finding])[]> => {
-    const told: (readonly [Item, Finding])[] = [];
+    const found: (readonly [Item, Finding])[] = [];
     for (let first = 0; first < each.length; first += LOOKS_AT_ONCE)
       await Promise.all(
         each.slice(first, first + LOOKS_AT_ONCE).map(async (item) => {
           const finding = await look(item);
-          if (finding !== undefined) told.push([item, finding]);
+          if (finding !== undefined) found.push([item, finding]);
         }),
       );
-    return told;
+    return found;
   };
   const suspects = (await lookAtAll(items)).map(([item]) => item);
   if (suspects.length > 0) await delay(secondLookMs);

@@ -9,7 +9,7 @@ import type { Outbox } from './outbox.js';
 import { type Pointer, type Pointers, ROW_TTL_SECONDS, type Visited } from './pointers.js';
 
 /** The number of operations whose event is remembered as published. */
-const TOLD = 10_000;
+const MAX_PUBLISHED = 10_000;
 
 /** Operations whose act and pointer are removed at once; a connection takes 2,048 requests. */
 const CLEARED_AT_ONCE = 256;
@@ -115,12 +115,12 @@ export class Decisions {
   /** Operations that are decided and not done, which this process sees to: each ends when it is or cannot be. */
   readonly #underWay = new Map<string, Promise<void>>();
   /** Operations whose event waits in this process: each ends when it was published. */
-  readonly #telling = new Map<string, Promise<void>>();
+  readonly #publishing = new Map<string, Promise<void>>();
   /**
    * The latest operations whose event this process has published: not again, while something else is stuck, nor
    * for a reader that saw the act just before it was removed.
    */
-  readonly #told = new Set<string>();
+  readonly #published = new Set<string>();
   /** Thousands end at once where events waited for the bus: their removals leave calls a place on the connection. */
   readonly #clearing = new WorkQueue(CLEARED_AT_ONCE);
 
@@ -161,7 +161,9 @@ export class Decisions {
 
   /** Resolves when no operation is under way, except for events that the bus does not accept. */
   async settle(): Promise<void> {
-    await Promise.all([...this.#underWay].filter(([op]) => !this.#telling.has(op)).map(([, ended]) => ended));
+    await Promise.all(
+      [...this.#underWay].filter(([op]) => !this.#publishing.has(op)).map(([, ended]) => ended),
+    );
   }
 
   async #commit<Data>(
@@ -223,10 +225,10 @@ export class Decisions {
   ): Promise<void> {
     const { op, audit, floor } = act;
     const chained = audit && this.#log.append(audit, op, floor);
-    const told = kind.event && this.#tell(op, kind.event.of(key, act));
+    const published = kind.event && this.#publish(op, kind.event.of(key, act));
     // Only the response waits for it. If it fails, the operation is still audited and published.
     const followed = kind.follow?.(key, act);
-    const ended = Promise.all([chained, told, followed])
+    const ended = Promise.all([chained, published, followed])
       .then(() =>
         this.#clearing.run(async () => {
           await this.#clear(kind.table, key, op);
@@ -246,25 +248,26 @@ export class Decisions {
    * Publishes an event, once by this process. The publisher waits for no later step: a log that is stuck would delay
    * the events of all others.
    */
-  async #tell(op: string, event: ServiceEvent): Promise<void> {
-    if (this.#told.has(op)) return;
-    let telling = this.#telling.get(op);
-    if (telling === undefined) {
-      telling = new Promise((resolve, reject) => {
+  async #publish(op: string, event: ServiceEvent): Promise<void> {
+    if (this.#published.has(op)) return;
+    let publishing = this.#publishing.get(op);
+    if (publishing === undefined) {
+      publishing = new Promise((resolve, reject) => {
         const onPublished = async (): Promise<void> => {
-          this.#telling.delete(op);
-          this.#told.add(op);
-          if (this.#told.size > TOLD) this.#told.delete(this.#told.values().next().value!);
+          this.#publishing.delete(op);
+          this.#published.add(op);
+          if (this.#published.size > MAX_PUBLISHED)
+            this.#published.delete(this.#published.values().next().value!);
           resolve();
         };
         // An event that waits already is of an operation before, under the same id.
         if (!this.#outbox.hold({ event, onPublished }))
           reject(new Error('the event of an earlier operation is still waiting'));
       });
-      this.#telling.set(op, telling);
-      telling.catch(() => this.#telling.delete(op));
+      this.#publishing.set(op, publishing);
+      publishing.catch(() => this.#publishing.delete(op));
     }
-    await telling;
+    await publishing;
   }
 
   #insertion({ name, keyColumns, keyValues }: DecidedTable, key: string, act: Act<unknown>): Statement {
