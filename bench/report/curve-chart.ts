@@ -120,7 +120,7 @@ function apart(values: readonly number[], at: (value: number) => number): readon
   return kept.reverse();
 }
 
-/** The heights in which labels are to stand, moved so that none covers another or leaves the plot. */
+/** The heights of labels, moved so that none covers another or leaves the plot. */
 function spreadOut(heights: readonly number[]): readonly number[] {
   const order = heights.map((_, index) => index).sort((a, b) => heights[a]! - heights[b]!);
   const placed = [...heights];

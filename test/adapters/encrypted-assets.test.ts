@@ -72,8 +72,8 @@ void t.test('no part of a file is stored in plain text, also while it is built',
   await staged.append(Buffer.concat([randomBytes(100_000), mark]));
   await staged.patch(70_000, mark);
   await staged.publish();
-  const lies = await bytesOf(await plain.read('prf_1', undefined, 'trace'));
-  t.equal(lies?.includes(mark), false);
+  const stored = await bytesOf(await plain.read('prf_1', undefined, 'trace'));
+  t.equal(stored?.includes(mark), false);
   await publish(assets, 'prf_1', mark);
   await keys.destroy('prf_1');
   t.equal((await bytesOf(await assets.read('prf_1')))?.includes(mark), false, 'without its key it is noise');
@@ -84,12 +84,12 @@ void t.test('a file is damaged when it was changed, cut off or moved', async (t)
   const encrypted = BLOCK + ENCRYPTION_BYTES;
   const content = randomBytes(2 * BLOCK + 10);
   await publish(assets, 'prf_1', content);
-  const lies = readFileSync(path('prf_1.asset'));
+  const stored = readFileSync(path('prf_1.asset'));
   const fails = async (what: string, change: (bytes: Buffer) => Uint8Array) => {
-    writeFileSync(path('prf_1.asset'), change(Buffer.from(lies)));
+    writeFileSync(path('prf_1.asset'), change(Buffer.from(stored)));
     await t.rejects(async () => bytesOf(await assets.read('prf_1')), { name: 'DecryptionError' }, what);
   };
-  for (const at of [0, 11, 12, 5000, encrypted - 1, encrypted, lies.length - 1])
+  for (const at of [0, 11, 12, 5000, encrypted - 1, encrypted, stored.length - 1])
     await fails(`a bit at ${at}`, (bytes) => {
       bytes[at]! ^= 1;
       return bytes;

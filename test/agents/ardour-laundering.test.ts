@@ -84,7 +84,7 @@ t.test(
     t.strictSame(
       values('derived_material_of_unknown_origin'),
       [{ sources: 1 }],
-      'the bounce: its import was not witnessed, so nobody knows what it is of',
+      'the bounce: its import was not witnessed, so its source is unknown',
     );
     t.match(values('takes_from_internal_input'), [{ takes: 1, seconds: Number }], 'the re-recording');
     t.strictSame(

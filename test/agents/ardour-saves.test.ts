@@ -236,7 +236,7 @@ t.test('notes at a time and audio at a beat lie where the tempo puts them', asyn
   t.strictSame(
     acts(save(3, { sources, clips, bpm: 60 })).filter(({ kind }) => kind.startsWith('clip')),
     [],
-    'another tempo moves them, and nobody did',
+    'another tempo moves them, and no user did',
   );
   const moved = { ...glued, extent: `${clocks(2)}@b9600` };
   const edit: Transactions = [[4, regionDiff(21, `<length from="${glued.extent}" to="${moved.extent}"/>`)]];
@@ -249,7 +249,7 @@ t.test('notes at a time and audio at a beat lie where the tempo puts them', asyn
   t.strictSame(
     acts(save(6, { sources, clips: [notes, unglued], bpm: 60 }, edit)),
     [],
-    'unglued where it lies',
+    'unglued at its place',
   );
 });
 
@@ -374,7 +374,7 @@ t.test('what claims a source makes is kept apart from what was witnessed of it',
       [2, playlistDiff([41])],
     ]),
     [{ kind: 'source.appeared', source: 2, claims: 'recording', ...digest, ...late, since: 1e6, at: 2e6 }],
-    'a take that nobody saw grow',
+    'a take that was not seen to grow',
   );
   t.strictSame(
     written(

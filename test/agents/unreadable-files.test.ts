@@ -15,7 +15,7 @@ async function atLargest(work: () => Promise<void>): Promise<void> {
   if (rights !== undefined) process.seteuid?.(rights);
 }
 
-/** Does work under rights that a closed file withstands: nothing is closed to the superuser. */
+/** Does work without the rights of the superuser, who may read every file. */
 async function withFewRights(work: () => Promise<void>): Promise<void> {
   const isRoot = process.getuid?.() === 0;
   if (isRoot) process.seteuid?.(65_534);

@@ -32,12 +32,12 @@ async function impostor(
   return { received, port, url: `http://127.0.0.1:${port}` };
 }
 
-t.test('the token is not sent to whoever listens at the port', async (t) => {
+t.test('the token is not sent to a stranger that listens at the port', async (t) => {
   const { operator } = await setUp(t);
   const relayed = async (request: IncomingMessage) => ({
     body: await (await fetch(new URL(request.url!, operator.url))).text(),
   });
-  const lies: [string, Parameters<typeof impostor>[1]][] = [
+  const impostors: [string, Parameters<typeof impostor>[1]][] = [
     ['nothing it knows', async () => ({ body: '{"partners":[],"plans":[]}' })],
     [
       'no such route',
@@ -57,7 +57,7 @@ t.test('the token is not sent to whoever listens at the port', async (t) => {
       }),
     ],
   ];
-  for (const [what, answer] of lies) {
+  for (const [what, answer] of impostors) {
     const { received, url } = await impostor(t, answer);
     const { takemark } = await setUp(t, { operatorUrl: url });
     for (const words of [['plan', 'list'], ['partner', 'create', 'Name'], ['authority']]) {

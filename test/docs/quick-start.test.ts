@@ -1,4 +1,4 @@
-/** The programs of the quick start at `/docs`, as they stand there. */
+/** The programs of the quick start at `/docs`, as they are printed there. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';

@@ -498,7 +498,7 @@ function luminance(colour: string): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-t.test('colours stand out from their grounds, light and dark', async (t) => {
+t.test('colours contrast with their grounds, light and dark', async (t) => {
   t.equal(Math.round(contrast('#000000', '#ffffff')), 21);
   for (const [theme, colours] of Object.entries(COLOURS))
     for (const [colour, ground, least] of CONTRASTS) {

@@ -927,7 +927,7 @@ t.test('an address has its bound of forms without proof', (t) => {
   t.end();
 });
 
-t.test('an address has its bound of posts that stand still', async (t) => {
+t.test('an address has its bound of stalled posts', async (t) => {
   const { port, listener, operations, reports } = await startPartner({
     idleMs: 60_000,
     stalledMs: 40,

@@ -239,7 +239,7 @@ t.test('the time of a call does not include its body, and includes everything el
   t.equal(operations.admittedFiles, 0);
 });
 
-t.test('an address has its bound of calls that stand still', async (t) => {
+t.test('an address has its bound of stalled calls', async (t) => {
   const { port, listener, operations, reports } = await startPartner({
     idleMs: 60_000,
     stalledMs: 40,

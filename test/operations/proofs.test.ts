@@ -544,7 +544,7 @@ t.test(
     t.not(next.reviewId, review.reviewId);
 
     await house.partner.eraseProof(caller, { proofId });
-    await t.rejects(create(), notFound, 'nothing is left to stand for');
+    await t.rejects(create(), notFound, 'no proof is left to refer to');
     t.strictSame(await house.partner.listReviews(caller, {}), { reviews: [] });
   },
 );

@@ -70,7 +70,7 @@ async function foundBelow(canaries: Canaries, directory: string): Promise<readon
 
 void t.test('no issued content is stored in plain text, and erased content has no key', async (t) => {
   const { directory, canaries, caller, embedded, pair, service, restart } = await withProofs(t);
-  t.strictSame(await foundBelow(canaries, directory), [], 'while the proofs stand');
+  t.strictSame(await foundBelow(canaries, directory), [], 'while the proofs exist');
   const { partner, operator } = service().service.operations;
   t.match(await partner.readProof(caller, embedded), { song: { title: /^Cnry-title embedded-/ } });
   t.match(

@@ -246,7 +246,7 @@ class Batch {
       sidecar: companion === undefined ? undefined : createHash('sha256').update(companion).digest('hex'),
     };
     const known = await this.#state.find(judged);
-    if (known !== undefined && (await this.#stillStands(known, signal))) {
+    if (known !== undefined && (await this.#isStillValid(known, signal))) {
       this.#resumed += 1;
       this.#bytes.done += found.bytes;
       return known;
@@ -269,7 +269,7 @@ class Batch {
    * Returns true while a saved verdict is still valid. A good verdict is valid while its proof has a record,
    * which an erasure deletes, and while the record's evidence needs a decision exactly as before.
    */
-  async #stillStands({ accepted, proofId, decision }: Verification, signal: AbortSignal): Promise<boolean> {
+  async #isStillValid({ accepted, proofId, decision }: Verification, signal: AbortSignal): Promise<boolean> {
     if (!accepted) return true;
     if (proofId === undefined) return false;
     try {

@@ -59,7 +59,7 @@ export function readSigningUse(der: Uint8Array): SigningUse {
   const [version, _serial, algorithm, _issuer, _validity, _subject, _key, ...more] = fields;
   const isVersion3 = version?.tag === VERSION && elementsIn(version.content)?.[0]?.content[0] === 2;
   const signedWith = hex(elementsIn(algorithm?.content)?.[0]?.content);
-  // Unique identifiers would stand before the extensions.
+  // Unique identifiers would come before the extensions.
   const [extensions, ...rest] = more;
   if (!isVersion3 || !SIGNATURE_ALGORITHMS.includes(signedWith)) return 'other';
   if (extensions?.tag !== EXTENSIONS || rest.length > 0) return 'other';

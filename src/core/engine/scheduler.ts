@@ -317,7 +317,7 @@ export class Scheduler {
 
   /**
    * All slabs are being filled, none is ready, and a write waits: the fullest goes to the workers as it is.
-   * Without this a pool smaller than the number of uploads would stand still until a slab happens to fill.
+   * Without this a pool smaller than the number of uploads would wait until a slab happens to fill.
    */
   #relieve(): void {
     if (this.#waiting.size === 0 || this.#options.slabs.free > 0) return;

@@ -3,7 +3,7 @@ import { Piscina } from 'piscina';
 import type { HashTask, TaskOutcome, WorkerInput } from './worker.js';
 
 /**
- * Tasks that a worker holds: the one it works on and the next, or it would stand still between two until this
+ * Tasks that a worker holds: the one it works on and the next, or it would wait between two until this
  * thread has looked up from its sockets. The next one fails with its worker.
  */
 const TASKS_OF_A_WORKER = 2;

@@ -285,7 +285,7 @@ function key<Row>(partition: string, ...parts: readonly string[]): RowKey<Row> {
 }
 
 /**
- * Text as a part of a key. Identifiers, digests and dates stand as they are; any other text is
+ * Text as a part of a key. Identifiers, digests and dates are kept as they are; any other text is
  * percent-encoded, so that two texts never share a key.
  */
 function part(text: string): string {
