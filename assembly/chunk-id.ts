@@ -38,7 +38,7 @@ export const enum Id {
   FL64_CAPITAL = 0x34364c46,
 }
 
-/** An id of printable ASCII, with spaces only at the end. */
+/** Returns true if an id consists of printable ASCII, has spaces only at the end, and is not all spaces. */
 export function validId(id: u32): bool {
   let space = false;
   for (let i: u32 = 0; i < 32; i += 8) {
@@ -50,7 +50,7 @@ export function validId(id: u32): bool {
   return id != 0x20202020;
 }
 
-/** An id that a reader careless about case takes for the credential's. */
+/** Returns true if a reader careless about case takes an id for the credential's, although the case differs. */
 export function variantOfCredential(id: u32): bool {
   // Bit 5 is the case of a letter; the 2 keeps its own value.
   return id != <u32>Id.C2PA && (id & 0xdfdfffdf) == <u32>Id.C2PA;

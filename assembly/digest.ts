@@ -87,7 +87,7 @@ export function plan(scratch: usize, count: u32, hash: usize, data: usize, lengt
   return count + 1;
 }
 
-/** Index of the next job from `from` on that has a whole block left, or `count`. */
+/** Returns the index of the next job from `from` on that has a whole block left, or `count`. */
 function nextLive(jobs: usize, from: u32, count: u32): u32 {
   while (from < count && load<u32>(jobs + from * JOB_BYTES, 8) < 64) from += 1;
   return from;

@@ -52,7 +52,7 @@ function encodingOf(tag: u32): u32 {
 }
 
 /**
- * Format tag inside a SubFormat GUID xxxxxxxx-0000-0010-8000-00AA00389B71, or 0 for another kind of GUID.
+ * Returns the format tag inside a SubFormat GUID xxxxxxxx-0000-0010-8000-00AA00389B71, or 0 for any other GUID.
  */
 function tagOfGuid(guid: usize): u32 {
   const standard = load<u32>(guid, 4) == 0x0010_0000 && load<u64>(guid, 8) == 0x719b_3800_aa00_0080;
@@ -151,7 +151,7 @@ export function readDs64(context: usize, governs: bool): void {
   if (load<u64>(context, CHUNK_END) > riffSize + 8) addFinding(context, Finding.chunk_past_end, at);
 }
 
-/** Size field of a chunk, resolved through the ds64; `SENTINEL` stays where no entry resolves it. */
+/** Returns the size of a chunk in bytes. The ds64 resolves a field of `SENTINEL`, which stays without an entry. */
 export function resolveSize(context: usize, id: u32, isData: bool, field: u32, at: u64): u64 {
   if (load<u32>(context, DS64_APPLIES) == 0) return field;
   const ds64 = context + DS64;

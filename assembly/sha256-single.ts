@@ -13,24 +13,24 @@ function sigma1(x: i32): i32 {
   return rotr(rotr(rotr(x, 14) ^ x, 5) ^ x, 6);
 }
 /**
- * The small sigma 1 of two words: each fills a 64-bit lane twice, so that one shift rotates it. The result is
- * in the lanes' lower halves.
+ * Returns the small sigma 1 of two words. Each word fills a 64-bit lane twice, so that one shift rotates it. The
+ * result is in the lanes' lower halves.
  */
 @inline
 function small1(pairs: v128): v128 {
   return v128.xor(v128.xor(i64x2.shr_u(pairs, 17), i64x2.shr_u(pairs, 19)), i32x4.shr_u(pairs, 10));
 }
-/** Lower halves to words 0 and 1, zero in the others. */
+/** Moves the lower halves of the lanes to words 0 and 1, and sets the others to zero. */
 @inline
 function toLower(x: v128): v128 {
   return i8x16.swizzle(x, i8x16(0, 1, 2, 3, 8, 9, 10, 11, -1, -1, -1, -1, -1, -1, -1, -1));
 }
-/** Lower halves to words 2 and 3, zero in the others. */
+/** Moves the lower halves of the lanes to words 2 and 3, and sets the others to zero. */
 @inline
 function toUpper(x: v128): v128 {
   return i8x16.swizzle(x, i8x16(-1, -1, -1, -1, -1, -1, -1, -1, 0, 1, 2, 3, 8, 9, 10, 11));
 }
-/** The four words after the sixteen in x0 to x3. The upper two depend on the lower two, hence two steps. */
+/** Returns the four words after the sixteen in x0 to x3. The upper two depend on the lower two, hence two steps. */
 @inline
 function expand(x0: v128, x1: v128, x2: v128, x3: v128): v128 {
   const w15 = v128.shuffle<i32>(x0, x1, 1, 2, 3, 4);

@@ -79,8 +79,8 @@ export function walk(context: usize, data: usize, length: u32): void {
 }
 
 /**
- * A member without data, or a list that has just been closed: the step that follows needs no byte, and is
- * therefore not left to the next slice.
+ * Returns true if a member has no data, or if a list has just been closed. The step that follows needs no byte, and
+ * is therefore not left to the next slice.
  */
 function memberEnded(context: usize): bool {
   return load<u32>(context, STATE) == State.ListBody && load<u64>(context, MEMBER_END) == position(context);

@@ -219,7 +219,7 @@ ${[...groups, ...leaves].join('\n')}
 `;
 }
 
-/** Text as one word of bash and zsh. */
+/** Returns the text as one word of bash and zsh. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -28,7 +28,7 @@ export async function planOutputs(
   return defined({ audio: await plan(out), sidecar: await plan(sidecarOut) });
 }
 
-/** Paths of the files, as the commands report them. */
+/** Returns the paths of the files, as the commands report them. */
 export function writtenPaths({ audio, sidecar }: CredentialOutputs): {
   readonly out?: string;
   readonly sidecarOut?: string;

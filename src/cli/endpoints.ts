@@ -13,8 +13,8 @@ export interface Endpoints {
 }
 
 /**
- * The addresses that the service of a data directory left there; undefined where no service runs or the file is not to
- * be understood. They are always of this machine: the file has ports, and what it says of hosts would not be believed.
+ * Returns the addresses that the service of a data directory left there, or undefined if no service runs or the file
+ * is malformed. The addresses are always of this machine: the file has ports, and hosts in it would not be believed.
  */
 export async function readEndpoints(dataDirectory: string): Promise<Endpoints | undefined> {
   const path = join(dataDirectory, FILE);

@@ -9,7 +9,7 @@ export interface EvidenceFiles {
   readonly detections?: Uint8Array;
 }
 
-/** Form of an issuing with a trace: fields, trace, audio, in this order, read from their sources as it is sent. */
+/** Returns the form of an issuing with a trace. It reads fields, trace and audio, in this order, as it is sent. */
 export function issuingForm(
   { trace, summary, detections }: EvidenceFiles,
   audio: AudioSource,

@@ -128,7 +128,7 @@ export function formatBytes(bytes: number): string {
   return `${(bytes / 1_000_000).toFixed(1)} MB`;
 }
 
-/** `0:07`, `12:34` or `3:00:00`. */
+/** Formats a duration in seconds, rounded up, as `0:07`, `12:34` or `3:00:00`. */
 export function formatDuration(seconds: number): string {
   const whole = Math.ceil(seconds);
   const [hours, minutes, rest] = [

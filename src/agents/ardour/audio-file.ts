@@ -24,7 +24,7 @@ const CHUNK_BYTES = 1_048_576;
 const EXTENSIBLE = 0xfffe;
 const IN_DS64 = 0xffffffff;
 
-/** Layout of a WAVE file; undefined for every other, and for one whose header is not written yet. */
+/** Returns the layout of a PCM or float WAVE file, or undefined for any other file or a header not yet written. */
 export async function readWaveLayout(file: FileHandle): Promise<WaveLayout | undefined> {
   const head = Buffer.alloc(12);
   if ((await file.read(head, 0, 12, 0)).bytesRead < 12 || head.toString('latin1', 8, 12) !== 'WAVE')
@@ -76,7 +76,7 @@ export interface AudioDigest {
   readonly isFloat?: boolean;
 }
 
-/** Digests of a whole file. */
+/** Returns the digest of a whole file and, for a WAVE file, the digest and the format of its samples. */
 export async function digestAudio(path: string): Promise<AudioDigest> {
   const file = await open(path, 'r');
   try {
@@ -163,8 +163,8 @@ async function* read(file: FileHandle): AsyncGenerator<readonly [at: number, byt
 }
 
 /**
- * Digests of the samples of each channel of a file as a session of float samples holds them: 16 and 24 bit become
- * float without loss. Undefined for every other format, where a session's samples may be rounded.
+ * Returns the digest of each channel's samples as a session of float samples holds them: 16 and 24 bit become float
+ * without loss. Returns undefined for every format but these and 32-bit float: a session may round its samples.
  */
 export async function digestChannels(path: string): Promise<readonly string[] | undefined> {
   const file = await open(path, 'r');

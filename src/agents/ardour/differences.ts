@@ -1,4 +1,4 @@
-/** The differences between a trace and a session file: last values of an interval, without an order. */
+/** Reports the differences between a trace and a session file: the last values of an interval, without an order. */
 import type { EventWriter } from './event-writer.js';
 import type { KnownClip, When } from './ledger.js';
 import type { ClipState, PluginState, TrackState } from './session-file.js';
@@ -69,7 +69,7 @@ function changedProperties(former: TrackState, state: TrackState): readonly ('na
 
 type Control = 'gain' | 'pan' | 'mute' | 'solo' | 'send' | 'arm' | 'other';
 
-/** Each control that changed: gain and trim are two, though the trace has one word for both. */
+/** Returns each control that changed. Gain and trim are two controls, though the trace has one word for both. */
 function changedControls(former: TrackState, state: TrackState): readonly Control[] {
   const changed: Control[] = [];
   for (const [name, value] of state.controls)

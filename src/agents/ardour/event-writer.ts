@@ -7,19 +7,19 @@ import { type Claim, readClaims, type SourceWitness, writeSource } from './sourc
 export interface EventWriterInput {
   readonly ledger: Ledger;
   readonly session: SessionState;
-  /** Sightings of the sources that are new. */
+  /** What the agent saw of the files of new sources, by the ids of the sources. */
   readonly witnessed: ReadonlyMap<string, SourceWitness>;
-  /** Sources that a transaction has put into the arrangement since the last save. */
+  /** The ids of the sources that transactions have put into the arrangement since the last save. */
   readonly placed: ReadonlySet<string>;
-  /** Sources of notes that a transaction has put in the place of others. */
+  /** The sources of notes that transactions have put in the place of others, each with the one that it replaced. */
   readonly forks: ReadonlyMap<string, string>;
-  /** Time of the save before; of this one, where what differs may be older than the agent. */
+  /** The time of the last save in microseconds, or of this one if what differs may be older than the agent. */
   readonly since: number;
-  /** Time of the save before, for takes that were seen to grow. */
+  /** The time of the last save in microseconds, for takes that were seen to grow. */
   readonly seenSince: number;
 }
 
-/** True where two clips show the same part of the same source. */
+/** Returns true if two clips show the same part of the same source. */
 export function showsTheSame(one: RegionState, other: RegionState): boolean {
   return one.source === other.source && one.offset === other.offset && one.length === other.length;
 }
@@ -28,13 +28,13 @@ const MAX_DERIVATIONS = 256;
 
 const NOTHING_SEEN: SourceWitness = { appeared: false };
 
-/** The reported clips, by the ids of their regions. They change with each report. */
+/** Reports acts to the ledger, and updates its clips. The ledger has the clips by the ids of their regions. */
 export class EventWriter {
   readonly ledger: Ledger;
   readonly session: SessionState;
   readonly #input: EventWriterInput;
   readonly #claims: ReadonlyMap<string, Claim>;
-  /** The sources whose origins are being reported. */
+  /** The ids of the sources whose origins are being reported. */
   readonly #derived = new Set<string>();
 
   constructor(input: EventWriterInput) {
@@ -44,7 +44,7 @@ export class EventWriter {
     this.#claims = readClaims(input.session, input.forks);
   }
 
-  /** Returns the id of a track, and reports a new one. Undefined if the session file lacks it. */
+  /** Returns the id of a track, and reports a new one. Returns undefined if the session file has no such track. */
   track(id: string, when: When): number | undefined {
     const known = this.ledger.tracks.get(id);
     if (known !== undefined) return known.track;
@@ -56,7 +56,7 @@ export class EventWriter {
     return track;
   }
 
-  /** Id of a source, likewise. */
+  /** Returns the id of a source, and reports a new one. Returns undefined if the session file has no such source. */
   source(id: string, when: When): number | undefined {
     const known = this.ledger.sources.get(id);
     if (known !== undefined) return known.source;
@@ -67,13 +67,13 @@ export class EventWriter {
     const witness = this.#input.witnessed.get(id) ?? NOTHING_SEEN;
     const isSeen = witness.take !== undefined || (claim.kind === 'import' && witness.appeared);
     const placed = this.#input.placed.has(id);
-    // The transaction that placed a take or an import is the one that brought it.
+    // The transaction that placed a take or an import also added it, so its time is that of the source.
     const since = witness.take === undefined ? this.#input.since : this.#input.seenSince;
     const time = isSeen && placed ? when : this.#since(when, since);
     return writeSource(this.ledger, state, claim, witness, placed, time).source;
   }
 
-  /** Sources are reported after their own sources. A file may claim a circle, or an endless chain. */
+  /** Reports the sources that a source was made of, before it. A file may claim a circle, or an endless chain. */
   #writeOrigins(id: string, claim: Claim, when: When): void {
     if (claim.kind !== 'derived' || this.#derived.size >= MAX_DERIVATIONS) return;
     this.#derived.add(id);
@@ -81,7 +81,7 @@ export class EventWriter {
     this.#derived.delete(id);
   }
 
-  /** A clip that was not there: a copy where another shows the same. */
+  /** Reports a clip that was not there. The clip is a copy if another shows the same, unless the clip was found. */
   place(clip: ClipState, when: When): void {
     const track = this.track(clip.track, when);
     if (track === undefined || this.ledger.clips.has(clip.id)) return;
@@ -118,14 +118,14 @@ export class EventWriter {
     this.ledger.add({ kind: 'clip.deleted', clip: known.clip }, when);
   }
 
-  /** A clip of the same id at another place or of another length. */
+  /** Reports that a clip of the same id is at another place or has another length. */
   reshape(id: string, to: ClipState | undefined, when: When): void {
     const known = this.ledger.clips.get(id);
     const track = to === undefined ? undefined : this.track(to.track, when);
     if (known === undefined || to === undefined || track === undefined) return;
     const { clip, state } = known;
     this.ledger.clips.set(id, { clip, state: to });
-    // It is written as before, and is elsewhere because the tempo changed. It was not moved.
+    // The extent is written as before: the clip is elsewhere because the tempo changed, and was not moved.
     if (state.extent === to.extent && state.track === to.track) return;
     const isMoved = state.track !== to.track || state.start !== to.start;
     if (state.length !== to.length) {
@@ -147,7 +147,7 @@ export class EventWriter {
     this.ledger.add({ kind: 'clip.split', clip: known.clip, right: other, start: right.start }, when);
   }
 
-  /** A clip goes on as one of another id: moved to another track, or with samples that were made of its own. */
+  /** Reports that a clip continues under another id: on another track, or with samples that were made of its own. */
   become(id: string, to: ClipState, when: When): void {
     const known = this.ledger.clips.get(id);
     if (known === undefined) return;
@@ -159,7 +159,7 @@ export class EventWriter {
     this.reshape(to.id, to, when);
   }
 
-  /** True where a clip shows a source that was made of what another shows. */
+  /** Returns true if a clip shows a source that is a stretch or a copy of what another shows. */
   comesFrom(clip: ClipState, other: ClipState | undefined): boolean {
     const claim = this.#claims.get(clip.source);
     return (
@@ -181,7 +181,7 @@ export class EventWriter {
     for (const point of map.meters) this.ledger.add({ kind: 'meter.point', ...point }, when);
   }
 
-  /** The interval of what is reported with an act: from the last save to the act. */
+  /** Returns the interval of what is reported with an act: from the last save to the act. */
   #since({ at, since }: When, earliest = this.#input.since): When {
     return { at, since: Math.min(earliest, since ?? at) };
   }

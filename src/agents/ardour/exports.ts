@@ -30,7 +30,7 @@ export class Exports {
     for (const [path, stamp] of this.#list()) this.#seen.set(path, { stamp, quietSince: 0, done: true });
   }
 
-  /** Exports that are whole since the last call. @param quiet milliseconds that count as a while */
+  /** Returns the exports that became whole since the last call. @param quiet milliseconds that count as a while */
   async poll(quiet = QUIET_MS): Promise<readonly FinishedExport[]> {
     const finished: FinishedExport[] = [];
     for (const [path, stamp, wall] of this.#list()) {

@@ -302,7 +302,7 @@ class Following {
     this.#checkedAt = at;
   }
 
-  /** A text that changes when the session file or the file of a source is written. */
+  /** Returns a text that changes when the session file or the file of a source is written. */
   #stamp(): string {
     return `${stampOf(this.#path('ardour'))}\n${this.#sourceFiles.stamp()}`;
   }
@@ -357,7 +357,7 @@ class Following {
     this.#readAt = savedAt;
   }
 
-  /** The newest save, once both of its files are whole. */
+  /** Returns the newest save if it is new and both of its files are whole. */
   #readSave(): ReadSave | undefined {
     const stats = statIfThere(this.#path('ardour'));
     if (stats === undefined || stats.mtimeMs === this.#lastSave) return undefined;
@@ -388,7 +388,7 @@ class Following {
     }
   }
 
-  /** A file may be read while it is written; one that stays unreadable is a save that was not seen. */
+  /** Reports a save as not seen if its file stays unreadable. A file may be read while it is written. */
   #noteUnreadable(wall: number): void {
     this.#unreadableSince ??= performance.now();
     if (performance.now() - this.#unreadableSince < UNREADABLE_MS) return;
@@ -401,7 +401,7 @@ class Following {
     this.#ledger.add({ kind: 'capture.gap', reason: 'unreadable' }, { at, since: this.#readAt });
   }
 
-  /** Sightings of the files of sources that are new. */
+  /** Returns what the agent saw of the files of new sources, by the ids of the sources. */
   async #witness(session: SessionState): Promise<ReadonlyMap<string, SourceWitness>> {
     const witnessed = new Map<string, SourceWitness>();
     const claims = readClaims(session);
@@ -450,7 +450,7 @@ class Following {
     return { appeared, ...defined({ take, samplesSha256, originalSha256, frames, rate, channels }) };
   }
 
-  /** Path of a source's file in the session; a name that leaves its folder has none. */
+  /** Returns the path of a source's file, or undefined if it is absent or its name leaves the session's folders. */
   #pathOf({ name, type }: SourceState): string | undefined {
     if (name === '' || name.includes('/') || name.includes('\0') || name === '..') return undefined;
     const folder = type === 'midi' ? 'midifiles' : 'audiofiles';

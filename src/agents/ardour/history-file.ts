@@ -63,7 +63,7 @@ export interface Transaction {
 export const DEFAULT_DEPTH = 20;
 
 /**
- * Transactions, oldest first.
+ * Returns the transactions, oldest first.
  * @param map tempo of the session, for places that are tied to the other of time and beats
  */
 export function readHistory(root: XmlElement, map: TempoMap): readonly Transaction[] {
@@ -129,7 +129,7 @@ function readRegionChanges(command: XmlElement, region: string, tempo: Tempo): r
   });
 }
 
-/** Memento commands hold the whole object as it was before and as it was after. */
+/** Returns the changes of a memento command, which has the whole object as it was before and as it was after. */
 function readMemento(command: XmlElement, type: string, object: string): readonly Change[] {
   const pair = (name: string): readonly XmlElement[] | undefined => {
     const sides = children(command, name);

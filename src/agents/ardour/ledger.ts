@@ -1,6 +1,6 @@
 /**
- * The ledger of what the trace contains: the report-local ids of Ardour's objects, and what a reader of the trace knows
- * of each. Times in a trace never run backwards, so an act that is learnt late is written late.
+ * The ledger of what the trace contains: the ids of Ardour's objects in the trace, and what its reader knows of each.
+ * Times in a trace never run backwards, so an act that becomes known late is written at the time of the last event.
  */
 import type { EventKind, TraceEvent } from '../../witness/domain/trace.js';
 import type {
@@ -20,8 +20,8 @@ type UntimedEvent<Kind extends EventKind = EventKind> = Kind extends EventKind
   : never;
 
 /**
- * Time of an act in microseconds of the session clock: exactly `at`, or between `since` and `at`. Where both are the
- * same, something was found and nothing happened.
+ * The time of an act in microseconds of the session clock: exactly `at`, or between `since` and `at`. If both are
+ * equal, the event is not an act, but describes state that the agent found.
  */
 export interface When {
   readonly at: number;
@@ -33,7 +33,7 @@ export interface KnownClip {
   readonly state: ClipState;
 }
 
-/** The kind of event that reported a source. */
+/** A source that the trace contains, with the kind of event that reported it. */
 export interface KnownSource {
   readonly source: number;
   readonly origin: 'recording' | 'import' | 'derived' | 'appeared';
@@ -46,12 +46,12 @@ export interface Ledger {
   readonly plugins: Map<string, { readonly plugin: number; readonly state: PluginState }>;
   readonly automation: Map<string, AutomationState>;
   readonly markers: Map<string, MarkerState>;
-  /** The takes whose end was reported. Two sources may name one file. */
+  /** The ids of the takes whose end was reported. Two sources may name one file, and so have one take. */
   readonly ended: Set<number>;
   tempo?: TempoMap;
-  /** Time of the last event. */
+  /** Returns the time of the last event in microseconds of the session clock. */
   last(): number;
-  /** The next id of a kind; none is given twice in a trace. */
+  /** Returns the next id of a kind. No id of a kind is given twice in a trace. */
   next(kind: 'track' | 'clip' | 'source' | 'plugin' | 'take'): number;
   add(event: UntimedEvent, when: When): void;
 }
@@ -81,7 +81,7 @@ export function openLedger(sink: EventSink): Ledger {
       const earliest = since === undefined ? undefined : Math.max(0, Math.round(since));
       const written = Math.max(wanted, last);
       last = written;
-      // Found, not done. It stays so when it is reported later.
+      // State that was found keeps `since` equal to `at` when it is reported later.
       const found = earliest === wanted;
       const from = found ? written : (earliest ?? (written === wanted ? undefined : wanted));
       sink({ ...event, at: written, ...(from === undefined ? {} : { since: from }) } as TraceEvent);

@@ -22,7 +22,7 @@ export function countNotesIn(bytes: Uint8Array): number | undefined {
   return notes;
 }
 
-/** Events of a track: a delta time, then a status that may be left out where it is that of the event before. */
+/** Counts the notes of a track. An event is a delta time and a status, which may be absent if it repeats the last. */
 function countTrack(track: Buffer): number {
   let notes = 0;
   let status = 0;

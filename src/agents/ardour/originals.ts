@@ -16,7 +16,7 @@ export class Originals {
     this.#directory = directory;
   }
 
-  /** SHA-256 of the whole file whose samples these are; undefined where none is found. */
+  /** Returns the SHA-256 of the first file with a channel of these samples, or undefined if none is found. */
   async find(samplesSha256: string): Promise<string | undefined> {
     if (this.#directory === undefined) return undefined;
     if (!this.#known.has(samplesSha256)) await this.#readNew(this.#directory, 0);

@@ -14,19 +14,19 @@ import { traceBack, writeTransaction } from './transactions.js';
 /** A save as the agent read it. */
 export interface Save {
   readonly session: SessionState;
-  /** Undefined where no history was saved. */
+  /** The transactions of the undo history, oldest first. Absent if no history was saved. */
   readonly history?: readonly Transaction[];
-  /** Time of the session clock. */
+  /** The time of the save, or of the first look at an earlier one, in microseconds of the session clock. */
   readonly savedAt: number;
-  /** True where the file was written before the agent started. */
+  /** True if the file was written before the agent started. */
   readonly isEarlier?: boolean;
-  /** Sightings of the sources that are new. */
+  /** What the agent saw of the files of new sources, by the ids of the sources. */
   readonly witnessed: ReadonlyMap<string, SourceWitness>;
 }
 
 /**
- * The least number of ids that a program assigns when it loads a session. An edit takes a few. A list of transactions
- * that disappears after that many belonged to a program that ended, and nothing was undone.
+ * The least number of ids that a program assigns when it loads a session. An edit takes a few ids. If the list of
+ * transactions disappears after at least this number of ids, its program has ended and nothing was undone.
  */
 const IDS_OF_A_LOAD = 200;
 
@@ -37,22 +37,22 @@ export class SaveWriter {
   #previous:
     | { readonly savedAt: number; readonly session: SessionState; readonly isEarlier: boolean }
     | undefined;
-  /** Keys of the last list, and of all transactions that ever were in one. */
+  /** The keys of the last list. `#known` has the keys of all transactions that ever were in a list. */
   #order: readonly string[] = [];
   readonly #known = new Set<string>();
   #longest = 0;
 
-  /** Session clock at which the agent started. */
+  /** The session clock in microseconds when the agent started. */
   readonly #startedAt: number;
 
-  /** @param clockOf session clock at a time of the wall clock, in milliseconds */
+  /** @param clockOf returns the session clock in microseconds at a time of the wall clock in milliseconds */
   constructor(ledger: Ledger, clockOf: (wall: number) => number, startedAt = 0) {
     this.#ledger = ledger;
     this.#clockOf = clockOf;
     this.#startedAt = startedAt;
   }
 
-  /** The sources that the trace does not contain. */
+  /** Returns the sources that the trace does not contain. */
   newSources({ sources }: SessionState): readonly SourceState[] {
     return [...sources.values()].filter(({ id }) => !this.#ledger.sources.has(id));
   }
@@ -60,8 +60,8 @@ export class SaveWriter {
   write({ session, history = [], savedAt, isEarlier = false, witnessed }: Save): void {
     const previous = this.#previous;
     const fresh = previous === undefined ? [] : history.filter(({ key }) => !this.#known.has(key));
-    // State from before the first look was found, not done. So is what differs from a file that was written before
-    // the agent started: the program may have held it unsaved.
+    // State from before the first look counts as found. So does what differs from a file that was written before the
+    // agent started: the program may have had it in memory, unsaved.
     const since = previous === undefined || previous.isEarlier ? savedAt : previous.savedAt;
     const interval: When = { at: savedAt, since };
     const placed = placedSources(fresh, session);
@@ -97,13 +97,13 @@ export class SaveWriter {
     this.#previous = { savedAt, session, isEarlier };
   }
 
-  /** Time of a transaction. One that was made before the agent started was found. */
+  /** Returns the time of a transaction. A transaction from before the agent started counts as found. */
   #timeOf(wall: number): When {
     const at = this.#clockOf(wall);
     return at > this.#startedAt ? { at } : { at, since: at };
   }
 
-  /** Undo, redo and loss, which show in what the list lacks or has again. */
+  /** Reports undo, redo and loss, which show in the transactions that the list no longer has or has again. */
   #writeList(
     history: readonly Transaction[],
     before: SessionState,
@@ -136,7 +136,10 @@ function placedSources(fresh: readonly Transaction[], session: SessionState): Re
   return placed;
 }
 
-/** Unlinking a region of notes puts another in its place, of the same extent, with a source of its own. */
+/**
+ * Returns the former source of each source of notes that unlinking made. Unlinking a region of notes puts another
+ * region in its place, of the same extent, with a source of its own.
+ */
 function forkedSources(
   fresh: readonly Transaction[],
   { clips, regions }: SessionState,

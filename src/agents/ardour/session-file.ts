@@ -124,10 +124,7 @@ export class SessionError extends Error {
   }
 }
 
-/**
- * State of the session.
- * @throws SessionError
- */
+/** Returns the state of the session. @throws SessionError */
 export function readSession(root: XmlElement): SessionState {
   const layout = Number(root.attributes.get('version'));
   if (root.name !== 'Session' || !(layout >= LAYOUT.from && layout < LAYOUT.below))
@@ -265,7 +262,7 @@ function readAutomation(route: XmlElement): readonly AutomationState[] {
   }));
 }
 
-/** Points of an automation list: a time and a value on each line. */
+/** Returns the values of an automation list by their times. The list has a time and a value on each line. */
 export function readPoints(list: XmlElement | undefined): ReadonlyMap<string, string> {
   const points = new Map<string, string>();
   for (const line of (child(list, 'events')?.text ?? '').split('\n')) {
@@ -348,8 +345,8 @@ export interface Extent {
 }
 
 /**
- * The length and place of a region: `length@position`, each in superclocks (`a`) or ticks (`b`). Notes may be placed at
- * a time, and audio that is glued to bars at a beat. The tempo converts these.
+ * Returns the length and place of a region from `length@position`, each in superclocks (`a`) or ticks (`b`). Notes
+ * may be placed at a time, and audio that is glued to bars at a beat. The tempo converts these.
  */
 export function readExtent(text: string | undefined, base: Base, tempo: Tempo): Extent | undefined {
   const [length, start] = (text ?? '').split('@').map(readTime);
@@ -368,7 +365,7 @@ function placeIn(base: Base, { base: own, value }: Time, tempo: Tempo): number |
   return place === undefined || place > TRACE_LIMITS.place ? undefined : place;
 }
 
-/** Tempo that a map gives. */
+/** Returns the tempo of a map, which converts between beats and seconds. */
 export function tempoOf({ tempos }: TempoMap): Tempo {
   const tempo = new Tempo();
   for (const { start, bpm, endBpm } of tempos) tempo.add(start, bpm, endBpm);
@@ -380,7 +377,7 @@ interface Time {
   readonly value: number;
 }
 
-/** Time in seconds (of superclocks) or beats (of ticks); undefined for what has no place in a trace. */
+/** Returns a time in seconds (of superclocks) or beats (of ticks), or undefined if no trace can contain it. */
 export function readTime(text: string | undefined): Time | undefined {
   const parts = /^([ab])([0-9]{1,19})$/.exec(text ?? '');
   if (parts === null) return undefined;
@@ -432,7 +429,7 @@ function readSource(source: XmlElement): SourceState {
   };
 }
 
-/** Markers without the session's own range, which follows what is in it. */
+/** Returns the markers without the session's own range, which follows the content of the session. */
 export function readMarkers(locations: XmlElement | undefined): ReadonlyMap<string, MarkerState> {
   const markers = new Map<string, MarkerState>();
   for (const location of children(locations, 'Location')) {
@@ -446,7 +443,7 @@ export function readMarkers(locations: XmlElement | undefined): ReadonlyMap<stri
   return markers;
 }
 
-/** Tempo and meter, with places in quarters. Points that a trace cannot contain are left out. */
+/** Returns tempo and meter, with places in quarters. Points that a trace cannot contain are left out. */
 export function readTempoMap(map: XmlElement | undefined): TempoMap {
   const tempos = children(child(map, 'Tempos'), 'Tempo').flatMap(({ attributes }) => {
     const start = readQuarters(attributes.get('quarters'));
@@ -473,7 +470,7 @@ export function readTempoMap(map: XmlElement | undefined): TempoMap {
 const isTempo = (value: number): boolean => value > 0 && value <= 10_000;
 const isSmall = (value: number): boolean => Number.isInteger(value) && value >= 1 && value <= 256;
 
-/** Quarters of `beats:ticks`. */
+/** Converts `beats:ticks` to quarters. */
 function readQuarters(text: string | undefined): number | undefined {
   const parts = /^([0-9]{1,9}):([0-9]{1,4})$/.exec(text ?? '');
   if (parts === null) return undefined;

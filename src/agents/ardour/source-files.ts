@@ -66,7 +66,7 @@ export async function contentOf(path: string, isMidi: boolean): Promise<string |
   return isMidi ? digest?.fileSha256 : digest?.samplesSha256;
 }
 
-/** A text that changes with each write. The time of change cannot be set, unlike the time of modification. */
+/** Returns a text that changes with each write. The time of change cannot be set, unlike the time of modification. */
 export function stampOf(path: string): string {
   const stats = statIfThere(path);
   return stats === undefined ? '' : `${stats.size} ${stats.mtimeMs} ${stats.ctimeMs}`;

@@ -1,11 +1,11 @@
 /**
- * Returns the origin of a source, from the claim of the session file and from what the agent saw of its file. A claim
+ * Reports the origin of a source, from the claim of the session file and from what the agent saw of its file. A claim
  * alone is never reported as a recording or an import.
  */
 import type { KnownSource, Ledger, When } from './ledger.js';
 import type { RegionState, SessionState, SourceState } from './session-file.js';
 
-/** Kind of a source as the session file has it. Ardour has no single attribute for it. */
+/** The kind of a source according to the session file. Ardour has no single attribute for it. */
 export type Claim =
   | { readonly kind: 'take' }
   | { readonly kind: 'import'; readonly manner: 'copied' | 'referenced' | 'midi' }
@@ -17,8 +17,8 @@ export type Claim =
   | { readonly kind: 'nothing' };
 
 /**
- * Claims of all sources of a session.
- * @param forks sources of notes that took the places of others, with these: a file of notes does not say of what it is
+ * Returns the claims of all sources of a session, by the ids of the sources.
+ * @param forks sources of notes that replaced others, with these: a file of notes does not name what it was made of
  */
 export function readClaims(
   session: SessionState,
@@ -66,7 +66,7 @@ function claimOf(
   return { kind: 'derived', manner: 'bounce', from: soleSource(source, session) };
 }
 
-/** Source of a track that shows one alone: what is bounced there can come from nothing else. */
+/** Returns the source of a track that shows one alone: what is bounced there can come from nothing else. */
 function soleSource({ capturedFor, id }: SourceState, { tracks, clips }: SessionState): readonly string[] {
   const named = [...tracks.values()].filter(
     ({ name, playlist }) => name === capturedFor && playlist !== undefined,
@@ -80,18 +80,18 @@ function soleSource({ capturedFor, id }: SourceState, { tracks, clips }: Session
   return sources.size === 1 ? [...sources] : [];
 }
 
-/** Sighting of the file of a source, apart from the session file. */
+/** What the agent saw of a source's file, independently of the session file. */
 export interface SourceWitness {
-  /** True where the file came into the folder, or was first referenced, while the agent was looking. */
+  /** True if the file came into the folder, or was first referenced, while the agent was looking. */
   readonly appeared: boolean;
-  /** The take whose growth was seen, of a source that was written while Ardour recorded. */
+  /** The id of the take, if its audio was seen to grow, or its notes appeared, while Ardour recorded. */
   readonly take?: number;
   readonly samplesSha256?: string;
   readonly originalSha256?: string;
   readonly frames?: number;
   readonly rate?: number;
   readonly channels?: number;
-  /** Notes of a MIDI file. */
+  /** The number of notes of a MIDI file. */
   readonly notes?: number;
 }
 

@@ -109,7 +109,7 @@ export class Takes {
     if (!isMidi) this.#unnamedSince = Math.min(since, this.#unnamedSince ?? since);
   }
 
-  /** Sighting of a source's file; undefined where it was there before the agent, or is not there. */
+  /** Returns what was seen of a source's file, or undefined if the file was there before the agent or is absent. */
   seen(
     name: string,
     isMidi: boolean,
@@ -131,7 +131,7 @@ export class Takes {
     return this.#hasRecorded;
   }
 
-  /** A save has named these files; no take of theirs goes on. */
+  /** Marks files that a save has named. No take of these files continues. */
   settle(names: Iterable<string>): void {
     for (const name of names)
       for (const kind of ['audio', 'midi']) {
@@ -237,18 +237,18 @@ export class Takes {
 /** The delay in microseconds of the report of a start, so that it is exact: two looks. */
 const START_TOLERANCE = 200_000;
 
-/** Time at which recording of a file began, whose first step was seen. */
+/** Returns the session clock in microseconds when recording of a file began, whose first step was seen. */
 function startOf({ steps, pending }: WatchedFile): number {
   const first = steps[0]!.at;
   return Math.min(first, pending?.at ?? first);
 }
 
-/** True where the track of whose take the file is was armed when recording began. */
+/** Returns true if the track whose take the file is was armed when recording began. */
 function isArmed(file: WatchedFile): boolean {
   return Number(trackOf(file)?.controls.get('rec-enable') ?? 0) > 0;
 }
 
-/** Track whose take a file is: Ardour names it by the track, between a take's name and a number. */
+/** Returns the track whose take a file is: the file's name has the track's between a take's name and a number. */
 function trackOf({ path, pending }: WatchedFile): TrackOfFile {
   const stem = basename(path)
     .replace(/\.[^.]*$/, '')
@@ -275,8 +275,8 @@ async function layoutOf(path: string): Promise<WaveLayout | undefined> {
 }
 
 /**
- * Folders in which a session keeps its sources. Ardour names them by the session's folder at the time, and not by its
- * file: a copy or a session that was renamed has others. That of the folder's present name comes last.
+ * Returns the folders in which a session keeps its sources. Ardour names them by the session's folder at the time,
+ * not by its file: a copy or a session that was renamed has others. That of the folder's present name comes last.
  */
 export function sourceFolders(directory: string, kind: 'audiofiles' | 'midifiles'): readonly string[] {
   const own = basename(directory);
@@ -284,7 +284,7 @@ export function sourceFolders(directory: string, kind: 'audiofiles' | 'midifiles
   return [...names, own].map((name) => join(directory, 'interchange', name, kind));
 }
 
-/** Names of the files of a folder; none where it is not there. */
+/** Returns the names of the entries of a folder, or none if the folder cannot be read. */
 export function namesIn(directory: string): readonly string[] {
   try {
     return readdirSync(directory);

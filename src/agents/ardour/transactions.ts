@@ -1,4 +1,4 @@
-/** Transactions of the undo history as events, each at the time that Ardour gave it. */
+/** Reports the transactions of the undo history as events, each at the time that Ardour gave it. */
 import { type EventWriter, showsTheSame } from './event-writer.js';
 import type { Change, Transaction } from './history-file.js';
 import type { When } from './ledger.js';
@@ -12,15 +12,15 @@ import type {
 } from './session-file.js';
 import { readTime } from './session-file.js';
 
-/** Change with the clips that it put into the arrangement, as they were then. */
+/** A change, with the clips that it put into the arrangement as they were then. */
 interface Step {
   readonly change: Change;
   readonly added: readonly ClipState[];
 }
 
 /**
- * Steps of each transaction. The session file has every region as it is now, so later changes are taken back, from
- * the last transaction to the first, to find what a region was when it came.
+ * Returns the steps of each transaction. The session file has every region as it is now. So later changes are taken
+ * back, from the last transaction to the first, to find what a region was when it was added.
  */
 export function traceBack(
   transactions: readonly Transaction[],
@@ -61,7 +61,7 @@ function undo(change: Extract<Change, { kind: 'extent' | 'property' }>): Partial
   return settle(change.property, change.from);
 }
 
-/** The member of a region's state that a property is. */
+/** Returns the member of a region's state that a property sets, or an empty object if there is none. */
 function settle(property: string, value: string): Partial<RegionState> {
   if (property === 'muted') return { muted: value };
   if (property === 'name') return { name: value };
@@ -99,7 +99,7 @@ export function writeTransaction(writer: EventWriter, steps: readonly Step[], ex
     }
 }
 
-/** Clips that came and went in one transaction: together they say whether one was split, moved or replaced. */
+/** Reports the clips that one transaction added and removed. Together they show a split, a move or a replacement. */
 function writePlacements(writer: EventWriter, steps: readonly Step[], when: When): void {
   const { ledger } = writer;
   const added = new Map(steps.flatMap((step) => step.added.map((clip) => [clip.id, clip])));
@@ -135,7 +135,7 @@ function writePlacements(writer: EventWriter, steps: readonly Step[], when: When
 
 const NEAR = 1e-6;
 
-/** The two parts of a split: side by side where the clip was, out of the same source. */
+/** Returns the two parts of a split: side by side where the clip was, on its track and from its source. */
 function splitOf(
   clip: ClipState | undefined,
   added: ReadonlyMap<string, ClipState>,
@@ -230,7 +230,7 @@ function writeAutomation(
   writePoints(writer, state, before, after, when);
 }
 
-/** Returns the number of points in which two states of an automation list differ. */
+/** Reports how many points were added, removed and changed between two states of an automation list. */
 export function writePoints(
   writer: EventWriter,
   state: AutomationState | undefined,
@@ -254,7 +254,7 @@ export function writePoints(
   );
 }
 
-/** Returns the markers that only one of two states has. */
+/** Reports the markers that were added, changed or removed between two states, and updates the ledger. */
 export function writeMarkers(
   { ledger }: EventWriter,
   before: ReadonlyMap<string, MarkerState>,

@@ -35,10 +35,7 @@ interface Open {
   text: string;
 }
 
-/**
- * Root of the document.
- * @throws XmlError
- */
+/** Returns the root of the document. @throws XmlError */
 export function parseXml(
   source: string,
   limits: { readonly [Name in keyof typeof XML_LIMITS]: number } = XML_LIMITS,
@@ -171,7 +168,7 @@ function numbered(name: string): string | undefined {
   return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : undefined;
 }
 
-/** The first child of a name. */
+/** Returns the first child with the given name. */
 export function child(element: XmlElement | undefined, name: string): XmlElement | undefined {
   return element?.children.find((each) => each.name === name);
 }
@@ -180,7 +177,7 @@ export function children(element: XmlElement | undefined, name: string): readonl
   return element?.children.filter((each) => each.name === name) ?? [];
 }
 
-/** All elements of a name below an element, in the order of the document. */
+/** Yields all elements with the given name below an element, in the order of the document. */
 export function* descendants(element: XmlElement, name: string): Generator<XmlElement> {
   for (const each of element.children) {
     if (each.name === name) yield each;

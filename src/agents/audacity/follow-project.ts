@@ -170,7 +170,7 @@ export class ProjectFollower {
     }
   }
 
-  /** File in which every channel is found; a channel alone may be in many. */
+  /** Returns the SHA-256 of the file that is found for every channel alike. A channel alone may be in many files. */
   async #originalOf(channels: readonly Buffer[]): Promise<string | undefined> {
     const found = new Set<string | undefined>();
     for (const channel of channels)

@@ -2,16 +2,16 @@ import { createHash } from 'node:crypto';
 import type { TraceEvent } from '../../witness/domain/trace.js';
 import type { ClipState, ProjectState, TrackState } from './project-state.js';
 
-/** How samples are read while a project is reported. */
+/** Reads samples, and finds the files that have them, while a project is reported. */
 export interface SampleReader {
   samplesOf(clip: ClipState): Promise<readonly Buffer[]>;
-  /** SHA-256 of the file whose samples these are, where one of the originals has them. */
+  /** Returns the SHA-256 of the file whose samples these are, or undefined if no original has them. */
   originalOf(channels: readonly Buffer[]): Promise<string | undefined>;
 }
 
 interface KnownSource {
   readonly source: number;
-  /** Samples of the first channel, to see what a rewritten clip was made of; bounded by `MAX_KEPT_BYTES`. */
+  /** The samples of the first channel, which show what a rewritten clip was made of. `MAX_KEPT_BYTES` bounds them. */
   readonly samples: Buffer | undefined;
 }
 
@@ -27,17 +27,17 @@ interface KnownTrack {
   readonly clips: readonly KnownClip[];
 }
 
-/** Samples that are kept for comparison, all sources together. */
+/** The most bytes of samples that are kept for comparison, of all sources together. */
 const MAX_KEPT_BYTES = 268_435_456;
-/** Seconds below which two places are the same. */
+/** The greatest difference in seconds between two places that count as the same. */
 const SAME_SECONDS = 1e-6;
 
 /**
- * Turns the difference between two states of a project into events. Audacity's document has no ids, so
- * tracks are matched by name and order, clips by the sample blocks that they show.
+ * Turns the difference between two states of a project into events. Audacity's document has no ids, so tracks are
+ * matched by name and order, and clips are matched by the sample blocks that they show.
  */
 export class ProjectComparer {
-  /** Events of the state that is compared. */
+  /** The events of the state that is being compared. */
   #events: TraceEvent[] = [];
   #sources = new Map<string, KnownSource>();
   #tracks: readonly KnownTrack[] = [];
@@ -50,8 +50,8 @@ export class ProjectComparer {
 
   /**
    * Returns what is new in a state. If its samples cannot be read, the next state is compared with the one before.
-   * @param when microseconds of the session clock: when the state was read, and when the one before was. Both are the
-   * same for a state that was found
+   * @param when the session clock in microseconds when this state (`at`) and the one before (`since`) were read. Both
+   * are equal for a state that was found
    */
   async take(now: ProjectState, samples: SampleReader, when: When): Promise<readonly TraceEvent[]> {
     const [sources, kept] = [new Map(this.#sources), this.#kept];
@@ -71,7 +71,7 @@ export class ProjectComparer {
   async #compare(now: ProjectState, samples: SampleReader, when: When): Promise<void> {
     if (this.#states === 0)
       this.#add({ kind: 'session.opened', at: when.at, sampleRate: Math.round(now.rate) });
-    // Audacity writes these only with the next edit, so the second state may have some from before the first.
+    // Audacity writes names, mixer settings and effects with the next edit, so the second state may have older ones.
     const late = this.#states < 2 ? { at: when.at, since: when.at } : when;
     const { pairs, gone } = matchTracks(this.#tracks, now.tracks);
     for (const { track, clips } of gone) {
@@ -80,7 +80,7 @@ export class ProjectComparer {
     }
     const before = this.#tracks;
     const plugins: number[][] = [];
-    // Every known clip may be what another track's clip was copied or moved from.
+    // A clip may have been copied or moved from any known clip of any track.
     const everywhere = before.flatMap(({ clips }) => clips);
     const tracks: KnownTrack[] = [];
     for (const [known, state] of pairs) {
@@ -138,7 +138,7 @@ export class ProjectComparer {
   ): Promise<readonly KnownClip[]> {
     const left = [...(known?.clips ?? [])];
     const matched = new Map<ClipState, KnownClip>();
-    // Clips that stayed as they were come first, then those that show the same samples elsewhere or less of them.
+    // Unchanged clips are matched first, then clips that show the same samples elsewhere, or fewer of them.
     for (const state of now.clips) {
       const same = takeFrom(left, (clip) => sameBlocks(clip.state, state) && samePlace(clip.state, state));
       if (same !== undefined) matched.set(state, { ...same, state });
@@ -159,7 +159,7 @@ export class ProjectComparer {
     return now.clips.map((state) => matched.get(state) as KnownClip);
   }
 
-  /** A clip whose samples are now shown by one clip with other ends, or by several side by side. */
+  /** Reports a trim or a split: one clip with other ends, or several side by side, now show the samples of a clip. */
   #compareParts(
     known: KnownClip,
     rest: readonly ClipState[],
@@ -223,7 +223,7 @@ export class ProjectComparer {
     const source = this.#addSource(key, channels[0]);
     const samplesSha256 = digestOf(channels);
     if (ancestor !== undefined) {
-      // The clip was rewritten: a cut within it, or an effect.
+      // The clip was rewritten because it was cut within, or because an effect was applied.
       this.#add({
         kind: 'source.derived',
         ...when,
@@ -283,7 +283,7 @@ export class ProjectComparer {
     });
   }
 
-  /** Returns the removed clip whose samples include the new ones, or else one from the same place. */
+  /** Returns the removed clip whose samples after a cut are the new ones, or else the track's first removed clip. */
   #ancestorOf(
     samples: Buffer | undefined,
     left: readonly KnownClip[],
@@ -332,7 +332,10 @@ interface When {
   readonly since: number;
 }
 
-/** Tracks by name in their order; one that has only been renamed is the next that is left of as many channels. */
+/**
+ * Pairs tracks by name and number of channels, in their order. If the number of tracks is unchanged, a track with a
+ * new name was only renamed. It is paired with the next track left that has as many channels.
+ */
 function matchTracks(
   known: readonly KnownTrack[],
   now: readonly TrackState[],
@@ -382,14 +385,14 @@ function samePlace(one: ClipState, other: ClipState): boolean {
   return sameWindow(one, other) && Math.abs(one.start - other.start) <= SAME_SECONDS;
 }
 
-/** Digest of all channels' samples, one channel after the other. */
+/** Returns the SHA-256 of all channels' samples, one channel after the other. */
 function digestOf(channels: readonly Buffer[]): string {
   const hash = createHash('sha256');
   for (const channel of channels) hash.update(channel);
   return hash.digest('hex');
 }
 
-/** Returns whether samples are those of another clip without one stretch. */
+/** Returns true if samples are those of another clip without one stretch. */
 function isCutOf(samples: Buffer, whole: Buffer): boolean {
   if (samples.length === 0 || samples.length > whole.length) return false;
   let head = 0;

@@ -28,7 +28,7 @@ export interface ProjectReading {
 const statsOf = (project: string) =>
   Promise.all([project, `${project}-wal`].map((file) => stat(file, { bigint: true }).catch(() => undefined)));
 
-/** Marks of a project's files: unlike ones mean that something was written. */
+/** Returns the marks of a project's files. Unlike marks mean that something was written. */
 export async function projectMark(project: string): Promise<string> {
   const stats = await statsOf(project);
   return stats.map((one) => (one === undefined ? 'absent' : `${one.size} ${one.mtimeNs}`)).join(' | ');

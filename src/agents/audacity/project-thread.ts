@@ -42,7 +42,7 @@ class ProjectDatabase {
   }
 
   /**
-   * A view or a generated column would compute its values, for as long and with as much memory as its author wanted.
+   * Refuses a view or a generated column, which computes its values with the time and memory that its author wants.
    * @throws DocumentError for anything but a plain table
    */
   #checkTable(name: string): void {

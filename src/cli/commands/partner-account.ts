@@ -13,7 +13,7 @@ export function findApiKey(config: ClientConfig): string {
   return config.apiKey;
 }
 
-/** Credentials and trust for a partner's calls. @throws UsageError */
+/** Returns the credentials and the trust for a partner's calls. @throws UsageError */
 export async function partnerAccess(
   config: ClientConfig,
 ): Promise<ServiceAccess & { readonly apiKey: string; readonly signingKey?: string }> {

@@ -1,7 +1,7 @@
 import { chunk, fmtChunk, riff } from '../../service/operations/sandbox/wave-file.js';
 import type { Recording } from './music.js';
 
-/** 16-bit stereo BWF: `bext` (EBU Tech 3285 version 1), `fmt ` and `data`. */
+/** Returns a 16-bit stereo BWF with `bext` (EBU Tech 3285 version 1), `fmt ` and `data`. */
 export function broadcastWave(recording: Recording, title: string): Buffer {
   return riff([
     chunk({ id: 'bext', data: broadcastExtension(title) }),
@@ -10,7 +10,7 @@ export function broadcastWave(recording: Recording, title: string): Buffer {
   ]);
 }
 
-/** 16-bit stereo AIFF: `COMM` and `SSND`. */
+/** Returns a 16-bit stereo AIFF with `COMM` and `SSND`. */
 export function aiff(recording: Recording): Buffer {
   const comm = Buffer.alloc(18);
   comm.writeUInt16BE(2, 0);

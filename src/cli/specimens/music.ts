@@ -78,7 +78,7 @@ function score(): Note[] {
   return notes;
 }
 
-/** Frequency modulation: the modulator fades faster than the tone, as the strike of a tine does. */
+/** Adds a note by frequency modulation. The modulator fades faster than the tone, as the strike of a tine does. */
 function play({ at, seconds, pitch, loudness, pan }: Note, left: Float32Array, right: Float32Array): void {
   const step = (2 * Math.PI * 440 * 2 ** ((pitch - 69) / 12)) / SAMPLE_RATE;
   const start = Math.round(at * SAMPLE_RATE);
@@ -98,7 +98,7 @@ function play({ at, seconds, pitch, loudness, pan }: Note, left: Float32Array, r
   }
 }
 
-/** A quiet echo that crosses the sides. */
+/** Adds a quiet echo that crosses the sides. */
 function echo(left: Float32Array, right: Float32Array): void {
   const delay = Math.round(BEAT * 0.75 * SAMPLE_RATE);
   for (let i = delay; i < left.length; i += 1) {

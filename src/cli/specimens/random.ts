@@ -6,7 +6,7 @@ export class SeededRandom {
     this.#state = seed >>> 0;
   }
 
-  /** From 0 to below 1, in steps of 2^-32. */
+  /** Returns a number from 0 to below 1, in steps of 2^-32. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);
@@ -14,12 +14,12 @@ export class SeededRandom {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 0x1_0000_0000;
   }
 
-  /** Whole number from `least` to `most`. */
+  /** Returns a whole number from `least` to `most`. */
   whole(least: number, most: number): number {
     return least + Math.floor(this.next() * (most - least + 1));
   }
 
-  /** Number between the two, in steps of 1/1024. */
+  /** Returns a number between the two, in steps of 1/1024. */
   between(least: number, most: number): number {
     return Math.round((least + this.next() * (most - least)) * 1024) / 1024;
   }

@@ -21,7 +21,7 @@ export interface SimulatedTrace {
   readonly counters: Readonly<Record<CounterName, number>>;
 }
 
-/** Key that the seed determines: everybody has it, so it vouches for nothing. */
+/** Returns the key that the seed determines. Everybody has this key, so it vouches for nothing. */
 export function seededDeviceKey(seed: number): DeviceKey {
   const secret = createHash('sha256').update(`takemark simulated device ${seed}`).digest();
   const der = Buffer.concat([PKCS8_ED25519, secret]);
@@ -110,7 +110,7 @@ class TamperedSink implements TraceSink {
   }
 }
 
-/** The offset of the body of the first segment of a write, after array, type, two numbers and a length. */
+/** Returns the byte offset of the body of a write's first segment, after array, type, two numbers and a length. */
 function bodyStart(frame: Uint8Array): number {
   const lengths: Readonly<Record<number, number>> = {
     204: 2,

@@ -124,7 +124,7 @@ export class SimulatedSession {
     return this.#counters;
   }
 
-  /** Events in the order of time, in batches of one act each. */
+  /** Yields the events in the order of time: a batch for the start, one for each act, and one for the end. */
   *events(): Generator<readonly TraceEvent[], void, undefined> {
     const end = this.#options.minutes * 60 * MICROSECONDS;
     const acts = this.#acts();
@@ -150,7 +150,7 @@ export class SimulatedSession {
     return seen;
   }
 
-  /** Acts of the session with their weights. */
+  /** Returns the acts of the session with their weights. */
   #acts(): readonly (readonly [weight: number, act: () => void])[] {
     const importOnly = this.#adverse.has('import_only');
     const onlyPlaced = this.#adverse.has('placements_without_recording');
@@ -203,7 +203,7 @@ export class SimulatedSession {
     return this.#ids;
   }
 
-  /** Some edits are known from the difference between two saves alone. */
+  /** Returns the last save as `since` for some edits, which are known from the difference between two saves alone. */
   #interval(): { readonly since?: number } {
     return this.#random.chance(0.08) ? { since: this.#lastSave } : {};
   }
@@ -291,7 +291,7 @@ export class SimulatedSession {
       this.#newTrack(this.#random.pick(['audio', 'audio', 'midi', 'bus']));
   }
 
-  /** A track of each kind stays, so that there is where to work. */
+  /** Removes a track, but none of the first six: a track of each kind stays, so that there is where to work. */
   #removeTrack(): void {
     const spare = this.#tracks.slice(6);
     if (spare.length === 0) return;
@@ -358,7 +358,7 @@ export class SimulatedSession {
     return this.#adverse.has('import_only') || this.#adverse.has('imports_cover_export');
   }
 
-  /** A take that grows while it is recorded. */
+  /** Reports a take that grows while it is recorded, and places it unless it is discarded. */
   #record(input: 'hardware' | 'internal'): Source | undefined {
     if (this.#sources.length >= MAX_SOURCES) return undefined;
     const take = this.#newId();
@@ -453,7 +453,7 @@ export class SimulatedSession {
     return source;
   }
 
-  /** Imports, one after the other, from the start of the arrangement to its end. */
+  /** Covers the arrangement with imports, one after the other, from its start to its end. */
   #coverWithImports(): void {
     const track = this.#trackOf('audio');
     for (let start = 0; start < ARRANGEMENT_SECONDS; ) {
@@ -475,7 +475,7 @@ export class SimulatedSession {
     this.#place(source, this.#trackOf('audio'));
   }
 
-  /** An import that is made to look like a take: recorded again inside the DAW, or written into the session file. */
+  /** Reports an import that looks like a take: recorded again inside the DAW, or written into the session file. */
   #launder(): void {
     if (this.#random.chance(0.5)) this.#record('internal');
     else this.#claimRecording();
@@ -650,7 +650,7 @@ export class SimulatedSession {
     });
   }
 
-  /** A stretch in which the agent did not see a channel, or any. */
+  /** Reports a stretch in which the agent did not see one of the channels, or did not see any. */
   #lookAway(): void {
     const since = this.#now;
     const at = this.#pass(90);
