@@ -58,12 +58,12 @@ export function connectBucket({ region, endpoint, credentials }: BucketAccess): 
   });
 }
 
-/** Option of a command that ends it after this time, its repetitions included. Not for one whose body is read on. */
+/** Returns an option that ends a command, repetitions included, after this time. It does not suit a streamed body. */
 export function inTime(milliseconds: number): { readonly abortSignal: AbortSignal } {
   return { abortSignal: AbortSignal.timeout(milliseconds) };
 }
 
-/** The object, or undefined where there is none. */
+/** Returns the object, or undefined if there is none. */
 export async function ifPresent<Value>(found: Promise<Value>): Promise<Value | undefined> {
   try {
     return await found;

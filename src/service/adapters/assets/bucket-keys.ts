@@ -19,11 +19,11 @@ const KEYS = 'keys/';
 const ANSWER_MS = 6000;
 
 /**
- * Keys as objects beside the deliverables, `<prefix>keys/<proof id>`, 32 bytes each. The bucket keeps no versions, so
- * an object that was overwritten is nowhere. A destroyed key leaves an empty object for good: a request that makes the
- * key, and was sent once more because it hung, may come after the destruction, and is refused because of it. That, and
- * that processes which make a key of one id at once get one key, needs a server that keeps to `If-None-Match`; most
- * do, and some ignore it.
+ * Opens the keys, which are objects of 32 bytes beside the deliverables: `<prefix>keys/<proof id>`. The bucket keeps
+ * no versions, so an object that was overwritten is gone. A destroyed key leaves an empty object for good: a request
+ * to make the key that was repeated because it hung may come after the destruction, and the object causes its
+ * refusal. Processes that make the key of one id at once get one key. Both need a server that implements
+ * `If-None-Match`. Most servers do, and some ignore it.
  */
 export function openBucketKeys(options: BucketConnection): BucketKeys {
   const { bucket, prefix } = options;

@@ -33,9 +33,9 @@ const READ_AT_ONCE = 64;
 const MAX_NAMED = 20;
 
 /**
- * Small objects beside the deliverables, `<prefix>erasures/<proof id>` and `<prefix>installation/<mark>`: a line
- * with a code under the audit secret, which covers the name, and a line of JSON. Failures are DomainError
- * `unavailable` / `store_unavailable`.
+ * Opens the notes, which are small objects beside the deliverables: `<prefix>erasures/<proof id>` and
+ * `<prefix>installation/<mark>`. A note has a line with a code under the audit secret, which also covers the name,
+ * and a line of JSON. Failures of the bucket are DomainError `unavailable` / `store_unavailable`.
  */
 export function openBucketNotes(options: BucketNotesOptions): BucketNotes {
   const client = options.client ?? connectBucket(options);
@@ -63,7 +63,7 @@ export function openBucketNotes(options: BucketNotesOptions): BucketNotes {
   };
 }
 
-/** Entries of the journal, in pages: one page's are read while those before it are worked on. */
+/** Yields the entries of the journal. Those of a page are read while the entries before them are worked on. */
 async function* readErasures(
   notes: Notes,
   repeat: Repeat,
@@ -121,7 +121,7 @@ class Notes {
     this.#options = options;
   }
 
-  /** Durable when it resolves. */
+  /** Writes a note, which is durable when the promise resolves. */
   write(name: string, value: unknown): Promise<void> {
     const { bucket, prefix, authenticator } = this.#options;
     const text = JSON.stringify(value);
@@ -140,7 +140,7 @@ class Notes {
   }
 
   /**
-   * The value of a note; undefined without one.
+   * Returns the value of a note, or undefined without one.
    * @throws DamagedNote
    */
   async read(name: string): Promise<unknown> {
@@ -154,7 +154,7 @@ class Notes {
     return JSON.parse(json);
   }
 
-  /** Names under a first part, in pages. */
+  /** Yields the names of the notes under a first part, in pages. */
   async *list(under: string, repeat: Repeat): AsyncGenerator<readonly string[]> {
     const { bucket, prefix } = this.#options;
     let after: string | undefined;

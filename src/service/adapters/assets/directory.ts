@@ -22,10 +22,10 @@ const ENDINGS = {
 const STAGING = 'staging';
 
 /**
- * Assets as files of a sharded directory (mode 0700, files 0600): `<proof id>.asset`, parts of evidence with an ending of
- * their own, and `staging/<proof id>.<random>` while they are built. It belongs to one process at a time, as the store
- * beside it does. Renaming makes a file visible. File and directory are synced before the call resolves. I/O failures
- * are DomainError `unavailable` / `store_unavailable`. A failure in the middle of a read is an error of its stream.
+ * Opens assets as files of a sharded directory (mode 0700, files 0600): `<proof id>.asset`, parts of evidence with
+ * other endings, and `staging/<proof id>.<random>` while they are built. It belongs to one process at a time, as the
+ * store beside it does. Renaming makes a file visible. File and directory are synced before the call resolves. I/O
+ * failures are DomainError `unavailable` / `store_unavailable`. A failure during a read is an error of its stream.
  */
 export async function openAssetDirectory({ directory }: { readonly directory: string }): Promise<AssetStore> {
   const files = await ShardedDirectory.open(directory, Object.values(ENDINGS));
@@ -118,7 +118,7 @@ class StagedFile implements StagedAsset {
     });
   }
 
-  /** Nothing after `publish`; safe any number of times. What cannot be removed goes at the next start. */
+  /** Removes the file unless it is published. It may be called again. The next start removes what is left. */
   async discard(): Promise<void> {
     await this.#close().catch(() => undefined);
     await remove(this.#path).catch(() => false);
@@ -131,13 +131,13 @@ class StagedFile implements StagedAsset {
   }
 }
 
-/** Name of a proof's file: `:`, alone of an identifier's characters, means something to some file systems. */
+/** Returns a proof's file name. `:`, alone of an identifier's characters, has a meaning in some file systems. */
 function fileName(proofId: string): string {
   checkProofId(proofId);
   return proofId.replaceAll(':', '=');
 }
 
-/** Proof and part of a published file. */
+/** Returns the proof and the part of a published file. */
 function entryOf(name: string): Omit<AssetEntry, 'writtenAt'> {
   const ending = Object.values(ENDINGS).find((each) => name.endsWith(each))!;
   const proofId = name.slice(0, -ending.length).replaceAll('=', ':');

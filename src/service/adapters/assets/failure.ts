@@ -21,7 +21,7 @@ export async function guarded<Value>(
   }
 }
 
-/** Names are made of identifiers: they begin with a letter or digit and hold no separator. */
+/** Checks an id before a name is made of it: an identifier begins with a letter or digit and has no separator. */
 export function checkProofId(proofId: string): void {
   if (!IDENTIFIER_PATTERN.test(proofId))
     throw new DomainError('invalid_request', 'This is not an identifier.');

@@ -44,11 +44,11 @@ const PART_MARK = '!';
 const ANSWER_MS = 10_000;
 
 /**
- * Assets in a bucket of an S3-compatible store, `<prefix><proof id>` each and parts of evidence as
- * `<prefix><proof id>!<part>`, for any number of processes.
- * An asset is built in a local file, because bytes of it are overwritten at the end. A long asset is sent in parts while
- * it is built, any other one in one request, so an object is complete or does not exist. The bucket must keep no
- * versions, because erased files would survive in them. Failures are DomainError `unavailable` /
+ * Opens the assets in a bucket of an S3-compatible store, for any number of processes. An asset is
+ * `<prefix><proof id>`, and a part of evidence is `<prefix><proof id>!<part>`.
+ * An asset is built in a local file, because bytes of it are overwritten at the end. A long asset is sent in parts
+ * while it is built, any other one in one request, so an object is complete or does not exist. The bucket must keep
+ * no versions, because erased files would survive in them. Failures are DomainError `unavailable` /
  * `store_unavailable`; one in the middle of a read is an error of its stream.
  * @throws Error where the bucket keeps versions; DomainError where it cannot be reached
  */
@@ -222,7 +222,7 @@ class StagedObject implements StagedAsset {
     });
   }
 
-  /** Has no effect after `publish`. An upload that failed half-way leaves no object. */
+  /** Ends the upload. It has no effect after `publish`. An upload that failed half-way leaves no object. */
   async discard(): Promise<void> {
     await this.#parts.abort();
     await this.#spool.close().catch(() => undefined);

@@ -37,12 +37,12 @@ export class SpoolFile {
     this.#length += chunk.length;
   }
 
-  /** Within what was appended. */
+  /** Overwrites bytes within what was appended. */
   async patch(offset: number, bytes: Uint8Array): Promise<void> {
     await writeAll(this.#handle, bytes, offset);
   }
 
-  /** Content, any number of times. */
+  /** Returns a stream of the content, or of a range of it. It may be called any number of times. */
   read(range?: ByteRange): Readable {
     return readFrom(this.#handle, this.#length, range);
   }
@@ -56,8 +56,8 @@ export class SpoolFile {
 }
 
 /**
- * The first `length` bytes of a file that stays open, or a range of them. The platform's own stream of a file would
- * close the file when it is destroyed, or leave a listener on it.
+ * Returns a stream of the first `length` bytes of a file that stays open, or of a range of them. The platform's own
+ * stream of a file would close the file when it is destroyed, or leave a listener on it.
  */
 export function readFrom(handle: FileHandle, length: number, range?: ByteRange): Readable {
   async function* chunks(): AsyncGenerator<Buffer> {

@@ -29,7 +29,7 @@ export class AuditLog implements AuditStore {
   }
 
   /**
-   * `Rows.run` for operations that call `append` for each change that they make.
+   * Runs an operation as `Rows.run` does. The operation calls `append` for each change that it makes.
    * @throws DomainError `unavailable` also where the head cannot be recorded: the operation took effect, and
    * repeating it shows the outcome
    */

@@ -18,9 +18,9 @@ import {
 } from './keys.js';
 import type { Rows } from './rows.js';
 
-/** View of the store of one machine that the auditor reads. */
+/** Returns a view of the store of one machine for the auditor. */
 export function auditedStore(rows: Rows): AuditedStore {
-  /** Last parts of keys, from the entry after the page before. */
+  /** Returns a page of the last parts of keys, which begins after the last entry of the page before. */
   const page = async (
     range: KeyRange,
     after: string | undefined,

@@ -7,9 +7,9 @@ import type { RowKey } from './keys.js';
 
 /** Calls of an operation, all of them synchronous, so that no other operation runs in between. */
 export interface Transaction {
-  /** The row as all operations before this one left it, also those that are not yet on disk. */
+  /** Returns the row as this operation and all before it left it, also if it is not on disk yet. */
   get<Row>(key: RowKey<Row>): Row | undefined;
-  /** The row, for work that goes through many rows: a damaged row is reported, and taken for none. */
+  /** Returns the row, for work on many rows. A damaged row is reported, and counts as none. */
   getSound<Row>(key: RowKey<Row>): Row | undefined;
   put<Row>(key: RowKey<Row>, row: Row): void;
   delete(key: RowKey<unknown>): void;
@@ -22,9 +22,9 @@ export interface Batch {
   /** Fulfilled when the batch is on disk, rejected when it failed. */
   readonly settled: Promise<void>;
   /**
-   * Has `finish` called when no more operations come to the batch, to put the last state of rows that every
-   * operation of the batch changes: each such row is encoded once. No operation may read such a row before
-   * the batch is on disk.
+   * Registers `finish`, which is called when no more operations come to the batch. It puts the last state of rows
+   * that many operations of the batch change, so that this state is encoded once. No operation may read such a row
+   * before the batch is on disk.
    */
   beforeWrite(finish: (put: Transaction['put']) => void): void;
 }
@@ -172,7 +172,7 @@ export class CommitQueue {
     return row === undefined ? undefined : decodeRow(this.#codec, key, row);
   }
 
-  /** The row as it waits for the disk; null where it is removed. */
+  /** Returns the row if it waits for the disk, or null if its removal does. */
   #written(key: string): Uint8Array | null | undefined {
     for (const writes of [this.#staged, this.#gathering.writes, this.#syncing?.writes]) {
       const row = writes?.get(key);

@@ -15,7 +15,7 @@ export class Damages {
     this.#report = report;
   }
 
-  /** The row that `read` gives; undefined where it is damaged. */
+  /** Returns the row that `read` returns, or undefined if it is damaged. */
   sound<Row>(key: string, read: () => Row): Row | undefined {
     try {
       return read();

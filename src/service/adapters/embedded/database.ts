@@ -103,7 +103,7 @@ export class Database {
     }
   }
 
-  /** Rows in key order. @throws as `get` */
+  /** Returns the rows of a range in key order, or in reverse order if `reverse` is set. @throws as `get` */
   async scan(
     range: KeyRange,
     options: { readonly limit?: number; readonly reverse?: boolean } = {},
@@ -233,7 +233,7 @@ export function storeUnavailable(cause?: unknown): DomainError {
   });
 }
 
-/** The failure that abstract-level wraps in LEVEL_DATABASE_NOT_OPEN. */
+/** Returns the failure that abstract-level wraps in LEVEL_DATABASE_NOT_OPEN, or the error itself. */
 function causeOf(error: unknown): NodeJS.ErrnoException {
   return (error instanceof Error && error.cause instanceof Error ? error.cause : error) as Error;
 }

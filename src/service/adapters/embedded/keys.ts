@@ -228,14 +228,14 @@ export const outboxKey = (number: number) => key<ServiceEvent>('outbox', digits(
 export const reminderKey = ({ dueAt, kind, reviewId }: ReviewReminder) =>
   key<ReviewReminder>('notice', digits(dueAt), kind, reviewId);
 export const expiryKey = (at: number, row: RowKey<unknown>) => `expiry/${digits(at)}/${row}` as RowKey<null>;
-/** Key of the row that an expiry entry is for. */
+/** Returns the key of the row that an expiry entry is for. */
 export const expiringRow = (entry: string) => entry.slice('expiry/'.length + DIGITS + 1) as RowKey<unknown>;
 export const isReviewKey = (row: RowKey<unknown>): row is RowKey<ReviewRow> => row.startsWith('review/');
 export const isRotationReplayKey = (row: RowKey<unknown>): row is RowKey<RotationReplay> =>
   row.startsWith('rotation-replay/');
-/** Last part of a key. */
+/** Returns the decoded last part of a key. */
 export const lastPart = (text: string) => decodeURIComponent(text.slice(text.lastIndexOf('/') + 1));
-/** Time in an entry that ends with a time and an id. */
+/** Returns the time, in unix seconds, in an entry that ends with a time and an id. */
 export const timeBefore = (text: string) => Number(text.split('/').at(-2));
 
 /** Half-open range of keys. */
@@ -243,17 +243,17 @@ export interface KeyRange {
   readonly gte: string;
   readonly lt: string;
 }
-/** Everything under these parts. */
+/** Returns the range of everything under these parts. */
 export function under(...parts: readonly string[]): KeyRange {
   const prefix = parts.map(part).join('/');
   return { gte: `${prefix}/`, lt: `${prefix}0` };
 }
-/** Everything under `parts` whose next part is a time before `end`. */
+/** Returns the range under `parts` in which the next part is a time before `end`, in unix seconds. */
 export function before(end: number, ...parts: readonly string[]): KeyRange {
   const { gte } = under(...parts);
   return { gte, lt: gte + digits(end) };
 }
-/** Everything under `parts` whose next part is a number (or a time) in these bounds, both inclusive. */
+/** Returns the range under `parts` in which the next part is a number (or a time) in these bounds, both inclusive. */
 export function within(
   { from, to }: { readonly from?: number | undefined; readonly to?: number | undefined },
   ...parts: readonly string[]
@@ -265,14 +265,14 @@ export function within(
     lt: to === undefined || to >= MAX_NUMBER ? lt : gte + digits(Math.max(-1, to) + 1),
   };
 }
-/** Days of a partner's month, which is given as `YYYY-MM`. */
+/** Returns the range of the days of a partner's month, which is given as `YYYY-MM`. */
 export const withinDays = (partnerId: string, month: string): KeyRange => ({
   gte: dayKey(partnerId, `${month}-`),
   lt: dayKey(partnerId, `${month}.`),
 });
-/** The part of a range after an entry. */
+/** Returns the part of a range after an entry. */
 export const following = (range: KeyRange, entry: string): KeyRange => ({ gte: `${entry}\0`, lt: range.lt });
-/** The part of a range before an entry. */
+/** Returns the part of a range before an entry. */
 export const preceding = (range: KeyRange, entry: string): KeyRange => ({
   gte: range.gte,
   lt: entry < range.lt ? entry : range.lt,
@@ -285,7 +285,7 @@ function key<Row>(partition: string, ...parts: readonly string[]): RowKey<Row> {
 }
 
 /**
- * Text as a part of a key. Identifiers, digests and dates are kept as they are; any other text is
+ * Returns a text as a part of a key. Identifiers, digests and dates are kept as they are. Any other text is
  * percent-encoded, so that two texts never share a key.
  */
 function part(text: string): string {

@@ -133,7 +133,7 @@ function noEvents(): Counts {
   return { erasure: 0, usage: 0, retention: 0 };
 }
 
-/** Sound rows from a number on, in their order. */
+/** Yields the sound rows from a number on, in their order. */
 async function* pagesOf(
   rows: Rows,
   first: number,

@@ -26,7 +26,7 @@ import type { Rows } from './rows.js';
 type Read = <Row>(key: RowKey<Row>) => Row | undefined;
 
 export function reviewStore(rows: Rows, log: AuditLog, outbox: Outbox, reviewRows: ReviewRows): ReviewStore {
-  /** A review that callers may see: in its time, and of a proof that is issued. */
+  /** Returns a review that callers may see: it has not expired, and its proof is issued. */
   const findVisible = (get: Read, reviewId: string, now: number): ReviewCase | undefined => {
     const review = get(reviewKey(reviewId))?.review;
     return review !== undefined && review.expiresAt > now && get(proofKey(review.proofId))?.state === 'issued'

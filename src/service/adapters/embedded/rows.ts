@@ -22,7 +22,7 @@ export class Rows {
     this.#kept = kept;
   }
 
-  /** The row, read synchronously: LevelDB's memory gives it sooner than a thread could be asked for it. */
+  /** Returns the row, read synchronously: LevelDB's memory gives it sooner than a thread could be asked for it. */
   get<Row>(key: RowKey<Row>): Row | undefined {
     const row = this.#database.get(key);
     return row === undefined ? undefined : decodeRow(this.#codec, key, row);
@@ -53,7 +53,7 @@ export class Rows {
     return this.#queue.run(operation);
   }
 
-  /** Rows of a range, in key order. The limit may be absent for ranges that are small by nature. */
+  /** Returns the rows of a range, in key order. The limit may be absent for ranges that are small by nature. */
   async entries<Row>(
     range: KeyRange,
     limit?: number,
@@ -66,7 +66,7 @@ export class Rows {
   }
 
   /**
-   * The first `limit` rows of a range that are not damaged, for work that goes through the rows of everybody.
+   * Returns the first `limit` rows of a range that are not damaged, for work that goes through the rows of everybody.
    * Damaged rows are reported.
    */
   async soundEntries<Row>(
@@ -89,7 +89,7 @@ export class Rows {
     return sound;
   }
 
-  /** Keys of index entries, at most `limit`; in reverse order where `reverse` is set. */
+  /** Returns the keys of index entries, at most `limit`, and in reverse order if `reverse` is set. */
   async keys(range: KeyRange, limit: number, reverse = false): Promise<readonly RowKey<null>[]> {
     const found = await this.#database.scan(range, { limit, reverse });
     return found.map(([key]) => key as RowKey<null>);

@@ -75,7 +75,7 @@ export type EmbeddedStore = Stores &
   SnapshotSource & { readonly audited: AuditedStore; readonly moveSource: MoveSource };
 
 /**
- * Store of one machine: LevelDB with a synced log, one writer with group commit, reads of what is on disk.
+ * Opens the store of one machine: LevelDB with a synced log, one writer with group commit, reads of what is on disk.
  * @throws StoreOpenError `in_use`, `newer_format`, `not_a_store`, `unauthenticated`, `damaged`, `io_failed`
  * @throws the audit heads' error when they cannot be read or recorded
  */

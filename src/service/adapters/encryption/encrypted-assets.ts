@@ -18,11 +18,11 @@ const ENCRYPTED_BLOCK = BLOCK + ENCRYPTION_BYTES;
 const GATHERED = 8;
 
 /**
- * Files encrypted in blocks of 64 KiB with the key of their proof. The last block is shorter than the others, and empty
- * where the file ends with a whole one, so that a file that was cut off does not pass for one that ended. A proof
- * without a key is of a version that encrypted nothing, and its files are plain. Removing the files destroys the
- * key first: what is left of them cannot be decrypted from then on, and a read returns it encrypted. So a caller reads
- * the proof's record again afterwards, or compares what was read with its digest.
+ * Returns a store that encrypts files in blocks of 64 KiB with the key of their proof. The last block is shorter than
+ * the others, and empty if the file ends with a whole one, so that a file that was cut off does not pass for one that
+ * ended. A proof without a key is of a version that encrypted nothing, and its files are plain. `delete` destroys the
+ * key first: what is left of the files cannot be decrypted from then on, and a read returns it encrypted. So a caller
+ * reads the proof's record again afterwards, or compares what was read with its digest.
  */
 export function encryptedAssets(assets: AssetStore, keys: ContentKeys): AssetStore {
   return {

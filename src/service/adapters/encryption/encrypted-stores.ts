@@ -60,7 +60,7 @@ export function encryptedStores(stores: Stores, keys: ContentKeys): Stores {
    * another object, so the plaintext ends with it.
    */
   const plaintexts = new WeakMap<IssuedProof, { readonly key: Uint8Array; readonly proof: IssuedProof }>();
-  /** The proof; undefined where it is being erased. */
+  /** Returns the decrypted proof, or undefined if it is being erased. */
   const opened = async (proof: IssuedProof): Promise<IssuedProof | undefined> => {
     if (!isEncrypted(proof)) return proof;
     const { proofId } = proof;
@@ -80,7 +80,7 @@ export function encryptedStores(stores: Stores, keys: ContentKeys): Stores {
     if ((await stores.getProof(proofId))?.state !== 'issued') return undefined;
     throw recordDamaged(new DecryptionError('the content key of the proof does not exist'));
   };
-  /** The brief; undefined where the proof is being erased. */
+  /** Returns the decrypted brief, or undefined if the proof is being erased. */
   const openedBrief = async (proof: IssuedProof): Promise<ProofBrief | undefined> => {
     const key = isEncrypted(proof) && proof.brief !== undefined ? await keys.read(proof.proofId) : undefined;
     const brief = key && decryptBrief(key, proof as IssuedProof & EncryptedProof);
@@ -215,7 +215,7 @@ function encryptMembers(
   } as unknown as { readonly overlay: EvidenceOverlay; readonly summary: StoredSummary };
 }
 
-/** A brief opens only beside the overlay that it includes. */
+/** Returns the label of a brief, with which it opens only beside the overlay that it includes. */
 function briefLabel(overlay: Uint8Array | undefined): string {
   return overlay === undefined ? BRIEF : `${BRIEF}/${createHash('sha256').update(overlay).digest('base64')}`;
 }

@@ -10,8 +10,8 @@ interface Kept {
 }
 
 /**
- * Keys that were needed a moment ago, before those of a slower place. No caller asks for the key of an erased proof:
- * the registry is read first. A key that another process destroyed is forgotten after ten minutes.
+ * Keeps keys in memory that were needed a moment ago, in front of a slower store. No caller asks for the key of an
+ * erased proof: the registry is read first. A key that another process destroyed is forgotten after ten minutes.
  */
 export function keptKeys(keys: ContentKeys, { limit = KEPT, forMs = KEPT_MS } = {}): ContentKeys {
   const kept = new Map<string, Kept>();

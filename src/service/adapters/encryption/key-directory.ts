@@ -27,9 +27,9 @@ export interface KeyDirectory extends ContentKeys {
 }
 
 /**
- * Keys as files of a sharded directory (mode 0700, files 0600), `<proof id>.key`. A key that is destroyed is overwritten
- * in its place before its name goes. Nothing brings it back: a key is made in the process that gives it its place, and
- * never sent twice.
+ * Opens the keys, which are files of a sharded directory (mode 0700, files 0600): `<proof id>.key`. A key that is
+ * destroyed is overwritten in its place before its name is removed. Nothing brings it back: a key is made in the
+ * process that gives it its place, and is never sent twice.
  */
 export async function openKeyDirectory({ directory }: { readonly directory: string }): Promise<KeyDirectory> {
   const files = await ShardedDirectory.open(directory, [ENDING]);

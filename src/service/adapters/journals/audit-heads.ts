@@ -12,9 +12,9 @@ const PUT_BACK = 'put back';
 const SURPLUS_LINES = 100_000;
 
 /**
- * The last head of each partner's audit log, apart from the logs. A line a change, written anew with one line
- * a partner when it is opened and when it has grown. Opened when it is first asked: by then its caller owns
- * the store, and no other process is at work here.
+ * Keeps the last head of each partner's audit log in a file, apart from the logs. Each change adds a line. The file
+ * is written anew, with one line for each partner, when it is opened and when it has grown. The first call opens it:
+ * by then the caller owns the store, and no other process is at work here.
  * @throws JournalOpenError, from that first call
  */
 export function createAuditHeads({

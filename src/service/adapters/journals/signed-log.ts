@@ -103,7 +103,7 @@ export class SignedLog {
     }
   }
 
-  /** Durable when it resolves. @throws DomainError `unavailable` / `store_unavailable` */
+  /** Appends an entry, which is durable when it resolves. @throws DomainError `unavailable` / `store_unavailable` */
   append(entry: unknown): Promise<void> {
     if (this.#closed) return Promise.reject(unavailable(undefined));
     return this.#batches.add(entry);
@@ -114,7 +114,7 @@ export class SignedLog {
     return this.#batches.settled();
   }
 
-  /** Entries that are in the file now, oldest first. */
+  /** Yields the entries that are in the file now, oldest first. */
   async *read(): AsyncGenerator<unknown> {
     let chain = GENESIS;
     for await (const { text } of this.#log.lines()) {
@@ -146,7 +146,7 @@ export class SignedLog {
     await this.#compact().catch(() => undefined);
   }
 
-  /** A new file takes the old one's place. */
+  /** Replaces the file with a new one if `compact` returns the entries for it. */
   async #compact(): Promise<void> {
     const entries = this.#options.compact?.(this.#lines);
     if (entries === undefined) return;
@@ -156,7 +156,7 @@ export class SignedLog {
     this.#chain = chain;
   }
 
-  /** Lines that follow on `before`. */
+  /** Returns the lines that follow on `before`, and the chain after them. */
   #linesOf(entries: readonly unknown[], before: Chain): { readonly text: string; readonly chain: Chain } {
     const { id, key } = this.#options.secrets.current('audit');
     let { link } = before;

@@ -145,7 +145,7 @@ function exchangeOver(socket: Socket): Exchange {
   };
 }
 
-/** RFC 5802, without channel binding; the broker shows that it knows the password, too. */
+/** Authenticates with SCRAM (RFC 5802) without channel binding. The broker shows that it knows the password, too. */
 async function authenticate(
   exchange: Exchange,
   { username, password }: NonNullable<KafkaConnection['credentials']>,
@@ -272,7 +272,7 @@ class Reader {
     return this.#take(Math.max(0, this.int32()));
   }
 
-  /** Each item takes a byte or more, so no announced length makes a longer list than the answer has room for. */
+  /** Reads a list. Each item takes a byte or more, so no announced length makes a list longer than the answer. */
   list<Item>(read: () => Item): readonly Item[] {
     const length = this.int32();
     const items: Item[] = [];

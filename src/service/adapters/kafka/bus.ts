@@ -37,7 +37,7 @@ const RETRY_SECONDS = 2;
 const QUIET_MS = 30_000;
 
 /**
- * The bus over Kafka. Nothing is connected here: Kafka may be down, and may go and come back at any time.
+ * Creates the bus over Kafka. Nothing is connected here: Kafka may be down, and may go and come back at any time.
  * @throws Error where node-rdkafka cannot be loaded
  */
 export async function openKafkaBus(options: KafkaBusOptions): Promise<EventBus> {

@@ -177,7 +177,7 @@ export class ProducerClient {
     }
   }
 
-  /** Names of the topics that the brokers have. @throws KafkaError */
+  /** Returns the names of the topics that the brokers have. @throws KafkaError */
   async topics(timeoutMs: number): Promise<ReadonlySet<string>> {
     const { topics } = await asked<{ readonly topics: readonly { readonly name: string }[] }>((done) =>
       this.#producer.getMetadata({ allTopics: true, timeout: timeoutMs }, done),
@@ -226,7 +226,7 @@ export class ProducerClient {
     this.#reports.delete(number);
   }
 
-  /** Reports and errors come only when they are asked for. */
+  /** Asks for reports and errors, which come only then. */
   #poll(): void {
     clearTimeout(this.#timer);
     try {
@@ -332,7 +332,7 @@ export class ConsumerClient {
   }
 
   /**
-   * Messages that are there, at most `limit`. Polling also keeps the group's membership, so it must go on all
+   * Returns messages that are there, at most `limit`. Polling also keeps the group's membership, so it must go on all
    * the time. @throws KafkaError, a fatal one where this client will find no broker any more
    */
   poll(limit: number): Promise<readonly Message[]> {
@@ -392,7 +392,7 @@ export class ConsumerClient {
     return found.map(({ id }) => id);
   }
 
-  /** First and next offset of a partition. */
+  /** Returns the first and the next offset of a partition. */
   async bounds(topic: string, partition: number): Promise<{ readonly low: number; readonly high: number }> {
     const { lowOffset, highOffset } = await asked<WatermarkOffsets>((done) =>
       this.#consumer.queryWatermarkOffsets(topic, partition, ASK_MS, done),
@@ -400,7 +400,7 @@ export class ConsumerClient {
     return { low: lowOffset, high: highOffset };
   }
 
-  /** The group's committed offsets; a partition without one is absent. */
+  /** Returns the group's committed offsets. A partition without one is absent. */
   async committed(topic: string, partitions: readonly number[]): Promise<ReadonlyMap<number, number>> {
     const found = await asked<readonly Partial<TopicPartitionOffset>[]>((done) =>
       this.#consumer.committed(
@@ -452,7 +452,7 @@ export async function makeTopics(
   }
 }
 
-/** The text of a message's headers; the last one of a name counts. */
+/** Returns the text of a message's headers. The last header of a name counts. */
 export function headersOf({
   headers,
 }: {
@@ -522,7 +522,7 @@ function failure(error: Error | LibrdKafkaError): KafkaError {
 }
 
 /**
- * True where this library can do SCRAM with every Kafka: before 2.6.1 its nonce is wrong, and Kafka 4 refuses
+ * Returns true if this library supports SCRAM with every Kafka. Before 2.6.1 its nonce is wrong, and Kafka 4 refuses
  * such a nonce.
  */
 export function provesPasswords({ librdkafkaVersion }: Library): boolean {
@@ -541,8 +541,8 @@ function explained(library: Library, refusal: KafkaError | undefined): KafkaErro
 }
 
 /**
- * The error of a message that was reported as delivered without an offset (decision 0052). A broker may have stored it
- * or not.
+ * Returns the error of a message that was reported as delivered without an offset (decision 0052). A broker may have
+ * stored it or not.
  */
 function faultUnlessStored(offset: number | undefined): KafkaError | undefined {
   return offset !== undefined && offset >= 0

@@ -20,8 +20,8 @@ const LARGEST_BYTES = 2_000_000;
 const NOTHING = Buffer.alloc(0);
 
 /**
- * The message as it arrived, and the reason why it is a dead letter. A message that is too large, which no process of
- * this installation sends, leaves only its position.
+ * Returns the message as it arrived, with the reason why it is a dead letter. A message that is too large, which no
+ * process of this installation sends, leaves only its position and the reason.
  */
 export function deadLettered(message: Message, name: string, reason: string, at: number): NamedMessage {
   const { topic, partition, offset } = message;
@@ -55,7 +55,7 @@ function sizeOf({ key, value, headers }: Pick<NamedMessage, 'key' | 'value' | 'h
   return texts + (value?.length ?? 0) + (key === null ? 0 : Buffer.byteLength(key));
 }
 
-/** The message as it goes back to its topic. */
+/** Returns the message as it goes back to its topic, without the headers of a dead letter. */
 export function requeued(message: Message, name: string): NamedMessage {
   const { topic, partition, offset, key, value } = message;
   const headers = Object.fromEntries(
@@ -76,7 +76,7 @@ export function deadLetterOf(topic: Topic, message: Message): DeadLetter {
   };
 }
 
-/** Messages after the group's offsets, in the order of their partition. */
+/** Returns the messages after the group's offsets, in the order of their partition. */
 export async function readDeadLetters(
   client: ConsumerClient,
   name: string,

@@ -35,7 +35,7 @@ export async function examineKafka(options: TopicOptions): Promise<readonly Serv
   }
 }
 
-/** The checks that answers pass or fail. */
+/** Returns the checks that the answers of the brokers pass or fail. */
 export function judgeKafka(
   answers: ClusterAnswers,
   { prefix, partitions }: Pick<TopicOptions, 'prefix' | 'partitions'>,
@@ -159,7 +159,7 @@ function settingChecks({ settings }: ClusterAnswers, prefix: string): readonly S
   ];
 }
 
-/** Settings with which `migrate` makes a topic. */
+/** Returns the settings with which `migrate` makes a topic. */
 function keepingOf(prefix: string, name: string): Readonly<Record<string, string>> {
   const topic = TOPICS.find((one): one is Topic => topicName(prefix, one) === name);
   if (topic !== undefined) return KEEPING[topic];

@@ -17,7 +17,7 @@ export const SCHEMA_VERSION = 1;
 const MAX_BYTES = 32_768;
 const MAX_MEMBERS = 256;
 
-/** `{ v, id, kind, key, at, data }` as MessagePack. */
+/** Encodes an event as MessagePack: `{ v, id, kind, key, at, data }`. */
 export function encodeEvent({ id, kind, key, at, data }: ServiceEvent): Buffer {
   const bytes = encodeMessagePack({
     v: SCHEMA_VERSION,
@@ -38,7 +38,7 @@ export const MAC_HEADER = 'mac';
 export const UNAUTHENTICATED =
   'the message is not authenticated: it has no code (MAC) made with a secret of this installation';
 
-/** Headers of an event's message; the code covers its topic and the whole value. */
+/** Returns the headers of an event's message. The code covers its topic and the whole value. */
 export function eventHeaders(
   authenticator: Authenticator,
   { topic, id }: ServiceEvent,
@@ -58,7 +58,7 @@ export interface EventReader {
 }
 
 /**
- * The event that `encodeEvent` wrote for this topic under this key, with the code of `eventHeaders`; anything
+ * Returns the event that `encodeEvent` wrote for this topic under this key, with the code of `eventHeaders`. Anything
  * else is a fault.
  */
 export function decodeEvent(
@@ -93,7 +93,7 @@ function macLabel(topic: Topic): string {
   return `event/${topic}`;
 }
 
-/** Id and kind that a dead letter gives itself, where it can be read at all. */
+/** Returns the id and the kind that a dead letter gives itself, if it can be read at all. */
 export function namesOf(value: Uint8Array | null): { readonly id?: string; readonly kind?: string } {
   const document = value === null ? undefined : decodeMessagePackStrict(value, MAX_BYTES, MAX_MEMBERS);
   if (document?.ok !== true || typeof document.value !== 'object' || document.value === null) return {};

@@ -95,7 +95,7 @@ export class Outgoing {
     this.#client = undefined;
   }
 
-  /** Senders follow one another, in the order of their coming. */
+  /** Queues the messages of a sender. Senders follow one another, in the order of their coming. */
   #queue(messages: readonly NamedMessage[], deadline: number): Promise<readonly Promise<void>[]> {
     const queued = this.#last.then(async () => {
       // Keys with a message that was returned. No later message of these keys may overtake it.
@@ -158,7 +158,7 @@ export class Outgoing {
     return report;
   }
 
-  /** The connection; callers that wait for it share one attempt. */
+  /** Returns the connection. Callers that wait for it share one attempt. */
   async #connect(): Promise<ProducerClient> {
     if (this.#closed) throw new KafkaError('the bus is closed');
     if (this.#client?.broken === false) return this.#client;

@@ -155,7 +155,7 @@ export class TopicConsumer {
     }
   }
 
-  /** The work on a batch: after an error another run goes on where the one before it stopped. */
+  /** Returns the work on a batch. After an error, another run goes on where the one before it stopped. */
   #deliveryOf(messages: readonly Message[]): () => Promise<void> {
     const { handler, deadLetter, reader, topic } = this.#options;
     const received: Received[] = [];
@@ -228,7 +228,7 @@ export class TopicConsumer {
     rebalances.push({ kind: 'assign', partitions: held });
   }
 
-  /** Commits under way are waited for, so that the next owner does not begin with what was taken here. */
+  /** Waits for commits under way, so that the next owner does not begin with what was taken here. */
   async #finishCommits(client: ConsumerClient): Promise<void> {
     for (const deadline = Date.now() + LEAVE_MS; client.commitsUnderWay > 0 && Date.now() < deadline; )
       this.#held.push(...(await this.#poll(client, 1)));
@@ -272,7 +272,7 @@ export class TopicConsumer {
   }
 }
 
-/** Offset at which each partition goes on after these messages. */
+/** Returns the offset at which each partition goes on after these messages. */
 function offsetsAfter(messages: readonly Message[]): readonly TopicPartitionOffset[] {
   const last = new Map<number, TopicPartitionOffset>();
   for (const { topic, partition, offset } of messages)

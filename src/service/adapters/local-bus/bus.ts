@@ -24,9 +24,9 @@ export interface LocalBusOptions extends DeadLetterReader {
 }
 
 /**
- * The bus of a service that is one process: `publish` hands the events to this process's handlers and
- * resolves when they took them. The outbox they come from is the log, so nothing else is kept but the dead
- * letters, in files of `directory`.
+ * Opens the bus of a service that is one process. `publish` hands the events to this process's handlers and resolves
+ * when they took them. The outbox that they come from is the log, so nothing else is kept but the dead letters, in
+ * files of `directory`.
  */
 export async function openLocalBus({
   directory,
@@ -96,7 +96,7 @@ class LocalBus implements EventBus {
     return { taken: 0, left: 0 };
   }
 
-  /** None: events that were published were taken, and the rest waits in the outbox. */
+  /** Returns 0 for each handled topic: events that were published were taken, and the rest waits in the outbox. */
   lag(): ReadonlyMap<Topic, number> {
     return new Map([...this.#handlers.keys()].map((topic) => [topic, 0]));
   }

@@ -51,7 +51,7 @@ export class DeadLetterFile {
     this.#positions = positions;
   }
 
-  /** The event of a line that a kill cut short comes again, so nothing is lost with that line. */
+  /** Opens the files. The event of a line that a kill cut short comes again, so nothing is lost with that line. */
   static async open(directory: string, reader: DeadLetterReader): Promise<DeadLetterFile> {
     await makeDirectory(directory);
     const positions = await readPositions(directory);
@@ -75,7 +75,7 @@ export class DeadLetterFile {
     await this.#log.append(`${text}\n`);
   }
 
-  /** Dead letters that were not replayed yet, and all lines of no topic, oldest first. */
+  /** Returns the dead letters that were not replayed yet, and all lines of no topic, oldest first. */
   list(topic: Topic, limit: number): Promise<readonly KeptDeadLetter[]> {
     return this.#find(topic, limit, () => true);
   }

@@ -183,7 +183,7 @@ class ReadingQueue {
     }
   }
 
-  /** The process, a new one where there is none; undefined when that came to nothing. */
+  /** Returns the process, or a new one if none is running, or undefined if that does not start. */
   async #running(): Promise<ReadingProcess | undefined> {
     if (this.#process?.running === true) return this.#process;
     try {

@@ -19,7 +19,7 @@ const HEAD_BYTES = 17;
  */
 export const MAX_QUESTION_BYTES = HEAD_BYTES + 1_048_576;
 
-/** The head of a question; its bytes follow. */
+/** Returns the head of a question. The bytes of the question follow it. */
 export function questionHead(question: Question): Buffer {
   const head = Buffer.alloc(HEAD_BYTES);
   head[0] = KINDS[question.kind];
@@ -47,7 +47,7 @@ export interface Anchors {
   readonly authorities: readonly string[];
 }
 
-/** JSON, certificates of identities in base64. */
+/** Returns the anchors as JSON, with the certificates of identities in base64. */
 export function anchorsText({ identities, authorities }: Anchors): string {
   return JSON.stringify({
     identities: identities.map((identity) => ({

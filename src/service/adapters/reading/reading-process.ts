@@ -85,8 +85,8 @@ export class ReadingProcess {
   }
 
   /**
-   * Reply to one question at a time. @throws Error when the process ends, or is ended because it did not
-   * answer within `limitMs`
+   * Returns the reply to a question. Only one is asked at a time. @throws Error when the process ends, or is ended
+   * because it did not answer within `limitMs`
    */
   ask(question: Question, limitMs: number): Promise<Buffer> {
     return this.#ask(frame(questionHead(question), question.bytes), limitMs);
@@ -140,8 +140,8 @@ export class ReadingProcess {
 const CLOSES_ON_EXEC = 0o2000000;
 
 /**
- * Two pipes, and nothing in place of every descriptor that the new process would inherit: LevelDB, for one,
- * opens its files without the flag that closes them. Only Linux says which ones those are.
+ * Returns two pipes, and the null device in place of every descriptor that the new process would inherit. LevelDB,
+ * for one, opens its files without the flag that closes them. Only Linux names these descriptors.
  */
 function descriptors(nothing: number): StdioOptions {
   const stdio: (number | 'pipe' | 'ignore')[] = ['pipe', 'pipe', 'ignore'];
@@ -174,8 +174,8 @@ async function filesHeldBy(pid: number): Promise<readonly string[]> {
 }
 
 /**
- * The permission model, under the name that this Node knows it by: it reads its own code, and writes, starts,
- * loads and (from 25 on) connects to nothing.
+ * Returns the flags with the permission model, under the name that this Node knows it by. The process reads its own
+ * code, and writes, starts, loads and (from 25 on) connects to nothing.
  */
 function flags(): string[] {
   const known = process.allowedNodeEnvironmentFlags;
@@ -189,7 +189,7 @@ function flags(): string[] {
   ];
 }
 
-/** The compiled code and every folder in which Node looks for its libraries. */
+/** Returns the paths of the compiled code and of every folder in which Node looks for its libraries. */
 function readable(): string[] {
   const folders = [join(CODE, '*')];
   for (let at = dirname(CODE); ; at = dirname(at)) {

@@ -2,7 +2,7 @@ import { DomainError } from '../../../core/domain/errors.js';
 
 const RETRY_AFTER_SECONDS = 2;
 
-/** Too much waits already, or this reading has waited too long. */
+/** Returns the error of a reading when too much waits already, or when the reading has waited too long. */
 export function readerFull(): DomainError {
   return new DomainError('unavailable', 'Too many credentials are waiting to be read.', {
     reason: 'reader_full',

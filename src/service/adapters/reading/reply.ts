@@ -69,7 +69,7 @@ export function sidecarReply(payload: Buffer): SidecarParseResult {
   return { kind, statement: seal(reply.statement), ...bound };
 }
 
-/** True for the word that the process has its anchors. */
+/** Returns true if the process reports that it has its anchors. */
 export function isReady(payload: Buffer): boolean {
   return parse(payload).ready === true;
 }

@@ -38,7 +38,7 @@ const LEAF_EXTENSIONS = [
 export const SIGNATURE_ED25519 = '300506032b6570';
 export const SIGNATURE_ECDSA_SHA256 = '300a06082a8648ce3d040302';
 
-/** DER. */
+/** Makes a certificate in DER. */
 export function makeCertificate(request: CertificateRequest): Buffer {
   const ed25519 = request.issuerKey.asymmetricKeyType === 'ed25519';
   const algorithm = Buffer.from(ed25519 ? SIGNATURE_ED25519 : SIGNATURE_ECDSA_SHA256, 'hex');
@@ -76,8 +76,8 @@ export function makeCertificate(request: CertificateRequest): Buffer {
 }
 
 /**
- * SHA-1 of the public key's bits (RFC 5280 section 4.2.1.2, method 1): a name for the key, not a proof of
- * anything.
+ * Returns the SHA-1 of the public key's bits (RFC 5280 section 4.2.1.2, method 1). It is a name for the key, and
+ * proves nothing.
  */
 export function keyIdentifier(publicKey: KeyObject): Buffer {
   const spki = publicKey.export({ type: 'spki', format: 'der' });
@@ -87,14 +87,14 @@ export function keyIdentifier(publicKey: KeyObject): Buffer {
     .digest();
 }
 
-/** A Name of two attributes, DER. */
+/** Returns a Name of two attributes in DER. */
 export function distinguishedName({ organisation, commonName }: CertificateName): Buffer {
   const attribute = (oid: string, value: string): Buffer =>
     tlv(0x31, tlv(0x30, fromHex(oid), tlv(0x0c, Buffer.from(value, 'utf8'))));
   return tlv(0x30, attribute('060355040a', organisation), attribute('0603550403', commonName));
 }
 
-/** UTCTime until 2049, GeneralizedTime after (RFC 5280 section 4.1.2.5). */
+/** Encodes a time as UTCTime until 2049, and as GeneralizedTime after (RFC 5280 section 4.1.2.5). */
 function time(date: Date): Buffer {
   const digits = date
     .toISOString()
@@ -105,7 +105,7 @@ function time(date: Date): Buffer {
     : tlv(0x18, Buffer.from(digits, 'latin1'));
 }
 
-/** Element of DER: at most 65,535 bytes of content. */
+/** Encodes an element of DER, with at most 65,535 bytes of content. */
 export function tlv(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const content = Buffer.concat(parts);
   const { length } = content;

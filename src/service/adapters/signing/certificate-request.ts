@@ -24,7 +24,7 @@ const OID_ORGANISATION = '060355040a';
 const OID_COMMON_NAME = '0603550403';
 
 /**
- * PEM of a signed request.
+ * Makes a signed request in PEM.
  * @param sign Ed25519: 64 bytes; ES256: r || s
  */
 export async function makeCertificateRequest(
@@ -91,7 +91,7 @@ export function readCertificateRequest(pem: string): LeafRequest {
   return { subject, publicKey, algorithm };
 }
 
-/** CertificationRequestInfo: version 0, no attributes (RFC 2986 section 4.1). */
+/** Returns a CertificationRequestInfo of version 0 without attributes (RFC 2986 section 4.1). */
 function requestInfo(subject: CertificateName, publicKey: KeyObject): Buffer {
   return tlv(
     0x30,
@@ -106,7 +106,7 @@ function algorithmIdentifier(algorithm: SignatureAlgorithm): Buffer {
   return Buffer.from(algorithm === 'Ed25519' ? SIGNATURE_ED25519 : SIGNATURE_ECDSA_SHA256, 'hex');
 }
 
-/** ECDSA-Sig-Value of r || s (RFC 3279 section 2.2.3). */
+/** Encodes r || s as ECDSA-Sig-Value (RFC 3279 section 2.2.3). */
 function ecdsaValue(raw: Uint8Array): Buffer {
   const integer = (bytes: Uint8Array): Buffer => {
     const digits = Buffer.from(bytes)
@@ -136,7 +136,7 @@ function element(
   return end > bytes.length ? undefined : [bytes.subarray(start, end), bytes.subarray(end)];
 }
 
-/** An attribute of a name, alone in its set, as UTF8String. */
+/** Returns the value of a name's next attribute, a UTF8String alone in its set, and what follows the set. */
 function attribute(
   bytes: Buffer | undefined,
   oid: string,

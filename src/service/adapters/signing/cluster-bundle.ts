@@ -31,7 +31,7 @@ export interface ClusterIdentity {
   readonly operatorTokens: readonly [string, ...string[]];
 }
 
-/** The text of a new bundle: every secret, a signing identity and the operator's token. */
+/** Makes the text of a new bundle: every secret, a signing identity and the operator's token. */
 export function makeClusterBundle(options: {
   readonly environment: string;
   readonly algorithm: SignatureAlgorithm;

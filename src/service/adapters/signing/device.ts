@@ -21,9 +21,9 @@ export interface DeviceOptions {
 const LIFE_MS = 7305 * 86_400_000;
 
 /**
- * An artist's device: the key that local seals are made with, made on first use. Its identity's `issuer` is
- * its name.
- * @throws Error for a name that cannot be shown, or is the service's
+ * Opens an artist's device: the key that local seals are made with. The first use makes it. Its identity's `issuer`
+ * is its name.
+ * @throws Error for a name that cannot be shown, or is the service's, and for a certificate that is not valid now
  */
 export async function createDevice(options: DeviceOptions): Promise<LocalSigner> {
   await removeUnfinished(options.directory, options.clock.now());
@@ -41,7 +41,7 @@ export async function createDevice(options: DeviceOptions): Promise<LocalSigner>
   return device;
 }
 
-/** A new device whose key is in memory alone. */
+/** Makes a new device whose key is in memory alone. */
 export function temporaryDevice(options: Omit<DeviceOptions, 'directory'>): LocalSigner {
   return signerOf(newDevice(options));
 }
@@ -77,7 +77,7 @@ export function newDevice({
   return { certificate: new X509Certificate(der).toString(), key: privatePem(device.privateKey) };
 }
 
-/** A seal is shown under its device's name: the service's own is not to be had. */
+/** Checks a device's name, under which its seals are shown. It must not be, or look like, the service's own. */
 function assertDeviceName(name: string): void {
   if (!DISPLAY_NAME_PATTERN.test(name)) throw new Error('a device name must have 1 to 64 visible characters');
   if (holdsServiceName(name))

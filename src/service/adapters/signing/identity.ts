@@ -37,7 +37,7 @@ export function createSigner(certificate: X509Certificate, privateKey: KeyObject
   };
 }
 
-/** Ed25519: 64 bytes; ES256: r || s, low S. */
+/** Returns a signature: 64 bytes for Ed25519, r || s with low S for ES256. */
 export function signRaw(
   privateKey: KeyObject,
   algorithm: SignatureAlgorithm,
@@ -57,7 +57,7 @@ export function generateKey(algorithm: SignatureAlgorithm): {
     : generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
 }
 
-/** PKCS#8, unencrypted: the file's mode protects it. */
+/** Returns the key as PKCS#8 in PEM, unencrypted: the file's mode protects it. */
 export function privatePem(key: KeyObject): string {
   return key.export({ type: 'pkcs8', format: 'pem' }) as string;
 }
@@ -66,7 +66,7 @@ export function publicOf(privateKey: KeyObject): KeyObject {
   return createPublicKey(privateKey);
 }
 
-/** (r, s) and (r, n - s) are both good; ours are always the lower, so that a signature has one form. */
+/** Returns the signature with the lower S, so that it has one form: (r, s) and (r, n - s) are both good. */
 export function lowS(signature: Uint8Array): Uint8Array {
   return isLowS(signature) ? signature : withOtherS(signature);
 }

@@ -65,8 +65,8 @@ export async function keepPair(
 }
 
 /**
- * Text of the certificates in a pair's directory, whether or not the key is there; undefined where there is
- * no such directory.
+ * Returns the text of the certificates in a pair's directory, whether or not the key is there. Returns undefined if
+ * there is no such directory, or no certificate in it.
  */
 export async function readCertificates(directory: string): Promise<string | undefined> {
   try {
@@ -78,15 +78,15 @@ export async function readCertificates(directory: string): Promise<string | unde
 }
 
 /**
- * Name of the directory of an algorithm's leaf: `leaf-ed25519`, and `leaf-ed25519.2` for the second one that
- * was installed.
+ * Returns the name of the directory of an algorithm's leaf: `leaf-ed25519`, and `leaf-ed25519.2` for the second one
+ * that was installed.
  */
 export function leafDirectory(algorithm: SignatureAlgorithm, number: number): string {
   return `leaf-${algorithm.toLowerCase()}${number === 1 ? '' : `.${number}`}`;
 }
 
 /**
- * Numbers of an algorithm's leaves, the one that signs first: a later one takes the place of those before it.
+ * Returns the numbers of an algorithm's leaves, that of the signing one first. A later one replaces those before it.
  */
 export async function leavesOf(home: string, algorithm: SignatureAlgorithm): Promise<readonly number[]> {
   const numbers = (await entriesOf(home)).flatMap((entry) => {

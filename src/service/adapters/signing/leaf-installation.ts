@@ -21,8 +21,8 @@ export interface InstallationOptions {
 }
 
 /**
- * PEM of a request for a new leaf. Its key is made here and stays here, or it is the token's; asked again
- * before the leaf is installed, the key is the same.
+ * Makes a request for a new leaf, in PEM. Its key is made here and stays here, or it is the token's. A request that
+ * is made again before the leaf is installed has the same key.
  */
 export async function requestLeaf({
   directory,

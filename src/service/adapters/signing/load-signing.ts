@@ -74,9 +74,9 @@ const LIFE_MS = 7305 * DAY_MS;
 const ALGORITHMS: readonly SignatureAlgorithm[] = ['Ed25519', 'ES256'];
 
 /**
- * The signing identity of an environment, made on the first start. What signs: the given files, else the leaf
- * of the wanted algorithm. What verifies: that one, every leaf kept here, and each leaf in `known/` (a PEM
- * file: the leaf, then its authorities).
+ * Loads the signing identity of an environment, and makes it on the first start. The given files sign, else the given
+ * texts, else the leaf of the wanted algorithm. The signing leaf verifies, and so do every leaf kept here, each leaf
+ * given as known, and each leaf in `known/` (a PEM file: the leaf, then its authorities).
  * A leaf or an authority outside its validity is loaded: it signs nothing, and everything issued earlier verifies.
  * @throws Error when files are missing or do not belong together
  */
@@ -168,7 +168,7 @@ async function localPair(home: string, options: SigningOptions): Promise<Current
   return current;
 }
 
-/** The key is looked at with each signature: a token that is away now may be back by then. */
+/** Returns the leaf of a token's key. Each signature checks the key: a token that is away now may be back by then. */
 async function tokenLeaf(home: string, { files, algorithm = 'Ed25519' }: SigningOptions): Promise<Certified> {
   if (files !== undefined) {
     const [certificate, authority] = await Promise.all(
@@ -213,9 +213,7 @@ function readable<Value>(name: string, read: () => Value): Value {
   }
 }
 
-/**
- * A new authority and a leaf of it, for a bundle. The authority's key is not kept: it signs this one leaf.
- */
+/** Makes a new authority and a leaf of it, for a bundle. The authority's key is not kept: it signs this one leaf. */
 export function makeSigningPems(
   options: Pick<SigningOptions, 'environment' | 'algorithm' | 'clock' | 'random'>,
 ): SigningPems {
@@ -348,7 +346,7 @@ async function formerLeaves(home: string): Promise<{ leaf: X509Certificate; abov
   return former;
 }
 
-/** Certificates of a PEM text, in their order. */
+/** Returns the certificates of a PEM text, in their order. */
 export function certificatesIn(pem: string): X509Certificate[] {
   return (pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []).map(
     (text) => new X509Certificate(text),

@@ -6,7 +6,7 @@ import { keepFile } from './kept-file.js';
 export const OPERATOR_TOKEN_FILE = 'operator-token';
 
 /**
- * The operator's bearer token, made on the first start; 256 random bits.
+ * Loads the operator's bearer token. The first start makes it of 256 random bits.
  * @throws Error for a file that holds no token
  */
 export async function loadOperatorToken({

@@ -21,7 +21,7 @@ export interface TokenOptions {
 /** A key that stays in its token. */
 export interface TokenKey {
   publicKey(): Promise<KeyObject>;
-  /** Ed25519: 64 bytes; ES256: r || s, low S. @throws DomainError `unavailable` / `signer_unavailable` */
+  /** Returns 64 bytes: for ES256 r || s with low S. @throws DomainError `unavailable` / `signer_unavailable` */
   sign(algorithm: SignatureAlgorithm, message: Uint8Array): Promise<Uint8Array>;
 }
 
@@ -40,7 +40,7 @@ const SIGNATURE_BYTES = 64;
 const PIN_REFUSED = /CKR_PIN_(?:INCORRECT|LOCKED|EXPIRED|INVALID|LEN_RANGE)/;
 
 /**
- * A key in a PKCS#11 token. The module runs in a child process, so it blocks no other work, its crash costs one
+ * Opens a key in a PKCS#11 token. The module runs in a child process, so it blocks no other work, its crash costs one
  * signature, and it sees nothing of the service. Each signature has a new session, so a token that was away is used
  * again.
  */
@@ -184,7 +184,7 @@ class Calls {
   }
 }
 
-/** First line of the tool's words, which are about the token and hold nothing of a caller. */
+/** Returns the tool's first line that reports a fault. It is about the token and holds nothing of a caller. */
 function firstFault(said: string): string {
   const line =
     said.split('\n').find((text) => /error|no slot|not found|fail/i.test(text)) ?? 'no reason was given';

@@ -37,10 +37,9 @@ export interface BundleRotation {
 }
 
 /**
- * A step of replacing secrets without a moment at which a process meets what it does not know: `add` makes
- * a new one known and, when every process has that bundle, `use` makes it the current one and, when every
- * process has that, `drop` forgets the former one. Processes with the bundle before and after a step work
- * side by side.
+ * Performs a step of replacing secrets. At no moment does a process meet a secret that it does not know. `add` makes
+ * a new secret known. When every process has that bundle, `use` makes it the current one. When every process has that
+ * one, `drop` forgets the former secret. Processes with the bundle before and after a step work side by side.
  * @param text of the bundle
  * @param name of its file, for messages
  * @returns the text of the next bundle

@@ -38,7 +38,7 @@ export interface KeptSecrets {
 }
 
 /**
- * The environment's symmetric secrets, made on the first start.
+ * Loads the environment's symmetric secrets, and makes them on the first start.
  * @throws Error for a file that is damaged or belongs to another environment
  */
 export async function loadSecrets({
@@ -61,7 +61,7 @@ export async function loadSecrets({
 }
 
 /**
- * The secrets in the text of a bundle.
+ * Returns the secrets in the text of a bundle.
  * @param name of the file, for the message
  * @throws Error
  */
@@ -107,9 +107,9 @@ export function newSecret(random: (length: number) => Uint8Array): StoredSecret 
 }
 
 /**
- * The bundle, whole: purposes that a former version did not have get secrets that follow from those of the
- * audit logs, which are never dropped, the same ones in every process. So a bundle of a former version needs
- * no step before an update.
+ * Returns the whole bundle. Purposes that a former version did not have get secrets that follow from those of the
+ * audit logs, which are never dropped. These secrets are the same in every process. So a bundle of a former version
+ * needs no step before an update.
  * @throws Error
  */
 export function parseBundle(text: string, name: string): SecretsBundle {
@@ -150,8 +150,8 @@ export function parseBundle(text: string, name: string): SecretsBundle {
 }
 
 /**
- * HKDF (RFC 5869) over the secret of the audit logs, with the purpose as info; `next` and `formerSince` as
- * there.
+ * Derives a secret with HKDF (RFC 5869) from a secret of the audit logs, with the purpose in the info. `next` and
+ * `formerSince` are those of that secret.
  */
 function derived(audit: StoredSecret, purpose: SecretPurpose): StoredSecret {
   const bytes = Buffer.from(

@@ -19,7 +19,7 @@ export class SteadyClock implements Clock {
     return this.#highest;
   }
 
-  /** How far the system clock is before its latest time, in milliseconds. Usually 0. */
+  /** Returns how many milliseconds the system clock is earlier than its latest time. It is usually 0. */
   behind(): number {
     return Math.max(0, this.now() - this.#below.now());
   }

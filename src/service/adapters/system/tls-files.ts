@@ -68,7 +68,7 @@ export class TlsFiles {
   }
 }
 
-/** Other files under the same names, as a rename or a platform's links bring them, look different too. */
+/** Returns the files' state, which also changes if a rename or a platform's links bring others of the same names. */
 async function looksOf({ certificate, key }: TlsPaths): Promise<string> {
   const infos = await Promise.all([certificate, key].map((path) => stat(path, { bigint: true })));
   return infos.map(({ dev, ino, size, mtimeNs }) => [dev, ino, size, mtimeNs].join(':')).join(' ');
