@@ -680,7 +680,7 @@ async function fenceThenLook(t: Test): Promise<void> {
 async function lateCreation(t: Test): Promise<void> {
   const [caller, other] = [await openStore(), await openStore()];
   t.teardown(() => Promise.all([caller.close(), other.close()]));
-  /** Another process takes the place of the review before its second sending. */
+  /** Prepares the creation of a review whose place another process takes before the second sending. */
   const refused = async (name: string) => {
     const operation = operationsOf(name)['creating a review']!;
     const { key: proofId, partnerId } = operation;
@@ -990,7 +990,7 @@ async function abandonedReservation(t: Test): Promise<void> {
     await other.collectExpired(NOW, 100);
     return (await takeBack(other, NOW - HOUR_SECONDS)).filter((each) => each === proofId);
   };
-  /** A time in which sweeps find nothing else. */
+  /** Lets a time in seconds pass in which sweeps find nothing else. */
   const quietly = async (seconds: number) => {
     await other.close();
     goOn(seconds);

@@ -270,8 +270,8 @@ async function leftOf(proofId: string, partnerId: string): Promise<readonly stri
 }
 
 /**
- * Both processes hold the event through one act and one pointer. Both are deleted when either process has
- * published the event.
+ * Tests that two processes hold an event through one act and one pointer. The act and the pointer are deleted
+ * when either process has published the event.
  */
 async function finishedTwice(t: Test): Promise<void> {
   const pair = [await openStore(), await openStore()] as const;
@@ -309,8 +309,8 @@ async function finishedTwice(t: Test): Promise<void> {
 }
 
 /**
- * The bus loses published and marked events, and no living process remembers them. An event of another
- * partner is damaged.
+ * Tests that units are counted although the bus loses published and marked events and no living process
+ * remembers them. An event of another partner is damaged.
  */
 async function lostByBus(t: Test): Promise<void> {
   const charger = await openStore();
@@ -377,7 +377,7 @@ async function lostByBus(t: Test): Promise<void> {
   );
 }
 
-/** The process that created the review died right after the decision. Then the proof is erased. */
+/** Tests the erasure of a proof after the process that created its review died right after the decision. */
 async function erasedMeanwhile(t: Test): Promise<void> {
   const doomed = await openStore();
   const other = await openStore();
@@ -461,7 +461,7 @@ async function boundedPages(t: Test): Promise<void> {
 /** More pointers than the consecutive failures after which a pass takes the store for unavailable. */
 const DAMAGED = 30;
 
-/** A pointer may be damaged, or of an unknown version. */
+/** Tests that pointers that are damaged, or of an unknown version, are reported and block no others. */
 async function failingRow(t: Test): Promise<void> {
   const stores = await openStore();
   t.teardown(() => stores.close());
@@ -525,7 +525,7 @@ async function createReviewThenKill(stores: Stores, name: string): Promise<Revie
   return review;
 }
 
-/** The server accepts a batch of charges, and the process gets no answer. */
+/** Tests a batch of charges that the server accepts while the process gets no answer. */
 async function unheardBatch(t: Test): Promise<void> {
   const stores = await openStore();
   t.teardown(() => stores.close());
@@ -583,7 +583,7 @@ async function unheardBatch(t: Test): Promise<void> {
 const FOUND_SECONDS = 45;
 const SWEEP_SECONDS = 10;
 
-/** The bus recovers in the time that a fault run allows after a death. */
+/** Tests a death while the bus is down. The bus recovers in the time that a fault run allows after a death. */
 async function diedInOutage(t: Test): Promise<void> {
   const doomed = await openStore();
   const other = await openStore();

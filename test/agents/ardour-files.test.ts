@@ -19,7 +19,7 @@ import { type SessionSpec, sessionXml } from './ardour/session-xml.js';
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
-/** A folder of a session, a clock that the test turns, and what the ledger reports of takes. */
+/** Returns a folder of a session, a clock that the test turns, and what the ledger reports of takes. */
 async function watched(directory: string) {
   const audio = join(directory, 'interchange/s/audiofiles');
   await mkdir(audio, { recursive: true });

@@ -94,7 +94,7 @@ t.test(
   },
 );
 
-/** Time of the clock that the hook reads, some milliseconds ago. */
+/** Returns the time of the clock that the hook reads, some milliseconds ago, in microseconds. */
 const microseconds = (ago = 0): string => String(process.hrtime.bigint() / 1000n - BigInt(ago * 1000));
 
 t.test('what somebody else writes into the file is a gap, and never more than playback', async (t) => {

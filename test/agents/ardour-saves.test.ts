@@ -40,7 +40,7 @@ function comparer() {
   };
 }
 
-/** Events without those of every save. */
+/** Returns the events without those of every save. */
 const acts = (events: readonly TraceEvent[]): readonly TraceEvent[] =>
   events.filter(({ kind }) => kind !== 'session.saved' && kind !== 'sourceMap.completed');
 

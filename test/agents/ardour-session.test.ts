@@ -37,7 +37,7 @@ interface Expectation {
 
 const seconds = (samples: number): number => samples / 48_000;
 
-/** What the trace should have of an act. */
+/** Returns what the trace should have of an act. */
 function expected({ op, start = 0, length = 0, bpm, kind, added, points }: Act): Expectation {
   const exact = (channel: Channel, event: Kind, values = {}): Expectation => ({
     channel,

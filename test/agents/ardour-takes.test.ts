@@ -10,7 +10,7 @@ import { follow, makeHome, runLua } from './ardour/studio.js';
 
 const skip = needs('ardour7-lua');
 
-/** Three files of noise at once, for a track and a stereo track, with the dummy device counted as hardware. */
+/** Records three files of noise at once, for a mono and a stereo track. The dummy device counts as hardware. */
 async function record(scratch: string, driver: string, seconds: number) {
   const home = join(scratch, 'home');
   await makeHome(home);

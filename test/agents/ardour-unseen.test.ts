@@ -10,7 +10,7 @@ import { SETTLED, watched } from './ardour/watched.js';
 const skip = needs('ardour7-lua');
 const NOT_TIED = 'export_not_tied_to_session';
 
-/** The path of the first audio file of a session. */
+/** Returns the path of the first audio file of a session. */
 async function takeOf(directory: string): Promise<string> {
   const folder = join(directory, 'interchange/session/audiofiles');
   const [file] = (await readdir(folder)).filter((name) => name.endsWith('.wav'));

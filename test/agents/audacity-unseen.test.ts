@@ -11,7 +11,7 @@ import { chunk, fmtChunk, riff, noise as someBytes } from '../fixtures/wav.js';
 import { reportOf } from './ardour/report.js';
 import { RealAudacity } from './audacity/real-audacity.js';
 
-/** Seconds of noise of one channel as 16-bit WAV. */
+/** Returns some seconds of noise of one channel as 16-bit WAV. */
 function noise(seconds: number, seed: number, sampleRate = 44_100): Buffer {
   const data = someBytes(seconds * sampleRate * 2, seed);
   return riff([fmtChunk({ channels: 1, sampleRate }), chunk({ id: 'data', data })]);

@@ -13,7 +13,7 @@ import { type MadeUp, madeUpRun, madeUpSection, NAMES } from './made-up-run.js';
 
 const ROOT = new URL('../../../', import.meta.url).pathname;
 
-/** The verdict on the first value of a section, by the rounds that both of its runs have. */
+/** Returns the verdict on the first value of a section, as a function of the rounds of both runs. */
 function verdict(section: (rounds: readonly number[]) => Partial<Section>, isSame = true) {
   const made = (rounds: readonly number[]) => valuesOf(madeUpSection('made-up', section(rounds)))[0]!;
   return (earlier: readonly number[], later: readonly number[]): Verdict => {

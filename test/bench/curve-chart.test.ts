@@ -22,7 +22,7 @@ const CURVE: Curve = {
   ],
 };
 
-/** Names of the elements, each with its depth. @throws Error where the text is not well-formed */
+/** Returns the names of the elements in order. @throws Error if the text is not well-formed */
 function elementsOf(xml: string): readonly string[] {
   const open: string[] = [];
   const found: string[] = [];

@@ -345,8 +345,8 @@ async function closing(t: Test, place: BusPlace): Promise<void> {
 }
 
 /**
- * Two of five events can never be taken. One failure of the store comes while the last event is delivered
- * alone.
+ * Tests the isolation of two of five events that can never be taken. One failure of the store comes while the
+ * last event is delivered alone.
  */
 async function isolation(t: Test, place: BusPlace): Promise<void> {
   const sent = Array.from({ length: 5 }, (_, n) => usage(1, n));

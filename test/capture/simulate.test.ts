@@ -106,7 +106,7 @@ t.test('adverse scenarios show in the file, or in what was done', async (t) => {
 const EXPORTED = 'ee'.repeat(32);
 const SEEDS = Array.from({ length: 20 }, (_, at) => at + 1);
 
-/** Report of a proof whose audio is the file that the session exported, from a device that is enrolled. */
+/** Returns the report of a proof whose audio is the file that a session of an enrolled device exported. */
 async function reportOf(options: Omit<SessionOptions, 'exportSha256'>): Promise<EvidenceReport> {
   const to = new MemorySink();
   await simulateTrace({ ...options, exportSha256: EXPORTED, to, key: seededDeviceKey(options.seed) });

@@ -15,7 +15,7 @@ import { collectGarbage } from '../fixtures/garbage.js';
 import { sized } from '../fixtures/sampling.js';
 import { MAIN, setUp } from './bench.js';
 
-/** The double's verdict on a file is the file's own content. */
+/** Makes the double take a file's own content as its verdict, or answer `unreadable` to any other content. */
 function contentDecides(service: ServiceDouble): void {
   service.on('/v1/records/prf_1', () => ({ status: 200, body: { proofId: 'prf_1' } }));
   const verdicts = new Map(

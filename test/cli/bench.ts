@@ -161,7 +161,7 @@ export async function setUp(
   };
 }
 
-/** A double of the device. The tests of the command cover only files and output. */
+/** Returns a double of the device. The tests of the command cover only files and output. */
 function sealerDouble(directory: string): Sealer {
   const facts = { sealedAt: 1_767_225_600, kid: 'ab'.repeat(32), device: `device in ${directory}` };
   return {

@@ -9,7 +9,7 @@ import { setUp } from './bench.js';
 
 const run = promisify(execFile);
 
-/** A directory with the script of a shell, and beside it what paths are completed by. */
+/** Makes a directory with the script of a shell and, beside it, the completions of paths. */
 async function completion(test: Test, shell: string): Promise<{ script: string; cwd: string }> {
   const { takemark } = await setUp(test);
   const cwd = await mkdtemp(join(tmpdir(), 'takemark-completion-'));

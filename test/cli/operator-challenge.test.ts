@@ -9,7 +9,7 @@ import { defined } from '../../src/core/domain/defined.js';
 import { TestService } from '../fixtures/service.js';
 import { setUp } from './bench.js';
 
-/** Another program at the operator's port: it answers as it likes, and keeps every header that it is sent. */
+/** Starts another program in the operator's place. It answers as it likes, and keeps every header that it is sent. */
 async function impostor(
   t: Test,
   answer: (request: IncomingMessage) => Promise<{ readonly status?: number; readonly body: string }>,

@@ -30,7 +30,7 @@ const VERIFICATION = {
 
 const NOTE = { policyVersion: '1', lines: [{ code: 'takes', text: 'Nine takes were seen to grow.' }] };
 
-/** The bench, with the value in a file. */
+/** Returns the bench, with the value in a file. */
 async function withFile(
   test: Parameters<typeof setUp>[0],
   value: unknown,

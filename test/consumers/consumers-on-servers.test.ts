@@ -43,7 +43,7 @@ const HOUR_SECONDS = 3600;
 const at = Math.floor(Date.now() / 1000);
 const clock = { now: () => Date.now() };
 
-/** A store and topics with one partition each, and what a service does with them. */
+/** Makes a store and topics with one partition each, and returns what a service does with them. */
 async function setUp(
   t: Test,
   name: string,
@@ -124,7 +124,7 @@ async function setUp(
       return events;
     },
 
-    /** The consumers of a process. */
+    /** Starts the consumers of a process. */
     async consume(t: Test): Promise<EventBus> {
       const bus = await openKafkaBus(kafka);
       t.teardown(() => bus.close());

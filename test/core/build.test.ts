@@ -11,7 +11,7 @@ import { CoreUnderTest } from './core-under-test.js';
 const root = new URL('../../../', import.meta.url);
 const wasm = readFileSync(new URL('dist/core.wasm', root));
 
-/** Section ids of a WebAssembly binary in order (core specification, 5.5.2). */
+/** Returns the section ids of a WebAssembly binary in order (core specification, 5.5.2). */
 function sections(binary: Uint8Array): number[] {
   const ids: number[] = [];
   for (let at = 8; at < binary.length; ) {

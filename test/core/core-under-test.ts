@@ -68,8 +68,8 @@ export class CoreUnderTest {
   }
 
   /**
-   * A file through one context; `cuts` are the ends of its slices (the last one is implied), each by
-   * another instance. With `decodes` the decoder pauses after so many bytes of samples.
+   * Measures a file through one context. `cuts` are the ends of its slices (the last one is implied). A
+   * different instance reads each slice. With `decodes` the decoder pauses after so many bytes of samples.
    */
   measure(
     file: Uint8Array,
@@ -102,7 +102,7 @@ function optimise(module: WebAssembly.Module): void {
   throw new Error('eight lanes are not faster on this machine and this release of Node');
 }
 
-/** Whole numbers below `bound` that repeat for the same seed (xorshift32). */
+/** Returns a source of whole numbers below `bound` that repeat for the same seed (xorshift32). */
 export function randomNumbers(seed: number): (bound: number) => number {
   let x = seed | 0 || 1;
   return (bound) => {
@@ -113,12 +113,12 @@ export function randomNumbers(seed: number): (bound: number) => number {
   };
 }
 
-/** Up to `most` ascending cuts in [0, length], repeats (empty slices) among them. */
+/** Returns up to `most` ascending cuts in [0, length], with repeats (empty slices) among them. */
 export function randomCuts(random: (bound: number) => number, length: number, most: number): number[] {
   return Array.from({ length: random(most) + 1 }, () => random(length + 1)).sort((a, b) => a - b);
 }
 
-/** Every position: slices of one byte. */
+/** Yields every position from `from` to `to`, for slices of one byte. */
 export function* everyByte(from: number, to: number): Generator<number> {
   for (let i = from; i <= to; i += 1) yield i;
 }

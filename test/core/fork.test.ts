@@ -123,7 +123,7 @@ t.test('lanes that fork and lanes that do not keep their digests apart', async (
   t.equal(wrong, 0);
 });
 
-/** Work of an engine that hashes with node:crypto: parse, and follow the reports. */
+/** Does the work of an engine that hashes with node:crypto. It parses the file, and follows the reports. */
 function hashOutside(file: Buffer, cuts: readonly number[]): CoreMeasurement & { data: Buffer } {
   const context = under.context(5);
   const address = under.place(file);

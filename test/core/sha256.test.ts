@@ -22,7 +22,7 @@ function single(message: Uint8Array): string {
   return under.digest(context);
 }
 
-/** Places of a kernel for many streams. */
+/** Returns the places of a kernel for many streams. */
 const placesOf = (lanes: Lanes): number[] => Array.from({ length: lanes }, (_, i) => i);
 
 /** Hashes the message in one place of a kernel, and other bytes of the same length in its other places. */

@@ -34,7 +34,7 @@ startJudge();
 const ours = testSigning();
 const P256 = FOREIGN_SIGNER;
 
-/** Processor time in milliseconds: what the machine does besides does not count. */
+/** Returns the processor time of the process in milliseconds. What the machine does besides does not count. */
 function spent(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;

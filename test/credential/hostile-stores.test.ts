@@ -17,7 +17,7 @@ startJudge();
 const { trust } = testSigning();
 const KINDS = hostileKinds();
 
-/** The reading in a few words: kind, integrity and reasons. */
+/** Returns a reading in a few words: integrity, binding and reasons of a foreign store, else `altered` or `other`. */
 function outcome(file: Buffer): string {
   const { reading, bound } = readFile(file, trust);
   if (reading?.kind !== 'foreign') return reading?.kind === 'altered' ? `altered ${reading.reason}` : 'other';

@@ -23,7 +23,7 @@ import { testSigning } from '../fixtures/signing.js';
 import { wav } from '../fixtures/wav.js';
 
 startJudge();
-/** The key is in memory where no token is named. */
+/** Loads the signing key, which is in memory if no token is named. */
 const loadSigning = async (options: SigningOptions) => {
   const signing = await load(options);
   return { ...signing, signer: signing.signer as LocalSigner };

@@ -56,7 +56,7 @@ const LANGUAGES: readonly Language[] = [
   { name: 'shell', programs: ['curl', 'jq'], prepare: async () => ['sh', join(EXAMPLES, 'verify.sh')] },
 ];
 
-/** A service with a partner, and files of each outcome. */
+/** Starts a service with a partner, and makes a file for each outcome. */
 async function realFiles(test: Test) {
   const service = await TestService.start({ TAKEMARK_ENVIRONMENT: 'beta' });
   test.teardown(() => service.stop());

@@ -13,12 +13,12 @@ interface Citation {
   readonly rule: string;
 }
 
-/** Rule numbers of the contract, in the order of the page. */
+/** Returns the rule numbers of the contract, in the order of the page. */
 function rulesOf(page: string): readonly string[] {
   return [...page.matchAll(/^\*\*(\d+\.\d+)\*\* /gm)].map(([, rule]) => rule!);
 }
 
-/** Rule numbers that a text names: "rule 4.7", "rules 4.7 and 4.8", also where a comment breaks its line. */
+/** Returns the rule numbers in a text, as in "rule 4.7" or "rules 4.7 and 4.8", also across lines of a comment. */
 function citationsOf(text: string): readonly string[] {
   const joined = text.replaceAll(/\s*\n\s*(?:\*+|\/\/|--|#)?\s*/g, ' ');
   return [...joined.matchAll(/\brules? (?!0)(\d+\.\d+(?:(?:,? (?:and|or|to) |, )\d+\.\d+)*)/gi)].flatMap(

@@ -23,7 +23,7 @@ const LARGEST: CostlySizes = {
   derivations: MAX_DERIVATIONS,
 };
 
-/** Every import leads to every derived source, and each of these sources is shown by clips. */
+/** Returns a trace in which every import leads to every derived source. Clips show each of these sources. */
 export async function manyDescendants(sizes: Partial<CostlySizes> = {}): Promise<Buffer> {
   const { imports, sources, clips, derivations } = { ...LARGEST, ...sizes };
   const { bytes } = await writeTrace(async (writer) => {
@@ -96,7 +96,7 @@ export function manySignatures(signatures: number): Buffer {
   return Buffer.concat(frames);
 }
 
-/** Events of the shortest kind. */
+/** Returns a sealed trace of events of the shortest kind. */
 export function manyEvents(events: number): Buffer {
   const forge = new Forge();
   const saved = body([2, 0, null]);

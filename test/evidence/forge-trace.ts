@@ -27,7 +27,7 @@ export function headerMap(changes: Readonly<Record<string, unknown>> = {}): Reco
   };
 }
 
-/** Bytes of events that no writer of ours would write, given as the arrays of the file. */
+/** Encodes events that no writer of ours would write, given as the arrays of the file. */
 export function body(...events: readonly unknown[]): Buffer {
   return Buffer.concat(events.map((event) => encode(event)));
 }
@@ -55,13 +55,13 @@ export class Forge {
   }
 }
 
-/** Sealed trace with one segment of these events. */
+/** Returns a sealed trace with one segment of these events. */
 export function forged(...events: readonly unknown[]): Buffer {
   const forge = new Forge();
   return Buffer.concat([forge.header, forge.segment(body(...events), 0), forge.sign(true)]);
 }
 
-/** Sealed trace of so many events, each made when it is read; twice the same. */
+/** Returns a sealed trace of so many events, each made when it is read. Each reading gives the same bytes. */
 export function lazily(
   count: number,
   event: (index: number) => Buffer,

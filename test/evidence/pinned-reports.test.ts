@@ -39,7 +39,7 @@ async function simulated(): Promise<Buffer> {
   return to.bytes();
 }
 
-/** Session in beats under a tempo that ramps up and down, of imports that were bounced and recorded again. */
+/** Returns a trace, mostly in beats, of imports that were bounced and recorded again. Its tempo ramps up and down. */
 async function ramping(): Promise<Buffer> {
   const random = new SeededRandom(7);
   const to = new MemorySink();

@@ -14,7 +14,7 @@ const FORMATS = Object.keys(PROJECTION_FORMATS) as readonly ProjectionFormat[];
 const ROLES = ['lyrics', 'composition', 'vocals', 'instruments', 'production', 'artwork', 'video'];
 type Answers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** Report with a submission for each of the answers. */
+/** Returns a report with a submission for each of the answers. */
 function declare(...submissions: readonly Answers[]): EvidenceReport {
   const declarations = submissions.map(
     (answers, at) =>
@@ -35,7 +35,7 @@ function declaredValue(projection: Projection, element: string): string | undefi
   return projection.members.find((member) => member.element === element)?.value;
 }
 
-/** What DDEX demands of a delivery, in the words of the projection. */
+/** Returns true if a projection breaks what DDEX demands of a delivery, in the words of the projection. */
 function breaksDdex(projection: Projection): boolean {
   const recording = declaredValue(projection, 'SoundRecording/ContainsAI');
   const contributions = projection.members

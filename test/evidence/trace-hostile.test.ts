@@ -281,7 +281,7 @@ t.test('ten million placements are refused in bounded memory', { skip: onlyInFul
   t.ok(growth < MEMORY, `${Math.round(growth / MIB)} MiB`);
 });
 
-/** Event with an id of 32 bits at its fourth place. */
+/** Returns a function that gives the event another id of 32 bits at its fourth place for each index. */
 function withId(event: readonly unknown[]): (index: number) => Buffer {
   const bytes = Buffer.from(encode(event.map((value, at) => (at === 3 ? 0xffff_ffff : value))));
   const at = bytes.indexOf(Buffer.of(0xce, 0xff, 0xff, 0xff, 0xff)) + 1;
@@ -309,7 +309,7 @@ t.test('more placements than may live are refused in bounded memory', async (t) 
   t.match(await outcome(lazily(TRACE_LIMITS.live.tempoPoints + 1, point)), /more points than/);
 });
 
-/** Whole number that V8 hashes to `hash`: its steps, undone one after the other. */
+/** Returns the whole number that V8 hashes to `hash`. It undoes the steps of V8 one after the other. */
 function unhashed(hash: number): number {
   let x = Math.imul(hash ^ (hash >>> 16), 0xc8de0639) >>> 0;
   x = [4, 8, 12, 16, 20, 24, 28].reduce((found, by) => found ^ (x >>> by), x);

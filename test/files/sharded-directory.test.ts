@@ -20,7 +20,7 @@ async function filled(t: Test) {
   return { directory, files, add, remove: (name: string) => rmSync(files.path(name)) };
 }
 
-/** Names of all pages from a place on, and how many pages there were. */
+/** Returns the names of all pages from a place on, and the number of pages. */
 async function pass(t: Test, files: ShardedDirectory, limit: number, after?: string) {
   const seen: string[] = [];
   let pages = 0;

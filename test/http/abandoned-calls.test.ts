@@ -39,7 +39,7 @@ const SHARED_LOGS = ['plans', 'devices', 'signers'];
 /** The routes whose work callers share. */
 const SHARED_ROUTES = ['sandboxFixtures', 'readSandboxFile'];
 
-/** A promise with the function that resolves it. */
+/** Returns a promise with the function that resolves it. */
 function pending<Value>() {
   let resolve: (value: Value) => void = () => undefined;
   const promise = new Promise<Value>((settle) => {
@@ -116,7 +116,7 @@ class Steps {
   }
 }
 
-/** Both listeners over real operations and real stores, with every port counted. */
+/** Starts both listeners over real operations and real stores, and counts the calls of their ports. */
 async function startCounted(t: Test) {
   const directory = t.testdir();
   const heads = fileHeads(join(directory, 'store'));
@@ -253,7 +253,7 @@ interface Sent {
 
 type Counted = Awaited<ReturnType<typeof startCounted>>;
 
-/** What each route is called with. A function makes a new subject for each call. */
+/** Returns what each route is called with, from functions that can make a new subject for each call. */
 async function callsOf({ operations }: Counted) {
   const { partner, operator } = operations;
   const { partnerId } = await operator.createPartner({ name: 'Counted', plan: 'volume' });

@@ -62,7 +62,7 @@ export class RawClient {
     await new Promise((resolve) => setImmediate(resolve));
   }
 
-  /** The next answer, or undefined where the connection ends before one is complete. */
+  /** Returns the next answer, or undefined if the connection ends before an answer is complete. */
   async read(timeoutMs = 60_000): Promise<RawAnswer | undefined> {
     const deadline = Date.now() + timeoutMs;
     for (;;) {
@@ -73,7 +73,7 @@ export class RawClient {
     }
   }
 
-  /** True when the other side has closed in time. */
+  /** Returns true if the other side closes in time. */
   async ended(timeoutMs = 60_000): Promise<boolean> {
     const deadline = Date.now() + timeoutMs;
     while (!this.#closed) if (!(await this.#more(deadline))) return false;
@@ -136,8 +136,8 @@ export async function ask(
 }
 
 /**
- * Request that was made, where the bytes begin with something that could be a request. A chunked body is not
- * looked at.
+ * Returns the request that was made, if the bytes begin with something that could be a request. It does not
+ * look at a chunked body.
  */
 function sentRequest(data: string | Uint8Array): SentRequest | undefined {
   const bytes = typeof data === 'string' ? Buffer.from(data, 'latin1') : Buffer.from(data);
@@ -160,7 +160,7 @@ function sentRequest(data: string | Uint8Array): SentRequest | undefined {
   };
 }
 
-/** A request with a body, its length and the usual headers. */
+/** Returns a request with `Host`, the given headers, and a body with its length. */
 export function request(
   method: string,
   path: string,
@@ -234,7 +234,7 @@ export interface FormPart {
   readonly head?: string;
 }
 
-/** A multipart body; `closing` replaces what follows the last part. */
+/** Returns a multipart body. `closing` replaces what follows the last part. */
 export function form(
   parts: readonly FormPart[],
   {

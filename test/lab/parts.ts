@@ -32,7 +32,7 @@ const LAB = 'dist/test/lab';
 const node = (program: string, ...args: readonly string[]): Command => ({
   run: ['node', `${LAB}/${program}`, ...args],
 });
-/** The test files that are named, as the gate runs them, with the variables of a part. */
+/** Returns the command that runs the named test files as the gate does, with the variables of a part. */
 const tests = (files: readonly string[], env: Readonly<Record<string, string>>): Command => ({
   run: ['node', 'test/run.mjs', '--jobs=1', '--limit-seconds=3600', ...files],
   env,

@@ -14,7 +14,7 @@ import { wav } from '../fixtures/wav.js';
 
 type Receive = (body: AsyncIterable<Uint8Array>) => Promise<void>;
 
-/** A data directory with keys and journals apart from it, and a place for backups. */
+/** Returns a machine with keys and journals apart from its data directory, and with a place for backups. */
 async function machine(t: Test) {
   const directory = await mkdtemp(join(tmpdir(), 'takemark-backup-'));
   t.teardown(() => rm(directory, { recursive: true, force: true }));

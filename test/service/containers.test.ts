@@ -84,7 +84,7 @@ t.test('a pair of every container is issued and verified', { skip: needs('ffmpeg
 
 const JUNK = chunk({ id: 'JUNK', data: Buffer.alloc(4) });
 
-/** A file whose chunk table, which is bounded, ends before its last chunk. */
+/** Returns a file whose chunk table, which is bounded, ends before its last chunk. */
 function credentialBehind(chunks: number, data: Buffer): Buffer {
   return riff([
     fmtChunk(),

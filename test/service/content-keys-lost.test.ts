@@ -84,7 +84,7 @@ t.test('a service whose content keys are not in their place is not ready, and se
   t.match(await service.verify(caller, next.file), { verdict: 'valid' });
 });
 
-/** Keys and a store in memory, as the watch sees them. */
+/** Returns keys and a store in memory, as the watch sees them. */
 function watched(proofs: Readonly<Record<string, Proof['state'] | 'unreadable'>>) {
   const keys = new Map<string, Uint8Array>();
   const entries: AuditEntry[] = [];

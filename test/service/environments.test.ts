@@ -30,7 +30,7 @@ t.teardown(async () => {
 const atProduction = await production.partner();
 const atBeta = await beta.partner();
 
-/** Body of a response, without the parts that differ on every call. */
+/** Returns the parts of a response that do not differ on every call: status, body and the other headers. */
 const essence = ({ status, headers, body }: WireAnswer) => ({
   status,
   headers: [...headers].filter(([name]) => !['x-request-id', 'date', 'ratelimit'].includes(name)),

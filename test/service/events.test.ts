@@ -20,7 +20,7 @@ import { bindings, RestartedService } from '../operations/restarted-service.js';
 
 const BROKERS = process.env['TAKEMARK_KAFKA'] || undefined;
 
-/** A counter of the operator's metrics, summed over its labels where none are given. */
+/** Returns a value of the operator's metrics, summed over its labels if none are given. */
 async function metric(house: RestartedService, name: string, labels = ''): Promise<number> {
   const text = (await call(house.service.operatorUrl, 'GET', '/metrics')).body.toString();
   return text
@@ -66,7 +66,7 @@ async function takemark(
   return { code, out };
 }
 
-/** Everything that a bus has to carry for a service, whichever it is. */
+/** Tests everything that any bus has to carry for a service. */
 async function carriesEvents(t: Test, house: RestartedService): Promise<void> {
   const { partnerId, caller } = await house.service.partner();
   const proof = await house.service.issue(partnerId, wav(2000));

@@ -154,7 +154,7 @@ test('on Cassandra and a bucket evidence is issued, read and erased whole', serv
   await t.rejects(operator.importLegacy(old), { code: 'conflict' }, 'what was erased stays erased');
 });
 
-/** A second process of the cluster. @returns the address of its partner listener */
+/** Starts a second process of the cluster. @returns the address of its partner listener */
 async function startProcess(t: Test, settings: Readonly<Record<string, string>>): Promise<string> {
   const child = spawn(process.execPath, [MAIN], {
     stdio: 'ignore',

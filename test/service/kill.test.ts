@@ -123,7 +123,7 @@ t.test(`${KILLS} kills while issuing`, async (t) => {
   // The detail of so many placements exceeds the registry, and is an object beside the trace.
   const { bytes: large } = await writeClips(1000, { key: device });
 
-  /** The first lane sends no trace, the second a small one, and the third one with large bodies. */
+  /** Returns what a lane sends. The first sends no trace, the second a small one, the third one with large bodies. */
   const giveTo = async (lane: number, seed: number): Promise<Given> => {
     const audio = wav(20_000 + Math.floor(random() * 200_000) * 4, { channels: 2 }, seed);
     if (lane === 0) return { audio };

@@ -40,7 +40,7 @@ async function isOpen(port: number): Promise<boolean> {
   });
 }
 
-/** The page's own block, with the ports and files of this run in the place of those that it names. */
+/** Returns the page's own block, with the ports and files of this run in place of those that it names. */
 async function serverBlock(values: Readonly<Record<string, string>>): Promise<string> {
   const block = /```nginx\n([\s\S]*?)```/.exec(await readFile(PAGE, 'utf8'))?.[1];
   if (block === undefined) throw new Error('the page has no server block');

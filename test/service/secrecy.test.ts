@@ -35,7 +35,7 @@ const MAIN = new URL('../../src/service/main.js', import.meta.url).pathname;
 const canaries = new Canaries();
 t.teardown(closeWire);
 
-/** A recording that carries a mark of its own, many times over. */
+/** Returns a recording that contains a mark of its own many times. */
 function marked(name: string, repeats = 40): Buffer {
   const mark = canaries.plant(name, randomBytes(32));
   return riff([
@@ -47,7 +47,7 @@ function marked(name: string, repeats = 40): Buffer {
   ]);
 }
 
-/** The random part counts alone; the key's id may be logged. */
+/** Plants an API key and, by itself, its random part. The key's id may be logged. */
 function plantKey(apiKey: string): string {
   canaries.plant('API key', apiKey.split('_').at(-2)!);
   return canaries.plant('API key', apiKey);

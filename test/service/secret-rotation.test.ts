@@ -204,7 +204,7 @@ t.test('steps that do not fit are refused, each with what to do', (t) => {
   t.end();
 });
 
-/** The text of a bundle as versions wrote it that had no secrets for rows and events. */
+/** Returns the text of a bundle as versions wrote it that had no secrets for rows and events. */
 function former(text: string): string {
   const bundle = JSON.parse(text) as { secrets: Record<string, unknown> };
   const { event: _, row: __, ...secrets } = bundle.secrets;

@@ -108,7 +108,7 @@ t.test('what a stop waits for has its time together', async (t) => {
   t.teardown(() => house.stop());
   const token = (await readFile(join(house.directory, 'operator-token'), 'utf8')).trim();
   const { apiKey } = await house.partner();
-  /** A call that is under way, and never ends by itself. */
+  /** Begins a call that never ends by itself, and waits until it is under way. */
   const hold = async (port: number, path: string, header: string) => {
     const client = new RawClient(port);
     t.teardown(() => client.destroy());

@@ -41,7 +41,7 @@ export async function namesOf(assets: Pick<AssetStore, 'list'>, limit = 100): Pr
 }
 
 /**
- * The contract of every asset store.
+ * Tests the contract of every asset store.
  * @param open opens an empty store each time
  */
 export function assetContract(t: Test, name: string, open: (t: Test) => Promise<AssetStore>): void {

@@ -4,7 +4,7 @@ import { openEvidence, resolveReview, stepEvidence } from '../../src/service/dom
 import { audit, issuedProof, NOW, partner, partnerKey, reviewCase, rotation } from './samples.js';
 import type { Contract, OpenedStore } from './suite.js';
 
-/** A partner's whole log, read in pages. */
+/** Returns a partner's whole log, which it reads in pages. */
 export async function auditOf(
   { stores }: Pick<OpenedStore, 'stores'>,
   partnerId: string,
@@ -24,7 +24,7 @@ export async function actionsOf(
   return (await auditOf(opened, partnerId)).map(({ action }) => action);
 }
 
-/** The chained log: one entry for each change that took effect, none for one that did not. */
+/** Tests that the chained log has one entry for each change that took effect, and none for one that did not. */
 export async function auditContract(t: Test, { opened, id }: Contract): Promise<void> {
   await t.test(
     'after a mix of parallel calls the audit log has each change once, in one chain',

@@ -3,7 +3,7 @@ import { CONTENT_KEY_BYTES } from '../../src/core/codec/encrypt.js';
 import type { ContentKeys } from '../../src/service/ports/content-keys.js';
 
 /**
- * The contract of every store of content keys.
+ * Tests the contract of every store of content keys.
  * @param open opens a store on the data of the one before
  * @param openings the number of openings that make one key at once, each with two callers; 0 skips that test
  */

@@ -5,7 +5,7 @@ import { actionsOf } from './audit-contract.js';
 import { audit, NOW, partner, partnerKey, rotation } from './samples.js';
 import type { Contract } from './suite.js';
 
-/** Partners, their keys, rotation and revocation. */
+/** Tests partners, their keys, rotation and revocation. */
 export async function keyContract(t: Test, { opened, id }: Contract): Promise<void> {
   await t.test('partners and keys are created once and read back', async (t) => {
     const { stores } = opened();
@@ -374,7 +374,7 @@ async function partnerWithKeys(
 }
 
 /**
- * Has keys of partners revoke themselves, or each other, at once.
+ * Makes keys of partners revoke themselves, or each other, at once.
  * @returns the partners that have no active key any more
  */
 async function withoutActiveKey(

@@ -27,7 +27,7 @@ import type { Contract } from './suite.js';
 export const DAY = '2026-03-31';
 export const NEXT_DAY = '2026-04-01';
 
-/** All waiting events, oldest first, which are then marked as published. */
+/** Returns all waiting events, oldest first, and marks them as published. */
 export async function takeWaiting(stores: Stores): Promise<readonly ServiceEvent[]> {
   const taken: ServiceEvent[] = [];
   for (;;) {
@@ -38,7 +38,7 @@ export async function takeWaiting(stores: Stores): Promise<readonly ServiceEvent
   }
 }
 
-/** Usage events of a partner among the events. */
+/** Returns the usage events of a partner among the events. */
 export function usageOf(events: readonly ServiceEvent[], partnerId: string): readonly UsageEvent[] {
   return events.filter((event): event is UsageEvent => event.topic === 'usage' && event.key === partnerId);
 }
@@ -51,7 +51,7 @@ export function unitsOf(counts: readonly UsageCount[]): Readonly<Record<string, 
   return units;
 }
 
-/** An issued proof of a partner of the same name. */
+/** Issues a proof of a partner of the same name. */
 export async function issueProof({ id }: Contract, stores: Stores, name: string): Promise<IssuedProof> {
   const proof = issuedProof(id('prf', name), id('ptr', name));
   await stores.reserveProof(proof.proofId, proof.partnerId, NOW);
@@ -80,7 +80,7 @@ export async function dailyUnits(
   );
 }
 
-/** The outbox: events are written together with the change that they report, and wait. */
+/** Tests that events are written together with the change that they report, and wait in the outbox. */
 export async function outboxContract(t: Test, contract: Contract): Promise<void> {
   const { opened, id } = contract;
   const issue = (stores: Stores, name: string) => issueProof(contract, stores, name);

@@ -11,7 +11,7 @@ import { actionsOf } from './audit-contract.js';
 import { audit, issuedProof, NOW, overlayOf, storedDeclaration, summaryOf } from './samples.js';
 import type { Contract } from './suite.js';
 
-/** An overlay is part of the proof: changed by a rule in one step, and gone with the proof. */
+/** Tests that an overlay is part of the proof. A rule changes it in one step, and it is gone with the proof. */
 export async function overlayContract(t: Test, { opened, id }: Contract): Promise<void> {
   const issued = async (name: string) => {
     const proof = issuedProof(id('prf', name), id('ptr', name));
@@ -230,7 +230,7 @@ export async function overlayContract(t: Test, { opened, id }: Contract): Promis
   });
 }
 
-/** Rule that adds a declaration, as the service's own does. */
+/** Adds a declaration by a rule, as the service does. */
 function record(stores: Stores, { proofId, partnerId }: IssuedProof, declaration: StoredDeclaration) {
   return stores.changeOverlay<DeclarationStep>(
     proofId,

@@ -6,7 +6,7 @@ import { actionsOf } from './audit-contract.js';
 import { audit, issuedProof, issuingReplay, NOW, reviewCase } from './samples.js';
 import type { Contract } from './suite.js';
 
-/** Proofs: lists, digests, erasure. */
+/** Tests the lists, digests and erasure of proofs. */
 export async function proofContract(t: Test, { opened, id }: Contract): Promise<void> {
   await t.test('proofs are listed newest first, with bounds to the second', async (t) => {
     const { stores } = opened();

@@ -18,7 +18,7 @@ import { actionsOf } from './audit-contract.js';
 import { audit, issuedProof, NOW, reviewCase } from './samples.js';
 import type { Contract } from './suite.js';
 
-/** Reviews: one for the same bindings, changes one after another, 180 days to the second. */
+/** Tests that equal bindings have one review. Its changes are sequential. It ends after 180 days to the second. */
 export async function reviewContract(t: Test, { opened, id }: Contract): Promise<void> {
   const proofId = id('prf', 'reviewed');
   const partnerId = id('ptr', 'reviews');
@@ -45,7 +45,7 @@ export async function reviewContract(t: Test, { opened, id }: Contract): Promise
     change(review, (current) => resolveReview(current, outcome, now), now);
   const open = (review: ReviewCase, kind: EvidenceKind, requestId: string) =>
     change(review, (current) => openEvidence(current, kind, requestId, NOW + 1));
-  /** A review with bindings that no other review has. */
+  /** Returns a review with bindings that no other review has. */
   const fresh = (name: string, over: Partial<ReviewCase> = {}) =>
     reviewCase(id('rev', name), partnerId, proofId, {
       bindings: { creatorId: id('c', name), accountId: 'a', submissionId: 's', trackId: 't' },

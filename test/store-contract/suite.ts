@@ -56,7 +56,7 @@ export interface Contract {
   readonly id: (kind: string, of: string | number) => string;
 }
 
-/** The contract of every store. Ids are new in every run, so a store may have data of earlier runs. */
+/** Tests the contract of every store. Ids are new in every run, so a store may have data of earlier runs. */
 export function storeContract(
   t: Test,
   name: string,

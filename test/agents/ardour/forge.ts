@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { chunk, fmtChunk, riff } from '../../fixtures/wav.js';
 import { clocks } from './session-xml.js';
 
-/** Mono float WAVE at 48 kHz. */
+/** Returns a mono float WAVE file at 48 kHz. */
 export function floatWave(samples: readonly number[]): Buffer {
   const data = Buffer.alloc(samples.length * 4);
   for (const [at, sample] of samples.entries()) data.writeFloatLE(sample, at * 4);
   return wave(data, 3, 32);
 }
 
-/** The same in whole numbers of 16 bit: what a session imports. */
+/** Returns the same as `floatWave` in whole numbers of 16 bits, which is what a session imports. */
 export function shortWave(samples: readonly number[]): Buffer {
   const data = Buffer.alloc(samples.length * 2);
   for (const [at, sample] of samples.entries()) data.writeInt16LE(Math.round(sample * 32_768), at * 2);
@@ -22,7 +22,7 @@ function wave(data: Buffer, format: number, bits: number): Buffer {
   return riff([fmtChunk({ tag: format, sampleRate: 48_000, bits }), chunk({ id: 'data', data })]);
 }
 
-/** A tone whose samples are exact in 16 bit. */
+/** Returns a tone whose samples are exact in 16 bits. */
 export const tone = (frames: number, period: number): readonly number[] =>
   Array.from({ length: frames }, (_, at) => {
     const step = Math.round(8192 * Math.sin((2 * Math.PI * at) / period));

@@ -30,7 +30,7 @@ export function growthOf(events: readonly TraceEvent[], take: number, rate: numb
   return { steps: grown.length, whole: pace(first, last), stretches };
 }
 
-/** True where a take from hardware is to be reported as recorded in real time. */
+/** Returns true if a take from hardware is to be reported as recorded in real time. */
 export function isTruePace({ steps, whole, stretches }: Growth): boolean {
   return (
     steps >= 3 &&

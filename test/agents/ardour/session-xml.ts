@@ -1,7 +1,7 @@
 /** Session and history files of Ardour's layout, with as much in them as a test asks for. */
 
 const CLOCK = 282_240_000;
-/** Seconds in superclocks. */
+/** Returns a time in seconds as Ardour writes it in superclocks. */
 export const clocks = (seconds: number): string => `a${Math.round(seconds * CLOCK)}`;
 
 export interface RegionSpec {
@@ -111,6 +111,6 @@ export const tempoChange = (from: number, to: number): string =>
 export const regionDiff = (id: number, changes: string): string =>
   `<StatefulDiffCommand obj-id="${id}" type-name="ARDOUR::AudioRegion"><Changes>${changes}</Changes></StatefulDiffCommand>`;
 
-/** Change of extent, each `[length, start]` in seconds. */
+/** Returns a change of extent. Each extent is `[length, start]` in seconds. */
 export const extentChange = (from: readonly [number, number], to: readonly [number, number]): string =>
   `<length from="${clocks(from[0])}@${clocks(from[1])}" to="${clocks(to[0])}@${clocks(to[1])}"/>`;

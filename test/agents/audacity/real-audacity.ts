@@ -78,7 +78,7 @@ export class RealAudacity {
     await Promise.all([this.#to.close(), this.#from.close()]);
   }
 
-  /** Without a window manager the first command may not wake the main loop; a stop and a continuation do. */
+  /** Wakes the main loop. Without a window manager a stop and a continuation do it if the first command does not. */
   async #wake(): Promise<void> {
     const deadline = performance.now() + START_MS;
     let answer: string | undefined;

@@ -105,7 +105,7 @@ async function readMember(path: string, name: string): Promise<number> {
   return Number(line.slice(name.length + 1));
 }
 
-/** The kernel counts a process for a moment after its end. */
+/** Removes a group by repeated attempts, because the kernel counts a process for a moment after its end. */
 async function removeGroup(path: string): Promise<void> {
   for (let tries = 0; ; tries += 1) {
     try {

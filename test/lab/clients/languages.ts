@@ -161,7 +161,7 @@ async function generate(generator: string, document: string, output: string, pro
   await built('java', '-jar', jar, 'generate', '-g', generator, '-i', document, '-o', output, ...options);
 }
 
-/** The generator of Go and Java, from Maven Central. */
+/** Returns the path of the generator of Go and Java, which comes from Maven Central. */
 async function generatorJar(): Promise<string> {
   const directory = await cached('generator', GENERATOR.sha256, async (target) => {
     const response = await fetch(GENERATOR.url);

@@ -148,7 +148,7 @@ async function settled<Value>(call: () => Promise<Value>): Promise<Value> {
   }
 }
 
-/** A proof is issued in one centre and erased in the other; each look after the answer is in the first again. */
+/** Issues proofs in one centre and erases them in the other. After each answer the other centre reads the proof. */
 async function erasures(one: CassandraStore, two: CassandraStore): Promise<void> {
   let stale = 0;
   const latencies: number[] = [];
@@ -173,7 +173,7 @@ async function erasures(one: CassandraStore, two: CassandraStore): Promise<void>
   say(`all active: an erasure takes ${median(latencies).toFixed(0)} ms (median)`);
 }
 
-/** Both centres rotate one key at once. */
+/** Rotates each key in both centres at once. */
 async function rotations(one: CassandraStore, two: CassandraStore): Promise<void> {
   let split = 0;
   await rounds(ROUNDS, async (round) => {

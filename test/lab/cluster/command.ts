@@ -20,7 +20,7 @@ export interface Command {
 export interface Prepared {
   /** The servers of the run. */
   readonly servers: Omit<ServersOptions, 'say'>;
-  /** Called when the servers have ended. */
+  /** Removes what the run prepared, when the servers have ended. */
   close?(): Promise<void>;
 }
 

@@ -414,7 +414,7 @@ export class Contention {
       operations.push(operation);
       return operation.answer !== undefined;
     };
-    /** Each attempt is a separate operation, because a repeated creation makes another review. */
+    /** Repeats a call until it is answered. Each attempt is an operation: a repeated creation makes a new review. */
     const settle = async (call: PlaceCall): Promise<void> => {
       while (!(await attempt(call, true))) await delay(300);
     };

@@ -183,7 +183,7 @@ export class RestoreClients {
     else this.#erasable.push(entry);
   }
 
-  /** Some erasures are repeated. The answer has the time of the first. */
+  /** Erases a proof. Some erasures are repeated. The answer has the time of the first. */
   async #erase(): Promise<void> {
     if (this.#erasable.length === 0) return;
     const { proofId, partnerId } = this.#oneOf(this.#erasable);

@@ -61,7 +61,7 @@ async function targetsOf(cluster: Cluster): Promise<Readonly<Record<string, read
   return { takemark: services, 'takemark-consumers': [consumer] };
 }
 
-/** Issues, verifies and erases, one after the other at each service, until it is stopped. */
+/** Issues a proof, verifies it at each service and erases it, again and again until it is stopped. */
 async function startLoad(
   cluster: Cluster,
   failed: (error: unknown) => void,

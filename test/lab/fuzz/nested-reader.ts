@@ -1,7 +1,7 @@
 /** The number of right bytes among the reader's five. */
 export type Depth = 0 | 1 | 2 | 3 | 4 | 5;
 
-/** A reader whose last branch needs five right bytes, each in its own branch. */
+/** Counts the right bytes before the first wrong one. The last branch needs five, each in its own branch. */
 export function readNested(input: Uint8Array): Depth {
   if (input[3] === 0xc2) {
     if (input[4] === 0x50) {

@@ -134,7 +134,7 @@ async function upload(
   return (await client.upload(slot, audio(), { bytes })).uploadId;
 }
 
-/** The most resident memory of the process so far in MiB, and its processor time in seconds. */
+/** Returns the peak resident memory of the process so far in MiB, and its processor time in seconds. */
 async function usage({ service }: House): Promise<{ readonly peakMiB: number; readonly cpu: number }> {
   const status = await readFile(`/proc/${service.pid}/status`, 'utf8');
   const stat = (await readFile(`/proc/${service.pid}/stat`, 'utf8')).split(') ')[1]!.split(' ');
@@ -197,7 +197,7 @@ async function verified({ client }: House, uploadId: string, verdict: string): P
   must(result.verdict === verdict, `the verdict is ${result.verdict} instead of ${verdict}`);
 }
 
-/** A master is issued, downloaded in two ranges, verified from the download, and erased. */
+/** Issues a master, downloads it in two ranges, verifies the download, and erases the proof. */
 async function wholeLife(house: House, bytes: number): Promise<void> {
   const { client } = house;
   const { proofId, asset } = await issue(house, bytes, { key: `whole-life-${bytes}` });
@@ -288,7 +288,7 @@ async function killIssuings(kills: number, bytes: number): Promise<void> {
   });
 }
 
-/** Two large uploads of one partner run beside forty small ones of another. */
+/** Runs two large uploads of one partner beside forty small ones of another. */
 async function besideSmallOnes(bytes: number): Promise<void> {
   await withHouse(async (house) => {
     const other = await house.service.partner('volume');

@@ -159,7 +159,7 @@ interface RealCalls {
   readonly review: PrintedReview;
 }
 
-/** Issues, erases and opens a review on the machine, when its clock was as far back as the age of the reviews. */
+/** Issues and erases proofs and opens a review on the machine, with its clock set back by the age of the reviews. */
 async function beginAsMachine(settings: Settings): Promise<RealCalls> {
   const clock = new TestClock();
   clock.advance(-REVIEW_AGE_SECONDS);

@@ -82,7 +82,7 @@ export interface Member {
   readonly stores: Stores;
   readonly assets: AssetStore;
   readonly operations: Operations;
-  /** Whether the load balancer sends calls to the process. A process with a wrong clock gets none. */
+  /** Returns true if the load balancer sends calls to the process. A process with a wrong clock gets none. */
   isReady(): boolean;
   readonly gate: RestoreGate;
 }
