@@ -30,7 +30,7 @@ export function auditedStore({ session, blobs, proofs, usage, partnerIds }: Audi
   const reviews = new ReviewRows(session, blobs, proofs);
   const lease = new Lease(session, 'audit', LEASE_SECONDS);
 
-  /** An act stays beside what it decided until its event was published. */
+  /** Returns true if an operation's act exists: it stays beside what it decided until its event was published. */
   const hasAct = async (proofId: string, op: string): Promise<boolean> => {
     const { rows } = await proofs.parts(proofId, ACT + op);
     return rows.has(ACT + op);

@@ -161,7 +161,7 @@ function lastRepair(repairs: readonly Repair[], keyspace: string): number | unde
   return ends.length === 0 ? undefined : Math.max(...ends);
 }
 
-/** The checks that facts pass or fail. */
+/** Returns the checks of the facts, with their results. */
 export function judgeCassandra(
   facts: CassandraFacts,
   expected: CassandraExpectations,

@@ -74,9 +74,9 @@ const SET_PING = "INSERT INTO ping (name, at) VALUES ('ping', ?)";
 const GET_PING = "SELECT at FROM ping WHERE name = 'ping'";
 
 /**
- * Store of a cluster: any number of processes over one keyspace. A process keeps nothing but queues, so a
- * process that dies takes nothing with it but what the sweep of another process finishes.
- * @throws CassandraOpenError where the cluster cannot be reached, or its schema is not of this version
+ * Opens the store of a cluster, in which any number of processes use one keyspace. A process keeps nothing but
+ * queues, so a process that dies loses nothing but what the sweep of another process finishes.
+ * @throws CassandraOpenError where the cluster cannot be reached, or its schema or topology does not fit
  */
 export async function openCassandraStore(options: CassandraStoreOptions): Promise<CassandraStore> {
   const session = await connectTo(options);

@@ -29,11 +29,11 @@ export interface RevocationParts {
 }
 
 /**
- * Revocations. Rule 4.15 is about several keys of a partner, and each key has a partition of its own. So a
- * revocation is decided in a partition of the partner, against the generation that was read before the keys
- * were. Then the rows of the keys are changed, before the caller is answered. Every later revocation first
- * carries out the last one that was decided, so it finds the keys as that one leaves them. Rotations do not
- * take part: a rotation ends a key only together with the creation of its active successor.
+ * Returns the function that revokes keys. Rule 4.15 is about several keys of a partner, and each key has a partition
+ * of its own. So a revocation is decided in a partition of the partner, against the generation that was read before
+ * the keys were. Then the rows of the keys are changed, before the caller is answered. Every later revocation first
+ * carries out the last one that was decided, so it finds the keys as that one leaves them. Rotations do not take
+ * part: a rotation ends a key only together with the creation of its active successor.
  */
 export function keyRevocation(
   session: Session,

@@ -26,8 +26,8 @@ export interface KeyRotation extends Pick<KeyStore, 'getRotation' | 'rotateKey'>
 }
 
 /**
- * Rotations. The decision is one write of the old key's row, which then holds the rotation and the whole successor. The
- * first reader of a rotation makes sure that its successor exists.
+ * Returns the calls that rotate keys and read rotations. The decision is one write of the old key's row, which then
+ * holds the rotation and the whole successor. Each reader of a rotation makes sure that the successor exists.
  */
 export function keyRotation(
   session: Session,

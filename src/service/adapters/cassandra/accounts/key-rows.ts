@@ -44,17 +44,17 @@ export class KeyRows {
     };
   }
 
-  /** The columns of a key alone. */
+  /** Returns the columns of a key, without its generation and its rotation. */
   async get(keyId: string): Promise<Row | undefined> {
     return present(await this.#session.first(GET, [keyId]));
   }
 
-  /** The columns of a key, and its rotation without the replay. */
+  /** Returns the columns of a key, and its rotation without the replay. */
   async getListed(keyId: string): Promise<Row | undefined> {
     return present(await this.#session.first(GET_LISTED, [keyId]));
   }
 
-  /** The columns of a key, its generation and its rotation. */
+  /** Returns the columns of a key, its generation and its rotation with the replay. */
   async getWhole(keyId: string): Promise<Row | undefined> {
     return present(await this.#session.first(GET_WHOLE, [keyId]));
   }
@@ -66,7 +66,7 @@ export class KeyRows {
     return key;
   }
 
-  /** Code of a key's row as a statement leaves it. */
+  /** Returns the code of a key's row as a statement leaves the row. */
   codeOf(key: PartnerKey): string {
     return this.#codes.make('api_key', key.keyId, keyValues(key));
   }
@@ -149,7 +149,7 @@ function keyOfColumns(row: Row): PartnerKey {
   });
 }
 
-/** The row where it is a key's: a creation that was given up leaves one without. */
+/** Returns the row if it has a key, else undefined. A creation that was given up leaves a row without a key. */
 function present(row: Row | undefined): Row | undefined {
   return row === undefined || textIn(row, 'partner_id') === undefined ? undefined : row;
 }

@@ -110,7 +110,7 @@ export function keyStore(session: Session, decisions: Decisions, blobs: Blobs, c
 
 type Place = Pick<PartnerKey, 'createdAt' | 'keyId'>;
 
-/** Oldest first, and as the index has them. */
+/** Compares two keys in the order of the index, which begins with the oldest key. */
 function inOrder(a: Place, b: Place): number {
   return a.createdAt - b.createdAt || (a.keyId < b.keyId ? -1 : a.keyId > b.keyId ? 1 : 0);
 }

@@ -52,7 +52,7 @@ export function partnerStore(session: Session, decisions: Decisions, codes: RowC
   };
   const creating = decisions.operations<undefined>({ kind: 'partner_created', table });
   const approving = decisions.operations<undefined>({ kind: 'source_detail_changed', table });
-  /** Rows of partners in all shards. */
+  /** Returns the rows of the partners in all shards. */
   const list = async (query: string): Promise<readonly Row[]> => {
     const shards = await Promise.all(
       Array.from({ length: SHARDS }, (_, shard) => session.rows(query, [shard])),

@@ -5,9 +5,9 @@ const RECORD = 'INSERT INTO audit_head (partner_id, sequence, mac) VALUES (?, ?,
 const GET = 'SELECT sequence, mac FROM audit_head WHERE partner_id = ?';
 
 /**
- * The heads of a cluster's audit logs, the same for every process. The sequence is the write's timestamp, so the
- * highest head stays, whichever process writes last. The heads are stored in the keyspace of the logs: a truncated
- * log is found, and a keyspace that was restored as a whole is not.
+ * Returns the heads of a cluster's audit logs, which are the same for every process. The sequence is the write's
+ * timestamp, so the highest head stays, whichever process writes last. The heads are stored in the keyspace of the
+ * logs. So a truncated log is detected, and a keyspace that was restored as a whole is not.
  */
 export function auditHeads(session: Session): AuditHeads {
   return {

@@ -85,7 +85,7 @@ export class AuditLog implements AuditStore {
     this.#heads = heads;
   }
 
-  /** Sequence that the log has reached: the floor of an operation that has not begun yet. */
+  /** Returns the sequence that the log has reached: the floor of an operation that has not begun yet. */
   async reached(partnerId: string): Promise<number> {
     const end = await this.#logEnd(partnerId);
     // Entries are chained after the responses. A caller that makes more than a log accepts waits here.

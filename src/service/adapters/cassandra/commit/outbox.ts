@@ -94,7 +94,7 @@ export class Outbox implements OutboxStore {
     );
   }
 
-  /** Has an event wait that is durable already. @returns false for an event that waits already */
+  /** Adds an event that is durable already to the waiting ones. @returns false for an event that waits already */
   hold(held: HeldEvent): boolean {
     if (this.#held.has(held.event.id)) return false;
     this.#held.set(held.event.id, held);

@@ -48,37 +48,37 @@ export function planPass({ watermark, nextFresh, unfinished }: PassState, now: n
   };
 }
 
-/** The first time bucket that may still get rows. Passes visit it, and all later ones, again. */
+/** Returns the first time bucket that may still get rows. Passes visit this and all later time buckets again. */
 export function openFrom(now: number): number {
   return pointerBucketOf(now - LOOK_BACK_MS);
 }
 
-/** Number of the time bucket of pointers. @param now milliseconds since the epoch */
+/** Returns the number of the time bucket of pointers at a time. @param now milliseconds since the epoch */
 export function pointerBucketOf(now: number): number {
   return timeBucketOf(now, TIME_BUCKET_MS);
 }
 
-/** The first millisecond of a time bucket of pointers, since the epoch. */
+/** Returns the start of a time bucket of pointers, in milliseconds since the epoch. */
 export function startOf(pointerBucket: number): number {
   return pointerBucket * TIME_BUCKET_MS;
 }
 
-/** Number of the time bucket of charges. @param now milliseconds since the epoch */
+/** Returns the number of the time bucket of charges at a time. @param now milliseconds since the epoch */
 export function chargeBucketOf(now: number): number {
   return timeBucketOf(now, TIME_BUCKET_MS);
 }
 
-/** Count of the time buckets of charges in some minutes. */
+/** Returns how many time buckets of charges a number of minutes has. */
 export function chargeBucketsIn(minutes: number): number {
   return (minutes * MINUTE_MS) / TIME_BUCKET_MS;
 }
 
-/** Number of the minute. @param now milliseconds since the epoch */
+/** Returns the number of the minute of a time. @param now milliseconds since the epoch */
 export function minuteOf(now: number): number {
   return timeBucketOf(now, MINUTE_MS);
 }
 
-/** Number of the time bucket of a time, in the unit of `length`. */
+/** Returns the number of the time bucket of a time, which is in the unit of `length`. */
 export function timeBucketOf(at: number, length: number): number {
   return Math.floor(at / length);
 }

@@ -161,14 +161,14 @@ export function nodeClocks(session: Session, localDataCenter: string): NodeClock
   };
 }
 
-/** The node in the middle; of the two in the middle of an even number the one that differs less from this process. */
+/** Returns the sample with the median lead or, of two in the middle, the one that differs less from this process. */
 function middleOf(samples: readonly Sample[]): Sample {
   const sorted = samples.toSorted((a, b) => a.ahead - b.ahead);
   const [lower, upper] = [sorted[(sorted.length - 1) >> 1]!, sorted[sorted.length >> 1]!];
   return Math.abs(lower.ahead) <= Math.abs(upper.ahead) ? lower : upper;
 }
 
-/** The difference that remains after the largest possible effect of the round trips. */
+/** Returns the difference that remains after the largest possible effect of the round trips, in milliseconds. */
 function certain(difference: number, slack: number): number {
   return Math.sign(difference) * Math.max(0, Math.abs(difference) - slack);
 }

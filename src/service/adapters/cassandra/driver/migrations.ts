@@ -144,8 +144,8 @@ export async function schemaState(session: Session, keyspace: string): Promise<S
 }
 
 /**
- * A definition of a table whose id follows from its name. Two machines that make the table at once over different
- * nodes would otherwise give it two ids. One id wins, and the rows written under the other are lost.
+ * Returns the definition of a table whose id follows from its keyspace and name. Two machines that create the table
+ * at once over different nodes would otherwise give it two ids. One id wins, and rows under the other id are lost.
  */
 function fixedTable(keyspace: string, name: string, columns: string): string {
   const digest = createHash('sha256').update(`takemark ${keyspace}.${name}`).digest();

@@ -31,7 +31,7 @@ function label(table: string, id: string): string {
   return `columns/${table}/${id}`;
 }
 
-/** JSON of the values. Each position in a table's list has one type, so no two rows come to the same text. */
+/** Returns the values as JSON. Each position in a table's list has one type, so no two rows have the same JSON. */
 function bytesOf(values: readonly Value[]): Buffer {
   return Buffer.from(
     JSON.stringify(

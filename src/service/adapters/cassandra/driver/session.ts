@@ -105,8 +105,8 @@ export class Session {
   }
 
   /**
-   * The same keyspace with serial reads, for rows that are written under conditions. A serial read first
-   * completes what others have left half done in the row's partition. So a conditional write that the read
+   * Returns a session of the same keyspace with serial reads, for rows that are written under conditions. A serial
+   * read first completes what others have left half done in the row's partition. So a conditional write that the read
    * does not show, of a process that has given up, never takes effect.
    */
   serialReads(): Session {
@@ -114,8 +114,8 @@ export class Session {
   }
 
   /**
-   * All rows of the result, from as many pages as there are. A serial read that meets a conditional write of others
-   * may be answered by a timeout within milliseconds, while a node is away above all: it is sent again like that.
+   * Returns all rows of all pages of the result. A serial read that meets a conditional write of others may time out
+   * within milliseconds, above all while a node is down. So serial reads are sent again, like conditional writes.
    */
   async rows(query: string, params: readonly unknown[] = []): Promise<readonly Row[]> {
     if (this.#reads.consistency === undefined) return this.#run(() => this.#read(query, params));
@@ -155,7 +155,7 @@ export class Session {
     return this.#run(() => metadata.checkSchemaAgreement());
   }
 
-  /** All nodes that the driver knows of, in every data centre. */
+  /** Returns all nodes that the driver knows of, in every data centre. */
   nodes(): readonly ClusterNode[] {
     return this.#client.hosts.values().map((host) => ({
       address: host.address,
@@ -165,7 +165,7 @@ export class Session {
     }));
   }
 
-  /** Rows of a table of one node's own. @param address of a node of the local data centre, as `nodes` has it */
+  /** Reads a table of one node's own. @param address of a node of the local data centre, as `nodes` has it */
   rowsOf(address: string, query: string): Promise<readonly Row[]> {
     const host = this.#client.hosts.values().find((one) => one.address === address);
     if (host === undefined) throw storeUnavailable();
@@ -179,8 +179,8 @@ export class Session {
   }
 
   /**
-   * The answer of what goes through Paxos, sent until it is known.
-   * @returns with it how many attempts came before
+   * Sends a request that goes through Paxos, until its answer is known or the time is over.
+   * @returns the answer, and how many attempts came before
    */
   async #repeated<Value>(
     send: () => Promise<Value>,
@@ -286,7 +286,7 @@ export async function connect(options: ConnectionOptions, keyspace?: string): Pr
 }
 
 /**
- * The driver's outcome within the time. Work that is given up goes on unheard.
+ * Returns the outcome of the work within the time. Work that is given up continues, and its outcome is ignored.
  * @throws DomainError `unavailable` / `store_unavailable` when the time is up
  */
 export function within<Value>(milliseconds: number, work: Promise<Value>): Promise<Value> {
@@ -304,12 +304,12 @@ export function storeUnavailable(cause?: unknown): DomainError {
   });
 }
 
-/** The driver's error for a value that it cannot encode, which is a defect of this code. */
+/** Returns true if the error is of a value that the driver cannot encode, which is a defect of this code. */
 function isDefect(error: unknown): boolean {
   return error instanceof TypeError || error instanceof RangeError;
 }
 
-/** An error of a server that did nothing: syntax, rights, schema, overload before the first step. */
+/** Returns true if a server did nothing, because of the syntax, rights, the schema or too few live replicas. */
 function isRejection(error: unknown): boolean {
   return (
     error instanceof errors.ResponseError &&
@@ -324,21 +324,21 @@ export function isRefusedUser(error: unknown): boolean {
   return causes.some((cause) => cause instanceof errors.AuthenticationError);
 }
 
-/** A read that replicas gave up, as they do when it passes over too much that was removed. */
+/** Returns true if replicas gave up a read, as they do when it passes over too much that was removed. */
 export function isReadFailure(error: unknown): boolean {
   const cause = error instanceof DomainError ? error.cause : error;
   return cause instanceof errors.ResponseError && cause.code === types.responseErrorCodes.readFailure;
 }
 
 /**
- * Timestamp, in microseconds, for a removal after which nothing is written under the same key: later than
- * any timestamp of a process or a node.
+ * Returns the timestamp, in microseconds, for a removal after which nothing is written under the same key. The
+ * timestamp is later than any of a process or a node.
  */
 export function aheadOfClocks(): number {
   return Date.now() * 1000 + AHEAD_MICROSECONDS;
 }
 
-/** A bigint column as a number, such as a time in unix seconds. */
+/** Returns a bigint column as a number, such as a time in unix seconds. */
 export function numberIn(row: Row, column: string): number | undefined {
   const value = row[column] as types.Long | number | null | undefined;
   if (value === null || value === undefined) return undefined;

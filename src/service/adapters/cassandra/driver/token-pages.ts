@@ -7,7 +7,7 @@ export const FIRST_TOKEN = -(2n ** 63n);
 export const LAST_TOKEN = 2n ** 63n - 1n;
 
 /**
- * Keys of a table's partitions in the order of their tokens, at most `limit`. A range in which too much was
+ * Returns at most `limit` keys of a table's partitions, in the order of their tokens. A range in which too much was
  * removed for one read is halved.
  * @param after place of the page; absent for the first
  */

@@ -61,7 +61,7 @@ export async function hasTopology(session: Session, keyspace: string): Promise<b
   return (await session.first(TABLE, [keyspace])) !== undefined;
 }
 
-/** The topology that was stated for a keyspace, which the session need not be with; undefined before `migrate` did. */
+/** Returns the topology stated for a keyspace, the session's or another; undefined before `migrate` states it. */
 export async function statedTopology(session: Session, keyspace: string): Promise<Topology | undefined> {
   if (!(await hasTopology(session, keyspace))) return undefined;
   const row = await session.first(`SELECT kind, active FROM ${keyspace}.topology WHERE name = 'cluster'`);
@@ -87,7 +87,7 @@ export async function stateTopology(session: Session, keyspace: string, wanted: 
 }
 
 /**
- * The reason for which a process must not work with a keyspace; undefined where there is none.
+ * Returns why a process must not work with a keyspace, or undefined if it may.
  * @param replicas of the keyspace, by data centre
  */
 export function topologyFault(
@@ -107,7 +107,7 @@ export function topologyFault(
     : `the recorded topology of the keyspace is ${words(stated)}, but this process is configured with ${words(wanted)}`;
 }
 
-/** Rule 16.6. @throws CassandraOpenError where processes of this configuration and others would decide apart */
+/** Checks rule 16.6. @throws CassandraOpenError if processes of this configuration and others would decide apart */
 export async function checkTopology(session: Session, keyspace: string, wanted: Topology): Promise<void> {
   const fault = topologyFault(
     await replicasOf(session, keyspace),

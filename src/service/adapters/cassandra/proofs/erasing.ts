@@ -31,9 +31,9 @@ export interface ErasingParts {
 }
 
 /**
- * Erasing: one batch that writes the tombstone and removes reviews and evidence beside it, however many. What
- * pointed at the proof is removed afterwards; from the tombstone on no reader follows it. An idempotency record ends
- * by itself.
+ * Returns the calls that erase proofs and confirm erasures. One batch writes the tombstone and removes the reviews
+ * and the evidence beside it, however many. What pointed at the proof is removed afterwards; from the tombstone on,
+ * no reader follows it. An idempotency record expires by itself.
  */
 export function proofErasing(
   session: Session,

@@ -31,9 +31,9 @@ export class IdempotencyRecords {
   }
 
   /**
-   * The statement that takes a record for an issuing.
+   * Returns the statement that takes a record for an issuing, or for the creation of a review.
    * @param record the record as it was read; undefined where there is none
-   * @param createdAt unix seconds of the new proof
+   * @param createdAt the unix second from which the record's time to live counts
    */
   taking(
     { key, requestSha256, proofId, expiresAt }: IssuingReplay,
@@ -52,7 +52,7 @@ export class IdempotencyRecords {
         };
   }
 
-  /** @param op id of the issuing that took the record */
+  /** @param op id of the issuing, or of the review, that took the record */
   async release(key: string, op: string): Promise<void> {
     await this.#session.lightweightTransaction({ query: RELEASE, params: [key, op] });
   }

@@ -51,9 +51,9 @@ export interface ProofIssuing extends Pick<ProofStore, 'getIssuingReplay' | 'rea
 }
 
 /**
- * Issuing: the idempotency record (where there is a key), the proof with its evidence (the decision), indexes.
- * A record counts for readers only once its proof is issued. One whose proof was never issued, or can not be
- * any more, is replaced: its id is made void first.
+ * Returns the calls of issuing, which writes the idempotency record (where there is a key), then the proof with its
+ * evidence (the decision), then the indexes. A record counts for readers only once its proof is issued. A record
+ * whose proof was never issued, or can not be any more, is replaced: its proof id is made void first.
  */
 export function proofIssuing(
   session: Session,

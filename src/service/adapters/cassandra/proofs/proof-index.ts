@@ -211,7 +211,7 @@ export class ProofIndex {
   }
 }
 
-/** Day of a time; the caller's bounds may lie where no proof can be. */
+/** Returns the day of a unix second. The caller's bounds may be times at which no proof can exist. */
 function dayOf(at: number): number {
   return Math.min(LAST_DAY, Math.floor(at / DAY_SECONDS));
 }

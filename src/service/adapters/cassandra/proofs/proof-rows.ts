@@ -80,12 +80,12 @@ export class ProofRows {
     return this.#headOf(proofId, await this.#session.first(GET, [proofId]));
   }
 
-  /** The head by a serial read, which sees or prevents what others have left half done. */
+  /** Returns the head by a serial read, which sees or prevents what others have left half done. */
   async serialHead(proofId: string): Promise<Head | undefined> {
     return this.#headOf(proofId, await this.#session.serialReads().first(GET, [proofId]));
   }
 
-  /** The head, and the rows of other parts that are there. */
+  /** Returns the head, and the rows of the named parts that exist. */
   async parts(proofId: string, ...names: readonly string[]): Promise<Parts> {
     const found = await this.#session.rows(GET_PARTS, [proofId, ['', ...names]]);
     const rows = new Map(found.map((row) => [textIn(row, 'part')!, row]));
@@ -121,12 +121,12 @@ export class ProofRows {
     });
   }
 
-  /** Code of a head as a statement leaves it. */
+  /** Returns the code of a head as a statement leaves the head. */
   codeOf(columns: HeadColumns): string {
     return this.#codes.make('record', columns.proofId, valuesOf(columns));
   }
 
-  /** Content of the column `body`. */
+  /** Returns the content of the column `body`. */
   encode(proof: IssuedProof): Buffer {
     return this.#blobs.encode(`proof/${proof.proofId}`, proof);
   }
@@ -165,7 +165,7 @@ export class ProofRows {
 }
 
 /**
- * The statement with which a batch demands that the proof is unchanged since it was read.
+ * Returns the statement with which a batch demands that the proof is issued and has the generation that was read.
  * @param reviewer partner that has a review on the proof from this batch on
  */
 export function standing({ proofId, gen }: Head, reviewer?: string): Statement {

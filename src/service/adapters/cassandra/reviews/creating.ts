@@ -26,13 +26,13 @@ export interface CreatingParts {
 }
 
 /**
- * Creating: a look at the bounds, what points at the review, and one batch on the proof's partition that takes
- * the place of its bindings and writes the review, with the row of its Idempotency-Key. The row that counts and lists
- * the review follows the batch, because an erasure removes such rows only of partners that have a review. The batch alone
- * decides under which review a key is used on the proof. For the other proofs of the environment the key also
- * has a record in a table of its own (rule 12.18). That record is taken just before the batch, and released
- * by the call that took it if no review comes of it. A process that dies in between leaves it for a day: it
- * then keeps the key from other data, and the same data from nothing.
+ * Returns the call that creates a review. The call checks the bounds, writes what points at the review, and sends one
+ * batch on the proof's partition. The batch takes the place of the bindings and writes the review, with the row of
+ * its Idempotency-Key. The row that counts and lists the review follows the batch, because an erasure removes such
+ * rows only of partners that have a review. The batch alone decides under which review a key is used on the proof.
+ * For the other proofs of the environment the key also has a record in a table of its own (rule 12.18). That record
+ * is taken just before the batch, and released by the call that took it if no review comes of it. A process that dies
+ * in between leaves the record for a day. The record then refuses the key for other data alone.
  */
 export function reviewCreating(
   session: Session,

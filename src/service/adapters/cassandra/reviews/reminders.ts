@@ -30,8 +30,8 @@ const SHARDS = 32;
 const ALL_SHARDS = Array.from({ length: SHARDS }, (_, shard) => shard);
 
 /**
- * Reminders, each in the hour in which it is due. A late reminder is stored in the hour of its arrival, so nothing is
- * ever written before the watermark, which is the first hour that is not done.
+ * Returns the store of reminders. Each reminder is stored in the hour in which it is due, a late one in the hour of
+ * its arrival. So nothing is ever written before the watermark, which is the first hour that is not done.
  */
 export function reminderStore(session: Session, proofs: ProofRows, outbox: Outbox): RetentionStore {
   const watermark = new Watermark(session, 'notices');

@@ -88,18 +88,18 @@ export class ReviewRows {
     this.#proofs = proofs;
   }
 
-  /** Proof of a review; the review need not be there. */
+  /** Returns the id of a review's proof. The review need not exist. */
   async proofOf(reviewId: string): Promise<string | undefined> {
     const row = await this.#session.first(FIND, [reviewId]);
     return row && textIn(row, 'proof_id');
   }
 
-  /** Has the review be found by its id alone. Written before the review, so that none is there unfound. */
+  /** Writes the row that leads from a review's id to its proof, before the review, so that every review is found. */
   async point({ reviewId, proofId }: ReviewCase, ttl: number): Promise<void> {
     await this.#session.write(POINT, [reviewId, proofId, ttl]);
   }
 
-  /** A review and its proof's head, by one read. */
+  /** Returns a review and its proof's head, by one read. */
   async get(proofId: string, reviewId: string): Promise<OnProof> {
     const name = caseOf(reviewId);
     const { head, rows } = await this.#proofs.parts(proofId, name);
@@ -108,7 +108,7 @@ export class ReviewRows {
   }
 
   /**
-   * A review, the place of its bindings, its proof's head and the row of an Idempotency-Key, by one read.
+   * Returns a review, the place of its bindings, its proof's head and the row of an Idempotency-Key, by one read.
    * @param key the digest of the Idempotency-Key
    */
   async getWithPlace(scope: ReviewScope, reviewId: string, key?: string): Promise<OnProof> {
@@ -194,7 +194,7 @@ export class ReviewRows {
   }
 
   /**
-   * The batch that changes a review as it was read.
+   * Returns the batch that changes a review if it is still as it was read.
    * @param place the review's own place, where the change gives it up
    */
   changing({
@@ -263,7 +263,7 @@ export class ReviewRows {
   }
 }
 
-/** Key of the keyed mutex for bindings. */
+/** Returns the bindings as text, for the key of the keyed mutex and the name of a place. */
 export function textOf({ creatorId, accountId, submissionId, trackId }: ReviewBindings): string {
   return JSON.stringify([creatorId, accountId, submissionId, trackId]);
 }
@@ -281,7 +281,7 @@ function keyPartOf(key: string): string {
   return `key/${key}`;
 }
 
-/** The statement that takes a part of a proof's partition, or takes it over from a holder that has ended. */
+/** Returns the statement that takes a part of a proof's partition, or takes it over from a holder that has ended. */
 function taking(
   row: {
     readonly proofId: string;
@@ -298,12 +298,12 @@ function taking(
     : { query: TAKE_OVER, params: [ttl, op, data, proofId, part, former.op] };
 }
 
-/** The operation is part of the label, so that no earlier holder passes for the present one. */
+/** Returns a part's label. The operation is in the label, so that no earlier holder passes for the present one. */
 function partLabelOf(proofId: string, part: string, op: string): string {
   return `${proofId}/${part}/${op}`;
 }
 
-/** The version is part of the label, so that no earlier row passes for the present one. */
+/** Returns a review's label. The version is in the label, so that no earlier row passes for the present one. */
 function labelOf(proofId: string, reviewId: string, version: number): string {
   return `case/${proofId}/${reviewId}/${version}`;
 }

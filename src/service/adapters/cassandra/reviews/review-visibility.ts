@@ -28,7 +28,7 @@ export class ReviewVisibility {
     return proofId === undefined ? undefined : this.at(proofId, reviewId, now);
   }
 
-  /** The review of an id on a proof. */
+  /** Returns a review on a proof with the proof's head, or undefined if the review is not visible at `now`. */
   async at(
     proofId: string,
     reviewId: string,

@@ -150,7 +150,7 @@ export class ChargeEvents {
     return { writerBucket };
   }
 
-  /** The statement with which a batch demands that the time bucket is not closed. */
+  /** Returns the statement with which a batch demands that the time bucket is not closed. */
   demanding({ writerBucket }: Charging): Statement {
     return {
       query: DEMAND_OPEN,
@@ -158,7 +158,7 @@ export class ChargeEvents {
     };
   }
 
-  /** Called after a refusal: a closed time bucket is over, even if this process's clock disagrees. */
+  /** Moves past the time bucket of a refused batch if it was closed, even if this process's clock disagrees. */
   async refused({ writerBucket }: Charging): Promise<void> {
     const row = await this.#session.first(GET_CLOSED, [writerBucket.partnerId, closingOf(writerBucket)]);
     if (row?.['closed'] === true) this.#timeBucket = Math.max(this.#timeBucket, writerBucket.timeBucket + 1);
@@ -176,15 +176,15 @@ export class ChargeEvents {
   }
 
   /**
-   * Has the events of a batch that took effect wait from now on. In an outbox without room for them they stay in
-   * the table alone, until there is room again or the fold of what is left adds them.
+   * Adds the events of a batch that took effect to the outbox. If the outbox has no room, the events stay in the
+   * table alone, until there is room again or the fold of what is left adds them.
    */
   charged({ writerBucket }: Charging, events: readonly UsageEvent[]): void {
     if (this.#outbox.hasCapacity('usage')) for (const event of events) this.#hold(writerBucket, event);
     else writerBucket.isCertain = false;
   }
 
-  /** To be called after the batch's last attempt. @param isCertain whether the batch's outcome is known */
+  /** Ends a batch after its last attempt. @param isCertain true if the batch's outcome is known */
   end({ writerBucket }: Charging, isCertain: boolean): void {
     writerBucket.inFlight -= 1;
     if (!isCertain) writerBucket.isCertain = false;
@@ -281,8 +281,8 @@ export class ChargeEvents {
   }
 
   /**
-   * Events of the time buckets before one, in pages, oldest first. A damaged one is not among the sound ones of
-   * its page, and is its failure.
+   * Reads the events of the time buckets before one, in pages, oldest time bucket first. A damaged event is not among
+   * the sound ones of its page, and the first error of a page is its failure.
    */
   async *before(
     partnerId: string,
@@ -313,8 +313,8 @@ export class ChargeEvents {
   }
 
   /**
-   * Events of a month's charges that are still there, newest first. Read in steps: each writer's time bucket
-   * that was removed is a range that a read passes over, until a fold has joined them all.
+   * Reads the events of a month's charges that still exist, newest time bucket first. The read goes in steps, because
+   * each removed time bucket of a writer is a range that it passes over, until a fold has joined them all.
    */
   async *onTheirWay(partnerId: string, month: string): AsyncGenerator<UsageEvent> {
     const now = chargeBucketOf(Date.now());
@@ -357,7 +357,7 @@ export class ChargeEvents {
     return writerBucket;
   }
 
-  /** Has an event of a time bucket wait, once: each visit finds all events again while one of them is damaged. */
+  /** Takes over an event of a time bucket once: each visit finds all events again while one of them is damaged. */
   #takeEvent(writerBucket: WriterBucket, item: string, bytes: unknown): void {
     if (writerBucket.taken.has(item)) return;
     this.#hold(writerBucket, this.#eventOf(writerBucket.partnerId, item, bytes));
@@ -415,17 +415,17 @@ function nameOf({ timeBucket, partnerId, writer }: Charges): string {
 /** Before every item of an event. */
 const FIRST = 'event/';
 
-/** A key before the items of a time bucket, and after those of earlier time buckets. */
+/** Returns the key that sorts before the items of a time bucket and after those of earlier time buckets. */
 function firstOf(timeBucket: number): string {
   return `${FIRST}${String(timeBucket).padStart(9, '0')}`;
 }
 
-/** Item of the row that says whether a writer's time bucket was closed. */
+/** Returns the item of the row that says whether a writer's time bucket was closed. */
 function closingOf({ timeBucket, writer }: Charges): string {
   return `writer/${String(timeBucket).padStart(9, '0')}/${writer}`;
 }
 
-/** Prefix of the items of a writer's time bucket. */
+/** Returns the prefix of the items of a writer's time bucket. */
 function prefixOf({ timeBucket, writer }: WriterBucket): string {
   return `${firstOf(timeBucket)}/${writer}/`;
 }

@@ -53,10 +53,10 @@ export interface ChargingParts {
 }
 
 /**
- * Charging. A partner has one partition in which the month, the dedupe rows and the event commit together, so
- * a charge is exact without leases, and no process's death strands a unit. Charges that arrive while a batch
- * is under way share the next batch, and its event. A partner's month is one row for which processes contend;
- * groups make this cheap: one that loses pauses, and goes on with what has come meanwhile.
+ * Returns the call that charges units. A partner has one partition in which the month, the dedupe rows and the event
+ * commit together. So a charge is exact without leases, and no process's death strands a unit. Charges that arrive
+ * while a batch is under way share the next batch, and its event. A partner's month is one row for which processes
+ * contend. Groups make the contention cheap: a group that loses pauses, and goes on with what has arrived meanwhile.
  */
 export function chargeInGroups(parts: ChargingParts): UsageStore['charge'] {
   const queues = new Map<string, Waiting[]>();

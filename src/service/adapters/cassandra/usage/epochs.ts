@@ -10,7 +10,7 @@ export interface EpochSpan {
   readonly to: number;
 }
 
-/** The epoch that counts now. */
+/** Returns the epoch that counts now. */
 export function lastEpoch(epochs: Epochs | undefined): number {
   return epochs?.at(-2) ?? 0;
 }

@@ -16,8 +16,8 @@ const PARTNERS_AT_ONCE = 16;
 const LONGEST_MONTH_SECONDS = 31 * 86_400;
 
 /**
- * The progress of the installation according to this keyspace. A restored backup brings an older state, which a
- * comparison with the marks in the bucket finds.
+ * Returns access to the installation's state in this keyspace. A restored backup brings an older state, which a
+ * comparison with the marks in the bucket detects.
  */
 export function installationRow(
   session: Session,

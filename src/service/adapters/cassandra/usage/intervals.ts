@@ -22,7 +22,7 @@ export function covers(intervals: Intervals, from: number, to: number): boolean 
   return i < intervals.length && intervals[i]! <= from && to <= intervals[i + 1]!;
 }
 
-/** The intervals with another one, which overlaps none of them. */
+/** Returns the intervals with another one, which overlaps none of them. */
 export function withInterval(intervals: Intervals, from: number, to: number): Intervals {
   const i = firstEndingAfter(intervals, from);
   const joinsBefore = i >= 2 && intervals[i - 1] === from;
@@ -35,7 +35,7 @@ export function withInterval(intervals: Intervals, from: number, to: number): In
   ];
 }
 
-/** Index at which the first interval begins that ends after a number. */
+/** Returns the index at which the first interval begins that ends after a number. */
 function firstEndingAfter(intervals: Intervals, after: number): number {
   let low = 0;
   let high = intervals.length / 2;

@@ -89,7 +89,7 @@ export function usageStore({ session, outbox, events, consumption, writer }: Usa
 }
 
 /**
- * Aggregated counts of a month with those of its units that were charged and are in no interval yet.
+ * Reads the aggregated counts of a month, and adds those of units that were charged and are in no interval yet.
  * @returns the counts, and the units that are in neither; negative where intervals are beyond the month's count
  */
 export async function balanceOfMonth(
