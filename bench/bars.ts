@@ -58,7 +58,7 @@ const BARS: Readonly<Record<string, Bars>> = {
   'evidence.memory': atMost(96),
 };
 
-/** The bar of a comparison, where it has one. */
+/** Returns the bar of a comparison, if it has one. */
 export function barOf(id: string, quick: boolean): Bar | undefined {
   return BARS[id]?.[quick ? 'quick' : 'full'];
 }
@@ -67,7 +67,7 @@ export function meets(bar: Bar, value: number): boolean {
   return bar.kind === 'at least' ? value >= bar.limit : value <= bar.limit;
 }
 
-/** How far a value that misses its bar is from it, as a share of the bar. */
+/** Returns how far a value that misses its bar is from it, as a share of the bar. */
 export function shortfall(bar: Bar, value: number): number {
   return bar.kind === 'at least' ? (bar.limit - value) / bar.limit : (value - bar.limit) / bar.limit;
 }

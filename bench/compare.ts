@@ -86,7 +86,7 @@ async function measured(directory: string, args: readonly string[]): Promise<Res
   }
 }
 
-/** The values that both builds have in every round. */
+/** Returns the verdict on each value that both builds have in the same number of rounds. */
 export function comparedPairs(pairs: readonly Pair[]): readonly Judged[] {
   const changes = pairs
     .filter(({ other, ours }) => other.length > 0 && other.length === ours.length)

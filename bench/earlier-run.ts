@@ -89,8 +89,8 @@ function parsed(file: string, text: string): unknown {
 }
 
 /**
- * The measurements that are run to be held against an earlier run: those that are named, or else those that
- * the earlier run was asked for.
+ * Returns the measurements to run for a comparison with an earlier run. They are those that are named, or else
+ * those of this build that the earlier run was asked for.
  * @param names of all measurements
  * @throws Error with a message for people, where the two could not be compared
  */
@@ -145,7 +145,7 @@ export function heldAgainst(earlier: Results, now: Results, colours: boolean): O
   return { text: lines.join('\n'), slower: isAnySlower(compared) };
 }
 
-/** Speeds of machines of the same processor, cores, instructions and Node are compared, others are not. */
+/** Returns true if processor, cores, SHA instructions and Node are the same, so that speeds can be compared. */
 function sameMachine(one: Machine, other: Machine): boolean {
   return (['processor', 'cores', 'node', 'shaInstructions'] as const).every(
     (member) => one[member] === other[member],
@@ -157,14 +157,14 @@ function machineText({ processor, cores, node, shaInstructions }: Machine): stri
   return `${processor}, ${cores} cores, ${sha} SHA instructions, Node ${node}`;
 }
 
-/** Figures of another unit are other figures. */
+/** Returns the key of a figure. Its unit is part of it, since figures of another unit are other figures. */
 function keyOf({ id, unit }: Value): string {
   return `${id} (${unit})`;
 }
 
 /**
- * A line that names the measurements of this run that the earlier one lacks, and of those that both have the
- * values that one alone has.
+ * Returns a line that names the measurements of this run that the earlier one lacks. Of the measurements that
+ * both have, it names the values that one alone has.
  */
 function leftOut(earlier: Results, now: Results): readonly string[] {
   const sharedKeys = (one: Results, other: Results): readonly string[] =>

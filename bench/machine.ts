@@ -42,7 +42,7 @@ function hasShaInstructions(): boolean | undefined {
 
 const LOOK_MS = 400;
 
-/** Share of the processors' time that others take, looked at while nothing is measured. */
+/** Returns the share of the processors' time that others take, sampled while nothing is measured. */
 export async function foreignLoad(): Promise<number> {
   const before = processorTimes();
   await sleep(LOOK_MS);

@@ -111,7 +111,7 @@ async function versionsOf(names: readonly string[]): Promise<Readonly<Record<str
   return Object.fromEntries(await Promise.all(entries));
 }
 
-/** The same measurements for both builds: what an option of theirs says is handed on. */
+/** Returns the options of the measurements as arguments, so that both builds make the same ones. */
 function handedOn({ quick, only = [], largest }: Options): readonly string[] {
   return [
     ...(quick ? ['--quick'] : []),

@@ -75,7 +75,7 @@ export interface Run {
   readonly serviceMain: URL | undefined;
   /** Shows what is being measured. */
   progress(text: string): void;
-  /** An answer was not what it must be: the run goes on, and ends with a failure. */
+  /** Records an answer that was not what it must be. The run goes on, and ends with a failure. */
   wrong(what: string): void;
 }
 
@@ -94,7 +94,7 @@ export function figure(
   return { id, label, unit, role, rounds, median: median(rounds) };
 }
 
-/** A line of a curve, from the rounds of each point. */
+/** Returns a line of a curve from the rounds of each point. */
 export function curveLine(
   label: string,
   role: Figure['role'],
@@ -103,7 +103,7 @@ export function curveLine(
   return { label, role, points: points.map(({ x, rounds }) => ({ x, rounds, median: median(rounds) })) };
 }
 
-/** `ours` over `theirs`, round by round: what both saw of the machine's moods falls out of the ratio. */
+/** Divides `ours` by `theirs` in each round, so that the machine's moods that both saw cancel out. */
 export function ratio(
   id: string,
   label: string,
@@ -118,7 +118,7 @@ export function ratio(
   };
 }
 
-/** A ratio of two figures of ours that both may change: neither more nor less of it is better. */
+/** Returns the ratio of two figures of ours. Both may change, so neither more nor less of it is better. */
 export function proportion(
   id: string,
   label: string,
@@ -139,7 +139,7 @@ export function proportion(
   };
 }
 
-/** How many times faster, of two times. */
+/** Returns how many times faster `ours` is than `theirs`, where both are times. */
 export function speedup(
   id: string,
   label: string,
@@ -157,7 +157,7 @@ export function speedup(
   };
 }
 
-/** A value for each round that is not a ratio. */
+/** Returns a comparison whose value in each round is not a ratio. */
 export function held(
   id: string,
   label: string,
@@ -181,7 +181,7 @@ export interface Contender<Result> {
   readonly once: () => Promise<Result>;
 }
 
-/** A warm-up of each contender, then rounds of A B A B: neighbours in time are compared with each other. */
+/** Warms up each contender, then runs rounds of A B A B, so that neighbours in time are compared. */
 export async function interleave<Result>(
   run: Run,
   title: string,

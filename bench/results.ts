@@ -49,7 +49,7 @@ export interface ResultParts {
 /** From this share on, figures say as much of the neighbours as of the service. */
 const DISTURBED = 0.1;
 
-/** The measurements around which the machine was not at rest. */
+/** Returns the measurements around which the machine was not at rest. */
 export function disturbed({ conditions }: Results): readonly Condition[] {
   return conditions.filter(({ foreignLoad }) => foreignLoad >= DISTURBED);
 }
@@ -80,7 +80,7 @@ export function gatherResults({
   };
 }
 
-/** The section with the bar of each comparison that has one in such a run. */
+/** Returns the section with the bar of each comparison that has one in a run of that kind. */
 function withBars(section: Section, quick: boolean): Section {
   const comparisons = section.comparisons.map((comparison) => {
     const bar = barOf(comparison.id, quick);
@@ -89,7 +89,7 @@ function withBars(section: Section, quick: boolean): Section {
   return { ...section, comparisons };
 }
 
-/** The comparisons that have a bar. */
+/** Returns the comparisons that have a bar. */
 export function barred(
   sections: readonly Section[],
 ): readonly (Comparison & { readonly bar: NonNullable<Comparison['bar']> })[] {

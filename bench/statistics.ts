@@ -4,8 +4,8 @@ export function median(values: readonly number[]): number {
 }
 
 /**
- * Linear between the two nearest ranks for the median, nearest rank above it: a p99 of few values is their
- * largest.
+ * Returns the mean of the two nearest ranks for the median, and the nearest rank for another percentile. A p99
+ * of few values is their largest.
  */
 export function percentile(values: readonly number[], percent: number): number {
   if (values.length === 0) throw new RangeError('no values');
@@ -15,7 +15,7 @@ export function percentile(values: readonly number[], percent: number): number {
   return sorted[Math.max(0, Math.ceil((percent / 100) * sorted.length) - 1)]!;
 }
 
-/** Range of the rounds as a share of their median. */
+/** Returns the range of the rounds as a share of their median. */
 export function spread(values: readonly number[]): number {
   const middle = median(values);
   return middle === 0 ? 0 : (Math.max(...values) - Math.min(...values)) / middle;

@@ -28,7 +28,7 @@ export function betterOf(unit: string): Better | undefined {
   return UNITS[unit]?.better;
 }
 
-/** True for a ratio and a count: they compare runs on different machines. */
+/** Returns true if the unit is that of a ratio or a count. Both can be compared between different machines. */
 export function isOfAnyMachine(unit: string): boolean {
   return unit === 'x' || UNITS[unit]?.count === true;
 }

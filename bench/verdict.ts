@@ -77,9 +77,9 @@ function absolute(role: Figure['role'], unit: string, group: string) {
 }
 
 /**
- * Two runs at different times differ where each side has three rounds or more, no round of one side is
- * in the range of the other, and the medians differ by 5 % and by more than the range of either side's rounds
- * as a share of its median. On different machines only ratios and counts do.
+ * Returns true if two runs at different times differ: each side has three rounds or more, no round of one side
+ * is in the range of the other, and the medians differ by 5 % or more and by more than the range of either
+ * side's rounds as a share of its median. On different machines, only ratios and counts can differ.
  */
 export function isBeyondNoise(before: Value, now: Value, sameMachine: boolean): boolean {
   const sides = [before.rounds, now.rounds];
@@ -96,8 +96,8 @@ export function isBeyondNoise(before: Value, now: Value, sameMachine: boolean): 
 }
 
 /**
- * Two builds that ran in turn differ where three rounds or more have ratios on the same side of 1, with a
- * median that is 3 % or more from it.
+ * Returns true if two builds that ran in turn differ: there are three rounds or more, all their ratios are on
+ * the same side of 1, and the median of the ratios is 3 % or more from it.
  */
 export function areBeyondNoise(ratios: readonly number[]): boolean {
   return (
@@ -108,8 +108,8 @@ export function areBeyondNoise(ratios: readonly number[]): boolean {
 }
 
 /**
- * Each change with its verdict: one that is beyond the noise has one where one way is better, and where it is
- * larger than what befell any baseline of its unit that was measured beside it, since that was the machine.
+ * Returns each change with its verdict. A change beyond the noise has one if one way is better, and if it is
+ * larger than that of any baseline of its unit that was measured beside it, since that was the machine.
  */
 export function judged(changes: readonly Change[]): readonly Judged[] {
   const drifts = new Map<string, number>();
@@ -130,7 +130,7 @@ export function isAnySlower(changes: readonly Judged[]): boolean {
   return changes.some(({ verdict }) => verdict === 'slower');
 }
 
-/** How far a ratio is from 1, the same for a half and the double; none of a ratio that is not a number. */
+/** Returns how far a ratio is from 1, the same for a half and the double, or 0 if it is not finite and positive. */
 function distance(ratio: number): number {
   return Number.isFinite(ratio) && ratio > 0 ? Math.max(ratio, 1 / ratio) - 1 : 0;
 }

@@ -46,7 +46,7 @@ export class BucketCounter {
   }
 }
 
-/** The names are signed with the counter's address, so every header is handed on as it came. */
+/** Relays a request with every header but `expect`, since the client signs them with the counter's address. */
 function pass(target: URL, incoming: IncomingMessage, response: ServerResponse): void {
   const { expect: _answered, ...headers } = incoming.headers;
   const onward = request(target, { method: incoming.method!, path: incoming.url!, headers }, (answer) => {

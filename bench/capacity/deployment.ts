@@ -120,7 +120,7 @@ export class Deployment {
     }
   }
 
-  /** Another service over the same servers, which ends with the deployment at the latest. */
+  /** Starts another service over the same servers, which ends with the deployment at the latest. */
   async startAnother(name: string): Promise<ServiceProcess> {
     const other = await ServiceProcess.start({
       dataDir: join(this.#dataDir, name),
@@ -136,7 +136,7 @@ export class Deployment {
     return this.#bucket.use;
   }
 
-  /** CPU of one service, with the processes that read credentials, which are its children. */
+  /** Returns the CPU seconds of a service and of its children, which are the processes that read credentials. */
   cpuOf(service: ServiceProcess): number {
     return cpuOfTree(service.probe.process.pid!);
   }
@@ -156,7 +156,7 @@ export class Deployment {
     await sleep(SETTLED_MS);
   }
 
-  /** Bytes on the node's disk by table, compacted, and in the broker's log by topic. */
+  /** Returns the bytes on the node's disk by table, compacted, and those in the broker's log by topic. */
   async storage(): Promise<Readonly<Record<string, number>>> {
     for (const command of ['flush', 'compact']) {
       await this.#servers.nodetool('cassandra-1', command, KEYSPACE);
@@ -190,7 +190,7 @@ export class Deployment {
   }
 }
 
-/** Processor time of a process and of its children, those that have ended included. */
+/** Returns the CPU seconds of a process and its descendants, including those that have ended. */
 function cpuOfTree(root: number): number {
   const stats = new Map(
     readdirSync('/proc')

@@ -75,7 +75,7 @@ class Measurement {
     this.#deployment = deployment;
   }
 
-  /** Late: by then the compilers of the servers have nothing left to do. */
+  /** Measures the idle processes. It is called late, when the compilers of the servers have nothing left to do. */
   async idle(seconds: number): Promise<Idle> {
     say(`idle: ${Math.round(seconds)} s`);
     await this.#deployment.idle();

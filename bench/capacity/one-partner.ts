@@ -17,8 +17,8 @@ export interface Contention {
 }
 
 /**
- * How fast one partner's units can be counted, whose month is one row that every process changes under a
- * condition.
+ * Measures how fast one partner's units can be counted. The partner's month is one row that every process
+ * changes under a condition.
  */
 export async function chargeOnePartner(connection: {
   readonly contactPoints: readonly string[];

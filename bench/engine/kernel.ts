@@ -22,12 +22,12 @@ export interface HashRun {
   readonly digests: readonly string[];
 }
 
-/** The bytes that every contender hashes: these slabs, over and over. */
+/** Returns the slabs that every contender hashes, over and over. */
 export function hashSlabs(): readonly Buffer[] {
   return Array.from({ length: SLABS }, (_, i) => seededBytes(`slab ${i}`, SLAB_BYTES));
 }
 
-/** The slabs of one lane, in the order in which it takes them; without a lane all of them. */
+/** Returns the slabs of one lane, in the order in which it takes them. Without a lane, all slabs take turns. */
 export function slabOrder(lane: number | undefined, count: number, lanes: Lanes = 4): readonly number[] {
   const own = SLABS / lanes;
   return Array.from({ length: count }, (_, i) => (lane === undefined ? i % SLABS : lane * own + (i % own)));

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type HashRun, slabOrder } from './kernel.js';
 
-/** A stream through node:crypto. */
+/** Hashes slabs as one stream with node:crypto. */
 export function hashWithNode(slabs: readonly Uint8Array[], count: number): HashRun {
   const order = slabOrder(undefined, count);
   const start = performance.now();

@@ -20,7 +20,7 @@ interface Reading extends Counted {
   readonly grownBytes: number;
 }
 
-/** Every frame and every event as the library decodes them; nothing is checked. */
+/** Decodes every frame and every event with the library alone. It checks nothing. */
 async function decodePlainly(file: string): Promise<Counted> {
   let events = 0;
   for await (const frame of decodeMultiStream(createReadStream(file))) {
@@ -30,7 +30,7 @@ async function decodePlainly(file: string): Promise<Counted> {
   return { events };
 }
 
-/** Both passes: chain, signatures, each event validated. */
+/** Reads a trace in both passes. It checks the chain and the signatures, and validates each event. */
 async function readWhole(file: string): Promise<Counted> {
   const trace = await readTrace(() => createReadStream(file));
   let events = 0;
@@ -38,7 +38,7 @@ async function readWhole(file: string): Promise<Counted> {
   return { events };
 }
 
-/** What issuing does with a trace: reading, replay, facts, and the report of a proof without declarations. */
+/** Reads and replays a trace, settles facts and composes a proof's report without declarations, as issuing does. */
 async function replayWhole(file: string): Promise<Counted> {
   const replayed = await replayTrace(() => createReadStream(file));
   const { facts } = settleFacts(replayed, { standing: 'enrolled', originalSha256: '00'.repeat(32) });

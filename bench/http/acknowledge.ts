@@ -1,6 +1,6 @@
 import type { TaskOutcome } from '../../src/core/engine/worker.js';
 
-/** A worker's task that hashes nothing. */
+/** Acknowledges a worker's task and hashes nothing. */
 export function acknowledge(): TaskOutcome {
   return {};
 }

@@ -159,7 +159,7 @@ async function proofCalls(
   return eachProofCalls(service, client, partners, issued);
 }
 
-/** A credentialed file in as many slots as there are calls: each call is a new billable unit. */
+/** Uploads a credentialed file into a slot for each call, so that each call is a new billable unit. */
 async function newUnits(
   run: Run,
   service: ServiceProcess,
@@ -178,8 +178,8 @@ async function newUnits(
 }
 
 /**
- * Every upload of one file with every one of its sidecars: each pair of the two is a new billable unit, and
- * its signature is checked in the call.
+ * Returns `count` calls that pair the uploads of one file with its sidecars. Each pair is a new billable unit,
+ * and its signature is checked in the call.
  */
 async function pairCalls(
   run: Run,
@@ -214,8 +214,8 @@ async function pairCalls(
 }
 
 /**
- * Units that were billed, read from the store the service has left: as many units as new calls, and none for
- * the replays.
+ * Checks the billed units in the store that the service has left. There must be as many units as new calls,
+ * and none for the replays.
  */
 async function checkUnits(
   run: Run,

@@ -1,8 +1,8 @@
 const BOUNDARY = 'takemark-bench-7f3a9c51d2e84b06';
 
 /**
- * A presigned post as its parts in order: request head with the form's fields, the audio as it is, the
- * closing boundary.
+ * Returns a presigned POST as its parts in order: the request head with the form's fields, the audio as it is,
+ * and the closing boundary.
  */
 export function uploadRequest(
   path: string,
@@ -12,7 +12,7 @@ export function uploadRequest(
   return formRequest(path, {}, fields, audio);
 }
 
-/** The post of a form with headers of its own, in the same parts. */
+/** Returns the POST of a form with headers of its own, in the same parts. */
 export function formRequest(
   path: string,
   headers: Readonly<Record<string, string>>,

@@ -51,8 +51,8 @@ const takes = new Map<string, Take>();
 let samples: Buffer = Buffer.alloc(0);
 
 /**
- * A file for each connection: the same random samples from different offsets, so that no byte of one upload
- * has the same place in another. Bytes that end up in the wrong upload give a wrong digest.
+ * Returns the file of a connection. The files have the same random samples from different offsets, so that no
+ * byte of the samples has the same place in two files. Bytes that end up in the wrong upload give a wrong digest.
  */
 function takeOf(connection: number, bytes: number): Take {
   const name = `${connection} ${bytes}`;

@@ -15,7 +15,7 @@ export function escapeText(text: string): string {
     .replaceAll('"', '&quot;');
 }
 
-/** Horizontal bars of one unit: the median as the bar, each round as a dot. */
+/** Draws horizontal bars of one unit, with the median as the bar and each round as a dot. */
 export function barChart(unit: string, figures: readonly Figure[]): string {
   const top = Math.max(...figures.flatMap(({ rounds }) => rounds));
   const plot = WIDTH - LABELS - VALUES;
@@ -39,7 +39,7 @@ export function barChart(unit: string, figures: readonly Figure[]): string {
   return `<svg viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="${escapeText(`${unit}: ${figures.map(({ label, median }) => `${label} ${number(median)}`).join('; ')}`)}">${grid.join('')}${rows.join('')}</svg>`;
 }
 
-/** Four to five steps from 0 to where `top` fits in. */
+/** Returns four to five ticks in equal steps from 0, for a `top` above 0. The last is at or above `top`. */
 export function niceTicks(top: number): readonly number[] {
   const raw = (top > 0 ? top : 1) / 4;
   const power = 10 ** Math.floor(Math.log10(raw));
@@ -53,8 +53,8 @@ const GAUGE = 190;
 const GAUGE_DECADE = Math.log(3);
 
 /**
- * A value beside its bar, in the middle, on a logarithmic scale; to the right of it is better whichever way
- * the bar points.
+ * Draws a value beside its bar, which is in the middle of a logarithmic scale. A value to the right of the bar
+ * is better for either kind of bar.
  */
 export function gauge({ value, bar, unit, rounds }: Comparison): string {
   if (bar === undefined) return '';

@@ -6,8 +6,8 @@ import { tableLines } from './table.js';
 const COLOURS = { faster: 32, slower: 31 } as const;
 
 /**
- * A table for a terminal: both values, their ratio, the range of the rounds as a share of the median for both
- * sides, and the verdict; under it the number of verdicts.
+ * Returns a table for a terminal. It has both values, their ratio, the range of the rounds as a share of the
+ * median for both sides, and the verdict. Under it are the numbers of faster and slower values.
  * @param names of the two sides
  */
 export function comparisonTable(
@@ -49,7 +49,7 @@ export function comparisonTable(
   ].join('\n');
 }
 
-/** A single round has no range. */
+/** Returns the range of the rounds in percent of their median. It is empty for a single round, which has none. */
 function share(rounds: readonly number[]): string {
   return rounds.length < 2 ? '' : `${(spread(rounds) * 100).toFixed(1)} %`;
 }

@@ -14,8 +14,8 @@ const LINE_HEIGHT = 16;
 const STROKES = ['', '7 4', '2 3'];
 
 /**
- * Lines over a logarithmic x axis with a tick at each x, and a y axis that begins at 0. A line goes through
- * the medians, small dots are single rounds.
+ * Draws lines over a logarithmic x axis with a tick at each x whose label has room, and a y axis that begins at
+ * 0. A line goes through the medians, and small dots are single rounds.
  */
 export function curveChart({ title, x, y, lines }: Curve): string {
   const labels = Math.max(...lines.map(({ label }) => label.length)) * LABEL_CHARACTER + LABEL_GAP + 6;
@@ -86,7 +86,7 @@ function circle(x: number, y: number, radius: number, name: string, content = ''
   return `<circle cx="${fixed(x)}" cy="${fixed(y)}" r="${radius}" class="${name}">${content}</circle>`;
 }
 
-/** Every x that a line has, in order. */
+/** Returns every x that a line has, in ascending order. */
 export function xsOf(lines: readonly CurveLine[]): readonly number[] {
   return [...new Set(lines.flatMap(({ points }) => points.map(({ x }) => x)))].sort((a, b) => a - b);
 }
@@ -99,7 +99,7 @@ function pointText({ median, rounds }: CurveLine['points'][number], unit: string
   return `median ${number(median)} ${unit}, rounds ${rounds.map(number).join(' ')}`;
 }
 
-/** An axis in words. */
+/** Returns the label of an axis with its unit, if it has one. */
 export function withUnitOf({ label, unit }: Curve['x']): string {
   return unit === '' ? label : `${label}, ${unit}`;
 }
@@ -109,7 +109,7 @@ function strokeOf(lines: readonly CurveLine[], index: number): string {
   return STROKES[before % STROKES.length]!;
 }
 
-/** The values whose labels do not run into that of the one before; the last is always one. */
+/** Returns the values whose labels do not run into that of the next one kept. The last is always kept. */
 function apart(values: readonly number[], at: (value: number) => number): readonly number[] {
   const half = (value: number): number => (plainNumber(value).length * TICK_CHARACTER) / 2 + 3;
   const kept: number[] = [];
@@ -120,7 +120,7 @@ function apart(values: readonly number[], at: (value: number) => number): readon
   return kept.reverse();
 }
 
-/** The heights of labels, moved so that none covers another or leaves the plot. */
+/** Returns the heights of labels, moved so that none covers another or leaves the plot. */
 function spreadOut(heights: readonly number[]): readonly number[] {
   const order = heights.map((_, index) => index).sort((a, b) => heights[a]! - heights[b]!);
   const placed = [...heights];

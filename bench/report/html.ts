@@ -6,7 +6,7 @@ import { curveChart, withUnitOf, xsOf } from './curve-chart.js';
 import { barText, disturbance, number, outcome, plainNumber, withUnit } from './numbers.js';
 import { STYLE } from './style.js';
 
-/** A page that needs nothing from anywhere. */
+/** Returns the report as a page that loads nothing else. */
 export function htmlReport(results: Results): string {
   const { sections, bars, quick, machine, wrong } = results;
   const busy = disturbed(results);
@@ -96,7 +96,7 @@ function chartHtml(unit: string, figures: readonly Figure[]): string {
   return `<h3>${escapeText(unitTitle(unit))}</h3><table>${rows.join('')}</table>`;
 }
 
-/** A curve, and under it a table of its medians with the range of their rounds. */
+/** Returns a curve and, under it, a table of its medians with the range of their rounds. */
 function curveHtml(curve: Curve): string {
   const { title, x, y, lines } = curve;
   const xs = xsOf(lines);

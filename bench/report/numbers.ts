@@ -2,7 +2,7 @@ import { type Bar, shortfall } from '../bars.js';
 import type { Comparison } from '../measure.js';
 import type { Condition } from '../results.js';
 
-/** Three significant digits, thousands grouped. */
+/** Formats a number with three significant digits, two below 0.01, or from 100 on as an integer with commas. */
 export function number(value: number): string {
   if (!Number.isFinite(value)) return '–';
   const size = Math.abs(value);
@@ -29,7 +29,7 @@ export function barText(bar: Bar, unit: string): string {
   return `${bar.kind === 'at least' ? '≥' : '≤'} ${bar.limit}${unit === 'x' ? '×' : ` ${unit}`}`;
 }
 
-/** `met`, or by how much not. */
+/** Returns `met`, or by how many percent a bar is missed. */
 export function outcome({ bar, met, value }: Comparison): string {
   if (bar === undefined) return '';
   if (met) return 'met';

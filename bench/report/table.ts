@@ -1,5 +1,5 @@
 /**
- * Rows in columns of equal width.
+ * Returns a line for each row, in which every cell is as wide as the widest of its column.
  * @param words columns from the left that hold words, and begin with them; numbers end with their column
  */
 export function tableLines(rows: readonly (readonly string[])[], words: number): readonly string[] {

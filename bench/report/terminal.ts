@@ -6,7 +6,7 @@ import { tableLines } from './table.js';
 
 const HEAD = ['', 'figure', 'baseline', 'ratio', 'bar', ''];
 
-/** The comparisons as a table for a terminal. */
+/** Returns the comparisons as a table for a terminal, followed by the curves, the bars met and any wrong answer. */
 export function terminalReport(results: Results, colours: boolean): string {
   const paint: Paint = (code, text) => (colours ? `\u001b[${code}m${text}\u001b[0m` : text);
   const lines: string[] = [];
@@ -44,7 +44,7 @@ export function terminalReport(results: Results, colours: boolean): string {
 
 type Paint = (code: number, text: string) => string;
 
-/** The medians of a curve, a line for each of its lines. */
+/** Returns a table of the medians of a curve, with a row for each of its lines. */
 function curveLines({ title, x, y, lines }: Curve, paint: Paint): readonly string[] {
   const xs = xsOf(lines);
   const rows = lines.map(({ label, points }) => [

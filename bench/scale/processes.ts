@@ -89,7 +89,7 @@ function nameOf(partners: number, count: number, kind: Kind): string {
   return `${partners} partners, ${count} processes, ${kind}`;
 }
 
-/** Each call is a new billable unit. */
+/** Prepares calls that are each a new billable unit. */
 async function prepareCalls(
   run: Run,
   service: ServiceProcess,
@@ -113,7 +113,7 @@ async function prepareCalls(
   }
 }
 
-/** In an order that is the same in every run, so that no process is given partners of its own. */
+/** Shuffles the calls in the same order in every run, so that no process is given partners of its own. */
 function shuffled(calls: readonly PreparedCall[]): readonly PreparedCall[] {
   const places = seededBytes('order', 4 * calls.length);
   return calls

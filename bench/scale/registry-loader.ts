@@ -144,7 +144,7 @@ async function register({ stores, proof }: Original): Promise<void> {
   });
 }
 
-/** The first digits of a proof's digests: ascending ones for the proofs of a registry that are in order. */
+/** Returns the first hex digits of a proof's digests. They ascend for the first `ordered` proofs. Others get ''. */
 function beginOfDigests(index: number, ordered: number): string {
   if (index >= ordered) return '';
   return Math.floor((index / ordered) * 2 ** 32)
@@ -172,7 +172,7 @@ function copyOf(
   };
 }
 
-/** Size of the files of a store that is open, once compactions have left them alone for some seconds. */
+/** Returns the bytes of an open store's files, once compactions have left them alone for some seconds. */
 async function settledBytes(directory: string): Promise<number> {
   let before = '';
   for (let same = 0; ; ) {

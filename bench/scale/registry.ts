@@ -136,7 +136,7 @@ async function issueOriginals(
   }
 }
 
-/** Its auditor makes no pass of its own: steps are asked for. */
+/** Starts a service whose auditor makes no pass of its own. The bench asks for its steps. */
 function startService(dataDir: string): Promise<ServiceProcess> {
   return ServiceProcess.start({ dataDir, settings: { TAKEMARK_AUDIT_RATE: '0' } });
 }
@@ -273,7 +273,7 @@ async function measureVerifies(work: Work, issued: IssuedProofs): Promise<Point[
   return { rates: results.map(({ perSecond }) => perSecond), cpu: results.map(({ cpu }) => cpu) };
 }
 
-/** Milliseconds of steps in a part of the auditor's pass, from its beginning on. */
+/** Returns the milliseconds of steps in a part of the auditor's pass, from its second step on. */
 async function timeSteps(service: ServiceProcess, part: string, rounds: number): Promise<readonly number[]> {
   const times: number[] = [];
   let from = part;
@@ -286,7 +286,7 @@ async function timeSteps(service: ServiceProcess, part: string, rounds: number):
   return times;
 }
 
-/** A whole pass of the auditor, who is to find nothing. */
+/** Runs a whole pass of the auditor, which must find nothing. */
 async function audit(run: Run, service: ServiceProcess): Promise<void> {
   for (let from: string | undefined = 'proofs'; from !== undefined; ) {
     const { findings, next } = await service.auditStep(from);

@@ -10,7 +10,7 @@ export interface LeftStore {
   close(): Promise<void>;
 }
 
-/** The store that a service has left in its data directory, opened with the service's own secrets. */
+/** Opens the store that a service has left in its data directory, with the service's own secrets. */
 export async function openLeftStore(dataDir: string): Promise<LeftStore> {
   const environment = 'production';
   const { secrets } = await loadSecrets({ directory: dataDir, environment, random: randomBytes });

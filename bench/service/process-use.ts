@@ -62,7 +62,7 @@ export const probe = {
     sample();
     watching = setInterval(sample, WATCH_MS);
   },
-  /** Largest RSS since `watchMemory`. */
+  /** Returns the largest RSS in bytes since `watchMemory`, and ends the watch. */
   memoryPeak(): number {
     clearInterval(watching);
     sample();

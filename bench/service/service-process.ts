@@ -109,7 +109,7 @@ export class ServiceProcess {
     return apiKey;
   }
 
-  /** The proof and what was made: the credentialed file, or the sidecar of a pair. */
+  /** Issues a proof. Returns its id and what was made: the credentialed file, or the sidecar of a pair. */
   async issue(
     partnerId: string,
     song: string,
@@ -124,7 +124,7 @@ export class ServiceProcess {
   }
 
   /**
-   * Issues, and leaves what was made where it is.
+   * Issues a proof and leaves what was made where it is.
    * @param audio or a form that has it, as its content type says
    */
   async issueAlone(
@@ -148,7 +148,7 @@ export class ServiceProcess {
     return ((await response.json()) as { proofId: string }).proofId;
   }
 
-  /** Has the auditor take a step of a pass, with at most `AUDIT_STEP` things. */
+  /** Asks the auditor for a step of a pass, with at most `AUDIT_STEP` things. */
   async auditStep(from: string): Promise<AuditStep> {
     const step = await this.#fetch(
       `audit/stores?${new URLSearchParams({ from, limit: String(AUDIT_STEP) })}`,
@@ -207,7 +207,7 @@ async function readPorts(
   }
 }
 
-/** A port, or an address that ends in one. */
+/** Returns the port of an endpoint, which is a port or an address that ends in one. */
 function portOf(endpoint: unknown): number {
   return typeof endpoint === 'number' ? endpoint : Number(new URL(String(endpoint)).port);
 }
