@@ -2,9 +2,9 @@ import crypto, { createHmac, timingSafeEqual } from 'node:crypto';
 
 /** Secrets of one purpose. */
 export interface MacKeys {
-  /** Secret with which new codes are made. */
+  /** Returns the secret with which new codes are made. */
   current(): { readonly id: string; readonly key: Uint8Array };
-  /** Secret of an id, former ones included, that verifies codes. */
+  /** Returns the secret of an id for verifying codes. Former secrets are included. */
   find(id: string): { readonly id: string; readonly key: Uint8Array } | undefined;
 }
 
@@ -51,7 +51,7 @@ export class Authenticator {
     return timingSafeEqual(mac, this.#expected);
   }
 
-  /** Code as text: the key's id, a dot, lower-case hex. */
+  /** Returns the code as text: the key's id, a dot, and lower-case hex. */
   sign(label: string, bytes: Uint8Array): string {
     const { keyId, mac } = this.make(label, bytes);
     return `${keyId}.${mac.toString('hex')}`;

@@ -7,7 +7,7 @@ const TABLE: Readonly<Uint32Array> = Uint32Array.from({ length: 256 }, (_, byte)
 });
 
 /**
- * Checksum of bytes.
+ * Returns the checksum of bytes.
  * @param seed the result over what comes before `bytes`; 0 at the start
  * @returns unsigned 32 bits
  */
@@ -17,7 +17,7 @@ export function crc32c(bytes: Uint8Array, seed = 0): number {
   return ~crc >>> 0;
 }
 
-/** Checksum of a text of ASCII, without encoding it first. */
+/** Returns the checksum of a text of ASCII, without encoding it first. */
 export function crc32cOfAscii(text: string, seed = 0): number {
   let crc = ~seed;
   for (let i = 0; i < text.length; i += 1) crc = (crc >>> 8) ^ TABLE[(crc ^ text.charCodeAt(i)) & 0xff]!;

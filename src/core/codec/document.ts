@@ -1,6 +1,6 @@
 import { decode, encode } from '@msgpack/msgpack';
 
-/** MessagePack of a value; members that are undefined are left out. */
+/** Encodes a value as MessagePack. Members that are undefined are left out. */
 export function encodeDocument(value: unknown): Uint8Array {
   return encode(value, { ignoreUndefined: true });
 }

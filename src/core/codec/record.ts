@@ -43,18 +43,18 @@ export class RecordCodec {
     return this.seal(key, this.#encoder.encodeSharedRef(value));
   }
 
-  /** A value as MessagePack: a record without its code, for bytes that do not leave the process. */
+  /** Encodes a value as MessagePack, without the code of a record, for bytes that do not leave the process. */
   document(value: unknown): Uint8Array {
     // A copy in the memory that small buffers share: memory of its own costs several times as much.
     return Buffer.from(this.#encoder.encodeSharedRef(value));
   }
 
-  /** Value of what `document` made. */
+  /** Decodes the value that `document` encoded. */
   read(document: Uint8Array): unknown {
     return this.#read(document, 0);
   }
 
-  /** The record of what `document` made. @param key ASCII */
+  /** Makes the record of a value that `document` encoded. @param key ASCII */
   seal(key: string, document: Uint8Array): Uint8Array {
     const { keyId, mac } = this.#authenticator.make(label(key), document);
     const macAt = KEY_ID_OFFSET + keyId.length;
@@ -98,7 +98,7 @@ export class RecordCodec {
     return this.#read(row, formerDocumentOffset(key, row));
   }
 
-  /** Decodes a record of the former form. @throws RecordError where its checksum does not hold */
+  /** Makes a record with a code from one of the former form. @throws RecordError where its checksum does not hold */
   adopt(key: string, row: Uint8Array): Uint8Array {
     return this.seal(key, row.subarray(formerDocumentOffset(key, row)));
   }

@@ -86,7 +86,7 @@ function isClaim2(fields: Fields): boolean {
   );
 }
 
-/** The same for version 1 (C2PA 1.4 section 10.2). */
+/** Returns true if the members of a claim of version 1 are there, each with its type (C2PA 1.4 section 10.2). */
 function isClaim1(fields: Fields): boolean {
   const infos = fields.get('claim_generator_info');
   return (

@@ -1,7 +1,7 @@
 /** Length of the first page of a core's memory, which stays its own: its constants lie there. */
 export const RESERVED_BYTES = 64 * 1024;
 
-/** Length rounded up so that the areas of two threads never share a cache line. */
+/** Rounds a length in bytes up so that the areas of two threads never share a cache line. */
 export function aligned(bytes: number): number {
   return Math.ceil(bytes / 128) * 128;
 }

@@ -22,8 +22,8 @@ export type CoreMeasurement = Omit<Measurement, 'credential'> & {
 };
 
 /**
- * Extent of the first credential chunk's data in the slice just processed, relative to the slice; undefined
- * where the slice holds none, or the chunk is too large.
+ * Returns the extent in bytes of the first credential chunk's data in the slice just processed, relative to the
+ * slice. Returns undefined if the slice holds none, or if the chunk is too large.
  */
 export function credentialSpan(
   memory: WebAssembly.Memory,
@@ -47,7 +47,7 @@ export interface ForkReport {
   readonly heldBack: number;
 }
 
-/** State of the binding digest after `parse` or `update`. */
+/** Returns the state of the binding digest after `parse` or `update`. */
 export function forkReport(memory: WebAssembly.Memory, context: number): ForkReport {
   const view = new DataView(memory.buffer, context, layout.CONTEXT_BYTES);
   const heldBack = view.getUint32(layout.HELD, true);
@@ -85,7 +85,7 @@ export interface SamplesReport {
   readonly length: number;
 }
 
-/** State of the samples after `samples`; undefined while their digest has not begun, and when it is given up. */
+/** Returns the samples after `samples`, or undefined if their digest has not begun, is given up, or is of FLAC. */
 export function samplesReport(memory: WebAssembly.Memory, context: number): SamplesReport | undefined {
   const view = new DataView(memory.buffer, context, layout.CONTEXT_BYTES);
   const u32 = (at: number): number => view.getUint32(at, true);
@@ -108,7 +108,7 @@ export interface HostDigests {
 }
 
 /**
- * Measurement of a finished context.
+ * Returns the measurement of a finished context.
  * @param parts data of the credential chunk, which only the host has kept
  * @param digests for an engine that hashed elsewhere; without them the core's own
  */
@@ -134,7 +134,7 @@ export function completeMeasurement(
   return { ...measured, credential: { ...credential, data } };
 }
 
-/** Measurement as the finished context holds it. @param digests as `completeMeasurement` takes them */
+/** Returns the measurement as the finished context holds it. @param digests as `completeMeasurement` takes them */
 export function readMeasurement(
   memory: WebAssembly.Memory,
   context: number,
@@ -172,7 +172,7 @@ export function readMeasurement(
   };
 }
 
-/** Count of 64 bits as a number: the core keeps every reported count below 2^53. */
+/** Reads a count of 64 bits as a number. The core keeps every reported count below 2^53. */
 function number64(view: DataView, at: number): number {
   return Number(view.getBigUint64(at, true));
 }

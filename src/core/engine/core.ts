@@ -94,7 +94,7 @@ export async function loadCore(): Promise<WebAssembly.Module> {
   return new WebAssembly.Module(bytes);
 }
 
-/** Shared memory of all instances: at least `bytes` long, at most 4 GiB, and it never grows. */
+/** Creates the shared memory of all instances. It has at least `bytes` bytes, at most 4 GiB, and never grows. */
 export function createCoreMemory(bytes: number): WebAssembly.Memory {
   const pages = Math.max(1, Math.ceil(bytes / PAGE_BYTES));
   return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });

@@ -60,7 +60,7 @@ export interface EngineOptions {
 }
 
 /**
- * Audio engine of the chosen kind, not yet started.
+ * Returns an audio engine of the chosen kind that is not started yet.
  * @throws RangeError for an option out of its range
  */
 export function createAudioEngine(options: EngineOptions): AudioEngine {

@@ -1,6 +1,6 @@
 import { DomainError } from '../domain/errors.js';
 
-/** The upload cannot be continued through no fault of its sender. */
+/** Returns the error of an upload that cannot be continued, through no fault of its sender. */
 export function engineFailed(cause: unknown): DomainError {
   return new DomainError('unavailable', 'The audio could not be measured. Send it again.', {
     reason: 'engine_failed',
@@ -16,7 +16,7 @@ export function engineFull(): DomainError {
   });
 }
 
-/** The upload lost its place to a newcomer. */
+/** Returns the error of an upload that lost its place to a newcomer. */
 export function gaveWay(): DomainError {
   return new DomainError(
     'unavailable',
@@ -25,7 +25,7 @@ export function gaveWay(): DomainError {
   );
 }
 
-/** The owner's uploads hold too many bytes of credentials. */
+/** Returns the error of an upload whose owner's uploads hold too many bytes of credentials. */
 export function memoryFull(): DomainError {
   return new DomainError('unavailable', 'The service is receiving too much data at once.', {
     reason: 'ingress_full',

@@ -66,7 +66,7 @@ export class Places<Holder extends PlaceHolder> {
   }
 
   /**
-   * Upload that has to end before `owner` may open another one; undefined while a place is free.
+   * Returns the upload that has to end before `owner` may open another one, or undefined while a place is free.
    * @throws DomainError `unavailable` / `engine_full` when no upload has to end
    */
   toDisplace(owner: string): { readonly holder: Holder; readonly reason: Displacement } | undefined {
@@ -95,7 +95,7 @@ export class Places<Holder extends PlaceHolder> {
     else this.#counts.set(holder.owner, left);
   }
 
-  /** Slowest eligible upload; of equally slow ones the oldest. */
+  /** Returns the slowest eligible upload, and of equally slow ones the oldest. */
   #slowest(eligible: (holder: Holder) => boolean): Holder | undefined {
     let slowest: Holder | undefined;
     for (const holder of this.#holders) {

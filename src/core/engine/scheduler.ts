@@ -316,7 +316,7 @@ export class Scheduler {
   }
 
   /**
-   * All slabs are being filled, none is ready, and a write waits: the fullest goes to the workers as it is.
+   * Gives the workers the fullest slab as it is when all slabs are being filled, none is ready, and a write waits.
    * Without this a pool smaller than the number of uploads would wait until a slab happens to fill.
    */
   #relieve(): void {
@@ -339,11 +339,11 @@ export class Scheduler {
   }
 
   /**
-   * Four lanes cost little more CPU than one, so a task that carries one upload wastes most of a core. Hence:
-   * an idle pool takes all that is ready; while a task runs, the next one waits for four. No slab waits
-   * without end: when the running tasks are done the pool is idle. With fewer than four uploads open four can never
-   * come together, and workers without a task are used at once. Where a task gains nothing from company one
-   * upload is worth it.
+   * Returns true if a group may start a task. Four lanes cost little more CPU than one, so a task that carries one
+   * upload wastes most of a core. Hence an idle pool takes all that is ready. While a task runs, the next one waits
+   * for four. No slab waits without end, because the pool is idle when the running tasks are done. With fewer than
+   * four uploads open four can never come together, and workers without a task are used at once. Where a task gains
+   * nothing from company one upload is worth it.
    *
    * With eight lanes, a task that would have to wait for a worker anyway is not full at four: it waits for eight, or
    * for all uploads that no task carries.
@@ -401,7 +401,7 @@ export class Scheduler {
     ingest.decoder = undefined;
   }
 
-  /** An upload that already fills a slab may write on without taking one. */
+  /** Returns true if the upload already fills a slab, or if it may take one and one is free. */
   #hasSlab(ingest: Ingest): boolean {
     return ingest.filling !== undefined || (ingest.held < SLABS_PER_UPLOAD && this.#options.slabs.free > 0);
   }
@@ -487,7 +487,7 @@ export class Scheduler {
     return this.#groups[group]!;
   }
 
-  /** The upload is over and no thread works on its context. */
+  /** Frees the context and the decoder of an upload that is over, once no thread works on its context. */
   #release(ingest: Ingest): void {
     this.#options.contexts.give(ingest.context);
     this.#returnDecoder(ingest);

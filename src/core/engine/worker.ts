@@ -76,7 +76,7 @@ function inputOf(): WorkerInput | undefined {
 }
 
 /**
- * Task of the pool. A fault is returned and not thrown, so that a rejected task means a dead thread and
+ * Runs a task of the pool. A fault is returned and not thrown, so that a rejected task means a dead thread and
  * nothing else.
  */
 export function hash({ scratch, slices, lanes, native = false }: HashTask): TaskOutcome {

@@ -5,9 +5,9 @@ import type { Dependency } from '../../core/domain/errors.js';
 const ANSWER_MS = 5000;
 
 export interface DependencyReports {
-  /** Called when a dependency stops answering. */
+  /** Reports that a dependency has stopped answering. */
   missing(dependency: Dependency, error: unknown): void;
-  /** Called when the dependency answers again. */
+  /** Reports that the dependency answers again. */
   back(dependency: Dependency): void;
 }
 

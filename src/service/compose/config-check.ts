@@ -89,7 +89,7 @@ async function checkDirectory(setting: string, path: string): Promise<ServerChec
   );
 }
 
-/** A running service holds its own ports, so an occupied port is only a warning. */
+/** Checks that a port is free. A running service holds its own ports, so an occupied port is only a warning. */
 async function checkPort(
   setting: string,
   { host, port }: { readonly host: string; readonly port: number },

@@ -2,7 +2,7 @@
 export const BILLED_OPERATIONS = ['verify', 'identify'] as const;
 export type BilledOperation = (typeof BILLED_OPERATIONS)[number];
 
-/** Quota windows are UTC calendar months. All times are unix seconds. */
+// Quota windows are UTC calendar months. All times are unix seconds.
 
 export function monthOf(at: number): string {
   return new Date(at * 1000).toISOString().slice(0, 7);

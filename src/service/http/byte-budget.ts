@@ -52,7 +52,7 @@ export class ByteBudget {
     return this.takeFree(holder, bytes, also);
   }
 
-  /** As `take`, but disconnects no caller. */
+  /** Counts the bytes as held, as `take` does, but disconnects no caller. */
   takeFree(holder: string, bytes: number, also?: string): boolean {
     if (!this.fits(holder, bytes, also)) return false;
     this.#add(holder, bytes);

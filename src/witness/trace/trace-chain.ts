@@ -8,12 +8,12 @@ const SIGNATURE_TAG = Buffer.from('takemark.trace.1.signature\0', 'latin1');
 
 export const SIGNATURE_BYTES = 64;
 
-/** Head of a chain without segments. */
+/** Returns the head of a chain without segments. */
 export function headOfHeader(header: Uint8Array): Buffer {
   return createHash('sha256').update(HEADER_TAG).update(header).digest();
 }
 
-/** Head of the chain after one more segment. */
+/** Returns the head of the chain after one more segment. */
 export function headOfSegment(
   before: Uint8Array,
   segment: { readonly sequence: number; readonly firstEvent: number; readonly body: Uint8Array },
@@ -27,7 +27,7 @@ export function headOfSegment(
     .digest();
 }
 
-/** Message that the device signs over the segments so far. */
+/** Returns the message that the device signs over the segments so far. */
 export function signedMessage(final: boolean, segments: number, head: Uint8Array): Buffer {
   return Buffer.concat([SIGNATURE_TAG, Buffer.of(final ? 1 : 0), uint64(segments), head]);
 }
@@ -53,14 +53,14 @@ export function readDevicePublicKey(bytes: Uint8Array, algorithm: DeviceAlgorith
   }
 }
 
-/** Algorithm that a key is for, if it is one of a device's. */
+/** Returns the algorithm that a key is for, or undefined if devices do not use it. */
 export function algorithmOf(key: KeyObject): DeviceAlgorithm | undefined {
   if (key.asymmetricKeyType === 'ed25519') return 'Ed25519';
   if (key.asymmetricKeyType === 'ec' && key.asymmetricKeyDetails?.namedCurve === 'prime256v1') return 'ES256';
   return undefined;
 }
 
-/** Signature of 64 bytes: Ed25519 (RFC 8032), or ECDSA on P-256 with SHA-256 as r || s. */
+/** Returns a signature of 64 bytes: Ed25519 (RFC 8032), or ECDSA on P-256 with SHA-256 as r || s. */
 export function signMessage(algorithm: DeviceAlgorithm, key: KeyObject, message: Uint8Array): Buffer {
   return algorithm === 'Ed25519'
     ? sign(null, message, key)

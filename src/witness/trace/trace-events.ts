@@ -226,7 +226,7 @@ class Cursor {
     return this.bytes.toString('hex', start, start + DIGEST_BYTES);
   }
 
-  /** Whole number from 0 to `most` in its shortest form. */
+  /** Reads a whole number from 0 to `most` in its shortest form. */
   whole(name: string, most: number): number {
     const head = this.byte();
     const value = head < 0x80 ? head : this.#long(head, name);
@@ -234,7 +234,7 @@ class Cursor {
     return value;
   }
 
-  /** Number whose form is a float where it is not whole. */
+  /** Reads a number, whose form is a float only if the number is not whole. */
   number(name: string): number {
     if (this.bytes[this.at] !== 0xcb) return this.whole(name, Number.MAX_SAFE_INTEGER);
     this.at += 1;

@@ -181,7 +181,7 @@ class FrameHead {
     return value;
   }
 
-  /** Byte string in its shortest form, refused by its head where its length is out of bounds. */
+  /** Reads a byte string in its shortest form, and refuses it by its head if its length is out of bounds. */
   #bin(least: number, most: number): Buffer {
     const head = this.#byte();
     if (head < 0xc4 || head > 0xc6) throw new NoFrame();

@@ -83,7 +83,7 @@ function toMap(header: TraceHeader): HeaderMap {
   });
 }
 
-/** Header of a map whose members `checkHeader` has still to look at. */
+/** Returns the header of a map whose members `checkHeader` still has to check. */
 function fromMap(map: HeaderMap): TraceHeader {
   const { traceId, publicKey, channels } = map;
   if (!(traceId instanceof Uint8Array)) throw new TraceFault('traceId is not 16 bytes');

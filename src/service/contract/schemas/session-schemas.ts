@@ -20,7 +20,7 @@ import {
 } from '../../../witness/domain/trace.js';
 import { identifierSchema, knownWords, sha256Schema, timestampSchema } from '../primitives.js';
 
-/** The schema of a count: a whole number from 0. */
+/** Returns the schema of a count, which is a whole number from 0. */
 const count = (description: string) => z.int().min(0).meta({ description });
 const seconds = (description: string) => z.number().min(0).meta({ description });
 const slug = (description: string) => z.string().meta({ description });

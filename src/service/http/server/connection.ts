@@ -23,13 +23,13 @@ const FREE_BYTES = 8192;
 
 /** Receives the state of a connection. The table uses the states to choose which connection to evict. */
 export interface ConnectionWatch {
-  /** A request has begun. */
+  /** Records that a request has begun. */
   busy(connection: CallerConnection): void;
-  /** The response was written to the network, and no other request has begun. */
+  /** Records that the response was written to the network, and that no other request has begun. */
   idle(connection: CallerConnection): void;
   /**
-   * Output waits for the caller to read it (`waits`), or all of it was written. Called again with each
-   * progress.
+   * Records that output waits for the caller to read it (`waits`), or that all of it was written. The connection
+   * repeats the call with each progress.
    */
   unread(connection: CallerConnection, waits: boolean): void;
   /**

@@ -59,7 +59,7 @@ export async function readReport(
     : deps.reads.run(reader, () => composeFor(deps, reader, proof), deps.signal);
 }
 
-/** As `readReport`, for a caller that already has its turn. */
+/** Composes the report as `readReport` does, for a caller that already has its turn. It does not weigh the read. */
 export async function composeFor(
   deps: ComposeDeps,
   reader: Pick<ReportReader, 'partnerId'>,
