@@ -139,7 +139,7 @@ async function measureParse(run: Run): Promise<Section> {
   };
 }
 
-/** Microseconds a call. */
+/** Returns the microseconds of one call. */
 async function perCall(calls: number, once: () => void | Promise<void>): Promise<number> {
   const start = performance.now();
   for (let i = 0; i < calls; i += 1) {

@@ -112,7 +112,7 @@ async function measureScaleUploads(run: Run): Promise<Section> {
 
 const ROLES = { busboy: 'baseline', wasm: 'ours', native: 'ours' } as const;
 
-/** Uploads of a point: as many as make up the bytes of the run, each connection one at least. */
+/** Returns the uploads of a point: as many as make up the bytes of the run, at least one for each connection. */
 function loadOf({ scale }: Run, { connections, mebibytes }: Point) {
   const bytes = Math.min(Math.round(mebibytes * MIB), MAX_UPLOAD_BYTES);
   const uploads = Math.min(scale.curveBytes / bytes, MOST_UPLOADS);

@@ -122,7 +122,7 @@ export class UploadServers {
   }
 }
 
-/** Partners of the largest plan, each at a loopback address of its own; the first at the one every system has. */
+/** Creates partners on the largest plan, each at a loopback address of its own, the first at 127.0.0.1. */
 async function callersOf(service: ServiceProcess, count: number): Promise<readonly Caller[]> {
   const callers: Caller[] = [];
   for (let host = 1; host <= count; host += 1)

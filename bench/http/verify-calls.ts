@@ -25,7 +25,7 @@ export interface Slot {
   readonly apiKey: string;
 }
 
-/** Partners on the plan that limits least, each with a key. */
+/** Creates partners on the plan that limits least, each with a key. */
 export async function createPartners(service: ServiceProcess, count: number): Promise<readonly Partner[]> {
   return Promise.all(
     Array.from({ length: count }, async () => {

@@ -12,7 +12,7 @@ export interface MadeUp {
   readonly wrong?: readonly string[];
 }
 
-/** Results of a run that never was, as they are read from their file. */
+/** Returns the results of an invented run, as they are read from a file. */
 export function madeUpRun({ args = [], sections = [], machine, wrong = [] }: MadeUp): Results {
   const results = gatherResults({
     startedAt: new Date('2026-01-01T00:00:00Z'),

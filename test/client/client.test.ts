@@ -483,7 +483,7 @@ t.test('60 MiB are sent in constant memory', async (t) => {
   t.ok(peak - baseline < 24 * 1024 * 1024, `${Math.round((peak - baseline) / 1024)} KiB above the start`);
 });
 
-/** Buffers live outside the heap. */
+/** Returns the bytes of the heap and of buffers, which live outside it. */
 function external(): number {
   const { external, arrayBuffers, heapUsed } = process.memoryUsage();
   return Math.max(external, arrayBuffers) + heapUsed;

@@ -140,7 +140,7 @@ async function setUp(
       const found = await stores.audited.review(`rev_${proofId}`, at);
       return found?.scheduled.length === remindersOf(reviewCreated(review(proofId))).length;
     },
-    /** Findings of a pass of the auditor an hour later. */
+    /** Returns the findings of a pass of the auditor an hour later. */
     async findings(): Promise<readonly string[]> {
       const findings: string[] = [];
       const later = { now: () => Date.now() + HOUR_SECONDS * 1000 };

@@ -15,7 +15,7 @@ function check(test: Test, file: Buffer, expected: object, name: string): void {
   test.strictSame(sampled(file, everyByte(1, file.length)), expected, `${name}, byte by byte`);
 }
 
-/** Samples that a predictor follows: a slow wave with some noise. */
+/** Makes samples that a predictor follows: a slow wave with some noise. */
 function smooth(count: number, bits: number, seed = 1): Samples {
   const height = 2 ** (bits - 2);
   const rough = someSamples(count, Math.max(2, bits - 6), seed);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 export const ROOT = new URL('../../../', import.meta.url).pathname;
 
-/** Paths from the root. */
+/** Returns the paths of the pages from the root. */
 export async function pages(): Promise<readonly string[]> {
   const found = await Promise.all(
     ['docs', 'deploy', 'assembly', 'src'].map(async (folder) =>

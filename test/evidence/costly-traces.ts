@@ -86,7 +86,7 @@ export async function manyExports(exports = 990, clips = 20_000): Promise<Buffer
   return bytes;
 }
 
-/** Signatures over one event each. */
+/** Returns a sealed trace of signatures over one event each. */
 export function manySignatures(signatures: number): Buffer {
   const forge = new Forge();
   const frames: Uint8Array[] = [forge.header];

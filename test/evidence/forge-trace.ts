@@ -11,7 +11,7 @@ import {
 
 const KEY = DeviceKey.generate();
 
-/** Members of a header as a map, in order. */
+/** Returns the members of a header as a map, in order. */
 export function headerMap(changes: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
   return {
     version: 1,

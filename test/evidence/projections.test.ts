@@ -46,7 +46,7 @@ function breaksDdex(projection: Projection): boolean {
   return recording === 'All' && contributions.some((value) => value !== undefined);
 }
 
-/** Faults of a projection of the report, or undefined. */
+/** Returns the faults of a projection of the report, or undefined. */
 function faultOf(report: EvidenceReport, projection: Projection): string | undefined {
   if (breaksDdex(projection)) return 'consistency rule of DDEX';
   const listed = [...projection.unmapped, ...projection.members.flatMap(({ sources }) => sources)];

@@ -1,4 +1,5 @@
 import '../style/conditional-writes.test.js';
+import '../style/docstrings.test.js';
 import '../style/module-state.test.js';
 import '../style/words.test.js';
 import '../style/gate-entries.test.js';

@@ -17,7 +17,7 @@ export interface Part {
   readonly readers?: boolean;
   /** Where a seed that finds a fault goes in `test/regressions/seeds.json`. */
   readonly regressions?: Seeded;
-  /** Commands in order; the part is red at the first one that fails. */
+  /** Returns the commands in order. The part is red at the first one that fails. */
   commands(seed: number): readonly Command[];
 }
 

@@ -16,7 +16,7 @@ import { RestartedService } from './restarted-service.js';
 
 const NOT_AUDIO = Buffer.from('not a WAV file');
 
-/** Ids that have a key, and names of the files of proofs. */
+/** Returns the ids that have a key, and the names of the files of proofs. */
 function leftIn(directory: string): { readonly keys: readonly string[]; readonly files: readonly string[] } {
   return {
     keys: keyNamesBelow(join(directory, 'content-keys'))

@@ -220,7 +220,7 @@ t.test('dead letters are listed with their reason, and taken once they can be', 
   t.equal(await metric(house, 'takemark_dead_letters_total', '{topic="usage"}'), 1);
 });
 
-/** Topics of the test's own, which go with it. */
+/** Makes topics of the test's own, and deletes them at its end. */
 async function withTopics(t: Test, settings: Readonly<Record<string, string>>): Promise<void> {
   const { kafka } = readConfig(settings);
   await makeTopics(kafka!);

@@ -43,7 +43,7 @@ export function usageOf(events: readonly ServiceEvent[], partnerId: string): rea
   return events.filter((event): event is UsageEvent => event.topic === 'usage' && event.key === partnerId);
 }
 
-/** Units by `day operation`. */
+/** Returns the units by `day operation`. */
 export function unitsOf(counts: readonly UsageCount[]): Readonly<Record<string, number>> {
   const units: Record<string, number> = {};
   for (const { day, operation, units: more } of counts)
@@ -67,7 +67,7 @@ export function eraseProof(
   return stores.eraseProof(proofId, partnerId, at, audit(partnerId, 'proof_erased', proofId));
 }
 
-/** Units of a partner's days as a read gives them, in the form of `unitsOf`. */
+/** Reads the units of a partner's days, in the form of `unitsOf`. */
 export async function dailyUnits(
   stores: Stores,
   partnerId: string,

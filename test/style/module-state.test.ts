@@ -18,7 +18,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
 /** Classes whose instances nothing changes. */
 const IMMUTABLE = new Set(['RegExp', 'URL', 'TextDecoder', 'TextEncoder', 'DomainError', 'Proxy', 'Markup']);
 
-/** Parts of a module's own state that may change after the module was loaded, by name. */
+/** Returns the names of a module's own state that may change after the module was loaded. */
 function mutableState(file: string, text: string): string[] {
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
   return source.statements.flatMap((statement) => {
@@ -53,7 +53,7 @@ function isStaticVariable({ modifiers }: ts.PropertyDeclaration): boolean {
   return kinds.includes(ts.SyntaxKind.StaticKeyword) && !kinds.includes(ts.SyntaxKind.ReadonlyKeyword);
 }
 
-/** Assignments that loading the module makes: to a prototype, to a global. */
+/** Returns the assignments that loading the module makes to a prototype or to a global. */
 function patches(statement: ts.Statement): string[] {
   if (!ts.isExpressionStatement(statement) || !ts.isBinaryExpression(statement.expression)) return [];
   const { left, operatorToken } = statement.expression;

@@ -36,7 +36,7 @@ export class BlockAllocator {
     return this.count - this.free;
   }
 
-  /** Address of a block, or `undefined` when all are taken. */
+  /** Takes a block and returns its address, or `undefined` when all are taken. */
   take(): number | undefined {
     const address = this.#free.pop();
     if (address !== undefined) this.#taken[(address - this.#start) / this.size] = 1;

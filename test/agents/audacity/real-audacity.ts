@@ -159,7 +159,7 @@ function firstLine(child: ChildProcess): Promise<string> {
   });
 }
 
-/** Milliseconds since the file was made; none where it is not there. */
+/** Returns the milliseconds since the file was made, or 0 without the file. */
 function ageMs(file: string): number {
   const found = statSync(file, { throwIfNoEntry: false });
   return found === undefined ? 0 : Date.now() - found.birthtimeMs;

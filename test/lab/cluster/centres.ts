@@ -126,7 +126,7 @@ for (const violation of violations) console.log(`VIOLATION ${violation}`);
 say(`${violations.length} violations (centres)`);
 process.exit(violations.length === 0 ? 0 : 1);
 
-/** Steps of an operator who adds a data centre. */
+/** Does the steps of an operator who adds a data centre. */
 async function alterKeyspace(address: string, name: string): Promise<void> {
   const client = new Client({ contactPoints: [address], localDataCenter: 'dc1' });
   await client.execute(
@@ -136,7 +136,7 @@ async function alterKeyspace(address: string, name: string): Promise<void> {
   await servers.nodetool('cassandra-dc2', 'rebuild', '-ks', name, '--', 'dc1');
 }
 
-/** Calls again where the outcome is not known: all of them may be repeated. */
+/** Repeats a call whose outcome is not known. All of these calls may be repeated. */
 async function settled<Value>(call: () => Promise<Value>): Promise<Value> {
   for (;;) {
     try {
@@ -199,7 +199,7 @@ async function rotations(one: CassandraStore, two: CassandraStore): Promise<void
   );
 }
 
-/** Conditions of each centre for itself, past the checks of the store. */
+/** Decides in each centre by itself, past the checks of the store, so that two centres make one decision twice. */
 async function control(one: Session, two: Session): Promise<void> {
   await again(() => one.define('CREATE TABLE IF NOT EXISTS control (id int PRIMARY KEY, centre text)'));
   await delay(2000);

@@ -193,7 +193,7 @@ async function startCalls(cluster: Cluster): Promise<{ stop(): Promise<void> }> 
   };
 }
 
-/** Outages of one machine: a service with its embedded store on a small disk. */
+/** Plays the outages of one machine: a service with its embedded store on a small disk. */
 async function machineOutages(
   violation: (what: string) => void,
   say: (line: string) => void,

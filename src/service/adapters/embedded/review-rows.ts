@@ -36,7 +36,7 @@ export class ReviewRows {
     this.#rows = rows;
   }
 
-  /** Ids of erased proofs that may have reviews left; these do not count any more. */
+  /** Returns the ids of erased proofs that may have reviews left. These reviews do not count any more. */
   async erasing(): Promise<readonly string[]> {
     return (await this.#rows.keys(under('erasing'), ERASED_STEP)).map(lastPart);
   }

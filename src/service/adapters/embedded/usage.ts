@@ -154,7 +154,7 @@ function aggregate(tx: Transaction, { data }: UsageEvent): void {
   }
 }
 
-/** Intervals in order, none touching the next, with another one; undefined where it overlaps one of them. */
+/** Adds an interval to ordered ones that do not touch. Returns undefined if it overlaps one of them. */
 function withInterval(intervals: readonly Interval[], [from, to]: Interval): readonly Interval[] | undefined {
   if (intervals.some((interval) => interval[0] < to && from < interval[1])) return undefined;
   const before = intervals.filter((interval) => interval[1] < from);
@@ -205,7 +205,7 @@ function add(counts: MutableCount[], day: string, operation: string, units: numb
   return counts;
 }
 
-/** Units by operation after a change of one operation, which is left out where its units come to 0. */
+/** Changes the units of one operation, and leaves the operation out if its units come to 0. */
 function withUnits(operations: Operations, operation: string, units: number): Operations {
   const after = (operations[operation] ?? 0) + units;
   if (after !== 0) return { ...operations, [operation]: after };

@@ -8,8 +8,8 @@ export const ERASURE_JOURNAL_FILE = 'erasures.log';
 type Erasure = Parameters<ErasureJournal['record']>[0];
 
 /**
- * Erasures in a file of their own, apart from the store. It grows by two lines an erasure, the call's and
- * its consumer's, and is never compacted: a backup of any age may come back.
+ * Opens the file of erasures, which is apart from the store. It grows by two lines an erasure, the call's and
+ * its consumer's, and is never compacted, because a backup of any age may come back.
  * @throws JournalOpenError
  */
 export async function openErasureJournal({

@@ -84,10 +84,10 @@ declare module 'node-rdkafka' {
     unassign(): unknown;
     assignments(): readonly TopicPartition[];
     /**
-     * Positions in all partitions that the consumer holds. @throws LibrdKafkaError where it is not connected
+     * Returns the positions in all partitions that the consumer holds. @throws LibrdKafkaError where it is not connected
      */
     position(): readonly (TopicPartition & { readonly offset?: number })[];
-    /** Watermarks as heard last; negative where nothing was. @throws LibrdKafkaError */
+    /** Returns the last known watermarks, negative where none is known. @throws LibrdKafkaError */
     getWatermarkOffsets(topic: string, partition: number): WatermarkOffsets;
     pause(partitions: readonly TopicPartition[]): unknown;
     resume(partitions: readonly TopicPartition[]): unknown;

@@ -72,7 +72,7 @@ function differs(): DomainError {
   });
 }
 
-/** Members are listed one by one, so that no other member of the request is stored. */
+/** Copies the known members one by one, so that no other member of the request is stored. */
 function proofOf(given: LegacyProof, importedAt: number): IssuedProof {
   const { proofId, partnerId, song, carrier, createdAt, kid, asset } = given;
   const { originalSha256, boundAudioSha256, credentialSha256 } = given;

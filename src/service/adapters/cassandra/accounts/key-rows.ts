@@ -117,8 +117,8 @@ export class KeyRows {
 }
 
 /**
- * Members of a key that its code covers: the ones that let somebody in. The blobs of a rotation have codes of
- * their own.
+ * Returns the members of a key that its code covers, which are the ones that admit a caller. The blobs of a
+ * rotation have codes of their own.
  */
 function keyValues({
   partnerId,

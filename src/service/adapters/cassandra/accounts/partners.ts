@@ -25,8 +25,8 @@ const FENCE = "UPDATE partner SET gen = ? WHERE shard = ? AND partner_id = ? AND
 
 export interface CassandraPartners extends PartnerStore {
   /**
-   * Ids of all partners, for work that goes through each of them and needs no more: a row that is damaged holds up
-   * nothing of the others.
+   * Returns the ids of all partners, for work that goes through each of them and needs no more. So a damaged row
+   * delays none of the others.
    */
   partnerIds(): Promise<readonly string[]>;
   /** Inserts a partner of another store, without an audit entry. An existing partner stays as it is. */
@@ -179,7 +179,7 @@ function partnerOfColumns(row: Row): Partner {
   });
 }
 
-/** Members of a partner that its code covers. */
+/** Returns the members of a partner that its code covers. */
 function partnerValues({
   name,
   plan,

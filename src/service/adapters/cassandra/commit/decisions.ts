@@ -36,7 +36,7 @@ export interface DecidedTable {
   readonly name: string;
   /** Columns of its primary key before `part`. */
   readonly keyColumns: readonly string[];
-  /** Values of these columns. */
+  /** Returns the values of these columns. */
   keyValues(key: string): readonly unknown[];
   /**
    * Makes sure that no statement takes effect any more that was built from what was read before: raises

@@ -18,9 +18,9 @@ const TIME = 'SELECT toUnixTimestamp(now()) AS at FROM system.local';
 
 /** Clocks of the nodes of a cluster. */
 export interface NodeClocks {
-  /** Addresses of the nodes that can be asked. */
+  /** Returns the addresses of the nodes that can be asked. */
   nodes(): readonly string[];
-  /** Milliseconds since the epoch, by the node's own clock. */
+  /** Returns the time of the node's own clock, in milliseconds since the epoch. */
   timeOf(node: string): Promise<number>;
 }
 
@@ -146,7 +146,7 @@ export class ClockWatch {
   }
 }
 
-/** Clocks of the nodes of the local data centre: those that this process is served by. */
+/** Returns the clocks of the nodes of the local data centre, which serve this process. */
 export function nodeClocks(session: Session, localDataCenter: string): NodeClocks {
   return {
     nodes: () =>

@@ -29,7 +29,7 @@ export function topologyOf({
   return { kind, active: kind === 'one_active' ? localDataCenter : undefined };
 }
 
-/** Replicas of a keyspace by data centre, `*` where its strategy knows of none; empty without the keyspace. */
+/** Returns a keyspace's replicas by data centre, `*` if its strategy has none, or nothing without the keyspace. */
 export async function replicasOf(session: Session, keyspace: string): Promise<ReadonlyMap<string, number>> {
   const row = await session.first(REPLICATION, [keyspace]);
   const { class: strategy = '', ...factors } = (row?.['replication'] ?? {}) as Record<string, string>;

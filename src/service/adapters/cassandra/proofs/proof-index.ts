@@ -155,8 +155,8 @@ export class ProofIndex {
   }
 
   /**
-   * Entries of a day, newest first; read in pieces where too much was removed for one read. A refused read costs
-   * the nodes as much as one that passes over all they allow, so there are many pieces rather than two.
+   * Reads the entries of a day, newest first, in pieces where too much was removed for one read. A refused read
+   * costs the nodes as much as one that passes over all they allow, so there are many pieces rather than two.
    */
   async #entriesOfDay(
     partnerId: string,

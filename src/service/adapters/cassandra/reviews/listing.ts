@@ -26,7 +26,7 @@ interface Entry extends ReviewPlace {
 }
 
 /**
- * Lists of a partner's reviews, from the rows that count them. These rows have only ids and times, and earlier versions
+ * Lists a partner's reviews from the rows that count them. These rows have only ids and times, and earlier versions
  * left rows of reviews that do not exist. So each review is read from the partition of its proof.
  * @param forgetErased removes the partner's rows on a proof if the proof is erased. A backup can bring back rows of a
  * review without the review, and the erasure then does not know of the partner.

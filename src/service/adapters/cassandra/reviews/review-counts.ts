@@ -97,7 +97,7 @@ export class ReviewCounts {
     this.#totals.delete(partnerId);
   }
 
-  /** Times of creation of a partner's reviews that are there on a proof, oldest first. */
+  /** Returns the times of creation of a partner's present reviews of a proof, oldest first. */
   async #createdOn(partnerId: string, proofId: string, ended: number): Promise<readonly number[]> {
     const key = [partnerId, shardOfProof(proofId), proofId, ended];
     const rows = await this.#session.rows(LIST_WHOLE_PROOF, key);

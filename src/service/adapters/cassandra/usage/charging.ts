@@ -104,7 +104,7 @@ export function chargeInGroups(parts: ChargingParts): UsageStore['charge'] {
     });
 }
 
-/** Units of a partner's month and their epochs, from its quota's row. @param month as `YYYY-MM` */
+/** Reads the units of a partner's month and their epochs from its quota's row. @param month as `YYYY-MM` */
 export async function unitsOfMonth(
   session: Session,
   partnerId: string,
@@ -116,7 +116,8 @@ export async function unitsOfMonth(
 }
 
 /**
- * Results of the charges of a group, in its order, once they are durable; `refused` where another process was quicker.
+ * Returns the results of a group's charges, in its order, once they are durable, or `refused` where another process
+ * was quicker.
  */
 async function chargeGroup(
   { session, events }: ChargingParts,
@@ -155,8 +156,8 @@ async function chargeGroup(
 }
 
 /**
- * Results of the charges as if they came one after another, with the statements and events that make them
- * true.
+ * Decides the charges as if they came one after another. Returns their results, with the statements and events
+ * that make them true.
  */
 function decideGroup(partnerId: string, group: readonly UsageCharge[], found: Items, op: string) {
   const used = new Map(found.used);

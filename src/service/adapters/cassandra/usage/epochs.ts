@@ -15,7 +15,7 @@ export function lastEpoch(epochs: Epochs | undefined): number {
   return epochs?.at(-2) ?? 0;
 }
 
-/** Numbers that each epoch has of a month's count. */
+/** Returns the numbers that each epoch has of a month's count. */
 export function spansOf(epochs: Epochs, used: number): ReadonlyMap<number, EpochSpan> {
   const starts = [0, 0, ...epochs];
   return new Map(

@@ -124,14 +124,14 @@ export async function balanceOfMonth(
 }
 
 /**
- * Units that are in the sums and above the month's count. Of the last epoch alone: a restore leaves an epoch before
- * it at the backup's count, and consumers had added more.
+ * Returns the units of the last epoch that are in the sums and above the month's count. A restore leaves an earlier
+ * epoch at the backup's count, and consumers had added more.
  */
 function beyond(epoch: number, used: number, { billed }: Aggregated): number {
   return sizeWithin(billed.get(epoch) ?? [], used, Number.MAX_SAFE_INTEGER);
 }
 
-/** Units of a month's count that are in the sums. */
+/** Returns the units of a month's count that are in the sums. */
 function addedOf(spans: ReadonlyMap<number, EpochSpan>, { billed }: Aggregated): number {
   return [...spans].reduce(
     (size, [epoch, { from, to }]) => size + sizeWithin(billed.get(epoch) ?? [], from, to),
