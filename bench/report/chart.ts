@@ -39,12 +39,14 @@ export function barChart(unit: string, figures: readonly Figure[]): string {
   return `<svg viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="${escapeText(`${unit}: ${figures.map(({ label, median }) => `${label} ${number(median)}`).join('; ')}`)}">${grid.join('')}${rows.join('')}</svg>`;
 }
 
-/** Returns four to five ticks in equal steps from 0, for a `top` above 0. The last is at or above `top`. */
+/** Returns four to five ticks in equal steps from 0. The last is at or above `top`, and above 0. */
 export function niceTicks(top: number): readonly number[] {
-  const raw = (top > 0 ? top : 1) / 4;
+  // A chart of zeros has a scale too.
+  const most = top > 0 ? top : 1;
+  const raw = most / 4;
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= raw)!;
-  const count = Math.ceil(top / step);
+  const count = Math.ceil(most / step);
   return Array.from({ length: count + 1 }, (_, i) => i * step);
 }
 

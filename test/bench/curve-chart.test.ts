@@ -111,3 +111,11 @@ t.test('labels and ticks that would run into each other are moved and left out',
     ['', '7 4', '2 3', ''],
   );
 });
+
+t.test('a curve of zeros has a scale', async (t) => {
+  const picture = curveChart({
+    ...CURVE,
+    lines: [curveLine('none', 'ours', [{ x: 1, rounds: [0] }])],
+  });
+  t.notMatch(picture, /NaN|Infinity/);
+});

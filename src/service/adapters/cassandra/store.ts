@@ -77,6 +77,7 @@ const GET_PING = "SELECT at FROM ping WHERE name = 'ping'";
  * Opens the store of a cluster, in which any number of processes use one keyspace. A process keeps nothing but
  * queues, so a process that dies loses nothing but what the sweep of another process finishes.
  * @throws CassandraOpenError where the cluster cannot be reached, or its schema or topology does not fit
+ * @throws DomainError `unavailable` where no node reports its clock
  */
 export async function openCassandraStore(options: CassandraStoreOptions): Promise<CassandraStore> {
   const session = await connectTo(options);
