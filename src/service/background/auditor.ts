@@ -10,7 +10,7 @@ const PASS_MS = 3_600_000;
 export interface AuditorParts extends AuditStoresDeps {
   /** The items to check per second. 0 disables the auditor. */
   readonly rate: number;
-  /** Called for each kind of finding in a step. */
+  /** The receiver of findings, called for each kind in a step. */
   readonly onFindings: (kind: FindingKind, count: number) => void;
 }
 

@@ -1,7 +1,7 @@
 import { withDeadline } from '../../core/async/deadline.js';
 import type { FaultPlace, Observer } from '../ports/observer.js';
 
-/** Work that is repeated while the process runs. */
+/** A job that is repeated while the process runs. */
 export interface PeriodicJob {
   /** The name under which its faults are reported. */
   readonly where: FaultPlace;

@@ -96,7 +96,7 @@ export interface Service {
 }
 
 const METER_MS = 1000;
-/** Half of a minute, because `lastUsedAt` is exact to one minute. */
+/** The interval of storing uses of keys in milliseconds: half of the minute to which `lastUsedAt` is exact. */
 const KEY_USES_MS = 30_000;
 /** The interval of the checks for a new certificate, in milliseconds. */
 const TLS_MS = 10_000;

@@ -113,7 +113,7 @@ const downloadsSchema = z
     ),
   );
 
-/** Response headers with a meaning in HTTP or in the contract. A request id must not replace them. */
+/** The response headers with a meaning in HTTP or in the contract. A request id must not replace them. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
   'accept-ranges',
   'age',

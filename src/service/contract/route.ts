@@ -54,7 +54,7 @@ export interface RouteResponse {
   readonly next?: Readonly<Record<string, NextCall>>;
 }
 
-/** Input of a route as runtime expressions of OpenAPI, such as `$response.body#/uploadId`. */
+/** The input of a route as runtime expressions of OpenAPI, such as `$response.body#/uploadId`. */
 export interface NextCall {
   readonly parameters?: Readonly<Record<string, `$${string}`>>;
   /** The members of the JSON body. */
@@ -108,7 +108,7 @@ interface RouteFacts {
   /** The path, with `{name}` for a path parameter as in OpenAPI. */
   readonly path: `/${string}`;
   readonly summary: string;
-  /** Further facts for the caller. */
+  /** A description with further facts for the caller. */
   readonly description?: string;
   readonly params?: z.ZodObject;
   /**
@@ -116,7 +116,7 @@ interface RouteFacts {
    * presigned address (rule 2.8).
    */
   readonly query?: z.ZodObject;
-  /** Request headers beyond authentication, by lower-case name. */
+  /** The request headers beyond authentication, by lower-case name. */
   readonly headers?: z.ZodObject;
   readonly body?: RouteBody;
   readonly responses: Readonly<Record<number, RouteResponse>>;

@@ -4,7 +4,7 @@ import { keyStatus, type PartnerKey } from './partner.js';
 export interface KeyRevocation {
   readonly partnerId: string;
   readonly keyId: string;
-  /** Unix seconds. */
+  /** The time of the revocation in unix seconds. */
   readonly at: number;
   /** The partner's key that makes the call, which rule 4.15 restricts. Absent if the operator revokes. */
   readonly callingKeyId?: string;

@@ -1,8 +1,8 @@
 import { defined } from '../../core/domain/defined.js';
 
 /**
- * `refuse`: the service could not keep one of its promises. `not_checked`: the server does not report the
- * value.
+ * The result of a check. `refuse`: the service could not keep one of its promises. `not_checked`: the server does
+ * not report the value.
  */
 export type CheckVerdict = 'ok' | 'warn' | 'refuse' | 'not_checked';
 

@@ -45,7 +45,7 @@ export interface UploadSlot {
   readonly purpose: UploadPurpose;
   /** Always present with a large purpose. */
   readonly contentLength?: number;
-  /** Unix seconds. */
+  /** The time of creation in unix seconds. */
   readonly createdAt: number;
   /** The end of the slot in unix seconds. From this second on, the slot accepts no post. */
   readonly expiresAt: number;
@@ -59,7 +59,7 @@ export interface UploadFacts {
   readonly uploadId: string;
   readonly partnerId: string;
   readonly purpose: UploadPurpose;
-  /** Unix seconds. */
+  /** The time of the upload in unix seconds. */
   readonly uploadedAt: number;
   readonly expiresAt: number;
   readonly measurement: UploadMeasurement;

@@ -10,7 +10,7 @@ import type { LegacyValues } from './legacy-proof.js';
 /** The decision envelope. It is policy-neutral and never labels a track human or AI (rule 9.1). */
 export interface DecisionEnvelope {
   readonly status: DecisionStatus;
-  /** Stable slugs. The first slug decided the verdict. */
+  /** The reasons as stable slugs. The first slug decided the verdict. */
   readonly reasons: readonly DecisionReason[];
   readonly recommendedAction: RecommendedAction;
   readonly credentialCarrier: 'embedded' | 'sidecar' | 'none';

@@ -27,8 +27,8 @@ export interface ProbeListenerParts extends ListenerParts {
   /** The configured host of the listener. The routes without a token accept it, `localhost` and IP addresses. */
   readonly host?: string;
   /**
-   * Further host names for metrics and probes. A name that begins with a dot allows every name that ends with
-   * it.
+   * The further host names for metrics and probes. A name that begins with a dot allows every name that ends
+   * with it.
    */
   readonly names?: readonly string[];
 }
@@ -37,7 +37,7 @@ export interface OperatorListenerParts extends ProbeListenerParts {
   readonly operations: OperatorOperations;
   /** The operator's bearer tokens. There are several while a token is being replaced. */
   readonly tokens: readonly string[];
-  /** Further tokens, whose names are in the log and in audit entries. */
+  /** The further tokens, whose names are in the log and in audit entries. */
   readonly namedTokens?: readonly NamedToken[];
 }
 
@@ -63,7 +63,7 @@ export function createProbeListener(parts: ProbeListenerParts): Listener {
  */
 export function createOperatorListener(parts: OperatorListenerParts): Listener {
   const { operations } = parts;
-  /** Derived and built on first request, so that the start does not wait for them. */
+  /** The challenge keys. They and the document are made on the first request, so that the start does not wait. */
   let keys: Promise<readonly Buffer[]> | undefined;
   const { tokens, namedTokens = [] } = parts;
   let document: JsonResponse<200, OpenApiDocument> | undefined;

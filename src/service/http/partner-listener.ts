@@ -26,11 +26,11 @@ import type { TestAnswers } from './server/test-answers.js';
 /** The `Retry-After` of a refused download, in seconds. */
 const DOWNLOAD_RETRY_SECONDS = 2;
 
-/** Facts about the build, for the response of `GET /v1/health`. */
+/** The facts about the build, for the response of `GET /v1/health`. */
 export interface BuildFacts {
   readonly version: string;
   readonly commit: string;
-  /** Unix seconds. */
+  /** The time of the deployment in unix seconds. */
   readonly deployedAt: number;
   readonly environment: string;
 }
@@ -85,7 +85,7 @@ export function createPartnerListener(parts: PartnerListenerParts): Listener {
   const download = ({ lease }: Exchange, { partnerId }: Caller): void =>
     lease.atEnd(downloads.take(partnerId));
   const health = constantJson(200, { ok: true, ...build, contract: CONTRACT_VERSION });
-  /** Built on first request, so that the start does not wait for them. */
+  /** The documents, which are built on the first request, so that the start does not wait for them. */
   let document: JsonResponse<200, OpenApiDocument> | undefined;
   let docs: Docs | undefined;
   let contract: OpenApiDocument | undefined;

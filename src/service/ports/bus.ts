@@ -14,7 +14,7 @@ export interface DeadLetter {
   readonly position: string;
   /** The reason, without any content of the event. */
   readonly reason: string;
-  /** Unix seconds. */
+  /** The time of the dead letter in unix seconds. */
   readonly at: number;
   /** The id of the event, if it can be read. */
   readonly id?: string;
@@ -27,7 +27,7 @@ export interface Replayed {
   readonly left: number;
 }
 
-/** Called for every event that was moved to the dead letters. */
+/** A callback for every event that was moved to the dead letters. */
 export type DeadLetterReport = (topic: Topic) => void;
 
 /** Reports that an event is stored durably or, with a fault, must be published again. */

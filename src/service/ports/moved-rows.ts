@@ -37,7 +37,7 @@ export type MovedRow =
   | {
       readonly kind: 'month';
       readonly partnerId: string;
-      /** `YYYY-MM`. */
+      /** The month as `YYYY-MM`. */
       readonly month: string;
       /** The units that the quota is held against. */
       readonly used: number;
@@ -92,7 +92,7 @@ export interface MovedFile {
   readonly content?: Uint8Array;
 }
 
-/** Everything that an archive holds: the installation first, then rows, content keys and files. */
+/** A row of an archive, which holds the installation first, then rows, content keys and files. */
 export type ArchiveRow =
   | MovedRow
   | MovedFile

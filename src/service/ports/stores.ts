@@ -42,7 +42,7 @@ export interface PartnerStore {
  * stored input the secret cannot be derived again.
  */
 export interface RotationReplay {
-  /** 32 random bytes, as hex. */
+  /** The nonce: 32 random bytes as hex. */
   readonly nonce: string;
   /** The id of the service's own secret (purpose `rotation`). */
   readonly secretId: string;
@@ -76,7 +76,7 @@ export type RevocationOutcome =
 export interface KeyUse {
   readonly partnerId: string;
   readonly keyId: string;
-  /** Unix seconds. */
+  /** The time of the use in unix seconds. */
   readonly at: number;
 }
 
@@ -138,7 +138,7 @@ export interface UploadStore {
 export interface IssuingReplay {
   /** The HMAC or digest of the scope (partner) and the Idempotency-Key, never the key itself. */
   readonly key: string;
-  /** SHA-256 of the complete request, lower-case hex. */
+  /** The SHA-256 of the complete request in lower-case hex. */
   readonly requestSha256: string;
   readonly proofId: string;
   readonly expiresAt: number;
@@ -288,8 +288,8 @@ export interface UsageCharge {
   /** The time, in unix seconds, until which a call with the same dedupeKey is not charged again. */
   readonly dedupeUntil: number;
   /**
-   * SHA-256 of the complete request as lower-case hex, if the dedupeKey comes from an Idempotency-Key. The charge binds
-   * the key to this request.
+   * The SHA-256 of the complete request in lower-case hex, if the dedupeKey comes from an Idempotency-Key. The charge
+   * binds the key to this request.
    */
   readonly request?: string;
 }
@@ -367,15 +367,15 @@ export type ReviewCreation =
 export interface ReviewReplay {
   /** The digest of the scope (partner) and the Idempotency-Key, never the key itself. */
   readonly key: string;
-  /** SHA-256 of the complete request, lower-case hex. */
+  /** The SHA-256 of the complete request in lower-case hex. */
   readonly requestSha256: string;
-  /** Unix seconds. */
+  /** The end of the replay in unix seconds. */
   readonly expiresAt: number;
 }
 
 /** What `createReview` may be given beside the review. */
 export interface ReviewCreationOptions {
-  /** `REVIEW_BOUNDS` by default. */
+  /** The bounds of the number of reviews. The default is `REVIEW_BOUNDS`. */
   readonly bounds?: ReviewBounds;
   readonly replay?: ReviewReplay;
 }

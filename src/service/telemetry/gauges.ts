@@ -16,7 +16,7 @@ export interface DirectorySpace {
   readonly free: number;
 }
 
-/** Clock differences in seconds. A positive value means that the clock is ahead. */
+/** The differences of clocks in seconds. A positive value means that the clock is ahead. */
 export interface ClockDifferences {
   /** The difference between this process's clock and the store's servers. */
   readonly processSeconds: number;

@@ -16,7 +16,7 @@ const MISNAMED = [
 /** The statuses of failures. Their series start at 0 for every route, so that an alert sees the first one. */
 const FAILURES = [500, 503];
 
-/** In seconds. A verify takes one to two milliseconds, an upload at most the 15 minutes of its slot. */
+/** The bounds in seconds. A verify takes one to two milliseconds, an upload at most the 15 minutes of its slot. */
 const DURATION_BUCKETS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900,
 ];

@@ -13,7 +13,7 @@ export interface TelemetryParts extends MetricsParts {
   readonly logFormat?: LogFormat;
   /** True if request lines have the address of the caller. */
   readonly logsAddresses?: boolean;
-  /** Standard output by default. */
+  /** The destination of the log. The default is standard output. */
   readonly destination?: DestinationStream;
 }
 

@@ -13,9 +13,9 @@ export interface BucketKeys extends ContentKeys {
   close(): void;
 }
 
-/** A slash is in no deliverable's name, so no list of them meets a key. */
+/** The prefix of the keys. No deliverable's name has a slash, so no list of deliverables meets a key. */
 const KEYS = 'keys/';
-/** Time after which an answer is given up. */
+/** The time in milliseconds after which the bucket's answer is given up. */
 const ANSWER_MS = 6000;
 
 /**

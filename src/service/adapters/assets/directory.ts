@@ -18,7 +18,7 @@ const ENDINGS = {
   detail: '.detail',
   trace: '.trace',
 } as const satisfies Record<'asset' | EvidencePart, string>;
-/** Directory of what is being built: on the same file system, so that renaming moves it. */
+/** The directory of files that are being built. It is on the same file system, so that renaming moves them. */
 const STAGING = 'staging';
 
 /**

@@ -22,7 +22,7 @@ import { type ObjectName, PART_BYTES, PartUpload, sendBody } from './part-upload
 import { SpoolFile } from './spool-file.js';
 
 export interface AssetBucketOptions extends BucketConnection {
-  /** Directory on this machine in which an asset is built before it is sent. */
+  /** The directory on this machine in which an asset is built before it is sent. */
   readonly spoolDirectory: string;
   /** The bytes of a part of a long asset. Default: 128 MiB. */
   readonly partBytes?: number;
@@ -36,11 +36,11 @@ export interface AssetBucket extends AssetStore {
 }
 
 /**
- * Mark before a part's name. It is in no id, and no slash: stores that keep objects as files cannot have one below
- * another.
+ * The mark before a part's name. No id has it. It is not a slash, because stores that keep objects as files cannot
+ * have one object below another.
  */
 const PART_MARK = '!';
-/** Milliseconds of a question about an object, its repetitions included. */
+/** The time limit of a question about an object in milliseconds, repetitions included. */
 const ANSWER_MS = 10_000;
 
 /**

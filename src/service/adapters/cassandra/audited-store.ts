@@ -17,12 +17,12 @@ export interface AuditedParts {
   readonly blobs: Blobs;
   readonly proofs: ProofRows;
   readonly usage: Parameters<typeof balanceOfMonth>[0];
-  /** Ids of all partners: a scan of the charges for their names would read over dedupe rows that have ended. */
+  /** The ids of all partners. A scan of the charges for them would read over dedupe rows that have ended. */
   readonly partnerIds: () => Promise<readonly string[]>;
 }
 
 const GET_MONTHS = 'SELECT item FROM charge WHERE partner_id = ? AND item IN ?';
-/** Longer than a step of the pass, and short enough that another process goes on soon. */
+/** The life of the lease in seconds, longer than a step of a pass, and short enough for another process to go on. */
 const LEASE_SECONDS = 120;
 
 /** Reads of a cluster's store for the auditor, by whole keys or by ranges of tokens. */

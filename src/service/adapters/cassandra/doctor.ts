@@ -20,44 +20,44 @@ import {
   topologyOf,
 } from './driver/topology.js';
 
-/** Answers of a cluster's nodes about themselves, as far as they let this user read them. */
+/** The answers of a cluster's nodes about themselves, as far as this user may read them. */
 export interface CassandraFacts {
-  /** In every data centre. */
+  /** The nodes of every data centre. */
   readonly nodes: readonly ClusterNode[];
-  /** By node of the local data centre. */
+  /** The settings by name, for each node of the local data centre that could be read. */
   readonly settings: ReadonlyMap<string, ReadonlyMap<string, string>>;
   readonly replicas: ReadonlyMap<string, number>;
   readonly stated: Topology | undefined;
   /** The differences of clocks, in seconds. */
   readonly clocks: { readonly processSeconds: number; readonly nodesSeconds: number } | undefined;
-  /** Seconds for which removals are kept, at the least over the tables whose rows do not all expire. */
+  /** The shortest time in seconds that a table keeps removals, of the tables whose rows do not all expire. */
   readonly gcGraceSeconds: number | undefined;
-  /** Unix seconds of the last full repair's end; undefined without one, `unknown` where it cannot be read. */
+  /** The end of the last successful repair in unix seconds. Undefined without one, `unknown` if it cannot be read. */
   readonly repairedAt: number | undefined | 'unknown';
 }
 
 export interface CassandraExpectations {
   readonly localDataCenter: string;
   readonly topology: Topology;
-  /** Unix seconds. */
+  /** The present time in unix seconds. */
   readonly now: number;
 }
 
 const WARN_SECONDS = 5;
 const STOP_SECONDS = 20;
 const LEAST_REPLICAS = 3;
-/** Cassandra's own default, which the layout of tables and reads assumes. */
+/** The least `tombstone_failure_threshold`: Cassandra's default, which the layout of tables and reads assumes. */
 const LEAST_TOMBSTONES = 100_000;
-/** Milliseconds for what is looked at and not needed: a start does not wait for it longer. */
+/** The longest time in milliseconds that a start waits for an answer that it does not need. */
 const ANSWER_MS = 3000;
 const REPAIRS_READ = 5000;
-/** Tables that keep removals for less hold rows that expire in hours. */
+/** The least seconds that a checked table keeps removals. The rows of tables with less expire in hours. */
 const LEAST_GRACE_SECONDS = 86_400;
 
 const SETTINGS = 'SELECT name, value FROM system_views.settings';
 const REPAIRS = `SELECT keyspace_name, finished_at, exception_message FROM system_distributed.parent_repair_history LIMIT ${REPAIRS_READ}`;
 const GC_GRACE = 'SELECT gc_grace_seconds FROM system_schema.tables WHERE keyspace_name = ?';
-/** Settings that are looked at; the others, passwords' files among them, are not kept. */
+/** The settings that are checked. The others, such as files of passwords, are not kept. */
 const LOOKED_AT: ReadonlySet<string> = new Set([
   'paxos_variant',
   'paxos_state_purging',

@@ -43,21 +43,21 @@ import { installationRow } from './usage/installation.js';
 import { usageStore } from './usage/usage.js';
 
 export interface CassandraStoreOptions extends ConnectionOptions {
-  /** Keyspace that `takemark operator migrate` has made. */
+  /** The keyspace, which `takemark operator migrate` has made. */
   readonly keyspace: string;
-  /** Secret of the audit logs, and their heads: by default the cluster's own. */
+  /** The secret of the audit logs, and their heads. The default heads are in the cluster. */
   readonly audit: Pick<AuditOptions, 'key'> & { readonly heads?: AuditHeads };
   /** Makes and checks the codes of rows and blobs. */
   readonly authenticator: Authenticator;
-  /** Events that may wait in this process, of some 500 bytes each; 100,000 by default. */
+  /** The most events of a topic that wait in this process, of some 500 bytes each. The default is 100,000. */
   readonly outboxLimit?: number;
-  /** This process's clock, which is compared with the nodes'; the system's by default. */
+  /** This process's clock, which is compared with the nodes'. The default is the system's. */
   readonly clock?: Clock;
 }
 
 /**
- * Store of a cluster, with the heads that its audit logs are held against, the watch over its clocks, how far
- * it has come, which processes serve, and what the auditor reads.
+ * The store of a cluster, with the heads that its audit logs are checked against, the watch over its clocks, the row
+ * of the installation, the processes that serve, the reads of the auditor, and the target of a move.
  */
 export type CassandraStore = Stores & {
   readonly heads: AuditHeads;

@@ -7,9 +7,9 @@ import { auditHeadKey, auditKey, under, within } from './keys.js';
 import type { Rows } from './rows.js';
 
 export interface AuditOptions {
-  /** Secret that the entries are chained with. */
+  /** The secret that chains the entries. */
   readonly key: Uint8Array;
-  /** Heads that are kept apart from the store, so that a log that was cut off is found. Not closed here. */
+  /** The heads, kept apart from the store, so that a log that was cut off is found. They are not closed here. */
   readonly heads: AuditHeads;
 }
 

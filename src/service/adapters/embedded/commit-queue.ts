@@ -5,7 +5,7 @@ import { type Database, storeUnavailable } from './database.js';
 import type { KeptRows } from './kept-rows.js';
 import type { RowKey } from './keys.js';
 
-/** Calls of an operation, all of them synchronous, so that no other operation runs in between. */
+/** The calls of an operation. All are synchronous, so that no other operation runs in between. */
 export interface Transaction {
   /** Returns the row as this operation and all before it left it, also if it is not on disk yet. */
   get<Row>(key: RowKey<Row>): Row | undefined;
@@ -13,13 +13,13 @@ export interface Transaction {
   getSound<Row>(key: RowKey<Row>): Row | undefined;
   put<Row>(key: RowKey<Row>, row: Row): void;
   delete(key: RowKey<unknown>): void;
-  /** Batch that takes the operation's writes to the disk. */
+  /** The batch that takes the operation's writes to the disk. */
   readonly batch: Batch;
 }
 
-/** Operations that reach the disk together, or not at all. */
+/** A batch of operations that reach the disk together, or not at all. */
 export interface Batch {
-  /** Fulfilled when the batch is on disk, rejected when it failed. */
+  /** A promise that is fulfilled when the batch is on disk, and rejected when it failed. */
   readonly settled: Promise<void>;
   /**
    * Registers `finish`, which is called when no more operations come to the batch. It puts the last state of rows
@@ -31,9 +31,9 @@ export interface Batch {
 
 /** A synced batch, for the observer of a store. */
 export interface Commit {
-  /** Operations that were acknowledged together. */
+  /** The number of operations that were acknowledged together. */
   readonly operations: number;
-  /** Rows written and removed. */
+  /** The number of rows that were written and removed. */
   readonly rows: number;
   readonly milliseconds: number;
 }
@@ -60,7 +60,7 @@ export class CommitQueue {
   #syncing: Group | undefined;
   #draining: Promise<void> | undefined;
   #closed = false;
-  /** Writes of the running operation, as Group has them. */
+  /** The writes of the running operation, as Group has them. */
   #staged = new Map<string, Uint8Array | null>();
   readonly #transaction: Transaction;
 

@@ -9,12 +9,12 @@ import type { KeyRange } from './keys.js';
 import { checkDirectory } from './log-check.js';
 import { StoreOpenError } from './open-error.js';
 
-/** New rows by key, no key twice; null removes the row. */
+/** The new rows by key, without a key twice. Null removes the row. */
 export type Writes = Iterable<readonly [key: string, row: Uint8Array | null]>;
 
 /**
- * Size of the write buffer, larger than LevelDB's default for fewer compactions under load. A log of this
- * size is read back in well under a second.
+ * The size of the write buffer in bytes, larger than LevelDB's default for fewer compactions under load. A log of
+ * this size is read back in well under a second.
  */
 const WRITE_BUFFER_BYTES = 16 * 1024 * 1024;
 const CACHE_BYTES = 32 * 1024 * 1024;
@@ -24,8 +24,8 @@ const SNAPSHOT_ROWS = 256;
 const SNAPSHOT_BYTES = 256 * 1024;
 
 /**
- * LevelDB in one directory, owned by this process. Rows that `get` and `scan` see are on disk: LevelDB shows
- * a batch only after its log was synced.
+ * A LevelDB database in one directory, owned by this process. Rows that `get` and `scan` see are on disk: LevelDB
+ * shows a batch only after its log was synced.
  */
 export class Database {
   readonly #level: ClassicLevel<string, Uint8Array>;

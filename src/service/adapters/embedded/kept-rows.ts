@@ -1,10 +1,10 @@
 import { freeze } from '../../domain/freeze.js';
 
-/** Default of the memory for kept rows, in bytes. */
+/** The default of the memory for kept rows, in bytes. */
 const LIMIT_BYTES = 32 * 1024 * 1024;
 /**
- * Memory of a decoded row: a part that each row needs, and a multiple of its stored bytes. Together they are 1.7 times
- * what rows of proofs with their plaintexts, and of uploads, were measured to take.
+ * The memory of a decoded row: bytes that each row needs, and a multiple of its stored bytes. Together they are 1.7
+ * times the measured memory of rows of proofs with their plaintexts, and of uploads.
  */
 const ROW_BYTES = 512;
 const BYTES_OF_BYTE = 3;
@@ -22,7 +22,7 @@ export class KeptRows {
     this.#limit = limit;
   }
 
-  /** Estimated memory of all kept rows. */
+  /** The estimated memory of all kept rows, in bytes. */
   get bytes(): number {
     return this.#bytes;
   }

@@ -86,35 +86,35 @@ import type { IssuingReplay, ReviewReplay, Rotation, RotationReplay } from '../.
  * operation.
  */
 
-/** Key whose type names its row's. The row of an index entry is null. */
+/** A key whose type names the type of its row. The row of an index entry is null. */
 export type RowKey<Row> = string & { readonly row: Row };
 
 export interface UploadRow {
   readonly slot: UploadSlot;
   readonly facts?: UploadFacts;
-  /** Unix seconds from which the row may be collected. */
+  /** The time from which the row may be collected, in unix seconds. */
   readonly sweepAt: number;
 }
 /** A reserved id. */
 export interface PendingRow extends PendingProof {
-  /** Present where its files are being removed: nothing is issued under it any more. */
+  /** Present if its files are being removed. Nothing is issued under it any more. */
   readonly isTakenBack?: true;
 }
-/** Numbers after `from`, up to and with `to`. */
+/** The numbers after `from`, up to and with `to`. */
 export type Interval = readonly [from: number, to: number];
-/** Counts of a source for a partner. */
+/** The counts of a source for a partner. */
 export interface SourceRow {
   /** The last number that the source has given. */
   readonly used: number;
-  /** Number of the last batch of free calls that was counted, in the row of a process. */
+  /** The number of the last batch of free calls that was counted, in the row of a process. */
   readonly batch?: number;
-  /** Aggregated intervals, in order; they do not touch. */
+  /** The aggregated intervals, in order. They do not touch. */
   readonly folded?: readonly Interval[];
 }
 export interface DayRow {
-  /** Aggregated units; in rows of format 1 all units. */
+  /** The aggregated units by operation. In rows of format 1, all units. */
   readonly operations: Readonly<Record<string, number>>;
-  /** Units that were counted and are not aggregated yet. */
+  /** The units that were counted and are not aggregated yet, by operation. */
   readonly unfolded?: Readonly<Record<string, number>>;
 }
 export interface BilledRow {
@@ -128,9 +128,9 @@ export interface HolderRow {
   readonly proofId: string;
   readonly partnerId: string;
   readonly createdAt: number;
-  /** Which digests the proof has: a bit for each kind, from the lowest bit on, in the order of `DIGEST_KINDS`. */
+  /** The digests that the proof has: a bit for each kind, from the lowest bit on, in the order of `DIGEST_KINDS`. */
   readonly kinds: number;
-  /** These digests, 32 bytes each, in the order of `DIGEST_KINDS`. */
+  /** The digests of these kinds, 32 bytes each, in the order of `DIGEST_KINDS`. */
   readonly digests: Uint8Array;
   /** Present if another proof has, or had, one of these digests. */
   readonly isShared?: true;
@@ -238,7 +238,7 @@ export const lastPart = (text: string) => decodeURIComponent(text.slice(text.las
 /** Returns the time, in unix seconds, in an entry that ends with a time and an id. */
 export const timeBefore = (text: string) => Number(text.split('/').at(-2));
 
-/** Half-open range of keys. */
+/** A half-open range of keys. */
 export interface KeyRange {
   readonly gte: string;
   readonly lt: string;

@@ -1,4 +1,4 @@
-/** Error at start for the operator: a directory cannot be served. The message names the directory. */
+/** An error at the start, for the operator: a directory cannot be served. The message names the directory. */
 export class StoreOpenError extends Error {
   override readonly name = 'StoreOpenError';
   readonly code: 'in_use' | 'newer_format' | 'not_a_store' | 'unauthenticated' | 'damaged' | 'io_failed';

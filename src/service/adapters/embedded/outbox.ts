@@ -6,7 +6,7 @@ import { following, lastPart, outboxKey, type RowKey, under, within } from './ke
 import type { Rows } from './rows.js';
 
 const RETRY_SECONDS = 5;
-/** Rows that are read at a time when an outbox is opened. */
+/** The most rows that are read at a time when an outbox is opened. */
 const PAGE = 1000;
 
 type Counts = Record<Topic, number>;
@@ -18,12 +18,12 @@ type Counts = Record<Topic, number>;
 export class Outbox implements OutboxStore {
   readonly #rows: Rows;
   readonly #limit: number;
-  /** Counts of the events that a batch takes to the disk. */
+  /** The counts of the events that a batch takes to the disk. */
   readonly #added = new WeakMap<Batch, Counts>();
   #next: number;
-  /** Number of the first row that may exist: LevelDB would read over all that was removed there. */
+  /** The number of the first row that may exist. Before it, LevelDB would read over all removed rows. */
   #first: number;
-  /** Counts of waiting events, also those that are still on their way to the disk. */
+  /** The counts of waiting events, also of those that are still on their way to the disk. */
   readonly #waiting: Counts;
   #listener: () => void = () => undefined;
 

@@ -31,9 +31,9 @@ import { findByDigests, indexDigests, unindexDigests } from './proof-digests.js'
 import type { ReviewRows } from './review-rows.js';
 import type { Rows } from './rows.js';
 
-/** Reserved ids that are taken back in one batch. */
+/** The most reserved ids that are taken back in one batch. */
 const COLLECT_STEP = 256;
-/** Seconds for which a replay outlives its time: an issuing that began within it may look for it after it. */
+/** The seconds that a replay lives beyond its time, for an issuing that began in time and looks for it later. */
 const SPARE_SECONDS = 3600;
 
 export function proofStore(rows: Rows, log: AuditLog, outbox: Outbox, reviews: ReviewRows): ProofStore {

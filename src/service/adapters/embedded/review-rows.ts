@@ -23,12 +23,12 @@ import {
 } from './keys.js';
 import type { Rows } from './rows.js';
 
-/** Reviews that are removed in one batch: about a millisecond, in which no other operation has a turn. */
+/** The most reviews that one batch removes. It takes about a millisecond, in which no other operation runs. */
 const REMOVAL_STEP = 32;
-/** Erased proofs that are read at once. */
+/** The most erased proofs that are read at once. */
 const ERASED_STEP = 256;
 
-/** Removal, in steps, of reviews that expired or whose proof was erased. */
+/** The removal, in steps, of reviews that expired or whose proof was erased. */
 export class ReviewRows {
   readonly #rows: Rows;
 

@@ -6,7 +6,7 @@ import type { Database } from './database.js';
 import type { KeptRows } from './kept-rows.js';
 import { following, type KeyRange, type RowKey } from './keys.js';
 
-/** Typed rows over the database. Reads see what is on disk, writes go through the queue. */
+/** The typed rows of the database. Reads see what is on disk, and writes go through the queue. */
 export class Rows {
   readonly #database: Database;
   readonly #queue: CommitQueue;

@@ -39,38 +39,38 @@ import { uploadStore } from './uploads.js';
 import { usageStore } from './usage.js';
 
 /**
- * Number of the layout in keys.ts. A change that older code would misread takes the next number, and a step
+ * The number of the layout in keys.ts. A change that older code would misread takes the next number, and a step
  * that brings stores up to it.
  */
 export const STORE_FORMAT = 8;
 /** The last format in which rows had no codes. */
 const FORMER_FORMAT = 3;
 
-/** Rows that are removed in one batch, so that a collection never holds up the next writers for long. */
+/** The most rows that one batch removes, so that a collection never delays the next writers for long. */
 const COLLECT_STEP = 256;
 const OUTBOX_LIMIT = 100_000;
 /** The longest time of a snapshot in milliseconds. LevelDB keeps former values of rows during it. */
 const SNAPSHOT_MS = 6 * 3_600_000;
 
 export interface EmbeddedStoreOptions {
-  /** Directory of one process at a time, made where it is not there. */
+  /** The directory, which one process at a time uses. It is made if it does not exist. */
   readonly directory: string;
-  /** Observer of every synced batch. */
+  /** The observer of every synced batch. */
   readonly onCommit?: (commit: Commit) => void;
   readonly audit: AuditOptions;
   /** Makes and checks the codes of the rows. */
   readonly authenticator: Authenticator;
   /** Gives codes to the rows of a former format, which had none. By default such a store is refused. */
   readonly adoptFormerRows?: boolean;
-  /** Observer of damaged rows that are passed over. A damaged row that a call asks for fails the call. */
+  /** The observer of damaged rows that are passed over. A damaged row that a call asks for fails the call. */
   readonly onDamage?: (error: unknown) => void;
-  /** Events that may wait to be published; 100,000 by default, some 30 MB. */
+  /** The most events of a topic that wait to be published. The default is 100,000, some 30 MB. */
   readonly outboxLimit?: number;
-  /** Called when the store gets a later format, which earlier versions refuse. */
+  /** The observer of a raise to a later format, which earlier versions refuse. */
   readonly onFormatRaised?: (from: number, to: number) => void;
 }
 
-/** Store of one machine, with what the auditor, a backup and a move read. */
+/** The store of one machine, with what the auditor, a backup and a move read. */
 export type EmbeddedStore = Stores &
   SnapshotSource & { readonly audited: AuditedStore; readonly moveSource: MoveSource };
 

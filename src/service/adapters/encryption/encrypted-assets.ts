@@ -11,10 +11,10 @@ import type { EvidencePart } from '../../../witness/domain/evidence.js';
 import type { AssetStore, ByteRange, StagedAsset } from '../../ports/assets.js';
 import type { ContentKeys } from '../../ports/content-keys.js';
 
-/** Bytes of a file that are encrypted together: what a range of one byte has read and opened. */
+/** The bytes of a file that are encrypted together. A read of one byte reads and decrypts as many. */
 const BLOCK = 64 * 1024;
 const ENCRYPTED_BLOCK = BLOCK + ENCRYPTION_BYTES;
-/** Whole blocks that are written together: a write for each block costs more than encrypting it. */
+/** The number of whole blocks that are written together. A write of one block costs more than its encryption. */
 const GATHERED = 8;
 
 /**
@@ -170,9 +170,9 @@ class EncryptedStage implements StagedAsset {
   readonly #blocks: Blocks;
   readonly #tail = Buffer.allocUnsafe(BLOCK);
   #tailLength = 0;
-  /** Whole blocks. */
+  /** The number of whole blocks, written or not. */
   #count = 0;
-  /** Whole blocks that are not written yet, and their number. Made for the first one. */
+  /** The encrypted whole blocks that are not written yet, and their number. The buffer is made for the first one. */
   #unwritten: Buffer | undefined;
   #gathered = 0;
   #isDiscarded = false;

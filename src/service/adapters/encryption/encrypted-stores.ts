@@ -20,7 +20,7 @@ const CONTENT = 'content';
 const OVERLAY = 'overlay';
 const BRIEF = 'brief';
 
-/** Members of a record with which stores find and compare proofs: ids, times and digests. */
+/** The members of a record with which stores find and compare proofs: ids, times and digests. */
 const CLEAR = [
   'state',
   'proofId',
@@ -34,7 +34,7 @@ const CLEAR = [
   'samplesReason',
 ] as const satisfies readonly (keyof IssuedProof)[];
 
-/** Record as it is stored: all else is in encrypted blocks. */
+/** A record as it is stored. All else is in encrypted blocks. */
 interface EncryptedProof extends Pick<IssuedProof, (typeof CLEAR)[number]> {
   readonly encrypted: Uint8Array;
   readonly overlay?: Uint8Array;

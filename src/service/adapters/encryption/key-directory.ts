@@ -11,11 +11,11 @@ import { makeDirectory } from '../../../core/files/make-directory.js';
 import { ShardedDirectory } from '../../../core/files/sharded-directory.js';
 import type { ContentKeys } from '../../ports/content-keys.js';
 
-/** Directory, within that of the keys, of those that are being made. */
+/** The directory of keys that are being made, in the directory of the keys. */
 const UNFINISHED_KEYS = 'unfinished';
 const ENDING = '.key';
 
-/** Keys in a directory. A second directory can hold a copy of them. */
+/** The keys in a directory. A second directory can hold a copy of them. */
 export interface KeyDirectory extends ContentKeys {
   /** Stores a key that exists elsewhere, durably. An existing key stays unchanged. */
   store(proofId: string, key: Uint8Array): Promise<void>;

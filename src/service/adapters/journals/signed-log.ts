@@ -27,7 +27,7 @@ export interface SignedLogOptions {
 /** The state of the chain after a line, which the next line covers. */
 interface Chain {
   /**
-   * Mac of the last line; over lines of a former version, a digest of all their macs. 64 hexadecimal digits.
+   * The MAC of the last line, or, after lines of a former version, a digest of all their MACs: 64 hexadecimal digits.
    */
   readonly link: string;
   readonly chained: boolean;

@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 import { withDeadline } from '../../../core/async/deadline.js';
 import { type KafkaConnection, KafkaError } from './client.js';
 
-/** Versions that every broker from 1.1 to 4.x accepts. None needs the compact encoding. */
+/** The versions that every broker from 1.1 to 4.x accepts. None needs the compact encoding. */
 const API = {
   metadata: { key: 3, version: 4 },
   saslHandshake: { key: 17, version: 1 },
@@ -30,11 +30,11 @@ const ROUNDS = { least: 4096, most: 1_000_000 } as const;
 export interface TopicReplicas {
   readonly name: string;
   readonly partitions: number;
-  /** Count at the partition that has the fewest. */
+  /** The number of replicas of the partition that has the fewest. */
   readonly replicas: number;
 }
 
-/** Settings of a topic, defaults of the brokers included. */
+/** The settings of a topic, defaults of the brokers included. */
 export interface TopicSettings {
   readonly name: string;
   /** Absent if the broker refuses the question. */
@@ -43,7 +43,7 @@ export interface TopicSettings {
 
 export interface ClusterAnswers {
   readonly brokers: number;
-  /** Topics that were asked for and are there. */
+  /** The topics that were asked for and exist. */
   readonly topics: readonly TopicReplicas[];
   readonly settings: readonly TopicSettings[];
 }

@@ -1,11 +1,11 @@
-/** Milliseconds between two questions, unless others are given. */
+/** The default time between two questions, in milliseconds. */
 const EVERY_MS = 5000;
-/** Questions that failed in a row, after which a client has lost its brokers. */
+/** The number of failed questions in a row after which a client has lost its brokers. */
 const FAILED = 4;
 
 /**
- * Fate of a question. It is late where a connected broker keeps it waiting, and has failed where there is no
- * such broker, or one that names none.
+ * The outcome of a question. It is `late` if a connected broker does not answer in time. It has `failed` if no
+ * broker is connected, or if the broker names none.
  */
 export type Asked = 'answered' | 'late' | 'failed';
 
@@ -24,7 +24,7 @@ export class BrokerWatch {
   #isAnswered = true;
   #failed = 0;
 
-  /** @param ask question that any broker answers, with its fate after a second or so; never rejects */
+  /** @param ask asks any broker, and returns the outcome after about a second. It never rejects */
   constructor(ask: () => Promise<Asked>, everyMs = EVERY_MS) {
     this.#ask = ask;
     this.#everyMs = everyMs;

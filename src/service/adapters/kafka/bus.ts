@@ -19,21 +19,21 @@ import { TopicConsumer } from './topic-consumer.js';
 import { deadLetterName, topicName } from './topic-names.js';
 
 export interface KafkaBusOptions extends KafkaConnection, EventReader {
-  /** Topics are `<prefix>.<topic>` and `<prefix>.<topic>.dlq`. */
+  /** The prefix of the topics, which are `<prefix>.<topic>` and `<prefix>.<topic>.dlq`. */
   readonly prefix: string;
-  /** Consumer groups are `<group>.<topic>` and `<group>.<topic>.dlq`. */
+  /** The prefix of the consumer groups, which are `<group>.<topic>` and `<group>.<topic>.dlq`. */
   readonly group: string;
   /** Reports what goes wrong in the background, where everything is tried again anyway. */
   readonly onFault: (where: FaultPlace, error: unknown) => void;
   readonly onDeadLetter?: DeadLetterReport;
-  /** node-rdkafka by default; a simulation puts one of its own in its place. */
+  /** The Kafka library. The default is node-rdkafka, and a simulation brings its own. */
   readonly library?: Library;
 }
 
 type Library = Awaited<ReturnType<typeof loadLibrary>>;
 
 const RETRY_SECONDS = 2;
-/** Milliseconds in which a fault is not reported a second time. */
+/** The time in milliseconds in which a fault is not reported a second time. */
 const QUIET_MS = 30_000;
 
 /**
@@ -51,7 +51,7 @@ class KafkaBus implements EventBus {
   readonly #handlers = new Map<Topic, EventHandler>();
   #consumers: readonly TopicConsumer[] | undefined;
   #closing: Promise<void> | undefined;
-  /** Faults that were reported, and when. */
+  /** The times of the reported faults by kind, in milliseconds since the epoch. */
   readonly #reported = new Map<string, number>();
 
   constructor(library: Library, options: KafkaBusOptions) {

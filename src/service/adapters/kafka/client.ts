@@ -25,13 +25,13 @@ export type { Message, NewTopic, TopicPartition, TopicPartitionOffset };
 type Library = typeof import('node-rdkafka');
 
 export interface KafkaConnection {
-  /** `host:port` each. */
+  /** The brokers, each as `host:port`. */
   readonly brokers: readonly string[];
-  /** SASL SCRAM-SHA-512. */
+  /** The credentials for SASL SCRAM-SHA-512. */
   readonly credentials?: { readonly username: string; readonly password: string };
-  /** TLS, verified against this authority: the path of a PEM file. */
+  /** The path of a PEM file with the authority that brokers are verified against. If present, TLS is used. */
   readonly tls?: { readonly authority: string };
-  /** Milliseconds between two questions whether a broker still answers; for tests that wait for the answers. */
+  /** The time in milliseconds between two questions whether a broker still answers, for tests that wait for them. */
   readonly questionMs?: number;
 }
 
@@ -39,7 +39,7 @@ export interface KafkaConnection {
 export class KafkaError extends ServerError {
   override readonly name = 'KafkaError';
   readonly dependency = 'kafka';
-  /** librdkafka's; negative where it did not come from a broker. */
+  /** The error code of librdkafka. It is negative if the error did not come from a broker. */
   readonly code: number | undefined;
 
   constructor(message: string, code?: number) {
@@ -64,7 +64,7 @@ export type FaultReport = (error: KafkaError) => void;
 
 const CONNECT_MS = 3000;
 const ASK_MS = 5000;
-/** Time for an answer to the watch's question: each one that waits holds one of Node's few worker threads. */
+/** The time limit of the watch's question in milliseconds. A waiting question holds a worker thread of Node. */
 const WATCH_MS = 1000;
 const CLOSE_MS = 10_000;
 const POLL_MS = 5;
@@ -73,7 +73,7 @@ const CODE = {
   queueFull: -184,
   timedOut: -185,
   state: -172,
-  /** This file's own: the client has lost its brokers. */
+  /** The code of this file for a client that has lost its brokers. */
   lost: -1_000_000,
   fatal: -150,
   authentication: -169,
@@ -260,10 +260,10 @@ export interface ConsumerOptions {
 export class ConsumerClient {
   readonly #consumer: KafkaConsumer;
   readonly rebalances: Rebalance[] = [];
-  /** Partitions whose end was reached by reading. */
+  /** The partitions whose end was reached by reading. */
   readonly ended = new Set<number>();
   commitsUnderWay = 0;
-  /** Error of the commit that failed last, until it is taken. */
+  /** The error of the commit that failed last, until a caller removes it. */
   commitFault: KafkaError | undefined;
   readonly #watch: BrokerWatch;
   #closing = false;
@@ -341,7 +341,7 @@ export class ConsumerClient {
     return asked((done) => this.#consumer.consume(limit, done));
   }
 
-  /** Messages of the partitions held that were not polled yet, as far as the brokers have said. */
+  /** The number of messages of the held partitions that were not polled yet, as far as the brokers have reported. */
   get unread(): number {
     try {
       return this.#consumer.position().reduce((sum, { topic, partition, offset }) => {
@@ -361,7 +361,7 @@ export class ConsumerClient {
     return this.#watch.isAnswered;
   }
 
-  /** Partitions that are assigned to this member. */
+  /** The partitions that are assigned to this member. */
   get held(): readonly TopicPartition[] {
     return this.#consumer.assignments().map(({ topic, partition }) => ({ topic, partition }));
   }

@@ -10,10 +10,10 @@ import { headersOf, type Message } from './client.js';
 
 type ReceivedMessage = Pick<Message, 'value' | 'headers'> & { readonly key?: Message['key'] };
 
-/** Version of the message's document, as docs/events.md describes it. */
+/** The version of the message's document, as docs/events.md describes it. */
 export const SCHEMA_VERSION = 1;
 
-/** A usage event of 256 counts fits; a nest of array heads in so few bytes does not fill the memory. */
+/** The most bytes of a message. A usage event of 256 counts fits, and nested array heads do not fill the memory. */
 const MAX_BYTES = 32_768;
 const MAX_MEMBERS = 256;
 
@@ -30,7 +30,7 @@ export function encodeEvent({ id, kind, key, at, data }: ServiceEvent): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** Header of the message authentication code. */
+/** The header of the message authentication code. */
 export const MAC_HEADER = 'mac';
 /**
  * The reason of a dead letter that this installation did not write, or that was altered.

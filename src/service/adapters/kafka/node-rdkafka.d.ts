@@ -4,16 +4,16 @@
  */
 declare module 'node-rdkafka' {
   export interface LibrdKafkaError extends Error {
-    /** Negative where it did not come from a broker. */
+    /** The error code, negative if the error did not come from a broker. */
     readonly code: number;
   }
-  /** Called once. */
+  /** A callback that is called once. */
   export type Done<Value = unknown> = (
     error: Error | LibrdKafkaError | null | undefined,
     value?: Value,
   ) => void;
 
-  /** librdkafka's own properties, by name. */
+  /** The properties of librdkafka, by name. */
   export type GlobalConfig = Readonly<Record<string, string | number | boolean>>;
   export type ConsumerGlobalConfig = Readonly<Record<string, unknown>>;
 
@@ -29,7 +29,7 @@ declare module 'node-rdkafka' {
     readonly key?: Buffer | string | null;
     readonly value: Buffer | null;
     readonly headers?: readonly MessageHeader[];
-    /** Milliseconds. */
+    /** The timestamp in milliseconds. */
     readonly timestamp?: number;
   }
   export interface NewTopic {
@@ -41,7 +41,7 @@ declare module 'node-rdkafka' {
   export interface MetadataRequest {
     readonly topic?: string;
     readonly allTopics: boolean;
-    /** Milliseconds. */
+    /** The time limit in milliseconds. */
     readonly timeout: number;
   }
 

@@ -10,13 +10,13 @@ import {
 } from './client.js';
 
 export interface NamedMessage extends OutgoingMessage {
-  /** Two messages of one name are the same message. */
+  /** The name. Two messages with one name are the same message. */
   readonly name: string;
 }
 
-/** Milliseconds after which a sender learns that sending failed. */
+/** The time in milliseconds after which a sender learns that sending failed. */
 const SEND_MS = 10_000;
-/** Milliseconds between two looks for topics that were missing. */
+/** The time in milliseconds between two looks for topics that were missing. */
 const LOOK_MS = 5000;
 const PING_MS = 2000;
 const FULL_MS = 20;
@@ -34,7 +34,7 @@ export class Outgoing {
   readonly #fault: FaultReport;
   readonly #underWay = new Map<string, Promise<void>>();
   #client: ProducerClient | undefined;
-  /** Topics that the brokers have. */
+  /** The topics that the brokers have. */
   #topics: ReadonlySet<string> = new Set();
   #lookedAt = 0;
   #connecting: Promise<ProducerClient> | undefined;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type ConsumerClient, KafkaError, type Message } from './client.js';
 
 const BATCH = 500;
-/** Without a message or an end: Kafka is not there, or not answering. */
+/** The time in milliseconds without a message or an end after which Kafka counts as not answering. */
 const SILENCE_MS = 30_000;
 const IDLE_MS = 20;
 

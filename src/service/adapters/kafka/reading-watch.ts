@@ -1,14 +1,14 @@
 import type { ConsumerClient, Message, TopicPartition } from './client.js';
 
-/** Milliseconds between two looks. */
+/** The time between two looks in milliseconds. */
 const EVERY_MS = 10_000;
 
 type Asked = Pick<ConsumerClient, 'bounds' | 'committed' | 'held' | 'isAnswered'>;
 
 /**
- * Watch over whether a member's partitions are read. librdkafka can leave one unread for good without a word: it
- * asks a single time from where to read, and a broker that is not the group's coordinator any more may refuse that
- * question as a whole (confluentinc/librdkafka#5586). Assigning the partition anew has it ask again.
+ * A watch over whether a member's partitions are read. librdkafka can leave one unread for good without an error. It
+ * asks a single time from where to read, and a broker that is no longer the group's coordinator may refuse that
+ * question as a whole (confluentinc/librdkafka#5586). It asks again if the partition is assigned anew.
  */
 export class ReadingWatch {
   readonly #everyMs: number;

@@ -37,23 +37,23 @@ const IDLE_MS = 40;
 const KEEPALIVE_MS = 1000;
 const PAUSES: Backoff = { firstMs: 200, longestMs: 5000 };
 const LEAVE_MS = 5000;
-/** Between two assignments of the same partitions: each drops what the others of them had fetched. */
+/** The pauses between two assignments of the same partitions. An assignment drops all fetched messages. */
 const ASSIGN_AGAIN: Backoff = { firstMs: 1000, longestMs: 30_000 };
-/** Time without an error, after which the pauses begin anew. */
+/** The time in milliseconds without such an assignment, after a pause, from which the pauses begin anew. */
 const CALM_MS = 60_000;
 
 /**
- * Consumer of a topic's events for its handler, as a member of the group. An offset is committed when its
- * batch was taken.
+ * A consumer of a topic's events for its handler, as a member of the group. An offset is committed when its batch
+ * was taken.
  */
 export class TopicConsumer {
   readonly #options: TopicConsumerOptions;
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
   #client: ConsumerClient | undefined;
-  /** Messages that came while a batch was being handled. */
+  /** The messages that came while a batch was being handled. */
   #held: Message[] = [];
-  /** Messages of the batch that is being handled. */
+  /** The number of messages of the batch that is being handled. */
   #inHand = 0;
   /**
    * True after an error of the group, and while a partition is not read, until the held partitions are assigned again.

@@ -13,7 +13,7 @@ import type {
 import type { Clock } from '../../ports/system.js';
 import { DeadLetterFile, type DeadLetterReader, type KeptDeadLetter } from './dead-letter-file.js';
 
-/** Events that a handler gets at once. */
+/** The most events that a handler gets at once. */
 const BATCH = 500;
 const RETRY_SECONDS = 1;
 
@@ -49,12 +49,12 @@ class LocalBus implements EventBus {
   readonly #handlers = new Map<Topic, EventHandler>();
   #state: 'made' | 'started' | 'closed' = 'made';
   /**
-   * End of the publications so far: they follow one another, so that none overtakes events that come again.
+   * The end of the publications so far. They follow one another, so that none overtakes events that come again.
    */
   #last: Promise<unknown> = Promise.resolve();
-  /** Publications that failed, by topic. */
+  /** The number of publications that failed, by topic. */
   readonly #failures: Record<Topic, number> = { erasure: 0, usage: 0, retention: 0 };
-  /** Events of a publication that failed which are dead letters already when it comes again. */
+  /** The ids of events that already are dead letters when their failed publication comes again. */
   readonly #isolated = new Set<string>();
 
   constructor(deadLetters: DeadLetterFile, clock: Clock, onDeadLetter: DeadLetterReport) {

@@ -12,13 +12,13 @@ export const DEAD_LETTER_FILE = 'dead-letters.log';
 export const REPLAY_POSITION_FILE = 'dead-letters.position';
 
 export interface KeptDeadLetter {
-  /** Number of the line, from 1, over all topics. */
+  /** The number of the line, from 1, over all topics. */
   readonly number: number;
   readonly at: number;
   readonly reason: string;
-  /** The event; undefined where the line is not as it was written here: nothing is done with such a line. */
+  /** The event. Undefined if the line is not as it was written here. Nothing is done with such a line. */
   readonly event: ServiceEvent | undefined;
-  /** True for such a line that names no topic: it is shown in each, and stays where it is. */
+  /** True for such a line that names no topic. It is shown in each topic, and stays where it is. */
   readonly isOfNoTopic: boolean;
   readonly line: string;
 }

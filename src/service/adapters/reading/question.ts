@@ -40,10 +40,10 @@ export function questionIn(payload: Buffer): Question {
   };
 }
 
-/** Public parts of the trust list: all that a reading needs to know of the service. */
+/** The public parts of the trust list, which are all that a reading needs to know of the service. */
 export interface Anchors {
   readonly identities: readonly SigningIdentity[];
-  /** PEM. */
+  /** The certificates of the authorities in PEM. */
   readonly authorities: readonly string[];
 }
 

@@ -10,10 +10,10 @@ import { type Anchors, anchorsText, type Question, questionHead } from './questi
 import { isReady, MAX_REPLY_BYTES } from './reply.js';
 
 const ENTRY = fileURLToPath(new URL('./reading-entry.js', import.meta.url));
-/** Root of the compiled code. */
+/** The root directory of the compiled code. */
 const CODE = fileURLToPath(new URL('../../../', import.meta.url));
 const HEAP_MIB = 64;
-/** Looks at what a new process holds, and the pause between two. */
+/** The number of looks at what a new process holds, and the pause between two in milliseconds. */
 const LOOKS = 10;
 const LOOK_AGAIN_MS = 20;
 

@@ -7,13 +7,13 @@ import { WORK_UNITS } from '../../../witness/trace/work-budget.js';
 import type { FromReplay, ToReplay } from './replay-messages.js';
 
 const ENTRY = new URL('./replay-entry.js', import.meta.url);
-/** Threads at once: with its buffers one takes up to 200 MiB, and a container of 512 has room for no second one. */
+/** The number of threads. One takes up to 200 MiB with its buffers, and a container of 512 MiB has room for one. */
 const THREADS = 1;
-/** MiB of a thread's heap. A trace that has everything which may live at once needs 64. */
+/** The old generation of a thread's heap in MiB. A trace with everything that may live at once needs 64. */
 const HEAP_MIB = 96;
-/** MiB of it for what is new: by itself a thread takes several times as much, for a few percent of its time. */
+/** The young generation of the heap in MiB. Node's default is several times larger and a few percent faster. */
 const YOUNG_HEAP_MIB = 8;
-/** Seconds after which another call may find capacity: a large trace takes a few. */
+/** The seconds after which another call may find capacity. A large trace takes a few. */
 const RETRY_SECONDS = 5;
 /**
  * The longest replay in milliseconds. The budget of work ends every replay after some ten seconds of a processor. A
@@ -22,11 +22,11 @@ const RETRY_SECONDS = 5;
 const DEADLINE_MS = 120_000;
 
 export interface ReplayOptions {
-  /** Threads at once. */
+  /** The number of threads at once. */
   readonly threads?: number;
-  /** How many replays may wait for a thread. Beyond it, the owner with the most waiting replays loses one. */
+  /** The most replays that wait for a thread. Beyond it, the owner with the most waiting replays loses one. */
   readonly waiting?: number;
-  /** MiB of a thread's heap. */
+  /** The old generation of a thread's heap in MiB. */
   readonly heapMib?: number;
   /** The budget of work of one replay in units. */
   readonly workUnits?: number;

@@ -14,13 +14,13 @@ export interface CertificateRequest {
   readonly subject: CertificateName;
   readonly issuer: CertificateName;
   readonly subjectKey: KeyObject;
-  /** Private; Ed25519 or P-256. */
+  /** The private key of the issuer, Ed25519 or P-256. */
   readonly issuerKey: KeyObject;
-  /** Public part of `issuerKey`. */
+  /** The public part of `issuerKey`. */
   readonly issuerPublicKey: KeyObject;
   readonly notBefore: Date;
   readonly notAfter: Date;
-  /** 16 cryptographically random bytes. */
+  /** The serial number of 16 cryptographically random bytes. */
   readonly serial: Uint8Array;
   readonly kind: 'authority' | 'leaf';
 }
@@ -34,7 +34,7 @@ const LEAF_EXTENSIONS = [
   '300e0603551d0f0101ff040403020780',
   '30220603551d250101ff04183016060a2b0601040183e85e020106082b06010505070304',
 ];
-/** AlgorithmIdentifiers, DER (RFC 8410 section 3, RFC 5758 section 3.2). */
+/** The AlgorithmIdentifiers, as DER in hexadecimal (RFC 8410 section 3, RFC 5758 section 3.2). */
 export const SIGNATURE_ED25519 = '300506032b6570';
 export const SIGNATURE_ECDSA_SHA256 = '300a06082a8648ce3d040302';
 

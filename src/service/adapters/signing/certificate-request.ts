@@ -11,7 +11,7 @@ import {
 import { algorithmOf } from './identity.js';
 
 /**
- * Content of a request for a leaf: a name, and a key whose possession the request proves (PKCS#10, RFC 2986).
+ * The content of a request for a leaf: a name, and a key whose possession the request proves (PKCS#10, RFC 2986).
  */
 export interface LeafRequest {
   readonly subject: CertificateName;

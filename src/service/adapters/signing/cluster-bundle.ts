@@ -7,27 +7,27 @@ import { newOperatorToken } from './operator-token.js';
 import { newSecrets, parseBundle, readSecrets, type SecretsBundle } from './secrets.js';
 
 /**
- * In the file: the secrets as one machine keeps them, and beside them what else a cluster must have in
- * common.
+ * The content of the bundle's file: the secrets as one machine keeps them, and everything else that the processes
+ * of a cluster must have in common.
  */
 export interface ClusterBundle extends SecretsBundle {
   readonly signing: SigningPems;
   /** The leaf that will sign. Its certificate verifies already. */
   readonly nextSigning?: SigningPems;
-  /** Leaves that signed before, without their keys; the last one first. */
+  /** The leaves that signed before, without their keys. The last one is first. */
   readonly formerSigning?: readonly Pick<SigningPems, 'certificate' | 'authority'>[];
   readonly operatorToken: string;
   readonly nextOperatorToken?: string;
   readonly formerOperatorToken?: { readonly token: string /** Unix seconds. */; readonly since: number };
 }
 
-/** Identity for all processes of a cluster. */
+/** The identity for all processes of a cluster. */
 export interface ClusterIdentity {
   readonly secrets: Secrets;
   readonly signing: SigningPems;
-  /** Leaves beside it that verify. */
+  /** The further leaves that verify. */
   readonly knownSigning: readonly Pick<SigningPems, 'certificate' | 'authority'>[];
-  /** The current one first. */
+  /** The operator's tokens, the current one first. */
   readonly operatorTokens: readonly [string, ...string[]];
 }
 

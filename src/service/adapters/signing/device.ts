@@ -9,9 +9,9 @@ import { createSigner, generateKey, privatePem } from './identity.js';
 import { type KeyPair, keepKeyPair, readKeyPair, removeUnfinished } from './key-directory.js';
 
 export interface DeviceOptions {
-  /** The pair is kept in `device/` below it. */
+  /** The directory with the key pair in its folder `device/`. */
   readonly directory: string;
-  /** 1 to 64 characters; used when the device is made, a kept one keeps its name. */
+  /** The name of a new device, of 1 to 64 characters. An existing device keeps its name. */
   readonly name: string;
   readonly algorithm?: SignatureAlgorithm;
   readonly clock: Clock;

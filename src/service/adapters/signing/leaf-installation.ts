@@ -11,11 +11,11 @@ import { assertUsable, authorityNameOf, certificatesIn, leafNameOf } from './loa
 import type { TokenKey } from './pkcs11-token.js';
 
 export interface InstallationOptions {
-  /** Directory as for `loadSigning`. */
+  /** The directory, as for `loadSigning`. */
   readonly directory: string;
   readonly environment: string;
   readonly algorithm: SignatureAlgorithm;
-  /** Token that holds the key; absent where the key is in the directory. */
+  /** The token that holds the key. Absent if the key is in the directory. */
   readonly token?: TokenKey;
   readonly clock: Clock;
 }

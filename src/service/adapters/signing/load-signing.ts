@@ -20,17 +20,17 @@ import {
 } from './key-directory.js';
 import { createTokenSigner, type TokenKey } from './pkcs11-token.js';
 
-/** Paths of PEM files made elsewhere. */
+/** The paths of PEM files that were made elsewhere. */
 export interface SigningFiles {
   /** The leaf. */
   readonly certificate: string;
-  /** Its private key, PKCS#8; absent where a token has it. */
+  /** The private key of the leaf in PKCS#8. Absent if a token has it. */
   readonly key?: string;
   /** The authority that issued it. */
   readonly authority: string;
 }
 
-/** Signing files as PEM texts. */
+/** The signing files as PEM texts. */
 export interface SigningPems {
   readonly certificate: string;
   readonly key: string;
@@ -39,22 +39,22 @@ export interface SigningPems {
 
 export interface SigningOptions {
   /**
-   * Kept below it, by environment: `authority/`, `leaf-ed25519/`, `leaf-es256/`, their successors
-   * `leaf-ed25519.2/`, and `known/*.pem` that the operator puts there.
+   * The directory of the identities. It has, by environment, `authority/`, `leaf-ed25519/`, `leaf-es256/`, their
+   * successors such as `leaf-ed25519.2/`, and `known/*.pem`, which the operator puts there.
    */
   readonly directory: string;
   readonly environment: string;
-  /** Algorithm of the leaf that signs when no files are given; Ed25519 by default. */
+  /** The algorithm of the leaf that signs if no files are given. The default is Ed25519. */
   readonly algorithm?: SignatureAlgorithm;
   readonly files?: SigningFiles;
-  /** An identity that several processes share; `files` come first. */
+  /** An identity that several processes share. `files` come first. */
   readonly pems?: SigningPems;
-  /** Holds the key of the leaf, which is then that of `files`, else the one that was installed. */
+  /** The token with the key of the leaf, which is then that of `files`, else the one that was installed. */
   readonly token?: TokenKey;
-  /** Leaves beside it that verify: its predecessors, and the one that comes next. */
+  /** The further leaves that verify: predecessors of the signing leaf, and the one that comes next. */
   readonly known?: readonly Pick<SigningPems, 'certificate' | 'authority'>[];
   readonly clock: Clock;
-  /** Cryptographically random bytes. */
+  /** The source of cryptographically random bytes. */
   readonly random: (length: number) => Uint8Array;
 }
 
@@ -67,8 +67,8 @@ export interface Signing {
 const ORGANISATION = 'Takemark';
 const DAY_MS = 86_400_000;
 /**
- * Without a time-stamp a file turns invalid for others on the day its leaf expires (C2PA 2.2 section
- * 10.3.2.5.1), so both live long.
+ * The life of a leaf and of an authority in milliseconds. It is long, because without a time-stamp a file becomes
+ * invalid for others on the day its leaf expires (C2PA 2.2 section 10.3.2.5.1).
  */
 const LIFE_MS = 7305 * DAY_MS;
 const ALGORITHMS: readonly SignatureAlgorithm[] = ['Ed25519', 'ES256'];

@@ -33,7 +33,7 @@ export async function initAuthority(options: AuthorityOptions): Promise<string> 
 }
 
 export interface IssuedLeaf {
-  /** PEM: the leaf, then its authority. */
+  /** The certificates in PEM: the leaf, then its authority. */
   readonly pem: string;
   readonly kid: string;
   readonly algorithm: SignatureAlgorithm;

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { OPERATOR_TOKEN_PATTERN } from '../../domain/operator-token.js';
 import { keepFile } from './kept-file.js';
 
-/** Beside the store, so that the command line on the same machine finds it. */
+/** The name of the token's file. It is beside the store, where the command line on the same machine finds it. */
 export const OPERATOR_TOKEN_FILE = 'operator-token';
 
 /**

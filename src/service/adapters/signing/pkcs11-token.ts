@@ -6,15 +6,15 @@ import type { Signer } from '../../../core/ports/signing.js';
 import { identityOf, lowS } from './identity.js';
 
 export interface TokenOptions {
-  /** Path of the PKCS#11 module. */
+  /** The path of the PKCS#11 module. */
   readonly module: string;
-  /** Labels of the token, and of the key pair in it. */
+  /** The labels of the token, and of the key pair in it. */
   readonly token: string;
   readonly key: string;
   readonly pin: string;
-  /** Environment that the module is given: never the service's own settings. */
+  /** The environment variables for the module. They never include the service's own settings. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Milliseconds after which a call is given up; 10,000 by default. */
+  /** The time in milliseconds after which a call is given up. The default is 10,000. */
   readonly timeoutMs?: number;
 }
 
@@ -25,18 +25,18 @@ export interface TokenKey {
   sign(algorithm: SignatureAlgorithm, message: Uint8Array): Promise<Uint8Array>;
 }
 
-/** OpenSC's tool, which is asked in a process of its own for each signature. */
+/** The tool of OpenSC, which runs in a process of its own for each signature. */
 const TOOL = 'pkcs11-tool';
 const PIN_VARIABLE = 'TOKEN_PIN';
 const TIMEOUT_MS = 10_000;
 /**
- * Calls that may be under way or wait. One is made at a time: a token is one device, and SoftHSM's files are
- * not read while another writes.
+ * The most calls that are under way or wait. One is made at a time, because a token is one device, and SoftHSM's
+ * files are not read while another call writes.
  */
 const MOST_CALLS = 64;
 const MAX_OUTPUT_BYTES = 16_384;
 const SIGNATURE_BYTES = 64;
-/** PKCS#11 2.40: what a token says of a PIN that is wrong, and of one that was wrong too often. */
+/** The errors of PKCS#11 2.40 for a PIN that is wrong, locked, expired, invalid or of a wrong length. */
 const PIN_REFUSED = /CKR_PIN_(?:INCORRECT|LOCKED|EXPIRED|INVALID|LEN_RANGE)/;
 
 /**

@@ -8,20 +8,20 @@ import { keepFile } from './kept-file.js';
 export const SECRETS_FILE = 'secrets.json';
 const SECRET_BYTES = 32;
 const ID_BYTES = 4;
-/** Purposes that bundles of former versions do not have. */
+/** The purposes that bundles of former versions do not have. */
 const LATER_PURPOSES: readonly SecretPurpose[] = ['event', 'row'];
 
 export interface StoredSecret {
   readonly id: string;
-  /** Base64. */
+  /** The secret in base64. */
   readonly key: string;
-  /** Known everywhere before it is used: verifies, and is the next current one. */
+  /** Present if the secret is known everywhere before its use. It verifies, and becomes the current one next. */
   readonly next?: true;
-  /** Unix seconds at which another one took its place. */
+  /** The time at which another secret took its place, in unix seconds. */
   readonly formerSince?: number;
 }
 
-/** On disk: for each purpose the secrets, the current one first. */
+/** The secrets as they are on disk: for each purpose its secrets, the current one first. */
 export interface SecretsBundle {
   readonly format: 1;
   readonly environment: string;

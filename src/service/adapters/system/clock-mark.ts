@@ -4,7 +4,7 @@ import { replaceFile } from '../../../core/files/durable.js';
 import type { Clock } from '../../ports/system.js';
 import { SteadyClock } from './steady-clock.js';
 
-/** In the data directory: the latest time that a process on it has seen, in milliseconds since the epoch. */
+/** The file with the latest time that a process on the data directory has seen, in milliseconds since the epoch. */
 export const CLOCK_MARK_FILE = 'clock';
 /**
  * The error, in milliseconds, that the clock of a machine may have until it has asked for the time. The machine may

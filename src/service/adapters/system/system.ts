@@ -4,9 +4,9 @@ import type { Clock, Ids } from '../../ports/system.js';
 
 export const systemClock: Clock = { now: () => Date.now() };
 
-/** Random bytes of an identifier. */
+/** The number of random bytes of an identifier. */
 const ID_BYTES = 10;
-/** Identifiers whose randomness is drawn at once: a draw costs more than all else of an identifier. */
+/** The number of identifiers per draw of randomness. A draw costs more than all else of an identifier. */
 const IDS_AT_ONCE = 128;
 
 export function createIds(clock: Clock): Ids {

@@ -4,7 +4,7 @@ import { createSecureContext } from 'node:tls';
 import type { Clock } from '../../ports/system.js';
 import type { TlsIdentity } from '../../ports/tls-identity.js';
 
-/** Paths of PEM files. */
+/** The paths of PEM files. */
 export interface TlsPaths {
   readonly certificate: string;
   readonly key: string;
@@ -14,10 +14,10 @@ export interface TlsPaths {
 export class TlsFiles {
   readonly #paths: TlsPaths;
   #identity: TlsIdentity;
-  /** State of the files when they were read last, whether or not they could be used. */
+  /** The state of the files when they were read last, whether or not they could be used. */
   #seen: string;
   readonly #clock: Clock;
-  /** Unix seconds at which the certificate in the files begins, if the one in use is kept until then. */
+  /** The unix second at which the certificate in the files begins, if the one in use is kept until then. */
   #waitsUntil: number | undefined;
 
   private constructor(paths: TlsPaths, clock: Clock, seen: string, identity: TlsIdentity) {

@@ -22,8 +22,8 @@ export interface IssuingBody {
   readonly trace?: AsyncIterable<Uint8Array>;
   readonly audio: AsyncIterable<Uint8Array>;
   /**
-   * Aborted when the form fails or its caller leaves. Work on the received bytes is then useless. Absent
-   * without a form.
+   * A signal that aborts when the form fails or its caller leaves. Work on the received bytes is then useless.
+   * Absent without a form.
    */
   readonly signal?: AbortSignal;
   /** Stops reading the request at any point, so that the response can read the rest of the body. */

@@ -58,8 +58,8 @@ function mediaTypeParameters(contentType: string): (readonly [name: string, valu
 /** A piece of a form, in the plain spelling that the multipart parser reads. */
 export interface FormPiece {
   /**
-   * `boundary` starts a part, `head` has the headers of the part, and `content` is a piece of its content.
-   * `close` is the closing boundary.
+   * The kind of the piece. `boundary` starts a part, `head` has the headers of the part, and `content` is a piece of
+   * its content. `close` is the closing boundary.
    */
   readonly kind: 'boundary' | 'head' | 'content' | 'close';
   readonly bytes: Buffer;

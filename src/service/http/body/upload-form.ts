@@ -38,9 +38,9 @@ const PLAIN_ENCODINGS: ReadonlySet<string> = new Set(['7bit', '8bit', 'binary'])
 
 /** The permits of forms that authenticate themselves, which other forms can take over. */
 export interface UploadPermits {
-  /** Forms of unauthenticated senders: the signed fields have not arrived yet. */
+  /** The permits of forms whose sender is unauthenticated, because the signed fields have not arrived yet. */
   readonly unproven: FormPermits;
-  /** Authenticated forms that send nothing. */
+  /** The permits of authenticated forms that send nothing. */
   readonly stalled: FormPermits;
 }
 

@@ -5,7 +5,7 @@ import type { Asset } from '../../operations/proofs/read-asset.js';
 import { matchesTag } from './entity-tag.js';
 import type { EmptyResponse, FailedResponse, StreamResponse } from './response.js';
 
-/** Request headers that select the response, by lower-case name. */
+/** The request headers that select the response, by lower-case name. */
 export interface AssetHeaders {
   readonly range?: string;
   readonly 'if-range'?: string;

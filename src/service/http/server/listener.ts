@@ -43,7 +43,7 @@ export interface ListenerParts {
   readonly budget?: ByteBudget;
   /** Throws while only public routes may be served. Without this function all routes are always served. */
   readonly assertOpen?: () => void;
-  /** Merged over DEFAULT_LIMITS. */
+  /** The limits that differ from DEFAULT_LIMITS. */
   readonly limits?: Partial<ListenerLimits>;
 }
 

@@ -16,7 +16,7 @@ export interface HandshakeLimits {
 export class TlsFront {
   readonly #server: Server;
   readonly #handshakes: number;
-  /** Running handshakes by connection name, the oldest first. */
+  /** The running handshakes by connection name, the oldest first. */
   readonly #underWay = new Map<string, Socket>();
 
   /** @param secured receives each connection whose handshake is complete */

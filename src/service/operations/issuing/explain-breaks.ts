@@ -24,7 +24,7 @@ export const RIFF_SIZE_AT = 4;
 interface Place {
   readonly file: Measurement;
   readonly offset: number;
-  /** Up to eight bytes of the file, from the offset on. */
+  /** The bytes of the file from the offset on, at most eight. */
   readonly bytes: Buffer;
   /** The RIFF size field. */
   readonly riffSize: number;

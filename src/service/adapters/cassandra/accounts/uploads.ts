@@ -21,9 +21,9 @@ const INSERT =
 const PUT_FACTS =
   'UPDATE upload USING TTL ? SET facts = ?, facts_op = ? WHERE upload_id = ? IF partner_id = ? AND facts_op = null';
 
-/** Seconds that a row lives beyond its time. The caller's clock decides what is there, and clocks differ. */
+/** The seconds that a row lives beyond its time. The caller's clock decides what exists, and clocks differ. */
 const SPARE_SECONDS = 3600;
-/** Life of a row: a post may end up to an hour after its slot, and its facts live an hour more. */
+/** The life of a row in seconds. A post may end up to an hour after its slot, and its facts live an hour more. */
 const ROW_SECONDS = SLOT_LIFE_SECONDS + 2 * FACTS_LIFE_SECONDS + SPARE_SECONDS;
 
 /** Returns the life of a row in seconds. The post of a large file may end later than others. */

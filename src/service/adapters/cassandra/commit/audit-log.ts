@@ -15,22 +15,22 @@ import {
 } from '../driver/session.js';
 
 export interface AuditOptions {
-  /** Secret that the entries are chained with. */
+  /** The secret that chains the entries. */
   readonly key: Uint8Array;
-  /** Heads that are kept apart from the store, so that a log that was cut off is found. Not closed here. */
+  /** The heads, kept apart from the store, so that a log that was cut off is found. They are not closed here. */
   readonly heads: AuditHeads;
 }
 
-/** Entries of one partition of the log. */
+/** The number of entries in one partition of the log. */
 const PARTITION_ENTRIES = 10_000;
-/** Entries chained in one conditional batch. */
+/** The most entries that one conditional batch chains. */
 const GROUP = 25;
 const READ_STEP = 500;
-/** Latest entries of each partner whose operation ids are remembered. */
+/** The number of a partner's latest entries whose operation ids stay when earlier ones are forgotten. */
 const REMEMBERED = 2000;
-/** Partners whose log's end is remembered. */
+/** The number of partners whose log's end is remembered. */
 const PARTNERS = 10_000;
-/** Entries of a partner that wait; further operations begin when these are in the log. */
+/** The number of waiting entries from which a partner's next operation waits until they are in the log. */
 const MOST_WAITING = 1000;
 /** The attempts that may be lost to quicker processes before the caller gets 503. */
 const ATTEMPTS = 200;
@@ -48,7 +48,7 @@ const SET_PARTITION = 'INSERT INTO audit_position (partner_id, bucket) VALUES (?
 interface Waiting {
   readonly draft: AuditDraft;
   readonly op: string;
-  /** Lower bound of the operation's entry: no entry up to this sequence is its own. */
+  /** The last sequence before the operation: no entry up to this sequence is its own. */
   readonly floor: number;
   readonly done: () => void;
   readonly failed: (error: unknown) => void;
@@ -58,7 +58,7 @@ interface Waiting {
 interface LogEnd {
   sequence: number;
   mac: string;
-  /** Operation ids of all entries after `opsFrom`, with their sequences. */
+  /** The operation ids of all entries after `opsFrom`, with their sequences. */
   ops: Map<string, number>;
   opsFrom: number;
   waiting: Waiting[];

@@ -11,30 +11,30 @@ import { type Pointer, type Pointers, ROW_TTL_SECONDS, type Visited } from './po
 /** The number of operations whose event is remembered as published. */
 const MAX_PUBLISHED = 10_000;
 
-/** Operations whose act and pointer are removed at once; a connection takes 2,048 requests. */
+/** The most operations whose act and pointer are removed at once. A connection takes 2,048 requests. */
 const CLEARED_AT_ONCE = 256;
 
 /** The parts of a partition that contain acts. */
 export const ACT = 'act/';
 
 /**
- * Row that a decided operation leaves beside what it changed, in the same conditional batch: the witness that
- * it was decided, and what is left to do.
+ * A row that a decided operation leaves beside the rows it changed, in the same conditional batch. It proves that
+ * the operation was decided, and has what is left to do.
  */
 export interface Act<Data> {
   readonly op: string;
   /** Absent if what follows is audited by operations of its own. */
   readonly audit?: AuditDraft;
-  /** Sequence that the audit log had reached before the decision. */
+  /** The sequence that the audit log had reached before the decision. */
   readonly floor: number;
-  /** Facts that the following steps need and that the decided rows no longer contain. */
+  /** The facts that the following steps need and that the decided rows no longer contain. */
   readonly data: Data;
 }
 
 /** A table whose partitions hold acts: its last clustering column is `part`. */
 export interface DecidedTable {
   readonly name: string;
-  /** Columns of its primary key before `part`. */
+  /** The columns of its primary key before `part`. */
   readonly keyColumns: readonly string[];
   /** Returns the values of these columns. */
   keyValues(key: string): readonly unknown[];
@@ -65,7 +65,7 @@ export interface DecisionKind<Data> {
 }
 
 export interface Decision<Data> {
-  /** Key of the partition. */
+  /** The key of the partition. */
   readonly key: string;
   readonly audit?: AuditDraft;
   readonly data: Data;
@@ -78,7 +78,7 @@ export interface Decision<Data> {
   readonly pointer?: Pointer;
 }
 
-/** Operations of one kind. */
+/** The operations of one kind. */
 export interface Operations<Data> {
   /**
    * Decides an operation, and does what follows. The audit entry is chained after the answer, in groups.
@@ -112,9 +112,9 @@ export class Decisions {
   readonly #log: AuditLog;
   readonly #pointers: Pointers;
   readonly #outbox: Outbox;
-  /** Operations that are decided and not done, which this process sees to: each ends when it is or cannot be. */
+  /** The operations that are decided and not done, which this process completes, until done or failed. */
   readonly #underWay = new Map<string, Promise<void>>();
-  /** Operations whose event waits in this process: each ends when it was published. */
+  /** The operations whose event waits in this process. Each ends when it was published. */
   readonly #publishing = new Map<string, Promise<void>>();
   /**
    * The latest operations whose event this process has published: not again, while something else is stuck, nor

@@ -5,12 +5,12 @@ import type { Blobs } from '../driver/blobs.js';
 import type { Pointer, Pointers } from './pointers.js';
 import { pointerBucketOf } from './time-bucket.js';
 
-/** Events of a topic with which a process takes no more of it over from others. */
+/** The number of events of a topic from which a process takes over no more of them from others. */
 const CAPACITY_FOR_OTHERS = 1000;
 const DELETES_AT_ONCE = 256;
 const RETRY_AFTER_SECONDS = 5;
 
-/** Kind of the pointers that hold their event themselves. */
+/** The kind of the pointers that contain their event. */
 const COUNTED = 'calls_counted';
 
 interface HeldEvent {
@@ -30,7 +30,7 @@ export class Outbox implements OutboxStore {
   readonly #blobs: Blobs;
   readonly #limit: number;
   readonly #held = new Map<string, HeldEvent>();
-  /** Counts of the events that are held, and of those for which there is capacity reserved. */
+  /** The counts of the events that are held, and of those for which there is capacity reserved. */
   readonly #counts: Record<Topic, number> = { erasure: 0, usage: 0, retention: 0 };
   #listener: () => void = () => undefined;
 

@@ -4,17 +4,17 @@ import { type Session, storeUnavailable } from '../driver/session.js';
 import { openFrom, planPass, pointerBucketOf, SHARDS, shardOf } from './time-bucket.js';
 import { Watermark } from './watermark.js';
 
-/** Life of a row: a month, longer than any outage after which a cluster comes back with its data. */
+/** The life of a row in seconds: 30 days, longer than any outage after which a cluster comes back with its data. */
 export const ROW_TTL_SECONDS = 30 * 24 * 3600;
-/** Time within which a pointer is written, or it is written again: a pass looks into each time bucket for longer. */
+/** The longest write of a pointer in milliseconds. A slower one is repeated. Passes revisit time buckets longer. */
 const PUT_WITHIN_MS = 60_000;
-/** Time buckets after which a pass over a long way, as after a long outage, stores its watermark. */
+/** The number of time buckets after which a long pass, as after a long outage, stores its watermark. */
 const STORE_EVERY = 240;
-/** Time buckets that are read at once: after a long outage nearly all of them are empty. */
+/** The number of time buckets that are read at once. After a long outage nearly all of them are empty. */
 const READ_AHEAD = 16;
-/** Pointers of one shard that are read at once: so few that those of all shards are one page of the driver's. */
+/** The most pointers of a shard that are read at once. Those of all shards fit into one page of the driver. */
 const PAGE = 500;
-/** Failures in a row that end a pass: a store that does not answer fails at every row. */
+/** The number of failures in a row that ends a pass. A store that does not answer fails at every row. */
 const MAX_FAILURES = 20;
 
 const INSERT =
@@ -25,20 +25,20 @@ const SELECT = `SELECT shard, op, kind, key, data FROM pointer WHERE bucket = ? 
   PER PARTITION LIMIT ${PAGE} LIMIT ${SHARDS * PAGE}`;
 const ALL_SHARDS = Array.from({ length: SHARDS }, (_, shard) => shard);
 
-/** Says where something may be left to do. */
+/** A pointer to a partition in which something may be left to do. */
 export interface Pointer {
   /** The time bucket of the pointer. */
   readonly bucket: number;
   /** The id of the operation, which is the key of the pointer. */
   readonly op: string;
   readonly kind: string;
-  /** Key of the partition in which the operation is decided. */
+  /** The key of the partition in which the operation is decided. */
   readonly key: string;
-  /** Content that is stored in no other row. */
+  /** The content, if no other row has it. */
   readonly data?: Buffer;
 }
 
-/** Outcome of a visit: `removed` where nothing is left to do, `stays` where it must be visited again. */
+/** The outcome of a visit: `removed` if nothing is left to do, `stays` if the pointer must be visited again. */
 export type Visited = 'removed' | 'stays';
 type Visit = (pointer: Pointer) => Promise<Visited>;
 
@@ -66,7 +66,7 @@ export class Pointers {
   readonly #visits = new Map<string, Visit>();
   /** The first time bucket that this process has not visited. */
   #nextFresh = 0;
-  /** Visited time buckets in which pointers stayed, the one that was visited longest ago first. */
+  /** The visited time buckets in which pointers stayed. The one that was visited longest ago is first. */
   readonly #unfinished = new Set<number>();
 
   constructor(session: Session, clocks: Pick<ClockWatch, 'isRight'>) {

@@ -1,38 +1,38 @@
 import { createHash } from 'node:crypto';
 
-/** Length of the time buckets of pointers, and of the charges that a pointer registers. */
+/** The length of the time buckets of pointers and of charges, in milliseconds. */
 const TIME_BUCKET_MS = 15_000;
 const MINUTE_MS = 60_000;
-/** Partitions of one time bucket of pointers. */
+/** The number of partitions of one time bucket of pointers. */
 export const SHARDS = 8;
 /**
- * The age from which pointers are visited, longer than every timeout of driver and server. A visit that is too early
- * refuses a running call, and does no other harm.
+ * The age in milliseconds from which pointers are visited, longer than all timeouts of driver and server. A visit
+ * that is too early refuses a running call, and does no other harm.
  */
 const ABANDONED_MS = 20_000;
 /**
- * Time for which a time bucket is visited again although it is done: processes with slow clocks, and slow
- * processes, write into it.
+ * The time in milliseconds for which a time bucket is visited again although it is done. Slow processes, and
+ * processes with slow clocks, may still write into it.
  */
 const LOOK_BACK_MS = 120_000;
-/** Time buckets with rows that stay, visited again in one pass. */
+/** The most time buckets with left rows that one pass visits again. */
 const REVISITS = 60;
 
-/** Time buckets that one pass visits. */
+/** The time buckets that one pass visits. */
 export interface PassPlan {
-  /** Time buckets from where the passes before have come, oldest first. */
+  /** The time buckets after the earlier passes, oldest first. */
   readonly fresh: readonly number[];
-  /** Earlier time buckets in which rows stayed, the one that was visited longest ago first. */
+  /** The earlier time buckets in which rows stayed. The one that was visited longest ago is first. */
   readonly revisits: readonly number[];
 }
 
-/** Where passes have come when one begins. */
+/** The progress of the passes when one begins. */
 export interface PassState {
   /** The first time bucket that is not done, for all processes together. */
   readonly watermark: number;
   /** The first time bucket that this process has not visited; 0 before its first pass. */
   readonly nextFresh: number;
-  /** Time buckets in which this process left rows, the one that was visited longest ago first. */
+  /** The time buckets in which this process left rows. The one that was visited longest ago is first. */
   readonly unfinished: readonly number[];
 }
 

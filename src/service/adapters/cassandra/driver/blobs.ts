@@ -3,8 +3,8 @@ import { RecordCodec, RecordError } from '../../../../core/codec/record.js';
 import { recordDamaged } from '../../../../core/domain/errors.js';
 
 /**
- * Authenticated blobs of values that are read whole and never asked for in part. The `key` of a blob is
- * covered by its code, so that no blob is taken for another.
+ * The codec of authenticated blobs, whose values are always read whole. The code of a blob covers its `key`, so
+ * that no blob is taken for another.
  */
 export class Blobs {
   readonly #codec: RecordCodec;

@@ -1,22 +1,25 @@
 import type { Clock } from '../../../ports/system.js';
 import { numberIn, type Session, storeUnavailable, within } from './session.js';
 
-/** Difference from which a clock is to be put right. */
+/** The difference in milliseconds beyond which a clock is reported, so that it is put right. */
 const WARN_MS = 5000;
-/** Difference from which a process neither serves nor sweeps. Far below what the sweeps bear. */
+/**
+ * The difference in milliseconds beyond which a process does not sweep. If its own clock differs so much, it does not
+ * serve either. The sweeps bear a far larger difference.
+ */
 const STOP_MS = 20_000;
-/** Age from which a look says nothing any more. Clocks drift by less than a second in this time. */
+/** The age in milliseconds beyond which a look permits no sweep. Clocks drift by less than a second until then. */
 const LOOK_LIFE_MS = 300_000;
-/** Samples of one node's clock in a look; the one with the shortest round trip counts. */
+/** The number of samples of a node's clock in a look. The one with the shortest round trip counts. */
 const SAMPLES = 3;
-/** Milliseconds until a node has answered; one that hangs holds up no start. */
+/** The time limit of a node's answer in milliseconds. A node that hangs does not delay a start for longer. */
 const ANSWER_MS = 2000;
-/** Nodes that are asked at once. */
+/** The number of nodes that are asked at once. */
 const AT_ONCE = 16;
 
 const TIME = 'SELECT toUnixTimestamp(now()) AS at FROM system.local';
 
-/** Clocks of the nodes of a cluster. */
+/** The clocks of the nodes of a cluster. */
 export interface NodeClocks {
   /** Returns the addresses of the nodes that can be asked. */
   nodes(): readonly string[];
@@ -28,7 +31,7 @@ export interface NodeClocks {
 export interface ClockDifference {
   /** The node's address; absent for the clock of this process. */
   readonly node?: string;
-  /** Positive where it is ahead. */
+  /** The difference in seconds, positive if the clock is ahead. */
   readonly seconds: number;
 }
 
@@ -42,7 +45,7 @@ interface Sample {
 interface Look {
   /** The smallest lead of this process over the nodes that the round trips allow, in milliseconds. */
   readonly process: number;
-  /** Nodes whose clocks differ from the others', and by how much, likewise. */
+  /** The smallest lead of each node over the others that the round trips allow, in milliseconds. */
   readonly nodes: ReadonlyMap<string, number>;
   readonly wallAt: number;
   readonly steadyAt: number;
@@ -65,7 +68,7 @@ export class ClockWatch {
   /**
    * Asks every node that is up. One that does not answer is left out.
    * @returns the clocks that differ by more than 5 seconds
-   * @throws DomainError `unavailable` where no node answers: what the last look said goes on for five minutes
+   * @throws DomainError `unavailable` if no node answers. The last look permits sweeps for five minutes
    */
   async look(): Promise<readonly ClockDifference[]> {
     const nodes = this.#clocks.nodes();

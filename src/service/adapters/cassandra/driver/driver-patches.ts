@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 
-/** Members of the driver's internal class that its types leave out. */
+/** The members of the driver's internal class that its types leave out. */
 interface Connection {
   readonly connected: boolean;
   readonly _operations: ReadonlyMap<number, unknown>;
@@ -13,7 +13,7 @@ interface Connection {
 interface ControlConnection {
   connection: Connection | null;
   readonly options: { readonly contactPoints: readonly string[] };
-  /** Addresses with ports. */
+  /** The addresses with ports. */
   readonly _contactPoints: Set<string>;
   readonly hosts: { get(address: string): unknown };
   _borrowAConnection(hosts: unknown): Connection;
@@ -22,13 +22,13 @@ interface ControlConnection {
   _refreshControlConnection(hosts: unknown): Promise<void>;
 }
 
-/** Stream id of a frame whose server named no stream. */
+/** The stream id of a frame whose server named no stream. */
 const UNNAMED_STREAM = 0;
 const REFRESH_AGAIN_MS = 1000;
 
 const load = createRequire(import.meta.url);
 
-/** Mark of a prototype that was patched, so that a second connection does not patch it again. */
+/** The mark of a patched prototype, so that a second connection does not patch it again. */
 const PATCHED = Symbol('patched');
 
 /**

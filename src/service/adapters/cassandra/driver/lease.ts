@@ -5,8 +5,8 @@ const TAKE = 'INSERT INTO lease (name, holder) VALUES (?, ?) IF NOT EXISTS USING
 const KEEP = 'UPDATE lease USING TTL ? SET holder = ? WHERE name = ? IF holder = ?';
 
 /**
- * Lease of work that one process at a time does, so that it costs once. It ends by the servers' time to live.
- * Nothing may depend on it: who was stopped goes on after its lease has ended.
+ * A lease of work that one process at a time does, so that it costs once. It ends by the servers' time to live.
+ * Correctness must not depend on it: a process that was stopped goes on after its lease has ended.
  */
 export class Lease {
   readonly #session: Session;
@@ -14,7 +14,7 @@ export class Lease {
   readonly #seconds: number;
   readonly #holder = randomUUID();
 
-  /** @param seconds time to the end of a lease that is not kept */
+  /** @param seconds the time until a lease ends that is not kept */
   constructor(session: Session, name: string, seconds: number) {
     this.#session = session;
     this.#name = name;

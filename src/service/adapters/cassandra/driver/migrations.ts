@@ -20,7 +20,7 @@ import {
   topologyOf,
 } from './topology.js';
 
-/** Number of the last migration that this version knows. */
+/** The number of the last migration that this version knows. */
 export const SCHEMA_VERSION = 6;
 
 const DIRECTORY = new URL('../../../../../../deploy/cassandra/', import.meta.url);
@@ -42,21 +42,21 @@ const RENEW = 'UPDATE schema_migration SET claimed_at = ? WHERE version = ? IF o
 const DONE = "UPDATE schema_migration SET state = 'applied' WHERE version = ? IF owner = ?";
 
 /**
- * Silence after which a run is taken for dead; its statements can be run again. A run that lives renews its
- * time before each statement.
+ * The silence in milliseconds after which a run counts as dead. Its statements can be run again. A run that lives
+ * renews its time before each statement.
  */
 const ABANDONED_MS = 120_000;
 const POLL_MS = 250;
 const AGREEMENT_MS = 30_000;
-/** Nodes that the driver has not seen by then count as absent. */
+/** The time in milliseconds after which nodes that the driver has not seen count as absent. */
 const NODES_MS = 10_000;
 const ATTEMPTS = 20;
 
 export interface MigrationOptions extends ConnectionOptions {
   readonly keyspace: string;
-  /** Replicas in the local data centre. Replicas in other data centres are the operator's to set. */
+  /** The number of replicas in the local data centre. The operator sets those in other data centres. */
   readonly replication: number;
-  /** Where the migrations are; by default those of this version. */
+  /** The directory of the migrations. The default is that of this version. */
   readonly directory?: URL;
   /** True where the topology may take the place of another that was stated. */
   readonly changeTopology?: boolean;

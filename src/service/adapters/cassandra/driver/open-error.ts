@@ -1,4 +1,4 @@
-/** Error at start, for the operator. */
+/** An error at the start, for the operator. */
 export class CassandraOpenError extends Error {
   override readonly name = 'CassandraOpenError';
 }

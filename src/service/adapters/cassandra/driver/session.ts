@@ -8,11 +8,11 @@ import { DomainError } from '../../../../core/domain/errors.js';
 import { patchDriver } from './driver-patches.js';
 
 export interface ConnectionOptions {
-  /** Addresses, each as `host:port`. */
+  /** The addresses, each as `host:port`. */
   readonly contactPoints: readonly string[];
   readonly localDataCenter: string;
   readonly credentials?: { readonly username: string; readonly password: string };
-  /** Encrypted connections to servers whose certificate this authority signed; the path of a PEM file. */
+  /** The path of the PEM file of the servers' authority. If present, connections are encrypted. */
   readonly tls?: { readonly authority: string };
   /** The data centres of the keyspace, and which of them serve. The default is `one_data_centre`. */
   readonly topology?: TopologyKind;
@@ -21,8 +21,8 @@ export interface ConnectionOptions {
 }
 
 /**
- * Data centres of a keyspace. `one_active`: others get copies, and no process serves there. `all_active`:
- * processes serve in each, so what is decided and what is read is asked of a quorum over all of them.
+ * The data centres of a keyspace. `one_active`: the others get copies, and no process serves there. `all_active`:
+ * processes serve in each, so decisions and reads need a quorum over all data centres.
  */
 export type TopologyKind = 'one_data_centre' | 'one_active' | 'all_active';
 
@@ -32,23 +32,23 @@ export interface Statement {
   readonly query: string;
   readonly params: readonly unknown[];
   /**
-   * Operation id that a conditional statement leaves in its row, and the column for it. A refusal by a row
-   * that holds this id counts as applied: an earlier sending of the same statement took effect.
+   * The operation id that a conditional statement leaves in its row, and the column for it. A refusal by a row
+   * with this id counts as applied, because an earlier sending of the same statement took effect.
    */
   readonly operation?: { readonly column: string; readonly id: string };
 }
 
 /** A node of the cluster, as the driver knows it. */
 export interface ClusterNode {
-  /** Its address with the port. */
+  /** The address with the port. */
   readonly address: string;
   readonly dataCenter: string;
-  /** Release of Cassandra, such as `5.0.6`. */
+  /** The release of Cassandra, such as `5.0.6`. */
   readonly release: string;
   readonly isUp: boolean;
 }
 
-/** Outcome of a lightweight transaction (LWT), which is Cassandra's conditional write. */
+/** The outcome of a lightweight transaction (LWT), which is Cassandra's conditional write. */
 export interface LwtOutcome {
   readonly applied: boolean;
   /** The first row that a condition names, in the columns that conditions name; undefined without a row. */
@@ -62,29 +62,29 @@ export interface LwtOutcome {
 
 const CONNECT_MS = 3000;
 const REQUEST_MS = 6000;
-/** Time during which a lightweight transaction, or a serial read, is sent again because its outcome is not known. */
+/** The milliseconds in which an LWT, or a serial read, is sent again while its outcome is not known. */
 const LWT_RETRY_MS = 8000;
-/** Deadline of one statement, however long driver and servers go on with it. */
+/** The deadline of a statement in milliseconds, even if driver and servers continue with it. */
 const STATEMENT_DEADLINE_MS = 9000;
-/** Deadline of a store's call. Work that has not begun by then is not begun. */
+/** The deadline of a store's call in milliseconds. Work that has not begun by then is not begun. */
 export const CALL_DEADLINE_MS = 10_000;
-/** Consistency of plain statements and of conditions. A condition and a read that disagree on it split a registry. */
+/** The consistencies of plain statements and of conditions. A condition and a read that differ split a registry. */
 const CONSISTENCIES = {
   one_data_centre: { plain: types.consistencies.localQuorum, serial: types.consistencies.localSerial },
   one_active: { plain: types.consistencies.localQuorum, serial: types.consistencies.localSerial },
   all_active: { plain: types.consistencies.quorum, serial: types.consistencies.serial },
 } as const;
-/** None: the server gives them. The driver takes null for that, which its types leave out. */
+/** The absence of a generator, so that servers set timestamps. The driver takes null, which its types leave out. */
 const NO_TIMESTAMPS = null as unknown as policies.timestampGeneration.TimestampGenerator;
 const LWT_PAUSES = { firstMs: 20, longestMs: 500 };
 /**
- * Bound of the difference between any two clocks of processes and nodes, and of the time after which a node
- * that hung still carries out a statement.
+ * The bound, in microseconds, of the difference between any two clocks of processes and nodes, and of the time after
+ * which a node that hung still carries out a statement.
  */
 const AHEAD_MICROSECONDS = 3_600_000_000;
 
 /**
- * Session with a keyspace of a cluster. Every statement is prepared. Plain statements are idempotent, so the
+ * A session with a keyspace of a cluster. Every statement is prepared. Plain statements are idempotent, so the
  * driver may send them again. The driver never repeats conditional statements: `lightweightTransaction` does,
  * because each of them leaves an operation id.
  */
@@ -93,7 +93,7 @@ export class Session {
   readonly #serial: types.consistencies;
   readonly #reads: { readonly consistency?: types.consistencies };
 
-  /** @param reads consistency of reads alone, where it is not the client's */
+  /** @param reads the consistency of reads alone, if it is not the client's */
   constructor(
     client: Client,
     serial: types.consistencies,

@@ -12,12 +12,12 @@ const TAKE_OVER =
 const RELEASE =
   'DELETE request_sha256, proof_id, expires_at FROM issuing_replay WHERE replay_key = ? IF op = ?';
 
-/** Seconds that a record lives beyond its time. The caller's clock decides, and clocks differ. */
+/** The seconds that a record lives beyond its time. The caller's clock decides, and clocks differ. */
 const SPARE_SECONDS = 3600;
 
 /**
- * Idempotency records, of table `issuing_replay`: the proof that belongs to an Idempotency-Key. A record has no
- * content but a digest, and counts only while its proof is issued: that of an erased one is left to expire.
+ * The idempotency records, of table `issuing_replay`: the proof that belongs to an Idempotency-Key. A record has no
+ * content but a digest, and counts only while its proof is issued. The record of an erased proof expires.
  */
 export class IdempotencyRecords {
   readonly #session: Session;

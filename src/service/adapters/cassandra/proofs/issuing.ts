@@ -23,7 +23,7 @@ const ISSUE =
   "INSERT INTO record (proof_id, part, state, gen, partner_id, body, mac) VALUES (?, '', 'issued', 1, ?, ?, ?) IF NOT EXISTS";
 const SET_EVIDENCE = 'INSERT INTO record (proof_id, part, data) VALUES (?, ?, ?)';
 
-/** Time for which an issuing of another process under the same key is waited for, before its id is taken back. */
+/** The wait in milliseconds for another process's issuing under the same key, before its id is taken back. */
 const WAIT_MS = 3000;
 const PAUSE_MS = 50;
 

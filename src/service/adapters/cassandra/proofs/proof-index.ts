@@ -12,9 +12,9 @@ import { isReadFailure, numberIn, type Row, type Session, textIn } from '../driv
 import type { ProofRows } from './proof-rows.js';
 
 const DAY_SECONDS = 86_400;
-/** Days read at once: a partner that issues seldom has few proofs in each. */
+/** The number of days that are read at once. A partner that issues seldom has few proofs in each. */
 const DAYS_AT_ONCE = 8;
-/** Pieces of a day that cannot be read at once. */
+/** The number of pieces of a day that is too long for one read. */
 const PIECES = 16;
 const LAST_DAY = 2 ** 31 - 1;
 const BEHIND_ALL_IDS = '~';
@@ -38,7 +38,7 @@ const deleteFrom = (table: string) =>
   `DELETE FROM ${table} USING TIMESTAMP ? WHERE sha256 = ? AND proof_id = ?`;
 const findIn = (table: string) =>
   `SELECT proof_id FROM ${table} WHERE sha256 = ? AND proof_id < ? ORDER BY proof_id DESC LIMIT ?`;
-/** Digests that are looked for at once. */
+/** The number of digests that are looked for at once. */
 const DIGESTS_AT_ONCE = 32;
 
 type Query = Parameters<ProofStore['listProofs']>[1];
@@ -48,10 +48,10 @@ interface PageKey {
 }
 
 /**
- * Index of a partner's proofs by time, and of all proofs by digest. An entry only points: the proof's own row
- * says whether there is a proof. Timestamps of entries are made of the proof's own times, with a removal's
- * above its entry's. So an entry that a slow process writes after the proof was erased stays removed,
- * also where clocks differ. An id is never issued twice, so no entry has to come back.
+ * The index of a partner's proofs by time, and of all proofs by digest. An entry only points: the proof's own row
+ * shows whether there is a proof. Timestamps of entries are made of the proof's own times, and that of a removal
+ * is above that of its entry. So an entry that a slow process writes after the proof was erased stays removed,
+ * also if clocks differ. An id is never issued twice, so no entry has to come back.
  */
 export class ProofIndex {
   readonly #session: Session;

@@ -18,10 +18,10 @@ const INSERT_TOMBSTONE =
   "INSERT INTO record (proof_id, part, state, gen, partner_id, erased_at, confirmed_at, mac) VALUES (?, '', 'erased', 1, ?, ?, ?, ?) IF NOT EXISTS";
 const FENCE = "UPDATE record SET gen = ? WHERE proof_id = ? AND part = '' IF gen = ?";
 
-/** State of a head row. `void`: the id was given up before a proof was issued under it. */
+/** The state of a head row. `void`: the id was given up before a proof was issued under it. */
 type HeadState = 'issued' | 'erased' | 'void';
 
-/** Columns of a head row that its code covers. */
+/** The columns of a head row that its code covers. */
 export interface HeadColumns {
   readonly proofId: string;
   readonly partnerId: string;
@@ -35,13 +35,13 @@ export interface HeadColumns {
 
 /** The head row of a proof's partition. */
 export interface Head extends HeadColumns {
-  /** Generation: statements that demand an earlier one are refused. */
+  /** The generation. Statements that demand an earlier one are refused. */
   readonly gen: number;
-  /** Partners that have or had reviews on the proof. */
+  /** The partners that have or had reviews on the proof. */
   readonly reviewers: readonly string[];
 }
 
-/** Parts of a proof's partition, with its head. */
+/** The parts of a proof's partition, with its head. */
 export interface Parts {
   readonly head?: Head;
   readonly rows: ReadonlyMap<string, Row>;

@@ -16,7 +16,7 @@ import { ProofIndex } from './proof-index.js';
 import type { ProofRows } from './proof-rows.js';
 import { Reservations } from './reservations.js';
 
-/** Longer than the time between two collections, so that one process goes on with them. */
+/** The life of the lease in seconds, longer than the time between two collections, so that one process keeps it. */
 const RESERVATIONS_LEASE_SECONDS = 1200;
 
 export interface ProofParts {

@@ -4,19 +4,19 @@ import { pointerBucketOf, startOf } from '../commit/time-bucket.js';
 import type { Lease } from '../driver/lease.js';
 import type { ProofRows } from './proof-rows.js';
 
-/** Kind of the pointers that lead to issued proofs, and to ids under which none was issued. */
+/** The kind of the pointers to issued proofs, and to ids under which none was issued. */
 export const ISSUING = 'proof_issued';
 
-/** Age from which a reservation of another process is taken back: longer than any upload. */
+/** The age in milliseconds from which another process's reservation is taken back, longer than any upload. */
 const ABANDONED_MS = 3_600_000;
-/** Time after which an id that was taken back is given out again, for files that were sent late. */
+/** The milliseconds after which an id that was taken back is given out again, for files that were sent late. */
 const AGAIN_MS = 86_400_000;
-/** Ids that wait to be given out. */
+/** The most ids that wait to be given out. */
 const WAITING = 10_000;
 
 interface Reservation {
   readonly partnerId: string;
-  /** Unix seconds, by the caller's clock. */
+  /** The time of the reservation in unix seconds, by the caller's clock. */
   readonly reservedAt: number;
   readonly pointer: Promise<Pointer>;
 }
@@ -32,9 +32,9 @@ export class Reservations {
   readonly #rows: ProofRows;
   readonly #lease: Lease;
   readonly #own = new Map<string, Reservation>();
-  /** Ids whose files may be left, of the sweep. */
+  /** The ids whose files may be left, which the sweep found. */
   readonly #abandoned = new Set<string>();
-  /** Ids that were given out since their pointers were visited. */
+  /** The ids that were given out since their pointers were visited. */
   readonly #givenOut = new Set<string>();
 
   /** @param lease of the work on what other processes have left */

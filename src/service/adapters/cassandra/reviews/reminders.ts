@@ -16,16 +16,16 @@ const DUE =
 const FIND =
   'SELECT kind FROM due_notice WHERE hour = ? AND shard = ? AND due_at = ? AND review_id = ? AND kind = ?';
 const HOUR_SECONDS = 3600;
-/** Life of a reminder beyond its time: longer than any outage after which it is still of use. */
+/** The seconds that a reminder lives beyond its time, longer than any outage after which it is still of use. */
 const SPARE_SECONDS = 60 * 86_400;
-/** Bound of a reminder's life, twice a review's: some clusters take no end of life later than 2038. */
+/** The longest life of a reminder in seconds, twice a review's. Some clusters accept no end after 2038. */
 const LONGEST_TTL_SECONDS = 366 * 86_400;
 /**
- * Hours that are read again although nothing was left in them: processes with slow clocks write into them.
+ * The number of hours that are read again although nothing was left in them. Slow clocks lead to writes into them.
  */
 const LOOK_BACK_HOURS = 2;
 const HOURS_AT_ONCE = 12;
-/** Partitions of one hour. */
+/** The number of partitions of one hour. */
 const SHARDS = 32;
 const ALL_SHARDS = Array.from({ length: SHARDS }, (_, shard) => shard);
 
@@ -35,9 +35,9 @@ const ALL_SHARDS = Array.from({ length: SHARDS }, (_, shard) => shard);
  */
 export function reminderStore(session: Session, proofs: ProofRows, outbox: Outbox): RetentionStore {
   const watermark = new Watermark(session, 'notices');
-  /** Hours of late reminders among the ones that were given out last: a reminder does not name its hour. */
+  /** The hours of the late ones among the last reminders that were given out. A reminder does not name its hour. */
   let lateHours = new Map<string, number>();
-  /** Reminders that are completed once their events were published. */
+  /** The reminders that are completed once their events were published. */
   const underWay = new Set<string>();
 
   const remove = async (reminder: ReviewReminder): Promise<void> => {

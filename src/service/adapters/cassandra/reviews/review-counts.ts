@@ -16,7 +16,7 @@ const FIND = 'SELECT part FROM record WHERE proof_id = ? AND part IN ?';
 const COUNT_ALL =
   'SELECT count(*) AS reviews, min(created_at) AS oldest FROM review_by_partner WHERE partner_id = ? AND shard IN ? AND created_at > ? ALLOW FILTERING';
 
-/** Partitions of one partner. */
+/** The number of partitions of one partner. */
 const PARTITIONS = 32;
 export const ALL_SHARDS: readonly number[] = Array.from({ length: PARTITIONS }, (_, shard) => shard);
 
@@ -29,11 +29,11 @@ export function shardOfProof(proofId: string): number {
  * so eight processes keep the bound together.
  */
 const SHARES = 8;
-/** Reviews that are looked for in one read. */
+/** The number of reviews that one read looks for. */
 const FOUND_AT_ONCE = 100;
-/** Time for which a partner at its bound is refused without a count, unless its oldest review ends before. */
+/** The milliseconds that a partner at its bound is refused without a count, unless its oldest review ends before. */
 const REFUSED_MS = 10_000;
-/** Partners whose totals are remembered. */
+/** The most partners whose totals are remembered. */
 const PARTNERS = 10_000;
 
 type CountedReview = Pick<ReviewCase, 'partnerId' | 'proofId' | 'createdAt' | 'reviewId'>;
@@ -42,7 +42,7 @@ interface Total {
   readonly reviews: number;
   readonly oldest: number | undefined;
   readonly countedAt: number;
-  /** Creations until the next count. */
+  /** The number of creations until the next count. */
   left: number;
 }
 

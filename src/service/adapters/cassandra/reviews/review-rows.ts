@@ -24,9 +24,9 @@ export type ReviewScope = Pick<ReviewCase, 'proofId' | 'partnerId' | 'bindings'>
 export interface StoredReview {
   readonly review: ReviewCase;
   readonly version: number;
-  /** Id of the operation that created the review. */
+  /** The id of the operation that created the review. */
   readonly createOp: string;
-  /** Time at which the server ends the review, by this process's monotonic clock, in seconds. */
+  /** The time at which the server ends the review, in seconds of this process's monotonic clock. */
   readonly endsAt: number;
 }
 
@@ -35,15 +35,15 @@ interface StoredCase {
   readonly createOp: string;
 }
 
-/** Holder of a place: the one unresolved review of a partner for a proof and bindings. */
+/** The holder of a place: the one unresolved review of a partner for a proof and bindings. */
 export interface Place {
   readonly reviewId: string;
   readonly expiresAt: number;
-  /** Id of the operation that took the place. */
+  /** The id of the operation that took the place. */
   readonly op: string;
 }
 
-/** What the row of an Idempotency-Key holds: the review that was created under the key. */
+/** The content of the row of an Idempotency-Key: the review that was created under the key. */
 interface StoredKey {
   readonly requestSha256: string;
   readonly reviewId: string;
@@ -53,11 +53,11 @@ interface StoredKey {
 
 /** The row of an Idempotency-Key, written in the batch that creates the review. */
 export interface KeyRow extends StoredKey {
-  /** Id of the operation that created the review. */
+  /** The id of the operation that created the review. */
   readonly op: string;
 }
 
-/** Rows on a proof about one review, or about one that shall be created. */
+/** The rows on a proof about one review, or about one that shall be created. */
 export interface OnProof {
   readonly head?: Head;
   readonly stored?: StoredReview;

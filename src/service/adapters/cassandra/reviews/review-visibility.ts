@@ -2,7 +2,7 @@ import type { ReviewCase } from '../../../domain/review.js';
 import type { Head } from '../proofs/proof-rows.js';
 import type { ReviewRows, StoredReview } from './review-rows.js';
 
-/** Visibility of reviews: callers see reviews in their time, of a proof that is issued. */
+/** The visibility of reviews: callers see a review until it expires, while its proof is issued. */
 export class ReviewVisibility {
   readonly #rows: ReviewRows;
   #expiredUpTo = 0;

@@ -31,33 +31,33 @@ const GET_CLOSED = 'SELECT closed FROM charge WHERE partner_id = ? AND item = ?'
  * batch is refused, and begins a new time bucket.
  */
 const LATE_MS = 15_000;
-/** Life of the row that a batch leaves; a closed one lives as long as its events. */
+/** The life of the row that a batch leaves, in seconds. A closed row lives as long as its events. */
 const OPEN_SECONDS = 3600;
 const PAGE = 500;
 /**
- * Time buckets after which aggregated events are removed: ten minutes. Conditional batches wrote them under a node's
- * clock, and a plain write removes them under this process's clock. This is safe because a name is written once and
- * never again, and after so long no clock of the cluster is still before the time bucket. An event that stayed all
- * the same would be passed over, and goes with its TTL.
+ * The number of time buckets after which aggregated events are removed: ten minutes. Conditional batches wrote them
+ * under a node's clock, and a plain write removes them under this process's clock. This is safe because a name is
+ * written once and never again, and after so long no clock of the cluster is still before the time bucket. An event
+ * that stayed all the same would be passed over, and expires with its TTL.
  */
 const KEPT = chargeBucketsIn(10);
 /**
- * Time buckets that one read of events goes back, and reads: in the newest nothing was removed yet, and the last goes
- * back to the beginning, beyond what a fold leaves.
+ * The number of time buckets that one step of a read goes back, and the number of steps. In the newest step nothing
+ * was removed yet. The last step goes back to the beginning, beyond what a fold leaves.
  */
 const STEP = KEPT;
 const STEPS = 9;
-/** Time buckets after which the fold of what is left has added and removed it, unless it failed. */
+/** The number of time buckets after which the fold has added and removed what was left, unless it failed. */
 const FOLDED = chargeBucketsIn(180);
-/** Time buckets whose removal waits for a consumer; beyond them the oldest are left to the fold. */
+/** The most time buckets whose removal waits for a consumer. Beyond them the oldest are left to the fold. */
 const REMEMBERED = 40_000;
-/** Reads of sums by one compaction. */
+/** The most reads of sums by one compaction. */
 const READS = 500;
 
-/** Kind of the pointers that register charges. */
+/** The kind of the pointers that register charges. */
 const CHARGES = 'charges';
 
-/** Name of the charges that a writer made for a partner in one time bucket. */
+/** The name of the charges that a writer made for a partner in one time bucket. */
 interface Charges {
   readonly partnerId: string;
   readonly writer: string;
@@ -67,14 +67,14 @@ interface Charges {
 interface WriterBucket extends Charges {
   /** The pointer that registers the charges, so that any process finds them. */
   readonly registered: Promise<Pointer>;
-  /** Batches under way. */
+  /** The number of batches under way. */
   inFlight: number;
-  /** Events that wait to be published. */
+  /** The number of events that wait to be published. */
   waiting: number;
   /** False where events may be in the table and not here: a batch's outcome was never known, or there was no room. */
   isCertain: boolean;
   isUnregistered: boolean;
-  /** Items whose events were taken over while another event of the time bucket is damaged. */
+  /** The items whose events were taken over while another event of the time bucket is damaged. */
   readonly taken: Set<string>;
   /** The first and the last number of each source. */
   readonly sources: Map<string, { readonly from: number; readonly to: number }>;
@@ -412,7 +412,7 @@ function nameOf({ timeBucket, partnerId, writer }: Charges): string {
   return `${timeBucket}/${partnerId}/${writer}`;
 }
 
-/** Before every item of an event. */
+/** The prefix of the items of all events. */
 const FIRST = 'event/';
 
 /** Returns the key that sorts before the items of a time bucket and after those of earlier time buckets. */

@@ -15,7 +15,7 @@ import type { Aggregated, Consumption } from './consumption.js';
 import { type EpochSpan, lastEpoch, spansOf } from './epochs.js';
 import { overlaps, sizeWithin } from './intervals.js';
 
-/** Reads of a month, begun anew because events were aggregated and removed meanwhile. */
+/** The most reads of a month, which begin anew if events were aggregated and removed meanwhile. */
 const READS = 5;
 
 export interface UsageParts {
@@ -23,14 +23,14 @@ export interface UsageParts {
   readonly outbox: Outbox;
   readonly events: ChargeEvents;
   readonly consumption: Consumption;
-  /** Name of this process, which no other process has. */
+  /** The name of this process, which no other process has. */
   readonly writer: string;
 }
 
 export function usageStore({ session, outbox, events, consumption, writer }: UsageParts): UsageStore {
-  /** Count of this process's events of free calls, for each partner. */
+  /** The count of this process's events of free calls, for each partner. */
   const freeCalls = new Map<string, number>();
-  /** Number of the last batch of free calls whose events wait. */
+  /** The number of the last batch of free calls whose events wait. */
   let lastBatch = 0;
 
   const balance = (partnerId: string, month: string) =>
