@@ -29,9 +29,9 @@ const TAG_EXTENSIBLE: u32 = 0xfffe;
 const ENCODING_PCM: u32 = 0;
 export const ENCODING_FLOAT: u32 = 1;
 export const ENCODING_OTHER: u32 = 2;
-/** Most channels read, as libsndfile has it. */
+/** The largest number of channels that is read. It is the limit of libsndfile. */
 const CHANNEL_LIMIT: u32 = 1024;
-/** Highest sample rate read: eight times DXD's 768 kHz, above every format sold. */
+/** The highest sample rate in Hz that is read: eight times DXD's 768 kHz, above every format sold. */
 const RATE_LIMIT: u32 = 6_144_000;
 
 export const SENTINEL: u64 = 0xffff_ffff;
@@ -44,7 +44,7 @@ export function isPlaceholder(size: u64): bool {
   return size == 0xffff_1000 || size == 0x7fff_f000;
 }
 
-/** Bound of every count, Number.MAX_SAFE_INTEGER + 1: the host counts in doubles. */
+/** The limit of every size in bytes: Number.MAX_SAFE_INTEGER + 1, because the host counts in doubles. */
 const SIZE_LIMIT: u64 = 1 << 53;
 
 function encodingOf(tag: u32): u32 {

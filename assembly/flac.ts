@@ -83,7 +83,7 @@ const enum Phase {
   Partition,
   Residuals,
   Footer,
-  /** In an ID3v1 tag after the last frame. */
+  /** The decoder is in an ID3v1 tag after the last frame. */
   Tail,
 }
 
@@ -93,8 +93,8 @@ const FRAME_SIZE_LIMIT: u32 = 65_535;
 const ID3V1: u32 = 0x47_4154;
 const TAIL_BYTES: u64 = 128;
 /**
- * Most decoded bytes for each byte of the file, and beside them. A sample counts as at least two bytes, because the time
- * that it takes does not depend on its bits.
+ * The largest number of decoded bytes for each byte of the file, and the number that is allowed besides. A sample
+ * counts as at least two bytes, because the time that it takes does not depend on its bits.
  */
 const EXPANSION: u64 = 32;
 const EXPANSION_FREE: u64 = 64 << 20;

@@ -9,5 +9,5 @@ const wasm = readFileSync(new URL('../dist/core.wasm', import.meta.url));
 const fingerprint = createHash('sha256').update(wasm).digest('hex');
 writeFileSync(
   new URL('../src/core/engine/core-fingerprint.ts', import.meta.url),
-  `/** SHA-256 of dist/core.wasm. Written by \`npm run build:fingerprint\`. */\nexport const CORE_FINGERPRINT = '${fingerprint}';\n`,
+  `/** The SHA-256 of dist/core.wasm. Written by \`npm run build:fingerprint\`. */\nexport const CORE_FINGERPRINT = '${fingerprint}';\n`,
 );

@@ -1,6 +1,6 @@
 import crypto, { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** Secrets of one purpose. */
+/** The secrets of one purpose. */
 export interface MacKeys {
   /** Returns the secret with which new codes are made. */
   current(): { readonly id: string; readonly key: Uint8Array };
@@ -9,7 +9,7 @@ export interface MacKeys {
 }
 
 export const MAC_BYTES = 32;
-/** Block of SHA-256 in bytes. HMAC hashes a longer key first. */
+/** The block of SHA-256 in bytes. HMAC hashes a longer key first. */
 const BLOCK_BYTES = 64;
 
 /** A key xor the two constants of HMAC. */
@@ -20,7 +20,7 @@ interface Pads {
 }
 
 /**
- * Maker of message authentication codes, HMAC-SHA-256 (RFC 2104). A code covers the bytes and their place:
+ * A maker of message authentication codes, HMAC-SHA-256 (RFC 2104). A code covers the bytes and their place:
  * `context`, the same for everything that one installation writes, and `label`, which says what these bytes
  * are and where they belong. So nothing can be moved to another place. Each code names its key.
  */
@@ -29,7 +29,7 @@ export class Authenticator {
   readonly #context: string;
   /** The code that a given one is compared with. */
   readonly #expected = Buffer.alloc(MAC_BYTES);
-  /** Pads of the keys, which live as long as the keys. */
+  /** The pads of the keys, which live as long as the keys. */
   readonly #pads = new WeakMap<Uint8Array, Pads>();
 
   constructor(keys: MacKeys, context: string) {
@@ -43,7 +43,7 @@ export class Authenticator {
     return { keyId: id, mac: Buffer.from(this.#compute(key, label, bytes), 'latin1') };
   }
 
-  /** Checks a code in constant time. False also where the key is not known. */
+  /** Checks a code in constant time. Returns false also if the key is not known. */
   matches(keyId: string, mac: Uint8Array, label: string, bytes: Uint8Array): boolean {
     const known = this.#keys.find(keyId);
     if (known === undefined || mac.length !== MAC_BYTES) return false;

@@ -2,7 +2,7 @@ import { decode, encode, rfc8949EncodeOptions } from 'cborg';
 import type { DecodeOptions, EncodeOptions, TagDecodeControl } from 'cborg/interface';
 import type { CodecFault, Decoded } from './decoded.js';
 
-/** Decoded CBOR. Maps are always `Map`: keys of COSE headers are numbers, and `__proto__` is only a key. */
+/** A decoded CBOR value. Maps are always `Map`: keys of COSE headers are numbers, and `__proto__` is only a key. */
 export type CborValue =
   | null
   | undefined
@@ -23,19 +23,19 @@ export class CborTag {
 }
 
 export interface CborBudget {
-  /** Most bytes of the whole item. */
+  /** The largest size of the whole item in bytes. */
   readonly bytes: number;
-  /** Most arrays, maps and tags inside each other. */
+  /** The largest depth of arrays, maps and tags inside each other. */
   readonly depth: number;
-  /** Most data items, keys and containers included. */
+  /** The largest number of data items, keys and containers included. */
   readonly items: number;
 }
 
 const MAX_MAP_MEMBERS = 1024;
 /**
- * Most keys of a map that are numbers, or short texts of digits. They are hashed without a seed, so that anybody can
- * choose keys that collide, and a map costs the square of such keys. A store may hold very many maps. C2PA names its
- * members by texts, and COSE numbers only a few.
+ * The largest number of keys of a map that are numbers, or short texts that begin with a digit. V8 hashes both
+ * without a seed, so that anybody can choose keys that collide, and a map costs the square of such keys. A store may
+ * hold very many maps. C2PA names its members by texts, and COSE numbers only a few.
  */
 const MAX_NUMBER_KEYS = 64;
 /** The length of the largest array index, 4294967294, which V8 hashes as a number. */
@@ -97,8 +97,8 @@ export function decodeCborTolerant(bytes: Uint8Array, budget: CborBudget): Decod
 }
 
 /**
- * Table of decoders by tag number: cborg asks for each number it meets, and this table has one for every
- * number.
+ * The table of decoders by tag number. cborg looks up each number that it meets, and this table has a decoder for
+ * every number.
  */
 const ANY_TAG = new Proxy<NonNullable<DecodeOptions['tags']>>(
   {},
@@ -155,9 +155,9 @@ function budgetFault(bytes: Uint8Array, budget: CborBudget): CodecFault | undefi
   return undefined;
 }
 
-/** Item that is not at its end yet. */
+/** An item that is not at its end yet. */
 interface Container {
-  /** Items of it that are still to come; Infinity until a break (RFC 8949 section 3.2). */
+  /** The number of its items that are still to come. Infinity until a break (RFC 8949 section 3.2). */
   owed: number;
   items: number;
   numberKeys: number;

@@ -1,4 +1,4 @@
-/** CRC-32C (Castagnoli, RFC 3720 appendix B.4), reflected, as LevelDB's log and stored rows use it. */
+/** The checksum CRC-32C (Castagnoli, RFC 3720 appendix B.4), reflected, as in LevelDB's log and former rows. */
 
 const TABLE: Readonly<Uint32Array> = Uint32Array.from({ length: 256 }, (_, byte) => {
   let crc = byte;

@@ -1,5 +1,5 @@
 /**
- * Outcome of decoding: a value, or a stable slug of what was wrong. Decoding never throws: bad bytes are a
+ * The outcome of decoding: a value, or a stable slug of what was wrong. Decoding never throws: bad bytes are a
  * finding.
  */
 export type Decoded<Value> =
@@ -7,9 +7,9 @@ export type Decoded<Value> =
   | { readonly ok: false; readonly fault: CodecFault };
 
 export type CodecFault =
-  /** Not well-formed, bytes left over, a type outside the data model, or text that is not UTF-8. */
+  /** The bytes are not well-formed, go on after the value, or have a type outside the data model or bad UTF-8. */
   | 'malformed'
-  /** Well-formed, but not the one encoding our encoder gives. */
+  /** The bytes are well-formed, but not the one encoding that our encoder gives. */
   | 'not_canonical'
-  /** Over the size, depth or count budget. */
+  /** The bytes exceed the budget of size, depth or count. */
   | 'over_budget';

@@ -8,10 +8,10 @@ const TAG_BYTES = 16;
 const VALUES = new RowDecoder();
 
 export const CONTENT_KEY_BYTES = 32;
-/** Bytes that encryption adds to a block. */
+/** The number of bytes that encryption adds to a block. */
 export const ENCRYPTION_BYTES = NONCE_BYTES + TAG_BYTES;
 
-/** Error for a block that was not encrypted with this key for this place. */
+/** The error for a block that is damaged, or was not encrypted with this key for this label. */
 export class DecryptionError extends Error {
   override readonly name = 'DecryptionError';
 }

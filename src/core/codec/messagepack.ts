@@ -1,7 +1,7 @@
 import { decode, encode } from '@msgpack/msgpack';
 import type { Decoded } from './decoded.js';
 
-/** Decoded MessagePack. Map keys are text. */
+/** A decoded MessagePack value. Map keys are text. */
 export type MessagePackValue =
   | null
   | boolean
@@ -17,8 +17,8 @@ export function encodeMessagePack(value: MessagePackValue): Uint8Array {
 }
 
 /**
- * Most members of an array or map. The library reserves an array's memory when it reads the array's head, so
- * a nest of heads that promise much would fill the memory.
+ * The largest number of members of an array or map. The library reserves an array's memory when it reads the
+ * array's head, so a nest of heads that promise much would fill the memory.
  */
 const MAX_MEMBERS = 64;
 

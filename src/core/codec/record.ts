@@ -4,30 +4,30 @@ import { crc32c, crc32cOfAscii } from './crc32c.js';
 import { RowDecoder } from './row-decoder.js';
 
 /**
- * First byte of a record: version (1), length of the key id (1), key id (ASCII), message authentication code
- * (32), MessagePack.
+ * The version, which is the first byte of a record. A record has, with lengths in bytes: version (1), length of the
+ * key id (1), key id (ASCII), message authentication code (32), MessagePack.
  */
 const VERSION = 2;
 const KEY_ID_OFFSET = 2;
 /**
- * Records of stores that had no codes: version (1), CRC-32C over key, version and document (4, little
- * endian), MessagePack.
+ * The version of records in stores that had no codes. Such a record has, with lengths in bytes: version (1), CRC-32C
+ * over key, version and document (4, little endian), MessagePack.
  */
 const FORMER_VERSION = 1;
 const FORMER_HEADER_BYTES = 5;
 
 /**
- * Error for a stored row that is not what was written under its key by this installation, or was written by a
- * later version.
+ * The error for a stored row that is not what this installation wrote under its key, or that has another version
+ * than expected.
  */
 export class RecordError extends Error {
   override readonly name = 'RecordError';
 }
 
 /**
- * Codec of rows as they lie in a store, authenticated together with their key. Neither a flipped bit, nor a
- * row that somebody else wrote, nor one that was put in the place of another is ever taken for data. Members
- * that are undefined are left out; a Uint8Array stays one.
+ * A codec of rows as a store holds them, authenticated together with their key. `decode` refuses a
+ * row with a flipped bit, a row that somebody else wrote, and a row in the place of another. Members that are
+ * undefined are left out. A Uint8Array stays one.
  */
 export class RecordCodec {
   readonly #encoder = new Encoder({ ignoreUndefined: true });

@@ -1,10 +1,10 @@
 import { Decoder, Encoder } from '@msgpack/msgpack';
 
-/** Most nested arrays and maps of a row. */
+/** The largest depth of nested arrays and maps in a row. */
 const MAX_DEPTH = 32;
-/** Shorter text is joined from characters: a native call would cost more. */
+/** The length in bytes from which a native call reads text. For shorter text, joining characters costs less. */
 const NATIVE_TEXT_BYTES = 12;
-/** Names of members that are kept as text, and the longest of them in bytes. */
+/** The number of names of members that are kept as text, and the length of the longest one in bytes. */
 const KEPT_NAMES = 512;
 const MAX_NAME_BYTES = 24;
 
@@ -14,13 +14,13 @@ interface KeptName {
 }
 
 /**
- * Decoder of MessagePack that our own encoder wrote. It gives what the library's decoder gives, or throws: types that no
- * row has are refused, for example extensions and names that are not text. Bytes are views of the document.
+ * A decoder of MessagePack that our own encoder wrote. It gives what the library's decoder gives, or throws: types
+ * that no row has are refused, for example extensions and names that are not text. Bytes are views of the document.
  */
 export class RowDecoder {
   readonly #library = new Decoder();
   readonly #encoder = new Encoder();
-  /** Names that were read, by a hash of their bytes. Rows have the same few hundred names. */
+  /** The names that were read, by a hash of their bytes. Rows have the same few hundred names. */
   readonly names: (KeptName | undefined)[] = [];
 
   /** @throws Error for a document that the encoder cannot have written */

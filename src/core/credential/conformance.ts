@@ -13,7 +13,7 @@ export interface Findings {
   readonly notChecked: readonly UncheckedPart[];
 }
 
-/** `urn:c2pa` of claims of version 2, and `urn:uuid` with an optional vendor of version 1 (C2PA 2.2 section 8.1). */
+/** A label: `urn:c2pa` for claims of version 2, or [vendor:]`urn:uuid` for version 1 (C2PA 2.2 section 8.1). */
 const MANIFEST_LABEL =
   /^(?:urn:c2pa:|(?:[A-Za-z0-9-]{1,64}:)?urn:uuid:)[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(?::[\w.-]{0,32}(?::[\w.-]{0,32})?)?$/;
 /** The characters that no label may have (C2PA 2.2 section 11.1.4.1.1). */
@@ -22,7 +22,7 @@ const FORBIDDEN = /[\u0000-\u001f\u007f-\u009f/;?#]/;
 /** An assertion of a vendor: a reverse domain name, with an optional version and instance (section 6.2). */
 const VENDOR_LABEL =
   /^(?!(?:c2pa|cawg|stds|adobe|exif|font|iptc|photoshop)\.)[a-z0-9][\w-]*(?:\.[a-z0-9][\w-]*)+$/i;
-/** Some readers cut the version `.v1` off. */
+/** The end of a label with version 0 or 1. Some readers cut the version `.v1` off. */
 const VERSION_1 = /\.v[01](?:__\d+)?$/;
 const ACTIONS_LABEL = /^c2pa\.actions(?:\.v2)?(?:__\d+)?$/;
 const HASH_LABEL = /^c2pa\.hash\./;

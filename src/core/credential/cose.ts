@@ -10,7 +10,7 @@ import { defined } from '../domain/defined.js';
 import type { SignatureAlgorithm } from '../domain/parsed-credential.js';
 import type { AlgorithmName } from './signature.js';
 
-/** COSE_Sign1 (RFC 9052 section 4.2) with a detached payload, in the profile of C2PA 2.2 section 13.2. */
+/** The structure COSE_Sign1 (RFC 9052 section 4.2) with a detached payload, as in C2PA 2.2 section 13.2. */
 
 const HEADER_ALGORITHM = 1;
 const HEADER_CRITICAL = 2;

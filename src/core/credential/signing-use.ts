@@ -4,8 +4,8 @@
  */
 
 /**
- * `signing`: the certificate meets the profile. `documents`: it does, with a purpose that only some readers accept.
- * `other`: it does not meet the profile, or cannot be read.
+ * The use of a certificate. `signing`: it meets the profile. `documents`: it meets the profile, with a purpose that
+ * only some readers accept. `other`: it does not meet the profile, or cannot be read.
  */
 export type SigningUse = 'signing' | 'documents' | 'other';
 
@@ -15,11 +15,11 @@ interface Element {
 }
 
 const TAG = { boolean: 0x01, integer: 0x02, bits: 0x03, octets: 0x04, oid: 0x06, sequence: 0x30 } as const;
-/** Context tags of a certificate: version, the two unique identifiers, extensions. */
+/** The context tags of the version and the extensions of a certificate. */
 const VERSION = 0xa0;
 const EXTENSIONS = 0xa3;
 
-/** Object identifiers in DER, as hex. */
+/** The object identifiers of the known extensions in DER, as hex. */
 const OID = {
   subjectKeyIdentifier: '551d0e',
   keyUsage: '551d0f',
@@ -37,7 +37,7 @@ const PURPOSE = {
   claimSigning: '2b0601040183e85e0201',
   any: '551d2500',
 } as const;
-/** Ed25519; ECDSA with SHA-256, SHA-384 and SHA-512; RSA with the same, and RSASSA-PSS. */
+/** The allowed algorithms: Ed25519; ECDSA with SHA-256, SHA-384 and SHA-512; RSA with the same, and RSASSA-PSS. */
 const SIGNATURE_ALGORITHMS: readonly string[] = [
   '2b6570',
   '2a8648ce3d040302',
@@ -105,7 +105,7 @@ function purposeOf(extension: Uint8Array | undefined): SigningUse {
   return has(PURPOSE.documentSigning) ? 'documents' : 'other';
 }
 
-/** Splits DER into its elements. Undefined for anything else, or without bytes. */
+/** Splits DER into its elements. Returns undefined for anything else, or without bytes. */
 function elementsIn(der: Uint8Array | undefined): readonly Element[] | undefined {
   if (der === undefined) return undefined;
   const elements: Element[] = [];

@@ -1,6 +1,6 @@
 type Flat<T> = { [K in keyof T]: T[K] };
 
-/** `T`, where each member that may be undefined is optional. */
+/** The type `T` in which each member that may be undefined is optional. */
 export type Defined<T extends object> = Flat<
   { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
     [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;

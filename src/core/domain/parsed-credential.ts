@@ -18,7 +18,7 @@ export interface ProductionStatement {
   readonly kid: string;
   /** The name of the service at the time of signing. An old statement keeps a former name. */
   readonly issuer: string;
-  /** Null until a production record exists. */
+  /** The SHA-256 of the capture trace in lower-case hex, or null without a trace. */
   readonly evidenceSha256: string | null;
 }
 
@@ -46,11 +46,11 @@ export interface CredentialReport {
   readonly manifestLabel?: string;
   readonly integrity: Integrity;
   /**
-   * `service`: signed under the service's own authority. `device`: a local seal. `unknown`: any other signer.
+   * The signer. `service`: a leaf under the service's own authority. `device`: a local seal. `unknown`: any other.
    */
   readonly trust: 'service' | 'device' | 'unknown';
   /**
-   * Stable slugs of what failed and what could not be checked. `names_this_service` is present if an unknown
+   * The stable slugs of what failed and what could not be checked. `names_this_service` is present if an unknown
    * signer uses the name of this service.
    */
   readonly reasons: readonly ReportReason[];
@@ -59,7 +59,7 @@ export interface CredentialReport {
 /** The byte range that a hard binding excludes, and its digest of all other bytes. */
 export interface HardBinding {
   readonly exclusion: { readonly start: number; readonly length: number };
-  /** SHA-256 in lower-case hex. */
+  /** The SHA-256 in lower-case hex. */
   readonly sha256: string;
 }
 

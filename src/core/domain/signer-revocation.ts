@@ -12,7 +12,7 @@ export type RevocationReason = (typeof REVOCATION_REASONS)[number];
 
 /** The revocation of a leaf of the service, which is then no longer trusted. */
 export interface SignerRevocation {
-  /** Lower-case hex SHA-256 of the certificate (DER). */
+  /** The SHA-256 of the certificate (DER), in lower-case hex. */
   readonly kid: string;
   /**
    * The start in unix seconds. Proofs registered earlier stay valid. Proofs of that second or later are not
@@ -20,7 +20,7 @@ export interface SignerRevocation {
    */
   readonly from: number;
   readonly reason: RevocationReason;
-  /** When the operator recorded the revocation, in unix seconds. */
+  /** The time when the operator recorded the revocation, in unix seconds. */
   readonly at: number;
 }
 

@@ -51,7 +51,7 @@ export interface Evidence extends FileEvidence {
 
 export interface Judgement {
   readonly verdict: Verdict;
-  /** Stable slugs. The first slug decided the verdict. */
+  /** The stable slugs. The first slug decided the verdict. */
   readonly reasons: readonly DecisionReason[];
   readonly carrier: 'embedded' | 'sidecar' | 'none';
   /** The proof named by the judged credential. Present if the credential is intact and was made by this service. */

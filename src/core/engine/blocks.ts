@@ -1,4 +1,4 @@
-/** Length of the first page of a core's memory, which stays its own: its constants lie there. */
+/** The length in bytes of the first page of a core's memory, which the core needs for its constants. */
 export const RESERVED_BYTES = 64 * 1024;
 
 /** Rounds a length in bytes up so that the areas of two threads never share a cache line. */
@@ -6,15 +6,15 @@ export function aligned(bytes: number): number {
   return Math.ceil(bytes / 128) * 128;
 }
 
-/** Allocator of equal blocks of the shared memory. */
+/** An allocator of equal blocks of the shared memory. */
 export class BlockAllocator {
   readonly #start: number;
-  /** Bytes of a block. */
+  /** The size of a block in bytes. */
   readonly size: number;
   readonly #taken: Uint8Array;
   readonly #free: number[];
 
-  /** Allocator of `count` blocks of `size` bytes from the address `start` on. */
+  /** Creates an allocator of `count` blocks of `size` bytes from the address `start` on. */
   constructor(start: number, size: number, count: number) {
     this.#start = start;
     this.size = size;

@@ -12,12 +12,12 @@ import {
 import { STRUCTURE_FINDINGS } from '../domain/findings.js';
 import * as layout from './core-layout.js';
 
-/** Value of a loudness field that a version 2 writer leaves unset. */
+/** The value of a loudness field that a version 2 writer leaves unset. */
 const LOUDNESS_UNSET = 0x7fff;
 
-/** Measurement as the core holds it: the extent of the credential, not yet its bytes. */
+/** A measurement as the core holds it, with the extent of the credential but not its bytes. */
 export type CoreMeasurement = Omit<Measurement, 'credential'> & {
-  /** File offset of the chunk header, and 8 + size. */
+  /** The file offset of the chunk header, and the length of header (8) and data in bytes. */
   readonly credential?: { readonly offset: number; readonly length: number };
 };
 
@@ -34,14 +34,14 @@ export function credentialSpan(
   return length === 0 ? undefined : { offset: view.getUint32(layout.SPAN_OFFSET, true), length };
 }
 
-/** Facts with which a hash outside the core computes the binding digest, with file offsets. */
+/** The facts with which a hash outside the core computes the binding digest, with file offsets. */
 export interface ForkReport {
-  /** Start of the credential's header. */
+  /** The file offset of the credential's header. */
   readonly forkAt?: number;
-  /** First byte after its data, which may not have been read yet. */
+  /** The file offset of the first byte after its data, which may not have been read yet. */
   readonly resumeAt?: number;
   /**
-   * Number of trailing bytes (0 to 7) of the file so far that may turn out to be the start of the
+   * The number of trailing bytes (0 to 7) of the file so far that may turn out to be the start of the
    * credential's header.
    */
   readonly heldBack: number;
@@ -74,7 +74,7 @@ export function isPaused(memory: WebAssembly.Memory, context: number): boolean {
   return new DataView(memory.buffer, context).getUint32(layout.READER, true) === layout.READER_PAUSED;
 }
 
-/** What a hash outside the core needs for the samples digest. */
+/** The facts that a hash outside the core needs for the samples digest. */
 export interface SamplesReport {
   /** The header of the digest, which has the bytes of a frame. */
   readonly head: Uint8Array;
@@ -99,7 +99,7 @@ export function samplesReport(memory: WebAssembly.Memory, context: number): Samp
   };
 }
 
-/** Digests (SHA-256, lower-case hex) of a file that the host hashed. */
+/** The digests (SHA-256, lower-case hex) of a file that the host hashed. */
 export interface HostDigests {
   readonly sha256: string;
   readonly bindingSha256?: string;

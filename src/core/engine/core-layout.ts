@@ -5,21 +5,21 @@
  */
 
 // Context: everything known of one upload between two slices. Zeroed by init.
-/** u32: first word of the build's fingerprint, 0 once finished. */
+/** u32: the first word of the build's fingerprint, or 0 once the file is finished. */
 export const TAG = 0;
 /** u32: index into CONTAINERS. */
 export const CONTAINER = 4;
-/** u64: bytes of the file so far. */
+/** u64: the number of bytes of the file so far. */
 export const BYTES = 8;
-/** u32, u32: credential data inside the slice just processed. */
+/** u32, u32: offset and length in bytes of the credential data in the slice that was processed last. */
 export const SPAN_OFFSET = 16;
 export const SPAN_LENGTH = 20;
 /** u64, u64: file offsets where the binding digest leaves out the credential chunk; 0 = no credential. */
 export const FORK_AT = 24;
 export const RESUME_AT = 32;
-/** u32: trailing bytes that may be the start of a credential header, not hashed yet. */
+/** u32: the number of trailing bytes that may be the start of a credential header and are not hashed yet. */
 export const HELD = 40;
-/** u32: credential chunks at top level. */
+/** u32: the number of credential chunks at top level. */
 export const CREDENTIALS = 44;
 /** u64: bit i = STRUCTURE_FINDINGS[i]. */
 export const FINDINGS = 48;
@@ -27,7 +27,7 @@ export const FINDINGS = 48;
 export const FLAGS = 56;
 /** u32: index into ENCODINGS. */
 export const ENCODING = 60;
-/** Hash states: eight words, u64 bytes absorbed, one partial block. */
+/** The hash states: eight words, u64 bytes absorbed, one partial block. */
 export const WHOLE = 64;
 export const BINDING = 192;
 export const HASH_LENGTH = 32;
@@ -35,10 +35,10 @@ export const HASH_BUFFER = 48;
 export const HASH_BYTES = 112;
 
 export const STATE = 320;
-/** u32: bytes collected in HEADER. */
+/** u32: the number of bytes that are collected in HEADER. */
 export const FILL = 324;
 export const HEADER = 328;
-/** u32: purpose for which the current chunk's data is captured, see CAPTURE_ in the core. */
+/** u32: the purpose for which the current chunk's data is captured, see Capture in the core. */
 export const CAPTURE = 344;
 export const CHUNK_ODD = 348;
 export const CHUNK_AT = 352;
@@ -47,7 +47,7 @@ export const RIFF_END = 368;
 export const RIFF_FIELD = 376;
 export const CHUNK_COUNT = 380;
 export const DATA_OFFSET = 384;
-/** u64: as declared; after finish the part that the file holds. */
+/** u64: the size in bytes as declared, and after finish the part that the file holds. */
 export const DATA_SIZE = 392;
 export const FRAMES = 400;
 export const LIST_DEPTH = 408;
@@ -69,26 +69,26 @@ export const FMT_LIMIT = 65_536;
 export const DS64 = 560;
 export const DS64_TABLE_LIMIT = 16;
 export const DS64_BYTES = 220;
-/** u32: entries of the ds64 table; u32: the ds64 governs this file's sizes. */
+/** u32: the entries of the ds64 table; u32: 1 if the ds64 governs this file's sizes. */
 export const DS64_TABLE_LENGTH = 784;
 export const DS64_APPLIES = 788;
-/** u32: the current member is searched for ids; u32: its last four bytes. */
+/** u32: 1 if the current member is searched for ids; u32: its last four bytes. */
 export const SEARCHED = 792;
 export const SEARCH_WINDOW = 796;
-/** u64 each: first occurrence. */
+/** u64 each: the file offset of the first occurrence of a finding. */
 export const FINDING_OFFSETS = 832;
 /** u64: file offset of the container, after any tag. */
 export const CONTAINER_AT = 1344;
-/** u32: reader of the samples, see READER_. */
+/** u32: the reader of the samples, see READER_ below. */
 export const READER = 1352;
 /** u32: 1 + index into SAMPLES_REASONS, 0 = none. */
 export const SAMPLES_REASON = 1356;
-/** Hash state of the samples, written when their format is known. */
+/** The hash state of the samples, which is written when their format is known. */
 export const SAMPLES = 1360;
 /** The header of the samples digest, which begins its hash. */
 export const SAMPLES_HEAD = 1472;
 export const SAMPLES_HEAD_BYTES = 16;
-/** u64: bytes of samples hashed, which the header does not count. */
+/** u64: the number of bytes of samples that are hashed, without the header. */
 export const SAMPLES_BYTES = 1488;
 /** u64, u64: file offsets of the samples, and of the first byte after them. */
 export const SAMPLES_FROM = 1496;
@@ -112,16 +112,16 @@ export const SAMPLE_JOINED = 1552;
 export const CHUNK_NEXT = 1560;
 /** u64: file offset at which the chunks of an AIFF file end. */
 export const CHUNKS_END = 1568;
-/** u64: frames that the file states. */
+/** u64: the number of frames that the file states. */
 export const SAMPLES_FRAMES = 1576;
-/** u32: state between two bytes of these chunks; u32, u32: bytes collected in CHUNK_FIELDS, and wanted there. */
+/** u32: the state between two bytes of these chunks; u32, u32: bytes collected in CHUNK_FIELDS, and wanted there. */
 export const CHUNK_PHASE = 1584;
 export const CHUNK_FIELDS_FILL = 1588;
 export const CHUNK_FIELDS_WANT = 1592;
-/** u32: address of the decoder, DECODER_BYTES that belong to this upload, or 0. */
+/** u32: the address of the decoder, DECODER_BYTES that belong to this upload, or 0 without one. */
 export const DECODER = 1596;
 export const CHUNK_FIELDS = 1600;
-/** Everything below this offset is zeroed by init; the rest is written before it is read. */
+/** The offset below which init zeroes everything. The rest is written before it is read. */
 export const ZEROED_BYTES = 1664;
 /** {u32 id, u32 unused, u64 offset, u64 size} each. */
 export const CHUNKS = 1664;
@@ -159,7 +159,7 @@ export const READER_WAITING = 1;
 export const READER_PCM = 2;
 /** The samples are decoded. */
 export const READER_FLAC = 3;
-/** As READER_FLAC, and the slice that was processed last has bytes that are not decoded yet. */
+/** The samples are decoded, and the slice that was processed last has bytes that are not decoded yet. */
 export const READER_PAUSED = 4;
 
 /** Samples are big-endian. */
@@ -180,7 +180,7 @@ export const JOB_BYTES = 12;
 /** {u32 hash, u32 address, u32 job} each: the lanes of the kernel of eight. */
 export const EIGHT_LANES = 288;
 export const EIGHT_LANE_BYTES = 12;
-/** State of the lanes that have no stream. */
+/** The state of the lanes that have no stream. */
 export const SPARE = 384;
 /** u64 per slice: header bytes that were held back. */
 export const KEPT = 416;
@@ -188,10 +188,10 @@ export const KEPT = 416;
 export const FORKS = 480;
 /** The eight states of the kernel of eight, word by word. */
 export const EIGHT_STATES = 640;
-/** Words of so many blocks of the eight streams. More blocks would not stay in the first-level cache. */
+/** The words of EIGHT_BLOCKS blocks of each of the streams. More would not stay in the first-level cache. */
 export const EIGHT_WORDS = 896;
 export const EIGHT_BLOCKS = 32;
 export const SCRATCH_BYTES = 17_280;
 
-/** Memory of a decoder: its state, and one block of FLAC, at most 65,535 samples of eight channels in 2 MiB. */
+/** The bytes of a decoder: its state, and one block of FLAC, at most 65,535 samples of eight channels in 2 MiB. */
 export const DECODER_BYTES = 2_118_144;

@@ -20,22 +20,22 @@ export const DECODER_BYTES = layout.DECODER_BYTES;
 export const SCRATCH_BYTES = layout.SCRATCH_BYTES;
 
 const PAGE_BYTES = 65_536;
-/** Largest u32. */
+/** The largest u32. */
 const UNBOUNDED = 0xffff_ffff;
 
-/** Streams that a kernel hashes side by side. */
+/** The number of streams that a kernel hashes side by side. */
 export type Lanes = 4 | 8;
 
-/** Run of bytes in the core's memory that continues the file of `context`. */
+/** A run of bytes in the core's memory that continues the file of `context`. */
 export interface Slice {
-  /** Address of the upload's context, a multiple of 8. */
+  /** The address of the upload's context, a multiple of 8. */
   readonly context: number;
   readonly address: number;
   readonly length: number;
 }
 
 /**
- * Instance of the WASM core. Everything known of an upload is in its context, so any instance on the same
+ * An instance of the WASM core. Everything known of an upload is in its context, so any instance on the same
  * memory, in any thread, may continue the upload. Two must not work on one context at the same time.
  */
 export interface Core {

@@ -5,45 +5,45 @@ import { SLAB_BYTES } from './ingest.js';
 import type { LaneTest } from './lane-test.js';
 import { WorkerEngine } from './worker-engine.js';
 
-/** Options of an engine. Every member but `kind` has a default that suits any host. */
+/** The options of an engine. Every member but `kind` has a default that suits any host. */
 export interface EngineOptions {
   /**
-   * `wasm`: the sandboxed core parses and hashes. `native`: it parses, and Node hashes, for hosts where that is
-   * measured to pay.
+   * The kind of engine. `wasm`: the sandboxed core parses and hashes. `native`: the core parses, and Node hashes, for
+   * hosts where that is measured to pay.
    */
   readonly kind: EngineStats['kind'];
   /**
-   * Worker threads. Default: one less than the cores, at least one: the ingress needs a core to
-   * itself.
+   * The number of worker threads. Default: one less than the cores, and at least one, because the ingress needs a
+   * core to itself.
    */
   readonly workers?: number;
   /**
-   * Slabs in the pool, the memory that uploads cost. Default: two for each upload, at most
-   * 240; an upload never holds more than three.
+   * The number of slabs in the pool, the memory that uploads cost. Default: two for each upload, at most 240. An
+   * upload never holds more than three.
    */
   readonly slabs?: number;
-  /** Bytes of a slab, at least 64 KiB. A file that is alone needs fewer tasks with longer slabs. Default: 512 KiB. */
+  /** The bytes of a slab, at least 64 KiB. A file alone needs fewer tasks with longer slabs. Default: 512 KiB. */
   readonly slabBytes?: number;
   /**
-   * Decoders of 2.1 MB each. An upload of FLAC whose samples are wanted has one until its end, if one is free for
-   * its owner. Default: one for each upload, at most 32.
+   * The number of decoders of 2.1 MB each. An upload of FLAC whose samples are wanted has one until its end, if one
+   * is free for its owner. Default: one for each upload, at most 32.
    */
   readonly decoders?: number;
   /**
-   * Uploads in flight, of 12 KiB each: many more than any plan allows. `Places` decides which one ends for one
-   * more. Default 512.
+   * The largest number of uploads in flight, of 12 KiB each: many more than any plan allows. `Places` decides which
+   * one ends for one more. Default: 512.
    */
   readonly maxUploads?: number;
-  /** Tasks that may wait for a worker (wasm), beyond one running on each. Default: one for each worker. */
+  /** The number of tasks that may wait for a worker (wasm), besides those that run. Default: one for each worker. */
   readonly maxQueue?: number;
   /**
-   * Pause after which a part-filled slab is hashed instead of kept, and the grain of the rates that uploads
-   * are compared by. Default 100 ms.
+   * The pause in milliseconds after which a part-filled slab is hashed instead of kept, and the interval at which the
+   * rates of uploads are updated. Default: 100 ms.
    */
   readonly tickMs?: number;
-  /** Milliseconds on a clock that never jumps. Default: the process's monotonic clock. */
+  /** Returns the milliseconds on a clock that never jumps. Default: the process's monotonic clock. */
   readonly now?: () => number;
-  /** Observer of workers that die, and of uploads that lose their place. */
+  /** The observer of workers that die, and of uploads that lose their place. */
   readonly observer?: EngineObserver;
   /**
    * The limit of the memory for credentials of uploads that have not ended, by owner. By default there is no

@@ -1,6 +1,6 @@
 import type { BlockAllocator } from './blocks.js';
 
-/** First bytes of files that may be FLAC: its marker, and an ID3v2 tag, which may precede the marker. */
+/** The first bytes of files that may be FLAC: its marker, or those of an ID3v2 tag, which may precede the marker. */
 const BEGINNINGS = [Buffer.from('fLaC'), Buffer.from('ID3')];
 
 /** Returns true if a file that begins like this may be FLAC. `head` may be shorter than the marker. */
@@ -12,8 +12,8 @@ export function mayBeFlac(head: Buffer): boolean {
 }
 
 /**
- * Memory of decoders, shared between owners. An owner gets a decoder while the owner has fewer than are free. So one
- * owner alone has at most half of them, and a newcomer finds one.
+ * The memory of decoders, shared between owners. An owner gets a decoder while the owner has fewer than are free. So
+ * one owner alone has at most half of them, rounded up, and a newcomer finds one if there are two or more.
  */
 export class DecoderPlaces {
   readonly #blocks: BlockAllocator;

@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import type { ForkReport, HostDigests, SamplesReport } from './core-context.js';
 
 /**
- * Hash of the whole file, of its binding and of its samples in one pass. The state of the binding is a copy of the
+ * A hash of the whole file, of its binding and of its samples in one pass. The state of the binding is a copy of the
  * whole file's at the credential's header.
  */
 export class ForkedHash {
@@ -11,7 +11,7 @@ export class ForkedHash {
   #resumeAt = 0;
   #hashed = 0;
   /**
-   * Bytes that may be the start of a credential header: hashed only when the core knows whether to fork
+   * The bytes that may be the start of a credential header. They are hashed only when the core knows whether to fork
    * before them.
    */
   #held: Uint8Array = new Uint8Array(0);

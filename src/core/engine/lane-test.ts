@@ -24,7 +24,7 @@ export interface LaneTest {
     | 'out_of_time'
     /** The core failed. */
     | 'trap';
-  /** Speed of eight lanes : speed of four lanes. 0 if it was not measured. */
+  /** The speed of eight lanes as a multiple of that of four lanes, or 0 if it was not measured. */
   readonly gain: number;
 }
 
@@ -34,15 +34,15 @@ const FIRST_V8 = 13;
 const LEAST_GAIN = 1.2;
 const LIMIT_MS = 300;
 const MESSAGES = 400;
-/** Longest message, in blocks above its number. */
+/** The number of choices for the length of a message: its number in bytes, plus 0 to 63 blocks of 64 bytes. */
 const MESSAGE_BLOCKS = 64;
-/** Measurements of a kernel whose median counts. */
+/** The number of measurements of a kernel whose median counts. */
 const MEASUREMENTS = 9;
 const SLICE_BYTES = 32 * 1024;
 const STREAMS = 8;
 const CONTEXTS_AT = aligned(SCRATCH_BYTES);
 const SLICES_AT = CONTEXTS_AT + STREAMS * aligned(CONTEXT_BYTES);
-/** Memory of a test. */
+/** The memory of a test in bytes. */
 export const LANE_TEST_BYTES = SLICES_AT + STREAMS * SLICE_BYTES;
 
 /**

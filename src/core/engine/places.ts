@@ -1,15 +1,15 @@
 import type { Displacement } from '../ports/audio-engine.js';
 import { engineFull } from './errors.js';
 
-/** Window over which the rate of an upload is averaged. */
+/** The window in milliseconds over which the rate of an upload is averaged. */
 const WINDOW_MS = 5000;
-/** Time the engine must have waited for an upload before the upload has a rate. */
+/** The time in milliseconds that the engine must have waited for an upload before the upload has a rate. */
 const YOUNG_MS = 1000;
 const STALLED_MS = 2000;
 
 /**
- * Pace at which one client sends, charged by the ticker, so that no write costs anything for it. The pace
- * decides who goes when places are scarce and nothing else: a least rate that holds always is demanded by
+ * The pace at which one client sends. The ticker charges it, so that no write costs anything for it. The pace only
+ * decides which upload loses its place when places are scarce. The least rate that holds always is demanded by
  * the listener.
  */
 export class SendingPace {
@@ -18,12 +18,12 @@ export class SendingPace {
   #received = 0;
   #rate = 0;
 
-  /** Bytes a millisecond; a young upload counts as fast. */
+  /** The rate in bytes per millisecond. It is infinite for a young upload. */
   get rate(): number {
     return this.#waitedMs < YOUNG_MS ? Infinity : this.#rate;
   }
 
-  /** The client was waited for and sent nothing at all. */
+  /** True if the client was waited for and sent nothing at all for STALLED_MS. */
   get stalled(): boolean {
     return this.#idleMs >= STALLED_MS;
   }
@@ -51,10 +51,10 @@ export interface PlaceHolder {
 }
 
 /**
- * Places of an engine, shared between owners. As long as one is free anybody gets it. When none is, an
- * owner's fair share is what an even split among all who hold one, the newcomer included, would give: below
- * the share an owner always gets a place, from an owner above it; at or above the share only the place of an
- * upload that is stalled.
+ * The places of an engine, shared between owners. A free place goes to any owner. If none is free, the fair share is
+ * an even split among all owners that hold a place, the newcomer included, and at least one place. An owner below the
+ * share gets the place of an owner above it. If there is none, only an upload that is stalled loses its place, and
+ * only if its owner has the share or more.
  */
 export class Places<Holder extends PlaceHolder> {
   readonly #max: number;
@@ -87,7 +87,7 @@ export class Places<Holder extends PlaceHolder> {
     this.#counts.set(holder.owner, (this.#counts.get(holder.owner) ?? 0) + 1);
   }
 
-  /** Frees the upload's place; without effect where it has none any more. */
+  /** Frees the upload's place. Has no effect if it has none any more. */
   remove(holder: Holder): void {
     if (!this.#holders.delete(holder)) return;
     const left = this.#counts.get(holder.owner)! - 1;

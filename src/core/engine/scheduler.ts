@@ -8,39 +8,39 @@ import { Ingest, NO_SLAB, SLABS_PER_UPLOAD, type Slab } from './ingest.js';
 import { Places } from './places.js';
 import type { HashTask, TaskOutcome, TaskSlice } from './worker.js';
 
-/** Uploads that a task carries at most with the kernel of four lanes, which is always there. */
+/** The largest number of uploads in a task with the kernel of four lanes, which is always there. */
 export const LANES = 4;
-/** Uploads that a task ever carries. */
+/** The largest number of uploads that a task ever carries. */
 export const MOST_LANES = 8;
 
 export interface SchedulerOptions {
   /**
-   * Groups of workers. An upload stays with the one it is given at first, which is the one with the fewest
-   * uploads: more than one where a thread holds its state.
+   * The number of groups of workers, which is more than one if a thread holds the state of an upload. An upload stays
+   * with its first group, which is the one with the fewest uploads.
    */
   readonly groups: number;
-  /** Workers of a group. */
+  /** The number of workers in a group. */
   readonly workers: number;
-  /** Tasks of a group that may wait for a worker. */
+  /** The number of tasks of a group that may wait for a worker. */
   readonly maxQueue: number;
-  /** The end of a file goes to a task, which returns its digests. */
+  /** True if the end of a file goes to a task, which returns its digests. */
   readonly endsInTask: boolean;
-  /** Uploads for which a task is worth while beside one that runs: the lanes of a kernel that has some. */
+  /** The number of uploads that a task beside a running one needs: the lanes of the kernel, or 1 without lanes. */
   readonly worthwhile: number;
-  /** Uploads that a task carries at most at this moment. */
+  /** Returns the largest number of uploads in a task at this moment. */
   readonly lanes: () => Lanes;
   readonly maxUploads: number;
-  /** The shared memory in which the slabs lie. */
+  /** The shared memory with the slabs. */
   readonly memory: Buffer;
   /**
-   * More than `maxUploads`: an upload that was given up keeps its context while a task works on it, but not
-   * its place. Tasks carry at most `groups * (workers + maxQueue) * MOST_LANES` uploads.
+   * The contexts, more than `maxUploads`: an upload that was given up keeps its context while a task works on it, but
+   * not its place. Tasks carry at most `groups * (workers + maxQueue) * MOST_LANES` uploads.
    */
   readonly contexts: BlockAllocator;
   readonly slabs: BlockAllocator;
   /** A block for each task that may be in flight, `groups * (workers + maxQueue)`. */
   readonly scratches: BlockAllocator;
-  /** Its promise settles when no thread touches the task's memory any more, and not earlier. */
+  /** Runs a task. The promise settles when no thread touches the task's memory any more, and not earlier. */
   readonly run: (task: HashTask, group: number) => Promise<TaskOutcome>;
   readonly decoders: DecoderPlaces;
   /** Makes a context ready for a new file. */
@@ -51,15 +51,15 @@ export interface SchedulerOptions {
   readonly needsDecoder: (context: number) => boolean;
   /** Returns true if the slab that a context was last given has bytes that are not decoded yet. */
   readonly isPaused: (context: number) => boolean;
-  /** Copy of the credential bytes in the slice, which is the one its context was last hashed with. */
+  /** Returns a copy of the credential bytes in a slice, the last one that its context was hashed with. */
   readonly credentialBytes: (slice: Slice) => Uint8Array | undefined;
-  /** Measurement of an upload that is hashed to its end. */
+  /** Returns the measurement of an upload that is hashed to its end. */
   readonly finish: (ingest: Ingest) => Measurement;
   /** The limit of the memory for credentials, by owner. */
   readonly memoryOfOwners: HeldMemory;
   readonly displaced: (reason: Displacement) => void;
   /**
-   * Called with `true` when the first upload opens, with `false` when the last one has let go of everything.
+   * Receives `true` when the first upload opens, and `false` when the last one has released everything.
    */
   readonly occupied: (any: boolean) => void;
 }
@@ -75,16 +75,16 @@ export interface SchedulerOptions {
 export class Scheduler {
   readonly #options: SchedulerOptions;
   readonly #places: Places<Ingest>;
-  /** Half of the places: those that large uploads may have. They count in `#places` as well. */
+  /** The places that large uploads may have: half of all, and at least one. They count in `#places` as well. */
   readonly #largePlaces: Places<Ingest>;
-  /** Uploads whose context is in use, also of those that only wait for their slab in flight. */
+  /** The uploads whose context is in use, also those that only wait for their slab in flight. */
   readonly #ingests = new Set<Ingest>();
-  /** Uploads whose write waits for a slab, in the order in which they came. */
+  /** The uploads whose write waits for a slab, in the order in which they came. */
   readonly #waiting = new Set<Ingest>();
   readonly #groups: readonly Group[];
-  /** Uploads that have ended and wait for their last slab. */
+  /** The uploads that have ended and wait for their last slab. */
   readonly #ending = new Set<Ingest>();
-  /** Uploads that the engine gave up and whose signal has not been fired yet. */
+  /** The uploads that the engine gave up and whose signal has not been fired yet. */
   readonly #givenUp: Ingest[] = [];
   #tasks = 0;
   #lanes = 0;
@@ -110,12 +110,12 @@ export class Scheduler {
     return this.#tasks;
   }
 
-  /** Uploads carried by all tasks so far. */
+  /** The number of uploads that all tasks have carried so far. */
   get lanes(): number {
     return this.#lanes;
   }
 
-  /** Bytes taken in. */
+  /** The number of bytes that were taken in. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -497,12 +497,12 @@ export class Scheduler {
   }
 }
 
-/** State of a group of workers. */
+/** The state of a group of workers. */
 interface Group {
-  /** Uploads with a ready slab and none in flight, in the order in which they became ready. */
+  /** The uploads with a ready slab and none in flight, in the order in which they became ready. */
   readonly ready: Set<Ingest>;
   running: number;
-  /** Uploads that the running tasks carry. */
+  /** The number of uploads that the running tasks carry. */
   carried: number;
   uploads: number;
 }

@@ -5,21 +5,21 @@ import { ForkedHash } from './forked-hash.js';
 export interface SecondHashOptions {
   /** The memory of contexts and slabs. */
   readonly memory: WebAssembly.Memory;
-  /** One upload of so many is hashed twice while eight lanes are in use, beginning with the first. */
+  /** The interval in uploads: one of so many is hashed twice while eight lanes are in use. The first is one. */
   readonly every: number;
-  /** Called at a difference. The caller must end the use of eight lanes. */
+  /** Receives the error of a difference. It must end the use of eight lanes. */
   readonly differs: (error: Error) => void;
 }
 
 /**
- * Second hashes, by Node, of a sample of uploads. An experiment of V8's compiler builds the code of eight lanes, so a
- * difference ends the trust in all digests that eight lanes had a part in.
+ * The second hashes, by Node, of a sample of uploads. An experiment of V8's compiler builds the code of eight lanes,
+ * so a difference ends the trust in all digests that eight lanes had a part in.
  */
 export class SecondHashes {
   readonly #options: SecondHashOptions;
-  /** Second hashes of the sampled uploads, by context. */
+  /** The second hashes of the sampled uploads, by context. */
   readonly #hashes = new Map<number, ForkedHash>();
-  /** Contexts of uploads that eight lanes have hashed bytes of. */
+  /** The contexts of uploads that eight lanes have hashed bytes of. */
   readonly #inEight = new Set<number>();
   #uploads = 0;
   #differences = 0;

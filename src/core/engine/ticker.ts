@@ -1,5 +1,5 @@
 /**
- * Timer with a steady beat; each beat reports the time that passed, as far as clients may be charged for it.
+ * A timer with a steady beat. Each beat reports the milliseconds that passed, as far as clients may be charged.
  */
 export class Ticker {
   readonly #timer: NodeJS.Timeout;

@@ -32,7 +32,7 @@ import { SecondHashes } from './second-hashes.js';
 import { Ticker } from './ticker.js';
 import { WorkerPool } from './worker-pool.js';
 
-/** Digests of an empty file, which never reaches a task. */
+/** The digests of an empty file, which never reaches a task. */
 const NOTHING = new ForkedHash().digests();
 
 export interface WorkerEngineOptions {
@@ -51,22 +51,22 @@ export interface WorkerEngineOptions {
   readonly lanesChosen: (choice: LaneTest) => void;
 }
 
-/** One upload of so many is hashed by Node too while eight lanes hash. */
+/** The interval in uploads: Node also hashes one of so many while eight lanes hash. */
 const SAMPLED = 1000;
 
-/** Parts that exist from `start` to the end of `stop`. */
+/** The parts that exist from `start` to the end of `stop`. */
 interface Running {
   readonly slabs: BlockAllocator;
   readonly scheduler: Scheduler;
-  /** Pool of each group of workers. */
+  /** The pool of each group of workers. */
   readonly pools: readonly WorkerPool[];
   readonly ticker: Ticker;
   readonly second: SecondHashes;
 }
 
 /**
- * Engine with one shared memory: scratch areas, contexts of uploads, slabs, decoders. The ingress thread copies each
- * byte into a slab once, workers hash and parse the slab in place. All bookkeeping is on the ingress
+ * An engine with one shared memory: scratch areas, contexts of uploads, slabs, decoders. The ingress thread copies
+ * each byte into a slab once, and workers hash and parse the slab in place. All bookkeeping is on the ingress
  * thread. In the WASM kind the state of an upload is in its context, and any worker of the one pool goes on
  * with it. In the native kind Node's hash holds the state, which is a thread's own: each worker is a pool by
  * itself, and an upload stays with one.

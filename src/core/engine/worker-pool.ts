@@ -3,30 +3,30 @@ import { Piscina } from 'piscina';
 import type { HashTask, TaskOutcome, WorkerInput } from './worker.js';
 
 /**
- * Tasks that a worker holds: the one it works on and the next, or it would wait between two until this
+ * The number of tasks that a worker holds: the one it works on and the next. With one task it would wait until this
  * thread has looked up from its sockets. The next one fails with its worker.
  */
 const TASKS_OF_A_WORKER = 2;
 
-/** Pause before a pool that lacks threads is looked after. */
+/** The pause in milliseconds before a pool that lacks threads is completed. */
 const COMPLETE_MS = 100;
 
 export interface WorkerPoolOptions {
   readonly workers: number;
   readonly input: WorkerInput;
-  /** Address of the scratch area of tasks that hash nothing. */
+  /** The address of the scratch area of tasks that hash nothing. */
   readonly idleScratch: number;
-  /** Called for each worker that dies without being stopped. */
+  /** Receives an error for each worker that dies without being stopped, or if the pool cannot be completed. */
   readonly onDeath: (error: unknown) => void;
 }
 
 type ThreadPool = Piscina<HashTask, TaskOutcome>;
 
-/** Worker threads that are always there: started once, replaced when one dies. */
+/** A pool of worker threads, which start once. A thread that dies is replaced. */
 export class WorkerPool {
   readonly #options: WorkerPoolOptions;
   /**
-   * Threads that may still run, with the moment of their exit; the pool itself forgets a thread before it is
+   * The threads that may still run, each with a promise of its exit. The pool itself forgets a thread before it is
    * gone.
    */
   readonly #alive = new Map<Worker, Promise<void>>();

@@ -13,47 +13,47 @@ import { ForkedHash } from './forked-hash.js';
 import { type LaneTest, testModule } from './lane-test.js';
 
 /**
- * Bytes of samples that a task decodes for each upload before the upload waits for its next turn. A few bytes of FLAC
- * can have very many samples.
+ * The bytes of samples that a task decodes for each upload before the upload waits for its next turn. A few bytes of
+ * FLAC can have very many samples.
  */
 const DECODES = 512 * 1024;
 
-/** Data that every worker is started with. */
+/** The data that every worker is started with. */
 export interface WorkerInput {
   readonly module: WebAssembly.Module;
   readonly memory: WebAssembly.Memory;
-  /** The worker tests at its start whether it may use eight lanes. */
+  /** True if the worker tests at its start whether it may use eight lanes. */
   readonly testsLanes: boolean;
 }
 
-/** Work of one call of the pool. */
+/** The work of one call of the pool. */
 export interface HashTask {
-  /** Address of the scratch area that is this task's alone. */
+  /** The address of the scratch area that is this task's alone. */
   readonly scratch: number;
-  /** At most as many as `lanes`, of different uploads; none: only get ready. */
+  /** The slices of different uploads, at most `lanes`. Without any, the worker only gets ready. */
   readonly slices: readonly TaskSlice[];
   /** The widest kernel that the task may use. A worker whose test failed uses four lanes all the same. */
   readonly lanes: Lanes;
   /**
-   * The slices are hashed by Node and not in the core, so that the state of an upload is this thread's: all its
-   * tasks must come here.
+   * True if Node and not the core hashes the slices. The state of an upload is then this thread's, and all its tasks
+   * must come here.
    */
   readonly native?: boolean;
 }
 
 export interface TaskSlice extends Slice {
-  /** The slice begins its file. */
+  /** True if the slice begins its file. */
   readonly first: boolean;
-  /** The slice ends its file; it may be empty. */
+  /** True if the slice ends its file. It may be empty. */
   readonly last: boolean;
 }
 
 export interface TaskOutcome {
-  /** Error that kept the task from its work. */
+  /** The stack or message of the error that kept the task from its work. */
   readonly trap?: string;
   /**
-   * Digests by Node of the files that have ended, in the place of their slices; `gone` for an upload whose state
-   * went with another thread, in whose place this one is.
+   * The digests by Node of the files that have ended, in the place of their slices. `gone` for an upload whose state
+   * was lost with another thread, in whose place this one is.
    */
   readonly digests?: readonly (HostDigests | 'gone' | undefined)[];
   /** The worker's test of the kernels, if the worker only got ready or did not use the lanes of the task. */
@@ -64,10 +64,10 @@ export interface TaskOutcome {
 // into this file, so a thread has no other place for what it keeps between two tasks. The cores are a cache:
 // an instance holds nothing but the address of its scratch area.
 const cores = new Map<number, Core>();
-/** States of uploads by their context. The number of contexts bounds them; an aborted one stays until the next. */
+/** The states of uploads by context. The number of contexts bounds them. An aborted one stays until the next. */
 const hashes = new Map<number, ForkedHash>();
 
-/** Undefined in workers that use four lanes without a test. */
+/** The result of the test. Undefined in workers that use four lanes without a test. */
 const laneTest = inputOf()?.testsLanes === true ? testModule(inputOf()!.module) : undefined;
 
 /** Returns undefined on the main thread. */

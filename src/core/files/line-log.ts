@@ -19,7 +19,7 @@ export interface LineLogOptions {
   /** The maximum length of a line in bytes. A longer line is skipped without holding it in memory. */
   readonly longestLine?: number;
   /**
-   * Called at opening for every complete line, oldest first, with the size of the file. The log ends before
+   * Receives at opening every complete line, oldest first, with the size of the file in bytes. The log ends before
    * the first line for which it returns false. An error leaves the file unchanged.
    */
   readonly each?: (line: Line, size: number) => boolean;

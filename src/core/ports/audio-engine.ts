@@ -29,8 +29,8 @@ export interface IngestOptions {
   /** Hashes the samples too, which costs about as much CPU as the file. The measurement then has `samples`. */
   readonly samples?: boolean;
   /**
-   * `large` for a file that may arrive for long. All such files together take at most half of the slots, which owners
-   * share in the same way.
+   * The size: `large` for a file whose upload may take long. All such files together take at most half of the slots,
+   * and at least one may. Owners share these slots in the same way.
    */
   readonly size?: 'large' | undefined;
 }
@@ -75,17 +75,17 @@ export interface AudioIngest {
 
 export interface EngineStats {
   readonly kind: 'wasm' | 'native';
-  /** Uploads that the kernel hashes side by side: 4 or 8, and 1 without a kernel of lanes. */
+  /** The number of uploads that the kernel hashes side by side: 4 or 8, or 1 without a kernel of lanes. */
   readonly kernelLanes: 1 | 4 | 8;
-  /** Uploads whose digests differed between eight lanes and Node's SHA-256. */
+  /** The number of uploads whose digests differed between eight lanes and Node's SHA-256. */
   readonly hashDifferences: number;
   readonly uploadsInFlight: number;
   readonly slabsInUse: number;
   readonly slabs: number;
   readonly tasks: number;
-  /** Uploads processed by those tasks. `lanes / tasks` shows how well uploads are batched. */
+  /** The number of uploads processed by those tasks. `lanes / tasks` shows how well uploads are batched. */
   readonly lanes: number;
-  /** Bytes of audio that the engine received. */
+  /** The number of bytes of audio that the engine received. */
   readonly bytes: number;
   readonly workerRestarts: number;
 }

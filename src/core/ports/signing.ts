@@ -6,7 +6,7 @@ export interface SigningIdentity {
   /** The SHA-256 of the certificate (DER), in lower-case hex. */
   readonly kid: string;
   readonly algorithm: SignatureAlgorithm;
-  /** DER. */
+  /** The certificate in DER. */
   readonly certificate: Uint8Array;
   /** The organisation name in the certificate. */
   readonly issuer: string;

@@ -55,7 +55,7 @@ export interface TraceOptions {
     readonly startedAt?: number | undefined;
     readonly simulated?: boolean | undefined;
     readonly channels: Readonly<Record<Channel, ChannelSupport>>;
-    /** 16 bytes in lower-case hex. Default: random. */
+    /** The id of the trace, 16 bytes in lower-case hex. Default: random. */
     readonly traceId?: string | undefined;
   };
 }

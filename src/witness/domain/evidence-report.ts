@@ -39,7 +39,7 @@ export interface EvidenceFact {
   readonly submissionId?: string;
   /** The version of the rule that inferred the fact. */
   readonly ruleVersion?: number;
-  /** Named values that support the fact: numbers or words. `EVIDENCE_CODES` lists the names for each code. */
+  /** The named values that support the fact: numbers or words. `EVIDENCE_CODES` lists the names for each code. */
   readonly values?: Readonly<Record<string, number | string>>;
 }
 

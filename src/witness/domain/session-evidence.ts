@@ -116,7 +116,7 @@ export const PLACEMENT_STATES = ['present', 'removed'] as const;
 /** A take, as far as its recording was observed. */
 export interface RecordingEvidence {
   readonly durationSeconds: number;
-  /** `observed` if the take was seen to grow in real time from a hardware input, otherwise `unknown`. */
+  /** The value is `observed` if the take was seen to grow in real time from a hardware input, else `unknown`. */
   readonly realTime: (typeof REAL_TIME_STATUSES)[number];
   readonly input: (typeof TAKE_INPUTS)[number];
   /** The number of observed growth steps. */
@@ -151,7 +151,7 @@ export const REPORT_LIMITS = {
 } as const;
 
 export interface SessionEvidence {
-  /** SHA-256 of the whole trace, lower-case hex: `evidenceSha256` of the signed statement. */
+  /** The SHA-256 of the whole trace in lower-case hex. It is `evidenceSha256` of the signed statement. */
   readonly traceSha256: string;
   readonly traceBytes: number;
   readonly traceVersion: number;
@@ -223,14 +223,14 @@ export interface ImportedSource {
 }
 
 /**
- * Source detail, version 2: the structure of the arrangement, for approved partners and with the creator's
+ * The source detail, version 2: the structure of the arrangement, for approved partners and with the creator's
  * consent.
  */
 export interface SourceDetail {
   readonly version: 2;
   /** The version of the consent that allows the delivery. */
   readonly consentVersion: string;
-  /** When the source map was last observed completely, in seconds from the start of the signed session. */
+  /** The time of the last complete observation of the source map, in seconds from the start of the signed session. */
   readonly observedAtSeconds?: number;
   readonly tracks: readonly {
     readonly trackId: string;

@@ -380,7 +380,7 @@ export type TraceFindingCode = (typeof TRACE_FINDINGS)[number];
 
 export interface TraceFinding {
   readonly code: TraceFindingCode;
-  /** Named numbers that state where and how much. */
+  /** The named numbers that state where and how much. */
   readonly values?: Readonly<Record<string, number>>;
 }
 

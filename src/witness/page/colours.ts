@@ -45,7 +45,7 @@ export const COLOURS = {
 } as const;
 export type Colour = keyof (typeof COLOURS)['light'];
 
-/** Colour pairs with their minimum contrast: 4.5 for text, 3 for meaningful shapes. */
+/** The colour pairs with their minimum contrast: 7 for main text, 4.5 for other text, 3 for meaningful shapes. */
 export const CONTRASTS: readonly (readonly [Colour, Colour, number])[] = [
   ...(['paper', 'card'] as const).flatMap((ground): readonly (readonly [Colour, Colour, number])[] => [
     ['ink', ground, 7],

@@ -1,6 +1,6 @@
 import { shownText } from '../../core/domain/display-name.js';
 
-/** Text that is already HTML. All other values are escaped when they are inserted. */
+/** A text that is already HTML. All other values are escaped when they are inserted. */
 export class Markup {
   readonly text: string;
 

@@ -4,7 +4,7 @@ import type { EvidenceReport } from '../domain/evidence-report.js';
 export interface ReportSubject {
   readonly proofId?: string;
   readonly title?: string;
-  /** Unix seconds. */
+  /** The time of issue in unix seconds. */
   readonly issuedAt?: number;
   readonly carrier?: string;
   readonly boundAudioSha256?: string;

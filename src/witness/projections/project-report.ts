@@ -30,7 +30,7 @@ export type ProjectionFormat = keyof typeof PROJECTION_FORMATS;
 export interface ProjectedMember {
   /** The element or tag of the vocabulary. */
   readonly element: string;
-  /** `declared` with a value, or `unknown` without one. A delivery omits an unknown element. */
+  /** The status: `declared` with a value, or `unknown` without one. A delivery omits an unknown element. */
   readonly status: 'declared' | 'unknown';
   readonly value?: string;
   readonly reason?: UnknownReason;
@@ -47,7 +47,7 @@ export interface Projection {
   readonly vocabulary: string;
   /** The layout version of the projected report. */
   readonly reportVersion: number;
-  /** `needs_review` when a declaration is contradicted, or an answer was withheld. */
+  /** The status: `needs_review` if a member is unknown for a reason in `REVIEWED`, otherwise `as_declared`. */
   readonly status: 'as_declared' | 'needs_review';
   readonly members: readonly ProjectedMember[];
   /** The declared answers about generated material for which the vocabulary has no element. */

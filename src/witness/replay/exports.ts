@@ -30,7 +30,7 @@ interface Kept<Content> {
 
 /** The exported files of a session, each with the number of edits after it. Memory is bounded. */
 export class ExportLog<Content> {
-  /** In the order of `start`. */
+  /** The exports that are remembered, in the order of `start`. */
   readonly #kept: Kept<Content>[] = [];
   readonly #byFile = new Map<string, Kept<Content>>();
   /** The times of the latest edits, in a ring buffer. */

@@ -60,7 +60,7 @@ interface ExportedArrangement {
   readonly placements: number;
   readonly imports: number;
   readonly derivations: number;
-  /** Known once a later export was tied. */
+  /** The content. Absent until a later export is tied or the session ends, or if it would need too much work. */
   content?: ExportedContent;
 }
 

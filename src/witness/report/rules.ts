@@ -13,7 +13,7 @@ export interface EvidenceRule {
   readonly code: string;
   readonly version: number;
   readonly contentClass: ContentClass;
-  /** `needs_review` when a person has to decide. `inferred` when the conclusion alone needs no decision. */
+  /** The status: `needs_review` if a person has to decide, `inferred` if the conclusion alone needs no decision. */
   readonly status: FactStatus;
   /** The inputs of the trace that the rule reads. If one of them is unknown, the rule concludes nothing. */
   readonly inputs: readonly RuleInput[];

@@ -11,7 +11,7 @@ import {
   TraceFault,
 } from '../domain/trace.js';
 
-/** No event is longer. */
+/** The limit of an event in bytes. */
 export const MAX_EVENT_BYTES = 256;
 
 /** Fields before those of the event's own kind: number, at, since. */
@@ -45,13 +45,13 @@ const SHAPES: readonly Shape[] = (Object.keys(EVENTS) as EventKind[]).map((kind)
   };
 });
 const BY_KIND: ReadonlyMap<string, Shape> = new Map(SHAPES.map((shape) => [shape.kind, shape]));
-/** Shape at the index of its number. */
+/** The shapes, each at the index of its number. */
 const BY_NUMBER: readonly (Shape | undefined)[] = SHAPES.reduce<(Shape | undefined)[]>((found, shape) => {
   found[shape.number] = shape;
   return found;
 }, []);
 
-/** Whole numbers, with their least and greatest value. */
+/** The types of whole numbers, with their least and greatest value. */
 const WHOLE: Readonly<Partial<Record<string, readonly [number, number]>>> = {
   id: [0, 0xffff_ffff],
   count: [0, 0xffff_ffff],
@@ -138,7 +138,7 @@ function putWhole(into: Buffer, at: number, value: number): number {
   return into.writeUInt32BE(value % 0x1_0000_0000, at + 5);
 }
 
-/** Number under which an event has an id; two ids never share one. */
+/** Returns the number that an event has for an id. Two ids never share one. */
 export type IdOf = (id: number) => number;
 
 /**

@@ -3,12 +3,12 @@ import { TRACE_LIMITS } from '../domain/trace.js';
 import { SIGNATURE_BYTES } from './trace-chain.js';
 
 const HEAD_BYTES = 32;
-/** Bytes of the longest frame: its two heads, two integers of 9 bytes, the body's head and the body. */
+/** The limit of a frame in bytes: its two heads, two integers of 9 bytes, the body's head and the body. */
 export const MAX_FRAME_BYTES = TRACE_LIMITS.segmentBytes + 32;
-/** Bytes of a signature's frame at most. */
+/** The limit of a signature's frame in bytes. */
 export const MAX_SIGNATURE_FRAME_BYTES = 2 + 9 + 2 + HEAD_BYTES + 2 + SIGNATURE_BYTES;
 
-/** Frame whose bytes are views, good until the next frame is asked for. */
+/** A frame whose bytes are views. They are valid until the next frame is asked for. */
 export type TraceFrame =
   | { readonly kind: 'header'; readonly bytes: Buffer }
   | {
@@ -20,9 +20,9 @@ export type TraceFrame =
   | {
       readonly kind: 'signature';
       readonly final: boolean;
-      /** Segments that it covers, all from the start. */
+      /** The number of segments that it covers, from the start on. */
       readonly segments: number;
-      /** Head of the chain after them. */
+      /** The head of the chain after these segments. */
       readonly head: Buffer;
       readonly signature: Buffer;
     };
@@ -69,7 +69,7 @@ function whole(value: number): Buffer {
   throw new RangeError('a number in a frame is too large');
 }
 
-/** Heads of long integers, each with the first value that needs a longer one. */
+/** The heads of long integers, each with the first value that needs a longer one. */
 const WIDTHS = [
   { head: 0xcc, width: 1, below: 0x100 },
   { head: 0xcd, width: 2, below: 0x1_0000 },
@@ -84,7 +84,7 @@ const WIDTHS = [
 export class FrameSplitter {
   readonly #buffer = Buffer.allocUnsafeSlow(MAX_FRAME_BYTES);
   #length = 0;
-  /** Bytes of the frame that have to be there before it is looked at again. */
+  /** The number of bytes of the frame that have to be there before it is looked at again. */
   #wanted = 1;
   #end = 0;
   #damaged = false;
@@ -120,7 +120,7 @@ export class FrameSplitter {
   }
 }
 
-/** Thrown within this file alone: the frame wants more bytes, or is none. */
+/** The signals within this file alone: the frame wants so many bytes, or the bytes are no frame (`NoFrame`). */
 class Incomplete {
   constructor(readonly wanted: number) {}
 }

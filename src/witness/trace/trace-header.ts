@@ -22,7 +22,7 @@ import { readDevicePublicKey } from './trace-chain.js';
 const TRACE_ID = /^[0-9a-f]{32}$/;
 const ADAPTER = /^[a-z][a-z0-9-]{0,31}$/;
 const RELEASE = /^[0-9.]{1,32}$/;
-/** Unix seconds of the year 9999. */
+/** The last second of the year 9999 in unix seconds. */
 const MAX_STARTED_AT = 253_402_300_799;
 const MAX_KEY_BYTES = 256;
 
