@@ -1,13 +1,13 @@
 /**
- * Value that a figure has to reach, always as a ratio to something measured in the same run or as a count,
- * never as an absolute speed.
+ * The value that a figure has to reach. It is a ratio to something measured in the same run, or a count,
+ * but never an absolute speed.
  */
 export interface Bar {
   readonly kind: 'at least' | 'at most';
   readonly limit: number;
-  /** Value that prototypes reached before the service was built. */
+  /** The value that prototypes reached before the service was built. */
   readonly prototype?: string;
-  /** Limit before it was moved for the last time. */
+  /** The limit before its last change. */
   readonly was?: number;
 }
 

@@ -10,7 +10,7 @@ export interface Machine {
   readonly node: string;
   readonly v8: string;
   readonly openssl: string;
-  /** False also where they are masked for all that is measured; undefined where the system does not say. */
+  /** False also if they are masked for everything that is measured. Undefined if the system does not report them. */
   readonly shaInstructions: boolean | undefined;
 }
 
@@ -27,7 +27,7 @@ export function describeMachine(): Machine {
   };
 }
 
-/** Value of OPENSSL_ia32cap without the SHA instructions: bit 29 of CPUID leaf 7, EBX. */
+/** The value of OPENSSL_ia32cap without the SHA instructions, which are bit 29 of CPUID leaf 7, EBX. */
 export const SHA_MASK = ':~0x20000000';
 
 function hasShaInstructions(): boolean | undefined {

@@ -18,17 +18,17 @@ export interface Figure {
 export interface Comparison {
   readonly id: string;
   readonly label: string;
-  /** The named baseline, or what the value is a count of. */
+  /** The name of the baseline, or of what the value counts. */
   readonly baseline: string;
-  /** Unit of `value`: `x` for a ratio. */
+  /** The unit of `value`. It is `x` for a ratio. */
   readonly unit: string;
   readonly rounds: readonly number[];
   readonly value: number;
-  /** Medians of what the ratio is made of. */
+  /** The medians of the two figures of the ratio. */
   readonly sides?: { readonly unit: string; readonly ours: number; readonly baseline: number };
-  /** Absent where neither way is: of two figures of ours either may have changed. */
+  /** The better direction. Absent if there is none: of two figures of ours, either may have changed. */
   readonly better?: Better;
-  /** Bar and outcome are those of the run, added once it is over. */
+  /** The bar of the run. It and the outcome `met` are added once the run is over. */
   readonly bar?: Bar;
   readonly met?: boolean;
 }
@@ -36,7 +36,7 @@ export interface Comparison {
 export interface Section {
   readonly id: string;
   readonly title: string;
-  /** How it is measured, in full sentences. */
+  /** The method of the measurement, in full sentences. */
   readonly method: string;
   readonly figures: readonly Figure[];
   readonly comparisons: readonly Comparison[];
@@ -44,7 +44,7 @@ export interface Section {
   readonly notes: readonly string[];
 }
 
-/** Cost as work grows: lines over an x axis that is logarithmic. */
+/** The cost as work grows, as lines over a logarithmic x axis. */
 export interface Curve {
   readonly id: string;
   readonly title: string;
@@ -53,7 +53,7 @@ export interface Curve {
   readonly lines: readonly CurveLine[];
 }
 
-/** Line of a curve: a median for each x, with its rounds. */
+/** A line of a curve, with the rounds of each x and their median. */
 export interface CurveLine {
   readonly label: string;
   readonly role: Figure['role'];
@@ -64,14 +64,14 @@ export interface CurveLine {
   }[];
 }
 
-/** Things that a measurement gets from the run it is part of. */
+/** The things that a measurement gets from the run that it is part of. */
 export interface Run {
   readonly scale: Scale;
-  /** On the disk that holds the results: what is synced here is synced to a real disk. */
+  /** The directory for data. It is on the disk of the results, so a sync here is a sync to a real disk. */
   readonly dataDir: string;
-  /** Where CPU profiles of the service go; undefined: none are taken. */
+  /** The directory for CPU profiles of the service. Undefined if none are taken. */
   readonly profileDir: string | undefined;
-  /** The main module of the service that is measured; undefined: that of this build. */
+  /** The main module of the service that is measured. Undefined for that of this build. */
   readonly serviceMain: URL | undefined;
   /** Shows what is being measured. */
   progress(text: string): void;

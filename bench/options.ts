@@ -5,36 +5,36 @@ import { parseArgs } from 'node:util';
 
 const MIB = 1024 * 1024;
 
-/** How much is measured. All sizes in bytes. */
+/** The amount of work that is measured. All sizes are in bytes. */
 export interface Scale {
   readonly rounds: number;
-  /** Slabs that one run of a hash takes. */
+  /** The number of slabs that one run of a hash takes. */
   readonly hashSlabs: number;
   readonly parses: number;
   readonly uploadBytes: number;
-  /** Uploads one after the other on each connection, by connections. */
+  /** The number of uploads one after the other on each connection, by the number of connections. */
   readonly uploadsEach: { readonly 1: number; readonly 4: number; readonly 16: number };
   readonly memoryRounds: number;
   readonly memoryBytes: { readonly small: number; readonly large: number };
   readonly verifyCalls: number;
   readonly verifyRounds: number;
-  /** Proofs of a round, each verified once. */
+  /** The number of proofs in a round. Each is verified once. */
   readonly verifyProofs: number;
-  /** Flows of a round for each size of file. */
+  /** The number of flows in a round for each size of file. */
   readonly flows: number;
   readonly charges: number;
   readonly traceEvents: number;
   readonly curveRounds: number;
-  /** Bytes that a point of a curve sends, where its files are not larger. */
+  /** The bytes that a point of a curve sends, if its files are not larger. */
   readonly curveBytes: number;
   readonly uploadsAtOnce: readonly number[];
   /** The numbers of connections that verify beyond what a core can serve, the smallest first. */
   readonly overloadConnections: readonly number[];
   readonly overloadMs: number;
   readonly uploadMebibytes: readonly number[];
-  /** Proofs of each registry, the smallest first. */
+  /** The numbers of proofs of the registries, the smallest first. */
   readonly registries: readonly number[];
-  /** Calls of a round of verify where its cost is measured as something grows. */
+  /** The number of calls of verify in a round that measures the cost as something grows. */
   readonly scaledVerifyCalls: number;
 }
 
@@ -89,28 +89,28 @@ const QUICK: Scale = {
 export interface Options {
   readonly scale: Scale;
   readonly quick: boolean;
-  /** Measurements that were asked for; undefined: those that run by default. */
+  /** The measurements that were asked for. Undefined for those that run by default. */
   readonly only: readonly string[] | undefined;
-  /** As `registries` of the scale has taken it; undefined: all of them. */
+  /** The most proofs of a registry. `registries` of the scale has no larger ones. Undefined for all registries. */
   readonly largest: string | undefined;
   readonly out: string;
   readonly profile: boolean;
   /**
-   * Another built checkout, whose bench runs in turn with this one's, or results.json of an earlier run;
-   * undefined: this build alone.
+   * Another built checkout, whose bench runs in turn with this one's, or results.json of an earlier run.
+   * Undefined for this build alone.
    */
   readonly compare: { readonly kind: 'checkout' | 'results'; readonly path: string } | undefined;
-  /** Rounds of a comparison with a checkout, each with one run of either build. */
+  /** The number of rounds of a comparison with a checkout. Each round has one run of either build. */
   readonly pairs: number;
-  /** This bench measures the services of both checkouts, so that an earlier one has all figures. */
+  /** True if this bench measures the services of both checkouts, so that an earlier one has all figures. */
   readonly services: boolean;
   /** The main module of the service of another built checkout, which this bench measures. */
   readonly serviceMain: URL | undefined;
-  /** Slower figures are printed and fail nothing. */
+  /** True if slower figures are printed but do not fail the comparison. */
   readonly advisory: boolean;
 }
 
-/** Beginning of the names of measurements that take minutes, so that they run only when asked for. */
+/** The beginning of the names of measurements that take minutes and therefore run only when asked for. */
 const SCALE = 'scale-';
 
 export const USAGE = `npm run bench -- [options]

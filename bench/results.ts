@@ -5,29 +5,29 @@ import { describeMachine, type Machine } from './machine.js';
 import type { Comparison, Section } from './measure.js';
 import type { Options } from './options.js';
 
-/** Shape of results.json; a change that a comparison with an earlier run would misread gives it another number. */
+/** The format number of results.json. It changes if a comparison with an earlier run would misread the file. */
 export const RESULTS_FORMAT = 1;
 
-/** All of one run, as results.json has it. */
+/** The results of one run, as in results.json. */
 export interface Results {
   readonly format: typeof RESULTS_FORMAT;
   readonly startedAt: string;
   readonly seconds: number;
   readonly quick: boolean;
-  /** Measurements that were asked for; absent: those that run by default. */
+  /** The measurements that were asked for. Absent for those that run by default. */
   readonly only?: readonly string[];
   readonly machine: Machine;
   readonly versions: Readonly<Record<string, string>>;
-  /** SHA-256 of dist/core.wasm. */
+  /** The SHA-256 of dist/core.wasm. */
   readonly coreFingerprint: string;
   /**
-   * Seconds that each measurement took, and the larger share of the processors that others took right before
-   * and right after it.
+   * The seconds of each measurement, and the share of the processors that others took. It is the larger of the
+   * shares right before and right after the measurement.
    */
   readonly conditions: readonly Condition[];
   readonly bars: { readonly met: number; readonly of: number };
   readonly sections: readonly Section[];
-  /** Answers that were not what they must be; a speed is worth nothing while there is one. */
+  /** The answers that were not what they must be. While there is one, speeds mean nothing. */
   readonly wrong: readonly string[];
 }
 
@@ -46,7 +46,7 @@ export interface ResultParts {
   readonly wrong: readonly string[];
 }
 
-/** From this share on, figures say as much of the neighbours as of the service. */
+/** The share of the processors from which on others disturb the figures. */
 const DISTURBED = 0.1;
 
 /** Returns the measurements around which the machine was not at rest. */

@@ -8,11 +8,11 @@ export interface Value {
   readonly id: string;
   readonly label: string;
   readonly unit: string;
-  /** Absent where neither way is, and for what shows nothing but how the machine was. */
+  /** The better direction. Absent if there is none, or if the value shows only how the machine was. */
   readonly better?: Better;
-  /** Shared with values of its unit that were measured beside it; absent for a ratio, which has its baseline in it. */
+  /** The group of values of one unit measured together. Absent for a comparison, which has its own baseline. */
   readonly group?: string;
-  /** A baseline of its group. */
+  /** True for a baseline of its group. */
   readonly isBaseline: boolean;
   readonly rounds: readonly number[];
   readonly value: number;
@@ -23,7 +23,7 @@ export interface Change extends Pick<Value, 'label' | 'unit' | 'better' | 'group
   /** Each side's value, and the rounds that show its spread. */
   readonly before: Pick<Value, 'rounds' | 'value'>;
   readonly now: Pick<Value, 'rounds' | 'value'>;
-  /** `now` to `before`. */
+  /** The ratio of `now` to `before`. */
   readonly ratio: number;
   readonly isBeyondNoise: boolean;
 }

@@ -13,19 +13,19 @@ const KEYSPACE = 'takemark_capacity';
 const PREFIX = 'capacity';
 const OPERATOR_TOKEN = 'operator-token-of-the-measurement';
 const TICKS_PER_SECOND = 100;
-/** Batches of events that are on their way between a consumer's poll and its write. */
+/** The wait in milliseconds for batches of events between a consumer's poll and its write. */
 const SETTLED_MS = 3000;
 
 export const PARTS = ['service', 'consumers', 'cassandra', 'kafka'] as const;
 export type Part = (typeof PARTS)[number];
-/** CPU seconds since each process began, user and system, of all its threads. */
+/** The CPU seconds of each part since its start, user and system. `service` and `consumers` include children. */
 export type CpuSeconds = Readonly<Record<Part, number>>;
 
 type Settings = Readonly<Record<string, string>>;
 
 /**
  * A service and one consumer process over one Cassandra node, one Kafka broker and one S3 server, whose requests
- * are counted. The auditor makes no pass: its steps are asked for. Linux: it reads `/proc`.
+ * are counted. The auditor makes no pass of its own. It needs Linux, because it reads `/proc`.
  */
 export class Deployment {
   readonly service: ServiceProcess;
@@ -103,7 +103,7 @@ export class Deployment {
     }
   }
 
-  /** For a store of one's own beside the service. */
+  /** Returns the connection options for a separate store beside the service. */
   get cassandra() {
     const { TAKEMARK_CASSANDRA: addresses = '', TAKEMARK_CASSANDRA_DC: localDataCenter = '' } =
       this.#servers.settings;
@@ -131,7 +131,7 @@ export class Deployment {
     return other;
   }
 
-  /** Requests to the bucket since the start. */
+  /** The requests to the bucket since the start. */
   get bucket(): BucketUse {
     return this.#bucket.use;
   }

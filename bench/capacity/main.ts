@@ -31,37 +31,37 @@ const USAGE = `npm run bench:capacity -- [options]
   --profile     CPU profiles of the service, beside it`;
 
 const PARTNERS = 4;
-/** A service and a process of consumers. */
+/** The number of measured processes: a service and a process of consumers. */
 const PROCESSES = 2;
 const CONNECTIONS = 32;
 const ISSUING_LANES = 8;
 const FILE_BYTES = 24_000;
 const LARGE_BYTES = 32 * 1024 * 1024;
 const RANGE_BYTES = 64 * 1024;
-/** Events of the two traces that come with an issuing: the difference is the cost of an event. */
+/** The numbers of events in the two traces that come with an issuing. Their difference shows the cost of an event. */
 const TRACES = { short: 1000, long: 100_000 };
-/** At least; what is left of the time to settle is taken too. */
+/** The least time in seconds to measure the idle processes. It is longer if the time to settle is not over. */
 const IDLE_SECONDS = 30;
 
 interface Cost {
   readonly name: string;
   readonly calls: number;
   readonly seconds: number;
-  /** Microseconds of CPU a call, the idle processes' own taken off. */
+  /** The CPU microseconds per call, without those that idle processes take. */
   readonly cpu: Readonly<Record<Part, number>>;
-  /** Bytes a call by table and topic, one replica. */
+  /** The bytes per call by table and topic, for one replica. */
   readonly bytes: Readonly<Record<string, number>>;
-  /** Requests to the bucket a call, and bytes sent with them. */
+  /** The requests to the bucket per call, and the bytes sent with them. */
   readonly bucket: BucketUse;
 }
 
 interface Idle extends CpuSeconds {
-  /** Requests to the bucket a second of one process that does nothing. */
+  /** The requests to the bucket per second of one idle process. */
   readonly bucket: Readonly<Record<string, number>>;
 }
 
 interface Work extends Omit<Cost, 'cpu'> {
-  /** Seconds until the last of its events was taken. */
+  /** The seconds until the last of its events was taken. */
   readonly elapsed: number;
   readonly cpuSeconds: CpuSeconds;
 }

@@ -14,7 +14,7 @@ import { seededBytes } from '../fixtures/random.js';
 
 const PAGE = 65_536;
 const BLOCK = 16_384;
-/** As many slabs as four uploads hold in the engine; more than the second-level cache. */
+/** The number of slabs: as many as eight uploads hold in the engine, and more than the second-level cache holds. */
 export const SLABS = 24;
 
 export interface HashRun {

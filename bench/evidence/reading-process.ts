@@ -10,13 +10,13 @@ import { probe } from '../service/process-use.js';
 
 interface Counted {
   readonly events: number;
-  /** Bytes of the report as JSON, where one was made. */
+  /** The bytes of the report as JSON. Absent if no report was made. */
   readonly reportBytes?: number;
 }
 
 interface Reading extends Counted {
   readonly seconds: number;
-  /** Growth of the resident memory while it ran. */
+  /** The growth of the resident memory in bytes, from before the run to its peak. */
   readonly grownBytes: number;
 }
 

@@ -12,8 +12,8 @@ const QUEUE = 1;
 const CONTEXTS = UPLOADS + (1 + QUEUE) * LANES;
 
 /**
- * Engine without its hash: the real scheduler copies into real slabs and batches them into tasks for a real
- * worker thread, and that worker only acknowledges. What is left is what taking bytes in costs.
+ * An engine that does not hash. The real scheduler copies into real slabs and batches them into tasks for a real
+ * worker thread, but that worker only acknowledges. The remaining cost is that of receiving bytes.
  */
 export class AcknowledgingEngine {
   readonly #pool = new Piscina<HashTask, TaskOutcome>({

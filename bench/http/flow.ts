@@ -7,14 +7,14 @@ import { ServiceProcess } from '../service/service-process.js';
 import { createPartners } from './verify-calls.js';
 
 const CONNECTIONS = 16;
-/** Several, so that the plan's limit of concurrent uploads is not what is measured. */
+/** The number of partners. Several are needed, so that the plan's limit of concurrent uploads is not measured. */
 const PARTNERS = 4;
-/** Sizes of the files in kB, before the credential is added. */
+/** The sizes of the files in kB, before the credential is added. */
 const SIZES = [24, 100, 300, 1000] as const;
 
 interface Rate {
   readonly perSecond: number;
-  /** CPU of the service, microseconds a flow. */
+  /** The CPU microseconds of the service per flow. */
   readonly cpu: number;
 }
 

@@ -5,10 +5,10 @@ import { formRequest, jsonRequest, uploadRequest } from '../load/form.js';
 import { figure, interleave, type Measure, proportion, type Run, type Section } from '../measure.js';
 import { ServiceProcess } from '../service/service-process.js';
 
-/** As many as the core hashes at the same time. */
+/** The number of connections, which is the number of files that the core hashes at the same time. */
 const CONNECTIONS = 4;
 const FILE_BYTES = 1_000_000;
-/** Files of a round for each call of verify in a round. */
+/** The number of files in a round per call of verify in a round. */
 const SHARE = 0.1;
 
 /** Sends a file and returns its verdict. */

@@ -12,7 +12,7 @@ import { ServiceProcess } from '../service/service-process.js';
 import { percentile } from '../statistics.js';
 import { createPartners, embeddedCalls, uploadCopies } from './verify-calls.js';
 
-/** Their plans allow more calls a second than one core can serve. */
+/** The number of partners. Their plans allow more calls a second than one core can serve. */
 const PARTNERS = 4;
 const FILE_BYTES = 24_000;
 const UPLOADS = 80;
@@ -21,7 +21,7 @@ const SERVICE_CORE = 0;
 const CLIENT_CORE = 1;
 
 interface Measured extends PatientResult {
-  /** The CPU of the service in the measured time. */
+  /** The CPU seconds of the service in the measured time. */
   readonly cpuSeconds: number;
 }
 
@@ -105,7 +105,7 @@ function report(results: ReadonlyMap<number, readonly Measured[]>, measuredMs: n
     figures: [],
     comparisons: [
       ofPeak('overload.goodput', 'goodput', 'verdicts/s', ({ times, seconds }) => times.length / seconds),
-      // The same where other work takes a part of the core.
+      // This ratio holds even if other work takes a part of the core.
       ofPeak(
         'overload.goodput.cpu',
         'goodput of a CPU second',

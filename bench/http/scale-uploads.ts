@@ -11,15 +11,15 @@ import {
 
 const MIB = 1024 * 1024;
 const SERVERS = ['busboy', 'wasm', 'native'] as const satisfies readonly UploadServer[];
-/** Size of the files where their number grows, and their number where the size does. */
+/** The size of a file in MiB where the number of uploads grows. Where the size grows, that number is `AT_ONCE`. */
 const FILE_MIB = 1;
 const AT_ONCE = 16;
-/** Bound on the uploads of a point, which small files would otherwise have by the thousand. */
+/** The most uploads of a point. Small files would otherwise be uploaded by the thousand. */
 const MOST_UPLOADS = 1024;
 
 export const scaleUploads: Measure = { name: 'scale-uploads', run: measureScaleUploads };
 
-/** Work of a point of a curve, with its place on the axis. */
+/** The work of a point of a curve, with its place on the axis. */
 interface Point {
   readonly x: number;
   readonly connections: number;

@@ -6,29 +6,29 @@ import { Child } from '../service/child.js';
 import type { Probe } from '../service/process-use.js';
 import { ServiceProcess } from '../service/service-process.js';
 
-/** Servers that uploads are sent to, with the labels of their figures. */
+/** The servers that uploads are sent to, with the labels of their figures. */
 export const UPLOAD_SERVERS = { wasm: 'service', native: 'native engine', busboy: 'http + busboy' } as const;
 export type UploadServer = keyof typeof UPLOAD_SERVERS;
 
-/** Half of what the plan `volume` and one address may have at once, so that no bound of a caller is met. */
+/** The connections of a caller: half of what the plan `volume` and one address allow, so that no limit is reached. */
 export const CONNECTIONS_OF_CALLER = 32;
 
 /** A run of one server. */
 export interface Uploads {
   readonly megabytesPerSecond: number;
   readonly cpuSecondsPerGigabyte: number;
-  /** Seconds of each upload. */
+  /** The seconds of each upload. */
   readonly times: readonly number[];
-  /** 0 where no engine counts them. */
+  /** The lanes that a task of the engine uses on average, or 0 if no engine counts them. */
   readonly lanesPerTask: number;
 }
 
 interface Server {
   readonly port: number;
   readonly probe: Child<Probe>;
-  /** Absent: a sink, which knows no callers. */
+  /** The callers. Absent for a sink, which knows no callers. */
   readonly callers?: readonly Caller[];
-  /** Process with the WASM engine. */
+  /** The process with the WASM engine. */
   readonly counted?: ServiceProcess;
 }
 

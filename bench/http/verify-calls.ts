@@ -5,7 +5,7 @@ import type { UploadClient } from '../load/upload-client.js';
 import type { Child } from '../service/child.js';
 import type { ServiceProcess } from '../service/service-process.js';
 
-/** Uploads at once, of all partners together. */
+/** The number of uploads at once, of all partners together. */
 const UPLOADS_AT_ONCE = 64;
 
 export interface Partner {
@@ -13,7 +13,7 @@ export interface Partner {
   readonly apiKey: string;
 }
 
-/** Proof with what was made for it, as `ServiceProcess.issue` gives them. */
+/** A proof with its deliverable, as `ServiceProcess.issue` returns them. */
 export interface Issued {
   readonly proofId: string;
   readonly deliverable: Uint8Array;

@@ -24,7 +24,7 @@ import {
 } from './verify-calls.js';
 
 const CONNECTIONS = 64;
-/** Several, so that the plan's limit of calls a second is not what is measured. */
+/** The number of partners. Several are needed, so that the plan's limit of calls a second is not measured. */
 const PARTNERS = 4;
 const FILE_BYTES = 24_000;
 const SIDECARS = 50;
@@ -40,9 +40,9 @@ interface Rate {
   readonly perSecond: number;
   readonly times: readonly number[];
   readonly waits: readonly number[];
-  /** CPU of the service, microseconds a call. */
+  /** The CPU microseconds of the service per call. */
   readonly cpu: number;
-  /** CPU of the service's main thread, microseconds a call. Absent where the system does not report it. */
+  /** The CPU microseconds of the service's main thread per call. Absent if the system does not report them. */
   readonly main?: number;
 }
 

@@ -6,29 +6,29 @@ import { answerCalls } from '../service/child.js';
 import { Connection, openConnections, type Reply } from './connection.js';
 import { jsonRequest, uploadRequest } from './form.js';
 
-/** Somebody who uploads: what the service bounds by key and by address is counted for each by itself. */
+/** A caller that uploads. The service applies its limits by key and by address to each caller separately. */
 export interface Caller {
   readonly apiKey: string;
-  /** Loopback address; the system's choice where it is absent. */
+  /** The loopback address. If it is absent, the system chooses one. */
   readonly address?: string;
 }
 
 export interface UploadLoad {
   readonly port: number;
-  /** Callers that the connections are dealt out to; absent: a sink that takes any form and answers the count of bytes. */
+  /** The callers that the connections take in turn. Absent for a sink, which answers any form with its byte count. */
   readonly callers?: readonly Caller[] | undefined;
-  /** Uploads at once, each on a connection of its own. */
+  /** The number of uploads at once, each on a connection of its own. */
   readonly connections: number;
-  /** Uploads one after the other on each connection. */
+  /** The number of uploads one after the other on each connection. */
   readonly each: number;
   readonly bytes: number;
 }
 
 export interface UploadLoadResult {
-  /** From the first byte sent to the last answer. */
+  /** The seconds from the first byte sent to the last answer. */
   readonly seconds: number;
   readonly bytes: number;
-  /** Seconds from the first byte of an upload to its answer. */
+  /** The seconds from the first byte of each upload to its answer. */
   readonly times: readonly number[];
   readonly wrong: readonly string[];
 }

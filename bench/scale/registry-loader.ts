@@ -12,41 +12,41 @@ import type { IssuedProof } from '../../src/service/domain/proof.js';
 import type { ProofStore } from '../../src/service/ports/stores.js';
 import { openLeftStore } from '../service/left-store.js';
 
-/** Proofs that are being registered at once: they share the syncs of the store and of the heads of its log. */
+/** The number of proofs that are registered at once. They share the syncs of the store and of its log's heads. */
 export const AT_ONCE = 2048;
-/** Proofs whose rate is a round. */
+/** The number of proofs whose rate is a round. */
 export const SLICE = 20_000;
 const SPAN_SECONDS = 365 * 86_400;
-/** Age of the newest proof: by then an auditor looks at it. */
+/** The age of the newest proof in seconds. An auditor looks at proofs of this age. */
 const NEWEST_SECONDS = 86_400;
 /**
  * The last proofs, whose digests come in no order. Those before them have digests that ascend: LevelDB then moves
  * files where it would merge them, and what it has in the end is the same.
  */
 export const UNORDERED = 200_000;
-/** Ids that are kept of those that were loaded, at most about so many. */
+/** The most loaded ids that are kept, approximately. */
 const SAMPLED = 20_000;
 const LOOK_MS = 500;
-/** Looks at the store's files that find them as they were, until no compaction is under way. */
+/** The number of looks at unchanged files of the store after which no compaction is under way. */
 const SAME_LOOKS = 8;
 
 export interface Load {
-  /** Data directory of a service that has stopped. */
+  /** The data directory of a service that has stopped. */
   readonly dataDir: string;
-  /** Ids of proofs that the service issued. */
+  /** The ids of proofs that the service issued. */
   readonly originals: readonly string[];
-  /** The first one gets half of the proofs, and the others share the rest. */
+  /** The ids of the owners. The first one gets half of the proofs, and the others share the rest. */
   readonly owners: readonly string[];
   readonly count: number;
   readonly progress: (loaded: number) => void;
 }
 
 export interface Loaded {
-  /** Ids of proofs of the first owner, from the whole time. */
+  /** The ids of proofs of the first owner, from the whole time. */
   readonly sample: readonly string[];
-  /** Proofs a second through the store, slice by slice. */
+  /** The number of proofs per second through the store, for each slice. */
   readonly rates: readonly number[];
-  /** Bytes of the store's files. */
+  /** The bytes of the store's files. */
   readonly bytes: number;
 }
 

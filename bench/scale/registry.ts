@@ -13,26 +13,26 @@ import { percentile } from '../statistics.js';
 import { AT_ONCE, type Loaded, loadRegistry, SLICE, UNORDERED } from './registry-loader.js';
 
 const OWNERS = 16;
-/** A file has at most 65,000 names on ext4: enough files for the keys and deliverables of 16 million proofs. */
+/** The number of originals. A file has at most 65,000 names on ext4, so they are enough for 16 million proofs. */
 const ORIGINALS = 256;
 const FILE_BYTES = 24_000;
-/** Originals that are verified, each as often as the others. */
+/** The number of originals that are verified, each as often as the others. */
 const VERIFIED = 16;
-/** Owners that verify: so many that no plan's limit of calls is what is measured. */
+/** The number of owners that verify. They are so many that no plan's limit of calls is measured. */
 const VERIFYING = 4;
 const VERIFY_CONNECTIONS = 16;
-/** Reads of a round, one after the other. */
+/** The number of reads in a round, one after the other. */
 const READS = 500;
 const PAGE_READS = 100;
-/** Page of a list that is far from the first. */
+/** The number of a page that is far from the first page of a list. */
 const FAR_PAGE = 1000;
 const WARM_UP_READS = 2000;
 
-/** Rounds of everything that was measured with a registry of one size. */
+/** The rounds of everything that was measured with a registry of one size. */
 interface Point {
   readonly size: number;
   readonly loadRates: readonly number[];
-  /** Of the store's files, a proof. */
+  /** The bytes of the store's files per proof. */
   readonly bytes: number;
   readonly starts: { readonly seconds: readonly number[]; readonly cpu: readonly number[] };
   readonly memory: { readonly ready: readonly MemoryUse[]; readonly worked: MemoryUse };
@@ -145,7 +145,7 @@ interface Work {
   readonly run: Run;
   readonly service: ServiceProcess;
   readonly client: Child<RequestClient>;
-  /** The first one has half of the proofs. */
+  /** The owners. The first one has half of the proofs. */
   readonly owners: readonly Partner[];
   readonly loaded: Loaded;
   readonly say: (what: string) => void;
@@ -153,9 +153,9 @@ interface Work {
 
 interface Sent {
   readonly perSecond: number;
-  /** Microseconds of each call. */
+  /** The microseconds of each call. */
   readonly times: readonly number[];
-  /** CPU of the service, microseconds a call. */
+  /** The CPU microseconds of the service per call. */
   readonly cpu: number;
 }
 

@@ -1,7 +1,7 @@
 import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
 import { once } from 'node:events';
 
-/** Calls that a child process takes, by name. */
+/** The calls that a child process takes, by name. */
 export type Methods = Readonly<Record<string, (argument: never) => unknown>>;
 
 interface Request {
@@ -17,7 +17,7 @@ interface Answer {
 }
 
 const STOP_MS = 15_000;
-/** Longer than any call takes, even on a busy machine. */
+/** The timeout of a call in milliseconds. It is longer than any call takes, even on a busy machine. */
 const CALL_MS = 180_000;
 
 /** Answers the parent's calls; for the child's side, once. A child whose parent is gone ends. */

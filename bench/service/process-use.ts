@@ -2,16 +2,16 @@ import { readFileSync } from 'node:fs';
 import { defined } from '../../src/core/domain/defined.js';
 
 export interface ProcessUse {
-  /** Seconds of CPU since the process began, user and system, of all its threads. */
+  /** The CPU seconds of all threads since the process began, user and system. */
   readonly cpuSeconds: number;
-  /** Seconds of CPU of the main thread; absent where the system does not report it. */
+  /** The CPU seconds of the main thread. Absent if the system does not report them. */
   readonly mainSeconds?: number;
   readonly rssBytes: number;
 }
 
 export interface MemoryUse {
   readonly rssBytes: number;
-  /** Without pages of files that are mapped; absent where the system does not say. */
+  /** The bytes of anonymous resident memory, without mapped files. Absent if the system does not report them. */
   readonly ownBytes?: number;
 }
 
@@ -44,7 +44,7 @@ function ownBytes(): number | undefined {
   }
 }
 
-/** Figures that a measured process reports of itself. */
+/** The figures that a measured process reports of itself. */
 export const probe = {
   use(): ProcessUse {
     const { user, system } = process.cpuUsage();

@@ -39,7 +39,7 @@ export interface Context {
   readonly config: ClientConfig;
   /** The package version. */
   readonly version: string;
-  /** Aborted when the user interrupts. */
+  /** The signal that is aborted when the user interrupts. */
   readonly signal: AbortSignal;
   /** Opens the device in a directory and creates its key on first use. */
   readonly openSealer: (directory: string) => Promise<Sealer>;
@@ -120,9 +120,9 @@ export interface CommandOf<Operands extends readonly OperandSpec[], Options exte
   /** The listener that the command calls, if any. The command then gets the option for its address. */
   readonly service?: Service;
   readonly summary: string;
-  /** Help lines. An empty line ends a paragraph. A line that starts with a space is not wrapped. */
+  /** The help lines. An empty line ends a paragraph. A line that starts with a space is not wrapped. */
   readonly details?: readonly string[];
-  /** Help lines about the environment, instead of those of the service. */
+  /** The help lines about the environment, which replace those of the service. */
   readonly environment?: readonly string[];
   readonly operands?: Operands;
   readonly options?: Options;
@@ -152,7 +152,7 @@ export function defineCommand<
   return { operands: [], options: {}, ...command } as unknown as Command;
 }
 
-/** Wrong usage of the command line: exit code 2. */
+/** A wrong usage of the command line: exit code 2. */
 export class UsageError extends Error {}
 
 /** A failure of a file or of the service, with a message for the user: exit code 3. */

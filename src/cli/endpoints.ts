@@ -1,13 +1,13 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** In a data directory: the ports that a running service has bound. */
+/** The file in a data directory with the ports that a running service has bound. */
 const FILE = 'endpoints.json';
 const MAX_BYTES = 1024;
 
-/** Addresses of the listeners of a service on this machine. */
+/** The addresses of the listeners of a service on this machine. */
 export interface Endpoints {
-  /** Absent where the process has no partner listener. */
+  /** The address of the partner listener. Absent if the process has none. */
   readonly partner?: string;
   readonly operator: string;
 }

@@ -1,6 +1,6 @@
 import type { Command } from './command.js';
 
-/** Example values of operands and options, by the word in angle brackets. */
+/** The example values of operands and options, by the word in angle brackets. */
 const VALUES: Readonly<Record<string, string>> = {
   address: 'https://takemark.example.com',
   audio: 'song.wav',
@@ -26,7 +26,7 @@ const VALUES: Readonly<Record<string, string>> = {
   version: '1',
 };
 
-/** Example values of options whose word does not say enough, so that no output of an example is its input. */
+/** The example values of options whose word is too general. With them, no output of an example is its input. */
 const OPTION_VALUES: Readonly<Record<string, string>> = {
   file: 'answers.json',
   in: 'bundle.json',

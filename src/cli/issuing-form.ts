@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { AudioSource } from '../client/source.js';
 
-/** Files that are sent beside the audio when a proof is issued. */
+/** The files that are sent beside the audio when a proof is issued. */
 export interface EvidenceFiles {
   readonly trace: AudioSource;
-  /** JSON (docs/evidence.md). */
+  /** The summary as JSON (docs/evidence.md), like the detections. */
   readonly summary?: Uint8Array;
   readonly detections?: Uint8Array;
 }

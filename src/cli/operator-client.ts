@@ -72,10 +72,10 @@ const LONG: ReadonlySet<Address> = new Set([
 
 const RETRY = { maxAttempts: 3, baseDelayMs: 250, maxDelayMs: 10_000 };
 const TIMEOUT_MS = 30_000;
-/** Longer, because issuing signs the asset and writes it to disk. */
+/** The milliseconds that issuing may make no progress. Signing the asset and writing it to disk take long. */
 const ISSUE_TIMEOUT_MS = 120_000;
 const LONG_TIMEOUT_MS = 600_000;
-/** Longer, because a busy disk delays the rows. */
+/** The milliseconds that a snapshot may make no progress. A busy disk delays the rows, so the limit is higher. */
 const SNAPSHOT_TIMEOUT_MS = 120_000;
 
 interface AnyRequest {

@@ -9,7 +9,7 @@ const HELP_WIDTH = 80;
 
 const DESCRIPTION = 'Takemark verifies credentialed audio: signature, registry record and exact audio bytes.';
 
-/** Short forms of options, as other programs have them. */
+/** The short forms of options, as other programs have them. */
 const SHORT: Readonly<Record<string, string>> = { json: '-j', limit: '-n', out: '-o', profile: '-p' };
 
 /** Returns all options of a command: its own, the address of its service, and the common ones. */

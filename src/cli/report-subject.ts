@@ -4,7 +4,7 @@ import { parseReport, UnreadableReport } from '../witness/report/parse-report.js
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** Compatibility data of legacy proofs. */
+/** The names of the members with compatibility data of legacy proofs. */
 const LEGACY = ['classification', 'grade', 'interpretation'] as const;
 
 /**

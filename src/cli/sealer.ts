@@ -6,9 +6,9 @@ export interface PlainAudio {
 
 /** The facts that a seal states. */
 export interface SealFacts {
-  /** Unix seconds by this device's clock. */
+  /** The time of the seal in unix seconds, by this device's clock. */
   readonly sealedAt: number;
-  /** Lower-case hex SHA-256 of the device's certificate. */
+  /** The SHA-256 of the device's certificate in lower-case hex. */
   readonly kid: string;
   readonly device: string;
 }

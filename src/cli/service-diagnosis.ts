@@ -24,7 +24,7 @@ export interface Diagnosed {
 }
 
 const LOOK_MS = 10_000;
-/** Signed calls fail with a clock error above 60 seconds (RFC 9421, section 2.3). Warn at half of that. */
+/** The clock error to warn above, in seconds. Signed calls fail above 60 seconds (RFC 9421, section 2.3). */
 const CLOCK_WARN_SECONDS = 30;
 const CERTIFICATE_WARN_DAYS = 14;
 const DAY_MS = 86_400_000;

@@ -52,7 +52,7 @@ export interface ClientOptions extends ClientHooks {
    * keeps connections alive, a stream upload can fail on a connection that the server has closed.
    */
   readonly agent?: Agent;
-  /** Product tokens such as `ingest/2.1` to put before the client's own. Default: only the client's own. */
+  /** The product tokens to put before the client's own, such as `ingest/2.1`. Default: only the client's own. */
   readonly userAgent?: string;
   /**
    * Returns the W3C trace context of the running operation, which each request then sends as `traceparent`. The

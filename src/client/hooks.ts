@@ -28,11 +28,11 @@ export interface DeprecationNotice {
   readonly guide?: string;
 }
 
-/** Functions that the client calls. Errors of a hook are ignored, because they would hide the response. */
+/** The functions that the client calls. Errors of a hook are ignored, because they would hide the response. */
 export interface ClientHooks {
-  /** Called after every attempt, including retries. Useful for logging. */
+  /** Receives every finished attempt, including retries, for example for a log. */
   readonly onExchange?: ((exchange: Exchange) => void) | undefined;
-  /** Called for every response with a deprecation notice. */
+  /** Receives the deprecation notice of every response that has one. */
   readonly onDeprecation?: ((notice: DeprecationNotice) => void) | undefined;
 }
 

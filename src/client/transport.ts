@@ -64,7 +64,7 @@ export interface TransportOptions extends ClientHooks {
   readonly ca?: string | Uint8Array | undefined;
   /** An agent that replaces the client's own. The caller closes it. */
   readonly agent?: http.Agent | undefined;
-  /** Product tokens before the client's own (RFC 9110, section 10.1.5). */
+  /** The product tokens to put before the client's own (RFC 9110, section 10.1.5). */
   readonly userAgent?: string | undefined;
   /** Returns the W3C trace context of the running operation, for the header `traceparent` of each request. */
   readonly traceparent?: (() => string | undefined) | undefined;

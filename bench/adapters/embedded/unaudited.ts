@@ -5,7 +5,7 @@ const heads: AuditHeads = { record: async () => {}, get: async () => undefined, 
 const secret = { id: '00000000', key: new Uint8Array(32) };
 
 /**
- * For a store in which nothing that is audited happens. Its rows have their codes, which cost what they cost.
+ * The options of a store in which nothing audited happens. Its rows have their codes, at the usual cost.
  */
 export const UNAUDITED = {
   audit: { key: new Uint8Array(32), heads },

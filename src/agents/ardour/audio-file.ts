@@ -7,7 +7,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 
 export interface WaveLayout {
   readonly dataStart: number;
-  /** As the header has it; a file that is not closed has more or less. */
+  /** The bytes of the data according to the header. A file that is not closed has more or less. */
   readonly dataBytes: number;
   readonly channels: number;
   readonly rate: number;
@@ -16,7 +16,7 @@ export interface WaveLayout {
   readonly frameBytes: number;
 }
 
-/** Bytes of a header within which the data begins: an archive's metadata may be long. */
+/** The most bytes of a header before the data. An archive's metadata may be long. */
 const MAX_HEADER_BYTES = 1_048_576;
 const MAX_CHUNKS = 64;
 const MAX_RATE = 6_144_000;
@@ -67,7 +67,7 @@ function readFormat(body: Buffer, size: number): Omit<WaveLayout, 'dataStart' | 
 
 export interface AudioDigest {
   readonly fileSha256: string;
-  /** Digest of the data alone of a WAVE file; below, the header's own words. */
+  /** The SHA-256 of the data alone of a WAVE file. The format below is the header's, but the frames are counted. */
   readonly samplesSha256?: string;
   readonly frames?: number;
   readonly rate?: number;
@@ -102,7 +102,7 @@ export async function digestAudio(path: string): Promise<AudioDigest> {
   }
 }
 
-/** Frames of a window that is compared. */
+/** The number of frames of a window that is compared. */
 const WINDOW_FRAMES = 4096;
 /**
  * The greatest difference that dither makes between two 16-bit samples. Ardour's shaped dither is noise that continues

@@ -47,34 +47,34 @@ const POLL_MS = 100;
 /** The history is written some milliseconds after the session, and not at all without a transaction. */
 const SETTLE_MS = 200;
 const HISTORY_MS = 1000;
-/** Reads of a save that fail for this long are a gap. */
+/** The milliseconds of failed reads of a save after which there is a gap. */
 const UNREADABLE_MS = 5000;
 
-/** Start of a trace. */
+/** The start of a trace. */
 export interface SessionStart {
-  /** Unix seconds; the session clock begins at a whole second. */
+  /** The time in whole unix seconds at which the session clock begins. */
   readonly startedAt: number;
   readonly dawVersion?: string;
-  /** Channels as this capture sees them. */
+  /** The support of each channel in this capture. */
   readonly channels: Readonly<Record<Channel, ChannelSupport>>;
 }
 
 export interface FollowOptions {
-  /** Folder of the session. */
+  /** The folder of the session. */
   readonly directory: string;
   /** Opens the trace once the session is there. */
   readonly open: (start: SessionStart) => Promise<TraceOutput>;
-  /** Folder with the files that imports may come from. */
+  /** The folder with the files that imports may come from. */
   readonly originals?: string;
-  /** Folders to which is exported, beside the session's own. */
+  /** The folders for exports, in addition to the session's own. */
   readonly exports?: readonly string[];
-  /** Takes Ardour's dummy device for hardware; the trace has to be marked as simulated. */
+  /** True if Ardour's dummy device counts as hardware. The trace has to be marked as simulated. */
   readonly countsDummy?: boolean;
-  /** Waits for the hook in Ardour's window, and follows it. */
+  /** True if the agent waits for the hook in Ardour's window and follows it. */
   readonly hook?: boolean;
   /** Renders the session again at the end and compares. */
   readonly rerender?: (session: RenderedSession, exported: FinishedExport) => Promise<Rerendered>;
-  /** Aborted when the session is over. */
+  /** The signal that is aborted when the session is over. */
   readonly signal: AbortSignal;
   /** True once the program that works on the session has ended. */
   readonly hasEnded?: () => boolean;
@@ -82,7 +82,7 @@ export interface FollowOptions {
 
 export interface Rerendered {
   readonly outcome: 'matched' | 'differed' | 'not_tried';
-  /** Equal stretches of the export that were compared, and those with the same samples. */
+  /** The numbers of compared and of equal windows of 4,096 frames (see `compareWindows`). */
   readonly windows?: number;
   readonly equalWindows?: number;
 }
@@ -95,7 +95,7 @@ export interface RenderedSession {
   readonly armed: readonly string[];
   /** The number of earlier exports of the same length and format, at most `MAX_EXPORTS_BEFORE`. */
   readonly exportsBefore: number;
-  /** Milliseconds of the wall clock after which no render begins. */
+  /** The time in milliseconds of the wall clock after which no render begins. */
   readonly deadline: number;
 }
 
@@ -128,7 +128,7 @@ export async function followArdour(options: FollowOptions): Promise<Captured> {
 
 interface FoundSession {
   readonly name: string;
-  /** Milliseconds of the wall clock from which the agent observes. */
+  /** The time in milliseconds of the wall clock from which the agent observes. */
   readonly beganAt: number;
 }
 
@@ -170,7 +170,7 @@ interface ReadSave {
 class Following {
   readonly #options: FollowOptions;
   readonly #name: string;
-  /** Milliseconds of the wall clock from which the agent observes. */
+  /** The time in milliseconds of the wall clock from which the agent observes. */
   readonly #beganAt: number;
   readonly #startedAt: number;
   /** The session clock does not follow changes of the wall clock. */
@@ -183,12 +183,12 @@ class Following {
   readonly #exports: Exports;
   readonly #transport: Transport | undefined;
   #lastSave = Number.NaN;
-  /** The save that was seen last, and since when. Both times below are of the monotonic clock. */
+  /** The save that was seen last. `since` and the time below are milliseconds of the monotonic clock. */
   #seen = { wall: Number.NaN, since: 0 };
   #unreadableSince: number | undefined;
   #saving: Promise<void> | undefined;
   #session: SessionState | undefined;
-  /** Time of the save that was read last. */
+  /** The time of the save that was read last, in microseconds of the session clock. */
   #readAt = 0;
   /** The latest exports, which are rendered again at the end. */
   #exported: readonly CountedExport[] = [];
@@ -503,9 +503,9 @@ class Following {
   }
 }
 
-/** Exports that are rendered again at the end, from the latest one. */
+/** The most exports that are rendered again at the end. They are the latest ones. */
 const MAX_RERENDERED = 4;
 /** The most earlier exports that are rendered before one. */
 const MAX_EXPORTS_BEFORE = 8;
-/** Milliseconds after which no further render begins. */
+/** The milliseconds after which no further render begins. */
 const RENDERING_MS = 600_000;

@@ -52,14 +52,14 @@ export type Change =
   | { readonly kind: 'tempo'; readonly after: TempoMap };
 
 export interface Transaction {
-  /** Its time as Ardour wrote it, which identifies it. */
+  /** The time as Ardour wrote it, which identifies the transaction. */
   readonly key: string;
-  /** Milliseconds of the wall clock. */
+  /** The time in milliseconds of the wall clock. */
   readonly wall: number;
   readonly changes: readonly Change[];
 }
 
-/** Length of the list at Ardour's own setting of its depth. */
+/** The number of transactions in the list at Ardour's default depth. */
 export const DEFAULT_DEPTH = 20;
 
 /**

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { statIfThere } from './takes.js';
 
-/** Bytes that are read at once; a file that grows faster is read in the next look. */
+/** The most bytes that one look reads. The next look reads the rest. */
 const STEP = 65_536;
 const LONGEST_LINE = 128;
 const LINE = /^(\d{1,9}) (\d{1,16}) (beat|roll|stop|locate) (-?\d{1,15}) (\d{4,6})$/;
@@ -10,16 +10,16 @@ const PLAUSIBLE_MS = 5000;
 
 export type HookWord = 'beat' | 'roll' | 'stop' | 'locate';
 
-/** Line of the hook. */
+/** A line of the hook. */
 export interface HookLine {
   readonly word: HookWord;
   /** The age of the line when it was read, in milliseconds. Absent if its clock cannot be this machine's. */
   readonly ageMs?: number;
-  /** Place of the playhead, in seconds of the timeline. */
+  /** The place of the playhead in seconds of the timeline. */
   readonly seconds: number;
 }
 
-/** Lines that a look at the file brought. */
+/** The lines that a look at the file found. */
 export interface HookLook {
   readonly lines: readonly HookLine[];
   /** True if a line could not be read, or the file was replaced: lines may be lost. */

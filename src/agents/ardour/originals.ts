@@ -8,7 +8,7 @@ const LIMITS = { files: 10_000, fileBytes: 4_294_967_296, depth: 8 };
 /** Finds the original file of imported samples. */
 export class Originals {
   readonly #directory: string | undefined;
-  /** Digest of a file by those of its channels. */
+  /** The SHA-256 of each file by the SHA-256 of the samples of each of its channels. */
   readonly #known = new Map<string, string>();
   readonly #read = new Set<string>();
 

@@ -11,10 +11,10 @@ import type { FinishedExport } from './exports.js';
 import type { RenderedSession, Rerendered } from './follow.js';
 import { namesIn } from './takes.js';
 
-/** Time to render in; Ardour hangs now and then at the end of an export, whose file is whole by then. */
+/** The time limit of a render. Ardour sometimes hangs at the end of an export, when the file is already whole. */
 const TIME = { leastMs: 60_000, timesLength: 10 } as const;
 
-/** Presets of Ardour's own that give WAVE at the rate of the session, by what they write; the default is for CDs. */
+/** The presets of Ardour for WAVE at the rate of the session, by what they write. The default preset is for CDs. */
 const PRESETS: readonly {
   readonly bits: number;
   readonly isFloat: boolean;
@@ -35,7 +35,7 @@ const NOT_TRIED: Rerendered = { outcome: 'not_tried' };
  */
 const STATES = ['armed', 'loaded'] as const;
 
-/** Times that one extent is rendered where Ardour aborts. */
+/** The most attempts to render one extent if Ardour aborts. */
 const ATTEMPTS = 3;
 
 const SCRIPT = `

@@ -6,7 +6,7 @@ import { TempoMap as Tempo } from '../../witness/domain/tempo-map.js';
 import { TRACE_LIMITS } from '../../witness/domain/trace.js';
 import { child, children, descendants, type XmlElement } from './xml.js';
 
-/** Sessions of Ardour 7, whose layout is read. */
+/** The versions of the layout that are read: those of Ardour 7. */
 const LAYOUT = { from: 7000, below: 8000 };
 
 /** Superclocks are Ardour's unit of audio time, ticks that of musical time. */
@@ -19,14 +19,14 @@ export type Base = 'seconds' | 'beats';
 export interface RegionState {
   readonly id: string;
   readonly base: Base;
-  /** Place in the arrangement, length, and offset into the source, in the base. */
+  /** The place in the arrangement, the length, and the offset into the source, in seconds or beats as `base` says. */
   readonly start: number;
   readonly length: number;
   readonly offset: number;
-  /** Place and length as Ardour wrote them. */
+  /** The length and the place as Ardour wrote them. */
   readonly extent: string;
   readonly source: string;
-  /** Sources of all channels, and those that they were made from. */
+  /** The ids of the sources of all channels, and of the sources that they were made from. */
   readonly sources: readonly string[];
   readonly masters: readonly string[];
   readonly name: string;
@@ -39,7 +39,7 @@ export interface RegionState {
 }
 
 export interface ClipState extends RegionState {
-  /** Route whose playlist holds the region. */
+  /** The id of the route whose playlist holds the region. */
   readonly track: string;
 }
 
@@ -52,7 +52,7 @@ export interface SourceState {
   readonly timestamp: string;
   readonly capturedFor: string;
   readonly origin: string;
-  /** Sources of the parts, of a compound alone. */
+  /** The ids of the sources of the parts. Present only for a compound. */
   readonly parts?: readonly string[];
 }
 
@@ -61,11 +61,11 @@ export interface TrackState {
   readonly type: 'audio' | 'midi' | 'bus' | 'other';
   readonly name: string;
   readonly playlist?: string;
-  /** Ports that feed the track. */
+  /** The ports that feed the track. */
   readonly inputs: readonly string[];
-  /** Values of the mixer's controls by their names. */
+  /** The values of the mixer's controls by their names. */
   readonly controls: ReadonlyMap<string, string>;
-  /** Plug-ins in their order. */
+  /** The ids of the plug-ins in their order. */
   readonly plugins: readonly string[];
   readonly order: string;
 }
@@ -81,14 +81,14 @@ export interface AutomationState {
   readonly id: string;
   readonly track: string;
   readonly mode: string;
-  /** Values by their times. */
+  /** The values by their times. */
   readonly points: ReadonlyMap<string, string>;
 }
 
 export interface MarkerState {
   readonly id: string;
   readonly seconds?: number;
-  /** Everything about it, for comparison. */
+  /** The name, the start, the end and the flags as one text, for comparison. */
   readonly all: string;
 }
 
@@ -101,9 +101,9 @@ export interface SessionState {
   readonly programVersion?: string;
   readonly sampleRate: number;
   readonly idCounter: number;
-  /** Backend and input device that Ardour was running with. */
+  /** The backend and the input device that Ardour was running with. */
   readonly device: { readonly backend: string; readonly input: string };
-  /** True where takes may be written to other folders than the session's. */
+  /** True if takes may be written to other folders than the session's. */
   readonly otherFolders: boolean;
   readonly sources: ReadonlyMap<string, SourceState>;
   /** Every region of the file, including those outside of playlists. */
@@ -340,7 +340,7 @@ export interface Extent {
   readonly base: Base;
   readonly start: number;
   readonly length: number;
-  /** As Ardour wrote it. */
+  /** The length and the place as Ardour wrote them. */
   readonly extent: string;
 }
 

@@ -16,16 +16,16 @@ interface WatchedFile {
   readonly isMidi: boolean;
   size: number;
   layout?: WaveLayout | undefined;
-  /** Sizes that were seen and not reported yet, with their times. */
+  /** The sizes that were seen and not reported yet, in bytes, with their times. */
   readonly steps: { readonly at: number; readonly size: number }[];
-  /** Copy of the session that was written when recording started. */
+  /** The copy of the session that was written when recording started. */
   pending?: Pending | undefined;
   take?: number;
   /** The track whose name identified the file as its take. */
   track?: string;
   /** True once a save has named the file. */
   settled: boolean;
-  /** Earliest time at which the file may have come. */
+  /** The earliest time at which the file may have come, in microseconds of the session clock. */
   readonly since: number;
 }
 
@@ -38,7 +38,7 @@ interface Pending {
 export interface TakesOptions {
   readonly ledger: Ledger;
   readonly directory: string;
-  /** Name of the session file. */
+  /** The name of the session file without its extension. */
   readonly name: string;
   readonly clock: () => number;
   readonly clockOf: (wall: number) => number;
@@ -49,16 +49,16 @@ export interface TakesOptions {
 export class Takes {
   readonly #options: TakesOptions;
   readonly #files = new Map<string, WatchedFile>();
-  /** Files that were there before the agent. */
+  /** The files that were there before the agent. */
   readonly #earlier = new Set<string>();
   #pending: Pending | undefined;
   /** The former take. Its last step may come after the save that ended it. */
   #lastPending: Pending | undefined;
-  /** True where recording was pending at this poll or the last: a save may have ended it in between. */
+  /** True if recording was pending at the last poll. A save may have ended it since then. */
   #isRecording = false;
   #hasRecorded = false;
   #lastPoll = 0;
-  /** Earliest time at which a file came that no save has named before it went. */
+  /** The earliest time in microseconds at which an audio file may have come that no save named while it existed. */
   #unnamedSince: number | undefined;
 
   constructor(options: TakesOptions) {

@@ -2,7 +2,7 @@ import { MAX_BUFFERED_BYTES, type TraceEvent, TraceFullError } from '../../witne
 
 const FLUSH_MS = 1000;
 
-/** Trace to write to, as the capture library opens it. */
+/** A trace to write to, as the capture library opens it. */
 export interface TraceOutput {
   append(event: TraceEvent): void;
   flush(): Promise<void>;
@@ -13,7 +13,7 @@ export interface TraceOutput {
 /** The end of a capture. A trace is full if it had no room for all events: it is sealed without the others. */
 export type Captured = 'absent' | 'sealed' | 'full';
 
-/** Events on their way to a trace. */
+/** The events on their way to a trace. */
 export class TraceQueue {
   readonly #events: TraceEvent[] = [];
   #flushedAt = Number.NEGATIVE_INFINITY;

@@ -10,7 +10,7 @@ const EVENTS = {
   locate: 'transport.located',
 } as const satisfies Readonly<Partial<Record<HookWord, string>>>;
 
-/** Playback, as the hook in Ardour's window reports it. */
+/** The playback that the hook in Ardour's window reports. */
 export class Transport {
   readonly #file: HookFile;
   readonly #ledger: Ledger;

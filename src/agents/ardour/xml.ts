@@ -1,17 +1,17 @@
 /**
- * XML as Ardour writes it: elements, attributes and text. It has no document type, no entities but the predefined
- * five and no namespaces, so a file that has them is refused. Bounds hold for bytes, depth, elements and attributes.
+ * The XML that Ardour writes: elements, attributes and text. A document type, or an entity other than the predefined
+ * five, is refused. Namespaces are not resolved. `XML_LIMITS` has the bounds, with `bytes` as UTF-16 code units.
  */
 
 export interface XmlElement {
   readonly name: string;
   readonly attributes: ReadonlyMap<string, string>;
   readonly children: readonly XmlElement[];
-  /** Character data directly inside the element, in one piece. */
+  /** The character data directly inside the element, in one piece. */
   readonly text: string;
 }
 
-/** Greatest values of a document. A session of 480 regions has 3 MB and 60,000 elements. */
+/** The greatest values of a document. A session of 480 regions has 3 MB and 60,000 elements. */
 export const XML_LIMITS = {
   bytes: 134_217_728,
   depth: 64,
@@ -20,7 +20,7 @@ export const XML_LIMITS = {
   nameCharacters: 128,
 } as const;
 
-/** Error of bytes that are no whole document of the kind above, as a file that is still being written. */
+/** The error for text that is not a whole document of this kind, such as a file that is still being written. */
 export class XmlError extends Error {
   constructor(reason: string, offset: number) {
     super(`XML: ${reason} at ${offset}`);

@@ -11,7 +11,7 @@ import { ProjectComparer } from './project-comparer.js';
 import { DocumentError } from './project-document.js';
 import { MissingPackageError, projectMark, readProject } from './project-file.js';
 
-/** Channels as this agent sees them: differences between two states of the project, and files that are exported. */
+/** The support of each channel by this agent, which sees differences between two states of a project, and exports. */
 export const AUDACITY_CHANNELS: Readonly<Record<Channel, ChannelSupport>> = {
   session: 'partial',
   transport: 'unsupported',
@@ -29,19 +29,19 @@ export const AUDACITY_CHANNELS: Readonly<Record<Channel, ChannelSupport>> = {
   export: 'partial',
 };
 
-/** Most files of a directory that are looked at. */
+/** The most files of a directory that are looked at. */
 const MAX_FILES = 4096;
 /** The failed reads of a project, one after the other, that are a gap. */
 const TOLERATED_FAILURES = 20;
 
 export interface FollowOptions {
-  /** Path of the .aup3 file, which Audacity has open. */
+  /** The path of the .aup3 file, which Audacity has open. */
   readonly project: string;
-  /** Directory of files that may be imported: WAV of 16, 24 or 32 bits. */
+  /** The directory of files that may be imported: WAV of 16 or 24 bits, or of 32-bit float. */
   readonly originals?: string;
-  /** Directory into which the session is exported. */
+  /** The directory into which the session is exported. */
   readonly exports?: string;
-  /** Microseconds of the session clock. */
+  /** Returns the session clock in microseconds. */
   readonly clock: () => number;
   readonly write: (event: TraceEvent) => void;
 }
@@ -56,7 +56,7 @@ export interface AudacitySession extends Pick<FollowOptions, 'project' | 'origin
     readonly startedAt: number;
     readonly dawVersion?: string;
   }) => Promise<TraceOutput>;
-  /** Aborted when the session is over. */
+  /** The signal that is aborted when the session is over. */
   readonly signal: AbortSignal;
 }
 
@@ -87,7 +87,7 @@ export async function followAudacity({ open, signal, ...paths }: AudacitySession
   return isWhole ? 'sealed' : 'full';
 }
 
-/** Follower of a project: `look` is called again and again, a few times a second. */
+/** A follower of a project. Its `look` is called a few times a second. */
 export class ProjectFollower {
   readonly #options: FollowOptions;
   readonly #comparer = new ProjectComparer();
@@ -95,9 +95,9 @@ export class ProjectFollower {
   readonly #exports = new Map<string, { size: number; quiet: number; reported: string }>();
   #mark = '';
   #saved: string | undefined;
-  /** Time from which on the state may be another than the one that was read last. */
+  /** The time in microseconds at which the last read began. The state may have changed since then. */
   #readAt: number | undefined;
-  /** Exports that were there before the agent are not reported. */
+  /** True after the first look at the exports. Exports that were there before the agent are not reported. */
   #hasSeenExports = false;
   #failures = 0;
   #version: string | undefined;
@@ -107,7 +107,7 @@ export class ProjectFollower {
     this.#originals = new Originals(options.originals);
   }
 
-  /** Version of Audacity as the project names it; undefined before the first look that succeeded. */
+  /** The version of Audacity in the project. Undefined before the first look that succeeded. */
   get version(): string | undefined {
     return this.#version;
   }

@@ -3,7 +3,7 @@
  * bytes: content that is not understood, or is too large, is an error.
  */
 
-/** Greatest documents that are read. */
+/** The limits of a document that is read. The bytes include the dictionary of names. */
 export const DOCUMENT_LIMITS = {
   bytes: 67_108_864,
   depth: 32,
@@ -12,7 +12,7 @@ export const DOCUMENT_LIMITS = {
   textBytes: 65_536,
 } as const;
 
-/** Error of a document that is none, or is beyond `DOCUMENT_LIMITS`. */
+/** The error for a project that cannot be understood, exceeds a limit or takes too long to read. */
 export class DocumentError extends Error {}
 
 export interface DocumentElement {
@@ -21,7 +21,7 @@ export interface DocumentElement {
   readonly children: readonly DocumentElement[];
 }
 
-/** Types of a field: the byte before it. */
+/** The types of a field. The type is the byte before the field. */
 const FIELD = {
   charSize: 0,
   startTag: 1,
@@ -66,7 +66,7 @@ class Decoder {
   readonly #root: Growing = { name: '', attributes: new Map(), children: [] };
   readonly #open: Growing[] = [this.#root];
   #elements = 0;
-  /** Bytes of a character: 1, 2 or 4, little-endian. */
+  /** The bytes of a character: 1, 2 or 4, little-endian. */
   #charSize = 1;
 
   read(bytes: Uint8Array): void {

@@ -8,16 +8,16 @@ import { DocumentError, decodeDocument } from './project-document.js';
 import type { FromProject, ToProject } from './project-messages.js';
 import { type ClipState, type ProjectState, readProjectState } from './project-state.js';
 
-/** Greatest project that is copied to be read, with its log. */
+/** The most bytes of a project and its log that are copied to be read. */
 export const MAX_PROJECT_BYTES = 4_294_967_296;
 const ENTRY = new URL('./project-thread.js', import.meta.url);
 /** The longest answer of the thread in milliseconds. A project at its limits takes a few seconds. */
 const ANSWER_MS = 20_000;
 
-/** Project as it was read once. */
+/** A project as it was read once. */
 export interface ProjectReading {
   readonly state: ProjectState;
-  /** Digest of the document that was saved last: another one means that the user has saved. */
+  /** The SHA-256 of the document that was saved last. Another value means that the user has saved. */
   readonly savedSha256: string;
   /** Returns the samples of each channel as float32. @throws DocumentError for samples that are missing or too many */
   samplesOf(clip: ClipState): Promise<readonly Buffer[]>;

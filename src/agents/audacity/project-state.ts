@@ -1,24 +1,24 @@
 import type { DocumentElement } from './project-document.js';
 import { DocumentError } from './project-document.js';
 
-/** Clip of a track, in all of its channels. */
+/** A clip of a track, in all of its channels. */
 export interface ClipState {
-  /** Sample blocks of each channel; the clip's samples are theirs, one after the other. */
+  /** The ids of the sample blocks of each channel. The blocks' samples in this order are those of the clip. */
   readonly blocks: readonly (readonly number[])[];
-  /** Sample frames of the blocks. */
+  /** The number of sample frames in the blocks. */
   readonly frames: number;
   readonly rate: number;
-  /** Seconds: place of the first visible sample on the timeline, what is hidden at both ends, what is seen. */
+  /** The place of the first visible sample on the timeline, the hidden parts and the visible part, in seconds. */
   readonly start: number;
   readonly trimLeft: number;
   readonly trimRight: number;
   readonly length: number;
-  /** Points of the envelope: `seconds value` each. */
+  /** The points of the envelope, each as `seconds value`. */
   readonly envelope: readonly string[];
 }
 
 export interface TrackState {
-  /** Compared, and never reported. */
+  /** The name, which is compared and never reported. */
   readonly name: string;
   readonly channels: number;
   readonly controls: {
@@ -27,7 +27,7 @@ export interface TrackState {
     readonly mute: number;
     readonly solo: number;
   };
-  /** Effects that run while the track plays. */
+  /** The number of effects that run while the track plays. */
   readonly effects: number;
   readonly clips: readonly ClipState[];
 }
@@ -36,11 +36,11 @@ export interface ProjectState {
   readonly version: string;
   readonly rate: number;
   readonly tracks: readonly TrackState[];
-  /** Labels: `seconds seconds text` each, compared and counted. */
+  /** The labels, with the start in seconds. `text` is the end in seconds and the title, and is only compared. */
   readonly labels: readonly { readonly start: number; readonly text: string }[];
 }
 
-/** Greatest projects that are followed; what a trace may hold is bounded by its own limits. */
+/** The most tracks, clips and blocks of a project that is followed. A trace has limits of its own. */
 const MAX_TRACKS = 2048;
 const MAX_CLIPS = 32_768;
 const MAX_BLOCKS = 1_000_000;

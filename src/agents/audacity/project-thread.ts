@@ -15,7 +15,7 @@ const MAX_ANSWER_BYTES = 1_073_741_824;
 const HEAP_BYTES = 268_435_456;
 
 type SqliteRow = Readonly<Record<string, unknown>>;
-/** Members of node-sqlite3-wasm that are used; the package has no types. */
+/** The members of node-sqlite3-wasm that are used. The package has no types. */
 interface SqliteDatabase {
   exec(sql: string): void;
   all(sql: string, values?: readonly unknown[]): readonly SqliteRow[];
@@ -104,7 +104,7 @@ function lengthOf(column: string): string {
   return `CASE WHEN typeof(${column}) = 'blob' THEN length(${column}) END`;
 }
 
-/** Sample formats by the number in the database. Audacity keeps 24 bits in four bytes. */
+/** The numbers of the sample formats in the database. Audacity keeps 24 bits in four bytes. */
 const FORMATS = { int16: 0x00020001, int24: 0x00040001, float: 0x0004000f } as const;
 
 function toFloats(samples: Buffer, format: number): Buffer {

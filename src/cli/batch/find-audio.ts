@@ -14,7 +14,7 @@ export interface FoundAudio {
   readonly bytes: number;
 }
 
-/** Something that was named or found, and cannot be judged. */
+/** A path that was named or found and cannot be judged. */
 export interface Unfit {
   readonly path: string;
   readonly problem: string;

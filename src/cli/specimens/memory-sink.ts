@@ -1,6 +1,6 @@
 import type { TraceSink } from '../../witness/capture/index.js';
 
-/** Sink that keeps what is written. */
+/** A sink that keeps what is written. */
 export class MemorySink implements TraceSink {
   readonly parts: Uint8Array[] = [];
   closed = false;

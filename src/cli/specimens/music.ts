@@ -11,14 +11,14 @@ export interface Recording {
 interface Note {
   readonly at: number;
   readonly seconds: number;
-  /** MIDI number; 69 is the A of 440 Hz. */
+  /** The MIDI number. 69 is the A of 440 Hz. */
   readonly pitch: number;
   readonly loudness: number;
-  /** -1 left, 1 right. */
+  /** The place from left (-1) to right (1). */
   readonly pan: number;
 }
 
-/** ii - V - I - vi with sevenths and ninths, voiced so that the hands move little. */
+/** The chords ii - V - I - vi with sevenths and ninths, voiced so that the hands move little. */
 const CHORDS: readonly { readonly bass: number; readonly voices: readonly number[] }[] = [
   { bass: 38, voices: [53, 57, 60, 64] },
   { bass: 43, voices: [53, 57, 59, 64] },

@@ -5,13 +5,13 @@ import type { TraceHeader } from '../../witness/domain/trace.js';
 import { SeededRandom } from './random.js';
 import { type SessionOptions, SimulatedSession } from './simulated-session.js';
 
-/** Unix seconds at which simulated sessions begin. */
+/** The time in unix seconds at which simulated sessions begin. */
 const STARTED_AT = 1_767_225_600;
-/** Session clock between two flushes. */
+/** The time between two flushes in microseconds of the session clock. */
 const FLUSH_MICROSECONDS = 10_000_000;
-/** Events after which there is a flush, however little time has passed. */
+/** The number of events after which there is a flush, however little time has passed. */
 const FLUSH_EVENTS = 20_000;
-/** Ed25519 private key in PKCS #8 up to the 32 bytes of the key (RFC 8410, section 7). */
+/** The part of an Ed25519 private key in PKCS #8 before the 32 bytes of the key (RFC 8410, section 7). */
 const PKCS8_ED25519 = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 export interface SimulatedTrace {
@@ -76,7 +76,7 @@ export async function simulateTrace(
   return { header: writer.header, events: writer.events, counters: session.counters };
 }
 
-/** Sink that does to the file what the scenario asks for. */
+/** A sink that changes the file as the scenarios require. */
 class TamperedSink implements TraceSink {
   /** True for one write in the middle of the session. */
   amid = false;

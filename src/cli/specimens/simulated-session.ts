@@ -32,11 +32,11 @@ export interface SessionOptions {
   readonly minutes: number;
   readonly seed: number;
   readonly adverse?: readonly AdverseScenario[];
-  /** SHA-256 of the exported file, lower-case hex; random, unless given. */
+  /** The SHA-256 of the exported file in lower-case hex. It is random if it is absent. */
   readonly exportSha256?: string;
   /** The support of channels that is not `supported`. A channel that is unsupported or unknown gets no events. */
   readonly channels?: Partial<Readonly<Record<Channel, ChannelSupport>>>;
-  /** Acts come so many times as often; 1 is a person's pace. */
+  /** The frequency of acts in relation to a person's pace. Default: 1. */
   readonly pace?: number;
 }
 
@@ -48,7 +48,7 @@ interface Clip {
   track: number;
   readonly origin: Origin;
   readonly source: number | undefined;
-  /** True where it shows an imported file, or what was made of one. */
+  /** True if the clip shows an imported file, or something made of one. */
   readonly imported: boolean;
   readonly base: 'seconds' | 'beats';
   start: number;
@@ -64,23 +64,23 @@ interface Source {
 
 const RATE = 48_000;
 const MICROSECONDS = 1_000_000;
-/** Arrangements are this long, however long the session is. */
+/** The length of an arrangement in seconds, however long the session is. */
 const ARRANGEMENT_SECONDS = 210;
-/** Seconds that imports fill at most, unless a scenario is about them: less than half, so that no rule asks for a person. */
+/** The most seconds of imports unless a scenario is about them: less than half, so no rule asks for a person. */
 const MOST_IMPORTED_SECONDS = 0.4 * ARRANGEMENT_SECONDS;
-/** Lengths of imported files: loops and single sounds, or whole parts where a scenario is about imports. */
+/** The lengths of imported files in seconds: loops and single sounds, or whole parts if imports are the scenario. */
 const IMPORT_SECONDS = { few: 12, many: 60 } as const;
 /** A take has grown by at least three steps. */
 const GROWTH_STEPS = [4, 40] as const;
-/** Living clips are kept below this, as a person tidies up. */
+/** The most clips that exist at a time. A person tidies up, too. */
 const MAX_CLIPS = 400;
 const MAX_SOURCES = 4000;
 const MAX_TRACKS = 48;
 const MAX_PLUGINS = 200;
 
 /**
- * Work on a piece of music as an agent would report it, generated from a seed. It counts its own acts: a replay of its
- * events must reach the same numbers.
+ * The work on a piece of music as an agent would report it, generated from a seed. It counts its own acts. A replay
+ * of its events must reach the same numbers.
  */
 export class SimulatedSession {
   readonly #random: SeededRandom;

@@ -25,7 +25,7 @@ export interface Fixtures {
   readonly wav: Buffer;
   readonly embedded: Issued;
   readonly pair: Issued;
-  /** Issued by another environment, under another authority. */
+  /** An audio file whose credential another environment issued under another authority. */
   readonly foreign: Issued;
   readonly sealed: Buffer;
 }
