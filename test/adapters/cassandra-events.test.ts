@@ -458,7 +458,7 @@ async function boundedPages(t: Test): Promise<void> {
   );
 }
 
-/** More pointers than the consecutive failures after which a pass takes the store for unavailable. */
+/** The number of damaged pointers in each of three time buckets. It exceeds the failures in a row that end a pass. */
 const DAMAGED = 30;
 
 /** Tests that pointers that are damaged, or of an unknown version, are reported and block no others. */

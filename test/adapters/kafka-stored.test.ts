@@ -11,7 +11,7 @@ import { BareBroker } from './bare-broker.js';
 import { bareBus } from './bare-bus.js';
 
 const PREFIX = 'stored';
-/** Far more than the producer waits for further messages of a batch, in milliseconds. */
+/** The pause in milliseconds. It is far longer than the producer waits for further messages of a batch. */
 const APART_MS = 500;
 
 t.test('an event is published when a broker has returned its offset', { timeout: 120_000 }, async (t) => {

@@ -1,4 +1,4 @@
-/** Exports of the real Ardour that the session is rendered again for: one of its own, and one that somebody changed. */
+/** Tests the second rendering of exports of the real Ardour: one export as it was, and one that was changed. */
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
@@ -27,7 +27,7 @@ async function changeSample(path: string): Promise<void> {
   }
 }
 
-/** Ardour was ended by a signal. */
+/** The error for a run of Ardour that a signal ended. */
 class Aborted extends Error {}
 
 for (const [change, rerender, name] of [

@@ -128,7 +128,7 @@ function isSeen({ kind, precision, values = {} }: Expectation, event: TraceEvent
   );
 }
 
-/** Ardour was ended by a signal. */
+/** The error for a run of Ardour that a signal ended. */
 class Aborted extends Error {}
 
 t.test(

@@ -1,4 +1,4 @@
-/** Work that needs Ardour's window: an import and its placements, undo and redo, a bounce and a compound of it, their export. */
+/** Tests work in Ardour's window: an import and its placements, undo, redo, a bounce, a compound and an export. */
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -51,7 +51,7 @@ async function inWindow(
   }
 }
 
-/** No export was there, or none that the session was rendered again for. */
+/** The error for a trace without an export for which the session was rendered again. */
 class NotRendered extends Error {}
 
 t.test(
@@ -176,7 +176,7 @@ t.test(
   },
 );
 
-/** Two notes, a beat each, at 100 beats a minute. */
+/** A MIDI file with two notes of one beat each, at 100 beats per minute. */
 const RIFF = Buffer.from(
   '4d54686400000006000000010060 4d54726b0000001b 00ff51030927c0 00903c6460803c00 0090405a60804000 00ff2f00'.replaceAll(
     ' ',

@@ -161,17 +161,17 @@ const ROUTES = Object.values<Route>(OPERATOR_ROUTES).map(
 );
 
 /**
- * Double of the operator listener, over real HTTP and without any credential: the deliverable is the audio and a few
- * bytes. It knows nothing of the operations. Each request and each answer is compared with the schemas of its route,
- * so that the double cannot differ from the contract.
+ * A double of the operator listener over real HTTP. It makes no real credential: the deliverable is the audio and a
+ * few bytes. It knows nothing of the operations. Each request and each answer is compared with the schemas of its
+ * route, so that the double cannot differ from the contract.
  */
 export class OperatorDouble {
   url = '';
   readonly token = 'operator-token-of-the-double';
   readonly calls: Call[] = [];
-  /** Statuses to answer with before the ordinary answers. */
+  /** The statuses of refusals that are sent before the ordinary answers. */
   refusals: number[] = [];
-  /** Flips a byte of the next deliverable. */
+  /** True if a bit of each downloaded deliverable is changed. */
   damage = false;
   readonly #challengeKey = challengeKey(this.token);
   #asset = Buffer.alloc(0);

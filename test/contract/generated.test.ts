@@ -7,7 +7,7 @@ import { noise, wav } from '../fixtures/wav.js';
 import { KEY, startPartner } from '../http/doubles.js';
 
 const COUNT = Number(process.env['TAKEMARK_REQUESTS'] ?? 3000);
-/** Against a store that syncs each of its writes. */
+/** The number of requests to the whole service. It is lower because the store syncs each of its writes. */
 const SERVICE_COUNT = COUNT / 3;
 
 for (const seed of seedsOf('requests')) {

@@ -16,20 +16,20 @@ import { mergeVectors, testModule } from '../../src/core/engine/lane-test.js';
 
 const CONTEXTS = 13;
 const INSTANCES = 4;
-/** Tests of the lanes until their code must be optimised. */
+/** The number of tests of the lanes until their code must be optimised. */
 const MOST_TRIES = 50;
-/** Where the one decoder is placed. */
+/** The address of the one decoder. */
 const DECODER = INSTANCES * SCRATCH_BYTES + CONTEXTS * CONTEXT_BYTES + 65_536;
-/** Where slices are placed; odd, because a slab's fill level is. */
+/** The lowest address of slices. It is odd, as the fill level of a slab can be. */
 const FLOOR = DECODER + DECODER_BYTES + 1;
 
-/** Some instances on one memory, with contexts and room for `room` bytes of slices. */
+/** A set of instances on one memory, with contexts and room for `room` bytes of slices. */
 export class CoreUnderTest {
   readonly memory: WebAssembly.Memory;
   readonly bytes: Uint8Array;
   readonly cores: readonly Core[];
   readonly #room: number;
-  /** Pauses of the decoder in all files so far. */
+  /** The number of pauses of the decoder in all files so far. */
   pauses = 0;
 
   private constructor(module: WebAssembly.Module, room: number) {

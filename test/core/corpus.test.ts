@@ -12,7 +12,7 @@ import { CoreUnderTest, everyByte, randomCuts, randomNumbers } from './core-unde
 
 const corpus = process.env.TAKEMARK_CORPUS;
 const skip = corpus === undefined && 'TAKEMARK_CORPUS does not name the directory of audio files';
-/** Above this, only the ends of a file go through byte by byte. */
+/** The number of bytes read one by one at each end of a file. Files up to twice that length are read so entirely. */
 const BYTE_BY_BYTE = 20_000;
 
 function audioFiles(): string[] {

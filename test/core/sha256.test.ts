@@ -131,10 +131,10 @@ t.test('one to eight uploads of different lengths hash right at random splits', 
   t.strictSame(wrong, []);
 });
 
-/** Bytes at the end of a long file that every stream hashes for itself. */
+/** The number of bytes at the end of a long file that every stream hashes for itself. */
 const OWN_BYTES = 8 << 20;
 
-/** Streams of a test that uses every kernel at once. */
+/** The number of streams of a test that uses every kernel at once. */
 const STREAMS = 13;
 
 /** Hashes a slice of each stream: the first alone, the next four in four lanes, the last eight in eight. */
@@ -187,11 +187,11 @@ for (const [name, bytes] of LONG)
       );
     });
 
-/** Bytes of zeros before the state below. */
+/** The number of zero bytes before the state below. */
 const NEARLY_2_32 = 2 ** 32 - 64;
 /** The chaining value after those bytes: eight little-endian words, as a context holds them. */
 const NEARLY_2_32_STATE = '755c5d8ea0b10c1648ab0d49f4b63c6ba327573ed5351b5d6409631e851d9c23';
-/** Digest of 2^32 + 77 zeros by node:crypto. */
+/** The SHA-256 digest of 2^32 + 77 zero bytes by node:crypto. */
 const BEYOND_2_32_DIGEST = '0d6f9075eac4ce4f67177dd825ea22144ec98f20902c6a04809f2b28909b8cd4';
 
 t.test('the length of a hash passes 2^32 bytes in one stream and in lanes', async (t) => {

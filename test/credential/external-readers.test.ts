@@ -11,8 +11,8 @@ import { needs } from '../fixtures/tools.js';
 import { wav } from '../fixtures/wav.js';
 
 /**
- * Independent readers, from the packages in test/fixtures/c2pa-readers.txt. The variable names the Python
- * with these packages, which .ci/run creates.
+ * The path of a Python with independent readers: the packages in test/fixtures/c2pa-readers.txt. The laboratory
+ * (test/lab/main.ts) creates its environment.
  */
 const python = process.env.TAKEMARK_C2PA_PYTHON;
 const skip = needs('c2pa-python');

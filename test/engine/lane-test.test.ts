@@ -16,16 +16,16 @@ import { noise } from '../fixtures/wav.js';
 
 const module = await loadCore();
 
-/** Calls of eight lanes before the first message, and before the last measurements. */
+/** The numbers of calls of eight lanes before the first message and before the last measurements. */
 const WARM = 9;
 const COMPARED = WARM + 50;
 
 interface Planted {
-  /** Milliseconds of a call of four lanes. */
+  /** The duration of a call of four lanes in milliseconds. */
   readonly four?: number;
-  /** Milliseconds of a call of eight lanes, by the number of calls so far. */
+  /** The duration of a call of eight lanes in milliseconds, by the number of calls so far. */
   readonly eight?: (calls: number) => number;
-  /** Called after each call of eight lanes. */
+  /** The callback after each call of eight lanes. */
   readonly after?: (slices: readonly Slice[], bytes: Uint8Array, calls: number) => void;
 }
 

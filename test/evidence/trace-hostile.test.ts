@@ -9,7 +9,7 @@ import { onlyInFull, sized } from '../fixtures/sampling.js';
 import { body, Forge, forged, headerMap, lazily } from './forge-trace.js';
 
 const MIB = 1_048_576;
-/** Growth that a reading may show of what it holds. */
+/** The limit in bytes for the growth of the memory that a reading holds. */
 const MEMORY = 64 * MIB;
 
 async function outcome(open: OpenTrace): Promise<string> {

@@ -22,7 +22,7 @@ async function unitsOf(trace: Uint8Array, ...lengths: readonly number[]): Promis
   return AMPLE - budget.left;
 }
 
-/** More units than any trace of these tests takes. Fractions of a unit are exact beside it. */
+/** A budget of more units than any trace of these tests takes. Sixteenths of a unit are exact at this size. */
 const AMPLE = 2 ** 32;
 const TOO_LARGE = { code: 'unprocessable', reason: 'trace_too_large' };
 

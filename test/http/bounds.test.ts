@@ -1,4 +1,4 @@
-/** Bounds of what one partner may have at the same time, and of what it holds. */
+/** Tests the bounds of what one partner may have at the same time, and of what it holds. */
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
@@ -13,7 +13,7 @@ import { KEY, OTHER_KEY, sleep, startPartner } from './doubles.js';
 import { ask, matchError, RawClient, request } from './raw-client.js';
 
 const PIECE_BYTES = 65_536;
-/** More than the buffers of a connection hold. */
+/** The number of pieces of a file. It is larger than the buffers of a connection. */
 const FILE_PIECES = 1024;
 const assetOf = (key: string, method = 'GET', headers = {}) =>
   request(method, '/v1/proofs/prf_1/asset', { 'x-api-key': key, ...headers });

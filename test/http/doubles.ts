@@ -44,12 +44,12 @@ export class MemoryOperations implements Operations {
   maxBytes = MAX_UPLOAD_BYTES;
   /** The length of the large file that the slots are for. */
   largeBytes: number | undefined;
-  /** Thrown by the next receiveUpload. */
+  /** The error that receiveUpload and verifyFile throw while it is set. */
   refusal: DomainError | undefined;
-  /** Awaited by each write, as a full engine would make it. */
+  /** The wait of each write, as with a full engine. */
   gate: (() => Promise<void>) | undefined;
   verifyFault: Error | undefined;
-  /** Awaited by each verify. */
+  /** The promise that each verify awaits. */
   verifyGate: Promise<void> | undefined;
   readonly uploads = new Map<string, StoredUpload>();
   readonly opened: string[] = [];
@@ -58,7 +58,7 @@ export class MemoryOperations implements Operations {
   /** The calls that may send a file and have not ended. */
   admittedFiles = 0;
   releasedFiles = 0;
-  /** Awaited before a call may send its file. */
+  /** The promise that a call awaits before it may send its file. */
   admitGate: Promise<void> | undefined;
   /** The request that each Idempotency-Key of a file is bound to. */
   readonly #requests = new Map<string, string>();

@@ -57,7 +57,7 @@ export class MemoryContract {
     resetSeconds: 60,
   };
   quotaFault: Error | undefined;
-  /** Thrown by admit. */
+  /** The error that admit throws while it is set. */
   rateRefusal: DomainError | undefined;
   readonly #ids: Ids;
   readonly #devices = new Map<string, Device>();

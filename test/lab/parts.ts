@@ -5,17 +5,17 @@ export interface Part {
   readonly name: string;
   /** What the part shows, in one sentence. */
   readonly shows: string;
-  /** Usual duration in minutes on two cores. */
+  /** The usual duration in minutes on two cores. */
   readonly minutes: number;
-  /** Limit in minutes, after which the part is killed and red: twice the usual duration, and at least 15. */
+  /** The limit in minutes, after which the part is killed and red. Default: twice the usual duration, at least 15. */
   readonly limitMinutes?: number;
-  /** The part runs on Cassandra, Kafka and an object store of the laboratory, or on those that the environment names. */
+  /** True if the part needs Cassandra, Kafka and an object store, of the laboratory or named by the environment. */
   readonly servers?: boolean;
-  /** Debian packages, by a program of each. */
+  /** The Debian packages that the part needs, each by the name of one of its programs. */
   readonly debian?: Readonly<Record<string, string>>;
-  /** The part needs the Python environment of the independent C2PA readers, as `TAKEMARK_C2PA_PYTHON`. */
+  /** True if the part needs the Python environment of the independent C2PA readers, as `TAKEMARK_C2PA_PYTHON`. */
   readonly readers?: boolean;
-  /** Where a seed that finds a fault goes in `test/regressions/seeds.json`. */
+  /** The list of `test/regressions/seeds.json` for a seed that finds a fault. */
   readonly regressions?: Seeded;
   /** Returns the commands in order. The part is red at the first one that fails. */
   commands(seed: number): readonly Command[];
@@ -24,7 +24,7 @@ export interface Part {
 export interface Command {
   readonly run: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** The command must fail: it has a planted defect. */
+  /** True if the command must fail because it has a planted defect. */
   readonly mustFail?: boolean;
 }
 

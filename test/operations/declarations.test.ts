@@ -506,7 +506,7 @@ t.test('erasing a proof takes its declarations along', async (t) => {
 });
 
 interface Row {
-  /** Encrypted. */
+  /** The encrypted overlay of the evidence. */
   readonly overlay?: Uint8Array;
 }
 

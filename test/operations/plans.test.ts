@@ -1,4 +1,4 @@
-/** Plans: made, changed and given to partners, at once and at the turn of a month, and known to every process. */
+/** Tests plans that are made, changed and assigned, at once and at the turn of a month, in every process. */
 import t from 'tap';
 import { type Partner, SHIPPED_PLANS } from '../../src/service/domain/partner.js';
 import { MAX_PLANS, PLANS_LOG, planEntry } from '../../src/service/domain/plan-log.js';
@@ -14,7 +14,7 @@ import type { AuditStore, PartnerStore } from '../../src/service/ports/stores.js
 import { AUDIT_SECRETS, MemoryLog } from './memory-log.js';
 import { notFound, RestartedService } from './restarted-service.js';
 
-/** 20 January 2026, noon. */
+/** The present time in Unix seconds: 20 January 2026, 12:00 UTC. */
 const NOW = Date.UTC(2026, 0, 20, 12) / 1000;
 const FEBRUARY = Date.UTC(2026, 1, 1) / 1000;
 const MARCH = Date.UTC(2026, 2, 1) / 1000;

@@ -28,7 +28,7 @@ function away(): DomainError {
   return new DomainError('unavailable', 'It cannot be reached.', { reason: 'store_unavailable' });
 }
 
-/** Failed calls, by their subject. */
+/** A source of failing calls. It counts the failures by their subject. */
 class Faults {
   readonly failures = new Map<string, number>();
   /** Returns whether the call fails now. By default each call fails once. */

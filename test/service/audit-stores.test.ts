@@ -55,7 +55,7 @@ import { audit, issuedProof, partner, reviewCase, usageCharge } from '../store-c
 
 /** A pass without a pause before the second look, for a house without running operations. */
 const AT_ONCE = { secondLookMs: 0 };
-/** Longer than any operation may run. */
+/** The offset of a later clock in milliseconds. It is longer than any operation may run. */
 const LATER_MS = 27 * 3_600_000;
 
 const BYTES = Buffer.from('a credentialed file');

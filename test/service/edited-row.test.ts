@@ -34,8 +34,8 @@ function withChecksum(key: string, document: Document): Uint8Array {
 }
 
 /**
- * Everything that an attacker without the secrets can do to a row: keep its MAC, or give it the former form
- * without a MAC.
+ * All forms that an attacker without the secrets can give to an edited row: its old MAC is kept, or it gets the
+ * former form without a MAC.
  */
 const FORMS: Readonly<Record<string, (key: string, row: Uint8Array, document: Document) => Uint8Array>> = {
   'its header kept': (key, row, document) =>

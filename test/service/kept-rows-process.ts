@@ -12,7 +12,7 @@ import { TestService } from '../fixtures/service.js';
 import { wav } from '../fixtures/wav.js';
 import type { KeptRowsPlant, Reported } from './kept-rows-reports.js';
 
-/** Longer than a call takes between the answer of its store and its own. */
+/** The delay in milliseconds of a late drop. It is longer than a call takes from its store's answer to its own. */
 const LATE_MS = 2000;
 const READS = 3;
 const PLANS = ['trial', 'standard', 'volume'] as const;

@@ -7,7 +7,7 @@ export type KeptRowsPlant = 'no-drop' | 'late-drop' | 'kept-plaintext';
 export interface Reported {
   readonly revoked: string[];
   readonly erased: { readonly apiKey: string; readonly proofId: string }[];
-  /** Of each partner the plans that its last answered change and the changes since then leave possible. */
+  /** The plans that the last answered change of each partner and its changes since then leave possible. */
   readonly plans: { readonly apiKey: string; possible: string[] }[];
 }
 

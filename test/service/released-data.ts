@@ -4,7 +4,7 @@ import { gunzipSync } from 'node:zlib';
 
 /** A data directory as a release left it. Contents of files are in base64. */
 export interface ReleasedData {
-  /** Unix seconds. */
+  /** The time of writing in Unix seconds. */
   readonly writtenAt: number;
   readonly partnerId: string;
   readonly apiKey: string;

@@ -30,7 +30,7 @@ const CREATED = 1_767_225_600;
 const BODY = Buffer.from('{"uploadId":"upl_1"}');
 
 /**
- * Made with http-message-signatures 3.0.0 for Python: a POST of BODY to
+ * The test vectors, made with http-message-signatures 3.0.0 for Python. Each is a POST of BODY to
  * https://api.example.com/v1/verify?a=b%20c&d.
  */
 const VECTORS: readonly { readonly publicKey: string; readonly headers: Readonly<Record<string, string>> }[] =

@@ -13,7 +13,7 @@ import type { StoredDeclaration } from '../../src/witness/domain/declaration.js'
 import type { EvidenceOverlay } from '../../src/witness/domain/evidence.js';
 import type { StoredSummary } from '../../src/witness/domain/evidence-summary.js';
 
-/** 2026-03-31T23:59:59Z: the last second of a month. */
+/** The last second of a month in Unix seconds: 2026-03-31T23:59:59Z. */
 export const NOW = 1_775_001_599;
 
 export function partner(partnerId: string): Partner {

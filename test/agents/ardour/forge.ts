@@ -1,4 +1,4 @@
-/** Sources that somebody writes into the file of a closed session: a file in its folder, a line, a clip. */
+/** Forges sources in a closed session: a file in its folder, and a line and a clip in the session's file. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { chunk, fmtChunk, riff } from '../../fixtures/wav.js';
@@ -34,9 +34,9 @@ export interface Forgery {
   readonly file: string;
   readonly samples: readonly number[];
   readonly track: string;
-  /** What the line of the source, and the region of the whole file, claim. */
+  /** The claim of the line of the source and of the region of the whole file. */
   readonly claim: 'import' | 'take';
-  /** Second at which the clip starts. */
+  /** The start of the clip in seconds. */
   readonly start: number;
 }
 

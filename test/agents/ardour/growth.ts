@@ -1,11 +1,11 @@
-/** Pace of a take by its trace, reckoned apart from the replay: the wording of docs/evidence.md and nothing of its code. */
+/** Measures the pace of a take from its trace, by the wording of docs/evidence.md and without code of the replay. */
 import type { TraceEvent } from '../../../src/witness/domain/trace.js';
 
 export interface Growth {
   readonly steps: number;
-  /** Ratio to the true rate, from the first step to the last. */
+  /** The ratio of the pace to the true rate, from the first step to the last. */
   readonly whole: number;
-  /** The same within each stretch of two seconds or more. */
+  /** The same ratio in each stretch of two seconds or more. */
   readonly stretches: readonly number[];
 }
 

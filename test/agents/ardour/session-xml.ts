@@ -1,4 +1,4 @@
-/** Session and history files of Ardour's layout, with as much in them as a test asks for. */
+/** Writes session and history files in Ardour's layout, with as much in them as a test asks for. */
 
 const CLOCK = 282_240_000;
 /** Returns a time in seconds as Ardour writes it in superclocks. */
@@ -15,19 +15,19 @@ export interface RegionSpec {
   readonly external?: boolean;
   readonly automatic?: boolean;
   readonly master?: number;
-  /** Notes, in the place of audio. */
+  /** True if the region has notes instead of audio. */
   readonly midi?: boolean;
-  /** Length and place as Ardour writes them, in the place of `length` and `start`. */
+  /** The length and the position as Ardour writes them, instead of `length` and `start`. */
   readonly extent?: string;
-  /** Ids of the sources of a compound's parts. */
+  /** The ids of the sources of a compound's parts. */
   readonly parts?: readonly number[];
 }
 
 export interface SessionSpec {
   readonly sources?: readonly { readonly id: number; readonly attributes: string }[];
-  /** Regions outside of playlists. */
+  /** The regions outside of playlists. */
   readonly regions?: readonly RegionSpec[];
-  /** Clips of the one audio track. */
+  /** The clips of the one audio track. */
   readonly clips?: readonly RegionSpec[];
   readonly gain?: number;
   readonly mute?: number;

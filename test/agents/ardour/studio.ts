@@ -1,4 +1,4 @@
-/** Real Ardour for tests: its programs with a home of their own, and a session that an agent follows. */
+/** Runs the real Ardour for tests: its programs have a home of their own, and an agent follows a session. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createReadStream } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
@@ -12,7 +12,7 @@ import {
 } from '../../../src/witness/capture/index.js';
 import { readTrace } from '../../../src/witness/trace/read-trace.js';
 
-/** Lua scripts, which are no part of the build. */
+/** The directory of the Lua scripts, which are not part of the build. */
 export const SCRIPTS = new URL('../../../../test/agents/ardour/', import.meta.url).pathname;
 
 export function homeEnvironment(home: string): NodeJS.ProcessEnv {
@@ -31,14 +31,14 @@ export async function makeHome(home: string): Promise<void> {
     await mkdir(join(home, name), { recursive: true, mode: 0o700 });
 }
 
-/** Runs a Lua script in Ardour without a window. @returns its exit code and what it wrote */
 export interface Ended {
-  /** Null where a signal ended the process. */
+  /** The exit code, or null if a signal ended the process. */
   readonly code: number | null;
   /** The last 20,000 characters of both streams. */
   readonly output: string;
 }
 
+/** Runs a Lua script in Ardour without a window. @returns its exit code and what it wrote */
 export function runLua(home: string, script: string, args: readonly string[]): Promise<Ended> {
   // Ardour hangs now and then at the end of an export.
   const options = { env: homeEnvironment(home), timeout: 300_000 };

@@ -7,7 +7,7 @@ import { DeviceKey } from '../../../src/witness/capture/index.js';
 import { reportOf } from './report.js';
 import { follow, makeHome, runLua } from './studio.js';
 
-/** Milliseconds within which the agent has read a save and reported an export. */
+/** The time in milliseconds in which the agent reads a save and reports an export. */
 export const SETTLED = 1600;
 
 export interface Studio {
@@ -17,7 +17,7 @@ export interface Studio {
 }
 
 export interface WatchOptions {
-  /** Work from before the agent starts. */
+  /** The work that is done before the agent starts. */
   readonly before?: (studio: Studio) => Promise<void>;
   readonly render?: boolean;
   readonly key?: DeviceKey;
@@ -29,7 +29,7 @@ export interface Watched extends Awaited<ReturnType<typeof reportOf>> {
   readonly trace: string;
 }
 
-/** Sessions that are played at most for one report. */
+/** The most sessions that are played for one report. */
 const MOST_SESSIONS = 3;
 
 /**

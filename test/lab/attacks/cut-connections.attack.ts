@@ -8,9 +8,7 @@ import type { Attack } from './attack.js';
 import type { ConfinedService } from './confined-service.js';
 
 const PROOFS = 24;
-/**
- * Larger than the buffers of the sockets, so that the answer cannot be sent while the client does not read.
- */
+/** The bytes of audio. They exceed the socket buffers: no answer can be sent while the client does not read. */
 const AUDIO_BYTES = 6_000_000;
 const READS_BEHIND = 30;
 const SETTLE_MS = 20_000;

@@ -4,8 +4,8 @@ import type { Attack } from './attack.js';
 const PARTNERS = 60;
 
 /**
- * Both keys of a partner revoke at the same moment. For half of the partners each key revokes itself, for the
- * others it revokes the other key. Without an active key the partner would need the operator.
+ * Lets both keys of a partner revoke a key at the same moment. For half of the partners each key revokes itself, for
+ * the others it revokes the other key. Without an active key the partner would need the operator.
  */
 export const attack: Attack = {
   id: 'last-key',

@@ -31,7 +31,7 @@ const LONG_RUN = 3;
 /** The time that a kill takes, in milliseconds. */
 const KILL_MS = 1500;
 const MOST_MINUTES = 24 * 60;
-/** With so many networks, concurrent runs on one machine rarely select the same one. */
+/** The number of networks to select from. With so many, concurrent runs on one machine rarely select the same one. */
 const NETWORKS = 200;
 /** The last numbers of the addresses. The launcher assigns the numbers of the servers. */
 const HOSTS = {

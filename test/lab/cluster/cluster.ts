@@ -12,8 +12,8 @@ import { clusterStore, embeddedStore, stuckPartitions } from './stuck-partitions
 const WARM_SECONDS = 5;
 const FROZEN_SECONDS = 25;
 /**
- * Longer than a process waits for an answer. Still short enough that the node executes late requests after it
- * wakes, instead of dropping them.
+ * The time in seconds for which a node is frozen. It is longer than a process waits for an answer, and short enough
+ * that the node executes late requests after it wakes, instead of dropping them.
  */
 const HUNG_SECONDS = 8;
 /** The approximate duration of the faults, in milliseconds. */

@@ -35,13 +35,13 @@ const SONGS = ['One song', 'Another song'] as const;
 const GIVES_UP = 0.15;
 const PATIENCE_MS = 400;
 const PAUSE_MS = 150;
-/** More uploads than units are left, so some are refused. */
+/** The number of uploads. It exceeds the units that are left, so some are refused. */
 const UPLOADS = 18;
 const AUDIT_PAGE = 200;
 /** The number of entries that are read again. */
 const AUDIT_OVERLAP = 20;
 
-/** When the run uses up its months. */
+/** The months of a run, and the times at which they are used up. */
 export interface Months {
   /** The months that are left. A month is removed when it is played. */
   readonly months: Month[];

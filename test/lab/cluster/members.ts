@@ -18,10 +18,10 @@ import type { Network } from './network.js';
 const ROOT = new URL('../../../', import.meta.url);
 const MAIN = new URL('src/service/main.js', ROOT).pathname;
 const CLI = new URL('src/cli/main.js', ROOT).pathname;
-/** Debian's libfaketime. It gives a process another time, which it reads from a file each second. */
+/** The path of Debian's libfaketime. It gives a process another time, which it reads from a file each second. */
 export const FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1';
 const FAKETIME_READ_MS = 1000;
-/** Ports below the range that the system gives to clients. */
+/** The first port for processes. It is below the range that the system gives to clients. */
 const FIRST_PORT = 21_000;
 const RESTART_PAUSE_MS = 100;
 /** The time in which all processes must be ready on a busy machine, in milliseconds. */
@@ -84,7 +84,7 @@ export interface ClusterOptions {
   readonly clocks?: boolean;
   /** A network in which each process has its own namespace. */
   readonly network?: Network;
-  /** Called when a process ends that the run did not kill. */
+  /** The callback for the end of a process that the run did not kill. */
   readonly onDeath: (name: string, death: Death) => void;
 }
 

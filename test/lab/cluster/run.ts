@@ -35,8 +35,8 @@ const MONTH_MS = 120_000;
 const FEWEST_MONTHS = 2;
 const MOST_MONTHS = 10;
 /**
- * About the most proofs of a run, and the most reviews. Every process is asked for each of them at the end,
- * which takes 0.1 to 0.2 s for a proof.
+ * The approximate limit of the proofs of a run, and of its reviews. Every process is asked for each of them at the
+ * end, which takes 0.1 to 0.2 s for a proof.
  */
 const MOST_PROOFS = 3600;
 
@@ -48,7 +48,7 @@ export interface Run {
   readonly workload: Workload;
   readonly partners: readonly KnownPartner[];
   readonly contention: Contention;
-  /** Months with few units left, each of its own partner, that were not played yet. */
+  /** The months with few units left, each of its own partner, that were not played yet. */
   readonly months: Month[];
   /** Counts of the ledger that must not be zero. Otherwise the run has shown nothing. */
   readonly demanded: Set<string>;
@@ -69,7 +69,7 @@ export interface RunOptions extends Pick<Run, 'servers' | 'ledger' | 'say'> {
   readonly clocks?: boolean;
   /** The network in which each process has its own namespace. */
   readonly network?: Network | undefined;
-  /** Settings that replace those of the servers. */
+  /** The settings that replace those of the servers. */
   readonly over?: Readonly<Record<string, string>>;
 }
 

@@ -27,7 +27,7 @@ import { makePlacedTopic } from './placed-topic.js';
 import type { Servers } from './servers.js';
 
 const HUNG = 'kafka-3';
-/** Six partitions. Each broker leads two of them. */
+/** The replicas of six partitions. Each broker leads two of the partitions. */
 const SPREAD = [
   [1, 2, 3],
   [2, 3, 1],

@@ -13,7 +13,7 @@ import { faultsOfSet, strangersIn } from './sets.js';
 
 const KINDS = ['source_evidence', 'source_licence', 'creator_clarification'] as const;
 const OUTCOMES = ['accepted', 'held', 'rejected'] as const;
-/** Fewer than the plan's rotations in a day (rule 4.12). A process that was not killed remembers them. */
+/** The rotations of a chain: fewer than the plan's per day (rule 4.12). A process remembers them until a kill. */
 const ROTATIONS_EACH = 3;
 
 interface ReviewBody {

@@ -30,7 +30,7 @@ if (!Number.isSafeInteger(runs) || runs < 1 || !Number.isSafeInteger(seed))
 const random = randomNumbers(Math.imul(seed, 0x9e37_79b1) || 1);
 const LANES = 8;
 const ROOM = 4096;
-/** Guard bytes around every context and scratch, which must stay unchanged. */
+/** The number of guard bytes after every context and scratch. They must stay unchanged. */
 const GAP = 64;
 const CANARY = 0xa5;
 const STRIDE = CONTEXT_BYTES + GAP;

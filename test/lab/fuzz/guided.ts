@@ -1,11 +1,11 @@
-/** Fuzzing that keeps inputs that reach something new, and mutates them further. */
+/** Fuzzes a reader. Inputs that reach something new are kept and mutated further. */
 import type { Coverage } from './coverage.js';
 import { mutate, type RandomNumbers } from './mutate.js';
 
 export interface Target {
   readonly name: string;
   readonly seeds: readonly Uint8Array[];
-  /** Byte strings with a meaning for the reader. */
+  /** The byte strings that have a meaning for the reader. */
   readonly words?: readonly Uint8Array[];
   readonly maxBytes: number;
   /** Throws if the reader does something forbidden. To refuse an input is the normal result. */
@@ -15,11 +15,11 @@ export interface Target {
 export interface FuzzOptions {
   readonly coverage: Coverage;
   readonly random: RandomNumbers;
-  /** Asked before each batch. */
+  /** Returns true if so many inputs are enough. It is called before each batch. */
   readonly enough: (inputs: number) => boolean;
   /** Whether to keep inputs by coverage. Default: true. False mutates only the seeds, for comparison. */
   readonly guided?: boolean;
-  /** Called with each input before it runs, to identify an input that hangs. */
+  /** The callback for each input before it runs. It serves to identify an input that hangs. */
   readonly before?: (input: Uint8Array) => void;
 }
 

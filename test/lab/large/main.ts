@@ -149,7 +149,7 @@ type LargeCall = (house: House, bytes: number) => Promise<void>;
 interface Grown {
   readonly beforeMiB: number;
   readonly peakMiB: number;
-  /** Processor time in seconds. */
+  /** The processor time in seconds. */
   readonly cpu: number;
   readonly seconds: number;
 }

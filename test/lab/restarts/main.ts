@@ -10,10 +10,10 @@ import { settingsOnServers } from '../cluster/run.js';
 import { type Figures, Load } from './load.js';
 import { startHaproxy, startNginx } from './proxies.js';
 
-/** HAProxy needs two checks of one second each until it sends calls to a process again. */
+/** The wait in milliseconds for HAProxy, which needs two checks, one each second, before it uses a process again. */
 const CHECKS_MS = 2500;
 
-/** HAProxy needs this time to notice that a process drains. nginx asks no probe. */
+/** The drain time in seconds. HAProxy needs it to notice that a process drains. nginx asks no probe. */
 const DRAIN_SECONDS = '5';
 const PROXIES = { nginx: startNginx, haproxy: startHaproxy };
 

@@ -22,7 +22,7 @@ export interface Relation {
 
 export interface Assignment {
   readonly column: string;
-  /** `add` adds entries to a map or a set. */
+  /** The kind of the assignment: `set` replaces the value, `add` adds entries to a map or a set. */
   readonly kind: 'set' | 'add';
   readonly term: Term;
 }
@@ -98,7 +98,7 @@ export type Definition =
   | { readonly kind: 'add_column'; readonly table: string; readonly columns: readonly ColumnDefinition[] }
   | { readonly kind: 'drop_column'; readonly table: string; readonly columns: readonly string[] }
   | { readonly kind: 'drop_table'; readonly table: string }
-  /** Statements on keyspaces and options, which have no effect here. */
+  /** A statement on keyspaces or options, which has no effect here. */
   | { readonly kind: 'ignored' };
 
 export type Mutation = Insert | Update | Delete;

@@ -36,13 +36,13 @@ export class ResultRow {
 }
 
 interface Stamp {
-  /** Microseconds. */
+  /** The timestamp of the write in microseconds. */
   readonly at: number;
   /** The time from which the value has expired, in seconds since the epoch. */
   readonly endsAt?: number;
 }
 interface Cell extends Stamp {
-  /** Null for a deleted value. */
+  /** The value, or null if it was deleted. */
   readonly value: unknown;
 }
 /** A map or a set whose entries are written one by one. */
@@ -106,7 +106,7 @@ class Partition {
   removedAt = Number.NEGATIVE_INFINITY;
   removals: Removal[] = [];
   ballot = 0;
-  /** Cached after the first use. */
+  /** The token of the partition. It is cached after the first use. */
   token: number | undefined;
 
   constructor(key: readonly unknown[]) {

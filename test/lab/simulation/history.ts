@@ -20,7 +20,7 @@ import { FAULTS, type Fault, Weather } from './weather.js';
 import { operationOf, Refusal, reviewStateOf, type Seen } from './witness.js';
 import { cancel, Process, type World } from './world.js';
 
-/** Immutable things that all histories share. */
+/** The immutable things that all histories share. */
 export interface Stage {
   readonly machine: Machine;
   /** A migrated keyspace without rows. */
@@ -35,7 +35,7 @@ export interface HistoryOptions {
   readonly takesAll?: boolean;
   /** Whether the history begins with a crowd. By default a few histories do. */
   readonly isCrowded?: boolean;
-  /** How far one process's clock is ahead until the faults end, in milliseconds. */
+  /** The lead of one process's clock until the faults end, in milliseconds. */
   readonly aheadMs?: number;
   /** Plants a defect into the surroundings of the history. For tests. */
   readonly spoil?: (around: Surroundings) => Surroundings;

@@ -23,7 +23,7 @@ const { values } = parseArgs({
     verbose: { type: 'boolean', default: false },
   },
 });
-/** With `--minutes`, all histories that begin within that time are played. */
+/** The most histories that are played. With `--minutes`, all that begin within that time are played. */
 const most = values.minutes === undefined ? Number(values.histories) : Infinity;
 const lasts = values.minutes === undefined ? Infinity : Number(values.minutes) * 60_000;
 const first = Number(values.seed);

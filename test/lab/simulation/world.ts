@@ -4,11 +4,11 @@ import { Random } from './random.js';
 export class Process {
   readonly name: string;
   readonly bornAt: number;
-  /** How far its clock is ahead, in milliseconds. */
+  /** The lead of the process's clock in milliseconds. */
   skewMs: number;
   isDead = false;
   isPaused = false;
-  /** Events that arrived while the process was paused. */
+  /** The events that arrived while the process was paused. */
   readonly held: (() => void)[] = [];
 
   constructor(name: string, bornAt: number, skewMs: number) {
@@ -39,7 +39,7 @@ export function cancel(event: Scheduled): void {
 
 function nothing(): void {}
 
-/** 2026-03-31T22:00:00Z: a month ends two hours later. */
+/** The start in milliseconds since the epoch: 2026-03-31T22:00:00Z. A month ends two hours later. */
 const START_MS = 1_774_994_400_000;
 /** The number of steps in one turn of the real event loop. */
 const TURN = 64;
@@ -51,9 +51,9 @@ const TURN = 64;
  */
 export class World {
   readonly random: Random;
-  /** For ids and secrets. So the product's use of randomness does not change the faults. */
+  /** The source of ids and secrets. It is separate, so the product's use of randomness does not change the faults. */
   readonly entropy: Random;
-  /** Milliseconds since the epoch, of the one right clock. */
+  /** The time of the one right clock, in milliseconds since the epoch. */
   now = START_MS;
   current: Process | undefined;
   readonly history: string[] = [];

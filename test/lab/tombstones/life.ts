@@ -23,7 +23,7 @@ import {
 
 export interface LifeSize {
   readonly issued: number;
-  /** Issued proofs that each get a review and are erased. */
+  /** The number of issued proofs that each get a review and are erased. */
   readonly erased: number;
   /** The units of one partner. Their dedupe rows have expired at the restart. */
   readonly units: number;
@@ -37,17 +37,17 @@ export interface LifeSize {
   readonly reminders: number;
 }
 
-/** Former layouts, which replace the present ones between store and server. */
+/** The former layouts. One of them replaces the present layout between store and server. */
 export const FORMER_SHAPES = {
-  /** All pointers lie in one partition. */
+  /** Places all pointers in one partition. */
   'one-partition': (query: string, params: readonly unknown[]) =>
     /\bpointer\b/.test(query) ? [0, Array.isArray(params[1]) ? [0] : 0, ...params.slice(2)] : params,
-  /** All reviews of a partner lie in one partition. */
+  /** Places all reviews of a partner in one partition. */
   'reviews-of-a-partner': (query: string, params: readonly unknown[]) =>
     /\breview_by_partner\b/.test(query)
       ? [params[0], Array.isArray(params[1]) ? [0] : 0, ...params.slice(2)]
       : params,
-  /** All reminders of an hour lie in one partition. */
+  /** Places all reminders of an hour in one partition. */
   'reminders-of-an-hour': (query: string, params: readonly unknown[]) =>
     /\bdue_notice\b/.test(query)
       ? [params[0], Array.isArray(params[1]) ? [0] : 0, ...params.slice(2)]
@@ -78,11 +78,11 @@ const LANES = 32;
 const PARTNERS = ['ptr_life-0', 'ptr_life-1', 'ptr_life-2', 'ptr_life-3'] as const;
 const QUIET = 'ptr_life-quiet';
 const REVIEWER = 'ptr_life-reviewer';
-/** Reservations whose process dies. */
+/** The number of reservations whose process dies. */
 const ABANDONED = 20;
 /** The remaining life of a dedupe row when it is written, in seconds. The row has expired at the restart. */
 const UNIT_SECONDS = 2;
-/** How long the store's `charge` rows outlive their key, in seconds. */
+/** The time in seconds for which the store's `charge` rows outlive their key. */
 const SPARE_SECONDS = 3600;
 /**
  * The offset of the given clock from the server's time, in milliseconds. Deletions carry the time of a
