@@ -430,7 +430,7 @@ async function boundedPages(t: Test): Promise<void> {
     if (query.includes(' FROM pointer ')) pages.push(found);
     return found;
   };
-  const pointers = new Pointers(session, { isRight: true });
+  const pointers = new Pointers(session, { now: () => Date.now() });
   const visited: string[] = [];
   pointers.onVisit('crowd', async ({ op }) => {
     visited.push(op);

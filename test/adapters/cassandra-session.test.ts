@@ -192,6 +192,7 @@ t.test('charges beside a damaged one are taken over once', async (t) => {
   const pointers = {
     onVisit: (_kind: string, visitor: typeof visit) => (visit = visitor),
     remove: async () => undefined,
+    now: () => Date.now(),
   } as unknown as Pointers;
   const published: number[] = [];
   const outbox = {

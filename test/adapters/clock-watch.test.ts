@@ -1,8 +1,10 @@
 /** Compares clocks: of a fake cluster, and of a real node. */
 import { errors } from 'cassandra-driver';
 import t from 'tap';
+import { chargeBucketOf, chargeBucketsIn } from '../../src/service/adapters/cassandra/commit/time-bucket.js';
 import { ClockWatch } from '../../src/service/adapters/cassandra/driver/clock-watch.js';
 import { connect } from '../../src/service/adapters/cassandra/driver/session.js';
+import { usageCharge } from '../store-contract/samples.js';
 import {
   ADDRESSES,
   connection,
@@ -58,6 +60,8 @@ void t.test(
       t.equal(reported.length, isReported ? 1 : 0, `${seconds} s`);
       t.equal(watch.isRight, isRight, `${seconds} s: serves`);
       t.equal(watch.maySweep(), isRight, `${seconds} s: sweeps`);
+      if (isRight) t.ok(Math.abs(watch.now() - Date.now()) < 1000, `${seconds} s: acts by the age of rows`);
+      else t.throws(() => watch.now(), { code: 'unavailable', reason: 'store_unavailable' });
       t.ok(Math.abs(watch.processSeconds - seconds) < 1, `${seconds} s: the metric`);
     }
   },
@@ -172,4 +176,34 @@ void t.test('on a real node', real, async (t) => {
     const at = Number(String(written.rows[0]?.['at'])) / 1000;
     t.ok(at >= before - 20_000 && at <= realNow() + 20_000, `written at ${at - before} ms`);
   });
+
+  await t.test(
+    'a clock that is set during a collection does not move the time buckets of charges',
+    async (t) => {
+      const stores = await openStore({ clock: { now: () => Date.now() } });
+      t.teardown(() => {
+        Date.now = realNow;
+        return stores.close();
+      });
+      const unavailable = { code: 'unavailable', reason: 'store_unavailable' };
+      const partnerId = `ptr_clock_${realNow()}`;
+      const last = chargeBucketOf(realNow()) + chargeBucketsIn(10);
+      Date.now = () => realNow() + 3_600_000;
+      await t.rejects(stores.collectExpired(Math.floor(realNow() / 1000), 1000), unavailable);
+      await t.rejects(stores.charge(usageCharge(partnerId, 'ahead')), unavailable);
+      Date.now = realNow;
+      await stores.charge(usageCharge(partnerId, 'right'));
+      const { rows } = await withClient(
+        (client) =>
+          client.execute(
+            "SELECT item FROM charge WHERE partner_id = ? AND item > 'event/' AND item < 'event0'",
+            [partnerId],
+          ),
+        connection.keyspace,
+      );
+      const timeBuckets = rows.map((row) => Number(String(row['item']).split('/')[1]));
+      t.equal(timeBuckets.length, 1);
+      t.ok(timeBuckets[0]! < last, 'any process publishes the event once this minute is over');
+    },
+  );
 });

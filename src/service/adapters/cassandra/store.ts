@@ -172,10 +172,18 @@ export async function openCassandraStore(options: CassandraStoreOptions): Promis
       reviews.expireUpTo(now);
       // Each step runs even if another failed: a step that fails must not delay the rest.
       const failures: unknown[] = [];
-      const failed = (error: unknown) => void failures.push(error);
-      const finished = await pointers.sweep(Date.now()).catch(failed);
-      await events.compact(Date.now()).catch(failed);
-      await left.run(Date.now()).catch(failed);
+      const step = async <Result>(run: (now: number) => Promise<Result>): Promise<Result | undefined> => {
+        try {
+          // The clock may have been set since the collection began.
+          return await run(clocks.now());
+        } catch (error) {
+          failures.push(error);
+          return undefined;
+        }
+      };
+      const finished = await step((at) => pointers.sweep(at));
+      await step((at) => events.compact(at));
+      await step((at) => left.run(at));
       if (failures.length > 0) throw failures[0];
       return Math.min(finished ?? 0, limit - 1);
     },

@@ -1,6 +1,6 @@
 import { isRecordDamaged } from '../../../../core/domain/errors.js';
 import type { ClockWatch } from '../driver/clock-watch.js';
-import { type Session, storeUnavailable } from '../driver/session.js';
+import type { Session } from '../driver/session.js';
 import { openFrom, planPass, pointerBucketOf, SHARDS, shardOf } from './time-bucket.js';
 import { Watermark } from './watermark.js';
 
@@ -61,7 +61,7 @@ interface Pass {
  */
 export class Pointers {
   readonly #session: Session;
-  readonly #clocks: Pick<ClockWatch, 'isRight'>;
+  readonly #clocks: Pick<ClockWatch, 'now'>;
   readonly #watermark: Watermark;
   readonly #visits = new Map<string, Visit>();
   /** The first time bucket that this process has not visited. */
@@ -69,10 +69,18 @@ export class Pointers {
   /** The visited time buckets in which pointers stayed. The one that was visited longest ago is first. */
   readonly #unfinished = new Set<number>();
 
-  constructor(session: Session, clocks: Pick<ClockWatch, 'isRight'>) {
+  constructor(session: Session, clocks: Pick<ClockWatch, 'now'>) {
     this.#session = session;
     this.#clocks = clocks;
     this.#watermark = new Watermark(session, 'pointers');
+  }
+
+  /**
+   * Returns the time of this process in milliseconds since the epoch, for a step that acts by the age of rows.
+   * @throws DomainError `unavailable` / `store_unavailable` while this process's clock is wrong
+   */
+  now(): number {
+    return this.#clocks.now();
   }
 
   /** Registers how pointers of a kind are visited, by the sweep of any process. */
@@ -86,9 +94,8 @@ export class Pointers {
    */
   async put(op: string, kind: string, key: string, data?: Buffer): Promise<Pointer> {
     for (;;) {
-      if (!this.#clocks.isRight) throw storeUnavailable();
       const begun = performance.now();
-      const wallBegun = Date.now();
+      const wallBegun = this.now();
       const pointer: Pointer = { bucket: pointerBucketOf(wallBegun), op, kind, key };
       await this.putInto(pointer, data);
       // A process that was paused in between may have written into a bucket that the watermark has passed. If its whole

@@ -100,6 +100,17 @@ export class ClockWatch {
     return differences;
   }
 
+  /**
+   * Returns the time of this process in milliseconds since the epoch, for a step that acts by the age of rows.
+   * @throws DomainError `unavailable` / `store_unavailable` while this process's clock is wrong
+   */
+  now(): number {
+    const now = Date.now();
+    // In this order: a clock that is set between the two steps is found wrong.
+    if (!this.isRight) throw storeUnavailable();
+    return now;
+  }
+
   /** True while this process's clock is within 20 seconds of the nodes'. */
   get isRight(): boolean {
     return Math.abs(this.#processAhead()) <= STOP_MS;

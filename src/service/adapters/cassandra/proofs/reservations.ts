@@ -77,7 +77,7 @@ export class Reservations {
     if (this.#own.has(proofId)) return 'stays';
     const head = await this.#rows.serialHead(proofId);
     if (head !== undefined && head.state !== 'void') return 'removed';
-    if (head === undefined && Date.now() - startOf(bucket) < ABANDONED_MS) return 'stays';
+    if (head === undefined && this.#pointers.now() - startOf(bucket) < ABANDONED_MS) return 'stays';
     if (!this.#givenOut.has(proofId)) {
       if (this.#abandoned.size < WAITING) this.#abandoned.add(proofId);
       return 'stays';
@@ -86,7 +86,7 @@ export class Reservations {
     this.#givenOut.delete(proofId);
     // The pointer is in a time bucket of after the id was made void: its files were removed twice.
     if (startOf(bucket) > head.voidAt! * 1000 + AGAIN_MS / 2) return 'removed';
-    await this.#pointers.putInto({ ...pointer, bucket: pointerBucketOf(Date.now() + AGAIN_MS) });
+    await this.#pointers.putInto({ ...pointer, bucket: pointerBucketOf(this.#pointers.now() + AGAIN_MS) });
     return 'removed';
   }
 

@@ -130,10 +130,14 @@ export class ChargeEvents {
     pointers.onVisit(CHARGES, (pointer) => this.#visit(pointer));
   }
 
-  /** Resolves when any process would find what the next batch writes. */
+  /**
+   * Resolves when any process would find what the next batch writes.
+   * @throws DomainError `unavailable` / `store_unavailable` while this process's clock is wrong
+   */
   async begin(partnerId: string): Promise<Charging> {
-    // Never back, even if the clock is set back: a closed time bucket is not written into again.
-    this.#timeBucket = Math.max(this.#timeBucket, chargeBucketOf(Date.now()));
+    // Never back, even if the clock is set back: a closed time bucket is not written into again. A clock that is wrong
+    // does not move it, or the events of a later charge would wait for as long as the clock was ahead.
+    this.#timeBucket = Math.max(this.#timeBucket, chargeBucketOf(this.#pointers.now()));
     const writerBucket = this.#writerBucketOf({
       partnerId,
       writer: this.#writer,
@@ -197,7 +201,7 @@ export class ChargeEvents {
     const hasCapacity = this.#writerBuckets.has(nameOf(charges))
       ? this.#outbox.hasCapacity('usage')
       : this.#outbox.hasCapacityForOthers('usage');
-    const isFolded = charges.timeBucket + FOLDED < chargeBucketOf(Date.now());
+    const isFolded = charges.timeBucket + FOLDED < chargeBucketOf(this.#pointers.now());
     return hasCapacity || isFolded ? this.#takeOver(charges, pointer) : Promise.resolve('stays');
   }
 
@@ -206,7 +210,7 @@ export class ChargeEvents {
    * not known.
    */
   async #takeOver(charges: Charges, pointer: Pointer): Promise<Visited> {
-    if (chargeBucketOf(Date.now() - LATE_MS) <= charges.timeBucket) return 'stays';
+    if (chargeBucketOf(this.#pointers.now() - LATE_MS) <= charges.timeBucket) return 'stays';
     const known = this.#writerBuckets.get(nameOf(charges));
     if (known !== undefined && (known.isCertain || known.inFlight > 0)) return 'stays';
     const writerBucket = known ?? this.#writerBucketOf(charges, Promise.resolve(pointer));
