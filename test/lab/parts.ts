@@ -379,7 +379,7 @@ export const PARTS: readonly Part[] = [
     name: 'move',
     shows:
       'A machine with 100,000 proofs moves to a cluster although export and import are killed, and both sides give the same answers.',
-    minutes: 45,
+    minutes: 30,
     limitMinutes: 120,
     commands: () => [node('move/main.js')],
   },
@@ -394,7 +394,7 @@ export const PARTS: readonly Part[] = [
   ...[1, 2].map((half) => ({
     name: `histories-${half}`,
     shows: `${HISTORIES} simulated histories of mixed faults have no violation.`,
-    minutes: 50,
+    minutes: 35,
     regressions: 'histories' as const,
     commands: (seed: number) => [
       node('simulation/main.js', '--histories', String(HISTORIES), '--seed', String(seed)),
