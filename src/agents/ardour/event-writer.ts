@@ -15,7 +15,7 @@ export interface EventWriterInput {
   readonly forks: ReadonlyMap<string, string>;
   /** The time of the last save in microseconds, or of this one if what differs may be older than the agent. */
   readonly since: number;
-  /** The time of the last save in microseconds, for takes that were seen to grow. */
+  /** The time of the last save (of this one if it is the first) in microseconds, for takes that were seen to grow. */
   readonly seenSince: number;
 }
 

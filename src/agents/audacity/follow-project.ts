@@ -95,7 +95,7 @@ export class ProjectFollower {
   readonly #exports = new Map<string, { size: number; quiet: number; reported: string }>();
   #mark = '';
   #saved: string | undefined;
-  /** The time in microseconds at which the last read began. The state may have changed since then. */
+  /** The time in microseconds at which the last successful read began. The state may have changed since then. */
   #readAt: number | undefined;
   /** True after the first look at the exports. Exports that were there before the agent are not reported. */
   #hasSeenExports = false;

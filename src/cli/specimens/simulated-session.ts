@@ -68,7 +68,7 @@ const MICROSECONDS = 1_000_000;
 const ARRANGEMENT_SECONDS = 210;
 /** The most seconds of imports unless a scenario is about them: less than half, so no rule asks for a person. */
 const MOST_IMPORTED_SECONDS = 0.4 * ARRANGEMENT_SECONDS;
-/** The lengths of imported files in seconds: loops and single sounds, or whole parts if imports are the scenario. */
+/** The most seconds of an imported file: a loop or a single sound, or a whole part if imports are the scenario. */
 const IMPORT_SECONDS = { few: 12, many: 60 } as const;
 /** A take has grown by at least three steps. */
 const GROWTH_STEPS = [4, 40] as const;
@@ -291,7 +291,7 @@ export class SimulatedSession {
       this.#newTrack(this.#random.pick(['audio', 'audio', 'midi', 'bus']));
   }
 
-  /** Removes a track, but none of the first six: a track of each kind stays, so that there is where to work. */
+  /** Removes a track, but none of the first six: a track of each kind stays, so that work can go on. */
   #removeTrack(): void {
     const spare = this.#tracks.slice(6);
     if (spare.length === 0) return;

@@ -85,7 +85,7 @@ export interface SamplesReport {
   readonly length: number;
 }
 
-/** Returns the samples after `samples`, or undefined if their digest has not begun, is given up, or is of FLAC. */
+/** Returns the report after `samples`, or undefined if the digest has not begun, is given up, or is of FLAC. */
 export function samplesReport(memory: WebAssembly.Memory, context: number): SamplesReport | undefined {
   const view = new DataView(memory.buffer, context, layout.CONTEXT_BYTES);
   const u32 = (at: number): number => view.getUint32(at, true);

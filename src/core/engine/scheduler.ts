@@ -15,8 +15,8 @@ export const MOST_LANES = 8;
 
 export interface SchedulerOptions {
   /**
-   * The number of groups of workers, which is more than one if a thread holds the state of an upload. An upload stays
-   * with its first group, which is the one with the fewest uploads.
+   * The number of groups of workers: one for each worker if a thread holds the state of an upload, else one. An
+   * upload stays with its first group, which is the one with the fewest uploads.
    */
   readonly groups: number;
   /** The number of workers in a group. */
@@ -25,7 +25,7 @@ export interface SchedulerOptions {
   readonly maxQueue: number;
   /** True if the end of a file goes to a task, which returns its digests. */
   readonly endsInTask: boolean;
-  /** The number of uploads that a task beside a running one needs: the lanes of the kernel, or 1 without lanes. */
+  /** The number of uploads that a task beside a running one needs: LANES, or 1 without a kernel of lanes. */
   readonly worthwhile: number;
   /** Returns the largest number of uploads in a task at this moment. */
   readonly lanes: () => Lanes;

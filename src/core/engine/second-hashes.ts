@@ -5,7 +5,7 @@ import { ForkedHash } from './forked-hash.js';
 export interface SecondHashOptions {
   /** The memory of contexts and slabs. */
   readonly memory: WebAssembly.Memory;
-  /** The interval in uploads: one of so many is hashed twice while eight lanes are in use. The first is one. */
+  /** The interval in uploads while eight lanes are in use. The first upload of each interval is hashed twice. */
   readonly every: number;
   /** Receives the error of a difference. It must end the use of eight lanes. */
   readonly differs: (error: Error) => void;

@@ -30,7 +30,7 @@ export interface IngestOptions {
   readonly samples?: boolean;
   /**
    * The size: `large` for a file whose upload may take long. All such files together take at most half of the slots,
-   * and at least one may. Owners share these slots in the same way.
+   * or one if half is less. Owners share these slots in the same way.
    */
   readonly size?: 'large' | undefined;
 }

@@ -22,7 +22,7 @@ const ANSWER_MS = 6000;
  * Opens the keys, which are objects of 32 bytes beside the deliverables: `<prefix>keys/<proof id>`. The bucket keeps
  * no versions, so an object that was overwritten is gone. A destroyed key leaves an empty object for good: a request
  * to make the key that was repeated because it hung may come after the destruction, and the object causes its
- * refusal. Processes that make the key of one id at once get one key. Both need a server that implements
+ * refusal. Processes that make the key of one id at once get one key. Both effects need a server that implements
  * `If-None-Match`. Most servers do, and some ignore it.
  */
 export function openBucketKeys(options: BucketConnection): BucketKeys {

@@ -63,7 +63,7 @@ export function openBucketNotes(options: BucketNotesOptions): BucketNotes {
   };
 }
 
-/** Yields the entries of the journal. Those of a page are read while the entries before them are worked on. */
+/** Yields the entries of the journal. The next ones are read while the entries before them are worked on. */
 async function* readErasures(
   notes: Notes,
   repeat: Repeat,

@@ -22,7 +22,10 @@ export interface AuditedParts {
 }
 
 const GET_MONTHS = 'SELECT item FROM charge WHERE partner_id = ? AND item IN ?';
-/** The life of the lease in seconds, longer than a step of a pass, and short enough for another process to go on. */
+/**
+ * The life of the lease in seconds. It is longer than a step of a pass, and short enough that another process goes on
+ * soon.
+ */
 const LEASE_SECONDS = 120;
 
 /** Reads of a cluster's store for the auditor, by whole keys or by ranges of tokens. */

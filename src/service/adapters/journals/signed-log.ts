@@ -103,7 +103,10 @@ export class SignedLog {
     }
   }
 
-  /** Appends an entry, which is durable when it resolves. @throws DomainError `unavailable` / `store_unavailable` */
+  /**
+   * Appends an entry, which is durable when the promise resolves.
+   * @throws DomainError `unavailable` / `store_unavailable`
+   */
   append(entry: unknown): Promise<void> {
     if (this.#closed) return Promise.reject(unavailable(undefined));
     return this.#batches.add(entry);

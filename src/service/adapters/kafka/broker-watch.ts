@@ -24,7 +24,7 @@ export class BrokerWatch {
   #isAnswered = true;
   #failed = 0;
 
-  /** @param ask asks any broker, and returns the outcome after about a second. It never rejects */
+  /** @param ask asks any broker, and returns the outcome within about a second. It never rejects */
   constructor(ask: () => Promise<Asked>, everyMs = EVERY_MS) {
     this.#ask = ask;
     this.#everyMs = everyMs;

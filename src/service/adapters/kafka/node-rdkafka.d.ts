@@ -84,7 +84,8 @@ declare module 'node-rdkafka' {
     unassign(): unknown;
     assignments(): readonly TopicPartition[];
     /**
-     * Returns the positions in all partitions that the consumer holds. @throws LibrdKafkaError where it is not connected
+     * Returns the positions in all partitions that the consumer holds.
+     * @throws LibrdKafkaError where it is not connected
      */
     position(): readonly (TopicPartition & { readonly offset?: number })[];
     /** Returns the last known watermarks, negative where none is known. @throws LibrdKafkaError */

@@ -15,7 +15,7 @@ export interface StoredSecret {
   readonly id: string;
   /** The secret in base64. */
   readonly key: string;
-  /** Present if the secret is known everywhere before its use. It verifies, and becomes the current one next. */
+  /** Present while the secret is known but not used yet. It verifies, and becomes the current one next. */
   readonly next?: true;
   /** The time at which another secret took its place, in unix seconds. */
   readonly formerSince?: number;

@@ -48,7 +48,7 @@ const SET_PARTITION = 'INSERT INTO audit_position (partner_id, bucket) VALUES (?
 interface Waiting {
   readonly draft: AuditDraft;
   readonly op: string;
-  /** The last sequence before the operation: no entry up to this sequence is its own. */
+  /** A lower bound of the sequence of the operation's entry: no entry up to this sequence is its own. */
   readonly floor: number;
   readonly done: () => void;
   readonly failed: (error: unknown) => void;

@@ -112,7 +112,7 @@ export class Decisions {
   readonly #log: AuditLog;
   readonly #pointers: Pointers;
   readonly #outbox: Outbox;
-  /** The operations that are decided and not done, which this process completes, until done or failed. */
+  /** The decided operations that this process is completing. Each ends when it is done or has failed. */
   readonly #underWay = new Map<string, Promise<void>>();
   /** The operations whose event waits in this process. Each ends when it was published. */
   readonly #publishing = new Map<string, Promise<void>>();

@@ -5,7 +5,7 @@ import type { Blobs } from '../driver/blobs.js';
 import type { Pointer, Pointers } from './pointers.js';
 import { pointerBucketOf } from './time-bucket.js';
 
-/** The number of events of a topic from which a process takes over no more of them from others. */
+/** The number of events of a topic at which a process stops taking more of them over from others. */
 const CAPACITY_FOR_OTHERS = 1000;
 const DELETES_AT_ONCE = 256;
 const RETRY_AFTER_SECONDS = 5;

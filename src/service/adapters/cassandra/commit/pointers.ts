@@ -6,7 +6,10 @@ import { Watermark } from './watermark.js';
 
 /** The life of a row in seconds: 30 days, longer than any outage after which a cluster comes back with its data. */
 export const ROW_TTL_SECONDS = 30 * 24 * 3600;
-/** The longest write of a pointer in milliseconds. A slower one is repeated. Passes revisit time buckets longer. */
+/**
+ * The time in milliseconds within which a pointer must be written, or it is written again. Passes revisit a time
+ * bucket for longer than this time.
+ */
 const PUT_WITHIN_MS = 60_000;
 /** The number of time buckets after which a long pass, as after a long outage, stores its watermark. */
 const STORE_EVERY = 240;

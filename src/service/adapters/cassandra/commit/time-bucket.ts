@@ -15,12 +15,12 @@ const ABANDONED_MS = 20_000;
  * processes with slow clocks, may still write into it.
  */
 const LOOK_BACK_MS = 120_000;
-/** The most time buckets with left rows that one pass visits again. */
+/** The most earlier time buckets, in which rows stayed, that one pass visits again. */
 const REVISITS = 60;
 
 /** The time buckets that one pass visits. */
 export interface PassPlan {
-  /** The time buckets after the earlier passes, oldest first. */
+  /** The time buckets from where the earlier passes ended, oldest first. */
   readonly fresh: readonly number[];
   /** The earlier time buckets in which rows stayed. The one that was visited longest ago is first. */
   readonly revisits: readonly number[];

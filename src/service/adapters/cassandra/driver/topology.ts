@@ -29,7 +29,10 @@ export function topologyOf({
   return { kind, active: kind === 'one_active' ? localDataCenter : undefined };
 }
 
-/** Returns a keyspace's replicas by data centre, `*` if its strategy has none, or nothing without the keyspace. */
+/**
+ * Returns a keyspace's replicas by data centre, or under `*` if its strategy has no data centres. Returns an empty
+ * map without the keyspace.
+ */
 export async function replicasOf(session: Session, keyspace: string): Promise<ReadonlyMap<string, number>> {
   const row = await session.first(REPLICATION, [keyspace]);
   const { class: strategy = '', ...factors } = (row?.['replication'] ?? {}) as Record<string, string>;

@@ -32,7 +32,7 @@ export interface CreatingParts {
  * rows only of partners that have a review. The batch alone decides under which review a key is used on the proof.
  * For the other proofs of the environment the key also has a record in a table of its own (rule 12.18). That record
  * is taken just before the batch, and released by the call that took it if no review comes of it. A process that dies
- * in between leaves the record for a day. The record then refuses the key for other data alone.
+ * in between leaves the record for a day. The record then refuses other data under the key, but not the same data.
  */
 export function reviewCreating(
   session: Session,

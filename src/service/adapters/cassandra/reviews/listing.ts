@@ -26,8 +26,9 @@ interface Entry extends ReviewPlace {
 }
 
 /**
- * Lists a partner's reviews from the rows that count them. These rows have only ids and times, and earlier versions
- * left rows of reviews that do not exist. So each review is read from the partition of its proof.
+ * Returns the call that lists a partner's reviews from the rows that count them. These rows have only ids and times,
+ * and earlier versions left rows of reviews that do not exist. So each review is read from the partition of its
+ * proof.
  * @param forgetErased removes the partner's rows on a proof if the proof is erased. A backup can bring back rows of a
  * review without the review, and the erasure then does not know of the partner.
  */

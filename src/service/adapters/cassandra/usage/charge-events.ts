@@ -135,8 +135,8 @@ export class ChargeEvents {
    * @throws DomainError `unavailable` / `store_unavailable` while this process's clock is wrong
    */
   async begin(partnerId: string): Promise<Charging> {
-    // Never back, even if the clock is set back: a closed time bucket is not written into again. A clock that is wrong
-    // does not move it, or the events of a later charge would wait for as long as the clock was ahead.
+    // Never back, even if the clock is set back: a closed time bucket is not written into again. A clock that is
+    // wrong does not move it, or the events of a later charge would wait for as long as the clock was ahead.
     this.#timeBucket = Math.max(this.#timeBucket, chargeBucketOf(this.#pointers.now()));
     const writerBucket = this.#writerBucketOf({
       partnerId,
