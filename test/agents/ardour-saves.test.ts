@@ -22,7 +22,7 @@ import {
 type Transactions = Parameters<typeof historyXml>[0];
 
 /** Saves at seconds of a clock that began at 0 of the wall clock, and what the trace received at each. */
-function comparer() {
+function openSaves() {
   let events: TraceEvent[] = [];
   const ledger = openLedger((event) => events.push(event));
   const saves = new SaveWriter(ledger, (wall) => wall * 1000);
@@ -51,7 +51,7 @@ const TAKE = {
 const IMPORT = { id: 30, attributes: 'name="loop.wav" type="audio" take-id="" origin=""' };
 
 t.test('what is there when the agent begins to look is found, not done', async (t) => {
-  const save = comparer();
+  const save = openSaves();
   const events = save(2, {
     sources: [TAKE],
     clips: [{ id: 21, source: 20, start: 0, length: 4, automatic: true }],
@@ -105,7 +105,7 @@ t.test('what a save from before the agent lacks was found, and a later transacti
 t.test(
   'edits of the history are written at their own times, with the shape that a clip had then',
   async (t) => {
-    const save = comparer();
+    const save = openSaves();
     save(1, {});
     const transactions: Transactions = [
       [2, playlistDiff([21])],
@@ -150,7 +150,7 @@ t.test(
 );
 
 t.test('what differs between two saves is written as an interval', async (t) => {
-  const save = comparer();
+  const save = openSaves();
   const clip = { id: 21, source: 20, start: 0, length: 4 };
   save(1, { sources: [TAKE], clips: [clip] });
   const events = save(5, {
@@ -199,7 +199,7 @@ t.test('what differs between two saves is written as an interval', async (t) => 
 });
 
 t.test('a tempo that was edited in the window is written when it happened', async (t) => {
-  const save = comparer();
+  const save = openSaves();
   save(1, {});
   const change = (at: number, bpm: number) => [
     { kind: 'tempo.map', at },
@@ -219,7 +219,7 @@ t.test('a tempo that was edited in the window is written when it happened', asyn
 });
 
 t.test('notes at a time and audio at a beat lie where the tempo puts them', async (t) => {
-  const save = comparer();
+  const save = openSaves();
   const sources = [TAKE, { id: 40, attributes: 'name="n.mid" type="midi" take-id="" origin=""' }];
   // Two beats of notes at 3 s, and 2 s of audio that is glued to beat 4.
   const notes = { id: 41, source: 40, start: 0, length: 0, midi: true, extent: `b3840@${clocks(3)}` };
@@ -254,7 +254,7 @@ t.test('notes at a time and audio at a beat lie where the tempo puts them', asyn
 });
 
 t.test('a region of notes that is unlinked goes on, with a source that was made of its own', async (t) => {
-  const save = comparer();
+  const save = openSaves();
   const midi = (id: number) => ({
     id,
     attributes: `name="${id}.mid" type="midi" take-id="" captured-for="" origin=""`,
@@ -275,7 +275,7 @@ t.test('a region of notes that is unlinked goes on, with a source that was made 
 });
 
 t.test('undo takes transactions from the tail of the list, redo brings the same ones back', async (t) => {
-  const save = comparer();
+  const save = openSaves();
   const clip = { id: 21, source: 20, start: 0, length: 4 };
   const sources = [TAKE];
   const edits: Transactions = [
@@ -297,7 +297,7 @@ t.test('undo takes transactions from the tail of the list, redo brings the same 
 });
 
 t.test('a list of transactions that was cut at its depth is a gap', async (t) => {
-  const save = comparer();
+  const save = openSaves();
   const clip = { id: 21, source: 20, start: 0, length: 4 };
   const edit = (second: number): Transactions[number] => [second, regionDiff(21, '<muted from="0" to="1"/>')];
   save(1, { sources: [TAKE], clips: [clip] });
@@ -330,7 +330,7 @@ t.test('what claims a source makes is kept apart from what was witnessed of it',
     witnessed: SourceWitness | undefined,
     transactions: Transactions = [],
   ) => {
-    const save = comparer();
+    const save = openSaves();
     save(1, { sources: [IMPORT], regions: [{ id: 99, source: 30, start: 0, length: 4, external: true }] });
     return acts(
       save(

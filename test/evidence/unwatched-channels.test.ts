@@ -251,7 +251,7 @@ async function reportOfActs(
       let at = MINUTE;
       for (const { after = 0, ...act } of actsWithout(Object.keys(channels)[0])) {
         at += after * 1_000_000;
-        const event = withoutSeen(silent, { ...act, at } as TraceEvent);
+        const event = withoutUnseen(silent, { ...act, at } as TraceEvent);
         if (EVENTS[event.kind].channel === silent) continue;
         try {
           references.take(event);
@@ -289,7 +289,7 @@ const SOURCES: Readonly<Partial<Record<Channel, readonly number[]>>> = {
 };
 
 /** Returns the event without references to a channel, where the references are optional. */
-function withoutSeen(channel: Channel | undefined, event: TraceEvent): TraceEvent {
+function withoutUnseen(channel: Channel | undefined, event: TraceEvent): TraceEvent {
   const { track, source, from, ...rest } = event as TraceEvent & Record<'track' | 'source' | 'from', number>;
   const unseen = channel === undefined ? [] : (SOURCES[channel] ?? []);
   const { fields } = EVENTS[event.kind];

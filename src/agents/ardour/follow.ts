@@ -463,14 +463,14 @@ class Following {
   #writeInputs(session: SessionState): void {
     const countsDummy = this.#options.countsDummy === true;
     for (const state of session.tracks.values()) {
-      const seen = this.#ledger.tracks.get(state.id);
+      const known = this.#ledger.tracks.get(state.id);
       const former = this.#session?.tracks.get(state.id);
-      if (seen === undefined || former === undefined || this.#session === undefined || state.type !== 'audio')
-        continue;
+      if (state.type !== 'audio') continue;
+      if (known === undefined || former === undefined || this.#session === undefined) continue;
       const input = inputOf(state, session, countsDummy);
       if (input !== inputOf(former, this.#session, countsDummy))
         this.#ledger.add(
-          { kind: 'recording.input', track: seen.track, input },
+          { kind: 'recording.input', track: known.track, input },
           // Before the end of a take that may have run meanwhile.
           { at: this.#ledger.last(), since: this.#readAt },
         );

@@ -212,9 +212,9 @@ function writeNotes(
   when: When,
 ): void {
   if (added + removed + changed === 0) return;
-  const known = writer.source(source, when);
+  const id = writer.source(source, when);
   writer.ledger.add(
-    { kind: 'midi.edited', added, removed, changed, ...(known === undefined ? {} : { source: known }) },
+    { kind: 'midi.edited', added, removed, changed, ...(id === undefined ? {} : { source: id }) },
     when,
   );
 }

@@ -150,17 +150,17 @@ export class ProjectComparer {
       this.#add({ kind: 'clip.moved', ...when, clip: moved.clip, track, start: state.start });
       matched.set(state, { ...moved, state });
     }
-    for (const clip of [...left]) this.#compareParts(clip, rest, matched, left, when);
+    for (const clip of [...left]) this.#matchParts(clip, rest, matched, left, when);
     for (const state of rest) {
       if (matched.has(state)) continue;
-      matched.set(state, await this.#compareNew(track, state, left, everywhere, samples, when));
+      matched.set(state, await this.#addClip(track, state, left, everywhere, samples, when));
     }
     for (const { clip } of left) this.#add({ kind: 'clip.deleted', ...when, clip });
     return now.clips.map((state) => matched.get(state) as KnownClip);
   }
 
   /** Reports a trim or a split: one clip with other ends, or several side by side, now show the samples of a clip. */
-  #compareParts(
+  #matchParts(
     known: KnownClip,
     rest: readonly ClipState[],
     matched: Map<ClipState, KnownClip>,
@@ -200,7 +200,7 @@ export class ProjectComparer {
     }
   }
 
-  async #compareNew(
+  async #addClip(
     track: number,
     state: ClipState,
     left: KnownClip[],
@@ -215,7 +215,7 @@ export class ProjectComparer {
       const clip = this.#next('clip');
       if (from !== undefined && sameWindow(from.state, state))
         this.#add({ kind: 'clip.copied', ...when, from: from.clip, clip, track, start: state.start });
-      else this.#compareCreated(clip, track, shown.source, state, when);
+      else this.#addCreated(clip, track, shown.source, state, when);
       return { clip, state, source: shown.source };
     }
     const channels = await samples.samplesOf(state);
@@ -266,11 +266,11 @@ export class ProjectComparer {
         channels: state.blocks.length,
       });
     const clip = this.#next('clip');
-    this.#compareCreated(clip, track, source, state, when);
+    this.#addCreated(clip, track, source, state, when);
     return { clip, state, source };
   }
 
-  #compareCreated(clip: number, track: number, source: number, state: ClipState, when: When): void {
+  #addCreated(clip: number, track: number, source: number, state: ClipState, when: When): void {
     this.#add({
       kind: 'clip.created',
       ...when,

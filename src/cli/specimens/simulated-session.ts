@@ -145,9 +145,9 @@ export class SimulatedSession {
   }
 
   #takeEvents(): readonly TraceEvent[] {
-    const seen = this.#events;
+    const events = this.#events;
     this.#events = [];
-    return seen;
+    return events;
   }
 
   /** Returns the acts of the session with their weights. */
