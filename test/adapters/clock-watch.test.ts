@@ -4,6 +4,7 @@ import t from 'tap';
 import { chargeBucketOf, chargeBucketsIn } from '../../src/service/adapters/cassandra/commit/time-bucket.js';
 import { ClockWatch } from '../../src/service/adapters/cassandra/driver/clock-watch.js';
 import { connect } from '../../src/service/adapters/cassandra/driver/session.js';
+import { SteadyClock } from '../../src/service/adapters/system/steady-clock.js';
 import { usageCharge } from '../store-contract/samples.js';
 import {
   ADDRESSES,
@@ -88,6 +89,35 @@ void t.test('a clock that is set between two looks is noticed at once', async (t
   t.strictSame([watch.isRight, watch.maySweep()], [false, false]);
   wall.off = 0;
   t.strictSame([watch.isRight, watch.maySweep()], [true, true]);
+});
+
+void t.test('a clock that is set during a look is noticed', async (t) => {
+  const wall = { off: 0, now: () => Date.now() + wall.off };
+  const nodes = {
+    nodes: () => ['a', 'b'],
+    async timeOf(node: string) {
+      if (node === 'b') {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        wall.off = 3_600_000;
+        throw new Error('no answer');
+      }
+      return Date.now();
+    },
+  };
+  const watch = new ClockWatch(nodes, wall);
+  await watch.look();
+  t.strictSame([watch.isRight, watch.maySweep()], [false, false]);
+});
+
+void t.test('a clock that is set back is wrong at once for what acts by the age of rows', async (t) => {
+  t.teardown(() => {
+    Date.now = realNow;
+  });
+  const watch = new ClockWatch(cluster({ a: 0 }), new SteadyClock({ now: () => Date.now() }, 0));
+  await watch.look();
+  t.ok(Math.abs(watch.now() - realNow()) < 5000);
+  Date.now = () => realNow() - 3_600_000;
+  t.throws(() => watch.now(), { code: 'unavailable', reason: 'store_unavailable' });
 });
 
 void t.test('nodes that do not answer are left out, and none that answers is a failure', async (t) => {

@@ -266,6 +266,12 @@ function auditorContract(t: Test, name: string, options: object, open: (t: Test)
         onFindings: (kind, count) => counted.push(`${count} ${kind}`),
       });
       t.equal(auditor.report, undefined);
+      await auditor.run(1, undefined, () => false);
+      t.strictSame(
+        [counted, auditor.report?.steppedAt],
+        [[], undefined],
+        'a step with a wrong clock is dropped',
+      );
       await auditor.run(0.01);
       t.equal(auditor.report?.endedAt, undefined, 'a look is a step, and no pass');
       t.ok(auditor.report?.steppedAt);

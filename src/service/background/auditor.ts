@@ -52,8 +52,11 @@ export class Auditor {
     return { findings, ...defined({ endedAt: this.#endedAt, steppedAt: this.#steppedAt }) };
   }
 
-  /** Continues the pass, with as many items as `rate` permits in `seconds`, or until `ending` aborts. */
-  async run(seconds: number, ending?: AbortSignal): Promise<void> {
+  /**
+   * Continues the pass, with as many items as `rate` permits in `seconds`, or until `ending` aborts or `mayJudge` returns
+   * false. The findings of a step are dropped if `mayJudge` returns false at its end.
+   */
+  async run(seconds: number, ending?: AbortSignal, mayJudge: () => boolean = () => true): Promise<void> {
     const { audited, rate } = this.#parts;
     if (rate === 0) return;
     const hasLease = await audited.lease();
@@ -70,6 +73,7 @@ export class Auditor {
         from: this.#place,
         limit: Math.min(STEP, left),
       });
+      if (!mayJudge()) return;
       this.#count(findings);
       this.#steppedAt = Math.floor(this.#parts.clock.now() / 1000);
       this.#place = next;

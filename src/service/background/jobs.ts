@@ -69,7 +69,7 @@ export function auditJob(auditor: Auditor, { maySweep }: Pick<JobDeps, 'maySweep
   return {
     where: 'audit',
     everyMs: AUDIT_SECONDS * 1000,
-    run: async (ending) => (maySweep() ? auditor.run(AUDIT_SECONDS, ending) : undefined),
+    run: async (ending) => (maySweep() ? auditor.run(AUDIT_SECONDS, ending, maySweep) : undefined),
   };
 }
 

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { readSidecar } from '../../../src/core/credential/sidecar.js';
 import type { AudioEngine } from '../../../src/core/ports/audio-engine.js';
 import type { Signer, TrustList } from '../../../src/core/ports/signing.js';
-import type { ClockWatch } from '../../../src/service/adapters/cassandra/driver/clock-watch.js';
 import { openCassandraStore } from '../../../src/service/adapters/cassandra/store.js';
 import {
   encryptedAssets,
@@ -25,6 +24,7 @@ import type { AssetStore } from '../../../src/service/ports/assets.js';
 import type { Observer } from '../../../src/service/ports/observer.js';
 import type { Secrets } from '../../../src/service/ports/secrets.js';
 import type { Stores } from '../../../src/service/ports/stores.js';
+import type { Clock } from '../../../src/service/ports/system.js';
 import { composeStored } from '../../../src/witness/report/compose-stored.js';
 import { authenticator } from '../../fixtures/authentication.js';
 import type { Broker } from './broker.js';
@@ -66,13 +66,14 @@ export interface Surroundings extends Link {
 /** Parts of the product that a test may replace by defective ones. */
 export interface Parts {
   readonly createRelay: typeof createEventRelay;
-  readonly maySweep: (clocks: ClockWatch) => boolean;
+  /** The clock that the watch of each process compares with the nodes' clocks. */
+  readonly watchedClock: Clock;
   readonly wrapStores: (stores: Stores, process: Process) => Stores;
 }
 
 export const PARTS: Parts = {
   createRelay: createEventRelay,
-  maySweep: (clocks) => clocks.maySweep(),
+  watchedClock: systemClock,
   wrapStores: (stores) => stores,
 };
 
@@ -120,7 +121,7 @@ export async function startMember(process: Process, around: Surroundings): Promi
   await bus.start();
   parts.createRelay({ stores, bus, observer }).start();
   const { clocks } = encrypted;
-  const maySweep = (): boolean => parts.maySweep(clocks);
+  const maySweep = (): boolean => clocks.maySweep();
   const jobs = [
     { where: 'clocks' as const, everyMs: CLOCKS_MS, run: () => clocks.look() },
     ...gatedJobs(gate, [
@@ -188,7 +189,7 @@ export async function startMember(process: Process, around: Surroundings): Promi
 }
 
 /** Opens the store alone, for judges. */
-export function openStores(around: Link & Pick<Surroundings, 'outboxLimit'>) {
+export function openStores(around: Link & Pick<Surroundings, 'outboxLimit' | 'parts'>) {
   return openCassandraStore({
     contactPoints: ['cassandra:9042'],
     localDataCenter: 'datacenter1',
@@ -196,6 +197,7 @@ export function openStores(around: Link & Pick<Surroundings, 'outboxLimit'>) {
     audit: { key: SECRET.key },
     authenticator,
     outboxLimit: around.outboxLimit,
+    clock: around.parts.watchedClock,
     openClient: (options) => simulatedClient(around, options),
   });
 }

@@ -361,11 +361,11 @@ t.test('partitions that stay unread are found by unconfirmed erasures', async (t
 
 const HOUR_MS = 3_600_000;
 
-t.test('a sweep by a process whose clock is wrong is found by what killed ones left', async (t) => {
+t.test('a watch that takes a wrong clock for right is found by what killed processes left', async (t) => {
   const found = await firstWith(/has no event|was never announced|events report/, {
     faults: ['kill'],
     aheadMs: HOUR_MS,
-    spoil: (around) => replaced({ maySweep: () => true })(patient(around)),
+    spoil: (around) => replaced({ watchedClock: { now: () => around.world.now } })(patient(around)),
     most: 40,
   });
   t.ok(found);

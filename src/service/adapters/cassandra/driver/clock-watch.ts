@@ -73,10 +73,14 @@ export class ClockWatch {
   async look(): Promise<readonly ClockDifference[]> {
     const nodes = this.#clocks.nodes();
     const samples = new Map<string, Sample>();
+    // From here on by the monotonic clock, so that a clock that is set during the look is found too.
+    const wallAt = this.#wall.now();
+    const steadyAt = performance.now();
+    const now = (): number => wallAt + performance.now() - steadyAt;
     for (let from = 0; from < nodes.length; from += AT_ONCE)
       await Promise.all(
         nodes.slice(from, from + AT_ONCE).map(async (node) => {
-          const sample = await this.#sample(node).catch(() => undefined);
+          const sample = await this.#sample(node, now).catch(() => undefined);
           if (sample !== undefined) samples.set(node, sample);
         }),
       );
@@ -90,8 +94,8 @@ export class ClockWatch {
           certain(ahead - middle.ahead, slack + middle.slack),
         ]),
       ),
-      wallAt: this.#wall.now(),
-      steadyAt: performance.now(),
+      wallAt,
+      steadyAt,
     };
     const differences: ClockDifference[] = [];
     if (Math.abs(this.#last.process) > WARN_MS) differences.push({ seconds: seconds(this.#last.process) });
@@ -106,8 +110,9 @@ export class ClockWatch {
    */
   now(): number {
     const now = Date.now();
-    // In this order: a clock that is set between the two steps is found wrong.
-    if (!this.isRight) throw storeUnavailable();
+    // In this order: a clock that is set between the two steps is found wrong. The watched clock of a service never runs
+    // back. So it differs at once from a clock that was set back, and from those of the nodes only when it has stopped.
+    if (!this.isRight || this.#wall.now() - now > STOP_MS) throw storeUnavailable();
     return now;
   }
 
@@ -147,11 +152,11 @@ export class ClockWatch {
     return process + (this.#wall.now() - wallAt) - (performance.now() - steadyAt);
   }
 
-  async #sample(node: string): Promise<Sample> {
+  async #sample(node: string, now: () => number): Promise<Sample> {
     let best: Sample | undefined;
     for (let count = 0; count < SAMPLES; count += 1) {
       const begun = performance.now();
-      const wall = this.#wall.now();
+      const wall = now();
       const time = await within(ANSWER_MS, this.#clocks.timeOf(node));
       const slack = (performance.now() - begun) / 2;
       if (best === undefined || slack < best.slack) best = { ahead: time - (wall + slack), slack };

@@ -100,7 +100,7 @@ export class Reservations {
     if (this.#abandoned.size > 0 && !(await this.#lease.hold())) this.#abandoned.clear();
     for (const proofId of [...old, ...this.#abandoned]) {
       const isVoid = await this.#rows
-        .voidId(proofId, Math.floor(Date.now() / 1000))
+        .voidId(proofId, Math.floor(this.#pointers.now() / 1000))
         .catch((error: unknown) => {
           // Readers of the record meet the fault; other reservations need not wait for its repair.
           if (isRecordDamaged(error)) return false;
