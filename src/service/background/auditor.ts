@@ -73,7 +73,11 @@ export class Auditor {
         from: this.#place,
         limit: Math.min(STEP, left),
       });
-      if (!mayJudge()) return;
+      if (!mayJudge()) {
+        // A pass whose first step is dropped has not begun.
+        if (this.#place === undefined) this.#restsUntil = 0;
+        return;
+      }
       this.#count(findings);
       this.#steppedAt = Math.floor(this.#parts.clock.now() / 1000);
       this.#place = next;
