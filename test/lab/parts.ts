@@ -238,7 +238,7 @@ export const PARTS: readonly Part[] = [
   {
     name: 'rounds',
     shows: 'What the gate samples on real servers is played in full: 200 raced erasures, every canary.',
-    minutes: 10,
+    minutes: 2,
     servers: true,
     commands: () => [
       tests(['adapters/cassandra-decisions', 'service/shredding-servers'], { TAKEMARK_EXHAUSTIVE: '1' }),
@@ -403,7 +403,7 @@ export const PARTS: readonly Part[] = [
   {
     name: 'bench',
     shows: 'The whole bench runs, its answers are right, and it is compared with the last release.',
-    minutes: 25,
+    minutes: 10,
     commands: () => [
       {
         run: ['node', 'dist/bench/main.js', '--compare', RELEASED_BENCH, '--advisory'],
