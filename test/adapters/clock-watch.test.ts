@@ -109,16 +109,20 @@ void t.test('a clock that is set during a look is noticed', async (t) => {
   t.strictSame([watch.isRight, watch.maySweep()], [false, false]);
 });
 
-void t.test('a clock that is set back is wrong at once for what acts by the age of rows', async (t) => {
-  t.teardown(() => {
-    Date.now = realNow;
-  });
-  const watch = new ClockWatch(cluster({ a: 0 }), new SteadyClock({ now: () => Date.now() }, 0));
-  await watch.look();
-  t.ok(Math.abs(watch.now() - realNow()) < 5000);
-  Date.now = () => realNow() - 3_600_000;
-  t.throws(() => watch.now(), { code: 'unavailable', reason: 'store_unavailable' });
-});
+void t.test(
+  'a clock that is set back is wrong at once although the watched clock never runs back',
+  async (t) => {
+    t.teardown(() => {
+      Date.now = realNow;
+    });
+    const watch = new ClockWatch(cluster({ a: 0 }), new SteadyClock({ now: () => Date.now() }, 0));
+    await watch.look();
+    t.ok(Math.abs(watch.now() - realNow()) < 5000);
+    Date.now = () => realNow() - 3_600_000;
+    t.throws(() => watch.now(), { code: 'unavailable', reason: 'store_unavailable' });
+    t.strictSame([watch.isRight, watch.maySweep()], [false, false]);
+  },
+);
 
 void t.test('nodes that do not answer are left out, and none that answers is a failure', async (t) => {
   t.equal((await looked(0, { a: undefined, b: 0 })).watch.maySweep(), true);

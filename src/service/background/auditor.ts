@@ -53,10 +53,10 @@ export class Auditor {
   }
 
   /**
-   * Continues the pass, with as many items as `rate` permits in `seconds`, or until `ending` aborts or `mayJudge` returns
-   * false. The findings of a step are dropped if `mayJudge` returns false at its end.
+   * Continues the pass, with as many items as `rate` permits in `seconds`, or until `ending` aborts or `maySweep` returns
+   * false. The findings of a step are dropped if `maySweep` returns false at its end.
    */
-  async run(seconds: number, ending?: AbortSignal, mayJudge: () => boolean = () => true): Promise<void> {
+  async run(seconds: number, ending?: AbortSignal, maySweep: () => boolean = () => true): Promise<void> {
     const { audited, rate } = this.#parts;
     if (rate === 0) return;
     const hasLease = await audited.lease();
@@ -73,7 +73,7 @@ export class Auditor {
         from: this.#place,
         limit: Math.min(STEP, left),
       });
-      if (!mayJudge()) {
+      if (!maySweep()) {
         // A pass whose first step is dropped has not begun.
         if (this.#place === undefined) this.#restsUntil = 0;
         return;

@@ -73,7 +73,7 @@ export class ClockWatch {
   async look(): Promise<readonly ClockDifference[]> {
     const nodes = this.#clocks.nodes();
     const samples = new Map<string, Sample>();
-    // From here on by the monotonic clock, so that a clock that is set during the look is found too.
+    // The look counts the time by the monotonic clock, so that it does not hide a clock that is set meanwhile.
     const wallAt = this.#wall.now();
     const steadyAt = performance.now();
     const now = (): number => wallAt + performance.now() - steadyAt;
@@ -110,15 +110,17 @@ export class ClockWatch {
    */
   now(): number {
     const now = Date.now();
-    // In this order: a clock that is set between the two steps is found wrong. The watched clock of a service never runs
-    // back. So it differs at once from a clock that was set back, and from those of the nodes only when it has stopped.
-    if (!this.isRight || this.#wall.now() - now > STOP_MS) throw storeUnavailable();
+    // In this order: a clock that is set between the two steps is found wrong.
+    if (!this.isRight) throw storeUnavailable();
     return now;
   }
 
-  /** True while this process's clock is within 20 seconds of the nodes'. */
+  /**
+   * True while this process's clock is within 20 seconds of the nodes', and the system clock was not set back. When it
+   * is set back, a watched clock that never runs back stops, and differs from the nodes' clocks only 20 seconds later.
+   */
   get isRight(): boolean {
-    return Math.abs(this.#processAhead()) <= STOP_MS;
+    return Math.abs(this.#processAhead()) <= STOP_MS && this.#wall.now() - Date.now() <= STOP_MS;
   }
 
   /**
